@@ -1,0 +1,162 @@
+/**
+ * The event store's port: what the house asks of any store of events.
+ *
+ * Three implementations hold the same contract suite: memory (tests, simulation), PostgreSQL (the
+ * embedded default) and EventStoreDB (production). A store keeps text and never looks inside it:
+ * what is hashed is what is stored (see `domain/kernel/format.ts` and `src/envelope.ts`).
+ */
+
+/**
+ * A place in the global order of all streams. `commit` grows with every event; a store without a
+ * commit log of its own uses the same number twice. Compare with `comparePositions`.
+ */
+export interface Position {
+  readonly commit: bigint
+  readonly prepare: bigint
+}
+
+/** The place before the first event. */
+export const START: Position = { commit: -1n, prepare: -1n }
+
+/** Negative, zero or positive as `a` stands before, at or after `b` in the global order. */
+export function comparePositions(a: Position, b: Position): number {
+  if (a.commit !== b.commit) return a.commit < b.commit ? -1 : 1
+  if (a.prepare !== b.prepare) return a.prepare < b.prepare ? -1 : 1
+  return 0
+}
+
+/** An event as it is handed to the store: `data` and `metadata` are the exact text to keep. */
+export interface ProposedEvent {
+  /** A UUID. The same ids at the same revision make an append repeatable. */
+  readonly id: string
+  readonly type: string
+  readonly data: string
+  readonly metadata: string
+}
+
+/** An event as the store gives it back, text untouched. */
+export interface StoredEvent extends ProposedEvent {
+  readonly stream: string
+  /** Counted from 0 without gaps within the stream. */
+  readonly revision: number
+  readonly position: Position
+}
+
+/** The expected revision of a stream that must not exist yet. */
+export const NO_STREAM = -1
+
+/** What an accepted append answers: the revision and position of its last event. */
+export interface Appended {
+  readonly revision: number
+  readonly position: Position
+}
+
+/** Which part of a stream to read. Revisions are inclusive. */
+export interface ReadRange {
+  /** First revision to give; forwards default 0, backwards default the stream's last. */
+  readonly from?: number
+  readonly direction?: "forwards" | "backwards"
+  /** At most this many events, at least 1; default all. */
+  readonly limit?: number
+}
+
+/** Which part of the global order to read, and which streams of it. */
+export interface ReadAllRange {
+  /** Give events strictly after this place; default `START`. */
+  readonly after?: Position
+  /** Only streams whose name begins with one of these; default all. */
+  readonly prefixes?: readonly string[]
+  readonly limit?: number
+}
+
+/** Who receives a subscription's events. Batches come in global order, one at a time. */
+export interface Subscriber {
+  /** Handles a batch (never empty). The next one waits for the promise; a throw ends it. */
+  readonly onEvents: (events: readonly StoredEvent[]) => Promise<void>
+  /**
+   * Everything up to this place was handed over or filtered out. Called when the subscription
+   * reaches the head, and for progress over events that the filter leaves out.
+   */
+  readonly onCaughtUp?: (head: Position) => Promise<void> | void
+  /** The store was lost; the subscription keeps trying by itself. Told once for each loss. */
+  readonly onInterrupted?: (cause: Error) => void
+}
+
+/** A running subscription. */
+export interface Subscription {
+  /** Stops it; resolves when no handler runs any more. */
+  readonly stop: () => Promise<void>
+  /** Settles when it ended: resolves after `stop`, rejects with what `onEvents` threw. */
+  readonly ended: Promise<void>
+}
+
+/** What every implementation offers. Errors are the classes below and nothing else. */
+export interface EventStore {
+  /**
+   * Appends all `events` (1 or more) in order, or none, if the stream's last revision is exactly
+   * `expectedRevision` (`NO_STREAM` where it must not exist).
+   *
+   * Appending the same ids again at the same expected revision succeeds with the first answer.
+   *
+   * @throws WrongRevision, TooLarge, AccessDenied: nothing was stored.
+   * @throws Unavailable: nothing was stored, later it may work.
+   * @throws UnknownOutcome: it may have been stored; send the same bytes again, or read.
+   * @throws RangeError when `events` is empty or the stream has no name.
+   */
+  readonly append: (
+    stream: string,
+    events: readonly ProposedEvent[],
+    expectedRevision: number,
+  ) => Promise<Appended>
+  /** Reads one stream, in pages; a stream that does not exist gives nothing. @throws Unavailable */
+  readonly read: (stream: string, range?: ReadRange) => AsyncIterable<readonly StoredEvent[]>
+  /** Reads all streams in global order, in pages, up to the head of its start. @throws Unavailable */
+  readonly readAll: (range?: ReadAllRange) => AsyncIterable<readonly StoredEvent[]>
+  /** Follows all streams in global order, for ever. See `Subscriber`. */
+  readonly subscribeAll: (
+    range: Pick<ReadAllRange, "after" | "prefixes">,
+    subscriber: Subscriber,
+  ) => Subscription
+  /** The place of the newest event, `START` when there is none. @throws Unavailable */
+  readonly head: () => Promise<Position>
+  /** Ends subscriptions and connections. */
+  readonly close: () => Promise<void>
+}
+
+/** The stream's last revision is not the expected one; nothing was stored. */
+export class WrongRevision extends Error {
+  override readonly name = "WrongRevision"
+  readonly stream: string
+  readonly expected: number
+  /** The stream's last revision, `NO_STREAM` when it does not exist, null when the store kept it to itself. */
+  readonly actual: number | null
+  constructor(stream: string, expected: number, actual: number | null) {
+    super(`stream ${stream}: expected revision ${expected}, found ${actual ?? "another"}`)
+    this.stream = stream
+    this.expected = expected
+    this.actual = actual
+  }
+}
+
+/** The store cannot be reached or is not ready; nothing was stored. */
+export class Unavailable extends Error {
+  override readonly name = "Unavailable"
+}
+
+/** The connection broke or the time ran out after the append was sent: it may have been stored. */
+export class UnknownOutcome extends Error {
+  override readonly name = "UnknownOutcome"
+}
+
+/** The append is over the store's size limit (`MAX_APPEND_BYTES`); nothing was stored. */
+export class TooLarge extends Error {
+  override readonly name = "TooLarge"
+}
+
+/** The store refuses these credentials; nothing was stored. */
+export class AccessDenied extends Error {
+  override readonly name = "AccessDenied"
+}
+
+/** Appends over this many bytes of data and metadata are refused by every implementation. */
+export const MAX_APPEND_BYTES = 1024 * 1024
