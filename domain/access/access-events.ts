@@ -1,0 +1,176 @@
+/**
+ * The facts about who may do what in a company, and the forms they are stored in. Names, emails and
+ * labels are sealed before a command is made; the core never sees them.
+ */
+import type { CompanyId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
+import type { Formats } from "../kernel/format.ts"
+import {
+  codecOf,
+  flag,
+  list,
+  micros,
+  oneOf,
+  optional,
+  plain,
+  record,
+  time,
+} from "../kernel/format.ts"
+import type { Micros } from "../kernel/money.ts"
+import type { Operation } from "./operations.ts"
+import type { Permission, Role } from "./permissions.ts"
+import { ALL_OPERATIONS } from "./operations.ts"
+import { PERMISSIONS, ROLES } from "./permissions.ts"
+
+/** The plans a company can be on, by their monthly dollars; `payg` pays as it goes. */
+export const PLANS = ["payg", "29", "79", "197", "329"] as const
+
+/** A company's plan. */
+export type Plan = (typeof PLANS)[number]
+
+/** The company's people and keys can be named from now on. */
+export interface CompanyOpened {
+  readonly type: "CompanyOpened"
+  readonly at: number
+  readonly companyId: CompanyId
+  readonly name: Sealed
+  readonly plan: Plan
+  /** Whether the company pays by its card or from prepaid funds. */
+  readonly pays: "prepaid" | "card"
+}
+
+/** Somebody belongs to the company. */
+export interface PersonAdded {
+  readonly type: "PersonAdded"
+  readonly at: number
+  readonly personId: PersonId
+  readonly name: Sealed
+  readonly email: Sealed
+  /** Keyed hash of the email in lower case: two people of a company cannot share one. */
+  readonly emailTag: string
+  readonly role: Role
+  /** Granted one by one, on top of the role. */
+  readonly permissions: readonly Permission[]
+}
+
+/** What a key may buy funds for, as an owner set it. */
+export interface KeyPurchases {
+  readonly mode: "on" | "off" | "needs_owner_review"
+  readonly perPurchaseMicros: Micros
+  readonly perMonthMicros: Micros
+}
+
+/** A key was made. Its secret was shown once; only the SHA-256 is kept. */
+export interface KeyCreated {
+  readonly type: "KeyCreated"
+  readonly at: number
+  readonly keyId: KeyId
+  /** Whose key it is; null for a shared key of the company's app. */
+  readonly personId: PersonId | null
+  /** SHA-256 of the whole key text, hexadecimal. */
+  readonly keyHash: string
+  readonly operations: readonly Operation[]
+  readonly label: Sealed | null
+  readonly purchases: KeyPurchases | null
+}
+
+/** A key stopped working until it is resumed. */
+export interface KeyPaused {
+  readonly type: "KeyPaused"
+  readonly at: number
+  readonly keyId: KeyId
+}
+
+/** A paused key works again. */
+export interface KeyResumed {
+  readonly type: "KeyResumed"
+  readonly at: number
+  readonly keyId: KeyId
+}
+
+/** A key is gone for good. */
+export interface KeyDeleted {
+  readonly type: "KeyDeleted"
+  readonly at: number
+  readonly keyId: KeyId
+}
+
+/** A payment card is on file. */
+export interface CardSet {
+  readonly type: "CardSet"
+  readonly at: number
+  /** A temporary hold went through. */
+  readonly verified: boolean
+  /** The last payment by it failed: the account is not paid up. */
+  readonly failing: boolean
+}
+
+/** No card is on file. */
+export interface CardRemoved {
+  readonly type: "CardRemoved"
+  readonly at: number
+}
+
+/** Everything that can happen to a company's access. */
+export type AccessEvent =
+  | CompanyOpened
+  | PersonAdded
+  | KeyCreated
+  | KeyPaused
+  | KeyResumed
+  | KeyDeleted
+  | CardSet
+  | CardRemoved
+
+const keyOnly = { version: 1, fields: { at: time, keyId: plain } }
+
+/** The stored form of each access fact. */
+export const accessFormats: Formats<AccessEvent> = {
+  CompanyOpened: {
+    version: 1,
+    fields: {
+      at: time,
+      companyId: plain,
+      name: plain,
+      plan: oneOf(...PLANS),
+      pays: oneOf("prepaid", "card"),
+    },
+  },
+  PersonAdded: {
+    version: 1,
+    fields: {
+      at: time,
+      personId: plain,
+      name: plain,
+      email: plain,
+      emailTag: plain,
+      role: oneOf(...ROLES),
+      permissions: list(oneOf(...PERMISSIONS)),
+    },
+  },
+  KeyCreated: {
+    version: 1,
+    fields: {
+      at: time,
+      keyId: plain,
+      personId: optional(plain),
+      keyHash: plain,
+      operations: list(oneOf(...ALL_OPERATIONS)),
+      label: optional(plain),
+      purchases: optional(
+        record<KeyPurchases>({
+          mode: oneOf("on", "off", "needs_owner_review"),
+          perPurchaseMicros: micros,
+          perMonthMicros: micros,
+        }),
+      ),
+    },
+  },
+  KeyPaused: keyOnly,
+  KeyResumed: keyOnly,
+  KeyDeleted: keyOnly,
+  CardSet: { version: 1, fields: { at: time, verified: flag, failing: flag } },
+  CardRemoved: { version: 1, fields: { at: time } },
+}
+
+/** Writes and reads access facts. */
+export const accessCodec = codecOf<AccessEvent>(accessFormats)

@@ -1,0 +1,100 @@
+/**
+ * Spending limits: what they count, and whether an amount fits (specification, "Spending limits").
+ *
+ * A charge is added to *tallies*, and a limit watches one tally in one period. That is the whole
+ * rule: which tallies a charge touches says which limits apply to it.
+ *
+ * | tally | counts | limits on it |
+ * |---|---|---|
+ * | company × class | everything the company spends | company limits |
+ * | person × class | all the person's spending | person limits |
+ * | person × class, keys left out | the same without their own keys | person limits with `leaveKeysOut` |
+ * | key | everything the key spends | key limits |
+ */
+import type { KeyId, PersonId } from "../kernel/ids.ts"
+import type { Micros } from "../kernel/money.ts"
+import type { Period } from "../kernel/window.ts"
+
+/** What spending is for: AI models, or everything else. */
+export type SpendingClass = "ai" | "general"
+
+/** Whom a limit binds. */
+export type Holder = "company" | "person" | "key"
+
+/**
+ * Who spends, and through what: a person's own key, the app's shared key (with the signed-in person
+ * or without), a person on the dashboard or in the app, or the company alone (rent, incoming calls).
+ */
+export type Spender =
+  | { readonly via: "own_key"; readonly keyId: KeyId; readonly personId: PersonId }
+  | { readonly via: "shared_key"; readonly keyId: KeyId; readonly personId: PersonId | null }
+  | { readonly via: "person"; readonly keyId: null; readonly personId: PersonId }
+  | { readonly via: "company"; readonly keyId: null; readonly personId: null }
+
+/** A limit as it is set. A key's limit has class `all`; others are `ai` or `general`. */
+export interface Limit {
+  readonly holder: Holder
+  /** The person or key; null for the company. */
+  readonly holderId: PersonId | KeyId | null
+  readonly class: SpendingClass | "all"
+  readonly period: Period
+  readonly amountMicros: Micros
+  /** Amounts at which one email is sent per window; they stop nothing. */
+  readonly remindersMicros: readonly Micros[]
+  /** A person's limit that does not count the spending of their own keys. */
+  readonly leaveKeysOut: boolean
+}
+
+/** A limit as it stood when a decision looked at it: the evidence of a yes or a no. */
+export interface LimitReading {
+  readonly holder: Holder
+  readonly holderId: PersonId | KeyId | null
+  readonly class: SpendingClass | "all"
+  readonly period: Period
+  readonly amountMicros: Micros
+  /** Spent in the window so far, without what is asked. */
+  readonly usedMicros: Micros
+  /** What is left, never below 0. */
+  readonly remainingMicros: Micros
+  /** What the refused charge asked for; 0 where a call was refused up front. */
+  readonly askedMicros: Micros
+  /** When the window began, UTC milliseconds, inclusive. */
+  readonly windowStart: number
+  /** When it starts anew, UTC milliseconds. */
+  readonly resetsAt: number
+}
+
+/** What of a limit is named in order to find it: a holder has one limit per class. */
+export type LimitName = Pick<Limit, "holder" | "holderId" | "class">
+
+/** Why a limit of this form cannot be, as a sentence; null where it can. */
+export function limitFault(limit: Limit): string | null {
+  if ((limit.holder === "company") !== (limit.holderId === null)) {
+    return "A company limit names no holder, a person's or key's limit names one."
+  }
+  if ((limit.holder === "key") !== (limit.class === "all")) {
+    return "A key's limit counts every class; a company's or person's limit is for ai or general."
+  }
+  if (limit.period === "day" && limit.holder !== "key") {
+    return "Only a key's limit can be for a day; a company's or person's is for a week or a month."
+  }
+  if (limit.leaveKeysOut && limit.holder !== "person") {
+    return "Only a person's limit can leave keys out."
+  }
+  if (limit.amountMicros < 0 || limit.remindersMicros.some((amount) => amount <= 0)) {
+    return "A limit is 0 or more, and a reminder more than 0."
+  }
+  return null
+}
+
+/** Whether nothing more may be spent: used ≥ amount, so a limit of $0 refuses at once. */
+export function isUsedUp(reading: Pick<LimitReading, "usedMicros" | "amountMicros">): boolean {
+  return reading.usedMicros >= reading.amountMicros
+}
+
+/** Whether what is asked fits beside what is used. */
+export function fits(
+  reading: Pick<LimitReading, "usedMicros" | "amountMicros" | "askedMicros">,
+): boolean {
+  return reading.usedMicros + reading.askedMicros <= reading.amountMicros
+}

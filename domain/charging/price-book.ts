@@ -1,0 +1,118 @@
+/**
+ * What things cost. One versioned price book for all companies; a change is a new version, never an
+ * edit, and every charge names the version its unit price is from.
+ *
+ * Stream `prices`: an operator's clicks. Version 1 is the default book of decisions.md §3.
+ */
+import type { Decider, Stamped } from "../kernel/decider.ts"
+import type { Formats } from "../kernel/format.ts"
+import { codecOf, int, micros, oneOf, time } from "../kernel/format.ts"
+import type { Micros } from "../kernel/money.ts"
+import { isMicros } from "../kernel/money.ts"
+
+/** The one stream of prices. */
+export const PRICES_STREAM = "prices"
+
+/** The default book: unit prices in micros. */
+export const DEFAULT_PRICES = {
+  box_minute_small: 2_000,
+  box_minute_medium: 4_000,
+  box_minute_large: 8_000,
+  box_minute_xlarge: 16_000,
+  text_segment: 9_000,
+  text_incoming: 0,
+  call_minute: 12_000,
+  recording_minute_day: 20,
+  number_month_local: 1_500_000,
+  number_month_toll_free: 2_500_000,
+  email_recipient: 1_000,
+  deploy: 250_000,
+  address_suggestion: 3_000,
+  address_details: 20_000,
+  api_call: 100,
+  brand_fee_low_volume: 4_500_000,
+  brand_fee_sole_proprietor: 4_500_000,
+  brand_fee_standard: 46_000_000,
+  campaign_fee: 15_000_000,
+  campaign_rush: 29_000_000,
+} as const satisfies Record<string, Micros>
+
+/** The name of something with a price. */
+export type PricedItem = keyof typeof DEFAULT_PRICES
+
+/** Every priced item, in the order of the default book. */
+export const PRICED_ITEMS = Object.keys(DEFAULT_PRICES) as readonly PricedItem[]
+
+/** An item costs something else from now on. */
+export interface PriceSet {
+  readonly type: "PriceSet"
+  readonly at: number
+  readonly item: PricedItem
+  readonly unitPriceMicros: Micros
+  /** The book's version that this begins. */
+  readonly version: number
+}
+
+/** Everything that can happen to the price book. */
+export type PriceEvent = PriceSet
+
+/** Changes a price. The same price again: nothing new. */
+export interface SetPrice {
+  readonly type: "SetPrice"
+  readonly item: PricedItem
+  readonly unitPriceMicros: Micros
+}
+
+/** A price was refused. */
+export interface PriceRefused {
+  readonly type: "PriceRefused"
+  readonly at: number
+  readonly code: "bad_amount"
+  readonly message: string
+}
+
+interface PriceBookState {
+  version: number
+  readonly prices: Record<PricedItem, Micros>
+}
+
+/** The price book as it stands. */
+export type PriceBook = PriceBookState
+
+/** The rules of the price book. */
+export const priceBook: Decider<SetPrice, PriceBook, PriceEvent, PriceRefused> = {
+  initial: () => ({ version: 1, prices: { ...DEFAULT_PRICES } }),
+  decide: (command: SetPrice & Stamped, state) => {
+    const { at, item, unitPriceMicros } = command
+    if (unitPriceMicros < 0 || !isMicros(unitPriceMicros)) {
+      const message = "A price is 0 or more."
+      return { type: "PriceRefused", at, code: "bad_amount", message }
+    }
+    if (state.prices[item] === unitPriceMicros) return []
+    return [{ type: "PriceSet", at, item, unitPriceMicros, version: state.version + 1 }]
+  },
+  evolve: (state, event) => {
+    state.version = event.version
+    state.prices[event.item] = event.unitPriceMicros
+    return state
+  },
+}
+
+/** What one unit of an item costs now, and the version that says so. */
+export function priceOf(
+  state: PriceBook,
+  item: PricedItem,
+): { readonly unitPriceMicros: Micros; readonly priceVersion: number } {
+  return { unitPriceMicros: state.prices[item], priceVersion: state.version }
+}
+
+/** The stored form of each price fact. */
+export const priceFormats: Formats<PriceEvent> = {
+  PriceSet: {
+    version: 1,
+    fields: { at: time, item: oneOf(...PRICED_ITEMS), unitPriceMicros: micros, version: int },
+  },
+}
+
+/** Writes and reads price facts. */
+export const priceCodec = codecOf<PriceEvent>(priceFormats)

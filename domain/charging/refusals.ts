@@ -1,0 +1,109 @@
+/**
+ * The evidence of every no, kept apart from the ledger so that refused callers can neither grow it
+ * nor contend for it.
+ *
+ * Stream `refusals-<companyId>`, sampled: the first refusal per (key, limit, window) is stored with
+ * all its evidence, the further ones as a count per minute. Never folded in the request path.
+ */
+import type { Decider, Stamped } from "../kernel/decider.ts"
+import type { Formats } from "../kernel/format.ts"
+import { codecOf, int, list, plain, record, time } from "../kernel/format.ts"
+import type { CompanyId } from "../kernel/ids.ts"
+import type { ChargeRefused } from "./ledger-events.ts"
+import { chargeRefusedFields } from "./ledger-events.ts"
+
+/** The stream of a company's refusals. */
+export function refusalsStream(companyId: CompanyId): string {
+  return `refusals-${companyId}`
+}
+
+/** How many more refusals of one kind there were within a minute. */
+export interface RefusalCount {
+  /** What `refusalKind` says of each of them. */
+  readonly kind: string
+  /** The first millisecond of the UTC minute. */
+  readonly minute: number
+  readonly count: number
+}
+
+/** Refusals like one that is stored in full. */
+export interface RefusalsCounted {
+  readonly type: "RefusalsCounted"
+  readonly at: number
+  readonly counts: readonly RefusalCount[]
+}
+
+/** Everything in a refusals stream. */
+export type RefusalEvent = ChargeRefused | RefusalsCounted
+
+/** Keeps a batch of refusals, in the order they were decided. */
+export interface RecordRefusals {
+  readonly type: "RecordRefusals"
+  readonly refusals: readonly ChargeRefused[]
+}
+
+interface RefusalsState {
+  /** The kinds stored in full whose window has not ended, with the window's end. */
+  readonly kinds: Map<string, number>
+}
+
+/** What of a company's refusals a decision must know. */
+export type Refusals = RefusalsState
+
+const DAY_MS = 86_400_000
+const MINUTE_MS = 60_000
+
+/** Refusals of one kind tell an auditor the same thing: same key, reason, limit and window. */
+export function refusalKind(refusal: ChargeRefused): string {
+  const limit = refusal.refusedBy === null ? undefined : refusal.limits[refusal.refusedBy]
+  const who = `${refusal.keyId ?? "-"}:${refusal.personId ?? "-"}:${refusal.code}`
+  if (limit === undefined) return `${who}:${Math.floor(refusal.at / DAY_MS) * DAY_MS}`
+  return `${who}:${limit.holder}:${limit.class}:${limit.period}:${limit.windowStart}`
+}
+
+/** The rules of keeping evidence. */
+export const refusals: Decider<RecordRefusals, Refusals, RefusalEvent> = {
+  initial: () => ({ kinds: new Map() }),
+  decide: (command: RecordRefusals & Stamped, state) => {
+    const inFull: ChargeRefused[] = []
+    const seen = new Set<string>()
+    const counts = new Map<string, RefusalCount>()
+    for (const refusal of command.refusals) {
+      const kind = refusalKind(refusal)
+      if (!state.kinds.has(kind) && !seen.has(kind)) {
+        seen.add(kind)
+        inFull.push(refusal)
+        continue
+      }
+      const minute = Math.floor(refusal.at / MINUTE_MS) * MINUTE_MS
+      const place = `${kind}@${minute}`
+      const count = (counts.get(place)?.count ?? 0) + 1
+      counts.set(place, { kind, minute, count })
+    }
+    if (counts.size === 0) return inFull
+    return [...inFull, { type: "RefusalsCounted", at: command.at, counts: [...counts.values()] }]
+  },
+  evolve: (state, event) => {
+    if (event.type === "RefusalsCounted") return state
+    for (const [kind, ends] of state.kinds) if (ends <= event.at) state.kinds.delete(kind)
+    const limit = event.refusedBy === null ? undefined : event.limits[event.refusedBy]
+    const ends = limit?.resetsAt ?? Math.floor(event.at / DAY_MS + 1) * DAY_MS
+    state.kinds.set(refusalKind(event), ends)
+    return state
+  },
+}
+
+/** The stored form of each fact. */
+export const refusalFormats: Formats<RefusalEvent> = {
+  ChargeRefused: { version: 1, fields: chargeRefusedFields },
+  RefusalsCounted: {
+    version: 1,
+    fields: {
+      at: time,
+      counts: list(record<RefusalCount>({ kind: plain, minute: time, count: int })),
+    },
+  },
+}
+
+/** Writes and reads the facts of refusals. */
+export const refusalCodec = codecOf<RefusalEvent>(refusalFormats)

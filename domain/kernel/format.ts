@@ -1,0 +1,217 @@
+/**
+ * How facts are written down. One table per event type names each field and its kind; from it come
+ * the text that is stored, the check when it is read back, and the lifting of older versions.
+ *
+ * The text is RFC 8785 canonical JSON (keys in UTF-16 order, no white space): what is stored is
+ * what is hashed. Money is a decimal string of micros, an instant ISO 8601 text in UTC, a field
+ * whose value is null is left out. Formats are final: a change is a new version with a `lift` from
+ * the one before, and the old table stays.
+ */
+import type { Fact } from "./decider.ts"
+
+/** One way to write a value of type T as canonical JSON text and to read it back from parsed JSON. */
+export interface Kind<T> {
+  readonly write: (value: T) => string
+  /** @throws FormatFault when `raw` is no such value */
+  readonly read: (raw: unknown) => T
+  /** Null is written by leaving the field out. */
+  readonly optional?: true
+}
+
+/** A kind for each field of T; a field without a kind does not compile. */
+export type Fields<T> = { readonly [K in keyof T]-?: Kind<T[K]> }
+
+/** The current format of an event type, and those before it. */
+export interface EventFormat<E extends Fact> {
+  /** The version written now, from 1. */
+  readonly version: number
+  readonly fields: Fields<Omit<E, "type">>
+  /** Lifts an event of a former version, parsed JSON, to the parsed JSON of the next version. */
+  readonly lifts?: Readonly<
+    Record<number, (raw: Record<string, unknown>) => Record<string, unknown>>
+  >
+}
+
+/** A format for each event type of a union. */
+export type Formats<E extends Fact> = {
+  readonly [T in E["type"]]: EventFormat<Extract<E, { type: T }>>
+}
+
+/** Stored text does not have the form that its type and version promise. */
+export class FormatFault extends Error {
+  override readonly name = "FormatFault"
+}
+
+/** Writes and reads the events of one stream category. */
+export interface Codec<E extends Fact> {
+  /** The version written for this event type. */
+  readonly version: (type: E["type"]) => number
+  /** Canonical JSON of the event's fields without its type. */
+  readonly encode: (event: E) => string
+  /** @throws FormatFault when the type is unknown or the text does not fit the version's format */
+  readonly decode: (type: string, version: number, text: string) => E
+}
+
+type AnyKind = Kind<unknown>
+interface CompiledField {
+  readonly name: string
+  readonly prefix: string
+  readonly kind: AnyKind
+}
+
+function fault(expected: string, raw: unknown): never {
+  throw new FormatFault(`expected ${expected}, found ${JSON.stringify(raw)}`)
+}
+
+/** Any text without lone surrogates. */
+export const text: Kind<string> = {
+  write: (value) => JSON.stringify(value),
+  read: (raw) => (typeof raw === "string" ? raw : fault("text", raw)),
+}
+
+const PLAIN = /^[\w.:@+ -]*$/
+
+/** Text of plain characters (ids, codes, tags). Other characters are refused in both directions. */
+export const plain: Kind<string> = {
+  write: (value) => (PLAIN.test(value) ? `"${value}"` : fault("plain text", value)),
+  read: (raw) => (typeof raw === "string" && PLAIN.test(raw) ? raw : fault("plain text", raw)),
+}
+
+/** An integer. */
+export const int: Kind<number> = {
+  write: (value) => String(value),
+  read: (raw) => (Number.isSafeInteger(raw) ? (raw as number) : fault("an integer", raw)),
+}
+
+/** Integer micro-dollars as a decimal string. */
+export const micros: Kind<number> = {
+  write: (value) => `"${value}"`,
+  read: (raw) => {
+    if (typeof raw !== "string" || !/^(0|-?[1-9]\d*)$/.test(raw)) return fault("micros", raw)
+    const value = Number(raw)
+    return Number.isSafeInteger(value) ? value : fault("micros within 2^53", raw)
+  },
+}
+
+/** An instant in UTC milliseconds, as ISO 8601 text. */
+export const time: Kind<number> = {
+  write: (value) => `"${new Date(value).toISOString()}"`,
+  read: (raw) => {
+    const value = typeof raw === "string" ? Date.parse(raw) : Number.NaN
+    return Number.isNaN(value) ? fault("an instant", raw) : value
+  },
+}
+
+/** True or false. */
+export const flag: Kind<boolean> = {
+  write: (value) => (value ? "true" : "false"),
+  read: (raw) => (typeof raw === "boolean" ? raw : fault("true or false", raw)),
+}
+
+/** One of a closed list of words. */
+export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
+  const known = new Set<string>(words)
+  return {
+    write: (value) => `"${value}"`,
+    read: (raw) => (known.has(raw as string) ? (raw as T) : fault(words.join(" or "), raw)),
+  }
+}
+
+/** A value or null; null is written by leaving the field out. */
+export function optional<T>(kind: Kind<T>): Kind<T | null> {
+  return {
+    optional: true,
+    write: (value) => (value === null ? "null" : kind.write(value)),
+    read: (raw) => (raw === undefined ? null : kind.read(raw)),
+  }
+}
+
+/** Values of one kind, in order. */
+export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
+  return {
+    write: (values) => `[${values.map((value) => kind.write(value)).join(",")}]`,
+    read: (raw) => (Array.isArray(raw) ? raw.map((item) => kind.read(item)) : fault("a list", raw)),
+  }
+}
+
+/** Named fields, each of its kind. */
+export function record<T extends object>(fields: Fields<T>): Kind<T> {
+  const compiled = compile(fields)
+  return {
+    write: (value) => writeFields(compiled, value as Record<string, unknown>),
+    read: (raw) => {
+      if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return fault("fields", raw)
+      return readFields(compiled, raw as Record<string, unknown>, {}) as T
+    },
+  }
+}
+
+/** Builds the codec of a union of events from its table of formats. */
+export function codecOf<E extends Fact>(formats: Formats<E>): Codec<E> {
+  const table = new Map<string, { format: EventFormat<E>; fields: readonly CompiledField[] }>()
+  for (const [type, format] of Object.entries(formats) as [string, EventFormat<E>][]) {
+    table.set(type, { format, fields: compile(format.fields as Fields<object>) })
+  }
+  const find = (type: string) => {
+    const found = table.get(type)
+    if (found === undefined) throw new FormatFault(`unknown event type ${type}`)
+    return found
+  }
+  return {
+    version: (type) => find(type).format.version,
+    encode: (event) =>
+      writeFields(find(event.type).fields, event as unknown as Record<string, unknown>),
+    decode: (type, version, body) => {
+      const { format, fields } = find(type)
+      const raw = lift(type, format, version, JSON.parse(body) as Record<string, unknown>)
+      return readFields(fields, raw, { type }) as unknown as E
+    },
+  }
+}
+
+function lift(
+  type: string,
+  format: Pick<EventFormat<Fact>, "version" | "lifts">,
+  version: number,
+  raw: Record<string, unknown>,
+): Record<string, unknown> {
+  let lifted = raw
+  for (let v = version; v !== format.version; v += 1) {
+    const step = format.lifts?.[v]
+    if (step === undefined) throw new FormatFault(`${type} has no version ${version}`)
+    lifted = step(lifted)
+  }
+  return lifted
+}
+
+function compile(fields: Fields<object>): readonly CompiledField[] {
+  return Object.entries<AnyKind>(fields as Record<string, AnyKind>)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, kind]) => ({ name, kind, prefix: `${JSON.stringify(name)}:` }))
+}
+
+function writeFields(fields: readonly CompiledField[], value: Record<string, unknown>): string {
+  let out = "{"
+  for (const { name, prefix, kind } of fields) {
+    const item = value[name]
+    if (item === null && kind.optional === true) continue
+    out += (out.length > 1 ? "," : "") + prefix + kind.write(item)
+  }
+  return `${out}}`
+}
+
+function readFields(
+  fields: readonly CompiledField[],
+  raw: Record<string, unknown>,
+  into: Record<string, unknown>,
+): Record<string, unknown> {
+  for (const { name, kind } of fields) {
+    try {
+      into[name] = kind.read(raw[name])
+    } catch (error) {
+      if (error instanceof FormatFault) throw new FormatFault(`${name}: ${error.message}`)
+      throw error
+    }
+  }
+  return into
+}

@@ -1,0 +1,401 @@
+/**
+ * What a company may text to one recipient, and what became of it (decisions.md §9).
+ *
+ * Stream `recipient-<companyId>-<tag>`, the tag a keyed hash of the phone number. A STOP and a send
+ * are decided in this one stream, so they have one order, and of two first texts exactly one gets
+ * the opt-out line. It grows by a few facts a text; a checkpoint bounds the time to load it.
+ */
+import type { CheckpointForm, Decider, Stamped } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import type {
+  ChargeId,
+  CompanyId,
+  KeyId,
+  MessageId,
+  NumberId,
+  PersonId,
+  RecipientTag,
+  Sealed,
+} from "../kernel/ids.ts"
+import type { Micros } from "../kernel/money.ts"
+import type { Keyword } from "./keywords.ts"
+import type { RecipientEvent, Standing, TextPurpose, TextQueued } from "./recipient-events.ts"
+
+/** The stream of a company's recipient. */
+export function recipientStream(companyId: CompanyId, tag: RecipientTag): string {
+  return `recipient-${companyId}-${tag}`
+}
+
+/** Ended texts are remembered at least this long, so that late commands about them find them. */
+const REMEMBER_MS = 24 * 3_600_000
+/** Above this many remembered texts, those that ended long ago are let go. */
+const REMEMBER_COUNT = 500
+
+/** A text ready to send: its sealed body, its segments, and what those cost. */
+export interface PreparedText {
+  readonly body: Sealed
+  readonly segments: number
+  readonly amountMicros: Micros
+}
+
+/** Queues a text. The same message again: nothing new, and the first answer stands. */
+export interface QueueText {
+  readonly type: "QueueText"
+  readonly messageId: MessageId
+  /** The open charge that pays for it. */
+  readonly chargeId: ChargeId
+  readonly chargedMicros: Micros
+  readonly numberId: NumberId
+  readonly to: Sealed
+  readonly asWritten: PreparedText
+  /** The text with the opt-out line, for a first text; null where no line is wanted. */
+  readonly withLine: PreparedText | null
+  readonly keyId: KeyId | null
+  readonly personId: PersonId | null
+}
+
+/** The carrier took a text. Again: nothing new. */
+export interface AcceptText {
+  readonly type: "AcceptText"
+  readonly messageId: MessageId
+  readonly carrierId: string
+}
+
+/** The carrier refused a text, or knows nothing of it. Again: nothing new. */
+export interface RejectText {
+  readonly type: "RejectText"
+  readonly messageId: MessageId
+  readonly errorCode: string
+}
+
+/** The carrier's later word on a text it took. Again: nothing new. */
+export interface ReportDelivery {
+  readonly type: "ReportDelivery"
+  readonly messageId: MessageId
+  readonly delivered: boolean
+  /** Why it was not delivered. */
+  readonly errorCode: string | null
+}
+
+/** Makes sure that a text whose charge was made but which was never queued cannot be any more. */
+export interface AbandonText {
+  readonly type: "AbandonText"
+  readonly messageId: MessageId
+}
+
+/** A free reply that a keyword may call for. */
+export interface PreparedReply {
+  readonly messageId: MessageId
+  readonly body: Sealed
+  readonly segments: number
+}
+
+/** Takes in a text from the recipient. The same message again: nothing new. */
+export interface ReceiveText {
+  readonly type: "ReceiveText"
+  readonly messageId: MessageId
+  readonly numberId: NumberId
+  readonly from: Sealed
+  readonly body: Sealed
+  readonly media: number
+  readonly keyword: Keyword | null
+  /** The text as keywords are compared, where it is one. */
+  readonly word: string
+  /** The reply to this keyword; null where there is no keyword. */
+  readonly reply: PreparedReply | null
+}
+
+/** Adds or removes the company's own opt-out. */
+export interface ChangeOptOut {
+  readonly type: "AddOptOut" | "RemoveOptOut"
+  readonly phone: Sealed
+}
+
+/** Everything that can be asked of a recipient's stream. */
+export type RecipientCommand =
+  QueueText | AcceptText | RejectText | ReportDelivery | AbandonText | ReceiveText | ChangeOptOut
+
+/** A command was refused. */
+export interface RecipientRefused {
+  readonly type: "RecipientRefused"
+  readonly at: number
+  readonly code: "opted_out" | "text_abandoned" | "stopped_by_text" | "no_opt_out"
+}
+
+/** How far a text has come. */
+export type TextStatus = "queued" | "sent" | "rejected" | "delivered" | "undelivered" | "abandoned"
+
+interface KnownText {
+  readonly status: TextStatus
+  readonly chargeId: ChargeId | null
+  readonly giveBackMicros: Micros
+  readonly at: number
+}
+
+interface RecipientState {
+  standing: Standing
+  readonly texts: Map<MessageId, KnownText>
+  readonly received: Map<MessageId, number>
+}
+
+/** A recipient's state. Only the functions of this file look inside. */
+export type Recipient = RecipientState
+
+const FRESH: Standing = { stoppedAt: null, stopKeyword: null, addedAt: null, firstMessageId: null }
+
+/** The rules of texting a recipient. */
+export const recipient: Decider<RecipientCommand, Recipient, RecipientEvent, RecipientRefused> = {
+  initial: () => ({ standing: FRESH, texts: new Map(), received: new Map() }),
+  decide,
+  evolve,
+}
+
+function decide(
+  command: RecipientCommand & Stamped,
+  state: Recipient,
+): readonly RecipientEvent[] | RecipientRefused {
+  const { at } = command
+  const { standing } = state
+  switch (command.type) {
+    case "QueueText":
+      return queueText(command, state)
+    case "AcceptText": {
+      const { messageId, carrierId } = command
+      if (state.texts.get(messageId)?.status !== "queued") return []
+      return [{ type: "TextAccepted", at, standing, messageId, carrierId }]
+    }
+    case "RejectText":
+      return rejectText(command, state)
+    case "ReportDelivery":
+      return reportDelivery(command, state)
+    case "AbandonText": {
+      const { messageId } = command
+      if (state.texts.has(messageId)) return []
+      return [{ type: "TextAbandoned", at, standing, messageId }]
+    }
+    case "ReceiveText":
+      return receiveText(command, state)
+    case "AddOptOut": {
+      if (standing.addedAt !== null) return []
+      const added = { ...standing, addedAt: at }
+      return [{ type: "OptOutAdded", at, standing: added, phone: command.phone }]
+    }
+    case "RemoveOptOut": {
+      if (standing.stoppedAt !== null)
+        return { type: "RecipientRefused", at, code: "stopped_by_text" }
+      if (standing.addedAt === null) return { type: "RecipientRefused", at, code: "no_opt_out" }
+      const removed = { ...standing, addedAt: null }
+      return [{ type: "OptOutRemoved", at, standing: removed, phone: command.phone }]
+    }
+    default:
+      return unreachable(command)
+  }
+}
+
+function evolve(state: Recipient, event: RecipientEvent): Recipient {
+  state.standing = event.standing
+  switch (event.type) {
+    case "TextQueued": {
+      const { messageId, chargeId, giveBackMicros, at } = event
+      remember(state, messageId, { status: "queued", chargeId, giveBackMicros, at })
+      return state
+    }
+    case "TextAccepted":
+      return setStatus(state, event, "sent")
+    case "TextRejected":
+      return setStatus(state, event, "rejected")
+    case "TextDelivered":
+      return setStatus(state, event, "delivered")
+    case "TextUndelivered":
+      return setStatus(state, event, "undelivered")
+    case "TextAbandoned": {
+      const { messageId, at } = event
+      remember(state, messageId, { status: "abandoned", chargeId: null, giveBackMicros: 0, at })
+      return state
+    }
+    case "TextReceived":
+      state.received.set(event.messageId, event.at)
+      return state
+    case "OptedOutByText":
+    case "OptedInByText":
+    case "OptOutAdded":
+    case "OptOutRemoved":
+      return state
+    default:
+      return unreachable(event)
+  }
+}
+
+function queueText(
+  command: QueueText & Stamped,
+  state: Recipient,
+): readonly RecipientEvent[] | RecipientRefused {
+  const { at, messageId, chargeId, numberId, to, keyId, personId } = command
+  const { standing } = state
+  const known = state.texts.get(messageId)
+  if (known?.status === "abandoned") return { type: "RecipientRefused", at, code: "text_abandoned" }
+  if (known !== undefined) return []
+  if (isOptedOut(standing)) return { type: "RecipientRefused", at, code: "opted_out" }
+  const isFirst = standing.firstMessageId === null
+  const lineAdded = isFirst && command.withLine !== null
+  const prepared = lineAdded && command.withLine !== null ? command.withLine : command.asWritten
+  const fact: TextQueued = {
+    type: "TextQueued",
+    at,
+    standing: isFirst ? { ...standing, firstMessageId: messageId } : standing,
+    messageId,
+    purpose: "text",
+    chargeId,
+    giveBackMicros: command.chargedMicros - prepared.amountMicros,
+    numberId,
+    to,
+    body: prepared.body,
+    segments: prepared.segments,
+    lineAdded,
+    keyId,
+    personId,
+  }
+  return [fact]
+}
+
+/** A first text that was never sent was not the first: the next one carries the line. */
+function rejectText(command: RejectText & Stamped, state: Recipient): readonly RecipientEvent[] {
+  const { at, messageId, errorCode } = command
+  if (state.texts.get(messageId)?.status !== "queued") return []
+  const wasFirst = state.standing.firstMessageId === messageId
+  const standing = wasFirst ? { ...state.standing, firstMessageId: null } : state.standing
+  return [{ type: "TextRejected", at, standing, messageId, errorCode }]
+}
+
+/** News of delivery may overtake the carrier's own yes: then that yes is recorded with it. */
+function reportDelivery(
+  command: ReportDelivery & Stamped,
+  state: Recipient,
+): readonly RecipientEvent[] {
+  const { at, messageId, delivered } = command
+  const { standing } = state
+  const status = state.texts.get(messageId)?.status
+  if (status !== "queued" && status !== "sent") return []
+  const ending: RecipientEvent = delivered
+    ? { type: "TextDelivered", at, standing, messageId }
+    : {
+        type: "TextUndelivered",
+        at,
+        standing,
+        messageId,
+        errorCode: command.errorCode ?? "unknown",
+      }
+  if (status === "sent") return [ending]
+  return [{ type: "TextAccepted", at, standing, messageId, carrierId: messageId }, ending]
+}
+
+function receiveText(command: ReceiveText & Stamped, state: Recipient): readonly RecipientEvent[] {
+  const { at, messageId, numberId, from, body, media, keyword, word } = command
+  if (state.received.has(messageId)) return []
+  const before = state.standing
+  const facts: RecipientEvent[] = [
+    { type: "TextReceived", at, standing: before, messageId, numberId, from, body, media },
+  ]
+  if (keyword === "stop" && before.stoppedAt === null) {
+    const standing = { ...before, stoppedAt: at, stopKeyword: word }
+    facts.push({ type: "OptedOutByText", at, standing, phone: from, keyword: word })
+    facts.push(...replyTo(command, standing, "opt_out_reply"))
+  }
+  if (keyword === "start" && isOptedOut(before)) {
+    const standing = { ...before, stoppedAt: null, stopKeyword: null, addedAt: null }
+    facts.push({ type: "OptedInByText", at, standing, phone: from, keyword: word })
+    facts.push(...replyTo(command, standing, "opt_in_reply"))
+  }
+  if (keyword === "help") facts.push(...replyTo(command, before, "help_reply"))
+  return facts
+}
+
+function replyTo(
+  command: ReceiveText & Stamped,
+  standing: Standing,
+  purpose: TextPurpose,
+): readonly TextQueued[] {
+  const { at, numberId, from, reply } = command
+  if (reply === null) return []
+  return [
+    {
+      type: "TextQueued",
+      at,
+      standing,
+      messageId: reply.messageId,
+      purpose,
+      chargeId: null,
+      giveBackMicros: 0,
+      numberId,
+      to: from,
+      body: reply.body,
+      segments: reply.segments,
+      lineAdded: false,
+      keyId: null,
+      personId: null,
+    },
+  ]
+}
+
+function setStatus(
+  state: Recipient,
+  event: { readonly messageId: MessageId; readonly at: number },
+  status: TextStatus,
+): Recipient {
+  const text = state.texts.get(event.messageId)
+  if (text !== undefined) state.texts.set(event.messageId, { ...text, status, at: event.at })
+  return state
+}
+
+function remember(state: Recipient, messageId: MessageId, text: KnownText): void {
+  state.texts.set(messageId, text)
+  forget(state.texts, (known) => known.status !== "queued" && known.at < text.at - REMEMBER_MS)
+  forget(state.received, (at) => at < text.at - REMEMBER_MS)
+}
+
+function forget<T>(known: Map<MessageId, T>, isOld: (item: T) => boolean): void {
+  if (known.size <= REMEMBER_COUNT) return
+  for (const [id, item] of known) if (isOld(item)) known.delete(id)
+}
+
+/** Whether nothing may be sent: they texted STOP, or the company added an opt-out. */
+export function isOptedOut(standing: Standing): boolean {
+  return standing.stoppedAt !== null || standing.addedAt !== null
+}
+
+/** How the recipient stands. */
+export function standingOf(state: Recipient): Standing {
+  return state.standing
+}
+
+/** How far a text has come and which charge pays for it; null where it is not known (any more). */
+export function textOf(
+  state: Recipient,
+  messageId: MessageId,
+): {
+  readonly status: TextStatus
+  readonly chargeId: ChargeId | null
+  readonly giveBackMicros: Micros
+} | null {
+  return state.texts.get(messageId) ?? null
+}
+
+interface SavedRecipient {
+  readonly standing: Standing
+  readonly texts: readonly (readonly [MessageId, KnownText])[]
+  readonly received: readonly (readonly [MessageId, number])[]
+}
+
+/** How a recipient's state is kept beside its stream. */
+export const recipientCheckpoint: CheckpointForm<Recipient> = {
+  shape: 1,
+  save: (state): SavedRecipient => ({
+    standing: state.standing,
+    texts: [...state.texts],
+    received: [...state.received],
+  }),
+  load: (saved) => {
+    const { standing, texts, received } = saved as SavedRecipient
+    return { standing, texts: new Map(texts), received: new Map(received) }
+  },
+}

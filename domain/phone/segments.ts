@@ -1,0 +1,43 @@
+/**
+ * How many segments a text has: the unit that carriers, and so we, charge for.
+ *
+ * GSM 03.38 text holds 160 septets in one segment and 153 in each of several; any other character
+ * makes the whole text UCS-2: 70 and 67 UTF-16 units (decisions.md §3). A character of the GSM
+ * extension table takes two septets, and no character is split over two segments.
+ */
+
+const GSM_BASIC = new Set(
+  "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?" +
+    "¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà",
+)
+const GSM_EXTENDED = new Set("\f^{}\\[~]|€")
+
+/** The number of segments of a text, at least 1. */
+export function segmentsOf(body: string): number {
+  const characters = [...body]
+  const isGsm = characters.every((c) => GSM_BASIC.has(c) || GSM_EXTENDED.has(c))
+  return isGsm
+    ? pack(characters, (c) => (GSM_EXTENDED.has(c) ? 2 : 1), 160, 153)
+    : pack(characters, (c) => c.length, 70, 67)
+}
+
+function pack(
+  characters: readonly string[],
+  width: (character: string) => number,
+  alone: number,
+  joined: number,
+): number {
+  const total = characters.reduce((sum, character) => sum + width(character), 0)
+  if (total <= alone) return 1
+  let segments = 1
+  let room = joined
+  for (const character of characters) {
+    const needed = width(character)
+    if (needed > room) {
+      segments += 1
+      room = joined
+    }
+    room -= needed
+  }
+  return segments
+}
