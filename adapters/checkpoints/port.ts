@@ -1,0 +1,18 @@
+/** A state as it was after one event of its stream, kept so that loading need not fold it all. */
+export interface Checkpoint {
+  /** The revision of the last event folded. */
+  readonly revision: number
+  /** That event's hash: a checkpoint of another history is not believed. */
+  readonly hash: string
+  /** The version of the saved shape. */
+  readonly shape: number
+  readonly saved: unknown
+}
+
+/** Keeps the newest checkpoint of each stream. A cache: losing it all changes nothing but time. */
+export interface Checkpoints {
+  /** The stream's checkpoint, or null. */
+  readonly load: (stream: string) => Promise<Checkpoint | null>
+  /** Keeps it instead of an older one. */
+  readonly save: (stream: string, checkpoint: Checkpoint) => Promise<void>
+}

@@ -1,0 +1,43 @@
+import type { Pool } from "pg"
+import type { Checkpoint, Checkpoints } from "./port.ts"
+
+interface Row {
+  readonly revision: string
+  readonly hash: string
+  readonly shape: number
+  readonly saved: string
+}
+
+/** Checkpoints in the table `ledger.checkpoints`. */
+export function openPostgresCheckpoints(pool: Pool): Checkpoints {
+  return {
+    load: async (stream) => {
+      const { rows } = await pool.query<Row>(
+        "select revision, hash, shape, saved from ledger.checkpoints where stream = $1",
+        [stream],
+      )
+      const row = rows[0]
+      if (row === undefined) return null
+      const saved: unknown = JSON.parse(row.saved)
+      return { revision: Number(row.revision), hash: row.hash, shape: row.shape, saved }
+    },
+    save: async (stream: string, checkpoint: Checkpoint) => {
+      await pool.query(
+        `insert into ledger.checkpoints (stream, revision, hash, shape, saved)
+         values ($1, $2, $3, $4, $5)
+         on conflict (stream) do update
+         set revision = excluded.revision, hash = excluded.hash,
+             shape = excluded.shape, saved = excluded.saved
+         where ledger.checkpoints.revision < excluded.revision
+            or ledger.checkpoints.shape <> excluded.shape`,
+        [
+          stream,
+          checkpoint.revision,
+          checkpoint.hash,
+          checkpoint.shape,
+          JSON.stringify(checkpoint.saved),
+        ],
+      )
+    },
+  }
+}

@@ -1,0 +1,54 @@
+/** Brings a database to the form this version needs, one migration after the other. */
+import type { Migration } from "kysely"
+import { Migrator } from "kysely"
+import { kyselyOf, openPool } from "./database.ts"
+import { roleAndSchemas } from "./migrations/0001-role-and-schemas.ts"
+import { eventStore } from "./migrations/0002-event-store.ts"
+import { ledgerTables } from "./migrations/0003-ledger-tables.ts"
+
+/** Every migration by name, in the order of their names. A released one is never edited. */
+const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  "0001-role-and-schemas": roleAndSchemas,
+  "0002-event-store": eventStore,
+  "0003-ledger-tables": ledgerTables,
+}
+
+/** The database was made by a newer version of this program. */
+export class NewerDatabase extends Error {
+  override readonly name = "NewerDatabase"
+}
+
+/**
+ * Migrates the database at `url` to the newest form.
+ *
+ * @throws NewerDatabase when it already has a form this version does not know
+ */
+export async function migrateToLatest(url: string): Promise<void> {
+  const pool = openPool(url, 2, () => undefined)
+  const db = kyselyOf<unknown>(pool)
+  try {
+    const migrator = new Migrator({
+      db,
+      provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
+      migrationTableSchema: "ledger",
+    })
+    const done = await migrator.getMigrations().catch(rethrowNewer)
+    if (done.every((migration) => migration.executedAt !== undefined)) return
+    const { error } = await migrator.migrateToLatest()
+    if (error !== undefined) throw rethrowNewer(error)
+    // Without statistics the planner takes the wrong index on fresh tables.
+    await pool.query("analyze")
+  } finally {
+    await db.destroy()
+  }
+}
+
+function rethrowNewer(error: unknown): never {
+  const message = error instanceof Error ? error.message : String(error)
+  if (/corrupted migrations|previously executed migration .* is missing/i.test(message)) {
+    throw new NewerDatabase(
+      "This database was made by a newer version of company-ledger; start it with that version.",
+    )
+  }
+  throw error
+}

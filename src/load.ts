@@ -1,0 +1,98 @@
+/** Loading a state: the checkpoint if it is of this history, then the facts after it. */
+import type { Checkpoint, Checkpoints } from "../adapters/checkpoints/port.ts"
+import type { EventStore, Position, StoredEvent } from "../adapters/eventstore/port.ts"
+import { NO_STREAM } from "../adapters/eventstore/port.ts"
+import type { CheckpointForm, Decider, Fact } from "../domain/kernel/decider.ts"
+import type { Codec } from "../domain/kernel/format.ts"
+import { NO_HASH, readMetadata } from "./envelope.ts"
+
+/** A state and where in its stream it stands. */
+export interface Loaded<S> {
+  state: S
+  /** The revision of the last fact folded; `NO_STREAM` for none. */
+  revision: number
+  /** That fact's hash. */
+  hash: string
+  /** When the last fact was, UTC milliseconds; 0 for none. */
+  at: number
+  /** The last fact's place in the global order; null for none. */
+  position: Position | null
+}
+
+/** What of an aggregate loading needs. */
+interface Foldable<S, E extends Fact> {
+  // The command and refusal types play no part in folding.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly decider: Decider<any, S, E, any>
+  readonly codec: Codec<E>
+  readonly checkpoint?: CheckpointForm<S>
+}
+
+/** Loads a stream's state. @throws Unavailable when the store cannot be read */
+export async function loadStream<S, E extends Fact>(
+  ports: { readonly store: EventStore; readonly checkpoints: Checkpoints },
+  aggregate: Foldable<S, E>,
+  stream: string,
+): Promise<Loaded<S>> {
+  const form = aggregate.checkpoint
+  const kept = form === undefined ? null : await ports.checkpoints.load(stream)
+  if (form !== undefined && kept !== null && kept.shape === form.shape) {
+    const loaded = await foldFrom(ports.store, aggregate, stream, form, kept)
+    if (loaded !== null) return loaded
+  }
+  const fresh: Loaded<S> = {
+    state: aggregate.decider.initial(),
+    revision: NO_STREAM,
+    hash: NO_HASH,
+    at: 0,
+    position: null,
+  }
+  for await (const page of ports.store.read(stream)) fold(aggregate, fresh, page)
+  return fresh
+}
+
+/** Folds what came after a checkpoint; null where the checkpoint is of another history. */
+async function foldFrom<S, E extends Fact>(
+  store: EventStore,
+  aggregate: Foldable<S, E>,
+  stream: string,
+  form: CheckpointForm<S>,
+  kept: Checkpoint,
+): Promise<Loaded<S> | null> {
+  let loaded: Loaded<S> | null = null
+  for await (const page of store.read(stream, { from: kept.revision })) {
+    if (loaded !== null) {
+      fold(aggregate, loaded, page)
+      continue
+    }
+    const first = page[0]
+    if (first === undefined || readMetadata(first.metadata).hash !== kept.hash) return null
+    const { at } = decodeStored(aggregate.codec, first)
+    const { revision, hash } = kept
+    loaded = { state: form.load(kept.saved), revision, hash, at, position: first.position }
+    fold(aggregate, loaded, page.slice(1))
+  }
+  return loaded
+}
+
+function fold<S, E extends Fact>(
+  aggregate: Foldable<S, E>,
+  loaded: Loaded<S>,
+  events: readonly StoredEvent[],
+): void {
+  for (const stored of events) {
+    const event = decodeStored(aggregate.codec, stored)
+    loaded.state = aggregate.decider.evolve(loaded.state, event)
+    loaded.revision = stored.revision
+    loaded.at = Math.max(loaded.at, event.at)
+  }
+  const last = events.at(-1)
+  if (last === undefined) return
+  loaded.hash = readMetadata(last.metadata).hash
+  loaded.position = last.position
+}
+
+/** Reads a stored event back. @throws FormatFault, EnvelopeFault where it has no such form */
+export function decodeStored<E extends Fact>(codec: Codec<E>, stored: StoredEvent): E {
+  return codec.decode(stored.type, readMetadata(stored.metadata).version, stored.data)
+}
