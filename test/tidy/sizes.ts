@@ -1,0 +1,43 @@
+import ts from "typescript"
+import { type Complaint, type SourceText, complain, parse, walk } from "./tree.ts"
+
+/** The most lines a file may have. */
+export const FILE_LINES = 300
+
+/** The most lines a function may have. */
+export const FUNCTION_LINES = 70
+
+/** Files that may be longer, and why. */
+export const LONG_FILES: Readonly<Record<string, string>> = {
+  "domain/charging/ledger.ts":
+    "a decider: an aggregate is not split to please a counter (its arithmetic has its own files)",
+}
+
+/** Files of more than `FILE_LINES` lines that no reason excuses. */
+export function longFiles(file: SourceText): readonly Complaint[] {
+  const lines = file.text.trimEnd().split("\n").length
+  if (lines <= FILE_LINES || file.path in LONG_FILES) return []
+  return [`${file.path}:1: ${lines} lines, more than ${FILE_LINES}`]
+}
+
+/** Whether a function is the body of a `describe`, which only groups. */
+function isGroup(node: ts.Node): boolean {
+  const { parent } = node
+  return ts.isCallExpression(parent) && /^describe\b/.test(parent.expression.getText())
+}
+
+/** Functions of more than `FUNCTION_LINES` lines. */
+export function longFunctions(file: SourceText): readonly Complaint[] {
+  const source = parse(file)
+  const complaints: Complaint[] = []
+  walk(source, (node) => {
+    if (!ts.isFunctionLike(node) || !("body" in node) || node.body === undefined) return
+    if (isGroup(node)) return
+    const first = source.getLineAndCharacterOfPosition(node.getStart(source)).line
+    const lines = source.getLineAndCharacterOfPosition(node.end).line - first + 1
+    if (lines > FUNCTION_LINES) {
+      complaints.push(complain(source, node, `a function of ${lines} lines`))
+    }
+  })
+  return complaints
+}
