@@ -1,0 +1,70 @@
+import { spawn } from "node:child_process"
+import { randomBytes } from "node:crypto"
+import { once } from "node:events"
+import { mkdtemp, rename, rm, writeFile } from "node:fs/promises"
+import { text } from "node:stream/consumers"
+import { SUPERUSER } from "./connect.ts"
+import { explainOutput, explained } from "./explain.ts"
+import { type Folder, halfMadePrefix, syncFolder, writeAccess } from "./folder.ts"
+import { freePort } from "./launch.ts"
+import { PROGRAM_ENVIRONMENT, type Programs, run } from "./programs.ts"
+
+/**
+ * Makes the cluster beside its place and renames it when it is whole, so that a first start which
+ * was cut short leaves nothing that a later one would take for a cluster.
+ */
+export async function makeCluster(folder: Folder, programs: Programs): Promise<void> {
+  const password = newPassword()
+  await explained(folder.dataDir, async () => {
+    const made = await mkdtemp(halfMadePrefix(folder))
+    const passwordFile = `${made}.password`
+    await writeFile(passwordFile, password, { mode: 0o600 })
+    const line = programs.command("initdb", [
+      `--pgdata=${made}`,
+      `--username=${SUPERUSER}`,
+      `--pwfile=${passwordFile}`,
+      "--auth=scram-sha-256",
+      "--encoding=UTF8",
+      "--locale=C",
+      "--data-checksums",
+      "--no-instructions",
+      // Given ones spare initdb the trial starts by which it looks for them.
+      "--set=max_connections=100",
+      "--set=shared_buffers=128MB",
+      "--set=timezone=UTC",
+    ])
+    const { error, output } = await run(line)
+    await rm(passwordFile)
+    if (error !== undefined) {
+      await rm(made, { recursive: true, force: true, maxRetries: 5 })
+      throw await explainOutput(output.split("\n").filter(Boolean), folder)
+    }
+    await writeAccess(folder, { password, port: await freePort() })
+    await rename(made, folder.cluster)
+    await syncFolder(folder.dataDir)
+  })
+}
+
+/** Gives the superuser a new password where the old one was lost; no PostgreSQL may be running. */
+export async function renewAccess(folder: Folder, programs: Programs): Promise<void> {
+  const password = newPassword()
+  const line = programs.command("postgres", ["--single", "-D", folder.cluster, "postgres"])
+  const child = spawn(line.file, line.args, {
+    cwd: folder.dataDir,
+    env: PROGRAM_ENVIRONMENT,
+    stdio: ["pipe", "ignore", "pipe"],
+  })
+  const ended = once(child, "exit")
+  child.stdin.end(`alter role ${SUPERUSER} password '${password}'\n`)
+  const said = await text(child.stderr)
+  const [code] = (await ended) as [number | null]
+  if (code !== 0 || /(ERROR|FATAL|PANIC):/.test(said)) {
+    throw await explainOutput(said.split("\n").filter(Boolean), folder)
+  }
+  await writeAccess(folder, { password, port: await freePort() })
+}
+
+/** 256 random bits in letters that need no quoting, neither in SQL nor in an address. */
+function newPassword(): string {
+  return randomBytes(32).toString("base64url")
+}

@@ -1,0 +1,163 @@
+import {
+  chmod,
+  mkdir,
+  open,
+  readFile,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+  unlink,
+} from "node:fs/promises"
+import { join, resolve } from "node:path"
+import { errorCode, explained } from "./explain.ts"
+import { StartupFault } from "./startup-fault.ts"
+
+/** PostgreSQL keeps paths in 1,024 bytes and appends file names of its own. */
+const LONGEST_CLUSTER_PATH_BYTES = 900
+
+/** Where the embedded PostgreSQL keeps what is its own; every path is absolute. */
+export interface Folder {
+  readonly dataDir: string
+  /** PostgreSQL's own data directory. */
+  readonly cluster: string
+  /** The superuser's password and the port, mode 0600. */
+  readonly access: string
+  readonly log: string
+}
+
+/** How the cluster is entered. */
+export interface Access {
+  readonly password: string
+  /** The port of the last start; a later start takes it again when it is free. */
+  readonly port: number
+}
+
+/**
+ * Makes the data folder when it is missing (mode 0700), and removes what a killed first start left
+ * half made. Throws a `StartupFault` when the folder cannot be used.
+ */
+export async function openFolder(dataDir: string): Promise<Folder> {
+  const wanted = resolve(dataDir)
+  return explained(wanted, async () => {
+    await mkdir(wanted, { recursive: true, mode: 0o700 })
+    const real = await realpath(wanted)
+    const cluster = join(real, "postgres")
+    const bytes = Buffer.byteLength(cluster)
+    if (bytes > LONGEST_CLUSTER_PATH_BYTES) {
+      throw new StartupFault(
+        `The path ${cluster} has ${bytes} bytes, PostgreSQL takes at most ` +
+          `${LONGEST_CLUSTER_PATH_BYTES}: set LEDGER_DATA_DIR to a shorter one.`,
+      )
+    }
+    const folder = {
+      dataDir: real,
+      cluster,
+      access: join(real, "postgres.json"),
+      log: join(real, "postgres.log"),
+    }
+    await removeHalfMade(folder)
+    return folder
+  })
+}
+
+/** The prefix of everything that is made beside the cluster and then renamed or removed. */
+export function halfMadePrefix(folder: Folder): string {
+  return `${folder.cluster}.new-`
+}
+
+async function removeHalfMade(folder: Folder): Promise<void> {
+  for (const name of await readdir(folder.dataDir)) {
+    const path = join(folder.dataDir, name)
+    if (!path.startsWith(halfMadePrefix(folder))) continue
+    await rm(path, { recursive: true, force: true, maxRetries: 5 })
+  }
+}
+
+/**
+ * True when the cluster is there and fits PostgreSQL's `major` version, false when it has yet to
+ * be made. Throws a `StartupFault` when it is another user's, another version's, or no cluster.
+ */
+export async function clusterExists(folder: Folder, major: string): Promise<boolean> {
+  const { cluster } = folder
+  return explained(cluster, async () => {
+    const found = await orMissing(() => stat(cluster))
+    if (found === undefined) return false
+    const user = process.geteuid?.()
+    if (user !== undefined && found.uid !== user) {
+      throw new StartupFault(
+        `${cluster} belongs to the user with id ${found.uid}, this program runs as ${user}: ` +
+          `start it as that user, or hand the data folder over with chown -R.`,
+      )
+    }
+    // A copied folder often has lost these bits, and PostgreSQL refuses every wider mode.
+    if ((found.mode & 0o777) !== 0o700) await chmod(cluster, 0o700)
+    const version = (await orMissing(() => readFile(join(cluster, "PG_VERSION"), "utf8")))?.trim()
+    if (version === major) return true
+    throw new StartupFault(
+      version === undefined
+        ? `${cluster} is not a folder of PostgreSQL's: move it away, or set LEDGER_DATA_DIR to ` +
+            `another folder.`
+        : `${cluster} was made by PostgreSQL ${version}, this release runs PostgreSQL ${major}: ` +
+            `carry it over with pg_dump, or set LEDGER_DATA_DIR to another folder.`,
+    )
+  })
+}
+
+/** The kept access, undefined when it is missing or damaged. */
+export async function readAccess(folder: Folder): Promise<Access | undefined> {
+  const text = await explained(folder.access, () =>
+    orMissing(() => readFile(folder.access, "utf8")),
+  )
+  return text === undefined ? undefined : parseAccess(text)
+}
+
+function parseAccess(text: string): Access | undefined {
+  const match = /^\{"password":"([A-Za-z0-9_-]{43})","port":(\d{1,5})\}\n$/.exec(text)
+  if (match?.[1] === undefined || match[2] === undefined) return undefined
+  return { password: match[1], port: Number(match[2]) }
+}
+
+/** Keeps the access: whole or not at all, and on the disk when this resolves. */
+export async function writeAccess(folder: Folder, access: Access): Promise<void> {
+  const { password, port } = access
+  const temporary = `${halfMadePrefix(folder)}access`
+  await explained(folder.access, async () => {
+    await rm(temporary, { force: true })
+    const file = await open(temporary, "wx", 0o600)
+    try {
+      await file.writeFile(`${JSON.stringify({ password, port })}\n`)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
+    await rename(temporary, folder.access)
+    await syncFolder(folder.dataDir)
+  })
+}
+
+/** Makes renames inside `path` outlive a power cut. */
+export async function syncFolder(path: string): Promise<void> {
+  const handle = await open(path, "r")
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Removes a file; one that is missing is as good. */
+export async function removeFile(path: string): Promise<void> {
+  await orMissing(() => unlink(path))
+}
+
+/** The answer of `work`, undefined when the file it looks for does not exist. */
+export async function orMissing<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work()
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined
+    throw error
+  }
+}

@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { open } from "node:fs/promises"
+import { createServer } from "node:net"
+import { explainOutput, explained } from "./explain.ts"
+import type { Folder } from "./folder.ts"
+import { boundLog, lastLines, logLength } from "./log-file.ts"
+import { endPostmaster, lookFor, readPidFile } from "./postmaster.ts"
+import { PROGRAM_ENVIRONMENT, type Programs } from "./programs.ts"
+import { StartupFault } from "./startup-fault.ts"
+
+/**
+ * Settings for a ledger beside its program on one machine. They are given at each start, so that
+ * a newer release brings its own.
+ */
+export const SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: "127.0.0.1",
+  unix_socket_directories: "",
+  max_connections: "100",
+  shared_buffers: "128MB",
+  fsync: "on",
+  synchronous_commit: "on",
+  max_wal_size: "512MB",
+  min_wal_size: "64MB",
+  timezone: "UTC",
+  log_timezone: "UTC",
+  jit: "off",
+  // Parallel plans share memory through /dev/shm, which is 64 MB in a container.
+  max_parallel_workers_per_gather: "0",
+  max_parallel_maintenance_workers: "0",
+  log_min_messages: "warning",
+  log_checkpoints: "off",
+  // Statements and the details of faults hold callers' data, which has no place in a log.
+  log_min_error_statement: "panic",
+  log_error_verbosity: "terse",
+  log_line_prefix: "%m [%p] ",
+  // A plain flush does not reach the disk of a Mac.
+  ...(process.platform === "darwin" ? { wal_sync_method: "fsync_writethrough" } : {}),
+}
+
+/** How long things may take, in milliseconds. */
+export interface Waits {
+  /** Until PostgreSQL takes connections; a start after a power cut replays its log first. */
+  readonly startMs: number
+  /** Until one that was left behind answers. */
+  readonly answerMs: number
+  /** After each signal that is to end it. */
+  readonly stopMs: number
+}
+
+/** A PostgreSQL that this process started. */
+export interface Launched {
+  readonly pid: number
+  readonly port: number
+  /** Resolves when its first process is gone. */
+  readonly gone: Promise<void>
+}
+
+/**
+ * Starts PostgreSQL on `port` and waits until it takes connections. Answers `"port taken"` or
+ * `"memory in use"` (children of a killed one have not ended yet) for what another try can mend;
+ * throws a `StartupFault` for everything else.
+ */
+export async function launch(
+  folder: Folder,
+  programs: Programs,
+  start: { port: number; settings: Readonly<Record<string, string>>; waits: Waits },
+): Promise<Launched | "port taken" | "memory in use"> {
+  const settings = { ...SETTINGS, port: String(start.port), ...start.settings }
+  const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+  const from = await prepareLog(folder)
+  const { child, pid, gone } = await spawnDetached(folder, programs, flags)
+  const state = await lookFor(start.waits.startMs, async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return "ended"
+    const written = await readPidFile(folder.cluster)
+    return written?.pid === pid && written.ready ? "ready" : undefined
+  })
+  if (state === "ready") return { pid, port: start.port, gone }
+  if (state === undefined) {
+    await endPostmaster(pid, folder.cluster, ["SIGINT", "SIGQUIT"], start.waits.stopMs)
+    throw new StartupFault(
+      `PostgreSQL did not come up within ${start.waits.startMs / 1000} s: ` +
+        `read ${folder.log} and start again when the machine has less to do.`,
+    )
+  }
+  return whyEnded(folder, await lastLines(folder.log, 50, from))
+}
+
+async function prepareLog(folder: Folder): Promise<number> {
+  return explained(folder.log, async () => {
+    await boundLog(folder.log)
+    return logLength(folder.log)
+  })
+}
+
+/** In a session of its own: a terminal's Ctrl-C must not reach PostgreSQL before its clients. */
+async function spawnDetached(
+  folder: Folder,
+  programs: Programs,
+  flags: readonly string[],
+): Promise<{ child: ChildProcess; pid: number; gone: Promise<void> }> {
+  const line = programs.command("postgres", ["-D", folder.cluster, ...flags])
+  return explained(folder.log, async () => {
+    const log = await open(folder.log, "a", 0o600)
+    try {
+      const child = spawn(line.file, line.args, {
+        cwd: folder.dataDir,
+        env: PROGRAM_ENVIRONMENT,
+        detached: true,
+        stdio: ["ignore", log.fd, log.fd],
+      })
+      const gone = new Promise<void>((done) => child.once("exit", () => done()))
+      await once(child, "spawn")
+      // A waiting child must not keep this process alive once everything else has ended.
+      child.unref()
+      if (child.pid === undefined) throw new Error("a spawned process has an id")
+      return { child, pid: child.pid, gone }
+    } finally {
+      await log.close()
+    }
+  })
+}
+
+async function whyEnded(
+  folder: Folder,
+  lines: readonly string[],
+): Promise<"port taken" | "memory in use"> {
+  const text = lines.join("\n")
+  if (/could not bind .*: Address already in use/i.test(text)) return "port taken"
+  if (/pre-existing shared memory block .* still in use/i.test(text)) return "memory in use"
+  throw await explainOutput(lines, folder)
+}
+
+/** A TCP port of 127.0.0.1 that nobody listens on at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  server.close()
+  await once(server, "close")
+  if (address === null || typeof address === "string") throw new Error("a TCP server has a port")
+  return address.port
+}

