@@ -14,7 +14,12 @@ export type OnIdleError = (error: Error) => void
 
 /** A pool of the owner's connections. */
 export function openPool(url: string, max: number, onIdleError: OnIdleError): pg.Pool {
-  const pool = new pg.Pool({ connectionString: url, max, application_name: "company-ledger" })
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    application_name: "company-ledger",
+    options: "-c search_path=read",
+  })
   // Without a listener the loss of an idle connection would end the process.
   pool.on("error", onIdleError)
   return pool
@@ -26,7 +31,7 @@ export function openApiPool(url: string, max: number, onIdleError: OnIdleError):
     connectionString: url,
     max,
     application_name: "company-ledger api",
-    options: `-c role=${API_ROLE}`,
+    options: `-c role=${API_ROLE} -c search_path=read`,
   })
   pool.on("error", onIdleError)
   return pool

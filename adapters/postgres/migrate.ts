@@ -1,6 +1,6 @@
 /** Brings a database to the form this version needs, one migration after the other. */
-import type { Migration } from "kysely"
-import { Migrator } from "kysely"
+import type { Migration } from "kysely/migration"
+import { Migrator } from "kysely/migration"
 import { kyselyOf, openPool } from "./database.ts"
 import { roleAndSchemas } from "./migrations/0001-role-and-schemas.ts"
 import { eventStore } from "./migrations/0002-event-store.ts"

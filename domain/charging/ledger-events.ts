@@ -116,6 +116,8 @@ export interface ChargeGivenBack {
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
   readonly class: SpendingClass
+  readonly item: string
+  readonly resource: string | null
   readonly reason: string
 }
 
@@ -261,6 +263,8 @@ export const ledgerFormats: Formats<LedgerEvent> = {
       keyId: optional(plain),
       personId: optional(plain),
       class: spendingClass,
+      item: text,
+      resource: optional(text),
       reason: text,
     },
   },

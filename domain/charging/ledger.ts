@@ -132,6 +132,8 @@ interface OpenCharge {
   readonly amountMicros: Micros
   readonly spender: Spender
   readonly class: SpendingClass
+  readonly item: string
+  readonly resource: string | null
 }
 
 interface LedgerState {
@@ -341,7 +343,7 @@ function giveBack(
     const message = "What is given back is more than 0 and at most what was charged."
     return { type: "LedgerRefused", at, code: "bad_amount", message }
   }
-  const { spender, at: chargedAt, class: charging } = charged
+  const { spender, at: chargedAt, class: charging, item, resource } = charged
   const fact: ChargeGivenBack = {
     type: "ChargeGivenBack",
     at,
@@ -352,6 +354,8 @@ function giveBack(
     keyId: spender.keyId,
     personId: spender.personId,
     class: charging,
+    item,
+    resource,
     reason,
   }
   return [fact]
@@ -364,8 +368,8 @@ function evolveCharged(state: Ledger, event: Charged): Ledger {
     addToTally(state.tallies, tally, event.amountMicros)
   }
   if (event.open) {
-    const { at, amountMicros, class: charging } = event
-    state.open.set(event.chargeId, { at, amountMicros, spender, class: charging })
+    const { at, amountMicros, class: charging, item, resource } = event
+    state.open.set(event.chargeId, { at, amountMicros, spender, class: charging, item, resource })
   }
   return state
 }

@@ -1,4 +1,4 @@
-import type { Migration } from "kysely"
+import type { Migration } from "kysely/migration"
 import { sql } from "kysely"
 import { eventStoreSchemaSql } from "../../eventstore/postgres/schema.ts"
 

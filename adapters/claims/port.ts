@@ -1,0 +1,47 @@
+/**
+ * Claims on idempotency keys (decisions.md §6): who carries out a request, and what it answered.
+ *
+ * A claim names the process that holds it. A process that died holds nothing: its claims may be
+ * taken over, and the taker runs the request again with the same attempt, from which all ids derive.
+ */
+import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+
+/** What a request asks to be carried out once. */
+export interface ClaimRequest {
+  readonly companyId: CompanyId
+  readonly keyId: KeyId
+  /** The caller's `Idempotency-Key`, 1 to 255 characters. */
+  readonly idempotencyKey: string
+  /** SHA-256 over method, path and canonical body. */
+  readonly fingerprint: string
+  readonly requestId: string
+}
+
+/** How a claim came out. */
+export type Claim =
+  /** This process carries it out now. `attempt` counts from 0; `takenOver` from a process that died. */
+  | { readonly state: "mine"; readonly attempt: number; readonly takenOver: boolean }
+  /** It was carried out: `answer` is what `finish` kept. */
+  | { readonly state: "done"; readonly answer: string }
+  /** A living process is carrying it out. */
+  | { readonly state: "running" }
+  /** The key was used with another request. */
+  | { readonly state: "conflict" }
+
+/** Keeps claims. */
+export interface Claims {
+  readonly claim: (request: ClaimRequest) => Promise<Claim>
+  /** Keeps the answer for whoever sends the request again. */
+  readonly finish: (request: ClaimRequest, answer: string) => Promise<void>
+  /** A decided refusal frees the key: the next one with it is a new attempt. */
+  readonly release: (request: ClaimRequest) => Promise<void>
+  /**
+   * Nobody knows the outcome: the claim stays, with the same attempt, for whoever sends the request
+   * again.
+   */
+  readonly leave: (request: ClaimRequest) => Promise<void>
+  /** Moves a running claim to the next attempt, when the former one's charge was given back. */
+  readonly nextAttempt: (request: ClaimRequest) => Promise<number>
+  /** Forgets answers kept longer than 30 days. Gives their number. */
+  readonly forgetOld: () => Promise<number>
+}

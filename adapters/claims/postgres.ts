@@ -1,0 +1,107 @@
+import type { Pool } from "pg"
+import type { Processes } from "../processes/port.ts"
+import type { Claim, ClaimRequest, Claims } from "./port.ts"
+
+interface Row {
+  readonly fingerprint: string
+  readonly state: "running" | "done" | "free"
+  readonly process_id: string
+  readonly attempt: number
+  readonly answer: string | null
+}
+
+const NOBODY = ""
+
+/** Claims in the table `ledger.claims`, shared by all processes of the installation. */
+export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
+  return {
+    claim: async (request) => {
+      for (;;) {
+        const claim = await tryClaim(pool, processes, request)
+        if (claim !== null) return claim
+      }
+    },
+    finish: async (request, answer) => {
+      await pool.query(
+        `update ledger.claims set state = 'done', answer = $3
+         where key_id = $1 and idempotency_key = $2`,
+        [request.keyId, request.idempotencyKey, answer],
+      )
+    },
+    release: async (request) => {
+      await pool.query(
+        `update ledger.claims set state = 'free', attempt = attempt + 1
+         where key_id = $1 and idempotency_key = $2`,
+        [request.keyId, request.idempotencyKey],
+      )
+    },
+    leave: async (request) => {
+      await pool.query(
+        `update ledger.claims set process_id = $3
+         where key_id = $1 and idempotency_key = $2 and state = 'running'`,
+        [request.keyId, request.idempotencyKey, NOBODY],
+      )
+    },
+    nextAttempt: async (request) => {
+      const { rows } = await pool.query<Pick<Row, "attempt">>(
+        `update ledger.claims set attempt = attempt + 1
+         where key_id = $1 and idempotency_key = $2 returning attempt`,
+        [request.keyId, request.idempotencyKey],
+      )
+      if (rows[0] === undefined) throw new Error("this claim was never made")
+      return rows[0].attempt
+    },
+    forgetOld: async () => {
+      const { rowCount } = await pool.query(
+        "delete from ledger.claims where claimed_at < now() - interval '30 days'",
+      )
+      return rowCount ?? 0
+    },
+  }
+}
+
+/** One try; null when another process moved the row in between. */
+async function tryClaim(
+  pool: Pool,
+  processes: Processes,
+  request: ClaimRequest,
+): Promise<Claim | null> {
+  const { companyId, keyId, idempotencyKey, fingerprint, requestId } = request
+  const made = await pool.query(
+    `insert into ledger.claims
+       (company_id, key_id, idempotency_key, fingerprint, state, process_id, attempt, request_id)
+     values ($1, $2, $3, $4, 'running', $5, 0, $6)
+     on conflict do nothing`,
+    [companyId, keyId, idempotencyKey, fingerprint, processes.own, requestId],
+  )
+  if (made.rowCount === 1) return { state: "mine", attempt: 0, takenOver: false }
+  const { rows } = await pool.query<Row>(
+    `select fingerprint, state, process_id, attempt, answer from ledger.claims
+     where key_id = $1 and idempotency_key = $2`,
+    [keyId, idempotencyKey],
+  )
+  const row = rows[0]
+  if (row === undefined) return null
+  if (row.state !== "free" && row.fingerprint !== fingerprint) return { state: "conflict" }
+  if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
+  const holderLives = row.process_id !== NOBODY && (await processes.isAlive(row.process_id))
+  if (row.state === "running" && holderLives) return { state: "running" }
+  const taken = await pool.query(
+    `update ledger.claims
+     set state = 'running', process_id = $3, fingerprint = $4, request_id = $5, claimed_at = now()
+     where key_id = $1 and idempotency_key = $2
+       and state = $6 and process_id = $7 and attempt = $8`,
+    [
+      keyId,
+      idempotencyKey,
+      processes.own,
+      fingerprint,
+      requestId,
+      row.state,
+      row.process_id,
+      row.attempt,
+    ],
+  )
+  if (taken.rowCount !== 1) return null
+  return { state: "mine", attempt: row.attempt, takenOver: row.state === "running" }
+}

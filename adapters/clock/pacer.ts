@@ -1,0 +1,10 @@
+import { setTimeout as pause } from "node:timers/promises"
+import type { Pacer } from "./port.ts"
+
+/** This machine's monotonic clock and timers. */
+export const machinePacer: Pacer = {
+  elapsedMs: () => performance.now(),
+  pause: async (ms) => {
+    await pause(ms)
+  },
+}

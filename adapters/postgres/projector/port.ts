@@ -1,0 +1,48 @@
+/** What the rest of the house asks of the runner of read models. */
+import type { Position } from "../../eventstore/port.ts"
+
+/** How a read model stands. */
+export interface ProjectionStatus {
+  readonly name: string
+  readonly version: number
+  /** `running`, or `stopped` at a fact it could not take. */
+  readonly state: "running" | "stopped"
+  readonly position: Position
+  /** Events handed over and not yet written. */
+  readonly behind: number
+  /** Why it stopped. */
+  readonly fault: string | null
+}
+
+/** What comparing a read model with a rebuild found. */
+export interface Verification {
+  readonly name: string
+  readonly same: boolean
+  /** Per table: rows and checksum, live and rebuilt. */
+  readonly tables: readonly {
+    readonly table: string
+    readonly live: string
+    readonly rebuilt: string
+  }[]
+}
+
+/** Runs the read models. */
+export interface Projector {
+  /**
+   * Waits until these read models (default all) have taken everything up to a place.
+   * False where one of them is stopped or the time ran out.
+   */
+  readonly waitFor: (
+    position: Position,
+    timeoutMs: number,
+    names?: readonly string[],
+  ) => Promise<boolean>
+  readonly status: () => readonly ProjectionStatus[]
+  /** Folds a read model anew beside the live one, then swaps them. @throws RangeError: no such name */
+  readonly rebuild: (name: string, progress: Progress) => Promise<void>
+  /** Folds a read model beside the live one and compares them. @throws RangeError: no such name */
+  readonly verify: (name: string, progress: Progress) => Promise<Verification>
+}
+
+/** Told now and then how many events were folded. */
+export type Progress = (events: number) => void

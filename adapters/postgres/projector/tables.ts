@@ -1,0 +1,75 @@
+/** Making, comparing and swapping the tables of a read model. */
+import type { Pool, PoolClient } from "pg"
+import type { Projection } from "../../../projections/projection.ts"
+import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
+
+/** The schema of the live read models. */
+export const LIVE_SCHEMA = "read"
+
+/** Runs work in one transaction on one connection. */
+export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  try {
+    await client.query("begin")
+    const result = await work(client)
+    await client.query("commit")
+    client.release()
+    return result
+  } catch (error) {
+    // The connection is destroyed: whatever state it is in, nobody gets it again.
+    client.release(true)
+    throw error
+  }
+}
+
+/**
+ * Makes a read model's tables in a schema, with row-level security forced on each: the owner writes
+ * all rows, the API's role sees those of the company it says.
+ */
+export async function createTables(
+  client: PoolClient,
+  projection: Projection,
+  schema: string,
+): Promise<void> {
+  await client.query(`set local search_path to "${schema}"`)
+  await client.query(projection.create)
+  for (const table of projection.tables) {
+    await client.query(`
+      alter table "${table}" enable row level security;
+      alter table "${table}" force row level security;
+      create policy owner_writes on "${table}" to current_user using (true) with check (true);
+      create policy one_company on "${table}" for select to ${API_ROLE}
+        using (company_id = current_setting('${COMPANY_SETTING}', true));
+      grant select on "${table}" to ${API_ROLE}`)
+  }
+}
+
+/** Drops a read model's live tables, if they are there. */
+export async function dropTables(client: PoolClient, tables: readonly string[]): Promise<void> {
+  for (const table of tables) await client.query(`drop table if exists ${LIVE_SCHEMA}."${table}"`)
+}
+
+/** The schema in which a read model is built beside the live one. */
+export function besideSchema(name: string): string {
+  return `beside_${name.replaceAll("-", "_")}`
+}
+
+/** Puts the tables built beside in the place of the live ones. */
+export async function swapTables(client: PoolClient, projection: Projection): Promise<void> {
+  const schema = besideSchema(projection.name)
+  await dropTables(client, projection.tables)
+  for (const table of projection.tables) {
+    await client.query(`alter table "${schema}"."${table}" set schema ${LIVE_SCHEMA}`)
+  }
+  await client.query(`drop schema "${schema}" cascade`)
+}
+
+/** Rows and an order-free checksum of a table: equal tables give equal text. */
+export async function checksum(client: PoolClient, schema: string, table: string): Promise<string> {
+  const { rows } = await client.query<{ rows: number; sum: string }>(
+    `select count(*) as rows,
+            coalesce(sum(('x' || left(md5(t::text), 15))::bit(60)::bigint), 0)::text as sum
+     from "${schema}"."${table}" t`,
+  )
+  return `${rows[0]?.rows ?? 0} rows, ${rows[0]?.sum ?? "0"}`
+}

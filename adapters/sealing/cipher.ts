@@ -1,0 +1,42 @@
+/** The cryptography of sealing: AES-256-GCM, HKDF-SHA-256 and HMAC-SHA-256 of Node's own library. */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto"
+import { SealFault } from "./port.ts"
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** A new random key of 32 bytes. */
+export function newKey(): Buffer {
+  return randomBytes(32)
+}
+
+/** Encrypts; `context` is authenticated with it. Gives nonce, ciphertext and tag in one. */
+export function encrypt(key: Buffer, plain: Buffer, context: string): Buffer {
+  const nonce = randomBytes(NONCE_BYTES)
+  const cipher = createCipheriv("aes-256-gcm", key, nonce)
+  cipher.setAAD(Buffer.from(context))
+  return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
+}
+
+/** Decrypts what `encrypt` gave. @throws SealFault when key, context or bytes are not the same */
+export function decrypt(key: Buffer, box: Buffer, context: string): Buffer {
+  if (box.length < NONCE_BYTES + TAG_BYTES) throw new SealFault("sealed text is too short")
+  const decipher = createDecipheriv("aes-256-gcm", key, box.subarray(0, NONCE_BYTES))
+  decipher.setAAD(Buffer.from(context))
+  decipher.setAuthTag(box.subarray(-TAG_BYTES))
+  try {
+    return Buffer.concat([decipher.update(box.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+  } catch (error) {
+    throw new SealFault("sealed text does not open with its key", { cause: error })
+  }
+}
+
+/** A key for one purpose, derived from another. */
+export function deriveKey(key: Buffer, purpose: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", key, "", purpose, 32))
+}
+
+/** A keyed hash of a text, 32 hexadecimal characters. */
+export function keyedTag(key: Buffer, text: string): string {
+  return createHmac("sha256", key).update(text).digest("hex").slice(0, 32)
+}

@@ -1,0 +1,31 @@
+/**
+ * Sealing of personal text, so that erasing a key erases the text everywhere: in the events, in
+ * every copy and in every backup.
+ *
+ * A company has a key, wrapped by the installation's master key; each person and recipient has a key
+ * of its own, wrapped by the company's. Sealed text is `s1.<subject>.<base64url of nonce, AES-256-GCM
+ * ciphertext and tag>`; company and subject are authenticated with it.
+ */
+import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
+
+/** The subject whose key seals what belongs to the company itself: its name, its numbers. */
+export const COMPANY_SUBJECT = "company"
+
+/** Seals and opens personal text, and tells equal texts apart without reading them. */
+export interface Sealing {
+  /** Seals a text under the subject's key, which is made if it does not exist yet. */
+  readonly seal: (companyId: CompanyId, subject: string, text: string) => Promise<Sealed>
+  /** The text, or null when its key was erased. @throws SealFault when it was tampered with */
+  readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>
+  /** A keyed hash (32 hexadecimal characters) that is equal for equal texts of one company. */
+  readonly tag: (companyId: CompanyId, text: string) => Promise<string>
+  /** A keyed hash that is equal for equal texts across the installation. */
+  readonly installationTag: (text: string) => string
+  /** The secret with which an app signs people in through its shared key; stored nowhere. */
+  readonly appSecret: (keyId: string) => string
+}
+
+/** Sealed text was changed, or belongs to another company. */
+export class SealFault extends Error {
+  override readonly name = "SealFault"
+}

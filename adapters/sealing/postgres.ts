@@ -1,0 +1,126 @@
+import type { Pool } from "pg"
+import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
+import { LRU } from "./lru.ts"
+import { decrypt, deriveKey, encrypt, keyedTag, newKey } from "./cipher.ts"
+import type { Sealing } from "./port.ts"
+import { SealFault } from "./port.ts"
+
+const KEYS_KEPT = 50_000
+
+interface Wrapped {
+  readonly wrapped: Buffer
+}
+
+/**
+ * Sealing with the wrapped keys in PostgreSQL. Opened keys stay in memory, so an erasure must end
+ * the process's cache too: `forgetCompany`.
+ */
+export function openPostgresSealing(
+  pool: Pool,
+  masterKey: Buffer,
+): Sealing & { readonly forgetCompany: (companyId: CompanyId) => void } {
+  const wrapping = deriveKey(masterKey, "company keys")
+  const tagging = deriveKey(masterKey, "installation tags")
+  const signing = deriveKey(masterKey, "app secrets")
+  const companyKeys = new LRU<string, Promise<Buffer | null>>(KEYS_KEPT)
+  const subjectKeys = new LRU<string, Promise<Buffer | null>>(KEYS_KEPT)
+
+  const companyKey = (companyId: CompanyId, make: boolean) =>
+    kept(companyKeys, companyId, make, async () => {
+      const fresh = make ? encrypt(wrapping, newKey(), companyId) : null
+      const wrapped = await loadOrMake(pool, COMPANY_KEY, [companyId], fresh)
+      return wrapped === null ? null : decrypt(wrapping, wrapped, companyId)
+    })
+
+  const subjectKey = (companyId: CompanyId, subject: string, make: boolean) =>
+    kept(subjectKeys, `${companyId}/${subject}`, make, async () => {
+      const parent = await companyKey(companyId, make)
+      if (parent === null) return null
+      const context = `${companyId}/${subject}`
+      const fresh = make ? encrypt(parent, newKey(), context) : null
+      const wrapped = await loadOrMake(pool, SUBJECT_KEY, [companyId, subject], fresh)
+      return wrapped === null ? null : decrypt(parent, wrapped, context)
+    })
+
+  return {
+    seal: async (companyId, subject, text) => {
+      const key = await subjectKey(companyId, subject, true)
+      if (key === null) throw new SealFault(`no key could be made for ${companyId}/${subject}`)
+      const box = encrypt(key, Buffer.from(text), `${companyId}/${subject}`)
+      return `s1.${subject}.${box.toString("base64url")}`
+    },
+    open: async (companyId, sealed) => {
+      const { subject, box } = parseSealed(sealed)
+      const key = await subjectKey(companyId, subject, false)
+      return key === null ? null : decrypt(key, box, `${companyId}/${subject}`).toString()
+    },
+    tag: async (companyId, text) => {
+      const key = await companyKey(companyId, true)
+      if (key === null) throw new SealFault(`no key could be made for ${companyId}`)
+      return keyedTag(deriveKey(key, "tags"), text)
+    },
+    installationTag: (text) => keyedTag(tagging, text),
+    appSecret: (keyId) => `cps_${deriveKey(signing, keyId).toString("base64url")}`,
+    forgetCompany: (companyId) => {
+      companyKeys.delete(companyId)
+      subjectKeys.deleteWhere((place) => place.startsWith(`${companyId}/`))
+    },
+  }
+}
+
+/** The key from memory, or loaded once for all who ask at the same time. */
+async function kept(
+  cache: LRU<string, Promise<Buffer | null>>,
+  place: string,
+  make: boolean,
+  load: () => Promise<Buffer | null>,
+): Promise<Buffer | null> {
+  const known = await cache.get(place)
+  // That there was no key must not keep somebody from making one.
+  if (known !== undefined && (known !== null || !make)) return known
+  const loading = load()
+  cache.set(place, loading)
+  const key = await loading.catch((error: unknown) => {
+    cache.delete(place)
+    throw error
+  })
+  if (key === null) cache.delete(place)
+  return key
+}
+
+interface KeyTable {
+  readonly select: string
+  readonly insert: string
+}
+
+const COMPANY_KEY: KeyTable = {
+  select: "select wrapped from ledger.company_keys where company_id = $1",
+  insert: "insert into ledger.company_keys values ($1, $2) on conflict do nothing returning wrapped",
+}
+const SUBJECT_KEY: KeyTable = {
+  select: "select wrapped from ledger.subject_keys where company_id = $1 and subject = $2",
+  insert:
+    "insert into ledger.subject_keys values ($1, $2, $3) on conflict do nothing returning wrapped",
+}
+
+async function loadOrMake(
+  pool: Pool,
+  table: KeyTable,
+  key: readonly string[],
+  fresh: Buffer | null,
+): Promise<Buffer | null> {
+  if (fresh !== null) {
+    const made = await pool.query<Wrapped>(table.insert, [...key, fresh])
+    if (made.rows[0] !== undefined) return made.rows[0].wrapped
+  }
+  const found = await pool.query<Wrapped>(table.select, [...key])
+  return found.rows[0]?.wrapped ?? null
+}
+
+function parseSealed(sealed: Sealed): { subject: string; box: Buffer } {
+  const [form, subject, body] = sealed.split(".")
+  if (form !== "s1" || subject === undefined || body === undefined) {
+    throw new SealFault("this is no sealed text")
+  }
+  return { subject, box: Buffer.from(body, "base64url") }
+}

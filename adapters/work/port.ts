@@ -1,0 +1,60 @@
+/**
+ * The queue of work: rows that a projection writes and workers take, at least once each.
+ *
+ * Work is due by the ledger's clock; leases and back-off go by the database's own. Work on one
+ * subject is done in order, so one silent recipient holds up nobody else.
+ */
+
+/** A row that this process holds until it says what became of it. */
+export interface TakenWork {
+  readonly workId: number
+  readonly kind: string
+  readonly name: string
+  readonly subject: string
+  readonly companyId: string | null
+  readonly payload: unknown
+  /** How often it was taken, this time included. */
+  readonly tries: number
+}
+
+/** What became of a row. */
+export type WorkResult =
+  | { readonly result: "done" }
+  /** To be done again, perhaps as another kind, when it is due by the ledger's clock. */
+  | {
+      readonly result: "later"
+      readonly dueAt: number
+      readonly kind?: string
+      readonly subject?: string
+    }
+  /** It failed for a passing reason: again after a while. */
+  | { readonly result: "retry"; readonly afterMs: number; readonly reason: string }
+  /** It needs an operator. */
+  | { readonly result: "park"; readonly reason: string }
+
+/** A row as an operator sees it. */
+export interface ListedWork {
+  readonly workId: number
+  readonly kind: string
+  readonly name: string
+  readonly companyId: string | null
+  readonly dueAt: string
+  readonly tries: number
+  readonly running: boolean
+  readonly parked: string | null
+}
+
+/** The queue. */
+export interface WorkQueue {
+  /** Takes up to `limit` rows that are due at `now` (the ledger's time). */
+  readonly take: (now: number, limit: number) => Promise<readonly TakenWork[]>
+  /** Says what became of a row. */
+  readonly settle: (workId: number, result: WorkResult) => Promise<void>
+  /** How many rows are due at `now`, not parked and not waiting out a back-off. */
+  readonly dueCount: (now: number) => Promise<number>
+  /** The next due time after `now`, at most `until`; null where there is none. */
+  readonly nextDue: (now: number, until: number) => Promise<number | null>
+  readonly list: (limit: number) => Promise<readonly ListedWork[]>
+  /** Makes a row due at once, parked or not. False where there is none of this id. */
+  readonly retry: (workId: number) => Promise<boolean>
+}

@@ -1,0 +1,142 @@
+import type { Pool } from "pg"
+import type { Processes } from "../processes/port.ts"
+import type { ListedWork, TakenWork, WorkQueue, WorkResult } from "./port.ts"
+
+interface Row {
+  readonly work_id: number
+  readonly kind: string
+  readonly name: string
+  readonly subject: string
+  readonly company_id: string | null
+  readonly payload: string
+  readonly tries: number
+  readonly due_at: Date
+  readonly parked: string | null
+  readonly process_id: string | null
+}
+
+/**
+ * Rows to take: due, free, and with nothing earlier of the same subject still to do. What is locked
+ * by another worker is skipped.
+ */
+const TAKE = `
+  with next as (
+    select work_id from ledger.work w
+    where parked is null and due_at <= to_timestamp($1::float8 / 1000)
+      and (retry_at is null or retry_at <= clock_timestamp())
+      and (process_id is null or leased_until < clock_timestamp())
+      and not exists (
+        select 1 from ledger.work earlier
+        where earlier.subject = w.subject and earlier.work_id < w.work_id
+          and earlier.parked is null
+          and earlier.due_at <= to_timestamp($1::float8 / 1000))
+    order by due_at, work_id
+    limit $2
+    for update skip locked)
+  update ledger.work w
+  set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
+  from next where w.work_id = next.work_id
+  returning w.*`
+
+/** The queue in the table `ledger.work`. */
+export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
+  return {
+    take: async (now, limit) => {
+      const { rows } = await pool.query<Row>(TAKE, [now, limit, processes.own])
+      return rows.map(taken)
+    },
+    settle: async (workId, result) => settle(pool, workId, result),
+    dueCount: async (now) => {
+      const { rows } = await pool.query<{ count: number }>(
+        `select count(*) from ledger.work
+         where parked is null and due_at <= to_timestamp($1::float8 / 1000)
+           and (retry_at is null or retry_at <= clock_timestamp())`,
+        [now],
+      )
+      return rows[0]?.count ?? 0
+    },
+    nextDue: async (now, until) => {
+      const { rows } = await pool.query<{ due: number | null }>(
+        `select ceil(extract(epoch from min(due_at)) * 1000)::bigint as due from ledger.work
+         where parked is null and due_at > to_timestamp($1::float8 / 1000)
+           and due_at <= to_timestamp($2::float8 / 1000)`,
+        [now, until],
+      )
+      return rows[0]?.due ?? null
+    },
+    list: async (limit) => {
+      const { rows } = await pool.query<Row>(
+        "select * from ledger.work order by parked is null, due_at, work_id limit $1",
+        [limit],
+      )
+      return rows.map(listed)
+    },
+    retry: async (workId) => {
+      const { rowCount } = await pool.query(
+        `update ledger.work
+         set parked = null, retry_at = null, tries = 0, due_at = least(due_at, clock_timestamp())
+         where work_id = $1`,
+        [workId],
+      )
+      return rowCount === 1
+    },
+  }
+}
+
+async function settle(pool: Pool, workId: number, result: WorkResult): Promise<void> {
+  switch (result.result) {
+    case "done":
+      await pool.query("delete from ledger.work where work_id = $1", [workId])
+      return
+    case "later":
+      await pool.query(
+        `update ledger.work
+         set due_at = to_timestamp($2::float8 / 1000), kind = coalesce($3, kind),
+             subject = coalesce($4, subject), process_id = null, leased_until = null,
+             retry_at = null
+         where work_id = $1`,
+        [workId, result.dueAt, result.kind ?? null, result.subject ?? null],
+      )
+      return
+    case "retry":
+      await pool.query(
+        `update ledger.work
+         set retry_at = clock_timestamp() + $2 * interval '1 millisecond',
+             process_id = null, leased_until = null
+         where work_id = $1`,
+        [workId, result.afterMs],
+      )
+      return
+    case "park":
+      await pool.query(
+        `update ledger.work set parked = $2, process_id = null, leased_until = null
+         where work_id = $1`,
+        [workId, result.reason],
+      )
+  }
+}
+
+function taken(row: Row): TakenWork {
+  return {
+    workId: row.work_id,
+    kind: row.kind,
+    name: row.name,
+    subject: row.subject,
+    companyId: row.company_id,
+    payload: JSON.parse(row.payload) as unknown,
+    tries: row.tries,
+  }
+}
+
+function listed(row: Row): ListedWork {
+  return {
+    workId: row.work_id,
+    kind: row.kind,
+    name: row.name,
+    companyId: row.company_id,
+    dueAt: row.due_at.toISOString(),
+    tries: row.tries,
+    running: row.process_id !== null,
+    parked: row.parked,
+  }
+}

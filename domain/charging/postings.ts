@@ -1,0 +1,43 @@
+/**
+ * Double entry: what each monetary fact moves, and from where to where. The postings of a fact sum
+ * to zero, so the balances of a company do; the account `funds` is what the ledger calls funds.
+ */
+import type { Micros } from "../kernel/money.ts"
+import type { LedgerEvent } from "./ledger-events.ts"
+
+/** One side of a movement. Accounts: `funds`, `credits`, `spending:<class>:<item>`. */
+export interface Posting {
+  readonly account: string
+  readonly amountMicros: Micros
+}
+
+/** The postings of a fact; none where it moves no money. */
+export function postingsOf(event: LedgerEvent): readonly Posting[] {
+  switch (event.type) {
+    case "FundsAdded":
+      return move("credits", "funds", event.amountMicros)
+    case "Charged":
+      return move("funds", spending(event), event.amountMicros)
+    case "ChargeGivenBack":
+      return move(spending(event), "funds", event.amountMicros)
+    case "LedgerOpened":
+    case "LimitSet":
+    case "LimitRemoved":
+    case "ChargesClosed":
+    case "AccountLocked":
+    case "AccountUnlocked":
+      return []
+  }
+}
+
+function move(from: string, to: string, amountMicros: Micros): readonly Posting[] {
+  if (amountMicros === 0) return []
+  return [
+    { account: from, amountMicros: -amountMicros },
+    { account: to, amountMicros },
+  ]
+}
+
+function spending(event: { readonly class: string; readonly item: string }): string {
+  return `spending:${event.class}:${event.item}`
+}
