@@ -73,6 +73,9 @@ function pretenceOf(call: ts.CallExpression): string | null {
   if (callee.endsWith(".skip") && /^(ctx|context|t|task)\./.test(callee)) {
     return isReason(call.arguments.at(-1)) ? null : "`skip` without a reason"
   }
+  if (callee === "expect" && !ts.isPropertyAccessExpression(call.parent)) {
+    return `\`${call.getText()}\` is compared with nothing`
+  }
   const [first] = call.arguments
   const isLiteral =
     first !== undefined &&

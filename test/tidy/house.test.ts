@@ -80,10 +80,10 @@ describe("the house", () => {
     expect(shipped.flatMap(unnamedErrors)).toEqual([])
   })
 
-  it("waits for its promises", () => {
+  it("waits for its promises", { timeout: 60_000 }, () => {
     const config = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile)
     const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT)
-    const paths = shipped.map(({ path }) => join(ROOT, path))
+    const paths = [...shipped, ...tests].map(({ path }) => join(ROOT, path))
     const program = ts.createProgram(paths, options)
     const checker = program.getTypeChecker()
     const sources = paths

@@ -30,6 +30,7 @@ const rules: readonly {
     right: [
       `function f() {${"\n".repeat(FUNCTION_LINES - 1)}}`,
       `describe("a", () => {${"\n".repeat(FUNCTION_LINES)}})`,
+      `function contract() { describe("a", () => {${"\n".repeat(FUNCTION_LINES)}}) }`,
     ],
   },
   {
@@ -105,6 +106,7 @@ const rules: readonly {
       'it.todo("a")',
       'it("a", (ctx) => { ctx.skip() })',
       'it("a", (ctx) => { ctx.skip(true) })',
+      'it("a", () => { expect(x) })',
       'it("a", () => { expect(true).toBe(true) })',
       'it("a", () => { expect(1).toBe(1) })',
       'it("a", () => { expect(null).toBeNull() })',

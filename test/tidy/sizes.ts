@@ -20,10 +20,16 @@ export function longFiles(file: SourceText): readonly Complaint[] {
   return [`${file.path}:1: ${lines} lines, more than ${FILE_LINES}`]
 }
 
-/** Whether a function is the body of a `describe`, which only groups. */
-function isGroup(node: ts.Node): boolean {
-  const { parent } = node
-  return ts.isCallExpression(parent) && /^describe\b/.test(parent.expression.getText())
+/** Whether a node calls `describe`. */
+const isDescribe = (node: ts.Node): boolean =>
+  ts.isCallExpression(node) && /^describe\b/.test(node.expression.getText())
+
+/** Whether a function only groups tests: the body of a `describe`, or a contract made of some. */
+function isGroup(node: ts.Node, body: ts.Node): boolean {
+  const isContract =
+    ts.isBlock(body) &&
+    body.statements.some((it) => ts.isExpressionStatement(it) && isDescribe(it.expression))
+  return isDescribe(node.parent) || isContract
 }
 
 /** Functions of more than `FUNCTION_LINES` lines. */
@@ -32,7 +38,7 @@ export function longFunctions(file: SourceText): readonly Complaint[] {
   const complaints: Complaint[] = []
   walk(source, (node) => {
     if (!ts.isFunctionLike(node) || !("body" in node) || node.body === undefined) return
-    if (isGroup(node)) return
+    if (isGroup(node, node.body as ts.Node)) return
     const first = source.getLineAndCharacterOfPosition(node.getStart(source)).line
     const lines = source.getLineAndCharacterOfPosition(node.end).line - first + 1
     if (lines > FUNCTION_LINES) {
