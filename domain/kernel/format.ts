@@ -11,6 +11,7 @@ import type { Fact } from "./decider.ts"
 
 /** One way to write a value of type T as canonical JSON text and to read it back from parsed JSON. */
 export interface Kind<T> {
+  /** @throws FormatFault when `value` has no stored form: what could not be read is not written */
   readonly write: (value: T) => string
   /** @throws FormatFault when `raw` is no such value */
   readonly read: (raw: unknown) => T
@@ -46,7 +47,7 @@ export class FormatFault extends Error {
 export interface Codec<E extends Fact> {
   /** The version written for this event type. */
   readonly version: (type: E["type"]) => number
-  /** Canonical JSON of the event's fields without its type. */
+  /** Canonical JSON of the event's fields without its type. @throws FormatFault without a form */
   readonly encode: (event: E) => string
   /** @throws FormatFault when the type is unknown or the text does not fit the version's format */
   readonly decode: (type: string, version: number, text: string) => E
@@ -63,10 +64,15 @@ function fault(expected: string, raw: unknown): never {
   throw new FormatFault(`expected ${expected}, found ${JSON.stringify(raw)}`)
 }
 
-/** Any text without lone surrogates. */
+/** Any text without lone surrogates. Lone surrogates are refused in both directions. */
 export const text: Kind<string> = {
-  write: (value) => JSON.stringify(value),
-  read: (raw) => (typeof raw === "string" ? raw : fault("text", raw)),
+  write: (value) => JSON.stringify(wellFormed(value)),
+  read: (raw) => wellFormed(raw),
+}
+
+/** RFC 8785 has no form for a lone surrogate: it must not reach the hash. */
+function wellFormed(raw: unknown): string {
+  return typeof raw === "string" && raw.isWellFormed() ? raw : fault("text", raw)
 }
 
 const PLAIN = /^[\w.:@+ -]*$/
@@ -77,15 +83,15 @@ export const plain: Kind<string> = {
   read: (raw) => (typeof raw === "string" && PLAIN.test(raw) ? raw : fault("plain text", raw)),
 }
 
-/** An integer. */
+/** An integer within 2^53; other numbers are refused in both directions. */
 export const int: Kind<number> = {
-  write: (value) => String(value),
+  write: (value) => (Number.isSafeInteger(value) ? String(value) : fault("an integer", value)),
   read: (raw) => (Number.isSafeInteger(raw) ? (raw as number) : fault("an integer", raw)),
 }
 
-/** Integer micro-dollars as a decimal string. */
+/** Integer micro-dollars as a decimal string; what is no integer is refused in both directions. */
 export const micros: Kind<number> = {
-  write: (value) => `"${value}"`,
+  write: (value) => (Number.isSafeInteger(value) ? `"${value}"` : fault("micros", value)),
   read: (raw) => {
     if (typeof raw !== "string" || !/^(0|-?[1-9]\d*)$/.test(raw)) return fault("micros", raw)
     const value = Number(raw)
@@ -93,26 +99,34 @@ export const micros: Kind<number> = {
   },
 }
 
-/** An instant in UTC milliseconds, as ISO 8601 text. */
+/** The last instant that ISO 8601 text can name, either side of 1970. */
+const MAX_TIME_MS = 8_640_000_000_000_000
+
+/** An instant in UTC milliseconds, as ISO 8601 text in the one form that `toISOString` gives. */
 export const time: Kind<number> = {
-  write: (value) => `"${new Date(value).toISOString()}"`,
+  write: (value) => {
+    const isInstant = Number.isInteger(value) && Math.abs(value) <= MAX_TIME_MS
+    return isInstant ? `"${new Date(value).toISOString()}"` : fault("an instant", value)
+  },
   read: (raw) => {
     const value = typeof raw === "string" ? Date.parse(raw) : Number.NaN
-    return Number.isNaN(value) ? fault("an instant", raw) : value
+    if (Number.isNaN(value)) return fault("an instant", raw)
+    // Other spellings, even of local time, would parse too, and would not be what was hashed.
+    return new Date(value).toISOString() === raw ? value : fault("an instant", raw)
   },
 }
 
 /** True or false. */
 export const flag: Kind<boolean> = {
-  write: (value) => (value ? "true" : "false"),
+  write: (value) => (typeof value === "boolean" ? String(value) : fault("true or false", value)),
   read: (raw) => (typeof raw === "boolean" ? raw : fault("true or false", raw)),
 }
 
-/** One of a closed list of words. */
+/** One of a closed list of words; other words are refused in both directions. */
 export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
   const known = new Set<string>(words)
   return {
-    write: (value) => `"${value}"`,
+    write: (value) => (known.has(value) ? `"${value}"` : fault(words.join(" or "), value)),
     read: (raw) => (known.has(raw as string) ? (raw as T) : fault(words.join(" or "), raw)),
   }
 }
@@ -163,9 +177,20 @@ export function codecOf<E extends Fact>(formats: Formats<E>): Codec<E> {
       writeFields(find(event.type).fields, event as unknown as Record<string, unknown>),
     decode: (type, version, body) => {
       const { format, fields } = find(type)
-      const raw = lift(type, format, version, JSON.parse(body) as Record<string, unknown>)
+      const raw = lift(type, format, version, parseFields(body))
       return readFields(fields, raw, { type }) as unknown as E
     },
+  }
+}
+
+function parseFields(body: string): Record<string, unknown> {
+  try {
+    const raw: unknown = JSON.parse(body)
+    if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return fault("fields", raw)
+    return raw as Record<string, unknown>
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    throw new FormatFault(`no JSON: ${error.message}`)
   }
 }
 

@@ -1,0 +1,174 @@
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import type { Codec, Formats, Kind } from "../../domain/kernel/format.ts"
+import {
+  FormatFault,
+  codecOf,
+  flag,
+  int,
+  list,
+  micros,
+  oneOf,
+  optional,
+  plain,
+  record,
+  text,
+  time,
+} from "../../domain/kernel/format.ts"
+
+interface Sample {
+  readonly type: "Sample"
+  readonly at: number
+  readonly a: string
+  readonly b: number | null
+}
+
+const formats: Formats<Sample> = {
+  Sample: { version: 1, fields: { at: time, b: optional(int), a: plain } },
+}
+const codec: Codec<Sample> = codecOf<Sample>(formats)
+
+/** Per kind: values without a stored form, and stored values that are not of the kind. */
+const faults: readonly {
+  readonly name: string
+  readonly kind: Pick<Kind<never>, "write"> & Pick<Kind<unknown>, "read">
+  readonly unwritable: readonly unknown[]
+  readonly unreadable: readonly unknown[]
+}[] = [
+  {
+    name: "text",
+    kind: text,
+    unwritable: ["\ud800", "a\udc00b", 1],
+    unreadable: [1, null, "\ud83d"],
+  },
+  {
+    name: "plain",
+    kind: plain,
+    unwritable: ['"', "\\", "é", "a\nb", "a\n", "a/b"],
+    unreadable: ["a\n", "ü", 1, undefined],
+  },
+  {
+    name: "int",
+    kind: int,
+    unwritable: [1.5, Number.NaN, Infinity, 2 ** 53, "1"],
+    unreadable: ["1", 1.5, 2 ** 53, null],
+  },
+  {
+    name: "micros",
+    kind: micros,
+    unwritable: [0.5, Number.NaN, -Infinity, 2 ** 53, "9"],
+    unreadable: [9, "09", "-0", "1.0", "1e3", "", " 1", "+1", "9007199254740993", null],
+  },
+  {
+    name: "time",
+    kind: time,
+    unwritable: [0.5, Number.NaN, 8.64e15 + 1, "2026-01-01"],
+    unreadable: [
+      "2026-01-01",
+      "2026-01-01T00:00:00Z",
+      "2026-01-01T00:00:00.000",
+      "2026-01-01T01:00:00.000+01:00",
+      "2026-02-30T00:00:00.000Z",
+      "Thu Jan 01 2026",
+      1_767_225_600_000,
+    ],
+  },
+  { name: "flag", kind: flag, unwritable: ["yes", 1, null], unreadable: ["true", 1, null] },
+  {
+    name: "one of a list",
+    kind: oneOf("day", "week"),
+    unwritable: ["month", "", "__proto__"],
+    unreadable: ["month", 1, null],
+  },
+  {
+    name: "list",
+    kind: list(micros),
+    unwritable: [[1, 0.5]],
+    unreadable: [["1", 1], "1", {}, null],
+  },
+  {
+    name: "record",
+    kind: record<{ readonly a: number }>({ a: int }),
+    unwritable: [{ a: 0.5 }, {}],
+    unreadable: [{ a: "1" }, {}, [1], null, "a"],
+  },
+]
+
+describe("kinds of values", () => {
+  it.each(faults)("$name writes nothing that it could not read back", ({ kind, unwritable }) => {
+    for (const value of unwritable) {
+      expect(() => kind.write(value as never), String(value)).toThrow(FormatFault)
+    }
+  })
+
+  it.each(faults)("$name reads nothing that it would not write", ({ kind, unreadable }) => {
+    for (const raw of unreadable) {
+      expect(() => kind.read(raw), JSON.stringify(raw)).toThrow(FormatFault)
+    }
+  })
+
+  it("write money as decimal text, exactly", () => {
+    fc.assert(
+      fc.property(fc.maxSafeInteger(), (amount) => {
+        expect(micros.read(JSON.parse(micros.write(amount)))).toBe(amount + 0)
+        expect(micros.write(amount)).toBe(`"${BigInt(amount)}"`)
+      }),
+    )
+  })
+})
+
+describe("a codec", () => {
+  it("orders fields by name and leaves null out", () => {
+    expect(codec.encode({ type: "Sample", at: 0, a: "x", b: null })).toBe(
+      '{"a":"x","at":"1970-01-01T00:00:00.000Z"}',
+    )
+    expect(codec.encode({ type: "Sample", b: 7, a: "x", at: 1 })).toBe(
+      '{"a":"x","at":"1970-01-01T00:00:00.001Z","b":7}',
+    )
+  })
+
+  it("reads a field that was left out as null", () => {
+    const event = codec.decode("Sample", 1, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}')
+    expect(event).toEqual({ type: "Sample", at: 0, a: "x", b: null })
+  })
+
+  it.each([
+    ["an unknown type", "Other", 1, "{}"],
+    ["a version that was never written", "Sample", 2, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
+    ["version 0", "Sample", 0, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
+    ["a missing field", "Sample", 1, '{"at":"1970-01-01T00:00:00.000Z"}'],
+    ["a null field", "Sample", 1, '{"a":"x","at":"1970-01-01T00:00:00.000Z","b":null}'],
+    ["no object", "Sample", 1, "null"],
+    ["a list", "Sample", 1, "[]"],
+    ["no JSON", "Sample", 1, '{"a":'],
+  ])("refuses %s", (_what, type, version, body) => {
+    expect(() => codec.decode(type, version, body)).toThrow(FormatFault)
+  })
+
+  it("names the field that is at fault", () => {
+    const body = '{"a":1,"at":"1970-01-01T00:00:00.000Z"}'
+    expect(() => codec.decode("Sample", 1, body)).toThrow(/^a: expected plain text, found 1$/)
+  })
+
+  it("lifts former versions one step after another", () => {
+    const lifted = codecOf<Sample>({
+      Sample: {
+        version: 3,
+        fields: { at: time, a: plain, b: optional(int) },
+        lifts: {
+          1: ({ name, ...rest }) => ({ ...rest, title: name }),
+          2: ({ title, ...rest }) => ({ ...rest, a: title, b: 3 }),
+        },
+      },
+    })
+    const at = "1970-01-01T00:00:00.000Z"
+    expect(lifted.version("Sample")).toBe(3)
+    expect(lifted.decode("Sample", 1, JSON.stringify({ at, name: "x" }))).toEqual({
+      type: "Sample",
+      at: 0,
+      a: "x",
+      b: 3,
+    })
+    expect(lifted.decode("Sample", 2, JSON.stringify({ at, title: "x" }))).toMatchObject({ a: "x" })
+  })
+})
