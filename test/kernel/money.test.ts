@@ -1,0 +1,88 @@
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import {
+  MAX_MICROS,
+  dollarText,
+  dollarsFromMicros,
+  isMicros,
+  microsFromDollars,
+} from "../../domain/kernel/money.ts"
+import { companyIdOfTag, keyIdOfTag, tagOf } from "../../domain/kernel/ids.ts"
+import { categoryOf, companyOf, restOf } from "../../domain/kernel/streams.ts"
+
+const amounts = fc.oneof(
+  fc.integer({ min: -MAX_MICROS, max: MAX_MICROS }),
+  fc.integer({ min: -2_000_000, max: 2_000_000 }),
+)
+
+describe("money", () => {
+  it.each([
+    ["0", 0],
+    ["-0", 0],
+    ["1", 1_000_000],
+    ["12.50", 12_500_000],
+    ["0.000001", 1],
+    ["-3", -3_000_000],
+    ["+0.009", 9_000],
+    [" 5 ", 5_000_000],
+    ["9000000000", MAX_MICROS],
+  ])("reads %s dollars as %i micros", (dollars, micros) => {
+    expect(microsFromDollars(dollars)).toBe(micros)
+  })
+
+  it.each(["", "x", "1.2345678", ".5", "5.", "1e3", "0x10", "1,000", "--1", "9000000000.000001"])(
+    "reads no amount in %j",
+    (dollars) => {
+      expect(microsFromDollars(dollars)).toBeNull()
+    },
+  )
+
+  it.each([
+    [0, "0.00"],
+    [1, "0.000001"],
+    [9_000, "0.009"],
+    [10_000, "0.01"],
+    [500_000, "0.50"],
+    [12_500_000, "12.50"],
+    [-12_345_678, "-12.345678"],
+    [-1, "-0.000001"],
+    [MAX_MICROS, "9000000000.00"],
+  ])("writes %i micros as %s", (micros, dollars) => {
+    expect(dollarText(micros)).toBe(dollars)
+  })
+
+  it("is read back from its text, to the micro", () => {
+    fc.assert(
+      fc.property(amounts, (micros) => {
+        expect(microsFromDollars(dollarText(micros))).toBe(micros + 0)
+      }),
+    )
+  })
+
+  it("is shown as the number of dollars next to its text", () => {
+    fc.assert(
+      fc.property(amounts, (micros) => {
+        expect(dollarsFromMicros(micros)).toBe(Number(dollarText(micros)))
+      }),
+    )
+  })
+
+  it("is an integer within its bounds", () => {
+    expect([0, 1, -1, MAX_MICROS, -MAX_MICROS].every(isMicros)).toBe(true)
+    expect([0.5, Number.NaN, Infinity, MAX_MICROS + 1, -MAX_MICROS - 1].some(isMicros)).toBe(false)
+  })
+})
+
+describe("names", () => {
+  it("lead from a tag to the id and back", () => {
+    expect(tagOf(companyIdOfTag("Ab3dE6"))).toBe("Ab3dE6")
+    expect(tagOf(keyIdOfTag("Ab3dE6gH"))).toBe("Ab3dE6gH")
+  })
+
+  it("of streams say the category, the company and the rest", () => {
+    const streams = ["prices", "ledger-co_1", "recipient-co_1-ab12"]
+    expect(streams.map(categoryOf)).toEqual(["prices", "ledger", "recipient"])
+    expect(streams.map(companyOf)).toEqual([null, "co_1", "co_1"])
+    expect(streams.map(restOf)).toEqual([null, null, "ab12"])
+  })
+})

@@ -1,0 +1,113 @@
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import {
+  PERIODS,
+  dayStart,
+  monthEnd,
+  monthName,
+  monthStart,
+  weekStart,
+  windowEnd,
+  windowStart,
+  windowsAt,
+} from "../../domain/kernel/window.ts"
+import { daysOf, naiveCalendar } from "./naive-calendar.ts"
+
+const at = (iso: string): number => Date.parse(iso)
+
+describe("windows", () => {
+  it("are those of a second calendar around every border of 2024 to 2030", () => {
+    const wrong: string[] = []
+    let looked = 0
+    for (const border of daysOf(2024, 2030)) {
+      for (const instant of [border - 1, border, border + 1]) {
+        const windows = windowsAt(instant)
+        for (const period of PERIODS) {
+          looked += 1
+          const { from, to } = naiveCalendar[period](instant)
+          const same = windowStart(windows, period) === from && windowEnd(windows, period) === to
+          if (!same) wrong.push(`${period} at ${new Date(instant).toISOString()}`)
+        }
+      }
+    }
+    expect(wrong).toEqual([])
+    expect(looked).toBe((7 * 365 + 2 + 1) * 3 * 3)
+  })
+
+  it("contain their instant, last as long as they say, and lie within one another", () => {
+    const instants = fc.integer({ min: at("1970-01-01"), max: at("2999-12-31") })
+    fc.assert(
+      fc.property(instants, (instant) => {
+        const windows = windowsAt(instant)
+        for (const period of PERIODS) {
+          expect(windowStart(windows, period)).toBeLessThanOrEqual(instant)
+          expect(windowEnd(windows, period)).toBeGreaterThan(instant)
+          expect(windowsAt(windows[period])[period]).toBe(windows[period])
+          expect(windowsAt(windowEnd(windows, period))[period]).toBe(windowEnd(windows, period))
+        }
+        expect(windows.dayEnd - windows.day).toBe(86_400_000)
+        expect(windows.weekEnd - windows.week).toBe(7 * 86_400_000)
+        expect(windows.week).toBeLessThanOrEqual(windows.day)
+        expect(windows.month).toBeLessThanOrEqual(windows.day)
+      }),
+    )
+  })
+
+  it("never go back while time goes on", () => {
+    const instants = fc.integer({ min: 0, max: at("2100-01-01") })
+    fc.assert(
+      fc.property(instants, fc.nat(40 * 86_400_000), (instant, later) => {
+        const [before, after] = [windowsAt(instant), windowsAt(instant + later)]
+        for (const period of PERIODS) {
+          expect(after[period]).toBeGreaterThanOrEqual(before[period])
+        }
+      }),
+    )
+  })
+
+  it("let a week run on across the end of a month and of a year", () => {
+    const windows = windowsAt(at("2026-01-01T00:00:00.000Z"))
+    expect(windows.month).toBe(at("2026-01-01"))
+    expect(windows.week).toBe(at("2025-12-29"))
+    expect(windows.weekEnd).toBe(at("2026-01-05"))
+  })
+
+  it("know the leap days that there are and those that there are not", () => {
+    expect(monthEnd(at("2024-02-29T23:59:59.999Z"))).toBe(at("2024-03-01"))
+    expect(monthEnd(at("2023-02-28T23:59:59.999Z"))).toBe(at("2023-03-01"))
+    expect(monthEnd(at("2000-02-29"))).toBe(at("2000-03-01"))
+    expect(monthStart(at("2100-02-28T12:00:00Z"))).toBe(at("2100-02-01"))
+    expect(monthEnd(at("2100-02-28T12:00:00Z"))).toBe(at("2100-03-01"))
+  })
+
+  it("are the same one by one as together", () => {
+    const instant = at("2027-11-17T13:14:15.161Z")
+    const { day, week, month } = windowsAt(instant)
+    expect([dayStart(instant), weekStart(instant), monthStart(instant)]).toEqual([day, week, month])
+  })
+
+  it("give a month the name that its bill goes by", () => {
+    expect(monthName(at("2026-01-31T23:59:59.999Z"))).toBe("2026-01")
+    expect(monthName(at("2026-02-01T00:00:00.000Z"))).toBe("2026-02")
+    expect(monthName(at("2026-12-31T23:59:59.999Z"))).toBe("2026-12")
+  })
+})
+
+describe("the machine's time zone", () => {
+  const script = fileURLToPath(new URL("count-wrong-windows.ts", import.meta.url))
+  const zones = [
+    { zone: "UTC", offsets: [0] },
+    { zone: "America/New_York", offsets: [300, 240] },
+    { zone: "Asia/Tokyo", offsets: [-540] },
+  ]
+
+  it.each(zones)("does not reach the windows ($zone)", async ({ zone, offsets }) => {
+    const env = { ...process.env, TZ: zone }
+    const { stdout } = await promisify(execFile)(process.execPath, [script], { env })
+    // The offsets show that the child really ran in that zone.
+    expect(JSON.parse(stdout)).toEqual({ looked: 23_022, wrong: 0, offsets })
+  })
+})

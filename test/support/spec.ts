@@ -1,0 +1,83 @@
+/**
+ * Given/when/then for deciders: `given(decider, ...facts).when(command).records(...facts)`.
+ *
+ * Every specification also sees that a decision is pure: the same command is decided twice on the
+ * state that the facts fold to, and both answers must be equal.
+ */
+import { expect, vi } from "vitest"
+import type { Decider, Fact, Stamped } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+
+/** What a command came to, ready to be compared with what it should come to. */
+export interface Then<E extends Fact, R extends Fact> {
+  /** Exactly these facts, in this order. */
+  readonly records: (...facts: readonly E[]) => void
+  /** No fact, and no refusal: it is already so. */
+  readonly recordsNothing: () => void
+  /** A refusal with this code whose other fields are at least these. */
+  readonly refuses: (code: CodeOf<R>, partial?: Partial<R>) => void
+}
+
+/** The codes that a union of refusals can carry. */
+type CodeOf<R> = R extends { readonly code: infer C } ? C : never
+
+/** Facts that were, before the command. */
+export interface Given<C, E extends Fact, R extends Fact> {
+  readonly when: (command: C & Stamped) => Then<E, R>
+}
+
+/** Begins a specification: the state is what these facts fold to. */
+export function given<C, S, E extends Fact, R extends Fact>(
+  decider: Decider<C, S, E, R>,
+  ...facts: readonly E[]
+): Given<C, E, R> {
+  return {
+    when: (command) => {
+      const answer = decideTwice(decider, facts, command)
+      return {
+        records: vi.defineHelper((...expected: readonly E[]) => {
+          expect(answer, `${nameOf(command)} records`).toEqual(expected)
+        }),
+        recordsNothing: vi.defineHelper(() => {
+          expect(answer, `${nameOf(command)} records nothing`).toEqual([])
+        }),
+        refuses: vi.defineHelper((code: CodeOf<R>, partial: Partial<R> = {}) => {
+          expect(isRefusal(answer) ? answer : { recorded: answer }).toMatchObject({
+            at: command.at,
+            code,
+            ...partial,
+          })
+        }),
+      }
+    },
+  }
+}
+
+/** The state that facts fold to. Each is folded as a copy, so that no test can share a state. */
+export function fold<C, S, E extends Fact, R extends Fact>(
+  decider: Decider<C, S, E, R>,
+  ...facts: readonly E[]
+): S {
+  return facts.reduce(
+    (state, fact) => decider.evolve(state, structuredClone(fact)),
+    decider.initial(),
+  )
+}
+
+function decideTwice<C, S, E extends Fact, R extends Fact>(
+  decider: Decider<C, S, E, R>,
+  facts: readonly E[],
+  command: C & Stamped,
+): readonly E[] | R {
+  const state = fold(decider, ...facts)
+  const before = structuredClone(command)
+  const first = decider.decide(command, state)
+  expect(decider.decide(command, state), "the same again, for a decision is pure").toEqual(first)
+  expect(command, "the command is left as it was").toEqual(before)
+  return first
+}
+
+function nameOf(command: unknown): string {
+  const named = command as { readonly type?: unknown }
+  return typeof named.type === "string" ? named.type : "the command"
+}
