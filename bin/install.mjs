@@ -13,10 +13,10 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs"
-import { constants, hostname } from "node:os"
+import { hostname } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
-import { ROOT, fail } from "./node.mjs"
+import { ROOT, exitCodeOf, fail, takeSignals } from "./node.mjs"
 
 /** A lock whose holder gave no sign of life for this long is taken over. */
 const STALE_MS = 60_000
@@ -199,23 +199,17 @@ function npmCi(root, onStart) {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding("utf8").on("data", (/** @type {string} */ text) => (output += text))
     }
-    const signals = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])
-    /** @param {NodeJS.Signals} signal */
-    const passOn = (signal) => {
+    const giveBack = takeSignals((signal) => {
       interruptedBy ??= signal
       child.kill(signal)
-    }
-    for (const signal of signals) process.on(signal, passOn)
+    })
     /** @param {number} code @param {string} last */
     const end = (code, last = "") => {
-      for (const signal of signals) process.off(signal, passOn)
+      giveBack()
       resolve({ code, output: output + last })
     }
     child.once("error", (error) => end(1, `${error.message}\n`))
-    child.once("close", (code, killedBy) => {
-      const signal = interruptedBy ?? killedBy
-      end(signal === null ? (code ?? 1) : 128 + constants.signals[signal])
-    })
+    child.once("close", (code, killedBy) => end(exitCodeOf(code, interruptedBy ?? killedBy)))
   })
 }
 

@@ -76,6 +76,29 @@ function nodes() {
 }
 
 /**
+ * The exit code that says how a process ended: its own, or 128 + n when signal n ended it.
+ *
+ * @param {number | null} code
+ * @param {NodeJS.Signals | null} signal
+ * @returns {number}
+ */
+export function exitCodeOf(code, signal) {
+  return signal === null ? (code ?? 1) : 128 + constants.signals[signal]
+}
+
+/**
+ * Hands the signals that end a process to `receive` instead.
+ *
+ * @param {(signal: NodeJS.Signals) => void} receive
+ * @returns {() => void} gives them back
+ */
+export function takeSignals(receive) {
+  const signals = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])
+  for (const signal of signals) process.on(signal, receive)
+  return () => signals.forEach((signal) => process.off(signal, receive))
+}
+
+/**
  * Runs a program to its end in a child process, passing on the signals meant for it.
  *
  * SIGINT from a terminal reaches the child by itself (the terminal sends it to the whole group), so
@@ -90,21 +113,16 @@ function nodes() {
 export function runChild(file, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(file, args, { stdio: "inherit", ...options })
-    /** @param {NodeJS.Signals} signal */
-    const passOn = (signal) => {
-      if (signal === "SIGINT" && process.stdin.isTTY) return
-      child.kill(signal)
-    }
-    const signals = /** @type {const} */ (["SIGINT", "SIGTERM", "SIGHUP"])
-    for (const signal of signals) process.on(signal, passOn)
-    const letGo = () => signals.forEach((signal) => process.off(signal, passOn))
+    const giveBack = takeSignals((signal) => {
+      if (signal !== "SIGINT" || !process.stdin.isTTY) child.kill(signal)
+    })
     child.once("error", (error) => {
-      letGo()
+      giveBack()
       reject(error)
     })
     child.once("close", (code, signal) => {
-      letGo()
-      resolve(code ?? 128 + (signal === null ? 0 : constants.signals[signal]))
+      giveBack()
+      resolve(exitCodeOf(code, signal))
     })
   })
 }
