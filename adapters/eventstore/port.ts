@@ -27,7 +27,7 @@ export function comparePositions(a: Position, b: Position): number {
 
 /** An event as it is handed to the store: `data` and `metadata` are the exact text to keep. */
 export interface ProposedEvent {
-  /** A UUID. The same ids at the same revision make an append repeatable. */
+  /** A UUID in lower case. The same ids at the same revision make an append repeatable. */
   readonly id: string
   readonly type: string
   readonly data: string
@@ -74,8 +74,10 @@ export interface Subscriber {
   /** Handles a batch (never empty). The next one waits for the promise; a throw ends it. */
   readonly onEvents: (events: readonly StoredEvent[]) => Promise<void>
   /**
-   * Everything up to this place was handed over or filtered out. Called when the subscription
-   * reaches the head, and for progress over events that the filter leaves out.
+   * Everything up to this place was handed over or filtered out, and it was the head when the
+   * subscription looked. Called each time it gets there: at the start also when there was nothing
+   * to hand over, after the head moved over events that the filter leaves out, and after a loss.
+   * Never called on the way.
    */
   readonly onCaughtUp?: (head: Position) => Promise<void> | void
   /** The store was lost; the subscription keeps trying by itself. Told once for each loss. */
@@ -101,25 +103,33 @@ export interface EventStore {
    * @throws WrongRevision, TooLarge, AccessDenied: nothing was stored.
    * @throws Unavailable: nothing was stored, later it may work.
    * @throws UnknownOutcome: it may have been stored; send the same bytes again, or read.
-   * @throws RangeError when `events` is empty or the stream has no name.
+   * @throws RangeError when no store could keep it unchanged: no events, no name of a stream or one
+   * over 1,024 bytes, an id that is no UUID in lower case, U+0000 or a lone surrogate in a text, an
+   * expected revision that none can be.
    */
   readonly append: (
     stream: string,
     events: readonly ProposedEvent[],
     expectedRevision: number,
   ) => Promise<Appended>
-  /** Reads one stream, in pages; a stream that does not exist gives nothing. @throws Unavailable */
+  /**
+   * Reads one stream, in pages; a stream that does not exist gives nothing. Errors come out of the
+   * iteration. @throws Unavailable, AccessDenied; RangeError for a limit or a revision below its least.
+   */
   readonly read: (stream: string, range?: ReadRange) => AsyncIterable<readonly StoredEvent[]>
-  /** Reads all streams in global order, in pages, up to the head of its start. @throws Unavailable */
+  /**
+   * Reads all streams in global order, in pages, up to the head of its start. @throws Unavailable,
+   * AccessDenied; RangeError for a limit below 1.
+   */
   readonly readAll: (range?: ReadAllRange) => AsyncIterable<readonly StoredEvent[]>
   /** Follows all streams in global order, for ever. See `Subscriber`. */
   readonly subscribeAll: (
     range: Pick<ReadAllRange, "after" | "prefixes">,
     subscriber: Subscriber,
   ) => Subscription
-  /** The place of the newest event, `START` when there is none. @throws Unavailable */
+  /** The place of the newest event, `START` when there is none. @throws Unavailable, AccessDenied */
   readonly head: () => Promise<Position>
-  /** Ends subscriptions and connections. */
+  /** Stops subscriptions, waits for the answers to appends under way, and disconnects. */
   readonly close: () => Promise<void>
 }
 

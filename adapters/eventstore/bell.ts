@@ -1,0 +1,23 @@
+/** Wakes all who wait for something to change. It carries no news: who wakes looks for itself. */
+export class Bell {
+  readonly #waiting = new Set<() => void>()
+
+  /** Resolves at the next ring, or when the signal aborts. */
+  async wait(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return
+    await new Promise<void>((resolve) => {
+      const wake = (): void => {
+        this.#waiting.delete(wake)
+        signal.removeEventListener("abort", wake)
+        resolve()
+      }
+      this.#waiting.add(wake)
+      signal.addEventListener("abort", wake)
+    })
+  }
+
+  /** Wakes everybody who waits now. */
+  ring(): void {
+    for (const wake of [...this.#waiting]) wake()
+  }
+}

@@ -1,0 +1,203 @@
+import { setImmediate as nextTurn } from "node:timers/promises"
+
+import type pg from "pg"
+
+import { positionOf } from "../follow.ts"
+import { type Appended, Unavailable, UnknownOutcome, WrongRevision } from "../port.ts"
+import { type AppendParameters, appendParameters } from "./append-parameters.ts"
+import { refusal, sqlState } from "./failures.ts"
+import { type Database, disconnect } from "./session.ts"
+
+/** What one transaction takes at most; an append that is larger by itself goes alone. */
+const FLIGHT_EVENTS = 1_000
+const FLIGHT_BYTES = 1024 * 1024
+
+/** With this many appends waiting to be sent, further ones are refused. */
+const MAX_WAITING = 10_000
+
+const APPEND = {
+  name: "eventstore-append",
+  text: "select * from eventstore.append_many($1, $2, $3, $4, $5, $6, $7, $8)",
+  rowMode: "array",
+} as const
+
+/** A yes has to mean that the events are on disk, whatever the server's own default is. */
+const DURABLE = `
+  select set_config('synchronous_commit', 'on', false)
+  where current_setting('synchronous_commit') = 'off'
+`
+
+/** A row of `eventstore.append_many`: revision and position, or else the stream's last revision. */
+type Answer = [revision: number | null, position: string | null, actual: number | null]
+
+interface Append extends AppendParameters {
+  readonly bytes: number
+  /** The connection it was sent on; null as long as it waits, when it surely is not stored. */
+  sentOn: pg.Client | null
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * Appends over one connection with one transaction in flight. What comes meanwhile, for whatever
+ * stream, gathers and goes into the next transaction together: the flush to disk is paid once for
+ * all of it. A transaction takes at most one append of a stream, so that each has its own answer.
+ *
+ * @throws what the port's `append` throws: WrongRevision, Unavailable, AccessDenied, UnknownOutcome
+ */
+export class Appender {
+  readonly #database: Database
+  readonly #timeoutMs: number
+  /** By stream, and within it in order of arrival. */
+  readonly #waiting = new Map<string, Append[]>()
+  #waitingCount = 0
+  #client: pg.Client | null = null
+  #flying: Promise<void> | null = null
+  #closed = false
+
+  /** `timeoutMs` bounds each append from the call to its answer. */
+  constructor(database: Database, timeoutMs: number) {
+    this.#database = database
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** Appends `bytes` of events that were checked. Errors are those of the port's `append`. */
+  async append(proposal: AppendParameters, bytes: number): Promise<Appended> {
+    if (this.#closed) throw new Unavailable("the event store is closed")
+    if (this.#waitingCount >= MAX_WAITING) {
+      throw new Unavailable(`the event store is overloaded: ${MAX_WAITING} appends are waiting`)
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Appended>()
+    const append: Append = { ...proposal, bytes, sentOn: null, resolve, reject }
+    const queue = this.#waiting.get(append.stream)
+    if (queue === undefined) this.#waiting.set(append.stream, [append])
+    else queue.push(append)
+    this.#waitingCount += 1
+    this.#flying ??= this.#fly()
+    const timer = setTimeout(() => this.#expire(append), this.#timeoutMs)
+    try {
+      return await promise
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Takes no further appends, waits for the answers to those it has, and disconnects. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#flying
+    if (this.#client !== null) await disconnect(this.#client)
+  }
+
+  async #fly(): Promise<void> {
+    do {
+      // Whoever appends in this turn of the event loop, perhaps because he was just answered, still
+      // comes along.
+      await nextTurn()
+      const client = await this.#connected()
+      const flight = client === null ? [] : this.#takeOff()
+      if (client !== null && flight.length > 0) await this.#send(client, flight)
+    } while (this.#waitingCount > 0)
+    this.#flying = null
+  }
+
+  /** The connection, or null after all who wait for it were told that there is none. */
+  async #connected(): Promise<pg.Client | null> {
+    if (this.#client !== null) return this.#client
+    const broken = new AbortController()
+    try {
+      const client = await this.#database.connect({
+        // A statement that nobody waits for any more must not keep the lock that all writers need.
+        settings: { statement_timeout: this.#timeoutMs },
+        prepare: DURABLE,
+        onLost: () => broken.abort(),
+      })
+      if (!broken.signal.aborted) this.#client = client
+      broken.signal.addEventListener("abort", () => {
+        if (this.#client === client) this.#client = null
+      })
+    } catch (error) {
+      for (const append of [...this.#waiting.values()].flat()) append.reject(refusal(error))
+      this.#waiting.clear()
+      this.#waitingCount = 0
+    }
+    return this.#client
+  }
+
+  /** Takes the first append of each stream from those who wait, as many as fit. */
+  #takeOff(): Append[] {
+    const flight: Append[] = []
+    let events = 0
+    let bytes = 0
+    for (const append of [...this.#waiting.values()].flatMap((queue) => queue.slice(0, 1))) {
+      events += append.events.length
+      bytes += append.bytes
+      if (flight.length > 0 && (events > FLIGHT_EVENTS || bytes > FLIGHT_BYTES)) break
+      flight.push(append)
+      this.#leave(append)
+    }
+    return flight
+  }
+
+  /** Takes an append out of those who wait; its stream goes to the end of the line. */
+  #leave(append: Append): void {
+    const rest = this.#waiting.get(append.stream)?.filter((other) => other !== append) ?? []
+    this.#waiting.delete(append.stream)
+    if (rest.length > 0) this.#waiting.set(append.stream, rest)
+    this.#waitingCount -= 1
+  }
+
+  async #send(client: pg.Client, flight: readonly Append[]): Promise<void> {
+    const values = appendParameters(flight)
+    for (const append of flight) append.sentOn = client
+    let answers: Answer[]
+    try {
+      answers = (await client.query<Answer>({ ...APPEND, values })).rows
+    } catch (error) {
+      const rolledBack = await isRolledBack(client, error)
+      for (const append of flight) append.reject(rolledBack ? refusal(error) : unknown(error))
+      return
+    }
+    flight.forEach((append, index) => settle(append, answers[index]))
+  }
+
+  /** The time of an append is up. */
+  #expire(append: Append): void {
+    if (append.sentOn === null) {
+      this.#leave(append)
+      append.reject(new Unavailable(`not sent to the event store within ${this.#timeoutMs} ms`))
+      return
+    }
+    append.reject(new UnknownOutcome(`no answer to an append within ${this.#timeoutMs} ms`))
+    // What was sent together hangs together. Breaking the connection tells the others, and the
+    // appends that wait get a new one.
+    if (this.#client === append.sentOn) this.#client = null
+    void disconnect(append.sentOn)
+  }
+}
+
+function settle(append: Append, answer: Answer | undefined): void {
+  const [revision, position, actual] = answer ?? [null, null, null]
+  if (revision !== null && position !== null) {
+    append.resolve({ revision, position: positionOf(BigInt(position)) })
+  } else {
+    append.reject(new WrongRevision(append.stream, append.expectedRevision, actual))
+  }
+}
+
+/**
+ * Whether a failed transaction surely was rolled back. An error from PostgreSQL says so, but one that
+ * ends the session does not: it may come after the commit. The difference is whether the session
+ * still answers (its words for how bad it was are translated).
+ */
+async function isRolledBack(client: pg.Client, error: unknown): Promise<boolean> {
+  if (sqlState(error) === undefined) return false
+  return client.query("select").then(
+    () => true,
+    () => false,
+  )
+}
+
+function unknown(cause: unknown): UnknownOutcome {
+  return new UnknownOutcome("the connection broke after an append was sent", { cause })
+}

@@ -1,0 +1,136 @@
+import { setTimeout as sleep } from "node:timers/promises"
+
+import type pg from "pg"
+
+import { Bell } from "../bell.ts"
+import type { Head, Place } from "../follow.ts"
+import { refusal } from "./failures.ts"
+import { APPENDED_CHANNEL } from "./schema.ts"
+import { type Database, disconnect } from "./session.ts"
+
+const FIRST_PAUSE_MS = 50
+const LONGEST_PAUSE_MS = 2_000
+
+/** A connection that does not answer for this long counts as lost. */
+const ANSWER_TIMEOUT_MS = 5_000
+
+/**
+ * Knows the head of the store, for all subscriptions of this process, over one connection that
+ * listens. Notifications make it quick; a poll behind them makes it sure, and notices a server that
+ * is silent because it is gone.
+ */
+export class HeadWatch {
+  readonly #database: Database
+  readonly #pollMs: number
+  readonly #moved = new Bell()
+  readonly #lostListeners = new Set<(cause: Error) => void>()
+  readonly #closing = new AbortController()
+  /** Null as long as the store is not there. */
+  #head: Place | null = null
+  #losses = 0
+  #told = false
+  #failures = 0
+  /** Ends the session that runs, with a cause. */
+  #session = new AbortController()
+  #watching: Promise<void> | null = null
+
+  /** `pollMs` is the time after which a lost notification is made up for. */
+  constructor(database: Database, pollMs: number) {
+    this.#database = database
+    this.#pollMs = pollMs
+  }
+
+  /** See `Tail.headAfter`. The first call connects. */
+  async headAfter(known: Head | null, signal: AbortSignal): Promise<Head | null> {
+    this.#watching ??= this.#watch()
+    while (!signal.aborted) {
+      if (this.#head !== null) {
+        const head = { place: this.#head, losses: this.#losses }
+        if (known === null || head.place > known.place || head.losses > known.losses) return head
+      }
+      await this.#moved.wait(signal)
+    }
+    return null
+  }
+
+  /** See `Tail.onLost`. */
+  onLost(listener: (cause: Error) => void): () => void {
+    this.#lostListeners.add(listener)
+    return () => void this.#lostListeners.delete(listener)
+  }
+
+  /** Reading up to this head failed: unless it is known by now, the store counts as lost. */
+  reportLoss(head: Head, cause: Error): void {
+    if (head.losses === this.#losses) this.#session.abort(cause)
+  }
+
+  /** Disconnects. Who waits for a head has to be stopped before. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#session.abort(new Error("the event store is closed"))
+    await this.#watching
+  }
+
+  async #watch(): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      this.#session = new AbortController()
+      await this.#listen(this.#session)
+      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS)
+      this.#failures += 1
+      await pause(pauseMs, this.#closing.signal)
+    }
+  }
+
+  /** Listens and polls until the session is aborted, from outside or by what went wrong. */
+  async #listen(session: AbortController): Promise<void> {
+    session.signal.addEventListener("abort", () => this.#lose(refusal(session.signal.reason)))
+    let client: pg.Client | null = null
+    try {
+      client = await this.#database.connect({
+        settings: { query_timeout: ANSWER_TIMEOUT_MS },
+        prepare: `listen ${APPENDED_CHANNEL}`,
+        onLost: (cause) => session.abort(cause),
+      })
+      client.on("notification", ({ payload = "-1" }) => this.#moveTo(BigInt(payload), session))
+      for (let polls = 0; !session.signal.aborted; polls += 1) {
+        this.#moveTo(await newestPlace(client), session)
+        // Only a session that lasts shows that the trouble is over.
+        if (polls > 0) this.#failures = 0
+        await pause(this.#pollMs, session.signal)
+      }
+    } catch (error) {
+      session.abort(error)
+    } finally {
+      if (client !== null) await disconnect(client)
+    }
+  }
+
+  #moveTo(place: Place, session: AbortController): void {
+    if (session.signal.aborted || (this.#head !== null && place <= this.#head)) return
+    this.#head = place
+    this.#told = false
+    this.#moved.ring()
+  }
+
+  #lose(cause: Error): void {
+    this.#head = null
+    if (this.#told || this.#closing.signal.aborted) return
+    this.#told = true
+    this.#losses += 1
+    for (const listener of [...this.#lostListeners]) listener(cause)
+  }
+}
+
+async function newestPlace(client: pg.Client): Promise<Place> {
+  const { rows } = await client.query<{ place: string }>(
+    "select coalesce(max(position), -1) as place from eventstore.events",
+  )
+  return BigInt(rows[0]?.place ?? -1)
+}
+
+/** Waits for so long, or until the signal aborts. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => {
+    // Aborted: whoever waits looks at the signal himself.
+  })
+}

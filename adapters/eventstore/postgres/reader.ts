@@ -1,0 +1,168 @@
+import type pg from "pg"
+
+import { type Page, type Place, positionOf } from "../follow.ts"
+import type { ReadRange, StoredEvent } from "../port.ts"
+import { prefetched } from "../prefetched.ts"
+import { MAX_REVISION } from "../proposal.ts"
+import { refusal } from "./failures.ts"
+
+const FIRST_PAGE_EVENTS = 250
+const MAX_PAGE_EVENTS = 1_000
+
+/** Pages are made as long as their events' text is expected to stay under so many characters. */
+const PAGE_CHARACTERS = 1024 * 1024
+
+/** How many places a page of filtered events looks at for each event that it may give. */
+const PLACES_PER_EVENT = 16
+
+/** More than any stream has. */
+const NO_LIMIT = Number.MAX_SAFE_INTEGER
+
+const COLUMNS = "position, stream, revision, id, type, data, metadata"
+
+type Row = [
+  position: string,
+  stream: string,
+  revision: number,
+  id: string,
+  type: string,
+  data: string,
+  metadata: string,
+]
+
+const FORWARDS = {
+  name: "eventstore-read-forwards",
+  text: `select ${COLUMNS} from eventstore.events
+    where stream = $1 and revision >= $2 order by revision limit $3`,
+}
+const BACKWARDS = {
+  name: "eventstore-read-backwards",
+  text: `select ${COLUMNS} from eventstore.events
+    where stream = $1 and revision <= $2 order by revision desc limit $3`,
+}
+const ALL = {
+  name: "eventstore-read-all",
+  text: `select ${COLUMNS} from eventstore.events
+    where position > $1 and position <= $2 order by position limit $3`,
+}
+const ALL_FILTERED = {
+  name: "eventstore-read-filtered",
+  text: `select ${COLUMNS} from eventstore.events
+    where position > $1 and position <= $2 and stream ^@ any ($4::text[])
+    order by position limit $3`,
+}
+const HEAD = {
+  name: "eventstore-head",
+  text: "select coalesce(max(position), -1) from eventstore.events",
+}
+
+/** Reads events over a pool, in pages, the next one while the reader is busy with the last. */
+export class Reader {
+  readonly #pool: pg.Pool
+
+  constructor(pool: pg.Pool) {
+    this.#pool = pool
+  }
+
+  /** One stream. @throws Unavailable, AccessDenied */
+  read(stream: string, range: ReadRange): AsyncGenerator<readonly StoredEvent[]> {
+    const forwards = range.direction !== "backwards"
+    const statement = forwards ? FORWARDS : BACKWARDS
+    const size = new PageSize()
+    let left = range.limit ?? NO_LIMIT
+    let asked = 0
+    const fetch = async (from: number): Promise<readonly StoredEvent[]> => {
+      asked = Math.min(size.events, left)
+      return this.#events(statement, [stream, from, asked])
+    }
+    return prefetched((page) => {
+      if (page === null) return fetch(range.from ?? (forwards ? 0 : MAX_REVISION))
+      const last = page.at(-1)
+      left -= page.length
+      size.learn(page)
+      if (last === undefined || page.length < asked || left === 0) return null
+      return !forwards && last.revision === 0 ? null : fetch(last.revision + (forwards ? 1 : -1))
+    })
+  }
+
+  /** The places after `after` up to and with `upTo`. @throws Unavailable, AccessDenied */
+  pages(
+    after: Place,
+    upTo: Place,
+    prefixes: readonly string[] | undefined,
+    limit: number = NO_LIMIT,
+  ): AsyncGenerator<Page> {
+    const size = new PageSize()
+    let left = limit
+    const fetch = async (start: Place): Promise<Page> => {
+      const asked = Math.min(size.events, left)
+      const reach = start + BigInt(size.events * PLACES_PER_EVENT)
+      const end = reach < upTo ? reach : upTo
+      const events = await (prefixes === undefined
+        ? this.#events(ALL, [start, end, asked])
+        : this.#events(ALL_FILTERED, [start, end, asked, prefixes]))
+      // A full page says nothing about the places behind its last event.
+      const last = events.length === asked ? events.at(-1)?.position.commit : undefined
+      return { events, end: last ?? end }
+    }
+    return prefetched((page) => {
+      left -= page?.events.length ?? 0
+      if (page !== null) size.learn(page.events)
+      const start = page?.end ?? after
+      return start < upTo && left > 0 ? fetch(start) : null
+    })
+  }
+
+  /** The place of the newest event. @throws Unavailable, AccessDenied */
+  async head(): Promise<Place> {
+    const [row] = await this.#rows<[string]>(HEAD, [])
+    return BigInt(row?.[0] ?? -1)
+  }
+
+  async #events(
+    statement: { readonly name: string; readonly text: string },
+    values: unknown[],
+  ): Promise<readonly StoredEvent[]> {
+    const rows = await this.#rows<Row>(statement, values)
+    return rows.map(([position, stream, revision, id, type, data, metadata]) => ({
+      stream,
+      revision,
+      position: positionOf(BigInt(position)),
+      id,
+      type,
+      data,
+      metadata,
+    }))
+  }
+
+  async #rows<R extends unknown[]>(
+    statement: { readonly name: string; readonly text: string },
+    values: unknown[],
+  ): Promise<R[]> {
+    try {
+      const query = { ...statement, values, rowMode: "array" as const }
+      return (await this.#pool.query<R>(query)).rows
+    } catch (error) {
+      throw refusal(error)
+    }
+  }
+}
+
+/** How many events the next page may have, from how large the events of the last one were. */
+class PageSize {
+  #events = FIRST_PAGE_EVENTS
+
+  get events(): number {
+    return this.#events
+  }
+
+  learn(page: readonly StoredEvent[]): void {
+    if (page.length === 0) return
+    const characters = page.reduce(
+      (sum, { data, metadata }) => sum + data.length + metadata.length,
+      0,
+    )
+    const fitting = Math.floor((PAGE_CHARACTERS * page.length) / Math.max(characters, 1))
+    this.#events = Math.min(Math.max(fitting, 1), MAX_PAGE_EVENTS)
+  }
+}

@@ -1,0 +1,94 @@
+import { setTimeout as sleep } from "node:timers/promises"
+
+import pg from "pg"
+
+/** How long a connection may take to be made, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 5_000
+
+/** How long a connection may take to say good-bye, in milliseconds. */
+const DISCONNECT_TIMEOUT_MS = 1_000
+
+/**
+ * Plans of the statements that read must not depend on statistics: a table that was never analyzed
+ * is taken for a small one, and a scan of it, planned once, stays in the session. There is an index
+ * in the right order for each of them, so every other way is off and plans are made once.
+ */
+const READING = `
+  set enable_seqscan = off;
+  set enable_bitmapscan = off;
+  set plan_cache_mode = force_generic_plan;
+  set jit = off;
+`
+
+/** How the database is reached: a connection string, and those of pg's settings that it lacks. */
+export interface DatabaseAddress {
+  readonly url: string
+  readonly settings?: pg.ClientConfig
+}
+
+/** What one connection is for. */
+export interface ConnectionPurpose {
+  /** Settings of pg for this connection alone. */
+  readonly settings: pg.ClientConfig
+  /** Statements to run before it is handed out. */
+  readonly prepare: string
+  /** Told when it broke, perhaps more than once, also while it is idle. */
+  readonly onLost: (cause: Error) => void
+}
+
+/** Opens connections to one database. */
+export interface Database {
+  /** Connects for one owner, who disconnects. Rejects with pg's own errors. */
+  readonly connect: (purpose: ConnectionPurpose) => Promise<pg.Client>
+  /** Makes a pool of connections for statements that only read, each bounded in time. */
+  readonly readers: (connections: number, timeoutMs: number) => pg.Pool
+}
+
+/** Knows how to reach the database; does not connect yet. */
+export function databaseAt(address: DatabaseAddress): Database {
+  const base: pg.ClientConfig = {
+    fallback_application_name: "eventstore",
+    keepAlive: true,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    ...address.settings,
+    connectionString: address.url,
+  }
+  return {
+    connect: async ({ settings, prepare, onLost }) => {
+      const client = new pg.Client({ ...base, ...settings })
+      client.on("error", onLost)
+      client.on("end", () => onLost(new Error("the connection to the database ended")))
+      await client.connect()
+      try {
+        await client.query(prepare)
+      } catch (error) {
+        await disconnect(client)
+        throw error
+      }
+      return client
+    },
+    readers: (connections, timeoutMs) => {
+      const pool = new pg.Pool({
+        ...base,
+        max: connections,
+        query_timeout: timeoutMs,
+        onConnect: (client) => client.query(READING).then(() => undefined),
+      })
+      // A pooled connection that breaks while idle is no news: the next reader gets another one, or
+      // is told. Without a listener the event would end the process.
+      pool.on("error", () => undefined)
+      return pool
+    },
+  }
+}
+
+/** Says good-bye and waits until the connection is closed, but not for a server that hangs. */
+export async function disconnect(client: pg.Client): Promise<void> {
+  const bored = new AbortController()
+  await Promise.race([
+    client.end().finally(() => bored.abort()),
+    sleep(DISCONNECT_TIMEOUT_MS, undefined, { signal: bored.signal, ref: false }).catch(() => {
+      // It was closed in time.
+    }),
+  ])
+}

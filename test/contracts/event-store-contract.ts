@@ -1,0 +1,228 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+
+import {
+  type EventStore,
+  MAX_APPEND_BYTES,
+  NO_STREAM,
+  TooLarge,
+  Unavailable,
+  WrongRevision,
+} from "../../adapters/eventstore/port.ts"
+import { followingContract } from "./event-store-following-contract.ts"
+import {
+  anEvent,
+  collect,
+  type Corner,
+  cornerOf,
+  idsOf,
+  someEvents,
+} from "./event-store-fixture.ts"
+import { modelContract } from "./event-store-model-contract.ts"
+import { readingContract } from "./event-store-reading-contract.ts"
+
+/**
+ * What every event store promises. `make` opens a store, perhaps one that holds events of others; it
+ * is closed after each test.
+ */
+export function eventStoreContract(name: string, make: () => Promise<EventStore>): void {
+  describe(name, () => {
+    let corner: Corner
+    beforeEach(async () => {
+      corner = await cornerOf(await make())
+    })
+    afterEach(() => corner.store.close())
+    const here = (): Corner => corner
+    appendingContract(here)
+    repeatingContract(here)
+    refusingContract(here)
+    racingContract(here)
+    readingContract(here)
+    followingContract(here)
+    modelContract(here)
+  })
+}
+
+function appendingContract(here: () => Corner): void {
+  describe("append", () => {
+    it("stores events one after the other and answers with the last", async () => {
+      const { store, stream } = here()
+      const first = await store.append(stream(), someEvents(1), NO_STREAM)
+      const second = await store.append(stream(), someEvents(3), first.revision)
+      const events = await collect(store.read(stream()))
+      expect([first.revision, second.revision]).toEqual([0, 3])
+      expect(events.map(({ revision }) => revision)).toEqual([0, 1, 2, 3])
+      expect(events[0]?.position).toEqual(first.position)
+      expect(events[3]?.position).toEqual(second.position)
+      expect(await store.head()).toEqual(second.position)
+    })
+
+    it("keeps text as it is", async () => {
+      const { store, stream } = here()
+      const texts = [
+        `{"b":1,"a":2,"b":3}`,
+        `{"n":-0,"m":1e400,"k":1.10,"big":123456789012345678901234567890}`,
+        ` [ 1 ,\t2 ]\r\n`,
+        `{"nul":"\\u0000","slash":"\\/","quote":"\\"","back":"\\\\"}`,
+        `{"text":"Grüße, 世界, 👩‍👩‍👧, \u202e, \ufeff, \u00e9 is not e\u0301"}`,
+        `{NULL,"a",\\N}`,
+        "",
+      ]
+      const events = texts.map((text) =>
+        anEvent({ type: "Types'\"\\é", data: text, metadata: text }),
+      )
+      await store.append(stream("Größe '\"\\ {}%_"), events, NO_STREAM)
+      const stored = await collect(store.read(stream("Größe '\"\\ {}%_")))
+      expect(stored.map(({ id, type, data, metadata }) => ({ id, type, data, metadata }))).toEqual(
+        events,
+      )
+      expect(stored[0]?.stream).toBe(stream("Größe '\"\\ {}%_"))
+    })
+
+    it("writes both events when an append has one id twice", async () => {
+      const { store, stream } = here()
+      const event = anEvent()
+      const appended = await store.append(stream(), [event, event], NO_STREAM)
+      expect(appended.revision).toBe(1)
+      expect(await store.append(stream(), [event, event], NO_STREAM)).toEqual(appended)
+      expect(idsOf(await collect(store.read(stream())))).toEqual([event.id, event.id])
+    })
+
+    it("takes the same id in another stream", async () => {
+      const { store, stream } = here()
+      const event = anEvent()
+      await store.append(stream("a"), [event], NO_STREAM)
+      expect((await store.append(stream("b"), [event], NO_STREAM)).revision).toBe(0)
+    })
+
+    it("takes nothing once the store is closed", async () => {
+      const { store, stream } = here()
+      await store.close()
+      await expect(store.append(stream(), someEvents(1), NO_STREAM)).rejects.toThrow(Unavailable)
+    })
+  })
+}
+
+function repeatingContract(here: () => Corner): void {
+  describe("append, repeated", () => {
+    it("answers as the first time, also when others came after it", async () => {
+      const { store, stream } = here()
+      const [one, two, three] = [someEvents(2), someEvents(2), someEvents(1)]
+      const first = await store.append(stream(), one, NO_STREAM)
+      const second = await store.append(stream(), two, 1)
+      await store.append(stream(), three, 3)
+      expect(await store.append(stream(), one, NO_STREAM)).toEqual(first)
+      expect(await store.append(stream(), two, 1)).toEqual(second)
+      const events = await collect(store.read(stream()))
+      expect(idsOf(events)).toEqual(idsOf([...one, ...two, ...three]))
+    })
+
+    it("refuses events of which it knows only some", async () => {
+      const { store, stream } = here()
+      const [a, b, c] = [anEvent(), anEvent(), anEvent()]
+      await store.append(stream(), [a, b], NO_STREAM)
+      const wrong = new WrongRevision(stream(), NO_STREAM, 1)
+      await expect(store.append(stream(), [a, b, c], NO_STREAM)).rejects.toEqual(wrong)
+      await expect(store.append(stream(), [a, c], NO_STREAM)).rejects.toEqual(wrong)
+      await expect(store.append(stream(), [c, b], NO_STREAM)).rejects.toEqual(wrong)
+      await expect(store.append(stream(), [b, a], NO_STREAM)).rejects.toEqual(wrong)
+      expect(idsOf(await collect(store.read(stream())))).toEqual([a.id, b.id])
+    })
+
+    it("refuses known events at another revision", async () => {
+      const { store, stream } = here()
+      const events = someEvents(2)
+      await store.append(stream(), events, NO_STREAM)
+      await expect(store.append(stream(), events, 0)).rejects.toEqual(
+        new WrongRevision(stream(), 0, 1),
+      )
+    })
+  })
+}
+
+function refusingContract(here: () => Corner): void {
+  describe("append, refused", () => {
+    it.each([
+      ["a new stream that exists", 2, NO_STREAM],
+      ["a revision that has passed", 2, 0],
+      ["a revision still to come", 2, 2],
+      ["a revision of a stream that does not exist", 0, 0],
+    ])("expects %s: tells the actual revision and stores nothing", async (_, there, expected) => {
+      const { store, stream } = here()
+      if (there > 0) await store.append(stream(), someEvents(there), NO_STREAM)
+      const refused = store.append(stream(), someEvents(1), expected)
+      await expect(refused).rejects.toThrow(WrongRevision)
+      await expect(refused).rejects.toMatchObject({ stream: stream(), expected, actual: there - 1 })
+      expect(await collect(store.read(stream()))).toHaveLength(there)
+    })
+
+    it.each([
+      ["no events", "a", [], NO_STREAM],
+      ["a stream without a name", null, someEvents(1), NO_STREAM],
+      ["a name of more than 1,024 bytes", "é".repeat(512), someEvents(1), NO_STREAM],
+      ["a revision before the first", "a", someEvents(1), -2],
+      ["half a revision", "a", someEvents(1), 0.5],
+      ["a revision that no stream reaches", "a", someEvents(1), 2 ** 31 - 1],
+      ["an id that is no UUID", "a", [anEvent({ id: "1" })], NO_STREAM],
+      ["U+0000", "a", [anEvent({ data: "\0" })], NO_STREAM],
+      ["U+0000 in the name", "a\0", someEvents(1), NO_STREAM],
+      ["half a character", "a", [anEvent({ metadata: "\ud83d" })], NO_STREAM],
+    ])("has %s: a RangeError, and nothing is stored", async (_, name, events, expected) => {
+      const { store, stream, before } = here()
+      const target = name === null ? "" : stream(name)
+      await expect(store.append(target, events, expected)).rejects.toThrow(RangeError)
+      expect(await collect(store.readAll({ after: before, prefixes: [here().prefix] }))).toEqual([])
+    })
+
+    it("is over the limit by one byte: TooLarge, and at the limit it is stored", async () => {
+      const { store, stream } = here()
+      const half = "é".repeat(MAX_APPEND_BYTES / 4)
+      const full = [anEvent({ data: half, metadata: "" }), anEvent({ data: "", metadata: half })]
+      const over = [...full, anEvent({ data: "x", metadata: "" })]
+      await expect(store.append(stream(), over, NO_STREAM)).rejects.toThrow(TooLarge)
+      expect((await store.append(stream(), full, NO_STREAM)).revision).toBe(1)
+      expect((await collect(store.read(stream())))[0]?.data).toBe(half)
+    })
+  })
+}
+
+function racingContract(here: () => Corner): void {
+  describe("append, of many at once", () => {
+    it("lets exactly one of 100 have a revision", async () => {
+      const { store, stream } = here()
+      await store.append(stream(), someEvents(1), NO_STREAM)
+      const racers = someEvents(100)
+      const outcomes = await Promise.allSettled(
+        racers.map((event) => store.append(stream(), [event], 0)),
+      )
+      const won = outcomes.flatMap(({ status }, index) => (status === "fulfilled" ? [index] : []))
+      const errors = outcomes.flatMap((one) => (one.status === "rejected" ? [one.reason] : []))
+      expect(won).toHaveLength(1)
+      expect(errors).toEqual(Array.from({ length: 99 }, () => new WrongRevision(stream(), 0, 1)))
+      const events = await collect(store.read(stream(), { from: 1 }))
+      expect(idsOf(events)).toEqual([racers[won[0] ?? -1]?.id])
+    })
+
+    it("answers each stream for itself", async () => {
+      const { store, stream } = here()
+      const names = Array.from({ length: 200 }, (_, index) => stream(String(index)))
+      const isWrong = (index: number): boolean => index % 3 === 0
+      const outcomes = await Promise.allSettled(
+        names.map((name, index) =>
+          store.append(name, someEvents(2), isWrong(index) ? 7 : NO_STREAM),
+        ),
+      )
+      expect(outcomes.map(({ status }) => status === "rejected")).toEqual(
+        names.map((_, index) => isWrong(index)),
+      )
+      const all = await collect(store.readAll({ after: here().before, prefixes: [here().prefix] }))
+      for (const [index, name] of names.entries()) {
+        const outcome = outcomes[index]
+        const events = all.filter((event) => event.stream === name)
+        expect(events).toHaveLength(isWrong(index) ? 0 : 2)
+        if (outcome?.status === "fulfilled") {
+          expect(outcome.value).toEqual({ revision: 1, position: events[1]?.position })
+        }
+      }
+    })
+  })
+}

@@ -1,0 +1,102 @@
+import { randomUUID } from "node:crypto"
+
+import type {
+  EventStore,
+  Position,
+  ProposedEvent,
+  StoredEvent,
+  Subscription,
+} from "../../adapters/eventstore/port.ts"
+
+/** An event with an id of its own. */
+export function anEvent(parts: Partial<ProposedEvent> = {}): ProposedEvent {
+  return { id: randomUUID(), type: "Tested", data: "{}", metadata: "{}", ...parts }
+}
+
+/** So many events, each with its number as data. */
+export function someEvents(count: number): ProposedEvent[] {
+  return Array.from({ length: count }, (_, index) => anEvent({ data: String(index) }))
+}
+
+/** All events of all pages. */
+export async function collect(
+  pages: AsyncIterable<readonly StoredEvent[]>,
+): Promise<readonly StoredEvent[]> {
+  const events: StoredEvent[] = []
+  for await (const page of pages) events.push(...page)
+  return events
+}
+
+/** A subscription that keeps what it was told. */
+export interface Follower {
+  readonly subscription: Subscription
+  readonly events: readonly StoredEvent[]
+  readonly heads: readonly Position[]
+  readonly interruptions: readonly Error[]
+  /** Waits until something that it was told makes this true. */
+  readonly until: (condition: () => boolean) => Promise<void>
+}
+
+/** Follows a store, with a handler that may do more than keep the events. */
+export function followed(
+  store: EventStore,
+  range: Parameters<EventStore["subscribeAll"]>[0],
+  handle: (events: readonly StoredEvent[]) => Promise<void> = async () => undefined,
+): Follower {
+  const events: StoredEvent[] = []
+  const heads: Position[] = []
+  const interruptions: Error[] = []
+  const waiting = new Set<() => void>()
+  const look = (): void => {
+    for (const check of [...waiting]) check()
+  }
+  const subscription = store.subscribeAll(range, {
+    onEvents: async (batch) => {
+      await handle(batch)
+      events.push(...batch)
+      look()
+    },
+    onCaughtUp: (head) => {
+      heads.push(head)
+      look()
+    },
+    onInterrupted: (cause) => {
+      interruptions.push(cause)
+      look()
+    },
+  })
+  const until = (condition: () => boolean): Promise<void> =>
+    new Promise((resolve) => {
+      const check = (): void => {
+        if (!condition()) return
+        waiting.delete(check)
+        resolve()
+      }
+      waiting.add(check)
+      check()
+    })
+  return { subscription, events, heads, interruptions, until }
+}
+
+/** The ids of events, to compare what was read with what was written. */
+export function idsOf(events: readonly { readonly id: string }[]): readonly string[] {
+  return events.map(({ id }) => id)
+}
+
+/** A store and a corner of it that no other test knows: a server may hold events of others. */
+export interface Corner {
+  readonly store: EventStore
+  /** All streams of this test begin with it. */
+  readonly prefix: string
+  /** The head of the store when the test began. */
+  readonly before: Position
+  /** The name of a stream of this test. */
+  readonly stream: (name?: string) => string
+}
+
+/** Finds a new corner of a store. */
+export async function cornerOf(store: EventStore): Promise<Corner> {
+  const prefix = `test-${randomUUID()}-`
+  const before = await store.head()
+  return { store, prefix, before, stream: (name = "a") => `${prefix}${name}` }
+}

@@ -1,0 +1,170 @@
+import { describe, expect, it } from "vitest"
+
+import {
+  AccessDenied,
+  NO_STREAM,
+  Unavailable,
+  UnknownOutcome,
+} from "../../adapters/eventstore/port.ts"
+import { testDatabase } from "../support/postgres.ts"
+import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
+import { APPLICATION, PostgresUnderTest } from "./event-store-postgres-fixture.ts"
+
+const postgres = new PostgresUnderTest()
+
+describe("PostgreSQL event store: faults", () => {
+  it("loses and doubles nothing when its connections are killed under load", async () => {
+    const stores = [postgres.open(), postgres.open()] as const
+    const follower = followed(stores[0], {})
+    const ids: string[] = []
+    let isLoaded = true
+    const writers = Array.from({ length: 16 }, async (_, writer) => {
+      for (let revision = NO_STREAM; isLoaded; revision += 1) {
+        const event = anEvent()
+        ids.push(event.id)
+        await postgres.appendSurely(
+          stores[writer % 2] ?? stores[0],
+          `w-${writer}`,
+          [event],
+          revision,
+        )
+      }
+    })
+    for (let round = 1; round <= 4; round += 1) {
+      const seen = follower.heads.length
+      await follower.until(() => follower.heads.length > seen)
+      expect(await postgres.killConnections()).toBeGreaterThan(0)
+      await follower.until(() => follower.interruptions.length === round)
+    }
+    isLoaded = false
+    await Promise.all(writers)
+    await follower.until(() => follower.events.length >= ids.length)
+    expect(idsOf(follower.events).toSorted()).toEqual(ids.toSorted())
+    expect(follower.interruptions).toHaveLength(4)
+    expect(follower.events).toEqual(await collect(stores[1].readAll()))
+  })
+
+  it("comes back by itself while nothing happens, and says that all was seen", async () => {
+    const store = postgres.open()
+    await store.append("a", someEvents(1), NO_STREAM)
+    const follower = followed(store, {})
+    await follower.until(() => follower.heads.length === 1)
+    await postgres.killConnections()
+    await follower.until(() => follower.heads.length === 2)
+    expect(follower.interruptions).toHaveLength(1)
+    expect(follower.interruptions[0]).toBeInstanceOf(Unavailable)
+    expect(follower.events).toHaveLength(1)
+  })
+
+  it("does not know how an append ended whose connection broke, and a second try does", async () => {
+    const store = postgres.open()
+    await postgres.holdTheLock()
+    const events = someEvents(2)
+    const append = expect(store.append("a", events, NO_STREAM)).rejects.toThrow(UnknownOutcome)
+    await postgres.untilInLine()
+    await postgres.killConnections()
+    await append
+    await postgres.releaseTheLock()
+    expect((await store.append("a", events, NO_STREAM)).revision).toBe(1)
+    expect(idsOf(await collect(store.read("a")))).toEqual(idsOf(events))
+  })
+
+  it("waits for no answer longer than its time; what was not sent is surely not stored", async () => {
+    const store = postgres.open({ appendTimeoutMs: 400 })
+    await postgres.holdTheLock()
+    const [sent, unsent] = [someEvents(1), someEvents(1)]
+    const first = expect(store.append("a", sent, NO_STREAM)).rejects.toThrow(UnknownOutcome)
+    await postgres.untilInLine()
+    // The same stream: it stays behind the first, and then has to wait for the lock itself.
+    const second = store.append("a", unsent, 0).catch((error: unknown) => error)
+    await first
+    expect([UnknownOutcome, Unavailable]).toContain(((await second) as Error).constructor)
+    await postgres.releaseTheLock()
+    expect((await store.append("a", sent, NO_STREAM)).revision).toBe(0)
+    expect((await store.append("a", unsent, 0)).revision).toBe(1)
+    expect(idsOf(await collect(store.readAll()))).toEqual(idsOf([...sent, ...unsent]))
+  })
+
+  it("knows that a transaction was rolled back which the database refused", async () => {
+    const store = postgres.open()
+    await postgres.admin.query(`
+      create function pg_temp.refuse() returns trigger language plpgsql as
+        $$ begin raise exception 'no more room' using errcode = 'disk_full'; end $$;
+      create trigger refuse before insert on eventstore.events
+        for each row when (new.type = 'Refused') execute function pg_temp.refuse();
+    `)
+    try {
+      const refused = store.append("a", [anEvent({ type: "Refused" })], NO_STREAM)
+      await expect(refused).rejects.toThrow(Unavailable)
+      await expect(refused).rejects.toThrow("the disk of the database is full")
+    } finally {
+      await postgres.admin.query("drop trigger refuse on eventstore.events")
+    }
+    expect((await store.append("a", someEvents(1), NO_STREAM)).revision).toBe(0)
+  })
+
+  it("makes up for a notification that never came", async () => {
+    const store = postgres.open({ pollMs: 20 })
+    const follower = followed(store, {})
+    await follower.until(() => follower.heads.length > 0)
+    await postgres.admin.query(
+      "insert into eventstore.events values (0, 'a', 0, gen_random_uuid(), 't', '{}', '{}')",
+    )
+    await follower.until(() => follower.events.length === 1)
+    expect(follower.events[0]?.stream).toBe("a")
+  })
+})
+
+describe("PostgreSQL event store: not to be had", () => {
+  it("tells that nobody answers, and nothing was stored", async () => {
+    const nobody = new URL(postgres.url)
+    nobody.port = "1"
+    const store = postgres.open({ url: nobody.href })
+    await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(Unavailable)
+    await expect(store.head()).rejects.toThrow("ECONNREFUSED")
+    await expect(collect(store.read("a"))).rejects.toThrow(Unavailable)
+    const follower = followed(store, {})
+    await follower.until(() => follower.interruptions.length > 0)
+    expect(follower.interruptions[0]).toBeInstanceOf(Unavailable)
+  })
+
+  it("tells that the schema is missing", async () => {
+    const empty = await testDatabase({ migrated: false })
+    const store = postgres.open({ url: empty.url })
+    await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow("run the migrations")
+    await expect(store.head()).rejects.toThrow("run the migrations")
+    await store.close()
+    await empty.drop()
+  })
+
+  it("tells that the credentials are not enough", async () => {
+    const role = `stranger_${process.pid}`
+    await postgres.admin.query(`create role ${role} login password 'stranger'`)
+    const url = new URL(postgres.url)
+    url.username = role
+    url.password = "stranger"
+    const store = postgres.open({ url: url.href })
+    try {
+      await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AccessDenied)
+      await expect(collect(store.readAll())).rejects.toThrow(AccessDenied)
+    } finally {
+      await store.close()
+      await postgres.admin.query(`drop role ${role}`)
+    }
+  })
+
+  it("serves any number of subscriptions with one connection that listens", async () => {
+    const store = postgres.open({ readConnections: 2 })
+    const followers = Array.from({ length: 20 }, () => followed(store, {}))
+    await Promise.all(followers.map((follower) => follower.until(() => follower.heads.length > 0)))
+    await store.append("a", someEvents(3), NO_STREAM)
+    await Promise.all(
+      followers.map((follower) => follower.until(() => follower.events.length === 3)),
+    )
+    const { rows } = await postgres.admin.query<{ connections: number }>(
+      "select count(*)::int as connections from pg_stat_activity where application_name = $1",
+      [APPLICATION],
+    )
+    expect(rows[0]?.connections).toBe(4)
+  })
+})
