@@ -1,54 +1,43 @@
-import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
-import { existsSync, readFileSync, watch } from "node:fs"
-import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import pg from "pg"
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import {
   type Embedded,
   type EmbeddedOptions,
   endLeftBehind,
-  startEmbedded,
 } from "../../adapters/postgres/embedded/start-embedded.ts"
+import {
+  leaveBehind,
+  lives,
+  processesOf,
+  query,
+  startForTest,
+  temporaryFolder,
+} from "../support/embedded.ts"
 
-const MODULE = new URL("../../adapters/postgres/embedded/start-embedded.ts", import.meta.url).href
-
-/** Making a cluster takes most of a test's time, so tests share one unless they are about that. */
+/** Making a cluster takes most of a test's time, so these tests share one. */
 let shared: string
-let home: string
 let said: string[]
-let running: Embedded[]
 
 beforeAll(async () => {
   shared = await mkdtemp(join(tmpdir(), "embedded-"))
 })
 
-beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), "embedded-"))
+beforeEach(() => {
   said = []
-  running = []
-})
-
-afterEach(async () => {
-  for (const postgres of running) await postgres.stop()
-  await rm(home, { recursive: true, force: true, maxRetries: 5 })
 })
 
 afterAll(async () => {
-  await rm(shared, { recursive: true, force: true, maxRetries: 5 })
+  await rm(shared, { recursive: true, force: true, maxRetries: 10 })
 })
 
-async function start(options: Partial<EmbeddedOptions> = {}): Promise<Embedded> {
-  const log = (sentence: string): void => void said.push(sentence)
-  const postgres = await startEmbedded({ dataDir: shared, log, ...options })
-  running.push(postgres)
-  return postgres
-}
+const start = (options: Partial<EmbeddedOptions> = {}): Promise<Embedded> =>
+  startForTest(shared, { log: (sentence) => void said.push(sentence), ...options })
 
 /** Stores something that a later start can be asked for. */
 async function keep(postgres: Embedded): Promise<string> {
@@ -62,119 +51,6 @@ async function has(postgres: Embedded, word: string): Promise<boolean> {
   const rows = await query(postgres.url, `select 1 from kept where word = '${word}'`)
   return rows.length === 1
 }
-
-async function query<Row>(url: string, sql: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url })
-  await client.connect()
-  try {
-    return (await client.query(sql)).rows as Row[]
-  } finally {
-    await client.end()
-  }
-}
-
-async function processesOf(postgres: Embedded): Promise<number[]> {
-  const rows = await query<{ pid: number }>(postgres.url, "select pid from pg_stat_activity")
-  return [postgres.pid, ...rows.map(({ pid }) => pid)]
-}
-
-/** A dead child that nobody has collected yet does not live. */
-function lives(pid: number): boolean {
-  if (process.platform === "linux") {
-    if (!existsSync(`/proc/${pid}`)) return false
-    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
-  }
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
-/** Another Node process that starts the PostgreSQL of `dataDir` and then waits to be killed. */
-function otherProcess(dataDir: string) {
-  const code = `
-    import { startEmbedded } from ${JSON.stringify(MODULE)}
-    const { pid, port } = await startEmbedded({ dataDir: ${JSON.stringify(dataDir)}, log() {} })
-    console.log(JSON.stringify({ pid, port }))
-    process.stdin.resume()
-  `
-  return spawn(process.execPath, ["--input-type=module", "--eval", code], {
-    stdio: ["pipe", "pipe", "inherit"],
-  })
-}
-
-/** Leaves a PostgreSQL running whose starter was killed. */
-async function leaveBehind(dataDir: string): Promise<{ pid: number; port: number }> {
-  const starter = otherProcess(dataDir)
-  const lines = createInterface(starter.stdout)
-  const failed = once(starter, "exit").then(() => Promise.reject(new Error("it did not start")))
-  const [line] = (await Promise.race([once(lines, "line"), failed])) as [string]
-  failed.catch(() => undefined)
-  starter.kill("SIGKILL")
-  await once(starter, "exit")
-  return JSON.parse(line) as { pid: number; port: number }
-}
-
-describe("the first start", { timeout: 60_000 }, () => {
-  it("makes a cluster that flushes, checks its pages and speaks UTF-8 and UTC", async () => {
-    const postgres = await start({ dataDir: join(home, "data") })
-    const names = ["fsync", "synchronous_commit", "data_checksums", "server_encoding"]
-    const rows = await query<{ name: string; setting: string }>(
-      postgres.url,
-      `select name, setting from pg_settings
-        where name in ('${[...names, "TimeZone", "jit", "listen_addresses"].join("','")}')`,
-    )
-    expect(Object.fromEntries(rows.map(({ name, setting }) => [name, setting]))).toEqual({
-      fsync: "on",
-      synchronous_commit: "on",
-      data_checksums: "on",
-      server_encoding: "UTF8",
-      TimeZone: "UTC",
-      jit: "off",
-      listen_addresses: "127.0.0.1",
-    })
-    expect(
-      await query(
-        postgres.url,
-        "select current_database() as at, datcollate from pg_database where datname = current_database()",
-      ),
-    ).toEqual([{ at: "ledger", datcollate: "C" }])
-    expect(postgres).toMatchObject({ adopted: false, version: expect.stringMatching(/^18\./) })
-    expect(said).toEqual([])
-  })
-
-  it("keeps the password to its owner, and nobody enters with another", async () => {
-    const postgres = await start({ dataDir: join(home, "data") })
-    const data = join(home, "data")
-    expect((await stat(data)).mode & 0o777).toBe(0o700)
-    expect((await stat(join(data, "postgres.json"))).mode & 0o777).toBe(0o600)
-    const other = new URL(postgres.url)
-    other.password = "guessed"
-    await expect(query(other.href, "select 1")).rejects.toMatchObject({ code: "28P01" })
-  })
-
-  it("is made anew when it was killed half way", async () => {
-    const dataDir = join(home, "data")
-    await mkdir(dataDir)
-    const watcher = watch(dataDir)
-    const begun = new Promise<void>((done) => {
-      watcher.on("change", (_event, name) => {
-        if (String(name).startsWith("postgres.new-")) done()
-      })
-    })
-    const starter = otherProcess(dataDir)
-    await begun
-    watcher.close()
-    starter.kill("SIGKILL")
-    await once(starter, "exit")
-    expect(existsSync(join(dataDir, "postgres"))).toBe(false)
-    const postgres = await start({ dataDir: join(home, "data") })
-    expect(await query(postgres.url, "select 1 as one")).toEqual([{ one: 1 }])
-    const made = (await readdir(dataDir)).toSorted()
-    expect(made).toEqual(["postgres", "postgres.json", "postgres.log"])
-  })
-})
 
 describe("a later start", { timeout: 60_000 }, () => {
   it("finds the data on the same port", async () => {
@@ -326,7 +202,7 @@ describe("the end", { timeout: 60_000 }, () => {
 
   it("of one does not touch another that runs beside it", async () => {
     const one = await start()
-    const two = await start({ dataDir: join(home, "two") })
+    const two = await startForTest(await temporaryFolder())
     expect(one.port).not.toBe(two.port)
     await one.stop()
     expect(await query(two.url, "select 1 as one")).toEqual([{ one: 1 }])

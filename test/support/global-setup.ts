@@ -1,7 +1,9 @@
-import { mkdtemp, readdir, rm } from "node:fs/promises"
+import { existsSync, rmSync } from "node:fs"
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
+import { idIsTaken, pidFile, signal } from "../../adapters/postgres/embedded/postmaster.ts"
 import {
   type Embedded,
   endLeftBehind,
@@ -12,6 +14,8 @@ import { TEMPLATE, execute, urlOfDatabase } from "./postgres.ts"
 
 const PREFIX = "ledger-test-"
 
+const REMOVE = { recursive: true, force: true, maxRetries: 10 } as const
+
 /**
  * Starts one PostgreSQL for the whole test run, in a folder that goes with it. A flush to the disk
  * is left out unless `TEST_FSYNC=on`: nothing in that folder outlives the run.
@@ -20,10 +24,17 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await removeLeftBehind()
   const dataDir = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`))
   let postgres: Embedded | undefined
+  // After Ctrl-C vitest ends without its teardown, and only what needs no waiting is still done.
+  const atExit = (): void => {
+    if (postgres !== undefined) endNow(postgres.pid, dataDir)
+    rmSync(dataDir, REMOVE)
+  }
   const teardown = async (): Promise<void> => {
     await postgres?.stop()
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
+    await rm(dataDir, REMOVE)
+    process.off("exit", atExit)
   }
+  process.once("exit", atExit)
   try {
     postgres = await startEmbedded({
       dataDir,
@@ -39,28 +50,28 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return teardown
 }
 
+/** Ends PostgreSQL without an event loop: its last deed is to remove the file with its id. */
+function endNow(pid: number, dataDir: string): void {
+  signal(pid, "SIGQUIT")
+  const clock = new Int32Array(new SharedArrayBuffer(4))
+  const file = pidFile(join(dataDir, "postgres"))
+  for (let look = 0; look < 200 && existsSync(file); look += 1) Atomics.wait(clock, 0, 0, 10)
+}
+
 async function makeTemplate(admin: string): Promise<void> {
   await execute(admin, `create database ${TEMPLATE} template template0`)
   await migrateToLatest(urlOfDatabase(admin, TEMPLATE))
   await execute(admin, `alter database ${TEMPLATE} with is_template true allow_connections false`)
 }
 
-/** Removes the folders of test runs that were killed, and ends their PostgreSQL. */
+/** Removes the folders of this user's test runs that were killed, and ends their PostgreSQL. */
 async function removeLeftBehind(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]
-    if (pid === undefined || isAlive(Number(pid))) continue
+    if (pid === undefined || idIsTaken(Number(pid))) continue
     const dataDir = join(tmpdir(), name)
+    if ((await stat(dataDir)).uid !== process.geteuid?.()) continue
     await endLeftBehind(dataDir)
-    await rm(dataDir, { recursive: true, force: true, maxRetries: 5 })
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return !(error instanceof Error && "code" in error && error.code === "ESRCH")
+    await rm(dataDir, REMOVE)
   }
 }

@@ -5,8 +5,9 @@ import { mkdtemp, rename, rm, writeFile } from "node:fs/promises"
 import { text } from "node:stream/consumers"
 import { SUPERUSER } from "./connect.ts"
 import { explainOutput, explained } from "./explain.ts"
-import { type Folder, halfMadePrefix, syncFolder, writeAccess } from "./folder.ts"
+import { halfMadePrefix, syncFolder, writeAccess } from "./folder.ts"
 import { freePort } from "./launch.ts"
+import type { Folder } from "./paths.ts"
 import { PROGRAM_ENVIRONMENT, type Programs, run } from "./programs.ts"
 
 /**

@@ -1,5 +1,5 @@
 import { statfs } from "node:fs/promises"
-import type { Folder } from "./folder.ts"
+import type { Folder } from "./paths.ts"
 import { StartupFault } from "./startup-fault.ts"
 
 /** With less than this left PostgreSQL cannot even write why it gave up. */

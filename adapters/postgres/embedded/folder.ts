@@ -12,20 +12,11 @@ import {
 } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { errorCode, explained } from "./explain.ts"
+import type { Folder } from "./paths.ts"
 import { StartupFault } from "./startup-fault.ts"
 
 /** PostgreSQL keeps paths in 1,024 bytes and appends file names of its own. */
 const LONGEST_CLUSTER_PATH_BYTES = 900
-
-/** Where the embedded PostgreSQL keeps what is its own; every path is absolute. */
-export interface Folder {
-  readonly dataDir: string
-  /** PostgreSQL's own data directory. */
-  readonly cluster: string
-  /** The superuser's password and the port, mode 0600. */
-  readonly access: string
-  readonly log: string
-}
 
 /** How the cluster is entered. */
 export interface Access {

@@ -37,8 +37,11 @@ export async function readPidFile(cluster: string): Promise<Postmaster | undefin
  */
 export async function isPostmaster(pid: number, cluster: string): Promise<boolean> {
   if (process.platform === "linux") {
-    const args = await orMissing(() => readProcess(pid))
-    return args !== undefined && args.split("\0").includes(cluster)
+    const args = await processFile(pid, "cmdline")
+    if (args !== "") return args.split("\0").includes(cluster)
+    // One that is ending has given its arguments back already, but not yet its port and files.
+    const status = await processFile(pid, "status")
+    return /^Name:\s+postgres$/m.test(status) && !/^State:\s+[ZX]/m.test(status)
   }
   return new Promise((done) => {
     execFile("ps", ["-ww", "-o", "command=", "-p", String(pid)], (_error, stdout) => {
@@ -47,12 +50,13 @@ export async function isPostmaster(pid: number, cluster: string): Promise<boolea
   })
 }
 
-async function readProcess(pid: number): Promise<string> {
+/** A file about a process, empty when there is no such process. */
+async function processFile(pid: number, name: "cmdline" | "status"): Promise<string> {
   try {
-    return await readFile(`/proc/${pid}/cmdline`, "utf8")
+    return await readFile(`/proc/${pid}/${name}`, "utf8")
   } catch (error) {
-    // The process ended between opening and reading.
-    if (errorCode(error) === "ESRCH") return ""
+    // The latter: it ended between opening and reading.
+    if (["ENOENT", "ESRCH"].includes(errorCode(error) ?? "")) return ""
     throw error
   }
 }

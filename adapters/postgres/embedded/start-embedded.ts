@@ -3,7 +3,6 @@ import { DATABASE, ask, ensureDatabase, urlOf } from "./connect.ts"
 import { explainOutput } from "./explain.ts"
 import {
   type Access,
-  type Folder,
   clusterExists,
   openFolder,
   readAccess,
@@ -20,6 +19,7 @@ import {
   pidFile,
   readPidFile,
 } from "./postmaster.ts"
+import type { Folder } from "./paths.ts"
 import { type ProgramChoice, type Programs, findPrograms } from "./programs.ts"
 import { StartupFault } from "./startup-fault.ts"
 

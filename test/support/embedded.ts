@@ -1,0 +1,87 @@
+import { type ChildProcessByStdio, spawn } from "node:child_process"
+import { once } from "node:events"
+import { readFileSync } from "node:fs"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import type { Readable, Writable } from "node:stream"
+import pg from "pg"
+import { onTestFinished } from "vitest"
+import {
+  type Embedded,
+  type EmbeddedOptions,
+  startEmbedded,
+} from "../../adapters/postgres/embedded/start-embedded.ts"
+
+const MODULE = new URL("../../adapters/postgres/embedded/start-embedded.ts", import.meta.url).href
+
+/** A folder of the running test's own, removed after it. */
+export async function temporaryFolder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "embedded-"))
+  onTestFinished(() => rm(path, { recursive: true, force: true, maxRetries: 10 }))
+  return path
+}
+
+/** Starts an embedded PostgreSQL that is stopped after the running test at the latest. */
+export async function startForTest(
+  dataDir: string,
+  options: Partial<EmbeddedOptions> = {},
+): Promise<Embedded> {
+  const postgres = await startEmbedded({ dataDir, log: () => undefined, ...options })
+  onTestFinished(() => postgres.stop())
+  return postgres
+}
+
+/** The rows that a statement gives, over a connection of its own. */
+export async function query<Row>(url: string, sql: string): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows as Row[]
+  } finally {
+    await client.end()
+  }
+}
+
+/** The ids of a PostgreSQL's first process and of those that work for it. */
+export async function processesOf(postgres: Embedded): Promise<number[]> {
+  const rows = await query<{ pid: number }>(postgres.url, "select pid from pg_stat_activity")
+  return [postgres.pid, ...rows.map(({ pid }) => pid)]
+}
+
+/** Whether a process lives; a dead child that nobody has collected yet does not. */
+export function lives(pid: number): boolean {
+  try {
+    if (process.platform !== "linux") return process.kill(pid, 0)
+    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "utf8"))
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined
+    if (code === "ENOENT" || code === "ESRCH") return false
+    throw error
+  }
+}
+
+/** Another Node process that starts the PostgreSQL of `dataDir` and then waits to be killed. */
+export function startElsewhere(dataDir: string): ChildProcessByStdio<Writable, Readable, null> {
+  const code = `
+    import { startEmbedded } from ${JSON.stringify(MODULE)}
+    const { pid, port } = await startEmbedded({ dataDir: ${JSON.stringify(dataDir)}, log() {} })
+    console.log(JSON.stringify({ pid, port }))
+    process.stdin.resume()
+  `
+  return spawn(process.execPath, ["--input-type=module", "--eval", code], {
+    stdio: ["pipe", "pipe", "inherit"],
+  })
+}
+
+/** Leaves a PostgreSQL running whose starter was killed. */
+export async function leaveBehind(dataDir: string): Promise<{ pid: number; port: number }> {
+  const starter = startElsewhere(dataDir)
+  const ended = once(starter, "exit").then(() => undefined)
+  const line = await Promise.race([once(createInterface(starter.stdout), "line"), ended])
+  if (line === undefined) throw new Error(`no PostgreSQL was started in ${dataDir}`)
+  starter.kill("SIGKILL")
+  await ended
+  return JSON.parse(String(line[0])) as { pid: number; port: number }
+}
