@@ -44,6 +44,8 @@ export interface Tail {
     head: Head,
     prefixes: readonly string[] | undefined,
   ) => AsyncIterable<Page>
+  /** Whether the store was there without a break since this head was seen. */
+  readonly isCurrent: (head: Head) => boolean
   /** Calls the listener once each time the store is lost, until the returned function is called. */
   readonly onLost: (listener: (cause: Error) => void) => () => void
 }
@@ -96,7 +98,8 @@ async function run(
       place = page.end
     }
     known = { place, losses: head.losses }
-    if (place < head.place) continue
+    // Who was told of a loss must not hear that it has seen everything from before that loss.
+    if (place < head.place || !tail.isCurrent(head)) continue
     // Also told at the start and after a loss when nothing happened meanwhile: the subscriber
     // then knows again that it has seen everything.
     await subscriber.onCaughtUp?.(positionOf(place))

@@ -192,6 +192,7 @@ class InMemory {
       return null
     },
     pages: (after, head, prefixes) => this.#pages(after, head.place, prefixes),
+    isCurrent: (head) => head.losses === this.#losses,
     onLost: (listener) => {
       this.#lostListeners.add(listener)
       return () => void this.#lostListeners.delete(listener)

@@ -54,6 +54,30 @@ describe("memory event store, by itself", () => {
     await store.close()
   })
 
+  it("does not say that everything was seen on the strength of a head from before a loss", async () => {
+    const store = openMemoryEventStore()
+    await store.append("a", someEvents(1), NO_STREAM)
+    const told: string[] = []
+    const subscription = store.subscribeAll(
+      {},
+      {
+        onEvents: async () => {
+          store.interrupt(new Error("gone"))
+          told.push("events")
+        },
+        onInterrupted: () => told.push("interrupted"),
+        onCaughtUp: () => void told.push("caught up"),
+      },
+    )
+    // Two others that begin later: what the first is told, it is told before they are through.
+    for (const later of [followed(store, {}), followed(store, {})]) {
+      await later.until(() => later.heads.length > 0)
+    }
+    await subscription.stop()
+    expect(told).toEqual(["interrupted", "events", "caught up"])
+    await store.close()
+  })
+
   it("needs nothing but microtasks", async () => {
     const store = openMemoryEventStore()
     const follower = followed(store, {})

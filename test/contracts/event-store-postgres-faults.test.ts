@@ -8,7 +8,7 @@ import {
 } from "../../adapters/eventstore/port.ts"
 import { testDatabase } from "../support/postgres.ts"
 import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
-import { APPLICATION, PostgresUnderTest } from "./event-store-postgres-fixture.ts"
+import { PostgresUnderTest } from "./event-store-postgres-fixture.ts"
 
 const postgres = new PostgresUnderTest()
 
@@ -103,6 +103,15 @@ describe("PostgreSQL event store: faults", () => {
     expect((await store.append("a", someEvents(1), NO_STREAM)).revision).toBe(0)
   })
 
+  it("needs no poll to hear of an append", async () => {
+    const [here, elsewhere] = [postgres.open({ pollMs: 3_600_000 }), postgres.open()]
+    const follower = followed(here, {})
+    await follower.until(() => follower.heads.length > 0)
+    await elsewhere.append("a", someEvents(2), NO_STREAM)
+    await follower.until(() => follower.events.length === 2)
+    expect(follower.interruptions).toEqual([])
+  })
+
   it("makes up for a notification that never came", async () => {
     const store = postgres.open({ pollMs: 20 })
     const follower = followed(store, {})
@@ -154,7 +163,10 @@ describe("PostgreSQL event store: not to be had", () => {
   })
 
   it("serves any number of subscriptions with one connection that listens", async () => {
-    const store = postgres.open({ readConnections: 2 })
+    // A name of its own: backends of the test before may still be on their way out.
+    const application = "event-store-with-subscriptions"
+    const settings = { application_name: application }
+    const store = postgres.open({ readConnections: 2, settings })
     const followers = Array.from({ length: 20 }, () => followed(store, {}))
     await Promise.all(followers.map((follower) => follower.until(() => follower.heads.length > 0)))
     await store.append("a", someEvents(3), NO_STREAM)
@@ -163,7 +175,7 @@ describe("PostgreSQL event store: not to be had", () => {
     )
     const { rows } = await postgres.admin.query<{ connections: number }>(
       "select count(*)::int as connections from pg_stat_activity where application_name = $1",
-      [APPLICATION],
+      [application],
     )
     expect(rows[0]?.connections).toBe(4)
   })

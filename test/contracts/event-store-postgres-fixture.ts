@@ -12,7 +12,7 @@ import { eventStoreSchemaSql } from "../../adapters/eventstore/postgres/schema.t
 import { execute, type TestDatabase, testDatabase } from "../support/postgres.ts"
 
 /** Names the connections of the stores under test, so that a test can find and break them. */
-export const APPLICATION = "event-store-under-test"
+const APPLICATION = "event-store-under-test"
 
 /** A database with an event store, empty at the start of each test, and what a test does to it. */
 export class PostgresUnderTest {

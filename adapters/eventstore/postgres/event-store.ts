@@ -92,6 +92,7 @@ async function* readAll(
 function tailOf(reader: Reader, watch: HeadWatch): Tail {
   return {
     headAfter: (known, signal) => watch.headAfter(known, signal),
+    isCurrent: (head) => watch.isCurrent(head),
     onLost: (listener) => watch.onLost(listener),
     pages: async function* (after, head, prefixes): AsyncGenerator<Page> {
       const pages = reader.pages(after, head.place, prefixes)

@@ -53,6 +53,11 @@ export class HeadWatch {
     return null
   }
 
+  /** See `Tail.isCurrent`. */
+  isCurrent(head: Head): boolean {
+    return this.#head !== null && head.losses === this.#losses
+  }
+
   /** See `Tail.onLost`. */
   onLost(listener: (cause: Error) => void): () => void {
     this.#lostListeners.add(listener)
