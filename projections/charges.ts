@@ -5,12 +5,12 @@
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { Charged, ChargeGivenBack, FundsAdded } from "../domain/charging/ledger-events.ts"
-import type { ChargeId, CompanyId } from "../domain/kernel/ids.ts"
+import type { ChargeId, CompanyId, KeyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
 import type { Projection, Recorded } from "./projection.ts"
 
 /** What kind of line it is on the bill. */
-export type LineKind = "charge" | "give_back" | "funds_added"
+export type LineKind = "charge" | "give_back" | "funds_added" | "purchase"
 
 /** How a charge stands: its work can still fail, it succeeded (or never could), or it came back. */
 export type ChargeState = "open" | "final" | "given_back"
@@ -264,4 +264,22 @@ export async function fundsBefore(
     .where("at", "<", at)
     .executeTakeFirstOrThrow()
   return row.funds
+}
+
+/** What a key bought funds for since an instant, in micros. */
+export async function boughtByKey(
+  db: Kysely<ChargeTables>,
+  companyId: CompanyId,
+  keyId: KeyId,
+  since: Date,
+): Promise<Micros> {
+  const row = await db
+    .selectFrom("charges")
+    .select(sql<number>`coalesce(sum(amount_micros), 0)::bigint`.as("bought"))
+    .where("company_id", "=", companyId)
+    .where("key_id", "=", keyId)
+    .where("kind", "=", "purchase")
+    .where("at", ">=", since)
+    .executeTakeFirstOrThrow()
+  return row.bought
 }

@@ -2,6 +2,7 @@
 import { accounts } from "./accounts.ts"
 import { charges } from "./charges.ts"
 import { companies } from "./companies.ts"
+import { keys } from "./keys.ts"
 import { limits } from "./limits.ts"
 import { messages } from "./messages.ts"
 import { numbers } from "./numbers.ts"
@@ -14,6 +15,7 @@ export const PROJECTIONS: readonly Projection[] = [
   accounts,
   charges,
   companies,
+  keys,
   limits,
   messages,
   numbers,

@@ -68,11 +68,12 @@ export const work: Projection = {
   },
 }
 
-function itemOf({ fact, companyId, stream }: Recorded): WorkItem | null {
+function itemOf({ fact, companyId, stream, revision }: Recorded): WorkItem | null {
   if (fact.type === "CompanyRegistered") {
     const { type: _type, at, ...plan } = fact
     const name = fact.companyId
-    return { kind: "open-company", name, subject: name, companyId: name, payload: plan, dueAt: at }
+    const payload = { ...plan, place: revision }
+    return { kind: "open-company", name, subject: name, companyId: name, payload, dueAt: at }
   }
   if (fact.type === "TextQueued") {
     const { messageId, chargeId, giveBackMicros, numberId, to, body, at } = fact

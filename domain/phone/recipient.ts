@@ -27,7 +27,7 @@ export function recipientStream(companyId: CompanyId, tag: RecipientTag): string
 }
 
 /** Ended texts are remembered at least this long, so that late commands about them find them. */
-const REMEMBER_MS = 24 * 3_600_000
+const REMEMBER_MS = 7 * 24 * 3_600_000
 /** Above this many remembered texts, those that ended long ago are let go. */
 const REMEMBER_COUNT = 500
 

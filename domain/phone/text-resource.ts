@@ -1,0 +1,16 @@
+/** What the charge of a text names as its resource: the message, and where its recipient stands. */
+import type { MessageId, RecipientTag } from "../kernel/ids.ts"
+
+/** `<message id>@<recipient tag>`. */
+export function textResource(messageId: MessageId, recipient: RecipientTag): string {
+  return `${messageId}@${recipient}`
+}
+
+/** The parts of a text's resource; null where it is the resource of something else. */
+export function parseTextResource(
+  resource: string,
+): { readonly messageId: MessageId; readonly recipient: RecipientTag } | null {
+  const match = /^(msg_\w+)@([0-9a-f]+)$/.exec(resource)
+  if (match === null) return null
+  return { messageId: match[1] as string, recipient: match[2] as string }
+}

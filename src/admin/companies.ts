@@ -1,0 +1,198 @@
+/** Companies and their people, as an operator makes and shows them. */
+import { z } from "zod"
+import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
+import { PLANS } from "../../domain/access/access-events.ts"
+import { accountOf, ledgerStream } from "../../domain/charging/ledger.ts"
+import type { CompanyPlan } from "../../domain/company/companies.ts"
+import { COMPANIES_STREAM, companyCount } from "../../domain/company/companies.ts"
+import { companyIdOfTag } from "../../domain/kernel/ids.ts"
+import { listCompanies } from "../../projections/companies.ts"
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
+import { ACCESS, COMPANIES, LEDGER } from "../aggregates.ts"
+import { newId, randomTag } from "../ids.ts"
+import { openCompany } from "../reactions/open-company.ts"
+import { accepted, dollars, findCompany, nameTagOf, showWrites, words } from "./inputs.ts"
+import type { AdminContext, AdminOperation } from "./operation.ts"
+import { operation } from "./operation.ts"
+
+const none = () => undefined
+
+const companyName = words
+  .transform((name) => name.trim())
+  .refine((name) => /^[^\p{C}/:@]{1,80}$/u.test(name) && !name.startsWith("co_"), {
+    error: "a company's name has 1 to 80 characters, none of / : @, and does not begin with co_",
+  })
+const email = words.refine((text) => /^[^\s@]+@[^\s@]+$/.test(text), "must be an email address")
+
+const CreateCompany = z.object({
+  name: companyName,
+  withNumber: z.boolean().default(true),
+  plan: z.enum(PLANS).default("payg"),
+  pays: z.enum(["prepaid", "card"]).default("prepaid"),
+  funds: dollars.optional(),
+  ownerName: words.default("Owner"),
+  ownerEmail: email.default("owner@localhost"),
+})
+
+const create = operation({
+  name: "company create",
+  input: CreateCompany,
+  run: async ({ ports, cause }, input) => {
+    const { runner } = ports
+    for (;;) {
+      const plan = await planOf(ports, input)
+      const registered = await runner.execute(
+        COMPANIES,
+        COMPANIES_STREAM,
+        { type: "RegisterCompany", ...plan },
+        { cause, view: (state) => companyCount(state) - 1 },
+      )
+      // The random id of another company: the next one will be free.
+      if (!registered.accepted && registered.refusal.code === "id_taken") continue
+      await openCompany(ports, plan, accepted(registered).view, cause)
+      await showWrites(ports)
+      return { companyId: plan.companyId, ownerId: plan.owner.personId, name: input.name }
+    }
+  },
+})
+
+async function planOf(
+  ports: AdminContext["ports"],
+  input: z.infer<typeof CreateCompany>,
+): Promise<CompanyPlan> {
+  const { sealing } = ports
+  const companyId = companyIdOfTag(randomTag(6))
+  const personId = newId("per")
+  return {
+    companyId,
+    name: await sealing.seal(companyId, COMPANY_SUBJECT, input.name),
+    nameTag: nameTagOf(ports, input.name),
+    plan: input.plan,
+    pays: input.pays,
+    fundsMicros: input.funds ?? 0,
+    withNumber: input.withNumber,
+    owner: {
+      personId,
+      name: await sealing.seal(companyId, personId, input.ownerName),
+      email: await sealing.seal(companyId, personId, input.ownerEmail),
+      emailTag: await sealing.tag(companyId, input.ownerEmail.toLowerCase()),
+    },
+  }
+}
+
+const show = operation({
+  name: "company show",
+  input: z.object({ company: z.string() }),
+  run: async ({ ports }, { company }) => {
+    const companyId = await findCompany(ports, company)
+    const standing = await ports.runner.look(ACCESS, accessStream(companyId), companyStanding)
+    const account = await ports.runner.look(LEDGER, ledgerStream(companyId), accountOf)
+    return {
+      companyId,
+      name: standing === null ? null : await ports.sealing.open(companyId, standing.name),
+      plan: standing?.plan ?? null,
+      pays: standing?.pays ?? null,
+      card: standing?.card ?? null,
+      balanceMicros: account.fundsMicros,
+      creditLineMicros: account.creditLineMicros,
+      prepaidOnly: account.prepaidOnly,
+      locked: account.locked,
+    }
+  },
+})
+
+const list = operation({
+  name: "company list",
+  input: z.object({}),
+  run: async ({ ports }) => {
+    await showWrites(ports)
+    const rows = await listCompanies(ports.readAll)
+    return {
+      companies: rows.map((row) => ({
+        companyId: row.company_id,
+        name: row.name,
+        registeredAt: row.registered_at.toISOString(),
+      })),
+    }
+  },
+})
+
+const lock = (name: "company lock" | "company unlock", type: "LockAccount" | "UnlockAccount") =>
+  operation({
+    name,
+    input: z.object({ company: z.string() }),
+    run: async ({ ports, cause }, { company }) => {
+      const companyId = await findCompany(ports, company)
+      const stream = ledgerStream(companyId)
+      await ports.runner.execute(LEDGER, stream, { type }, { cause, view: none })
+      return { companyId, locked: type === "LockAccount" }
+    },
+  })
+
+const addPerson = operation({
+  name: "person add",
+  input: z.object({
+    company: z.string(),
+    name: words.refine((text) => text.trim() !== "", "must not be empty"),
+    email,
+    role: z.enum(ROLES),
+    permissions: z.array(z.enum(PERMISSIONS)).default([]),
+  }),
+  run: async ({ ports, cause }, input) => {
+    const { sealing, runner } = ports
+    const companyId = await findCompany(ports, input.company)
+    const personId = newId("per")
+    accepted(
+      await runner.execute(
+        ACCESS,
+        accessStream(companyId),
+        {
+          type: "AddPerson",
+          personId,
+          name: await sealing.seal(companyId, personId, input.name),
+          email: await sealing.seal(companyId, personId, input.email),
+          emailTag: await sealing.tag(companyId, input.email.toLowerCase()),
+          role: input.role,
+          permissions: input.permissions,
+        },
+        { cause, view: none },
+      ),
+    )
+    await showWrites(ports)
+    return { personId, companyId }
+  },
+})
+
+const card = (name: "card set" | "card remove") =>
+  operation({
+    name,
+    input: z.object({
+      company: z.string(),
+      verified: z.boolean().default(false),
+      failing: z.boolean().default(false),
+    }),
+    run: async ({ ports, cause }, { company, verified, failing }) => {
+      const companyId = await findCompany(ports, company)
+      const command =
+        name === "card set"
+          ? { type: "SetCard" as const, verified, failing }
+          : { type: "RemoveCard" as const }
+      const stream = accessStream(companyId)
+      const view = companyStanding
+      const outcome = accepted(await ports.runner.execute(ACCESS, stream, command, { cause, view }))
+      return { companyId, card: outcome.view?.card ?? null }
+    },
+  })
+
+/** Operations on companies, people and cards. */
+export const companyOperations: readonly AdminOperation[] = [
+  create,
+  show,
+  list,
+  lock("company lock", "LockAccount"),
+  lock("company unlock", "UnlockAccount"),
+  addPerson,
+  card("card set"),
+  card("card remove"),
+]

@@ -1,0 +1,63 @@
+/** Pieces that the inputs of operations share, and finding what an operator names. */
+import { z } from "zod"
+import type { Outcome } from "../run.ts"
+import { companyByNameTag, isRegistered } from "../../domain/company/companies.ts"
+import { COMPANIES_STREAM } from "../../domain/company/companies.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+import { microsFromDollars } from "../../domain/kernel/money.ts"
+import { companyOfKey } from "../../projections/keys.ts"
+import { COMPANIES } from "../aggregates.ts"
+import type { Ports } from "../ports.ts"
+import { OperatorRefused } from "./operation.ts"
+
+const OWN_WRITE_WAIT_MS = 5_000
+
+/** Dollars as an operator writes them, as integer micros. */
+export const dollars = z.string().transform((text, context) => {
+  const micros = microsFromDollars(text)
+  if (micros !== null) return micros
+  context.addIssue(`"${text}" is no amount of dollars; write for example 12.50.`)
+  return z.NEVER
+})
+
+/** A text that people may write. */
+export const words = z.string().refine((text) => text.isWellFormed(), "must be well-formed Unicode")
+
+/** A company by its id or its name. @throws OperatorRefused where there is none */
+export async function findCompany(ports: Ports, text: string): Promise<CompanyId> {
+  const tag = nameTagOf(ports, text)
+  const found = await ports.runner.look(COMPANIES, COMPANIES_STREAM, (state) =>
+    isRegistered(state, text) ? text : companyByNameTag(state, tag),
+  )
+  if (found !== null) return found
+  throw new OperatorRefused("not_found", `There is no company ${text}.`)
+}
+
+/** The tag by which equal company names are known. */
+export function nameTagOf(ports: Ports, name: string): string {
+  return ports.sealing.installationTag(name.trim().toLowerCase())
+}
+
+/** The company of a key. @throws OperatorRefused where there is no such key */
+export async function findCompanyOfKey(ports: Ports, keyId: KeyId): Promise<CompanyId> {
+  await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS, ["keys"])
+  const companyId = await companyOfKey(ports.readAll, keyId)
+  if (companyId !== null) return companyId
+  throw new OperatorRefused("not_found", `There is no key ${keyId}.`)
+}
+
+/** What was decided, or the refusal as an error. @throws OperatorRefused with the refusal's code */
+export function accepted<E, R extends Fact & { readonly code: string }, V>(
+  outcome: Outcome<E, R, V>,
+): Extract<Outcome<E, R, V>, { accepted: true }> {
+  if (outcome.accepted) return outcome
+  const { refusal } = outcome
+  const message = "message" in refusal ? String(refusal.message) : refusal.code
+  throw new OperatorRefused(refusal.code, message)
+}
+
+/** Waits until the read models show everything stored so far. */
+export async function showWrites(ports: Ports): Promise<void> {
+  await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS)
+}

@@ -1,0 +1,63 @@
+/**
+ * What an operator can do, as data: the command line parses words into the input of an operation
+ * and sends it to the running server, or runs it itself where none runs. One list, one meaning.
+ */
+import type { ZodType } from "zod"
+import type { Processes } from "../../adapters/processes/port.ts"
+import type { StandIns } from "../../adapters/stand-ins/port.ts"
+import type { Cause } from "../envelope.ts"
+import type { Ports } from "../ports.ts"
+import type { Workers } from "../reactions/workers.ts"
+
+/** Everything an operation can work with. */
+export interface AdminPorts extends Ports {
+  readonly workers: Workers
+  readonly processes: Processes
+  readonly standIns: StandIns
+  /** Sets the test clock; null where the clock is the system's. */
+  readonly setClock: ((at: number) => Promise<void>) | null
+  /** Writes down what is gathered and not yet stored: closings, refusals. */
+  readonly settle: () => Promise<void>
+  /** Every checkpoint that is kept, for the audit. */
+  readonly checkpointOf: (stream: string) => Promise<KeptCheckpoint | null>
+}
+
+/** A checkpoint as the audit compares it. */
+export interface KeptCheckpoint {
+  readonly revision: number
+  readonly shape: number
+  readonly saved: unknown
+}
+
+/** How an operation talks to its operator while it works. */
+export interface AdminContext {
+  readonly ports: AdminPorts
+  /** Who does it, and why: goes into the metadata of every fact. */
+  readonly cause: Cause
+  /** Tells how far long work has come. */
+  readonly progress: (message: string) => void
+  /** Sends a piece of a file; resolves when there is room for the next. */
+  readonly send: (chunk: string) => Promise<void>
+}
+
+/** An operation. */
+export interface AdminOperation<I = unknown, O = unknown> {
+  readonly name: string
+  readonly input: ZodType<I>
+  readonly run: (context: AdminContext, input: I) => Promise<O>
+}
+
+/** Checks an operation's types where it is written, and forgets them for the list of all. */
+export function operation<I, O>(spec: AdminOperation<I, O>): AdminOperation {
+  return spec as unknown as AdminOperation
+}
+
+/** The operation cannot be done as asked: exit code 1 with `{error, message}`. */
+export class OperatorRefused extends Error {
+  override readonly name = "OperatorRefused"
+  readonly code: string
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}

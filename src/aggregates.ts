@@ -1,0 +1,51 @@
+/** Every decider with the form its facts are stored in: what `Runner.execute` takes. */
+import { accessCodec } from "../domain/access/access-events.ts"
+import { access } from "../domain/access/access.ts"
+import { ledgerCodec } from "../domain/charging/ledger-events.ts"
+import { ledger, ledgerCheckpoint } from "../domain/charging/ledger.ts"
+import { priceBook, priceCodec } from "../domain/charging/price-book.ts"
+import { refusalCodec, refusals } from "../domain/charging/refusals.ts"
+import { companies, companiesCodec } from "../domain/company/companies.ts"
+import type { Codec } from "../domain/kernel/format.ts"
+import { FormatFault } from "../domain/kernel/format.ts"
+import { categoryOf } from "../domain/kernel/streams.ts"
+import { phone, phoneCodec } from "../domain/phone/phone.ts"
+import { recipientCodec } from "../domain/phone/recipient-events.ts"
+import { recipient, recipientCheckpoint } from "../domain/phone/recipient.ts"
+import type { AnyFact } from "../projections/projection.ts"
+
+/** Who may do what in a company. */
+export const ACCESS = { decider: access, codec: accessCodec }
+/** Which companies there are. */
+export const COMPANIES = { decider: companies, codec: companiesCodec }
+/** A company's funds, limits and charges. */
+export const LEDGER = { decider: ledger, codec: ledgerCodec, checkpoint: ledgerCheckpoint }
+/** The numbers a company holds. */
+export const PHONE = { decider: phone, codec: phoneCodec }
+/** What things cost. */
+export const PRICES = { decider: priceBook, codec: priceCodec }
+/** One recipient of a company's texts. */
+export const RECIPIENT = {
+  decider: recipient,
+  codec: recipientCodec,
+  checkpoint: recipientCheckpoint,
+}
+/** The evidence of a company's refusals. */
+export const REFUSALS = { decider: refusals, codec: refusalCodec }
+
+const CODECS = new Map<string, unknown>(Object.entries({
+  access: accessCodec,
+  companies: companiesCodec,
+  ledger: ledgerCodec,
+  phone: phoneCodec,
+  prices: priceCodec,
+  recipient: recipientCodec,
+  refusals: refusalCodec,
+}))
+
+/** The codec of a stream's facts. @throws FormatFault where no decider has such streams */
+export function codecOfStream(stream: string): Codec<AnyFact> {
+  const codec = CODECS.get(categoryOf(stream))
+  if (codec === undefined) throw new FormatFault(`no decider has a stream ${stream}`)
+  return codec as Codec<AnyFact>
+}

@@ -1,0 +1,92 @@
+/** Builds the Fastify app from the list of routes and the ports. It does not listen. */
+import helmet from "@fastify/helmet"
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
+import fastify from "fastify"
+import { addDocuments } from "./documents.ts"
+import { parseBodies } from "./pipeline/body.ts"
+import { faultRefusal } from "./pipeline/faults.ts"
+import type { PipelinePorts, RequestState } from "./pipeline/index.ts"
+import { carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
+import { openLastWrites } from "./pipeline/read-position.ts"
+import { refusal } from "./pipeline/refusal.ts"
+import type { Route } from "./pipeline/route.ts"
+import type { Ports } from "./ports.ts"
+
+const REQUEST_TIMEOUT_MS = 30_000
+const BODY_LIMIT_BYTES = 1024 * 1024
+const VERBS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
+
+/** Builds the app. `ready` it before injecting. */
+export async function buildApp(
+  ports: Ports,
+  routes: readonly Route[],
+  retired: readonly string[],
+): Promise<FastifyInstance> {
+  const app = fastify({
+    logger: false,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    bodyLimit: BODY_LIMIT_BYTES,
+    genReqId: newRequestId,
+    exposeHeadRoutes: false,
+  })
+  parseBodies(app)
+  await app.register(helmet)
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("x-request-id", request.id)
+  })
+  app.setErrorHandler((error: Error, request, reply) => {
+    sendRefusal(reply, faultRefusal(error, request, ports.log))
+  })
+  app.setNotFoundHandler((request, reply) => {
+    sendRefusal(reply, refusal("not_found", `There is no ${request.url.split("?", 1)[0]} here.`))
+  })
+  const pipeline = { ports, lastWrites: openLastWrites() }
+  for (const route of routes) addRoute(app, pipeline, route)
+  for (const url of new Set(routes.map((route) => route.url))) refuseOtherVerbs(app, routes, url)
+  for (const url of retired) addRetired(app, url)
+  await addDocuments(app, routes, retired, ports.baseUrl)
+  return app
+}
+
+const states = new WeakMap<FastifyRequest, RequestState>()
+
+function addRoute(app: FastifyInstance, pipeline: PipelinePorts, route: Route): void {
+  app.route({
+    method: route.method,
+    url: route.url,
+    onRequest: async (request, reply) => {
+      const { authorization } = request.headers
+      const call = { route, requestId: request.id, authorization, caller: null, standing: null }
+      const state: RequestState = { call, passed: 0 }
+      states.set(request, state)
+      await checkHead(pipeline, state, request, reply)
+    },
+    handler: async (request, reply) => {
+      await carryOut(pipeline, states.get(request) as RequestState, request, reply)
+      return reply
+    },
+  })
+}
+
+/** A known path with another verb: 405 with the verbs it has. */
+function refuseOtherVerbs(app: FastifyInstance, routes: readonly Route[], url: string): void {
+  const allowed = routes.filter((route) => route.url === url).map((route) => route.method)
+  const others = VERBS.filter((verb) => !allowed.includes(verb))
+  if (others.length === 0) return
+  const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
+    const message = `${request.method} is not possible here; use ${allowed.join(" or ")}.`
+    const headers = { allow: allowed.join(", ") }
+    sendRefusal(reply, { ...refusal("method_not_allowed", message), headers })
+    return reply
+  }
+  app.route({ method: others, url, onRequest: refuse, handler: refuse })
+}
+
+function addRetired(app: FastifyInstance, url: string): void {
+  const refuse = async (_request: FastifyRequest, reply: FastifyReply) => {
+    const message = "This route is retired; leads come from forms on the company's hosted pages."
+    sendRefusal(reply, refusal("gone", message))
+    return reply
+  }
+  app.route({ method: [...VERBS], url, onRequest: refuse, handler: refuse })
+}

@@ -1,0 +1,186 @@
+/** The OpenAPI 3.1 document, made from the routes, and the page that shows it without a network. */
+import swagger from "@fastify/swagger"
+import swaggerUi from "@fastify/swagger-ui"
+import type { FastifyInstance } from "fastify"
+import type { ZodType } from "zod"
+import { z } from "zod"
+import type { ErrorCode } from "./pipeline/refusal.ts"
+import { STATUS_OF } from "./pipeline/refusal.ts"
+import type { Route } from "./pipeline/route.ts"
+
+/** Where the document and its page are. */
+export const DOCUMENT_URL = "/openapi.json"
+/** The page that people read. */
+export const DOCS_URL = "/docs"
+
+/** Codes that the checks of every route can refuse with. */
+const CODES_OF_CHECKS: readonly ErrorCode[] = [
+  "validation",
+  "invalid_key",
+  "operation_not_granted",
+  "not_allowed",
+  "too_large",
+  "internal",
+  "overloaded",
+  "unavailable",
+]
+
+/** Adds `/openapi.json` and `/docs`. */
+export async function addDocuments(
+  app: FastifyInstance,
+  routes: readonly Route[],
+  retired: readonly string[],
+  baseUrl: () => string,
+): Promise<void> {
+  const document = () => openApi(routes, retired, baseUrl())
+  await app.register(swagger, {
+    mode: "static",
+    specification: { document: document() as never },
+  })
+  await app.register(swaggerUi, {
+    routePrefix: DOCS_URL,
+    staticCSP: true,
+    transformSpecificationClone: false,
+    transformSpecification: () => document(),
+  })
+  app.get(DOCUMENT_URL, async () => document())
+}
+
+type Json = Record<string, unknown>
+
+/** The whole document. */
+export function openApi(
+  routes: readonly Route[],
+  retired: readonly string[],
+  baseUrl: string,
+): Json {
+  const paths: Record<string, Json> = {}
+  for (const route of routes) {
+    const path = route.url.replaceAll(/:(\w+)/g, "{$1}")
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
+  }
+  for (const url of retired) paths[url] = { get: retiredOperation() }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "Company Platform API",
+      version: "1.0.0",
+      description:
+        "Everything a company's API keys can do. Every charge is checked against the funds and " +
+        "each spending limit in the same write that records it.",
+    },
+    servers: [{ url: baseUrl }],
+    security: [{ key: [] }],
+    components: {
+      securitySchemes: { key: { type: "http", scheme: "bearer", bearerFormat: "cpk_…" } },
+      schemas: { Error: ERROR_SCHEMA },
+    },
+    paths,
+  }
+}
+
+const ERROR_SCHEMA: Json = {
+  type: "object",
+  required: ["error", "message"],
+  properties: {
+    error: { type: "string", enum: Object.keys(STATUS_OF) },
+    message: { type: "string" },
+  },
+  additionalProperties: true,
+}
+
+function operationOf(route: Route): Json {
+  const parameters = parametersOf(route)
+  return {
+    tags: [route.group],
+    summary: route.summary,
+    operationId: `${route.method.toLowerCase()}${route.url.replaceAll(/\W+(\w)/g, (_all, c: string) => c.toUpperCase())}`,
+    description: `Operation \`${route.operation}\`.${route.counted ? " Counted as an API call." : ""}`,
+    ...(route.specGap === undefined ? {} : { "x-spec-gap": route.specGap }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(route.body === undefined || route.method === "GET"
+      ? {}
+      : {
+          requestBody: {
+            required: route.method !== "DELETE",
+            content: { "application/json": { schema: schemaOf(route.body, "input") } },
+          },
+        }),
+    responses: { 200: successOf(route), ...refusalsOf(route) },
+  }
+}
+
+function schemaOf(schema: ZodType, io: "input" | "output"): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
+    target: "draft-2020-12",
+    io,
+    unrepresentable: "any",
+  })
+  return rest as Json
+}
+
+function parametersOf(route: Route): Json[] {
+  const parameters: Json[] = []
+  if (route.query !== undefined) {
+    const { properties = {}, required = [] } = schemaOf(route.query, "input") as {
+      properties?: Record<string, Json>
+      required?: string[]
+    }
+    for (const [name, schema] of Object.entries(properties)) {
+      parameters.push({ name, in: "query", required: required.includes(name), schema })
+    }
+  }
+  if (route.charged === true) {
+    const schema = { type: "string", minLength: 1, maxLength: 255 }
+    const description = "The same key and body give the same answer, once, for 30 days."
+    parameters.push({ name: "Idempotency-Key", in: "header", required: false, schema, description })
+  }
+  if (route.reads !== undefined) {
+    const schema = { type: "string" }
+    const description = "Waits up to 2 s until the answer shows what was written at this position."
+    parameters.push({ name: "Ledger-Position", in: "header", required: false, schema, description })
+  }
+  return parameters
+}
+
+function successOf(route: Route): Json {
+  return {
+    description: "Done",
+    content: { "application/json": { schema: schemaOf(route.reply, "output") } },
+  }
+}
+
+/** The refusals by status, each with the codes it can carry and one example a code. */
+function refusalsOf(route: Route): Record<string, Json> {
+  const codes = new Set<ErrorCode>([...CODES_OF_CHECKS, ...(route.refuses ?? [])])
+  if (route.counted) for (const code of ["payment_required", "spend_limit_reached"] as const) codes.add(code)
+  if (route.account !== undefined) codes.add("needs_managed_plan")
+  if (route.charged === true) for (const code of ["conflict", "idempotency_conflict"] as const) codes.add(code)
+  if (route.body !== undefined) codes.add("unsupported_media_type")
+  const byStatus: Record<string, Json> = {}
+  for (const code of codes) {
+    const status = String(STATUS_OF[code])
+    const former = byStatus[status]
+    const names = former === undefined ? code : `${String(former["description"])}, ${code}`
+    const examples = {
+      ...((former?.["content"] as never)?.["application/json"]?.["examples"] as Json | undefined),
+      [code]: { value: { error: code, message: "One sentence for a person." } },
+    }
+    const schema = { $ref: "#/components/schemas/Error" }
+    byStatus[status] = {
+      description: names,
+      content: { "application/json": { schema, examples } },
+    }
+  }
+  return byStatus
+}
+
+function retiredOperation(): Json {
+  const schema = { $ref: "#/components/schemas/Error" }
+  return {
+    tags: ["retired"],
+    summary: "Retired: answers 410 to every verb",
+    security: [],
+    responses: { 410: { description: "gone", content: { "application/json": { schema } } } },
+  }
+}

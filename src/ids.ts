@@ -1,0 +1,37 @@
+/** Making ids: new ones, and ones that derive from a request so that doing it again finds them. */
+import { createHash, randomBytes, randomUUIDv7 } from "node:crypto"
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+/** Bytes as base62 text of a fixed length, enough digits for all of them. */
+export function base62(bytes: Uint8Array): string {
+  const length = Math.ceil((bytes.length * 8) / Math.log2(62))
+  let value = BigInt(`0x${Buffer.from(bytes).toString("hex") || "0"}`)
+  let out = ""
+  for (let i = 0; i < length; i += 1) {
+    out = BASE62[Number(value % 62n)] + out
+    value /= 62n
+  }
+  return out
+}
+
+/** Random base62 text of a given length. */
+export function randomTag(length: number): string {
+  let out = ""
+  while (out.length < length) {
+    // 248 is the largest multiple of 62 in a byte: the rest would favour the first letters.
+    for (const byte of randomBytes(length * 2)) if (byte < 248) out += BASE62[byte % 62]
+  }
+  return out.slice(0, length)
+}
+
+/** A new id that sorts by the time it was made, `<prefix>_<22 base62 characters>`. */
+export function newId(prefix: string): string {
+  return `${prefix}_${base62(Buffer.from(randomUUIDv7().replaceAll("-", ""), "hex"))}`
+}
+
+/** The id that always derives from these texts. */
+export function derivedId(prefix: string, ...parts: readonly string[]): string {
+  const digest = createHash("sha256").update(JSON.stringify(parts)).digest()
+  return `${prefix}_${base62(digest.subarray(0, 16))}`
+}

@@ -1,0 +1,34 @@
+/** The numbers a company can send from. */
+import type { CompanyId, NumberId } from "../../domain/kernel/ids.ts"
+import { heldNumbers, phoneStream } from "../../domain/phone/phone.ts"
+import { PHONE } from "../aggregates.ts"
+import type { Ports } from "../ports.ts"
+import { fullNumber } from "./phone-number.ts"
+
+/** A number to send from. */
+export interface SendingNumber {
+  readonly numberId: NumberId
+  /** E.164. */
+  readonly number: string
+}
+
+/**
+ * The number that a text goes out from: the one asked for by id or by number, or the company's
+ * first. Null where the company keeps no such number that can send texts.
+ */
+export async function sendingNumber(
+  ports: Ports,
+  companyId: CompanyId,
+  asked: string | null,
+): Promise<SendingNumber | null> {
+  const held = await ports.runner.look(PHONE, phoneStream(companyId), heldNumbers)
+  const e164 = asked === null ? null : fullNumber(asked)
+  const tag = e164 === null ? null : await ports.sealing.tag(companyId, e164)
+  const chosen = held.find(
+    (number) =>
+      number.sms && (asked === null || number.numberId === asked || number.numberTag === tag),
+  )
+  if (chosen === undefined) return null
+  const number = await ports.sealing.open(companyId, chosen.number)
+  return number === null ? null : { numberId: chosen.numberId, number }
+}

@@ -1,0 +1,130 @@
+/** `/api/v1/phone/opt-outs`: who may not be texted, as a list; adding and removing one. */
+import { z } from "zod"
+import type { Position } from "../../adapters/eventstore/port.ts"
+import type { ChangeOptOut, Recipient } from "../../domain/phone/recipient.ts"
+import { recipientStream } from "../../domain/phone/recipient.ts"
+import type { OptOutRow } from "../../projections/opt-outs.ts"
+import { listOptOuts } from "../../projections/opt-outs.ts"
+import { RECIPIENT } from "../aggregates.ts"
+import { refusal } from "../pipeline/refusal.ts"
+import type { Caller, Reply } from "../pipeline/route.ts"
+import { route } from "../pipeline/route.ts"
+import type { Ports } from "../ports.ts"
+import { isoTime, shortText } from "../schema.ts"
+import { fullNumber } from "./phone-number.ts"
+
+const MOST_OPT_OUTS = 500
+const OWN_WRITE_WAIT_MS = 2_000
+const URL = "/api/v1/phone/opt-outs"
+
+const OptOut = z.object({
+  phone: z.string().nullable(),
+  status: z.enum(["out", "in"]),
+  keyword: z.string().nullable(),
+  source: z.enum(["text", "api"]),
+  at: isoTime,
+  since: isoTime,
+})
+const OptOuts = z.object({ optOuts: z.array(OptOut) })
+const Phone = z.object({ phone: shortText(40).meta({ description: "Full phone number" }) })
+const MaybePhone = z.object({ phone: shortText(40).optional() })
+
+type Answer = Reply<z.infer<typeof OptOuts>>
+
+/** Lists opt-outs, last changed first, up to 500. */
+export const optOutList = route<unknown, unknown, z.infer<typeof OptOuts>>({
+  method: "GET",
+  url: URL,
+  group: "phone",
+  summary: "List opt-outs",
+  operation: "phone.overview.read",
+  counted: true,
+  reply: OptOuts,
+  reads: ["opt-outs"],
+  handle: (ports, caller) => list(ports, caller, null),
+})
+
+/** Stops texting a number. */
+export const addOptOut = route<z.infer<typeof Phone>, unknown, z.infer<typeof OptOuts>>({
+  method: "POST",
+  url: URL,
+  group: "phone",
+  summary: "Stop texting a number",
+  operation: "phone.optouts.add",
+  counted: true,
+  body: Phone,
+  reply: OptOuts,
+  refuses: ["bad_number"],
+  specGap: "The specification does not show the verb: POST, because it adds an opt-out.",
+  handle: (ports, caller, { body }) => change(ports, caller, "AddOptOut", body.phone),
+})
+
+/** Undoes an opt-out that was added through the API. */
+export const removeOptOut = route<
+  z.infer<typeof MaybePhone>,
+  z.infer<typeof MaybePhone>,
+  z.infer<typeof OptOuts>
+>({
+  method: "DELETE",
+  url: URL,
+  group: "phone",
+  summary: "Undo an opt-out added through the API",
+  operation: "phone.optouts.remove",
+  counted: true,
+  body: MaybePhone,
+  query: MaybePhone,
+  reply: OptOuts,
+  refuses: ["bad_number", "conflict", "not_found"],
+  specGap: "The specification does not show the verb: DELETE, with `phone` in the body or the query.",
+  handle: async (ports, caller, { body, query }) => {
+    const phone = body.phone ?? query.phone
+    if (phone !== undefined) return change(ports, caller, "RemoveOptOut", phone)
+    const fields = { phone: "Must be given in the body or the query." }
+    return { ok: false, refusal: refusal("validation", "The request is not valid.", { fields }) }
+  },
+})
+
+async function change(
+  ports: Ports,
+  caller: Caller,
+  type: ChangeOptOut["type"],
+  text: string,
+): Promise<Answer> {
+  const phone = fullNumber(text)
+  if (phone === null) {
+    return { ok: false, refusal: refusal("bad_number", "This is no full phone number.") }
+  }
+  const { companyId, requestId, spender } = caller
+  const tag = await ports.sealing.tag(companyId, phone)
+  const { keyId, personId } = spender
+  const command = { type, phone: await ports.sealing.seal(companyId, tag, phone) }
+  const cause = { command: requestId, actor: null, keyId, personId, reason: null }
+  const view = (_state: Recipient) => undefined
+  const stream = recipientStream(companyId, tag)
+  const outcome = await ports.runner.execute(RECIPIENT, stream, command, { cause, view })
+  if (outcome.accepted) return list(ports, caller, outcome.position)
+  if (outcome.refusal.code === "no_opt_out") {
+    return { ok: false, refusal: refusal("not_found", "There is no opt-out of this number.") }
+  }
+  const message = "This person texted STOP and can only opt back in by texting START."
+  return { ok: false, refusal: refusal("conflict", message) }
+}
+
+/** The list, once it shows what was written at `own`. */
+async function list(ports: Ports, caller: Caller, own: Position | null): Promise<Answer> {
+  if (own !== null) await ports.projector.waitFor(own, OWN_WRITE_WAIT_MS, ["opt-outs"])
+  const { companyId } = caller
+  const rows = await ports.readAs(companyId, (db) => listOptOuts(db, companyId, MOST_OPT_OUTS))
+  return { ok: true, body: { optOuts: rows.map(optOutOf) }, position: own }
+}
+
+function optOutOf(row: OptOutRow): z.infer<typeof OptOut> {
+  return {
+    phone: row.phone,
+    status: row.status,
+    keyword: row.keyword,
+    source: row.source,
+    at: row.changed_at.toISOString(),
+    since: row.since.toISOString(),
+  }
+}

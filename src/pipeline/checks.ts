@@ -1,0 +1,150 @@
+/**
+ * The checks every call passes, as one ordered list (decisions.md §1). Unknown paths, wrong verbs
+ * and retired routes are refused before it by the router; the resource's own rules, limits, funds
+ * and the effect come after it, in the handler.
+ */
+import type { CompanyStanding, Key, Person } from "../../domain/access/access.ts"
+import {
+  accessStream,
+  companyStanding,
+  findKey,
+  findPerson,
+  isManaged,
+  mayPerson,
+} from "../../domain/access/access.ts"
+import { accountOf, ledgerStream, usedUpLimit } from "../../domain/charging/ledger.ts"
+import type { Spender } from "../../domain/charging/limits.ts"
+import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+import { ACCESS, LEDGER } from "../aggregates.ts"
+import { isKeyOf, parseApiKey } from "../api-key.ts"
+import type { Ports } from "../ports.ts"
+import { limitRefusal, lockedRefusal } from "./charge-refusals.ts"
+import type { Refusal } from "./refusal.ts"
+import { refusal } from "./refusal.ts"
+import type { Caller, Route } from "./route.ts"
+
+/** A call on its way through the checks. */
+export interface Call {
+  readonly route: Route
+  readonly requestId: string
+  readonly authorization: string | undefined
+  /** Set by the first check. */
+  caller: Caller | null
+  standing: CompanyStanding | null
+}
+
+/** One check: null lets the call pass. */
+export interface Check {
+  readonly name: string
+  readonly refuse: (ports: Ports, call: Call) => Promise<Refusal | null>
+}
+
+/** The checks in their order. The replay of an idempotent request is looked up after the first. */
+export const CHECKS: readonly Check[] = [
+  { name: "key", refuse: checkKey },
+  { name: "account", refuse: checkAccount },
+  { name: "general limit used up", refuse: checkGeneralLimit },
+  { name: "operation", refuse: checkOperation },
+  { name: "person", refuse: checkPerson },
+]
+
+/** How many of `CHECKS` stand before the replay look-up. */
+export const CHECKS_BEFORE_REPLAY = 1
+
+function badKey(): Refusal {
+  return refusal("invalid_key", "The API key is missing, unknown, paused or deleted.")
+}
+
+async function checkKey(ports: Ports, call: Call): Promise<Refusal | null> {
+  const text = /^Bearer (\S+)$/i.exec(call.authorization ?? "")?.[1] ?? ""
+  const named = parseApiKey(text)
+  if (named === null) return badKey()
+  const found = await lookUpKey(ports, named)
+  if (found === null || !isKeyOf(text, found.key.keyHash)) return badKey()
+  if (found.key.status !== "active") return badKey()
+  const { key, person, standing } = found
+  const { companyId } = named
+  call.caller = {
+    companyId,
+    key,
+    person,
+    spender: spenderOf(key, person),
+    requestId: call.requestId,
+  }
+  call.standing = standing
+  return null
+}
+
+interface FoundKey {
+  readonly key: Key
+  readonly person: Person | null
+  readonly standing: CompanyStanding
+}
+
+function lookUpKey(
+  ports: Ports,
+  { companyId, keyId }: { readonly companyId: CompanyId; readonly keyId: KeyId },
+): Promise<FoundKey | null> {
+  return ports.runner.look(ACCESS, accessStream(companyId), (state) => {
+    const key = findKey(state, keyId)
+    const standing = companyStanding(state)
+    if (key === null || standing === null) return null
+    const person = key.personId === null ? null : findPerson(state, key.personId)
+    return { key, person, standing }
+  })
+}
+
+function spenderOf(key: Key, person: Person | null): Spender {
+  const { keyId } = key
+  if (key.personId !== null) return { via: "own_key", keyId, personId: key.personId }
+  return { via: "shared_key", keyId, personId: person?.personId ?? null }
+}
+
+async function checkAccount(ports: Ports, call: Call): Promise<Refusal | null> {
+  const { caller, standing, route } = call
+  if (caller === null || standing === null) return badKey()
+  const isCredits = route.url === "/api/v1/credits"
+  if (route.counted && !isCredits) {
+    const { locked } = await ports.runner.glance(LEDGER, ledgerStream(caller.companyId), accountOf)
+    if (locked) return lockedRefusal()
+  }
+  if (route.account === "managed" && !isManaged(standing)) {
+    const message = "Texting needs a card on file and a paid-up account; an owner can add a card."
+    return refusal("needs_managed_plan", message)
+  }
+  return null
+}
+
+/** A used-up limit of the key, the person or the company refuses every counted call up front. */
+async function checkGeneralLimit(ports: Ports, call: Call): Promise<Refusal | null> {
+  const { caller, route } = call
+  if (caller === null) return badKey()
+  if (!route.counted) return null
+  const stream = ledgerStream(caller.companyId)
+  const { spender } = caller
+  const glimpse = await ports.runner.glance(LEDGER, stream, (state, at) =>
+    usedUpLimit(state, spender, at),
+  )
+  if (glimpse === null) return null
+  // The glimpse may count facts that are not stored yet: nobody is turned away on those.
+  const limit = await ports.runner.look(LEDGER, stream, (state, at) =>
+    usedUpLimit(state, spender, at),
+  )
+  return limit === null ? null : limitRefusal(limit)
+}
+
+async function checkOperation(_ports: Ports, { caller, route }: Call): Promise<Refusal | null> {
+  if (caller === null) return badKey()
+  const { operation } = route
+  if (caller.key.operations.has(operation)) return null
+  const message = `This key may not use ${operation}; an owner can grant it.`
+  return refusal("operation_not_granted", message, { operation })
+}
+
+async function checkPerson(_ports: Ports, { caller, route }: Call): Promise<Refusal | null> {
+  if (caller === null) return badKey()
+  // Without a sign-in a shared key speaks for the company, and nobody's permissions are asked.
+  if (caller.person === null && caller.spender.via === "shared_key") return null
+  if (caller.person !== null && mayPerson(caller.person, route.operation)) return null
+  return refusal("not_allowed", "The key's person does not have the permission for this.")
+}

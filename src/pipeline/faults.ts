@@ -1,0 +1,45 @@
+/** Errors that are nobody's refusal, as callers see them: nothing of the inside. */
+import type { FastifyError, FastifyRequest } from "fastify"
+import type { Log } from "../ports.ts"
+import type { Refusal } from "./refusal.ts"
+import { refusal } from "./refusal.ts"
+
+const RETRY_AFTER = { "retry-after": "5" }
+
+/** The answer to an error that was thrown. */
+export function faultRefusal(error: FastifyError | Error, request: FastifyRequest, log: Log): Refusal {
+  const requestId = request.id
+  const code = "code" in error ? error.code : ""
+  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
+    return refusal("too_large", "The body is larger than this route takes.")
+  }
+  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE" || code === "FST_ERR_CTP_INVALID_CONTENT_LENGTH") {
+    return refusal("unsupported_media_type", "The body must be JSON with its true length.")
+  }
+  switch (error.name) {
+    case "Overloaded": {
+      const message = "Too many calls wait for this company; send it again later."
+      return { ...refusal("overloaded", message, { requestId }), headers: RETRY_AFTER }
+    }
+    case "OutcomeUnknown":
+      return unknownOutcome(error, requestId)
+    case "DeadlinePassed":
+    case "ClockUnsure":
+    case "Unavailable": {
+      log.warn("a call could not be served", error)
+      const message = "The ledger cannot be reached right now; nothing was charged. Send it again."
+      return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
+    }
+  }
+  log.warn(`request ${requestId} failed`, error)
+  return refusal("internal", "Something went wrong on our side.", { requestId })
+}
+
+function unknownOutcome(error: Error, requestId: string): Refusal {
+  const chargeId = "chargeId" in error ? error.chargeId : undefined
+  const message =
+    "Nobody knows yet whether this was charged. Send it again with the same Idempotency-Key, " +
+    "or look the charge up by its chargeId."
+  const details = chargeId === undefined ? { requestId } : { requestId, chargeId }
+  return { ...refusal("unavailable", message, details), headers: RETRY_AFTER }
+}

@@ -1,0 +1,230 @@
+/**
+ * What happens to every call: the checks in their order, the idempotent replay, validation, the
+ * handler, the answer. The head of the list needs no body and runs before it is read, except where
+ * an `Idempotency-Key` makes the body part of the question.
+ */
+import type { FastifyReply, FastifyRequest } from "fastify"
+import type { ZodType } from "zod"
+import { newId } from "../ids.ts"
+import { tokenOf } from "../position-token.ts"
+import type { Ports } from "../ports.ts"
+import { OutcomeUnknown } from "../run.ts"
+import { BROKEN_BODY, UNSUPPORTED_BODY } from "./body.ts"
+import type { Call, Check } from "./checks.ts"
+import { CHECKS, CHECKS_BEFORE_REPLAY } from "./checks.ts"
+import type { Claimed, KeptAnswer } from "./idempotency.ts"
+import { claimRequest, freshSeed, idempotencyFault } from "./idempotency.ts"
+import type { LastWrites } from "./read-position.ts"
+import { namedPosition, waitForReads } from "./read-position.ts"
+import type { Refusal } from "./refusal.ts"
+import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
+import type { Caller, Reply, Route } from "./route.ts"
+
+/** What the pipeline works with. */
+export interface PipelinePorts {
+  readonly ports: Ports
+  readonly lastWrites: LastWrites
+}
+
+/** A call as it hangs on its request. */
+export interface RequestState {
+  call: Call
+  /** The checks this call has passed. */
+  passed: number
+}
+
+/** A new name for a request. */
+export function newRequestId(): string {
+  return newId("req")
+}
+
+/** Runs the checks that need no body. Answers the request itself where one refuses. */
+export async function checkHead(
+  { ports }: PipelinePorts,
+  state: RequestState,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  if (idempotencyKeyOf(state.call.route, request) !== null) return
+  const refused = await runChecks(ports, state, CHECKS.length)
+  if (refused !== null) sendRefusal(reply, refused)
+}
+
+/** Carries a call out after its body was read. */
+export async function carryOut(
+  pipeline: PipelinePorts,
+  state: RequestState,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const { ports } = pipeline
+  const { call } = state
+  const refusedKey = await runChecks(ports, state, CHECKS_BEFORE_REPLAY)
+  if (refusedKey !== null) return sendRefusal(reply, refusedKey)
+  const caller = call.caller as Caller
+  const key = idempotencyKeyOf(call.route, request)
+  if (key === null) {
+    const claimed = { state: "mine", claim: null, seed: freshSeed() } as const
+    return answer(pipeline, state, request, reply, claimed)
+  }
+  const fault = idempotencyFault(key)
+  if (fault !== null) {
+    const fields = { "Idempotency-Key": `Must be ${fault}.` }
+    const message = "The header Idempotency-Key is not valid."
+    return sendRefusal(reply, refusal("validation", message, { fields }))
+  }
+  const body = typeof request.body === "symbol" ? String(request.body) : request.body
+  const claimed = await claimRequest(ports, call.route, caller, key, body)
+  if (claimed.state === "refused") return sendRefusal(reply, claimed.refusal)
+  if (claimed.state === "replay") return sendReplay(reply, claimed.answer)
+  return answer(pipeline, state, request, reply, claimed)
+}
+
+type Mine =
+  | Extract<Claimed, { state: "mine" }>
+  | (Omit<Extract<Claimed, { state: "mine" }>, "claim"> & { readonly claim: null })
+
+/** Runs the rest of the checks and the handler, and settles the claim with the outcome. */
+async function answer(
+  pipeline: PipelinePorts,
+  state: RequestState,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  mine: Mine,
+): Promise<void> {
+  const { ports, lastWrites } = pipeline
+  const { claims } = ports
+  try {
+    const result = await handle(pipeline, state, request, reply, mine)
+    if (!result.ok) {
+      if (mine.claim !== null) await claims.release(mine.claim)
+      return sendRefusal(reply, result.refusal)
+    }
+    const { position } = result
+    const kept: KeptAnswer = {
+      status: 200,
+      body: JSON.stringify(result.body),
+      position: position === undefined || position === null ? null : tokenOf(position),
+    }
+    if (mine.claim !== null) await claims.finish(mine.claim, JSON.stringify(kept))
+    if (position !== undefined && position !== null) {
+      lastWrites.wrote((state.call.caller as Caller).key.keyId, position)
+    }
+    return sendAnswer(reply, kept)
+  } catch (error) {
+    if (mine.claim !== null) {
+      // What is certainly not stored frees the key; what may be stored does not.
+      await (error instanceof OutcomeUnknown || !isHarmless(error)
+        ? claims.leave(mine.claim)
+        : claims.release(mine.claim))
+    }
+    throw error
+  }
+}
+
+async function handle(
+  { ports, lastWrites }: PipelinePorts,
+  state: RequestState,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  mine: Mine,
+): Promise<Reply<unknown>> {
+  const { route } = state.call
+  const refused = await runChecks(ports, state, CHECKS.length)
+  if (refused !== null) return { ok: false, refusal: refused }
+  const caller = state.call.caller as Caller
+  const named = await namedPosition(ports, headerOf(request, "ledger-position"))
+  if ("refusal" in named) return { ok: false, refusal: named.refusal }
+  const input = validate(route, request)
+  if ("refusal" in input) return { ok: false, refusal: input.refusal }
+  if (route.reads !== undefined && route.method === "GET") {
+    const places = [named.position, lastWrites.last(caller.key.keyId)]
+    if (await waitForReads(ports, route.reads, places)) reply.header("Ledger-Stale", "true")
+  }
+  return route.handle(ports, caller, { ...input, seed: mine.seed })
+}
+
+/** Errors after which nothing is stored. */
+function isHarmless(error: unknown): boolean {
+  const names = ["Overloaded", "DeadlinePassed", "ClockUnsure"]
+  return error instanceof Error && names.includes(error.name)
+}
+
+async function runChecks(
+  ports: Ports,
+  state: RequestState,
+  until: number,
+): Promise<Refusal | null> {
+  while (state.passed < until) {
+    const check = CHECKS[state.passed] as Check
+    const refused = await check.refuse(ports, state.call)
+    if (refused !== null) return refused
+    state.passed += 1
+  }
+  return null
+}
+
+/** The idempotency key of a charged POST; null where it has none or the route takes none. */
+function idempotencyKeyOf(route: Route, request: FastifyRequest): string | null {
+  if (route.charged !== true) return null
+  return headerOf(request, "idempotency-key") ?? null
+}
+
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value = request.headers[name]
+  return Array.isArray(value) ? value[0] : value
+}
+
+/** Parses body and query once, here; handlers get proven types. */
+function validate(
+  route: Route,
+  request: FastifyRequest,
+): { body: unknown; query: unknown } | { refusal: Refusal } {
+  if (route.body !== undefined && request.body === UNSUPPORTED_BODY) {
+    const message = "The body must be JSON with content-type application/json."
+    return { refusal: refusal("unsupported_media_type", message) }
+  }
+  if (request.body === BROKEN_BODY) {
+    const fields = { body: "The body is not valid JSON." }
+    return { refusal: refusal("validation", "The body is not valid JSON.", { fields }) }
+  }
+  const body = parse(route.body, request.body ?? {})
+  const query = parse(route.query, request.query)
+  const fields = { ...query.fields, ...body.fields }
+  if (Object.keys(fields).length === 0) return { body: body.value, query: query.value }
+  const message = `The request is not valid: ${Object.entries(fields)
+    .map(([field, fault]) => `${field}: ${fault}`)
+    .join("; ")}`
+  return { refusal: refusal("validation", message, { fields }) }
+}
+
+function parse(
+  schema: ZodType | undefined,
+  raw: unknown,
+): { readonly value: unknown; readonly fields: Record<string, string> } {
+  if (schema === undefined) return { value: undefined, fields: {} }
+  const parsed = schema.safeParse(raw)
+  if (parsed.success) return { value: parsed.data, fields: {} }
+  const fields: Record<string, string> = {}
+  for (const issue of parsed.error.issues) {
+    const field = issue.path.length === 0 ? "body" : issue.path.join(".")
+    fields[field] ??= issue.message
+  }
+  return { value: undefined, fields }
+}
+
+/** Sends a refusal with the status of its code. */
+export function sendRefusal(reply: FastifyReply, refused: Refusal): void {
+  if (refused.headers !== undefined) reply.headers(refused.headers)
+  reply.code(STATUS_OF[refused.error]).send(bodyOf(refused))
+}
+
+function sendAnswer(reply: FastifyReply, { status, body, position }: KeptAnswer): void {
+  if (position !== null) reply.header("Ledger-Position", position)
+  reply.code(status).header("content-type", "application/json; charset=utf-8").send(body)
+}
+
+function sendReplay(reply: FastifyReply, kept: KeptAnswer): void {
+  reply.header("Idempotency-Replayed", "true")
+  sendAnswer(reply, kept)
+}

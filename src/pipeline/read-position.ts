@@ -1,0 +1,63 @@
+/**
+ * Reading one's own writes (decisions.md §7): a read waits for the place its caller names, or for
+ * the last write with the same key on this node, up to two seconds; then it answers what there is
+ * and says that it may be stale.
+ */
+import type { Position } from "../../adapters/eventstore/port.ts"
+import { comparePositions } from "../../adapters/eventstore/port.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
+import { positionOf } from "../position-token.ts"
+import type { Ports } from "../ports.ts"
+import type { Refusal } from "./refusal.ts"
+import { refusal } from "./refusal.ts"
+
+const WAIT_MS = 2_000
+const KEYS_REMEMBERED = 10_000
+
+/** Remembers where each key wrote last on this node. */
+export interface LastWrites {
+  readonly wrote: (keyId: KeyId, position: Position) => void
+  readonly last: (keyId: KeyId) => Position | null
+}
+
+/** Last writes in memory, those of the keys that wrote most recently. */
+export function openLastWrites(): LastWrites {
+  const places = new Map<KeyId, Position>()
+  return {
+    wrote: (keyId, position) => {
+      places.delete(keyId)
+      places.set(keyId, position)
+      if (places.size <= KEYS_REMEMBERED) return
+      for (const oldest of places.keys()) {
+        places.delete(oldest)
+        return
+      }
+    },
+    last: (keyId) => places.get(keyId) ?? null,
+  }
+}
+
+/** The place a caller's `Ledger-Position` names, a refusal where it names none, null without one. */
+export async function namedPosition(
+  ports: Ports,
+  header: string | undefined,
+): Promise<{ readonly position: Position | null } | { readonly refusal: Refusal }> {
+  if (header === undefined) return { position: null }
+  const position = positionOf(header)
+  const isKnown = position !== null && comparePositions(position, await ports.store.head()) <= 0
+  if (isKnown) return { position }
+  const fields = { "Ledger-Position": "This is no position of this ledger." }
+  return { refusal: refusal("validation", "The header Ledger-Position is not valid.", { fields }) }
+}
+
+/** Waits for the read models; true when they may be behind what the caller wrote. */
+export async function waitForReads(
+  ports: Ports,
+  reads: readonly string[],
+  places: readonly (Position | null)[],
+): Promise<boolean> {
+  const wanted = places.filter((place) => place !== null)
+  if (wanted.length === 0) return false
+  const latest = wanted.reduce((a, b) => (comparePositions(a, b) < 0 ? b : a))
+  return !(await ports.projector.waitFor(latest, WAIT_MS, reads))
+}

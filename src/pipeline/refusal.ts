@@ -1,0 +1,56 @@
+/**
+ * Refusals as callers see them: `{error, message, …}` with the status of the code (specification,
+ * "Errors"; decisions.md §1). A code without a status does not compile.
+ */
+
+/** Every error code of the API and its HTTP status. */
+export const STATUS_OF = {
+  validation: 400,
+  bad_number: 400,
+  invalid_key: 401,
+  payment_required: 402,
+  needs_managed_plan: 402,
+  operation_not_granted: 403,
+  not_allowed: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  idempotency_conflict: 409,
+  no_number: 409,
+  opted_out: 409,
+  gone: 410,
+  too_large: 413,
+  unsupported_media_type: 415,
+  rate_limited: 429,
+  spend_limit_reached: 429,
+  internal: 500,
+  overloaded: 503,
+  unavailable: 503,
+} as const
+
+/** An error code. */
+export type ErrorCode = keyof typeof STATUS_OF
+
+/** A no, ready to be sent. */
+export interface Refusal {
+  readonly error: ErrorCode
+  /** One sentence for a person. */
+  readonly message: string
+  /** What else the body says. */
+  readonly details?: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Makes a refusal. */
+export function refusal(
+  error: ErrorCode,
+  message: string,
+  details?: Readonly<Record<string, unknown>>,
+): Refusal {
+  return details === undefined ? { error, message } : { error, message, details }
+}
+
+/** The body of a refusal. */
+export function bodyOf({ error, message, details }: Refusal): Record<string, unknown> {
+  return { error, message, ...details }
+}

@@ -1,0 +1,86 @@
+/**
+ * A route is data: from it come the router, the checks it passes, the OpenAPI document and the test
+ * that holds it against the specification's table.
+ */
+import type { ZodType } from "zod"
+import type { Position } from "../../adapters/eventstore/port.ts"
+import type { Key, Person } from "../../domain/access/access.ts"
+import type { Operation } from "../../domain/access/operations.ts"
+import type { Spender } from "../../domain/charging/limits.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Ports } from "../ports.ts"
+import type { ErrorCode, Refusal } from "./refusal.ts"
+
+/** Who calls, as far as the checks have found out. */
+export interface Caller {
+  readonly companyId: CompanyId
+  readonly key: Key
+  /** The key's person, or the person signed in through a shared key; null for neither. */
+  readonly person: Person | null
+  readonly spender: Spender
+  readonly requestId: string
+}
+
+/** A request after its checks: every part has the type of its schema. */
+export interface Checked<B, Q> {
+  readonly body: B
+  readonly query: Q
+  /**
+   * Ids of the work derive from this, so that carrying a request out again finds what was done.
+   * With an `Idempotency-Key` it is the same for the same request and attempt.
+   */
+  readonly seed: Seed
+}
+
+/** What ids derive from. */
+export interface Seed {
+  readonly parts: readonly string[]
+  /** The request was carried out before by a process that died, perhaps in part. */
+  readonly takenOver: boolean
+  /** The next attempt's seed: for when the charge of this one was given back. */
+  readonly next: () => Promise<Seed>
+}
+
+/** What a handler answers. */
+export type Reply<R> =
+  | {
+      readonly ok: true
+      readonly body: R
+      /** Where the facts of this command stand; sent as `Ledger-Position`. */
+      readonly position?: Position | null
+    }
+  | { readonly ok: false; readonly refusal: Refusal }
+
+/** A route of the API. */
+export interface Route<B = unknown, Q = unknown, R = unknown> {
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+  readonly url: string
+  /** The group of the specification it stands in. */
+  readonly group: string
+  /** One line for the document. */
+  readonly summary: string
+  readonly operation: Operation
+  /** Whether a call is counted as an API call, and stops when the general limit is used up. */
+  readonly counted: boolean
+  /** Which rate limit it counts towards. */
+  readonly limit?: "paid"
+  /** What the company's account must have. */
+  readonly account?: "managed"
+  /** Whether it charges, and so takes an `Idempotency-Key`. */
+  readonly charged?: boolean
+  readonly body?: ZodType<B>
+  readonly query?: ZodType<Q>
+  readonly reply: ZodType<R>
+  /** The codes it can refuse with, beside those of the checks. */
+  readonly refuses?: readonly ErrorCode[]
+  /** Why a choice was made where the specification is silent. */
+  readonly specGap?: string
+  /** The read models it reads, whose progress a caller may wait for. */
+  readonly reads?: readonly string[]
+  readonly handle: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Reply<R>>
+}
+
+/** Checks a route's types where it is written, and forgets them for the list of all routes. */
+export function route<B, Q, R>(spec: Route<B, Q, R>): Route {
+  return spec as unknown as Route
+}

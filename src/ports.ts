@@ -1,0 +1,50 @@
+/** Everything outside that the program works with, chosen once in `main.ts`. */
+import type { Kysely } from "kysely"
+import type { Carrier } from "../adapters/carrier/port.ts"
+import type { Claims } from "../adapters/claims/port.ts"
+import type { Clock, Pacer } from "../adapters/clock/port.ts"
+import type { EventStore } from "../adapters/eventstore/port.ts"
+import type { Projector } from "../adapters/postgres/projector/port.ts"
+import type { Sealing } from "../adapters/sealing/port.ts"
+import type { WorkQueue } from "../adapters/work/port.ts"
+import type { ChargeRefused } from "../domain/charging/ledger-events.ts"
+import type { ChargeId, CompanyId } from "../domain/kernel/ids.ts"
+import type { Runner } from "./run.ts"
+
+/** Reads the read models as a company sees them: row-level security shows no other's rows. */
+export type ReadAs = <T>(
+  companyId: CompanyId,
+  // Each query names the tables it needs.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  query: (db: Kysely<any>) => Promise<T>,
+) => Promise<T>
+
+/** Where what happened without a caller to tell is written. */
+export interface Log {
+  readonly info: (message: string, details?: object) => void
+  readonly warn: (message: string, error: unknown) => void
+}
+
+/** The ports of the running program. */
+export interface Ports {
+  readonly runner: Runner
+  readonly store: EventStore
+  readonly clock: Clock
+  readonly pacer: Pacer
+  readonly sealing: Sealing
+  readonly claims: Claims
+  readonly carrier: Carrier
+  readonly work: WorkQueue
+  readonly projector: Projector
+  readonly readAs: ReadAs
+  /** Reads the read models of all companies, for operators and reactions. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly readAll: Kysely<any>
+  /** Closes a charge; many closings share a fact. Resolves when it is stored. */
+  readonly closeCharge: (companyId: CompanyId, chargeId: ChargeId) => Promise<void>
+  /** Keeps the evidence of a refusal, behind the caller's back. */
+  readonly keepRefusal: (companyId: CompanyId, refusal: ChargeRefused) => void
+  /** The public address of this service, without a slash at the end. */
+  readonly baseUrl: () => string
+  readonly log: Log
+}

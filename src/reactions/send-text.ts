@@ -1,0 +1,139 @@
+/** Hands a queued text to the carrier, and finds out what became of one it was silent about. */
+import type { CarrierKnowledge } from "../../adapters/carrier/port.ts"
+import { CarrierSilent, CarrierUnavailable } from "../../adapters/carrier/port.ts"
+import type { TakenWork, WorkResult } from "../../adapters/work/port.ts"
+import type { CompanyId, NumberId } from "../../domain/kernel/ids.ts"
+import { heldNumbers, phoneStream } from "../../domain/phone/phone.ts"
+import type { TextWork } from "../../projections/work.ts"
+import { PHONE } from "../aggregates.ts"
+import type { Cause } from "../envelope.ts"
+import { causedBy } from "../envelope.ts"
+import type { Ports } from "../ports.ts"
+import type { TextPlace } from "./settle-text.ts"
+import { lookAtText, recordText, settleText } from "./settle-text.ts"
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const CARRIER_TIMEOUT_MS = 10_000
+/** A silent carrier is asked this long after the text was queued, then every hour. */
+const ASK_AFTER_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
+/** A carrier that knows nothing of a text after this long never got it. */
+const UNKNOWN_IS_NO_AFTER_MS = 10 * MINUTE_MS
+const PARK_AFTER_MS = 72 * HOUR_MS
+
+/** Sends a queued text once. */
+export async function sendText(ports: Ports, work: TakenWork): Promise<WorkResult> {
+  const payload = work.payload as TextWork
+  const place = placeOf(work, payload)
+  const cause = causedBy(`send-text ${payload.messageId}`)
+  const known = await lookAtText(ports, place)
+  if (known === null) return { result: "park", reason: "its recipient does not know this text" }
+  if (await settleText(ports, place, known, cause)) return { result: "done" }
+
+  const [from, to, body] = await Promise.all([
+    numberOf(ports, place.companyId, payload.numberId),
+    ports.sealing.open(place.companyId, payload.to),
+    ports.sealing.open(place.companyId, payload.body),
+  ])
+  if (from === null || to === null || body === null) {
+    return record(ports, place, { answer: "rejected", errorCode: "erased" }, cause)
+  }
+  try {
+    const text = { textId: payload.messageId, from, to, body }
+    const answer = await inTime(ports, ports.carrier.send(text))
+    return await record(ports, place, answer, cause)
+  } catch (error) {
+    if (!(error instanceof CarrierSilent)) throw error
+    // From here on the text is asked about, never sent again; other texts to them may go on.
+    const dueAt = ports.clock.now() + MINUTE_MS
+    return { result: "later", dueAt, kind: "ask-text", subject: payload.messageId }
+  }
+}
+
+/** Asks the carrier what became of a text it was silent about. */
+export async function askText(ports: Ports, work: TakenWork): Promise<WorkResult> {
+  const payload = work.payload as TextWork
+  const place = placeOf(work, payload)
+  const cause = causedBy(`ask-text ${payload.messageId}`)
+  const known = await lookAtText(ports, place)
+  if (known === null) return { result: "park", reason: "its recipient does not know this text" }
+  if (await settleText(ports, place, known, cause)) return { result: "done" }
+
+  const ageMs = ports.clock.now() - payload.queuedAt
+  const answer = await askInTime(ports, payload.messageId)
+  if (answer !== null && answer.answer !== "unknown") return record(ports, place, answer, cause)
+  if (answer !== null && ageMs >= UNKNOWN_IS_NO_AFTER_MS) {
+    return record(ports, place, { answer: "rejected", errorCode: "unknown_to_carrier" }, cause)
+  }
+  if (ageMs >= PARK_AFTER_MS) {
+    return { result: "park", reason: "the carrier has been silent about this text for 72 hours" }
+  }
+  const next = ASK_AFTER_MS.find((after) => after > ageMs)
+  return { result: "later", dueAt: ports.clock.now() + (next === undefined ? HOUR_MS : next - ageMs) }
+}
+
+function placeOf(work: TakenWork, payload: TextWork): TextPlace {
+  const { stream, messageId } = payload
+  return { companyId: work.companyId ?? "", stream, messageId }
+}
+
+/** What the carrier said becomes facts, and the charge ends. */
+async function record(
+  ports: Ports,
+  place: TextPlace,
+  answer: Exclude<CarrierKnowledge, { answer: "unknown" }>,
+  cause: Cause,
+): Promise<WorkResult> {
+  const { messageId } = place
+  const known = await recordText(ports, place, commandOf(messageId, answer), cause)
+  if (known !== null) await settleText(ports, place, known, cause)
+  return { result: "done" }
+}
+
+function commandOf(messageId: string, answer: Exclude<CarrierKnowledge, { answer: "unknown" }>) {
+  switch (answer.answer) {
+    case "accepted":
+      return { type: "AcceptText" as const, messageId, carrierId: answer.carrierId }
+    case "rejected":
+      return { type: "RejectText" as const, messageId, errorCode: answer.errorCode }
+    case "delivered":
+      return { type: "ReportDelivery" as const, messageId, delivered: true, errorCode: null }
+    case "undelivered": {
+      const { errorCode } = answer
+      return { type: "ReportDelivery" as const, messageId, delivered: false, errorCode }
+    }
+  }
+}
+
+/** The text of a number the company holds; null where it is not held or was erased. */
+async function numberOf(
+  ports: Ports,
+  companyId: CompanyId,
+  numberId: NumberId,
+): Promise<string | null> {
+  const sealed = await ports.runner.look(
+    PHONE,
+    phoneStream(companyId),
+    (state) => heldNumbers(state).find((one) => one.numberId === numberId)?.number ?? null,
+  )
+  return sealed === null ? null : ports.sealing.open(companyId, sealed)
+}
+
+/** The carrier's answer, or silence once the time for it is over. */
+async function inTime<T>(ports: Ports, answer: Promise<T>): Promise<T> {
+  const late = ports.pacer.pause(CARRIER_TIMEOUT_MS).then(() => {
+    throw new CarrierSilent("the carrier did not answer in time")
+  })
+  late.catch(() => undefined)
+  return Promise.race([answer, late])
+}
+
+/** What the carrier knows; null where it did not answer. */
+async function askInTime(ports: Ports, messageId: string): Promise<CarrierKnowledge | null> {
+  try {
+    return await inTime(ports, ports.carrier.ask(messageId))
+  } catch (error) {
+    if (error instanceof CarrierSilent || error instanceof CarrierUnavailable) return null
+    throw error
+  }
+}

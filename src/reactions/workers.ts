@@ -1,0 +1,122 @@
+/**
+ * The workers: they take rows of work that are due and do what each kind asks for. A row that fails
+ * waits, longer each time, and is parked for an operator after many tries; it is never lost.
+ */
+import { CarrierUnavailable } from "../../adapters/carrier/port.ts"
+import type { TakenWork, WorkResult } from "../../adapters/work/port.ts"
+import type { CompanyPlan } from "../../domain/company/companies.ts"
+import type { WorkKind } from "../../projections/work.ts"
+import { causedBy } from "../envelope.ts"
+import type { Ports } from "../ports.ts"
+import { endCharge } from "./end-charge.ts"
+import { openCompany } from "./open-company.ts"
+import { askText, sendText } from "./send-text.ts"
+
+const AT_ONCE = 64
+const POLL_MS = 500
+const RETRY_FIRST_MS = 500
+const RETRY_MOST_MS = 5 * 60_000
+const MOST_TRIES = 20
+
+type Handler = (ports: Ports, work: TakenWork) => Promise<WorkResult>
+
+const HANDLERS: Readonly<Record<WorkKind, Handler>> = {
+  "open-company": async (ports, work) => {
+    const plan = work.payload as CompanyPlan & { readonly place: number }
+    await openCompany(ports, plan, plan.place, causedBy(`open-company ${plan.companyId}`))
+    return { result: "done" }
+  },
+  "send-text": sendText,
+  "ask-text": askText,
+  "end-charge": endCharge,
+}
+
+/** Running workers. */
+export interface Workers {
+  /** Says that there may be new work. */
+  readonly wake: () => void
+  /** Resolves when no row is due (rows that wait out a back-off are not) and none is being done. */
+  readonly idle: () => Promise<void>
+  /** Takes no more rows and waits for those being done. */
+  readonly stop: () => Promise<void>
+}
+
+/** Starts the workers of this process. */
+export function startWorkers(ports: Ports): Workers {
+  const running = new Set<Promise<void>>()
+  let stopped = false
+  let taking: Promise<void> | null = null
+  let again = false
+
+  const take = async () => {
+    do {
+      again = false
+      const room = AT_ONCE - running.size
+      if (stopped || room <= 0) return
+      const rows = await ports.work.take(ports.clock.now(), room)
+      for (const row of rows) {
+        const doing: Promise<void> = perform(ports, row).finally(() => {
+          running.delete(doing)
+          wake()
+        })
+        running.add(doing)
+      }
+      again ||= rows.length === room && running.size < AT_ONCE
+    } while (again)
+  }
+
+  const wake = () => {
+    if (stopped) return
+    again = true
+    taking ??= take()
+      .catch((error: unknown) => ports.log.warn("work could not be taken", error))
+      .finally(() => {
+        taking = null
+        // Somebody may have called between the last look and here.
+        if (again) wake()
+      })
+  }
+
+  const timer = setInterval(wake, POLL_MS)
+  timer.unref()
+  return {
+    wake,
+    idle: async () => {
+      for (;;) {
+        wake()
+        while (taking !== null || running.size > 0) {
+          await taking
+          await Promise.all(running)
+        }
+        if ((await ports.work.dueCount(ports.clock.now())) === 0) return
+      }
+    },
+    stop: async () => {
+      stopped = true
+      clearInterval(timer)
+      await taking
+      await Promise.all(running)
+    },
+  }
+}
+
+/** Does one row. What went wrong becomes the row's result: nothing is thrown. */
+async function perform(ports: Ports, row: TakenWork): Promise<void> {
+  const handler = HANDLERS[row.kind as WorkKind] as Handler | undefined
+  const result =
+    handler === undefined
+      ? ({ result: "park", reason: `nobody does ${row.kind}` } as const)
+      : await handler(ports, row).catch((error: unknown) => failed(ports, row, error))
+  await ports.work.settle(row.workId, result).catch((error: unknown) => {
+    // The lease runs out and the row is done again: handlers may be repeated.
+    ports.log.warn(`the outcome of work ${row.workId} could not be kept`, error)
+  })
+}
+
+function failed(ports: Ports, row: TakenWork, error: unknown): WorkResult {
+  const reason = error instanceof Error ? error.message : String(error)
+  if (!(error instanceof CarrierUnavailable)) ports.log.warn(`work ${row.kind} failed`, error)
+  if (row.tries >= MOST_TRIES) return { result: "park", reason }
+  const afterMs = Math.min(RETRY_FIRST_MS * 2 ** (row.tries - 1), RETRY_MOST_MS)
+  return { result: "retry", afterMs, reason }
+}

@@ -1,0 +1,19 @@
+/** Pieces that the schemas of requests and answers share. */
+import { z } from "zod"
+
+/** Text of at most `most` characters (code points) without lone surrogates. */
+export function shortText(most: number) {
+  return z
+    .string({ error: "Must be text." })
+    .refine((value) => value.isWellFormed(), "Must be well-formed Unicode.")
+    .refine((value) => [...value].length <= most, `Must be at most ${most} characters.`)
+    .meta({ maxLength: most })
+}
+
+/** An instant as answers give it: ISO 8601 in UTC. */
+export const isoTime = z.iso.datetime().meta({ description: "ISO 8601 in UTC" })
+
+/** The query parameter `since`: only rows created after this instant. */
+export const sinceTime = z.iso
+  .datetime({ offset: true, error: "Must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z." })
+  .transform((value) => new Date(value))
