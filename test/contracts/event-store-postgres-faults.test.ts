@@ -174,7 +174,8 @@ describe("PostgreSQL event store: not to be had", () => {
       followers.map((follower) => follower.until(() => follower.events.length === 3)),
     )
     const { rows } = await postgres.admin.query<{ connections: number }>(
-      "select count(*)::int as connections from pg_stat_activity where application_name = $1",
+      `select count(*)::int as connections from pg_stat_activity
+       where datname = current_database() and application_name = $1`,
       [application],
     )
     expect(rows[0]?.connections).toBe(4)

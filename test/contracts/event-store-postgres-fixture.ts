@@ -11,7 +11,10 @@ import {
 import { eventStoreSchemaSql } from "../../adapters/eventstore/postgres/schema.ts"
 import { execute, type TestDatabase, testDatabase } from "../support/postgres.ts"
 
-/** Names the connections of the stores under test, so that a test can find and break them. */
+/**
+ * Names the connections of the stores under test, so that a test can find and break them: those of its
+ * own database only, for other files' tests run in the same PostgreSQL meanwhile.
+ */
 const APPLICATION = "event-store-under-test"
 
 /** A database with an event store, empty at the start of each test, and what a test does to it. */
@@ -60,7 +63,8 @@ export class PostgresUnderTest {
   /** Ends all connections of the stores; answers how many there were. */
   async killConnections(): Promise<number> {
     const { rowCount } = await this.admin.query(
-      "select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1",
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and application_name = $1`,
       [APPLICATION],
     )
     return rowCount ?? 0
@@ -87,7 +91,8 @@ export class PostgresUnderTest {
     try {
       for (let inLine = 0; inLine === 0;) {
         const { rowCount } = await observer.query(
-          "select from pg_stat_activity where application_name = $1 and wait_event = 'advisory'",
+          `select from pg_stat_activity where datname = current_database()
+           and application_name = $1 and wait_event = 'advisory'`,
           [APPLICATION],
         )
         inLine = rowCount ?? 0
