@@ -180,12 +180,17 @@ function decide(
     case "OpenLedger": {
       if (state.opened) return []
       const { prepaidOnly, creditLineMicros } = command
+      if (creditLineMicros < 0 || !isMicros(creditLineMicros)) {
+        const message = "A credit line is 0 or more, at most nine thousand million dollars."
+        return { type: "LedgerRefused", at, code: "bad_amount", message }
+      }
       return [{ type: "LedgerOpened", at, prepaidOnly, creditLineMicros }]
     }
     case "AddFunds": {
       const { amountMicros, reference } = command
       if (reference !== null && state.references.has(reference)) return []
-      if (amountMicros <= 0 || !isMicros(state.fundsMicros + amountMicros)) {
+      const isAmount = amountMicros > 0 && isMicros(amountMicros)
+      if (!isAmount || !isMicros(state.fundsMicros + amountMicros)) {
         const message = "Funds are more than 0, and at most nine thousand million dollars in all."
         return { type: "LedgerRefused", at, code: "bad_amount", message }
       }
@@ -270,8 +275,13 @@ function setLimit(
   return [{ type: "LimitSet", at, ...limit }]
 }
 
-function charge(command: Charge & Stamped, state: Ledger): readonly LedgerEvent[] | ChargeRefused {
+function charge(command: Charge & Stamped, state: Ledger): readonly LedgerEvent[] | LedgerRefusal {
   if (state.open.has(command.chargeId)) return []
+  if (command.amountMicros < 0) {
+    // A charge below zero would add to the funds and to what every limit leaves.
+    const message = "A charge is 0 or more."
+    return { type: "LedgerRefused", at: command.at, code: "bad_amount", message }
+  }
   const code = refusalCode(command, state)
   if (code !== null) return refuse(command, state, code)
   const { type: _type, ...facts } = command
@@ -339,7 +349,8 @@ function giveBack(
   const charged = state.open.get(chargeId)
   if (charged === undefined) return []
   const amountMicros = command.amountMicros ?? charged.amountMicros
-  if (command.amountMicros !== null && (amountMicros <= 0 || amountMicros > charged.amountMicros)) {
+  const isPart = amountMicros > 0 && amountMicros <= charged.amountMicros && isMicros(amountMicros)
+  if (command.amountMicros !== null && !isPart) {
     const message = "What is given back is more than 0 and at most what was charged."
     return { type: "LedgerRefused", at, code: "bad_amount", message }
   }

@@ -13,6 +13,7 @@
  */
 import type { KeyId, PersonId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
+import { isMicros } from "../kernel/money.ts"
 import type { Period } from "../kernel/window.ts"
 
 /** What spending is for: AI models, or everything else. */
@@ -83,6 +84,9 @@ export function limitFault(limit: Limit): string | null {
   }
   if (limit.amountMicros < 0 || limit.remindersMicros.some((amount) => amount <= 0)) {
     return "A limit is 0 or more, and a reminder more than 0."
+  }
+  if (![limit.amountMicros, ...limit.remindersMicros].every(isMicros)) {
+    return "A limit and its reminders are whole micros, at most nine thousand million dollars."
   }
   return null
 }

@@ -1,0 +1,188 @@
+import { describe, expect, it } from "vitest"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledger, readLimits, usedUpLimit } from "../../domain/charging/ledger.ts"
+import { MAX_MICROS } from "../../domain/kernel/money.ts"
+import { fold, given } from "../support/spec.ts"
+import {
+  KEY_LIMIT,
+  NOW,
+  PERSON_LIMIT,
+  at,
+  charge,
+  charged,
+  funded,
+  limitSet,
+  opened,
+  setLimit,
+} from "./ledger-facts.ts"
+
+const ready = [opened(), funded(1_000_000)]
+
+describe("SetLimit", () => {
+  it("sets a limit", () => {
+    given(ledger, ...ready)
+      .when(setLimit())
+      .records(limitSet())
+  })
+
+  it("records nothing where the same limit stands", () => {
+    given(ledger, limitSet()).when(setLimit()).recordsNothing()
+  })
+
+  it.each([{ period: "week" }, { amountMicros: 1 }, { remindersMicros: [1] }] as const)(
+    "replaces a limit that differs in %j",
+    (changed) => {
+      given(ledger, limitSet()).when(setLimit(changed)).records(limitSet(changed))
+      const readings = readLimits(fold(ledger, limitSet(), limitSet(changed)), NOW)
+      expect(readings).toHaveLength(1)
+    },
+  )
+
+  it("replaces a person's limit that leaves keys out by one that does not", () => {
+    const state = fold(
+      ledger,
+      limitSet({ ...PERSON_LIMIT, leaveKeysOut: true }),
+      charged(),
+      limitSet(PERSON_LIMIT),
+    )
+    expect(readLimits(state, NOW)).toMatchObject([{ holder: "person", usedMicros: 9_000 }])
+  })
+
+  it("may lower a limit below what is used: nothing is left, and nothing more is let through", () => {
+    const facts = [...ready, charged(), limitSet({ amountMicros: 8_999 })]
+    expect(readLimits(fold(ledger, ...facts), NOW)).toMatchObject([
+      { usedMicros: 9_000, remainingMicros: 0 },
+    ])
+    given(ledger, ...facts)
+      .when(charge({ chargeId: "chg_2", amountMicros: 1 }))
+      .refuses("spend_limit_reached")
+  })
+
+  it.each([
+    ["a company's limit for a day", { period: "day" }],
+    ["a person's limit for a day", { ...PERSON_LIMIT, period: "day" }],
+    ["a company's limit for a holder", { holderId: "per_1" }],
+    ["a person's limit for nobody", { holder: "person" }],
+    ["a key's limit of one class", { ...KEY_LIMIT, class: "ai" }],
+    ["a company's limit of all classes", { class: "all" }],
+    ["a company's limit that leaves keys out", { leaveKeysOut: true }],
+    ["a key's limit that leaves keys out", { ...KEY_LIMIT, leaveKeysOut: true }],
+    ["less than nothing", { amountMicros: -1 }],
+    ["half a micro", { amountMicros: 0.5 }],
+    ["more than can be added exactly", { amountMicros: MAX_MICROS + 1 }],
+    ["a reminder at nothing", { remindersMicros: [0] }],
+    ["a reminder at half a micro", { remindersMicros: [0.5] }],
+  ] as const)("is refused for %s", (_what, changed) => {
+    given(ledger, ...ready)
+      .when(setLimit(changed))
+      .refuses("bad_limit")
+  })
+
+  it.each(["day", "week", "month"] as const)("lets a key's limit be for a %s", (period) => {
+    given(ledger)
+      .when(setLimit({ ...KEY_LIMIT, period }))
+      .records(limitSet({ ...KEY_LIMIT, period }))
+  })
+})
+
+describe("RemoveLimit", () => {
+  const name = { holder: "company", holderId: null, class: "general" } as const
+  const remove = { type: "RemoveLimit", at: NOW, ...name } as const
+
+  it("takes a limit away", () => {
+    given(ledger, limitSet())
+      .when(remove)
+      .records({ type: "LimitRemoved", at: NOW, ...name })
+  })
+
+  it("is refused where there is none, again or by another class", () => {
+    given(ledger, limitSet(), { type: "LimitRemoved", at: NOW, ...name })
+      .when(remove)
+      .refuses("no_such_limit")
+    given(ledger, limitSet())
+      .when({ ...remove, class: "ai" })
+      .refuses("no_such_limit")
+  })
+
+  it("keeps what was spent for the limit that is set next", () => {
+    const removed: LedgerEvent = { type: "LimitRemoved", at: NOW, ...name }
+    const state = fold(ledger, ...ready, limitSet(), charged(), removed, limitSet())
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 9_000 }])
+  })
+})
+
+describe("a limit counts", () => {
+  const persons = limitSet({ ...PERSON_LIMIT, amountMicros: 9_000 })
+  const leftOut = limitSet({ ...PERSON_LIMIT, amountMicros: 9_000, leaveKeysOut: true })
+  const used = (limit: LedgerEvent, ...facts: readonly LedgerEvent[]) =>
+    readLimits(fold(ledger, limit, ...facts), NOW)[0]?.usedMicros
+  const shared = { via: "shared_key", keyId: "key_app" } as const
+  const dashboard = { via: "person", keyId: null } as const
+
+  it("for a person: own keys, the shared key with their sign-in, the dashboard", () => {
+    expect(used(persons, charged(), charged(shared), charged(dashboard))).toBe(27_000)
+    expect(used(persons, charged({ personId: "per_2" }))).toBe(0)
+    expect(used(persons, charged({ ...shared, personId: null }))).toBe(0)
+    expect(used(persons, charged({ class: "ai" }))).toBe(0)
+  })
+
+  it("for a person without their keys: the shared key and the dashboard only", () => {
+    expect(used(leftOut, charged())).toBe(0)
+    expect(used(leftOut, charged(shared), charged(dashboard))).toBe(18_000)
+  })
+
+  it("for the company: everything of its class", () => {
+    const alone = { via: "company", keyId: null, personId: null } as const
+    const all = [charged(), charged(shared), charged(dashboard), charged(alone)]
+    expect(used(limitSet(), ...all)).toBe(36_000)
+    expect(used(limitSet({ class: "ai" }), ...all, charged({ class: "ai" }))).toBe(9_000)
+  })
+
+  it("for a key: both classes of that key", () => {
+    const byKey = limitSet(KEY_LIMIT)
+    expect(used(byKey, charged(), charged({ class: "ai" }), charged({ keyId: "key_2" }))).toBe(
+      18_000,
+    )
+  })
+
+  it("what leaves keys out does not turn an own key away up front either", () => {
+    const own = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
+    const app = { ...shared, personId: "per_1" } as const
+    const state = fold(ledger, leftOut, charged(dashboard))
+    expect(usedUpLimit(state, own, NOW)).toBeNull()
+    expect(usedUpLimit(state, app, NOW)).toMatchObject({ holder: "person", remainingMicros: 0 })
+    expect(usedUpLimit(state, { ...app, personId: null }, NOW)).toBeNull()
+  })
+})
+
+describe("a limit that is used up", () => {
+  const own = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
+
+  it("turns callers away up front from the micro that fills it", () => {
+    const used = charged({ amountMicros: 27_000 })
+    const micro = charged({ amountMicros: 26_999 })
+    expect(usedUpLimit(fold(ledger, limitSet(), micro), own, NOW)).toBeNull()
+    expect(usedUpLimit(fold(ledger, limitSet(), used), own, NOW)).toMatchObject({
+      holder: "company",
+      usedMicros: 27_000,
+      remainingMicros: 0,
+      askedMicros: 0,
+    })
+  })
+
+  it("is so from the beginning where it is $0", () => {
+    const nothing = limitSet({ ...KEY_LIMIT, amountMicros: 0 })
+    expect(usedUpLimit(fold(ledger, nothing), own, NOW)).toMatchObject({ holder: "key" })
+  })
+
+  it("is so for general calls only where it is of general spending", () => {
+    const ai = limitSet({ class: "ai", amountMicros: 0 })
+    expect(usedUpLimit(fold(ledger, ai), own, NOW)).toBeNull()
+  })
+
+  it("is free again in its next window, though no fact has come since", () => {
+    const state = fold(ledger, limitSet(), charged({ amountMicros: 27_000 }))
+    expect(usedUpLimit(state, own, at("2026-03-31T23:59:59.999Z"))).not.toBeNull()
+    expect(usedUpLimit(state, own, at("2026-04-01T00:00:00.000Z"))).toBeNull()
+  })
+})

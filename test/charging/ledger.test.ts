@@ -1,0 +1,205 @@
+import { describe, expect, it } from "vitest"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import {
+  accountOf,
+  ledger,
+  ledgerCheckpoint,
+  ledgerStream,
+  openCharges,
+  readLimits,
+} from "../../domain/charging/ledger.ts"
+import { MAX_MICROS } from "../../domain/kernel/money.ts"
+import { fold, given } from "../support/spec.ts"
+import {
+  NOW,
+  charge,
+  charged,
+  closed,
+  funded,
+  givenBack,
+  limitSet,
+  opened,
+} from "./ledger-facts.ts"
+
+const ready = [opened(), funded(1_000_000)]
+
+describe("OpenLedger", () => {
+  const open = { type: "OpenLedger", at: NOW, prepaidOnly: false, creditLineMicros: 5 } as const
+
+  it("begins a ledger", () => {
+    given(ledger)
+      .when(open)
+      .records({ type: "LedgerOpened", at: NOW, prepaidOnly: false, creditLineMicros: 5 })
+  })
+
+  it("changes nothing of one that is open, whatever it asks for now", () => {
+    given(ledger, opened(5))
+      .when({ ...open, creditLineMicros: 9 })
+      .recordsNothing()
+  })
+
+  it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused a credit line of %d", (micros) => {
+    given(ledger)
+      .when({ ...open, creditLineMicros: micros })
+      .refuses("bad_amount")
+  })
+})
+
+describe("AddFunds", () => {
+  const add = { type: "AddFunds", at: NOW, amountMicros: 7, reference: "wire 1" } as const
+
+  it("raises the funds", () => {
+    given(ledger, opened()).when(add).records(funded(7, "wire 1"))
+    expect(accountOf(fold(ledger, opened(), funded(7))).fundsMicros).toBe(7)
+  })
+
+  it("adds nothing for a reference that it has seen, whatever the amount", () => {
+    given(ledger, funded(7, "wire 1"))
+      .when({ ...add, amountMicros: 9 })
+      .recordsNothing()
+  })
+
+  it("adds again where no reference says that it is the same", () => {
+    given(ledger, funded(7))
+      .when({ ...add, reference: null })
+      .records(funded(7))
+  })
+
+  it.each([0, -1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused for %d micros", (amountMicros) => {
+    given(ledger, opened())
+      .when({ ...add, amountMicros })
+      .refuses("bad_amount")
+  })
+
+  it("is refused where the funds would pass what can be added exactly", () => {
+    given(ledger, funded(MAX_MICROS))
+      .when({ ...add, amountMicros: 1 })
+      .refuses("bad_amount")
+  })
+
+  it("is refused an amount that only a debt makes look possible", () => {
+    const debt = charged({ amountMicros: MAX_MICROS, exempt: "funds" })
+    given(ledger, debt)
+      .when({ ...add, amountMicros: MAX_MICROS + 2 })
+      .refuses("bad_amount")
+  })
+})
+
+describe("CloseCharges", () => {
+  const close = { type: "CloseCharges", at: NOW, chargeIds: ["chg_1", "chg_1", "chg_9"] } as const
+
+  it("closes those that are open, once", () => {
+    given(ledger, charged()).when(close).records(closed("chg_1"))
+  })
+
+  it("records nothing where none is open", () => {
+    given(ledger, charged({ open: false }))
+      .when(close)
+      .recordsNothing()
+    given(ledger, charged(), closed("chg_1")).when(close).recordsNothing()
+    given(ledger, charged(), givenBack()).when(close).recordsNothing()
+  })
+})
+
+describe("GiveBack", () => {
+  const give = {
+    type: "GiveBack",
+    at: NOW,
+    chargeId: "chg_1",
+    amountMicros: null,
+    reason: "the carrier refused it",
+  } as const
+
+  it("gives an open charge back whole", () => {
+    given(ledger, charged()).when(give).records(givenBack())
+    const state = fold(ledger, ...ready, limitSet(), charged(), givenBack())
+    expect(accountOf(state).fundsMicros).toBe(1_000_000)
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 0 }])
+    expect(openCharges(state)).toEqual([])
+  })
+
+  it("gives a part back, and that ends the charge", () => {
+    const part = givenBack({ amountMicros: 1 })
+    given(ledger, charged())
+      .when({ ...give, amountMicros: 1 })
+      .records(part)
+    given(ledger, charged(), part).when(give).recordsNothing()
+  })
+
+  it("records nothing for a charge that is not open", () => {
+    given(ledger).when(give).recordsNothing()
+    given(ledger, charged({ open: false }))
+      .when(give)
+      .recordsNothing()
+    given(ledger, charged(), closed("chg_1")).when(give).recordsNothing()
+    given(ledger, charged(), givenBack()).when(give).recordsNothing()
+  })
+
+  it.each([0, -1, 9_001, 0.5, Number.NaN])("is refused for %d micros of 9,000", (amountMicros) => {
+    given(ledger, charged())
+      .when({ ...give, amountMicros })
+      .refuses("bad_amount")
+  })
+
+  it("gives back a charge of nothing", () => {
+    given(ledger, charged({ amountMicros: 0 }))
+      .when(give)
+      .records(givenBack({ amountMicros: 0 }))
+  })
+})
+
+describe("LockAccount and UnlockAccount", () => {
+  const locked: LedgerEvent = { type: "AccountLocked", at: NOW }
+  const unlocked: LedgerEvent = { type: "AccountUnlocked", at: NOW }
+
+  it("stop all charges, and let them through again", () => {
+    given(ledger, ...ready)
+      .when({ type: "LockAccount", at: NOW })
+      .records(locked)
+    given(ledger, ...ready, locked)
+      .when(charge())
+      .refuses("account_locked", { refusedBy: null })
+    given(ledger, ...ready, locked)
+      .when({ type: "UnlockAccount", at: NOW })
+      .records(unlocked)
+    given(ledger, ...ready, locked, unlocked)
+      .when(charge())
+      .records(charged())
+  })
+
+  it("record nothing where it is so already", () => {
+    given(ledger, locked).when({ type: "LockAccount", at: NOW }).recordsNothing()
+    given(ledger, ...ready)
+      .when({ type: "UnlockAccount", at: NOW })
+      .recordsNothing()
+  })
+})
+
+describe("the ledger's state", () => {
+  it("has a stream of its own per company", () => {
+    expect(ledgerStream("co_1")).toBe("ledger-co_1")
+  })
+
+  it("is saved without the holders that have nothing to say", () => {
+    const quiet = [
+      charged(),
+      givenBack(),
+      limitSet(),
+      charged({ chargeId: "chg_2", keyId: "key_2" }),
+    ]
+    const saved = JSON.stringify(ledgerCheckpoint.save(fold(ledger, ...quiet)))
+    expect(saved).not.toContain('"key_1",[')
+    expect(saved).toContain('["key_2",[[9000],[9000],[9000]]]')
+  })
+
+  it("is not touched by what is done to a state that was loaded from its checkpoint", () => {
+    const state = fold(ledger, ...ready, limitSet(), charged())
+    const saved = ledgerCheckpoint.save(state)
+    const text = JSON.stringify(saved)
+    const loaded = ledgerCheckpoint.load(saved)
+    ledger.evolve(loaded, charged({ chargeId: "chg_2" }))
+    ledger.evolve(loaded, funded(5, "wire"))
+    expect(JSON.stringify(ledgerCheckpoint.save(state))).toBe(text)
+    expect(JSON.stringify(saved)).toBe(text)
+  })
+})
