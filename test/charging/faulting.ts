@@ -1,0 +1,110 @@
+/**
+ * How a ledger is made faulty: by wrapping what the real one decides, folds or saves, or by bending
+ * a rule of the plain one.
+ */
+import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Charge, LedgerCommand } from "../../domain/charging/ledger.ts"
+import type { Period } from "../../domain/kernel/window.ts"
+import { type Span, naiveCalendar } from "../kernel/naive-calendar.ts"
+import type { LawName } from "./laws.ts"
+import { type Rules, RULES, hasRoom } from "./plain-facts.ts"
+import type { Answer } from "./reference-ledger.ts"
+import { type LedgerRun, type Subject, plainLedger, realLedger } from "./subject.ts"
+
+/** A ledger that does one thing wrong, and a law that must notice. */
+export interface FaultyLedger {
+  readonly fault: string
+  readonly breaks: LawName
+  readonly subject: Subject
+}
+
+/** A command as it is decided. */
+export type Command = LedgerCommand & Stamped
+
+/** The real ledger, with some of its functions replaced. */
+export function wrapped(wrap: (run: LedgerRun) => Partial<LedgerRun>): Subject {
+  const dress = (run: LedgerRun): LedgerRun => ({ ...run, ...wrap(run) })
+  return {
+    begin: () => dress(realLedger.begin()),
+    resume: (saved) => dress(realLedger.resume(saved)),
+  }
+}
+
+/** Folds another fact than the one that is stored. */
+export function folding(change: (fact: LedgerEvent) => LedgerEvent): Subject {
+  return wrapped((run) => ({ evolve: (fact) => run.evolve(change(fact)) }))
+}
+
+/** Answers otherwise. */
+export function answering(
+  change: (answer: Answer, command: Command, run: LedgerRun) => Answer,
+): Subject {
+  return wrapped((run) => ({ decide: (command) => change(run.decide(command), command, run) }))
+}
+
+/** Answers otherwise, knowing all facts there were. */
+export function remembering(
+  change: (answer: Answer, command: Command, facts: readonly LedgerEvent[]) => Answer,
+): Subject {
+  return wrapped((run) => {
+    const facts: LedgerEvent[] = []
+    return {
+      decide: (command) => change(run.decide(command), command, facts),
+      evolve: (fact) => {
+        facts.push(fact)
+        run.evolve(fact)
+      },
+    }
+  })
+}
+
+/** Accepts a charge that was refused by limits alone, where this says so. */
+export function accepting(mayPass: (refusal: ChargeRefused) => boolean): Subject {
+  return answering((answer, command) => {
+    if (!("code" in answer) || answer.type !== "ChargeRefused") return answer
+    const passes = command.type === "Charge" && mayPass(answer)
+    return passes ? [chargedBy(command)] : answer
+  })
+}
+
+/** The fact that a charge asks for. */
+export function chargedBy(command: Charge & Stamped): LedgerEvent {
+  return { ...command, type: "Charged" }
+}
+
+/** Whether a refusal comes of limits alone, and each of those is like this. */
+export function onlyLimits(
+  refusal: ChargeRefused,
+  isIgnored: (limit: ChargeRefused["limits"][number]) => boolean,
+): boolean {
+  if (refusal.code !== "spend_limit_reached") return false
+  const funds = refusal.fundsMicros + refusal.creditLineMicros
+  const full = refusal.limits.filter((limit) => !hasRoom(limit))
+  return refusal.amountMicros <= funds && full.every(isIgnored)
+}
+
+/** Saves less than there is. */
+export function savingWithout(field: string, value: unknown): Subject {
+  return wrapped((run) => ({
+    save: () => JSON.stringify({ ...(JSON.parse(run.save()) as object), [field]: value }),
+  }))
+}
+
+/** The plain ledger with another window for one period. */
+export function withWindow(period: Period, window: (at: number) => Span): Subject {
+  return plainLedger({ ...RULES, calendar: { ...naiveCalendar, [period]: window } })
+}
+
+/** The plain ledger with bent rules. */
+export function bent(rules: Partial<Rules>): Subject {
+  return plainLedger({ ...RULES, ...rules })
+}
+
+/** A window of this calendar whose borders lie somewhat later. */
+export function later(period: Period, ms: number): (at: number) => Span {
+  return (at) => {
+    const { from, to } = naiveCalendar[period](at - ms)
+    return { from: from + ms, to: to + ms }
+  }
+}

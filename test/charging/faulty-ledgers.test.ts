@@ -1,0 +1,33 @@
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { FAULTY_LEDGERS } from "./faulty-ledgers.ts"
+import { histories } from "./histories.ts"
+import { LAWS, type LawName } from "./laws.ts"
+import { play } from "./play.ts"
+import { type Subject, plainLedger } from "./subject.ts"
+
+/** How many histories it took to see a law broken; null where all of them passed. */
+function historiesUntilCaught(law: LawName, subject: Subject, numRuns = 400): number | null {
+  const property = fc.property(histories(80), (history) => {
+    return LAWS[law](play(subject, history), subject) === null
+  })
+  // The seed is fixed: whether a fault is caught must not depend on luck.
+  const details = fc.check(property, { seed: 20_260_330, numRuns, endOnFailure: true })
+  return details.failed ? details.numRuns : null
+}
+
+describe("the laws notice", () => {
+  const faults = FAULTY_LEDGERS.map((faulty) => [faulty.fault, faulty.breaks, faulty] as const)
+  it.each(faults)("when %s (%s)", (_fault, breaks, { subject }) => {
+    expect(historiesUntilCaught(breaks, subject)).not.toBeNull()
+  })
+
+  it("a fault each: no law is there that nothing breaks", () => {
+    const broken = new Set<string>(FAULTY_LEDGERS.map(({ breaks }) => breaks))
+    expect([...broken].sort()).toEqual(Object.keys(LAWS).sort())
+  })
+
+  it.each(Object.keys(LAWS) as LawName[])("nothing where nothing is wrong (%s)", (law) => {
+    expect(historiesUntilCaught(law, plainLedger(), 40)).toBeNull()
+  })
+})

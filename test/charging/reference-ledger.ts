@@ -1,0 +1,180 @@
+/**
+ * A plain second ledger, written from the rules and not from the first one: its state is the list of
+ * its facts (see `plain-facts.ts`).
+ *
+ * It knows no bound of exact arithmetic: the histories it judges stay far below.
+ */
+import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { ChargeRefusalCode, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type {
+  Charge,
+  GiveBack,
+  LedgerCommand,
+  LedgerRefusal,
+  LedgerRefused,
+  SetLimit,
+} from "../../domain/charging/ledger.ts"
+import type { Limit } from "../../domain/charging/limits.ts"
+import type { Facts, Rules } from "./plain-facts.ts"
+import {
+  RULES,
+  applyingTo,
+  creditLineIn,
+  fundsIn,
+  hasRoom,
+  isLockedIn,
+  isSameName,
+  limitsIn,
+  openIn,
+  spentIn,
+} from "./plain-facts.ts"
+
+/** What a ledger answers: facts, or a no. */
+export type Answer = readonly LedgerEvent[] | LedgerRefusal
+
+const MAX_OPEN = 10_000
+const MAX_AMOUNT = 9_000_000_000_000_000
+
+/** What the facts say to a command. */
+export function decideByReference(
+  facts: Facts,
+  command: LedgerCommand & Stamped,
+  rules: Rules = RULES,
+): Answer {
+  const { at } = command
+  const refused = (code: LedgerRefused["code"]): LedgerRefused => {
+    return { type: "LedgerRefused", at, code, message: "" }
+  }
+  switch (command.type) {
+    case "OpenLedger": {
+      const { prepaidOnly, creditLineMicros } = command
+      if (facts.some(({ type }) => type === "LedgerOpened")) return []
+      if (!isAmount(creditLineMicros)) return refused("bad_amount")
+      return [{ type: "LedgerOpened", at, prepaidOnly, creditLineMicros }]
+    }
+    case "AddFunds": {
+      const { amountMicros, reference } = command
+      const isKnown = facts.some((fact) => {
+        return fact.type === "FundsAdded" && fact.reference === reference && reference !== null
+      })
+      if (isKnown) return []
+      if (!isAmount(amountMicros) || amountMicros === 0) return refused("bad_amount")
+      return [{ type: "FundsAdded", at, amountMicros, reference }]
+    }
+    case "SetLimit":
+      return setLimit(facts, command, refused("bad_limit"))
+    case "RemoveLimit": {
+      const { holder, holderId, class: limited } = command
+      const known = limitsIn(facts).some((limit) => isSameName(limit, command))
+      if (!known) return refused("no_such_limit")
+      return [{ type: "LimitRemoved", at, holder, holderId, class: limited }]
+    }
+    case "Charge":
+      return charge(facts, command, rules, refused("bad_amount"))
+    case "CloseCharges": {
+      const open = openIn(facts)
+      const chargeIds = command.chargeIds.filter((id, i, all) => {
+        return open.includes(id) && all.indexOf(id) === i
+      })
+      return chargeIds.length === 0 ? [] : [{ type: "ChargesClosed", at, chargeIds }]
+    }
+    case "GiveBack":
+      return giveBack(facts, command, refused("bad_amount"))
+    case "LockAccount":
+      return isLockedIn(facts) ? [] : [{ type: "AccountLocked", at }]
+    case "UnlockAccount":
+      return isLockedIn(facts) ? [{ type: "AccountUnlocked", at }] : []
+  }
+}
+
+function isAmount(amount: Micros): boolean {
+  return Number.isInteger(amount) && amount >= 0 && amount <= MAX_AMOUNT
+}
+
+const PERIODS_OF = {
+  company: ["week", "month"],
+  person: ["week", "month"],
+  key: ["day", "week", "month"],
+}
+
+function setLimit(facts: Facts, command: SetLimit & Stamped, refused: LedgerRefused): Answer {
+  const { at, holder, holderId, period, amountMicros, remindersMicros, leaveKeysOut } = command
+  const isLegal =
+    (holder === "company") === (holderId === null) &&
+    (holder === "key" ? ["all"] : ["ai", "general"]).includes(command.class) &&
+    PERIODS_OF[holder].includes(period) &&
+    isAmount(amountMicros) &&
+    remindersMicros.every((amount) => isAmount(amount) && amount > 0) &&
+    (holder === "person" || !leaveKeysOut)
+  if (!isLegal) return refused
+  const limit = { holder, holderId, class: command.class, period, amountMicros }
+  const wanted: Limit = { ...limit, remindersMicros, leaveKeysOut }
+  const former = limitsIn(facts).find((one) => isSameName(one, command))
+  if (JSON.stringify(shape(former)) === JSON.stringify(shape(wanted))) return []
+  return [{ type: "LimitSet", at, ...wanted }]
+}
+
+function shape(limit: Limit | undefined): unknown {
+  return [limit?.period, limit?.amountMicros, limit?.remindersMicros, limit?.leaveKeysOut]
+}
+
+function charge(
+  facts: Facts,
+  command: Charge & Stamped,
+  rules: Rules,
+  refused: LedgerRefused,
+): Answer {
+  const open = openIn(facts)
+  if (open.includes(command.chargeId)) return []
+  if (command.amountMicros < 0) return refused
+  const { type: _type, open: isOpen, exempt, ...request } = command
+  const limits = applyingTo(facts, request, command.at, rules)
+  const refusedBy = limits.findIndex((limit) => !hasRoom(limit))
+  const [fundsMicros, creditLineMicros] = [fundsIn(facts), creditLineIn(facts)]
+  let code: ChargeRefusalCode | null = null
+  if (isOpen && open.length >= MAX_OPEN) code = "too_many_open_charges"
+  if (exempt === null && fundsMicros + creditLineMicros < command.amountMicros) {
+    code = "payment_required"
+  }
+  if (refusedBy !== -1) code = "spend_limit_reached"
+  if (isLockedIn(facts)) code = "account_locked"
+  if (code === null) return [{ type: "Charged", ...request, open: isOpen, exempt }]
+  return {
+    type: "ChargeRefused",
+    ...request,
+    code,
+    ledgerRevision: facts.length - 1,
+    fundsMicros,
+    creditLineMicros,
+    pendingMicros: 0,
+    limits,
+    refusedBy: code === "spend_limit_reached" ? refusedBy : null,
+  }
+}
+
+function giveBack(facts: Facts, command: GiveBack & Stamped, refused: LedgerRefused): Answer {
+  const { at, chargeId, reason } = command
+  const found = spentIn(facts).find(({ charged, ended }) => charged.chargeId === chargeId && !ended)
+  if (found === undefined) return []
+  const { charged } = found
+  const asked = command.amountMicros
+  if (asked !== null && (asked <= 0 || asked > charged.amountMicros)) return refused
+  const { via, keyId, personId, class: charging, item, resource } = charged
+  return [
+    {
+      type: "ChargeGivenBack",
+      at,
+      chargeId,
+      amountMicros: asked ?? charged.amountMicros,
+      chargedAt: charged.at,
+      via,
+      keyId,
+      personId,
+      class: charging,
+      item,
+      resource,
+      reason,
+    },
+  ]
+}
