@@ -54,7 +54,9 @@ export interface WorkQueue {
   readonly dueCount: (now: number) => Promise<number>
   /** The next due time after `now`, at most `until`; null where there is none. */
   readonly nextDue: (now: number, until: number) => Promise<number | null>
+  /** The names of all rows of a kind. */
+  readonly names: (kind: string) => Promise<readonly string[]>
   readonly list: (limit: number) => Promise<readonly ListedWork[]>
-  /** Makes a row due at once, parked or not. False where there is none of this id. */
-  readonly retry: (workId: number) => Promise<boolean>
+  /** Makes a row due at once (`now` by the ledger's time), parked or not. False: no such row. */
+  readonly retry: (workId: number, now: number) => Promise<boolean>
 }

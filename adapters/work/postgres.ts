@@ -64,6 +64,13 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       )
       return rows[0]?.due ?? null
     },
+    names: async (kind) => {
+      const { rows } = await pool.query<{ name: string }>(
+        "select name from ledger.work where kind = $1",
+        [kind],
+      )
+      return rows.map((row) => row.name)
+    },
     list: async (limit) => {
       const { rows } = await pool.query<Row>(
         "select * from ledger.work order by parked is null, due_at, work_id limit $1",
@@ -71,12 +78,13 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       )
       return rows.map(listed)
     },
-    retry: async (workId) => {
+    retry: async (workId, now) => {
       const { rowCount } = await pool.query(
         `update ledger.work
-         set parked = null, retry_at = null, tries = 0, due_at = least(due_at, clock_timestamp())
+         set parked = null, retry_at = null, tries = 0,
+             due_at = least(due_at, to_timestamp($2::float8 / 1000))
          where work_id = $1`,
-        [workId],
+        [workId, now],
       )
       return rowCount === 1
     },

@@ -38,6 +38,8 @@ export interface AdminContext {
   readonly progress: (message: string) => void
   /** Sends a piece of a file; resolves when there is room for the next. */
   readonly send: (chunk: string) => Promise<void>
+  /** Aborted when the operator no longer waits: long work may stop between two steps. */
+  readonly signal: AbortSignal
 }
 
 /** An operation. */

@@ -3,7 +3,7 @@ import type { CompanyId, NumberId } from "../../domain/kernel/ids.ts"
 import { heldNumbers, phoneStream } from "../../domain/phone/phone.ts"
 import { PHONE } from "../aggregates.ts"
 import type { Ports } from "../ports.ts"
-import { fullNumber } from "./phone-number.ts"
+import { fullNumber } from "../phone-number.ts"
 
 /** A number to send from. */
 export interface SendingNumber {

@@ -11,7 +11,7 @@ import type { Caller, Reply } from "../pipeline/route.ts"
 import { route } from "../pipeline/route.ts"
 import type { Ports } from "../ports.ts"
 import { isoTime, shortText } from "../schema.ts"
-import { fullNumber } from "./phone-number.ts"
+import { fullNumber } from "../phone-number.ts"
 
 const MOST_OPT_OUTS = 500
 const OWN_WRITE_WAIT_MS = 2_000

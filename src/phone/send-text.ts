@@ -29,7 +29,7 @@ import { OutcomeUnknown } from "../run.ts"
 import { shortText } from "../schema.ts"
 import type { SendingNumber } from "./numbers.ts"
 import { sendingNumber } from "./numbers.ts"
-import { textableNumber } from "./phone-number.ts"
+import { textableNumber } from "../phone-number.ts"
 import { queuedText } from "./queued-text.ts"
 
 const SendText = z.object({

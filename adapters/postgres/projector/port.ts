@@ -37,6 +37,8 @@ export interface Projector {
     timeoutMs: number,
     names?: readonly string[],
   ) => Promise<boolean>
+  /** The read models that are folds and can be built anew. */
+  readonly rebuildable: readonly string[]
   readonly status: () => readonly ProjectionStatus[]
   /** Folds a read model anew beside the live one, then swaps them. @throws RangeError: no such name */
   readonly rebuild: (name: string, progress: Progress) => Promise<void>

@@ -52,6 +52,7 @@ export async function startProjector(
   }
   return {
     ended: subscription.ended,
+    rebuildable: projections.map((projection) => projection.name),
     waitFor: async (position, timeoutMs, names) => {
       const waits = [...lanes.values()]
         .filter((lane) => names === undefined || names.includes(lane.projection.name))

@@ -1,0 +1,22 @@
+/** Everything an operator can do. */
+import { auditOperations } from "./audit.ts"
+import { carrierOperations } from "./carrier.ts"
+import { clockOperations } from "./clock.ts"
+import { companyOperations } from "./companies.ts"
+import { exportOperations } from "./export.ts"
+import { keyOperations } from "./keys.ts"
+import { moneyOperations } from "./money.ts"
+import type { AdminOperation } from "./operation.ts"
+import { projectionOperations } from "./projections.ts"
+
+/** All operations, in the order of the command line's document. */
+export const ADMIN_OPERATIONS: readonly AdminOperation[] = [
+  ...companyOperations,
+  ...keyOperations,
+  ...moneyOperations,
+  ...carrierOperations,
+  ...clockOperations,
+  ...auditOperations,
+  ...exportOperations,
+  ...projectionOperations,
+]

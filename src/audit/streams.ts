@@ -1,0 +1,185 @@
+/**
+ * The audit of what is stored: every hash recomputed over the stored text, revisions without gaps,
+ * text that is the form of its type, each charge decided again at its revision, postings that sum to
+ * zero, and checkpoints that are what folding gives. Trusts nothing but the stored text.
+ */
+import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { CheckpointForm, Decider, Fact } from "../../domain/kernel/decider.ts"
+import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-events.ts"
+import type { Ledger } from "../../domain/charging/ledger.ts"
+import { ledger, openCharges } from "../../domain/charging/ledger.ts"
+import { postingsOf } from "../../domain/charging/postings.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
+import { LEDGER, RECIPIENT, codecOfStream } from "../aggregates.ts"
+import type { AdminPorts, KeptCheckpoint } from "../admin/operation.ts"
+import { NO_HASH, expectedHash, readMetadata } from "../envelope.ts"
+
+const REPORT_EVERY = 20_000
+
+/** What the audit of the streams found. */
+export interface StreamsAudit {
+  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[]
+  readonly streams: number
+  readonly events: number
+  /** The last hash of each company's ledger. */
+  readonly heads: Readonly<Record<string, string>>
+  readonly openCharges: readonly { readonly chargeId: string; readonly stream: string }[]
+}
+
+/** The rules, in the order they are reported. */
+const RULES = [
+  "hashes chain",
+  "revisions have no gap",
+  "stored text is the form of its type",
+  "every charge fits when decided again",
+  "postings sum to zero",
+  "checkpoints are what folding gives",
+] as const
+type Rule = (typeof RULES)[number]
+
+interface Seen {
+  revision: number
+  hash: string
+  /** Folded for streams whose decisions or checkpoints are checked. */
+  state: unknown
+  readonly checkpoint: KeptCheckpoint | null
+}
+
+interface Folded {
+  readonly decider: Decider<never, never, never, never>
+  readonly checkpoint: CheckpointForm<never>
+}
+
+/** Categories that are folded: those with checkpoints. */
+const FOLDED: Readonly<Record<string, Folded>> = {
+  ledger: LEDGER as unknown as Folded,
+  recipient: RECIPIENT as unknown as Folded,
+}
+
+/** Reads all streams (of one company, or everything) in global order and checks them. */
+export async function auditStreams(
+  ports: AdminPorts,
+  scope: {
+    readonly companyId: CompanyId | null
+    readonly progress: (message: string) => void
+    readonly signal: AbortSignal
+  },
+): Promise<StreamsAudit> {
+  const faults = new Map<Rule, string>()
+  const seen = new Map<string, Seen>()
+  let events = 0
+  for await (const page of ports.store.readAll({})) {
+    scope.signal.throwIfAborted()
+    for (const stored of page) {
+      if (scope.companyId !== null && companyOf(stored.stream) !== scope.companyId) continue
+      const known = seen.get(stored.stream) ?? (await firstSeen(ports, stored.stream))
+      seen.set(stored.stream, known)
+      checkEvent(known, stored, (rule, detail) => {
+        if (!faults.has(rule)) faults.set(rule, `${stored.stream} revision ${stored.revision}: ${detail}`)
+      })
+      events += 1
+      if (events % REPORT_EVERY === 0) scope.progress(`${events} events`)
+    }
+  }
+  const checks = RULES.map((name) => {
+    const detail = faults.get(name)
+    return { name, ok: detail === undefined, detail: detail ?? `${events} events` }
+  })
+  return { checks, streams: seen.size, events, heads: headsOf(seen), openCharges: openOf(seen) }
+}
+
+async function firstSeen(ports: AdminPorts, stream: string): Promise<Seen> {
+  const folded = FOLDED[categoryOf(stream)]
+  return {
+    revision: -1,
+    hash: NO_HASH,
+    state: folded?.decider.initial(),
+    checkpoint: folded === undefined ? null : await ports.checkpointOf(stream),
+  }
+}
+
+type Fault = (rule: Rule, detail: string) => void
+
+function checkEvent(known: Seen, stored: StoredEvent, fault: Fault): void {
+  if (stored.revision !== known.revision + 1) {
+    fault("revisions have no gap", `expected ${known.revision + 1}, found ${stored.revision}`)
+  }
+  const expected = expectedHash(stored, known.hash)
+  const { hash, version } = readMetadata(stored.metadata)
+  if (hash !== expected) fault("hashes chain", `expected ${expected}, found ${hash}`)
+  known.revision = stored.revision
+  known.hash = hash
+  const codec = codecOfStream(stored.stream)
+  let fact: Fact
+  try {
+    fact = codec.decode(stored.type, version, stored.data)
+    if (codec.version(stored.type as never) === version && codec.encode(fact as never) !== stored.data) {
+      fault("stored text is the form of its type", "written again it differs")
+    }
+  } catch (error) {
+    fault("stored text is the form of its type", error instanceof Error ? error.message : "")
+    return
+  }
+  const folded = FOLDED[categoryOf(stored.stream)]
+  if (folded === undefined) return
+  if (categoryOf(stored.stream) === "ledger") checkLedgerFact(known, fact as LedgerEvent, fault)
+  known.state = folded.decider.evolve(known.state as never, fact as never)
+  if (known.checkpoint?.revision === stored.revision) checkCheckpoint(known, folded, fault)
+}
+
+/** A charge is decided again on the state before it: the same yes, field for field, must come out. */
+function checkLedgerFact(known: Seen, fact: LedgerEvent, fault: Fault): void {
+  const sum = postingsOf(fact).reduce((total, posting) => total + posting.amountMicros, 0)
+  if (sum !== 0) fault("postings sum to zero", `they sum to ${sum} micros`)
+  if (fact.type !== "Charged") return
+  const again = decideAgain(fact, known.state as Ledger)
+  if (again === null) return
+  fault("every charge fits when decided again", again)
+}
+
+function decideAgain(fact: Charged, state: Ledger): string | null {
+  const answer = ledger.decide({ ...fact, type: "Charge" }, state)
+  if (isRefusal(answer)) return `refused: ${answer.code}`
+  const [first] = answer
+  if (first === undefined) return "the charge was open already"
+  return ledgerCodec.encode(first) === ledgerCodec.encode(fact) ? null : "decided differently"
+}
+
+function checkCheckpoint(known: Seen, folded: Folded, fault: Fault): void {
+  const { checkpoint } = known
+  if (checkpoint === null || checkpoint.shape !== folded.checkpoint.shape) return
+  const kept = orderFree(folded.checkpoint.save(folded.checkpoint.load(checkpoint.saved)))
+  const fold = orderFree(folded.checkpoint.save(known.state as never))
+  if (kept !== fold) fault("checkpoints are what folding gives", "the checkpoint differs")
+}
+
+/** Text that is equal for equal states, whatever order their maps were filled in. */
+function orderFree(saved: unknown): string {
+  const sorted = (value: unknown): unknown => {
+    if (Array.isArray(value)) {
+      const items = value.map(sorted)
+      const isTable = items.some((item) => typeof item === "object")
+      return isTable ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : items
+    }
+    if (typeof value !== "object" || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, sorted(item)]))
+  }
+  return JSON.stringify(sorted(saved))
+}
+
+function headsOf(seen: ReadonlyMap<string, Seen>): Record<string, string> {
+  const heads: Record<string, string> = {}
+  for (const [stream, { hash }] of seen) if (categoryOf(stream) === "ledger") heads[stream] = hash
+  return heads
+}
+
+function openOf(seen: ReadonlyMap<string, Seen>): StreamsAudit["openCharges"] {
+  return [...seen]
+    .filter(([stream]) => categoryOf(stream) === "ledger")
+    .flatMap(([stream, { state }]) =>
+      openCharges(state as Ledger).map((chargeId) => ({ chargeId, stream })),
+    )
+}
