@@ -188,7 +188,10 @@ function fundsLine(recorded: Recorded, fact: FundsAdded): ChargeRow {
 }
 
 /** One statement for a whole batch: a column is an array. */
-async function insertLines(tx: Transaction<ChargeTables>, lines: readonly ChargeRow[]): Promise<void> {
+async function insertLines(
+  tx: Transaction<ChargeTables>,
+  lines: readonly ChargeRow[],
+): Promise<void> {
   const names = sql.raw(COLUMNS.map(([name]) => `"${name}"`).join(", "))
   const arrays = COLUMNS.map(
     ([name, type]) => sql`${lines.map((line) => line[name])}::${sql.raw(type)}[]`,

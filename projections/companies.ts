@@ -41,11 +41,19 @@ export const companies: Projection = {
 
 /** All companies in the order they came. */
 export async function listCompanies(db: Kysely<Tables>): Promise<readonly CompanyRow[]> {
-  return db.selectFrom("companies").selectAll().orderBy("registered_at").orderBy("company_id").execute()
+  return db
+    .selectFrom("companies")
+    .selectAll()
+    .orderBy("registered_at")
+    .orderBy("company_id")
+    .execute()
 }
 
 /** The name of a company; null where it is unknown or erased. */
-export async function companyName(db: Kysely<Tables>, companyId: CompanyId): Promise<string | null> {
+export async function companyName(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+): Promise<string | null> {
   const row = await db
     .selectFrom("companies")
     .select("name")

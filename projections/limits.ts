@@ -121,7 +121,8 @@ type Tally = Pick<SpendingRow, "holder" | "holder_id" | "class" | "keys_out">
 function talliesOf(fact: Charged | ChargeGivenBack): readonly Tally[] {
   const { via, keyId, personId, class: charged } = fact
   const tallies: Tally[] = [{ holder: "company", holder_id: "", class: charged, keys_out: false }]
-  if (keyId !== null) tallies.push({ holder: "key", holder_id: keyId, class: "all", keys_out: false })
+  if (keyId !== null)
+    tallies.push({ holder: "key", holder_id: keyId, class: "all", keys_out: false })
   if (personId !== null) {
     const person = { holder: "person" as const, holder_id: personId, class: charged }
     tallies.push({ ...person, keys_out: false })

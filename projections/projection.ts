@@ -62,5 +62,9 @@ export interface Projection {
   /** Writes what a batch of facts means, in their order. */
   // The runner does not know the tables; each read model gives the transaction its own type.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly apply: (tx: Transaction<any>, facts: readonly Recorded[], opener: Opener) => Promise<void>
+  readonly apply: (
+    tx: Transaction<any>,
+    facts: readonly Recorded[],
+    opener: Opener,
+  ) => Promise<void>
 }

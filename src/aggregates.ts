@@ -33,15 +33,17 @@ export const RECIPIENT = {
 /** The evidence of a company's refusals. */
 export const REFUSALS = { decider: refusals, codec: refusalCodec }
 
-const CODECS = new Map<string, unknown>(Object.entries({
-  access: accessCodec,
-  companies: companiesCodec,
-  ledger: ledgerCodec,
-  phone: phoneCodec,
-  prices: priceCodec,
-  recipient: recipientCodec,
-  refusals: refusalCodec,
-}))
+const CODECS = new Map<string, unknown>(
+  Object.entries({
+    access: accessCodec,
+    companies: companiesCodec,
+    ledger: ledgerCodec,
+    phone: phoneCodec,
+    prices: priceCodec,
+    recipient: recipientCodec,
+    refusals: refusalCodec,
+  }),
+)
 
 /** The codec of a stream's facts. @throws FormatFault where no decider has such streams */
 export function codecOfStream(stream: string): Codec<AnyFact> {

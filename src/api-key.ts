@@ -50,5 +50,7 @@ export function isKeyOf(text: string, keyHash: string): boolean {
 }
 
 function checksumOf(body: string): string {
-  return base62(Buffer.from(hash("sha256", body, "hex").slice(0, 10), "hex")).slice(-CHECKSUM_LENGTH)
+  return base62(Buffer.from(hash("sha256", body, "hex").slice(0, 10), "hex")).slice(
+    -CHECKSUM_LENGTH,
+  )
 }

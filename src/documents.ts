@@ -153,9 +153,11 @@ function successOf(route: Route): Json {
 /** The refusals by status, each with the codes it can carry and one example a code. */
 function refusalsOf(route: Route): Record<string, Json> {
   const codes = new Set<ErrorCode>([...CODES_OF_CHECKS, ...(route.refuses ?? [])])
-  if (route.counted) for (const code of ["payment_required", "spend_limit_reached"] as const) codes.add(code)
+  if (route.counted)
+    for (const code of ["payment_required", "spend_limit_reached"] as const) codes.add(code)
   if (route.account !== undefined) codes.add("needs_managed_plan")
-  if (route.charged === true) for (const code of ["conflict", "idempotency_conflict"] as const) codes.add(code)
+  if (route.charged === true)
+    for (const code of ["conflict", "idempotency_conflict"] as const) codes.add(code)
   if (route.body !== undefined) codes.add("unsupported_media_type")
   const byStatus: Record<string, Json> = {}
   for (const code of codes) {

@@ -324,8 +324,7 @@ function decideOne(
   }
   const { given, cause } = waiting.command
   const decided = decider.decide({ ...given, at } as object & Stamped, loaded.state) as
-    | readonly Fact[]
-    | Fact
+    readonly Fact[] | Fact
   if (isRefusal(decided)) {
     const view = waiting.view(loaded.state, at)
     batch.answers.push({ waiting, outcome: { accepted: false, refusal: decided, view } })

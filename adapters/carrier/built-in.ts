@@ -15,15 +15,15 @@ interface Row {
   readonly error_code: string | null
 }
 
-/** Told when the built-in carrier has news of a text it took. */
-export type OnReceipt = (textId: string, delivered: boolean, errorCode: string | null) => void
+/** Told when the built-in carrier could not deliver a text it took. */
+export type OnUndelivered = (text: OutgoingText, errorCode: string) => void
 
 /** The built-in carrier. */
 export function openBuiltInCarrier(
   pool: Pool,
   standIns: StandIns,
   pacer: Pacer,
-  onReceipt: OnReceipt,
+  onUndelivered: OnUndelivered,
 ): Carrier {
   const take = async (text: OutgoingText, status: Row["status"], errorCode: string | null) => {
     const { rows } = await pool.query<Row>(
@@ -46,7 +46,7 @@ export function openBuiltInCarrier(
       if (outcome === "reject") return answerOf(text.textId, await take(text, "rejected", "30007"))
       const row = await take(text, "accepted", null)
       if (outcome === "silent") throw new CarrierSilent("the carrier did not answer")
-      if (outcome === "undelivered") onReceipt(text.textId, false, "30003")
+      if (outcome === "undelivered") onUndelivered(text, "30003")
       return answerOf(text.textId, row)
     },
     ask: async (textId): Promise<CarrierKnowledge> => {

@@ -4,9 +4,13 @@
  * Every call carries our own id for the text, so sending the same again is one text.
  */
 
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+
 /** A text for the carrier. Numbers in E.164. */
 export interface OutgoingText {
   readonly textId: string
+  /** Whose account pays for it. */
+  readonly companyId: CompanyId
   readonly from: string
   readonly to: string
   readonly body: string

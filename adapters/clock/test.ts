@@ -19,7 +19,9 @@ export async function openTestClock(pool: Pool): Promise<TestClock> {
     now: () => now,
     set: async (at) => {
       if (at < now) throw new RangeError("the clock only moves forward")
-      await pool.query("update ledger.test_clock set now_at = to_timestamp($1::float8 / 1000)", [at])
+      await pool.query("update ledger.test_clock set now_at = to_timestamp($1::float8 / 1000)", [
+        at,
+      ])
       now = at
     },
   }

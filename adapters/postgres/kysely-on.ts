@@ -9,8 +9,7 @@ export function kyselyOn(client: PoolClient): Kysely<unknown> {
   return new Kysely<unknown>({
     dialect: {
       createAdapter: () => new PostgresAdapter(),
-      createDriver: () =>
-        new PostgresDialect({ pool: lent as never }).createDriver(),
+      createDriver: () => new PostgresDialect({ pool: lent as never }).createDriver(),
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },

@@ -2,44 +2,43 @@ import { randomBytes } from "node:crypto"
 import pg from "pg"
 import type { Processes } from "./port.ts"
 
-/** A registered process; `lost` settles when its lock is gone, because others may take its work. */
+/** A registered process. */
 export interface RegisteredProcess extends Processes {
-  readonly lost: Promise<Error>
   readonly close: () => Promise<void>
 }
 
 /** First key of the two-key advisory locks that processes hold on themselves. */
 const LOCK_SPACE = 7_001
+const REGISTER_AGAIN_MS = 1_000
 
 /**
  * Registers this process: it holds a session lock of its own for as long as it lives, so a lock
- * that is free means that its process is dead, whatever became of its row.
+ * that is free means that its process is dead, whatever became of its row. When the connection that
+ * holds the lock is lost, the process registers again as soon as the database is back.
+ *
+ * @throws the driver's error where the first registration fails
  */
-export async function registerProcess(url: string): Promise<RegisteredProcess> {
-  const client = new pg.Client({ connectionString: url, application_name: "company-ledger process" })
+export async function registerProcess(
+  url: string,
+  warn: (message: string, error: unknown) => void,
+): Promise<RegisteredProcess> {
   const own = `prc_${randomBytes(9).toString("hex")}`
-  const { promise: lost, resolve: lose } = Promise.withResolvers<Error>()
   let closing = false
-  client.on("error", (error) => {
-    if (!closing) lose(error)
-  })
-  client.on("end", () => {
-    if (!closing) lose(new Error("the connection that says this process lives has ended"))
-  })
-  await client.connect()
-  // The row becomes visible with the lock already held: nobody can take it for a dead process's.
-  await client.query("begin")
-  const { rows } = await client.query<{ lock_key: number }>(
-    `insert into ledger.processes (process_id, lock_key)
-     values ($1, nextval('ledger.process_lock_keys')) returning lock_key`,
-    [own],
-  )
-  await client.query("select pg_advisory_lock($1, $2)", [LOCK_SPACE, rows[0]?.lock_key])
-  await client.query("commit")
-  await buryDead(client)
+  let client = await hold(url, own, onLost)
+
+  function onLost(error: Error): void {
+    if (closing) return
+    warn("the connection that says this process lives was lost", error)
+    setTimeout(() => {
+      hold(url, own, onLost).then((next) => {
+        client = next
+        return closing ? next.end() : undefined
+      }, onLost)
+    }, REGISTER_AGAIN_MS).unref()
+  }
+
   return {
     own,
-    lost,
     isAlive: async (processId) => {
       if (processId === own) return true
       // The lock is looked for, never tried: trying would hold it for a moment itself.
@@ -58,6 +57,41 @@ export async function registerProcess(url: string): Promise<RegisteredProcess> {
       await client.query("delete from ledger.processes where process_id = $1", [own])
       await client.end()
     },
+  }
+}
+
+/** Opens the connection that holds this process's lock for as long as both live. */
+async function hold(url: string, own: string, onLost: (error: Error) => void): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: url,
+    application_name: "company-ledger process",
+  })
+  let told = false
+  const lost = (error: Error) => {
+    if (!told) onLost(error)
+    told = true
+  }
+  client.on("error", lost)
+  client.on("end", () => lost(new Error("the connection ended")))
+  try {
+    await client.connect()
+    // The row becomes visible with the lock already held: nobody takes it for a dead process's.
+    await client.query("begin")
+    const { rows } = await client.query<{ lock_key: number }>(
+      `insert into ledger.processes (process_id, lock_key)
+       values ($1, nextval('ledger.process_lock_keys'))
+       on conflict (process_id) do update set lock_key = excluded.lock_key
+       returning lock_key`,
+      [own],
+    )
+    await client.query("select pg_advisory_lock($1, $2)", [LOCK_SPACE, rows[0]?.lock_key])
+    await client.query("commit")
+    await buryDead(client)
+    return client
+  } catch (error) {
+    told = true
+    await client.end()
+    throw error
   }
 }
 

@@ -37,7 +37,9 @@ export async function loadInstallation(pool: Pool, given: Buffer | null): Promis
   const row = rows[0] as Row
   const masterKey = given ?? row.master_key
   if (masterKey === null) {
-    throw new WrongMasterKey("This installation's master key is kept outside: set LEDGER_MASTER_KEY.")
+    throw new WrongMasterKey(
+      "This installation's master key is kept outside: set LEDGER_MASTER_KEY.",
+    )
   }
   if (checkOf(masterKey) !== row.master_check) {
     throw new WrongMasterKey("LEDGER_MASTER_KEY is not the key this installation was made with.")

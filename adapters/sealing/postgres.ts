@@ -95,7 +95,8 @@ interface KeyTable {
 
 const COMPANY_KEY: KeyTable = {
   select: "select wrapped from ledger.company_keys where company_id = $1",
-  insert: "insert into ledger.company_keys values ($1, $2) on conflict do nothing returning wrapped",
+  insert:
+    "insert into ledger.company_keys values ($1, $2) on conflict do nothing returning wrapped",
 }
 const SUBJECT_KEY: KeyTable = {
   select: "select wrapped from ledger.subject_keys where company_id = $1 and subject = $2",

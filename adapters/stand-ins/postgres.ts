@@ -12,7 +12,9 @@ interface Row {
 export function openPostgresStandIns(pool: Pool): StandIns {
   return {
     next: async (name) => {
-      const { rows } = await pool.query<Row>("select * from ledger.stand_ins where name = $1", [name])
+      const { rows } = await pool.query<Row>("select * from ledger.stand_ins where name = $1", [
+        name,
+      ])
       const row = rows[0]
       if (row === undefined) return "ok"
       if (row.times === null) return row.outcome

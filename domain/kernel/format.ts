@@ -160,7 +160,7 @@ export function record<T extends object>(fields: Fields<T>): Kind<T> {
   }
 }
 
-/** Builds the codec of a union of events from its table of formats. */
+/** The codec of a union of events, from its table of formats. It throws FormatFault. */
 export function codecOf<E extends Fact>(formats: Formats<E>): Codec<E> {
   const table = new Map<string, { format: EventFormat<E>; fields: readonly CompiledField[] }>()
   for (const [type, format] of Object.entries(formats) as [string, EventFormat<E>][]) {

@@ -48,7 +48,10 @@ export interface QueueText {
   readonly numberId: NumberId
   readonly to: Sealed
   readonly asWritten: PreparedText
-  /** The text with the opt-out line, for a first text; null where no line is wanted. */
+  /**
+   * The text with the opt-out line; null where a first text would carry none. Whether it is the
+   * first is decided here: so it is said for every text that would carry the line if it were.
+   */
   readonly withLine: PreparedText | null
   readonly keyId: KeyId | null
   readonly personId: PersonId | null
@@ -119,7 +122,8 @@ export type RecipientCommand =
 export interface RecipientRefused {
   readonly type: "RecipientRefused"
   readonly at: number
-  readonly code: "opted_out" | "text_abandoned" | "stopped_by_text" | "no_opt_out"
+  /** `line_not_paid`: it became a first text after its price was asked; charge it anew. */
+  readonly code: "opted_out" | "text_abandoned" | "line_not_paid" | "stopped_by_text" | "no_opt_out"
 }
 
 /** How far a text has come. */
@@ -215,6 +219,7 @@ function evolve(state: Recipient, event: RecipientEvent): Recipient {
     }
     case "TextReceived":
       state.received.set(event.messageId, event.at)
+      forget(state.received, (at) => at < event.at - REMEMBER_MS)
       return state
     case "OptedOutByText":
     case "OptedInByText":
@@ -239,6 +244,9 @@ function queueText(
   const isFirst = standing.firstMessageId === null
   const lineAdded = isFirst && command.withLine !== null
   const prepared = lineAdded && command.withLine !== null ? command.withLine : command.asWritten
+  if (prepared.amountMicros > command.chargedMicros) {
+    return { type: "RecipientRefused", at, code: "line_not_paid" }
+  }
   const fact: TextQueued = {
     type: "TextQueued",
     at,
@@ -350,7 +358,6 @@ function setStatus(
 function remember(state: Recipient, messageId: MessageId, text: KnownText): void {
   state.texts.set(messageId, text)
   forget(state.texts, (known) => known.status !== "queued" && known.at < text.at - REMEMBER_MS)
-  forget(state.received, (at) => at < text.at - REMEMBER_MS)
 }
 
 function forget<T>(known: Map<MessageId, T>, isOld: (item: T) => boolean): void {

@@ -36,7 +36,8 @@ const show = operation({
         const event = await shown(context, stored, input.unseal)
         const { key, person } = event.metadata
         if (input.type !== undefined && stored.type !== input.type) continue
-        if (input.key !== undefined && key !== input.key && event.data["keyId"] !== input.key) continue
+        if (input.key !== undefined && key !== input.key && event.data["keyId"] !== input.key)
+          continue
         const isPersons = person === input.person || event.data["personId"] === input.person
         if (input.person !== undefined && !isPersons) continue
         const isEarlier =

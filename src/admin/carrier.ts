@@ -21,7 +21,12 @@ import { OperatorRefused, operation } from "./operation.ts"
 
 const textIn = operation({
   name: "carrier text-in",
-  input: z.object({ company: z.string().optional(), from: z.string(), to: z.string(), body: words }),
+  input: z.object({
+    company: z.string().optional(),
+    from: z.string(),
+    to: z.string(),
+    body: words,
+  }),
   run: async ({ ports, cause }, input) => {
     const from = fullNumber(input.from)
     const to = fullNumber(input.to)

@@ -69,7 +69,8 @@ const advanceClock = operation({
 async function moveTo({ ports, progress, signal }: AdminContext, to: number) {
   const { setClock: set } = ports
   if (set === null) {
-    const message = "The clock can be moved only where the program was started with LEDGER_CLOCK=test."
+    const message =
+      "The clock can be moved only where the program was started with LEDGER_CLOCK=test."
     throw new OperatorRefused("conflict", message)
   }
   if (to < ports.clock.now()) {

@@ -43,7 +43,10 @@ const create = operation({
     }
     const operations = input.allOperations ? ALL_OPERATIONS : input.operations
     if (operations.length === 0) {
-      throw new OperatorRefused("validation", "Grant at least one --operation, or --all-operations.")
+      throw new OperatorRefused(
+        "validation",
+        "Grant at least one --operation, or --all-operations.",
+      )
     }
     const { addFundsPerPurchase: perPurchase, addFundsPerMonth: perMonth } = input
     if ((perPurchase === undefined) !== (perMonth === undefined)) {

@@ -31,7 +31,10 @@ async function nameOf(
   }
   if (key !== undefined) {
     if (input.class !== undefined) {
-      throw new OperatorRefused("validation", "A key's limit counts every class; leave --class out.")
+      throw new OperatorRefused(
+        "validation",
+        "A key's limit counts every class; leave --class out.",
+      )
     }
     const found = await ports.runner.look(ACCESS, accessStream(companyId), (s) => findKey(s, key))
     if (found === null) throw new OperatorRefused("not_found", `There is no key ${key}.`)

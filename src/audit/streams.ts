@@ -21,7 +21,11 @@ const REPORT_EVERY = 20_000
 
 /** What the audit of the streams found. */
 export interface StreamsAudit {
-  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[]
+  readonly checks: readonly {
+    readonly name: string
+    readonly ok: boolean
+    readonly detail: string
+  }[]
   readonly streams: number
   readonly events: number
   /** The last hash of each company's ledger. */
@@ -78,7 +82,8 @@ export async function auditStreams(
       const known = seen.get(stored.stream) ?? (await firstSeen(ports, stored.stream))
       seen.set(stored.stream, known)
       checkEvent(known, stored, (rule, detail) => {
-        if (!faults.has(rule)) faults.set(rule, `${stored.stream} revision ${stored.revision}: ${detail}`)
+        if (!faults.has(rule))
+          faults.set(rule, `${stored.stream} revision ${stored.revision}: ${detail}`)
       })
       events += 1
       if (events % REPORT_EVERY === 0) scope.progress(`${events} events`)
@@ -116,7 +121,10 @@ function checkEvent(known: Seen, stored: StoredEvent, fault: Fault): void {
   let fact: Fact
   try {
     fact = codec.decode(stored.type, version, stored.data)
-    if (codec.version(stored.type as never) === version && codec.encode(fact as never) !== stored.data) {
+    if (
+      codec.version(stored.type as never) === version &&
+      codec.encode(fact as never) !== stored.data
+    ) {
       fault("stored text is the form of its type", "written again it differs")
     }
   } catch (error) {
@@ -162,7 +170,9 @@ function orderFree(saved: unknown): string {
     if (Array.isArray(value)) {
       const items = value.map(sorted)
       const isTable = items.some((item) => typeof item === "object")
-      return isTable ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)) : items
+      return isTable
+        ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+        : items
     }
     if (typeof value !== "object" || value === null) return value
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, sorted(item)]))

@@ -26,7 +26,11 @@ const Message = z.object({
 const Messages = z.object({ messages: z.array(Message) })
 
 /** The route. */
-export const listTexts = route<z.infer<typeof Query>, z.infer<typeof Query>, z.infer<typeof Messages>>({
+export const listTexts = route<
+  z.infer<typeof Query>,
+  z.infer<typeof Query>,
+  z.infer<typeof Messages>
+>({
   method: "GET",
   url: "/api/v1/phone/messages",
   group: "phone",

@@ -75,7 +75,8 @@ export const removeOptOut = route<
   query: MaybePhone,
   reply: OptOuts,
   refuses: ["bad_number", "conflict", "not_found"],
-  specGap: "The specification does not show the verb: DELETE, with `phone` in the body or the query.",
+  specGap:
+    "The specification does not show the verb: DELETE, with `phone` in the body or the query.",
   handle: async (ports, caller, { body, query }) => {
     const phone = body.phone ?? query.phone
     if (phone !== undefined) return change(ports, caller, "RemoveOptOut", phone)

@@ -7,12 +7,7 @@ import type { ChargeId, MessageId, RecipientTag } from "../../domain/kernel/ids.
 import { saysStop } from "../../domain/phone/keywords.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import type { PreparedText, QueueText, Recipient } from "../../domain/phone/recipient.ts"
-import {
-  isOptedOut,
-  recipientStream,
-  standingOf,
-  textOf,
-} from "../../domain/phone/recipient.ts"
+import { isOptedOut, recipientStream, standingOf, textOf } from "../../domain/phone/recipient.ts"
 import { segmentsOf } from "../../domain/phone/segments.ts"
 import { textResource } from "../../domain/phone/text-resource.ts"
 import { DEFAULT_TEXTING_RULES, withOptOutLine } from "../../domain/phone/texting-rules.ts"
@@ -137,7 +132,10 @@ async function whatWasDone(ports: Ports, caller: Caller, draft: Draft): Promise<
   )
   if (text !== null && text.status !== "abandoned" && text.status !== "rejected") {
     const queued = await queuedText(ports, draft.stream, draft.messageId)
-    return { state: "queued", answer: await replyOf(ports, caller, draft, queued.fact, queued.position) }
+    return {
+      state: "queued",
+      answer: await replyOf(ports, caller, draft, queued.fact, queued.position),
+    }
   }
   if (text !== null) return { state: "given_back" }
   await ports.projector.waitFor(await ports.store.head(), 2_000, ["charges"])

@@ -76,8 +76,7 @@ export function lockedRefusal(): Refusal {
 function paymentRefusal(refused: ChargeRefused, caller: Caller, baseUrl: string): Refusal {
   const needed = refused.amountMicros
   const balance = refused.fundsMicros
-  const message =
-    `This costs $${dollarText(needed)} and the company has $${dollarText(balance)} of funds.`
+  const message = `This costs $${dollarText(needed)} and the company has $${dollarText(balance)} of funds.`
   const sums = { needed: dollarsFromMicros(needed), balance: dollarsFromMicros(balance) }
   return refusal("payment_required", message, {
     ...sums,

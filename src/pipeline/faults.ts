@@ -7,7 +7,11 @@ import { refusal } from "./refusal.ts"
 const RETRY_AFTER = { "retry-after": "5" }
 
 /** The answer to an error that was thrown. */
-export function faultRefusal(error: FastifyError | Error, request: FastifyRequest, log: Log): Refusal {
+export function faultRefusal(
+  error: FastifyError | Error,
+  request: FastifyRequest,
+  log: Log,
+): Refusal {
   const requestId = request.id
   const code = "code" in error ? error.code : ""
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {

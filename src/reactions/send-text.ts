@@ -39,7 +39,8 @@ export async function sendText(ports: Ports, work: TakenWork): Promise<WorkResul
     return record(ports, place, { answer: "rejected", errorCode: "erased" }, cause)
   }
   try {
-    const text = { textId: payload.messageId, from, to, body }
+    const { companyId, messageId: textId } = place
+    const text = { textId, companyId, from, to, body }
     const answer = await inTime(ports, ports.carrier.send(text))
     return await record(ports, place, answer, cause)
   } catch (error) {
@@ -69,7 +70,10 @@ export async function askText(ports: Ports, work: TakenWork): Promise<WorkResult
     return { result: "park", reason: "the carrier has been silent about this text for 72 hours" }
   }
   const next = ASK_AFTER_MS.find((after) => after > ageMs)
-  return { result: "later", dueAt: ports.clock.now() + (next === undefined ? HOUR_MS : next - ageMs) }
+  return {
+    result: "later",
+    dueAt: ports.clock.now() + (next === undefined ? HOUR_MS : next - ageMs),
+  }
 }
 
 function placeOf(work: TakenWork, payload: TextWork): TextPlace {

@@ -6,7 +6,14 @@ import { START, comparePositions } from "../../eventstore/port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import type { Lane, LanePorts } from "./lane.ts"
 import type { Progress, Verification } from "./port.ts"
-import { LIVE_SCHEMA, besideSchema, checksum, createTables, inTransaction, swapTables } from "./tables.ts"
+import {
+  LIVE_SCHEMA,
+  besideSchema,
+  checksum,
+  createTables,
+  inTransaction,
+  swapTables,
+} from "./tables.ts"
 
 type Ports = LanePorts & { readonly store: EventStore }
 

@@ -7,7 +7,10 @@ import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
 export const LIVE_SCHEMA = "read"
 
 /** Runs work in one transaction on one connection. */
-export async function inTransaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
+export async function inTransaction<T>(
+  pool: Pool,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
   const client = await pool.connect()
   try {
     await client.query("begin")

@@ -1,0 +1,128 @@
+/**
+ * The folder a process keeps its own things in: the embedded PostgreSQL, the admin socket, and who
+ * is using it. One process at a time holds it.
+ */
+import { createHash, randomBytes } from "node:crypto"
+import { mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { z } from "zod"
+import { explained } from "../postgres/embedded/explain.ts"
+import { StartupFault } from "../postgres/embedded/startup-fault.ts"
+
+/** The form of the folder that this version makes and reads. */
+const FOLDER_FORM = 1
+/** A Unix socket's path may have so many bytes. */
+const LONGEST_SOCKET_BYTES = 107
+
+const Identity = z.object({ form: z.int(), folderId: z.string() })
+const Running = z.object({
+  pid: z.int(),
+  url: z.string(),
+  socketPath: z.string(),
+  folderId: z.string(),
+})
+
+/** Where a running server can be reached. */
+export type RunningServer = z.infer<typeof Running>
+
+/** The data folder. */
+export interface DataFolder {
+  readonly path: string
+  /** Random, made with the folder: an admin socket that says another one is not of this folder. */
+  readonly folderId: string
+  /** Where the admin socket of this folder is to be. */
+  readonly socketPath: string
+}
+
+/** Opens the folder, made when missing. @throws StartupFault with what to do */
+export async function openDataFolder(dataDir: string): Promise<DataFolder> {
+  return explained(dataDir, async () => {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    const path = await realpath(dataDir)
+    const identity = await readIdentity(path)
+    if (identity.form > FOLDER_FORM) {
+      throw new StartupFault(
+        `${path} was made by a newer version of company-ledger: start it with that version, ` +
+          "or set LEDGER_DATA_DIR to another folder.",
+      )
+    }
+    return { path, folderId: identity.folderId, socketPath: socketPathOf(path, identity.folderId) }
+  })
+}
+
+async function readIdentity(path: string): Promise<z.infer<typeof Identity>> {
+  const file = join(path, "folder.json")
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return null
+    throw error
+  })
+  if (text !== null) return Identity.parse(JSON.parse(text))
+  const made = { form: FOLDER_FORM, folderId: randomBytes(12).toString("hex") }
+  await writeWhole(file, JSON.stringify(made))
+  return made
+}
+
+function socketPathOf(path: string, folderId: string): string {
+  const inside = join(path, "admin.sock")
+  if (Buffer.byteLength(inside) <= LONGEST_SOCKET_BYTES) return inside
+  return join(tmpdir(), `company-ledger-${folderId}`, "admin.sock")
+}
+
+/** Writes a file so that a reader finds the old one or the new one, never half of it. */
+async function writeWhole(file: string, text: string): Promise<void> {
+  const temporary = `${file}.${process.pid}.new`
+  await writeFile(temporary, text, { mode: 0o600 })
+  await rename(temporary, file)
+}
+
+/** Says in `server.json` where the server of this folder is. */
+export async function announce(folder: DataFolder, server: RunningServer): Promise<void> {
+  await writeWhole(join(folder.path, "server.json"), `${JSON.stringify(server)}\n`)
+}
+
+/** Takes `server.json` away. */
+export async function withdraw(folder: DataFolder): Promise<void> {
+  await rm(join(folder.path, "server.json"), { force: true })
+}
+
+/** What `server.json` says, whether or not that server lives; null where there is none. */
+export async function announced(dataDir: string): Promise<RunningServer | null> {
+  const text = await readFile(join(dataDir, "server.json"), "utf8").catch(() => null)
+  if (text === null) return null
+  const parsed = Running.safeParse(JSON.parse(text))
+  return parsed.success ? parsed.data : null
+}
+
+/** The hold on a folder. */
+export interface FolderHold {
+  readonly release: () => Promise<void>
+}
+
+/**
+ * Holds the folder for this process; null where another one does. The hold is a socket of the
+ * kernel's abstract name space (elsewhere: a named pipe or a file), which ends with its process
+ * however that ends, so there is nothing stale to clean up.
+ */
+export async function holdFolder(folder: DataFolder): Promise<FolderHold | null> {
+  const server = createServer((socket) => socket.destroy())
+  const name = createHash("sha256").update(folder.path).digest("hex").slice(0, 32)
+  const address = addressOf(name)
+  const held = await new Promise<boolean>((done, fail) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EADDRINUSE") done(false)
+      else fail(error)
+    })
+    server.listen({ path: address }, () => done(true))
+  })
+  if (!held) return null
+  server.unref()
+  return { release: () => new Promise((done) => server.close(() => done())) }
+}
+
+function addressOf(name: string): string {
+  if (process.platform === "linux") return `\0company-ledger-${name}`
+  if (process.platform === "win32") return `\\\\.\\pipe\\company-ledger-${name}`
+  return join(tmpdir(), `company-ledger-${name}.lock`)
+}

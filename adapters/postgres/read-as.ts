@@ -1,0 +1,23 @@
+import type { Kysely } from "kysely"
+import type { Pool } from "pg"
+import { kyselyOn } from "./kysely-on.ts"
+import { COMPANY_SETTING } from "./roles.ts"
+
+/**
+ * Reads as the API's role with one company in sight. The setting is made anew at each use of a
+ * connection, before anything is read: a company left over from the last reader is never seen.
+ */
+export function readAsCompany(pool: Pool) {
+  return async <T>(companyId: string, query: (db: Kysely<never>) => Promise<T>): Promise<T> => {
+    const client = await pool.connect()
+    let failed = true
+    try {
+      await client.query("select set_config($1, $2, false)", [COMPANY_SETTING, companyId])
+      const result = await query(kyselyOn(client) as unknown as Kysely<never>)
+      failed = false
+      return result
+    } finally {
+      client.release(failed)
+    }
+  }
+}

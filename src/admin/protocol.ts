@@ -1,0 +1,99 @@
+/**
+ * How the command line and a running server talk over the admin socket: HTTP, a request as one JSON
+ * document, the answer as lines of JSON. Any number of lines tell progress or carry a piece of a
+ * file; the last one, and no other, is a result or an error.
+ */
+import { z } from "zod"
+
+/** Where the server says who it is, and where it takes operations. */
+export const ADMIN_PATHS = { identity: "/identity", operations: "/operations" } as const
+
+/** The form of an answer's lines, as a content type. */
+export const LINES_TYPE = "application/x-ndjson; charset=utf-8"
+
+/** The form of a request. */
+const ADMIN_REQUEST = z.object({
+  operation: z.string().min(1),
+  input: z.unknown(),
+  actor: z.string().min(1).max(200),
+  reason: z.string().max(2_000).nullable(),
+})
+
+/** One operation, asked for by an operator. */
+export interface AdminRequest {
+  /** Its name, such as `company create`. */
+  readonly operation: string
+  /** Checked by the operation itself. */
+  readonly input?: unknown
+  /** Who asks: goes into the metadata of every fact. */
+  readonly actor: string
+  /** Why, for auditors. */
+  readonly reason: string | null
+}
+
+/** Why something was not done, in the form of the API's errors; more fields may stand beside. */
+export interface ErrorBody {
+  /** A code that scripts can compare. */
+  readonly error: string
+  /** One sentence for people. */
+  readonly message: string
+  readonly [detail: string]: unknown
+}
+
+/** How an operation ended. */
+export type AdminAnswer = { readonly result: unknown } | { readonly error: ErrorBody }
+
+/** One line of an answer. */
+export type AdminLine = { readonly progress: string } | { readonly chunk: string } | AdminAnswer
+
+const RESULT = z.unknown().refine((result) => result !== undefined, "must be there")
+const LINE = z.union([
+  z.strictObject({ progress: z.string() }),
+  z.strictObject({ chunk: z.string() }),
+  z.strictObject({ error: z.looseObject({ error: z.string(), message: z.string() }) }),
+  z.strictObject({ result: RESULT }),
+])
+
+/** A line of an answer as it is sent, with its end. */
+export function lineText(line: AdminLine): string {
+  return `${JSON.stringify(line)}\n`
+}
+
+/** Reads a line of an answer. @throws AdminProtocolFault where it is none */
+export function readLine(text: string): AdminLine {
+  return parse(LINE, text, "line")
+}
+
+/** Which server answers on a socket. */
+const IDENTITY = z.object({ folderId: z.string(), pid: z.int().positive() })
+
+/** The data folder that a server holds, and its process. */
+export type Identity = z.infer<typeof IDENTITY>
+
+/** Reads who a server says it is. @throws AdminProtocolFault where it says nothing of the kind */
+export function readIdentity(text: string): Identity {
+  return parse(IDENTITY, text, "identity")
+}
+
+/** Reads a request. @throws AdminProtocolFault where it is none */
+export function readRequest(text: string): AdminRequest {
+  return parse(ADMIN_REQUEST, text, "request")
+}
+
+/** What came over the admin socket is not what was agreed. */
+export class AdminProtocolFault extends Error {
+  override readonly name = "AdminProtocolFault"
+}
+
+function parse<T>(form: z.ZodType<T>, text: string, what: string): T {
+  const start = text.slice(0, 200)
+  let raw: unknown
+  try {
+    raw = JSON.parse(text)
+  } catch (error) {
+    throw new AdminProtocolFault(`The ${what} is no JSON: ${start}`, { cause: error })
+  }
+  const parsed = form.safeParse(raw)
+  if (parsed.success) return parsed.data
+  throw new AdminProtocolFault(`The ${what} is not as agreed: ${start}`, { cause: parsed.error })
+}

@@ -1,0 +1,77 @@
+/** Runs one operation for an operator, in the server or in the command line itself. */
+import type { z } from "zod"
+import { newId } from "../ids.ts"
+import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
+import { OperatorRefused } from "./operation.ts"
+import type { AdminAnswer, AdminRequest, ErrorBody } from "./protocol.ts"
+
+/** How an operation reaches its operator while it works. */
+export type Talk = Pick<AdminContext, "progress" | "send" | "signal">
+
+/** Errors of the stores that say nothing about the command: it can be given again. */
+const UNAVAILABLE: ReadonlySet<string> = new Set([
+  "Unavailable",
+  "Overloaded",
+  "DeadlinePassed",
+  "ClockUnsure",
+])
+
+/** Errors after which nobody knows whether the facts are stored. */
+const UNKNOWN: ReadonlySet<string> = new Set(["OutcomeUnknown", "UnknownOutcome"])
+
+/**
+ * Runs the operation that a request names. What an operator can act on is an answer; every other
+ * error is a fault and is thrown. Where the signal is aborted, so is what the operation threw.
+ */
+export async function runOperation(
+  operations: readonly AdminOperation[],
+  ports: AdminPorts,
+  request: AdminRequest,
+  talk: Talk,
+): Promise<AdminAnswer> {
+  const { operation: name, actor, reason } = request
+  const found = operations.find((operation) => operation.name === name)
+  if (found === undefined) {
+    const message = `This server has no operation "${name}": it may be of another version.`
+    return { error: { error: "unknown_operation", message } }
+  }
+  const input = await found.input.safeParseAsync(request.input)
+  if (!input.success) return { error: invalid(input.error) }
+  const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
+  const { progress, send, signal } = talk
+  try {
+    const result = await found.run({ ports, cause, progress, send, signal }, input.data)
+    return { result: result === undefined ? null : result }
+  } catch (error) {
+    const body = signal.aborted ? null : errorBodyOf(error)
+    if (body === null) throw error
+    return { error: body }
+  }
+}
+
+/** An error in words that an operator can act on; null where it is a fault of the program. */
+export function errorBodyOf(error: unknown): ErrorBody | null {
+  if (!(error instanceof Error)) return null
+  const { message } = error
+  if (error instanceof OperatorRefused) return { error: error.code, message }
+  if (error instanceof RangeError) return { error: "validation", message }
+  if (UNKNOWN.has(error.name)) return { error: "unavailable", message: unknownText(message) }
+  if (UNAVAILABLE.has(error.name)) return { error: "unavailable", message: laterText(message) }
+  return null
+}
+
+const laterText = (why: string): string =>
+  `The ledger cannot be reached right now and nothing was stored; try again. (${why})`
+
+const unknownText = (why: string): string =>
+  `Nobody knows whether this was stored: look before you do it again. (${why})`
+
+function invalid(error: z.ZodError): ErrorBody {
+  const fields: Record<string, string> = {}
+  for (const issue of error.issues) {
+    const field = issue.path.length === 0 ? "input" : issue.path.join(".")
+    fields[field] ??= issue.message
+  }
+  const faults = Object.entries(fields).map(([field, fault]) => `${field}: ${fault}`)
+  return { error: "validation", message: `This is not valid: ${faults.join("; ")}`, fields }
+}

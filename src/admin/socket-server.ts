@@ -1,0 +1,215 @@
+/**
+ * The admin socket: a running server takes operations from the command line of the same user, so
+ * that there is one writer and its caches are never stale.
+ */
+import { once } from "node:events"
+import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, unlinkSync } from "node:fs"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import { createServer } from "node:http"
+import { dirname, join } from "node:path"
+import type { AdminAnswer, AdminLine, AdminRequest, ErrorBody } from "./protocol.ts"
+import { ADMIN_PATHS, AdminProtocolFault, LINES_TYPE, lineText, readRequest } from "./protocol.ts"
+import type { Talk } from "./run-operation.ts"
+
+/** The longest path of a socket, bytes: what Linux takes without cutting it off. */
+export const MAX_SOCKET_PATH_BYTES = 107
+
+const MAX_REQUEST_BYTES = 1024 * 1024
+const DEFAULT_GRACE_MS = 10_000
+
+/** What the admin socket serves. */
+export interface AdminServing {
+  /** Where to listen, at most `MAX_SOCKET_PATH_BYTES` bytes; its folder must be there. */
+  readonly socketPath: string
+  /** The id of the data folder: by it the command line knows its own server. */
+  readonly folderId: string
+  /** Runs an operation. What it throws is a fault: told to `onFault` and answered as `internal`. */
+  readonly run: (request: AdminRequest, talk: Talk) => Promise<AdminAnswer>
+  readonly onFault: (error: unknown) => void
+  /** How long `close` lets operations run on, milliseconds; default 10,000. */
+  readonly graceMs?: number
+}
+
+/** A served admin socket. */
+export interface AdminServer {
+  /**
+   * Takes no more operations, removes the socket and waits for those that run; after the grace
+   * they are aborted and their callers hung up on. Calling it again waits for the same end.
+   */
+  readonly close: () => Promise<void>
+}
+
+/** Operations under way. */
+interface Running {
+  readonly abort: AbortController
+  readonly ended: Promise<void>
+}
+
+/**
+ * Serves the admin socket. Its file has mode 0600 from the moment it has its name.
+ *
+ * @throws RangeError: the path is too long for a socket
+ * @throws the operating system's error where it cannot listen there
+ */
+export async function serveAdmin(serving: AdminServing): Promise<AdminServer> {
+  const running = new Set<Running>()
+  const state = { closing: false }
+  const server = createServer({ keepAlive: false }, (request, response) => {
+    void answer(serving, state, running, request, response).catch((error: unknown) => {
+      serving.onFault(error)
+      response.destroy()
+    })
+  })
+  const inode = await listenPrivately(server, serving.socketPath)
+  let closed: Promise<void> | undefined
+  const close = async () => {
+    state.closing = true
+    removeSocket(serving.socketPath, inode)
+    const stopped = once(server, "close")
+    server.close()
+    const timer = setTimeout(() => {
+      for (const { abort } of running) abort.abort()
+      server.closeAllConnections()
+    }, serving.graceMs ?? DEFAULT_GRACE_MS)
+    await Promise.all([stopped, ...[...running].map(({ ended }) => ended)])
+    clearTimeout(timer)
+  }
+  return { close: () => (closed ??= close()) }
+}
+
+/** Listens in a folder that only this user can enter, then moves the socket to its place. */
+async function listenPrivately(server: Server, socketPath: string): Promise<bigint> {
+  const room = join(dirname(socketPath), ".admin")
+  const hidden = join(room, "s")
+  for (const path of [socketPath, hidden]) {
+    if (Buffer.byteLength(path) > MAX_SOCKET_PATH_BYTES) {
+      throw new RangeError(`The path of a socket has at most 107 bytes; this is longer: ${path}`)
+    }
+  }
+  // What a killed run left behind.
+  rmSync(room, { recursive: true, force: true })
+  mkdirSync(room, { mode: 0o700 })
+  const listening = once(server, "listening")
+  server.listen(hidden)
+  await listening
+  chmodSync(hidden, 0o600)
+  const { ino } = lstatSync(hidden, { bigint: true })
+  renameSync(hidden, socketPath)
+  rmSync(room, { recursive: true, force: true })
+  return ino
+}
+
+/** Removes the socket unless another server has put its own in the same place. */
+function removeSocket(socketPath: string, inode: bigint): void {
+  const found = lstatSync(socketPath, { bigint: true, throwIfNoEntry: false })
+  if (found?.ino === inode) unlinkSync(socketPath)
+}
+
+async function answer(
+  serving: AdminServing,
+  state: { readonly closing: boolean },
+  running: Set<Running>,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { pathname } = new URL(request.url ?? "/", "http://admin")
+  if (request.method === "GET" && pathname === ADMIN_PATHS.identity) {
+    response.setHeader("content-type", "application/json; charset=utf-8")
+    response.end(JSON.stringify({ folderId: serving.folderId, pid: process.pid }))
+    return
+  }
+  if (request.method !== "POST" || pathname !== ADMIN_PATHS.operations) {
+    return refuse(response, 404, { error: "not_found", message: "There is no such admin route." })
+  }
+  // Before any wait, so that `close` knows of it.
+  if (state.closing) {
+    return refuse(response, 503, { error: "unavailable", message: "The server is stopping." })
+  }
+  const ended = Promise.withResolvers<void>()
+  const one: Running = { abort: new AbortController(), ended: ended.promise }
+  running.add(one)
+  try {
+    await perform(serving, one.abort, request, response)
+  } finally {
+    running.delete(one)
+    ended.resolve()
+  }
+}
+
+function refuse(response: ServerResponse, status: number, error: ErrorBody): void {
+  response.writeHead(status, { "content-type": LINES_TYPE, connection: "close" })
+  response.end(lineText({ error }))
+}
+
+async function perform(
+  serving: AdminServing,
+  abort: AbortController,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  // A response that closes before its end has lost its reader.
+  response.once("close", () => abort.abort())
+  const asked = await readBody(request, abort.signal)
+  if (asked === null) return
+  if ("error" in asked) return refuse(response, 400, asked.error)
+  response.writeHead(200, { "content-type": LINES_TYPE })
+  const { signal } = abort
+  const talk: Talk = {
+    progress: (message) => {
+      if (!signal.aborted) response.write(lineText({ progress: message }))
+    },
+    send: (chunk) => send(response, { chunk }, signal),
+    signal,
+  }
+  const last = await runToAnswer(serving, asked.request, talk)
+  if (last === null || signal.aborted) return
+  response.end(lineText(last))
+  await once(response, "close")
+}
+
+/** The answer of an operation; null where nobody waits for it any more. */
+async function runToAnswer(
+  { run, onFault }: AdminServing,
+  request: AdminRequest,
+  talk: Talk,
+): Promise<AdminAnswer | null> {
+  try {
+    return await run(request, talk)
+  } catch (error) {
+    const isHangUp = talk.signal.aborted && error === talk.signal.reason
+    if (isHangUp || (error instanceof Error && error.name === "AbortError")) return null
+    onFault(error)
+    const message = `The server failed: ${error instanceof Error ? error.message : String(error)}`
+    return { error: { error: "internal", message } }
+  }
+}
+
+async function send(response: ServerResponse, line: AdminLine, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  if (!response.write(lineText(line))) await once(response, "drain", { signal })
+}
+
+/** The request; an error where it is none; null where the caller went away while sending it. */
+async function readBody(
+  request: IncomingMessage,
+  signal: AbortSignal,
+): Promise<{ request: AdminRequest } | { error: ErrorBody } | null> {
+  const parts: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const part of request as AsyncIterable<Buffer>) {
+      bytes += part.length
+      if (bytes > MAX_REQUEST_BYTES) {
+        return { error: { error: "too_large", message: "A request has at most 1 MiB." } }
+      }
+      parts.push(part)
+    }
+    return { request: readRequest(Buffer.concat(parts).toString("utf8")) }
+  } catch (error) {
+    if (error instanceof AdminProtocolFault) {
+      return { error: { error: "validation", message: error.message } }
+    }
+    if (signal.aborted || request.destroyed) return null
+    throw error
+  }
+}

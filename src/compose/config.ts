@@ -1,0 +1,105 @@
+/** The settings of the program, read once from the environment; all faults are told together. */
+import { resolve } from "node:path"
+import { z } from "zod"
+
+/** What the environment may set. */
+export interface Config {
+  readonly host: string
+  /** 0 picks a free one. */
+  readonly port: number
+  /** Absolute path of the data folder. */
+  readonly dataDir: string
+  /** Null: the embedded PostgreSQL. */
+  readonly databaseUrl: string | null
+  readonly clock: "system" | "test"
+  readonly logLevel: "silent" | "error" | "warn" | "info" | "debug"
+  /** Public address; null: the address it listens on. */
+  readonly baseUrl: string | null
+  /** 32 bytes; null: made at first use and kept in PostgreSQL. */
+  readonly masterKey: Buffer | null
+}
+
+/** The environment holds settings that cannot be. The message has one line for each. */
+export class ConfigFault extends Error {
+  override readonly name = "StartupFault"
+}
+
+const port = z.coerce
+  .number("must be a port number from 0 to 65535")
+  .int("must be a port number from 0 to 65535")
+  .min(0, "must be a port number from 0 to 65535")
+  .max(65_535, "must be a port number from 0 to 65535")
+
+const address = (protocols: RegExp, words: string) => z.url({ protocol: protocols, error: words })
+
+const Environment = z.object({
+  HOST: z.string().min(1).default("127.0.0.1"),
+  PORT: port.default(3000),
+  LEDGER_DATA_DIR: z.string().min(1).default("./data"),
+  DATABASE_URL: address(/^postgres(ql)?$/, "must be postgres://user@host/database").optional(),
+  LEDGER_CLOCK: z.enum(["system", "test"], "must be system or test").default("system"),
+  LOG_LEVEL: z
+    .enum(
+      ["silent", "error", "warn", "info", "debug"],
+      "must be silent, error, warn, info or debug",
+    )
+    .default("info"),
+  BASE_URL: address(/^https?$/, "must be an address such as https://api.example.com").optional(),
+  LEDGER_MASTER_KEY: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/i, "must be 64 hexadecimal digits (32 bytes)")
+    .optional(),
+})
+
+type EnvironmentName = keyof z.infer<typeof Environment>
+
+/** Settings whose values are never shown. */
+const SECRET: ReadonlySet<string> = new Set(["LEDGER_MASTER_KEY"])
+
+/** Reads the settings. An empty variable counts as unset. @throws ConfigFault naming every fault */
+export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const parsed = Environment.safeParse(setOnly(env))
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map((issue) => `${issue.path.join(".")} ${issue.message}.`)
+    throw new ConfigFault(lines.join("\n"))
+  }
+  const settings = parsed.data
+  return {
+    host: settings.HOST,
+    port: settings.PORT,
+    dataDir: resolve(settings.LEDGER_DATA_DIR),
+    databaseUrl: settings.DATABASE_URL ?? null,
+    clock: settings.LEDGER_CLOCK,
+    logLevel: settings.LOG_LEVEL,
+    baseUrl: settings.BASE_URL?.replace(/\/+$/, "") ?? null,
+    masterKey:
+      settings.LEDGER_MASTER_KEY === undefined
+        ? null
+        : Buffer.from(settings.LEDGER_MASTER_KEY, "hex"),
+  }
+}
+
+/** The effective settings with where each came from; secrets are masked. */
+export function listSettings(env: Readonly<Record<string, string | undefined>>) {
+  const given = setOnly(env)
+  const effective = Environment.parse(given)
+  return (Object.keys(Environment.shape) as EnvironmentName[]).map((name) => ({
+    name,
+    value: masked(name, effective[name]),
+    source: given[name] === undefined ? ("default" as const) : ("environment" as const),
+  }))
+}
+
+function masked(name: string, value: string | number | undefined): string {
+  if (value === undefined) return "(unset)"
+  if (SECRET.has(name)) return "***"
+  if (name !== "DATABASE_URL") return String(value)
+  const url = new URL(String(value))
+  if (url.password !== "") url.password = "***"
+  return url.toString()
+}
+
+function setOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const entries = Object.entries(env).filter(([, value]) => value !== undefined && value !== "")
+  return Object.fromEntries(entries) as Record<string, string>
+}

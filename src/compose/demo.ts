@@ -1,0 +1,68 @@
+/** The company `acme`, made on an empty store so that a newcomer has something to call. */
+import { COMPANIES_STREAM, companyCount } from "../../domain/company/companies.ts"
+import { ADMIN_OPERATIONS } from "../admin/index.ts"
+import type { AdminPorts } from "../admin/operation.ts"
+import { COMPANIES } from "../aggregates.ts"
+import { causedBy } from "../envelope.ts"
+import { newId } from "../ids.ts"
+
+const NAME = "acme"
+
+/** Makes `acme` where there is no company yet; answers lines to print, the key among them once. */
+export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly string[]> {
+  const count = await ports.runner.look(COMPANIES, COMPANIES_STREAM, companyCount)
+  if (count > 0) {
+    return ["  demo         not made: this store has companies already (keys are shown only once)"]
+  }
+  const company = NAME
+  const { ownerId } = await run<{ ownerId: string }>(ports, "company create", {
+    name: NAME,
+    funds: "50",
+    ownerName: "Ada Example",
+    ownerEmail: "ada@example.com",
+  })
+  await run(ports, "card set", { company, verified: true })
+  const { keyId, key } = await run<{ keyId: string; key: string }>(ports, "key create", {
+    company,
+    person: ownerId,
+    allOperations: true,
+    label: "demo",
+    addFundsPerPurchase: "50",
+    addFundsPerMonth: "200",
+  })
+  await run(ports, "limit set", { company, class: "general", period: "month", dollars: "40" })
+  await run(ports, "limit set", {
+    company,
+    person: ownerId,
+    class: "general",
+    period: "week",
+    dollars: "20",
+  })
+  await run(ports, "limit set", { company, key: keyId, period: "day", dollars: "5" })
+  return [
+    `  company      ${NAME}: $50 of funds, limits of $40 a month, $20 a week for its owner, $5 a day for the key`,
+    `  key          ${key}`,
+    "               (shown this once; make others with: npm run ledger -- key create)",
+    "",
+    "Send a text (nothing leaves this machine: the carrier is built in):",
+    "",
+    `curl -s ${url}/api/v1/phone/messages -H 'Authorization: Bearer ${key}' \\`,
+    `  -H 'Content-Type: application/json' -d '{"to":"+14155550123","body":"Hello from acme"}'`,
+    "",
+  ]
+}
+
+async function run<O>(ports: AdminPorts, name: string, input: object): Promise<O> {
+  const found = ADMIN_OPERATIONS.find((operation) => operation.name === name)
+  if (found === undefined) throw new Error(`there is no operation ${name}`)
+  return (await found.run(
+    {
+      ports,
+      cause: { ...causedBy(newId("cmd")), actor: "demo" },
+      progress: () => undefined,
+      send: async () => undefined,
+      signal: new AbortController().signal,
+    },
+    found.input.parse(input),
+  )) as O
+}

@@ -1,0 +1,187 @@
+/** Opens everything an installation consists of, in order, and closes it in the reverse order. */
+import type { Pool } from "pg"
+import { openBuiltInCarrier } from "../../adapters/carrier/built-in.ts"
+import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
+import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import { openDatabaseClock } from "../../adapters/clock/database.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import type { Clock } from "../../adapters/clock/port.ts"
+import { openTestClock } from "../../adapters/clock/test.ts"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
+import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
+import { kyselyOf, openApiPool, openPool } from "../../adapters/postgres/database.ts"
+import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
+import { startProjector } from "../../adapters/postgres/projector/projector.ts"
+import { readAsCompany } from "../../adapters/postgres/read-as.ts"
+import { registerProcess } from "../../adapters/processes/postgres.ts"
+import { loadInstallation } from "../../adapters/sealing/installation.ts"
+import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import { openPostgresStandIns } from "../../adapters/stand-ins/postgres.ts"
+import { openPostgresWork } from "../../adapters/work/postgres.ts"
+import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { refusalsStream } from "../../domain/charging/refusals.ts"
+import { PROJECTIONS } from "../../projections/index.ts"
+import { work as workRows } from "../../projections/work.ts"
+import type { AdminPorts } from "../admin/operation.ts"
+import { LEDGER, REFUSALS } from "../aggregates.ts"
+import { causedBy } from "../envelope.ts"
+import { openGatherer } from "../gather.ts"
+import { newId } from "../ids.ts"
+import type { Log } from "../ports.ts"
+import { reportDelivery } from "../reactions/report-delivery.ts"
+import { startWorkers } from "../reactions/workers.ts"
+import type { Workers } from "../reactions/workers.ts"
+import { recordedOf } from "../recorded.ts"
+import { openRunner } from "../run.ts"
+import type { Runner } from "../run.ts"
+
+/** What an installation is opened with. */
+export interface InstallationOptions {
+  readonly databaseUrl: string
+  readonly clock: "system" | "test"
+  readonly masterKey: Buffer | null
+  readonly baseUrl: () => string
+  readonly log: Log
+}
+
+/** An open installation. */
+export interface Installation {
+  readonly ports: AdminPorts
+  /** Stops taking work, stores what is gathered, closes everything. */
+  readonly close: () => Promise<void>
+}
+
+const OWNER_CONNECTIONS = 24
+const API_CONNECTIONS = 16
+const MOST_CLOSINGS = 500
+const MOST_REFUSALS = 500
+
+/** Migrates the database and opens everything. @throws NewerDatabase, WrongMasterKey */
+export async function openInstallation(options: InstallationOptions): Promise<Installation> {
+  const { databaseUrl, log } = options
+  await migrateToLatest(databaseUrl)
+  const closers: (() => Promise<void> | void)[] = []
+  const warn = (message: string) => (error: Error) => log.warn(message, error)
+  const pool = openPool(databaseUrl, OWNER_CONNECTIONS, warn("an idle connection was lost"))
+  closers.push(() => pool.end())
+  try {
+    const parts = await openParts(options, pool, closers)
+    return { ports: parts, close: () => closeAll(closers) }
+  } catch (error) {
+    await closeAll(closers)
+    throw error
+  }
+}
+
+async function closeAll(closers: (() => Promise<void> | void)[]): Promise<void> {
+  for (const close of closers.splice(0).toReversed()) await close()
+}
+
+async function openParts(
+  options: InstallationOptions,
+  pool: Pool,
+  closers: (() => Promise<void> | void)[],
+): Promise<AdminPorts> {
+  const { databaseUrl, log } = options
+  const pacer = machinePacer
+  const apiPool = openApiPool(databaseUrl, API_CONNECTIONS, (error) =>
+    log.warn("an idle connection was lost", error),
+  )
+  closers.push(() => apiPool.end())
+  const { clock, setClock } = await openClock(options, pool, closers)
+  const processes = await registerProcess(databaseUrl, log.warn)
+  closers.push(() => processes.close())
+  const { masterKey } = await loadInstallation(pool, options.masterKey)
+  const sealing = openPostgresSealing(pool, masterKey)
+  const store: EventStore = openPostgresEventStore({ url: databaseUrl })
+  closers.push(() => store.close())
+  const checkpoints = openPostgresCheckpoints(pool)
+  const runner = openRunner({ store, checkpoints, clock, pacer, warn: log.warn })
+
+  let workers: Workers | null = null
+  const lanes = { pool, pacer, store, opener: sealing, decode: recordedOf, warn: log.warn }
+  const onApplied = (name: string) => {
+    if (name === workRows.name) workers?.wake()
+  }
+  const projector = await startProjector({ ...lanes, onApplied }, PROJECTIONS, [workRows])
+  closers.push(() => projector.close())
+  closers.push(() => runner.close())
+
+  const gathered = openGathered(runner)
+  closers.push(() => gathered.settle())
+  const standIns = openPostgresStandIns(pool)
+  const work = openPostgresWork(pool, processes)
+  const base = {
+    runner,
+    store,
+    clock,
+    pacer,
+    sealing,
+    claims: openPostgresClaims(pool, processes),
+    work,
+    projector,
+    readAs: readAsCompany(apiPool),
+    readAll: kyselyOf<unknown>(pool),
+    closeCharge: gathered.closeCharge,
+    keepRefusal: (companyId: string, refused: ChargeRefused) => {
+      gathered.keepRefusal(companyId, refused).catch((error: unknown) => {
+        log.warn("the evidence of a refusal could not be kept", error)
+      })
+    },
+    baseUrl: options.baseUrl,
+    log,
+    processes,
+    standIns,
+    setClock,
+    settle: gathered.settle,
+    checkpointOf: (stream: string) => checkpoints.load(stream),
+  }
+  const carrier = openBuiltInCarrier(pool, standIns, pacer, (text, errorCode) => {
+    const place = { companyId: text.companyId, to: text.to, messageId: text.textId }
+    reportDelivery({ ...base, carrier }, place, errorCode, causedBy(newId("cmd"))).catch(
+      (error: unknown) => log.warn("a delivery report could not be recorded", error),
+    )
+  })
+  workers = startWorkers({ ...base, carrier })
+  const running = workers
+  closers.push(() => running.stop())
+  return { ...base, carrier, workers: running }
+}
+
+async function openClock(
+  options: InstallationOptions,
+  pool: Pool,
+  closers: (() => Promise<void> | void)[],
+): Promise<{ readonly clock: Clock; readonly setClock: AdminPorts["setClock"] }> {
+  if (options.clock === "test") {
+    const clock = await openTestClock(pool)
+    return { clock, setClock: clock.set }
+  }
+  const clock = await openDatabaseClock(pool, machinePacer, options.log.warn)
+  closers.push(() => clock.stop())
+  return { clock, setClock: null }
+}
+
+/** What gathers before it is stored: closings, which move no money, and evidence of refusals. */
+function openGathered(runner: Runner) {
+  const view = () => undefined
+  const closings = openGatherer<string>(MOST_CLOSINGS, async (companyId, chargeIds) => {
+    const cause = causedBy(newId("cmd"))
+    const command = { type: "CloseCharges" as const, chargeIds }
+    await runner.execute(LEDGER, ledgerStream(companyId), command, { cause, view })
+  })
+  const refused = openGatherer<ChargeRefused>(MOST_REFUSALS, async (companyId, refusals) => {
+    const cause = causedBy(newId("cmd"))
+    const command = { type: "RecordRefusals" as const, refusals }
+    await runner.execute(REFUSALS, refusalsStream(companyId), command, { cause, view })
+  })
+  return {
+    closeCharge: (companyId: string, chargeId: string) => closings.add(companyId, chargeId),
+    keepRefusal: (companyId: string, refusal: ChargeRefused) => refused.add(companyId, refusal),
+    settle: async () => {
+      await closings.settled()
+      await refused.settled()
+    },
+  }
+}

@@ -1,0 +1,156 @@
+/**
+ * A whole installation on a database of its own: the app to inject requests into, and the operator's
+ * operations, without a process or a port.
+ */
+import type { FastifyInstance } from "fastify"
+import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
+import type { AdminPorts } from "../../src/admin/operation.ts"
+import { buildApp } from "../../src/app.ts"
+import type { Installation } from "../../src/compose/installation.ts"
+import { openInstallation } from "../../src/compose/installation.ts"
+import { RETIRED, ROUTES } from "../../src/routes.ts"
+import { testDatabase } from "./postgres.ts"
+
+/** An answer of the API. */
+export interface ApiAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, unknown>>
+  // A test says what it expects of a body; the type would only repeat it.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any
+}
+
+/** What a test can do with an installation. */
+export interface World {
+  readonly app: FastifyInstance
+  readonly ports: AdminPorts
+  readonly warnings: readonly string[]
+  /** An operator's operation; @throws OperatorRefused */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly operate: (name: string, input?: object) => Promise<any>
+  /** A request with a key. */
+  readonly call: (
+    key: string | null,
+    method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
+    url: string,
+    options?: { readonly body?: unknown; readonly headers?: Record<string, string> },
+  ) => Promise<ApiAnswer>
+  /** Closes the installation and opens another one on the same database. */
+  readonly restart: () => Promise<World>
+  readonly close: () => Promise<void>
+}
+
+/** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
+export async function openWorld(
+  options: { readonly clock?: "system" | "test"; readonly url?: string } = {},
+): Promise<World> {
+  const database =
+    options.url === undefined
+      ? await testDatabase()
+      : { url: options.url, drop: async () => undefined }
+  const warnings: string[] = []
+  const log = {
+    info: () => undefined,
+    warn: (message: string, error: unknown) => {
+      warnings.push(`${message}: ${String(error)}`)
+    },
+  }
+  const installation = await openInstallation({
+    databaseUrl: database.url,
+    clock: options.clock ?? "test",
+    masterKey: null,
+    baseUrl: () => "http://ledger.test",
+    log,
+  })
+  return worldOf(installation, database, warnings, options)
+}
+
+async function worldOf(
+  { ports, close }: Installation,
+  database: { readonly url: string; readonly drop: () => Promise<void> },
+  warnings: string[],
+  options: { readonly clock?: "system" | "test" },
+): Promise<World> {
+  const app = await buildApp(ports, ROUTES, RETIRED)
+  await app.ready()
+  const end = async () => {
+    await app.close()
+    await close()
+  }
+  return {
+    app,
+    ports,
+    warnings,
+    operate: async (name, input = {}) => {
+      const found = ADMIN_OPERATIONS.find((operation) => operation.name === name)
+      if (found === undefined) throw new Error(`there is no operation ${name}`)
+      const cause = {
+        command: `test ${name}`,
+        actor: "test",
+        keyId: null,
+        personId: null,
+        reason: null,
+      }
+      const signal = new AbortController().signal
+      const context = {
+        ports,
+        cause,
+        progress: () => undefined,
+        send: async () => undefined,
+        signal,
+      }
+      return found.run(context, found.input.parse(input))
+    },
+    call: async (key, method, url, { body, headers } = {}) => {
+      const authorization = key === null ? {} : { authorization: `Bearer ${key}` }
+      const answer = await app.inject({
+        method,
+        url,
+        headers: { ...authorization, ...headers },
+        ...(body === undefined ? {} : { payload: body as object }),
+      })
+      const isJson = String(answer.headers["content-type"]).includes("json")
+      return {
+        status: answer.statusCode,
+        headers: answer.headers,
+        body: isJson ? (answer.json() as unknown) : answer.body,
+      }
+    },
+    restart: async () => {
+      await end()
+      return openWorld({ ...options, url: database.url })
+    },
+    close: async () => {
+      await end()
+      await database.drop()
+    },
+  }
+}
+
+/** A company with an owner, a card, a number and a key that may do everything. */
+export interface Company {
+  readonly companyId: string
+  readonly ownerId: string
+  readonly keyId: string
+  readonly key: string
+}
+
+let made = 0
+
+/** Makes a company; `funds` in dollars. */
+export async function makeCompany(world: World, funds = "50"): Promise<Company> {
+  made += 1
+  const company = `company ${made}`
+  const { companyId, ownerId } = await world.operate("company create", {
+    name: company,
+    funds,
+    ownerEmail: "owner@example.com",
+  })
+  await world.operate("card set", { company: companyId, verified: true })
+  const { keyId, key } = await world.operate("key create", {
+    company: companyId,
+    person: ownerId,
+    allOperations: true,
+  })
+  return { companyId, ownerId, keyId, key }
+}
