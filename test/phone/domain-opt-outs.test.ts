@@ -1,0 +1,207 @@
+import { describe, expect, it } from "vitest"
+import {
+  isOptedOut,
+  recipient,
+  recipientCheckpoint,
+  standingOf,
+  textOf,
+} from "../../domain/phone/recipient.ts"
+import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
+import { fold, given } from "../support/spec.ts"
+import {
+  ADD,
+  FRESH,
+  NOW,
+  REMOVE,
+  REPLY,
+  STOPPED,
+  accepted,
+  optOutAdded,
+  optedIn,
+  optedOut,
+  queued,
+  receive,
+  receiveStart,
+  receiveStop,
+  received,
+  replied,
+} from "./recipient-facts.ts"
+
+const LATER = NOW + 1_000
+const both = { ...STOPPED, addedAt: LATER }
+
+describe("a text from the recipient", () => {
+  it("is recorded, and answered by nothing where it is no keyword", () => {
+    given(recipient)
+      .when(receive({ media: 2 }))
+      .records(received({ media: 2 }))
+  })
+
+  it("is recorded once", () => {
+    given(recipient, received()).when(receive()).recordsNothing()
+    given(recipient, received(), optedOut()).when(receiveStop()).recordsNothing()
+  })
+})
+
+describe("STOP", () => {
+  it("opts out with the word that was used, and is answered once, for free", () => {
+    given(recipient)
+      .when(receiveStop({ word: "QUIT" }))
+      .records(
+        received(),
+        optedOut({ keyword: "QUIT", standing: { ...STOPPED, stopKeyword: "QUIT" } }),
+        replied("opt_out_reply", { standing: { ...STOPPED, stopKeyword: "QUIT" } }),
+      )
+  })
+
+  it("is only recorded where a STOP stands: no second reply", () => {
+    given(recipient, optedOut())
+      .when(receiveStop({ messageId: "in_2", at: LATER }))
+      .records(received({ messageId: "in_2", at: LATER, standing: STOPPED }))
+  })
+
+  it("stands beside an opt-out that the company added", () => {
+    given(recipient, optOutAdded())
+      .when(receiveStop({ reply: null }))
+      .records(
+        received({ standing: { ...FRESH, addedAt: NOW } }),
+        optedOut({ standing: { ...STOPPED, addedAt: NOW } }),
+      )
+  })
+})
+
+describe("START", () => {
+  it("ends both opt-outs, and is answered once", () => {
+    given(recipient, optedOut(), optOutAdded({ standing: both }))
+      .when(receiveStart())
+      .records(received({ standing: both }), optedIn(), replied("opt_in_reply"))
+  })
+
+  it.each([
+    ["a STOP", optedOut()],
+    ["an opt-out by the company", optOutAdded()],
+  ] as const)("ends %s", (_what, fact) => {
+    const state = fold(recipient, fact, optedIn())
+    expect(isOptedOut(standingOf(state))).toBe(false)
+    given(recipient, fact)
+      .when(receiveStart({ reply: null }))
+      .records(received({ standing: fact.standing }), optedIn())
+  })
+
+  it("is only recorded where nothing was opted out", () => {
+    given(recipient).when(receiveStart()).records(received())
+    given(recipient, optedOut(), optedIn())
+      .when(receiveStart({ messageId: "in_2" }))
+      .records(received({ messageId: "in_2" }))
+  })
+
+  it("does not make the next text a first one again", () => {
+    const first = { ...FRESH, firstMessageId: "msg_1" }
+    const facts: readonly RecipientEvent[] = [
+      queued(),
+      optedOut({ standing: { ...STOPPED, firstMessageId: "msg_1" } }),
+    ]
+    given(recipient, ...facts)
+      .when(receiveStart({ reply: null }))
+      .records(
+        received({ standing: { ...STOPPED, firstMessageId: "msg_1" } }),
+        optedIn({ standing: first }),
+      )
+  })
+})
+
+describe("HELP", () => {
+  const help = receive({ keyword: "help", word: "HELP", reply: REPLY })
+
+  it("is answered every time and changes nothing, opted out or not", () => {
+    given(recipient).when(help).records(received(), replied("help_reply"))
+    given(recipient, optedOut())
+      .when({ ...help, messageId: "in_2" })
+      .records(
+        received({ messageId: "in_2", standing: STOPPED }),
+        replied("help_reply", { standing: STOPPED }),
+      )
+  })
+
+  it("is answered once per message", () => {
+    given(recipient, received(), replied("help_reply")).when(help).recordsNothing()
+  })
+})
+
+describe("AddOptOut", () => {
+  it("stops texts to this recipient", () => {
+    given(recipient).when(ADD).records(optOutAdded())
+  })
+
+  it("records nothing where the company added one", () => {
+    given(recipient, optOutAdded())
+      .when({ ...ADD, at: LATER })
+      .recordsNothing()
+  })
+
+  it("never overwrites a STOP: both stand", () => {
+    given(recipient, optedOut())
+      .when({ ...ADD, at: LATER })
+      .records(optOutAdded({ at: LATER, standing: both }))
+  })
+})
+
+describe("RemoveOptOut", () => {
+  it("ends the opt-out that the company added", () => {
+    given(recipient, optOutAdded())
+      .when(REMOVE)
+      .records({ type: "OptOutRemoved", at: NOW, standing: FRESH, phone: REMOVE.phone })
+  })
+
+  it("is refused while a STOP stands, whether or not the company added one too", () => {
+    given(recipient, optedOut()).when(REMOVE).refuses("stopped_by_text")
+    given(recipient, optedOut(), optOutAdded({ standing: both }))
+      .when(REMOVE)
+      .refuses("stopped_by_text")
+  })
+
+  it("is refused where there is none", () => {
+    given(recipient).when(REMOVE).refuses("no_opt_out")
+    given(recipient, optedOut(), optedIn()).when(REMOVE).refuses("no_opt_out")
+  })
+})
+
+describe("the recipient's state", () => {
+  const DAY_MS = 86_400_000
+
+  it("is the same from a checkpoint", () => {
+    const facts: readonly RecipientEvent[] = [
+      queued(),
+      accepted(),
+      received({ standing: queued().standing }),
+      optedOut({ standing: { ...STOPPED, firstMessageId: "msg_1" } }),
+    ]
+    const state = fold(recipient, ...facts)
+    const text = JSON.stringify(recipientCheckpoint.save(state))
+    const loaded = recipientCheckpoint.load(JSON.parse(text))
+    expect(loaded).toEqual(state)
+    expect(JSON.stringify(recipientCheckpoint.save(loaded))).toBe(text)
+  })
+
+  it("stays bounded while texts come in that nobody answers", () => {
+    const incoming = Array.from({ length: 1_500 }, (_, i) =>
+      received({ messageId: `in_${i}`, at: NOW + i * DAY_MS }),
+    )
+    const saved = recipientCheckpoint.save(fold(recipient, ...incoming)) as {
+      readonly received: readonly unknown[]
+    }
+    expect(saved.received.length).toBeLessThanOrEqual(501)
+  })
+
+  it("lets go of texts that ended long ago, and of none whose end is not known", () => {
+    const texts = Array.from({ length: 600 }, (_, i): readonly RecipientEvent[] => {
+      const [messageId, at] = [`msg_${i}`, NOW + i * DAY_MS]
+      const facts = [queued({ messageId, at }), accepted({ messageId, at })]
+      return i === 3 ? facts.slice(0, 1) : facts
+    })
+    const state = fold(recipient, ...texts.flat())
+    expect(textOf(state, "msg_3")).toMatchObject({ status: "queued" })
+    expect(textOf(state, "msg_4")).toBeNull()
+    expect(textOf(state, "msg_599")).toMatchObject({ status: "sent" })
+  })
+})

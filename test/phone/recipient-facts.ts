@@ -1,0 +1,221 @@
+/** Facts and commands about a recipient, with everything said that a test does not care about. */
+import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { QueueText, ReceiveText } from "../../domain/phone/recipient.ts"
+import type {
+  OptOutAdded,
+  OptedInByText,
+  OptedOutByText,
+  Standing,
+  TextAbandoned,
+  TextAccepted,
+  TextDelivered,
+  TextQueued,
+  TextReceived,
+  TextRejected,
+  TextUndelivered,
+} from "../../domain/phone/recipient-events.ts"
+
+/** Monday, 2 March 2026, 10:00 UTC. */
+export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
+
+const TO = "s1.rcp.bnVtYmVy"
+const BODY = "s1.rcp.Ym9keQ"
+const BODY_WITH_LINE = "s1.rcp.bGluZQ"
+
+/** Nothing has happened yet. */
+export const FRESH: Standing = {
+  stoppedAt: null,
+  stopKeyword: null,
+  addedAt: null,
+  firstMessageId: null,
+}
+
+/** How a recipient stands whose first text was `msg_1`, or as these say. */
+export const standing = (changed: Partial<Standing> = {}): Standing => ({
+  ...FRESH,
+  firstMessageId: "msg_1",
+  ...changed,
+})
+
+/** A text of one segment, two with the opt-out line, charged for two. */
+export const queue = (changed: Partial<QueueText & Stamped> = {}): QueueText & Stamped => ({
+  type: "QueueText",
+  at: NOW,
+  messageId: "msg_1",
+  chargeId: "chg_1",
+  chargedMicros: 18_000,
+  numberId: "num_1",
+  to: TO,
+  asWritten: { body: BODY, segments: 1, amountMicros: 9_000 },
+  withLine: { body: BODY_WITH_LINE, segments: 2, amountMicros: 18_000 },
+  keyId: "key_1",
+  personId: "per_1",
+  ...changed,
+})
+
+/** The first text: it carries the line. */
+export const queued = (changed: Partial<TextQueued> = {}): TextQueued => ({
+  type: "TextQueued",
+  at: NOW,
+  standing: standing(),
+  messageId: "msg_1",
+  purpose: "text",
+  chargeId: "chg_1",
+  giveBackMicros: 0,
+  numberId: "num_1",
+  to: TO,
+  body: BODY_WITH_LINE,
+  segments: 2,
+  lineAdded: true,
+  keyId: "key_1",
+  personId: "per_1",
+  ...changed,
+})
+
+/** A text after the first: no line, and what was charged for one comes back. */
+export const queuedNext = (changed: Partial<TextQueued> = {}): TextQueued =>
+  queued({
+    messageId: "msg_2",
+    chargeId: "chg_2",
+    giveBackMicros: 9_000,
+    body: BODY,
+    segments: 1,
+    lineAdded: false,
+    ...changed,
+  })
+
+const about = { at: NOW, standing: standing(), messageId: "msg_1" }
+
+/** The carrier took the first text. */
+export const accepted = (changed: Partial<TextAccepted> = {}): TextAccepted => ({
+  type: "TextAccepted",
+  ...about,
+  carrierId: "carrier_1",
+  ...changed,
+})
+
+/** The carrier refused the first text, so that it was none. */
+export const rejected = (changed: Partial<TextRejected> = {}): TextRejected => ({
+  type: "TextRejected",
+  ...about,
+  standing: FRESH,
+  errorCode: "30007",
+  ...changed,
+})
+
+/** The first text reached the recipient. */
+export const delivered = (changed: Partial<TextDelivered> = {}): TextDelivered => ({
+  type: "TextDelivered",
+  ...about,
+  ...changed,
+})
+
+/** The first text did not reach the recipient. */
+export const undelivered = (changed: Partial<TextUndelivered> = {}): TextUndelivered => ({
+  type: "TextUndelivered",
+  ...about,
+  errorCode: "30003",
+  ...changed,
+})
+
+/** The first text can no longer be queued. */
+export const abandoned = (changed: Partial<TextAbandoned> = {}): TextAbandoned => ({
+  type: "TextAbandoned",
+  ...about,
+  standing: FRESH,
+  ...changed,
+})
+
+/** The recipient texts something that is no keyword. */
+export const receive = (changed: Partial<ReceiveText & Stamped> = {}): ReceiveText & Stamped => ({
+  type: "ReceiveText",
+  at: NOW,
+  messageId: "in_1",
+  numberId: "num_1",
+  from: TO,
+  body: BODY,
+  media: 0,
+  keyword: null,
+  word: "",
+  reply: null,
+  ...changed,
+})
+
+/** The reply that a keyword calls for. */
+export const REPLY = { messageId: "re_1", body: "s1.rcp.cmVwbHk", segments: 1 }
+
+/** The recipient texts STOP. */
+export const receiveStop = (changed: Partial<ReceiveText & Stamped> = {}): ReceiveText & Stamped =>
+  receive({ keyword: "stop", word: "STOP", reply: REPLY, ...changed })
+
+/** The recipient texts START. */
+export const receiveStart = (changed: Partial<ReceiveText & Stamped> = {}): ReceiveText & Stamped =>
+  receive({ keyword: "start", word: "START", reply: REPLY, ...changed })
+
+/** A text came in. */
+export const received = (changed: Partial<TextReceived> = {}): TextReceived => ({
+  type: "TextReceived",
+  at: NOW,
+  standing: FRESH,
+  messageId: "in_1",
+  numberId: "num_1",
+  from: TO,
+  body: BODY,
+  media: 0,
+  ...changed,
+})
+
+/** A free reply to a keyword. */
+export const replied = (
+  purpose: TextQueued["purpose"],
+  changed: Partial<TextQueued> = {},
+): TextQueued =>
+  queued({
+    standing: FRESH,
+    purpose,
+    messageId: REPLY.messageId,
+    chargeId: null,
+    body: REPLY.body,
+    segments: REPLY.segments,
+    lineAdded: false,
+    keyId: null,
+    personId: null,
+    ...changed,
+  })
+
+/** How a recipient stands who texted STOP. */
+export const STOPPED: Standing = { ...FRESH, stoppedAt: NOW, stopKeyword: "STOP" }
+
+/** The recipient opted out by text. */
+export const optedOut = (changed: Partial<OptedOutByText> = {}): OptedOutByText => ({
+  type: "OptedOutByText",
+  at: NOW,
+  standing: STOPPED,
+  phone: TO,
+  keyword: "STOP",
+  ...changed,
+})
+
+/** The recipient opted in by text. */
+export const optedIn = (changed: Partial<OptedInByText> = {}): OptedInByText => ({
+  type: "OptedInByText",
+  at: NOW,
+  standing: FRESH,
+  phone: TO,
+  keyword: "START",
+  ...changed,
+})
+
+/** The company added an opt-out. */
+export const optOutAdded = (changed: Partial<OptOutAdded> = {}): OptOutAdded => ({
+  type: "OptOutAdded",
+  at: NOW,
+  standing: { ...FRESH, addedAt: NOW },
+  phone: TO,
+  ...changed,
+})
+
+/** Asks for an opt-out by the company. */
+export const ADD = { type: "AddOptOut", at: NOW, phone: TO } as const
+/** Asks for the end of an opt-out by the company. */
+export const REMOVE = { type: "RemoveOptOut", at: NOW, phone: TO } as const
