@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest"
+import { mayPerson } from "../../domain/access/access.ts"
+import {
+  ALL_OPERATIONS,
+  OPERATIONS_WITHOUT_ROUTE,
+  isOperation,
+} from "../../domain/access/operations.ts"
+import { PERMISSIONS, ROLES, type Role, permissionsOf } from "../../domain/access/permissions.ts"
+
+/**
+ * Who may do what, by role alone: owner, admin, developer, manager, user. `x` may, `.` may not.
+ * What a key must hold besides is another matter.
+ */
+const MATRIX = `
+  account.affiliate.read       x x . x .
+  account.balance.read         x x . x .
+  account.company.delete       x . . . .
+  code.publish.preview         x x x . .
+  code.publish.read            x x x x x
+  code.pull                    x x x . .
+  code.push                    x x x . .
+  connection.account.read      x x x x x
+  connection.checkin           x x x x x
+  connection.devices.report    x x x x x
+  connection.updates.read      x x x x x
+  crm.leads.collect            x x . x .
+  crm.leads.read               x x . x .
+  dns.check                    x x . x .
+  dns.domains.attach           x x . x .
+  dns.read                     x x . x .
+  dns.records.write            x x . x .
+  email.domains.add            x x . x .
+  email.domains.check          x x . x .
+  email.domains.read           x x . x .
+  email.send                   x x . x .
+  hosting.appAddress.write     x x . x .
+  lookup.address.details       x x x x .
+  lookup.address.suggest       x x x x .
+  phone.calls.read             x x . x .
+  phone.destinations.read      x x . x .
+  phone.destinations.write     x x . x .
+  phone.messages.read          x x . x .
+  phone.messages.send          x x . x .
+  phone.numbers.buy            x x . x .
+  phone.numbers.release        x x . x .
+  phone.numbers.search         x x . x .
+  phone.optouts.add            x x . x .
+  phone.optouts.remove         x x . x .
+  phone.overview.read          x x . x .
+  phone.recordings.delete      x x . x .
+  phone.recordings.keep        x x . x .
+  phone.recordings.read        x x . x .
+  phone.registration.prepare   x x . x .
+  phone.registration.submit    x x . x .
+  phone.settings.write         x x . x .
+  sandbox.delete               x x x x x
+  sandbox.exec                 x x x . .
+  sandbox.files.write          x x x . .
+  sandbox.preview              x x x . .
+  sandbox.push                 x x x . .
+  sandbox.read                 x x x x x
+  sandbox.start                x x x . .
+  sandbox.stop                 x x x x x
+  team.people.read             x x x x x
+`
+
+const person = (role: Role, ...granted: Parameters<typeof permissionsOf>[1]) => ({
+  personId: "per_1",
+  role,
+  permissions: permissionsOf(role, granted),
+})
+
+describe("each role and each operation", () => {
+  it("stand as in the table", () => {
+    const rows = ALL_OPERATIONS.map((operation) => {
+      const marks = ROLES.map((role) => (mayPerson(person(role), operation) ? "x" : "."))
+      return `  ${operation.padEnd(29)}${marks.join(" ")}`
+    })
+    expect(`\n${rows.join("\n")}\n`).toBe(MATRIX)
+  })
+
+  it("are all in the table: 50 operations, and 15 that cannot be granted", () => {
+    expect(ALL_OPERATIONS).toHaveLength(50)
+    expect(OPERATIONS_WITHOUT_ROUTE).toHaveLength(15)
+    expect(OPERATIONS_WITHOUT_ROUTE.filter(isOperation)).toEqual([])
+    expect(ALL_OPERATIONS.every(isOperation)).toBe(true)
+    expect(["", "toString", "__proto__"].some(isOperation)).toBe(false)
+  })
+})
+
+describe("permissions", () => {
+  it("are those of the role and those granted one by one, each once, in one order", () => {
+    expect(permissionsOf("user", [])).toEqual([])
+    expect(permissionsOf("user", ["See billing", "Team", "Team"])).toEqual(["Team", "See billing"])
+    expect(permissionsOf("manager", ["Team", "Push and upload code"])).toEqual([
+      "Team",
+      "Push and upload code",
+      "Use phone",
+      "Manage phone",
+      "Send email",
+      "Manage domains",
+      "Look up addresses",
+      "Read leads",
+      "See billing",
+    ])
+    expect(permissionsOf("owner", [])).toEqual(PERMISSIONS)
+    expect(permissionsOf("admin", [])).toEqual(PERMISSIONS)
+  })
+
+  it("open an operation to a user one by one", () => {
+    expect(mayPerson(person("user"), "phone.messages.send")).toBe(false)
+    expect(mayPerson(person("user", "Use phone"), "phone.messages.send")).toBe(true)
+    expect(mayPerson(person("user", "Use phone"), "phone.optouts.add")).toBe(false)
+  })
+
+  it("never open what an owner alone may do", () => {
+    const most = person("admin", ...PERMISSIONS)
+    expect(mayPerson(most, "account.company.delete")).toBe(false)
+  })
+})

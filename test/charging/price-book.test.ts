@@ -1,0 +1,81 @@
+import { describe, expect, it } from "vitest"
+import {
+  DEFAULT_PRICES,
+  PRICED_ITEMS,
+  type PriceSet,
+  priceBook,
+  priceOf,
+} from "../../domain/charging/price-book.ts"
+import { MAX_MICROS } from "../../domain/kernel/money.ts"
+import { fold, given } from "../support/spec.ts"
+
+const NOW = Date.parse("2026-03-02T10:00:00.000Z")
+const set = { type: "SetPrice", at: NOW, item: "text_segment", unitPriceMicros: 9_500 } as const
+const fact: PriceSet = { ...set, type: "PriceSet", version: 2 }
+
+describe("SetPrice", () => {
+  it("begins a new version of the book", () => {
+    given(priceBook).when(set).records(fact)
+    given(priceBook, fact)
+      .when({ ...set, item: "deploy", unitPriceMicros: 0 })
+      .records({ ...fact, item: "deploy", unitPriceMicros: 0, version: 3 })
+  })
+
+  it("records nothing where it costs that already", () => {
+    given(priceBook, fact).when(set).recordsNothing()
+    given(priceBook)
+      .when({ ...set, unitPriceMicros: DEFAULT_PRICES.text_segment })
+      .recordsNothing()
+  })
+
+  it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused %d micros", (unitPriceMicros) => {
+    given(priceBook)
+      .when({ ...set, unitPriceMicros })
+      .refuses("bad_amount")
+  })
+})
+
+describe("the price book", () => {
+  it("begins as version 1 with the default prices", () => {
+    const book = fold(priceBook)
+    expect(PRICED_ITEMS.map((item) => priceOf(book, item))).toEqual(
+      PRICED_ITEMS.map((item) => ({ unitPriceMicros: DEFAULT_PRICES[item], priceVersion: 1 })),
+    )
+  })
+
+  it("says a price with the version that it is from, and keeps the others", () => {
+    const book = fold(priceBook, fact)
+    expect(priceOf(book, "text_segment")).toEqual({ unitPriceMicros: 9_500, priceVersion: 2 })
+    expect(priceOf(book, "deploy")).toEqual({ unitPriceMicros: 250_000, priceVersion: 2 })
+  })
+
+  it("is one book: a change in one state is in no other", () => {
+    fold(priceBook, fact)
+    expect(priceOf(fold(priceBook), "text_segment").unitPriceMicros).toBe(9_000)
+  })
+
+  it("has the default prices of the specification, in micros", () => {
+    expect(DEFAULT_PRICES).toEqual({
+      box_minute_small: 2_000,
+      box_minute_medium: 4_000,
+      box_minute_large: 8_000,
+      box_minute_xlarge: 16_000,
+      text_segment: 9_000,
+      text_incoming: 0,
+      call_minute: 12_000,
+      recording_minute_day: 20,
+      number_month_local: 1_500_000,
+      number_month_toll_free: 2_500_000,
+      email_recipient: 1_000,
+      deploy: 250_000,
+      address_suggestion: 3_000,
+      address_details: 20_000,
+      api_call: 100,
+      brand_fee_low_volume: 4_500_000,
+      brand_fee_sole_proprietor: 4_500_000,
+      brand_fee_standard: 46_000_000,
+      campaign_fee: 15_000_000,
+      campaign_rush: 29_000_000,
+    })
+  })
+})

@@ -1,0 +1,107 @@
+import { describe, expect, it } from "vitest"
+import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { LimitReading } from "../../domain/charging/limits.ts"
+import type { RefusalEvent } from "../../domain/charging/refusals.ts"
+import { refusalKind, refusals, refusalsStream } from "../../domain/charging/refusals.ts"
+import { fold, given } from "../support/spec.ts"
+import { NOW, REQUEST, at } from "./ledger-facts.ts"
+
+const reading: LimitReading = {
+  holder: "key",
+  holderId: "key_1",
+  class: "all",
+  period: "day",
+  amountMicros: 9_000,
+  usedMicros: 9_000,
+  remainingMicros: 0,
+  askedMicros: 9_000,
+  windowStart: at("2026-03-02"),
+  resetsAt: at("2026-03-03"),
+}
+const refused = (changed: Partial<ChargeRefused> = {}): ChargeRefused => ({
+  type: "ChargeRefused",
+  ...REQUEST,
+  at: NOW,
+  code: "spend_limit_reached",
+  ledgerRevision: 3,
+  fundsMicros: 0,
+  creditLineMicros: 0,
+  pendingMicros: 0,
+  limits: [reading],
+  refusedBy: 0,
+  ...changed,
+})
+const keep = (...kept: readonly ChargeRefused[]) =>
+  ({ type: "RecordRefusals", at: NOW, refusals: kept }) as const
+const counted = (count: number, refusal = refused()): RefusalEvent => ({
+  type: "RefusalsCounted",
+  at: NOW,
+  counts: [{ kind: refusalKind(refusal), minute: Math.floor(refusal.at / 60_000) * 60_000, count }],
+})
+
+describe("RecordRefusals", () => {
+  it("keeps the first of a kind with all its evidence", () => {
+    given(refusals).when(keep(refused())).records(refused())
+  })
+
+  it("counts the further ones, in one batch or in many", () => {
+    const again = refused({ chargeId: "chg_2" })
+    given(refusals)
+      .when(keep(refused(), again, again))
+      .records(refused(), counted(2))
+    given(refusals, refused()).when(keep(again)).records(counted(1))
+  })
+
+  it("counts by the minute", () => {
+    const [first, next] = [refused(), refused({ at: NOW + 60_000 })]
+    given(refusals, refused())
+      .when(keep(first, next, next))
+      .records({
+        type: "RefusalsCounted",
+        at: NOW,
+        counts: [
+          { kind: refusalKind(first), minute: NOW, count: 1 },
+          { kind: refusalKind(next), minute: NOW + 60_000, count: 2 },
+        ],
+      })
+  })
+
+  it.each([
+    ["another key", refused({ keyId: "key_2" })],
+    ["another person", refused({ personId: "per_2" })],
+    ["another reason", refused({ code: "payment_required", refusedBy: null })],
+    ["another limit", refused({ limits: [{ ...reading, holder: "company", holderId: null }] })],
+    ["another period", refused({ limits: [{ ...reading, period: "week" }] })],
+    ["another window", refused({ limits: [{ ...reading, windowStart: at("2026-03-03") }] })],
+  ])("keeps %s in full", (_what, other) => {
+    given(refusals, refused()).when(keep(other)).records(other)
+  })
+
+  it("keeps a want of funds in full once a day", () => {
+    const short = (when: number) =>
+      refused({ at: when, code: "payment_required", limits: [], refusedBy: null })
+    const lastOfDay = short(at("2026-03-02T23:59:59.999Z"))
+    given(refusals, short(NOW)).when(keep(lastOfDay)).records(counted(1, lastOfDay))
+    given(refusals, short(NOW))
+      .when(keep(short(at("2026-03-03"))))
+      .records(short(at("2026-03-03")))
+  })
+
+  it("records nothing for nothing", () => {
+    given(refusals, refused()).when(keep()).recordsNothing()
+  })
+})
+
+describe("the state of refusals", () => {
+  it("forgets the kinds whose window has ended", () => {
+    const days = Array.from({ length: 50 }, (_, i) => {
+      const [windowStart, resetsAt] = [NOW + i * 86_400_000, NOW + (i + 1) * 86_400_000]
+      return refused({ at: windowStart, limits: [{ ...reading, windowStart, resetsAt }] })
+    })
+    expect(fold(refusals, ...days).kinds.size).toBe(1)
+  })
+
+  it("has a stream of its own, so that the refused cannot grow the ledger", () => {
+    expect(refusalsStream("co_1")).toBe("refusals-co_1")
+  })
+})
