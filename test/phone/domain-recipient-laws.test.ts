@@ -1,0 +1,223 @@
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import type { Stamped } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { RecipientCommand } from "../../domain/phone/recipient.ts"
+import { recipient, recipientCheckpoint } from "../../domain/phone/recipient.ts"
+import type { RecipientEvent, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"
+import {
+  ADD,
+  FRESH,
+  NOW,
+  REMOVE,
+  queue,
+  receive,
+  receiveStart,
+  receiveStop,
+} from "./recipient-facts.ts"
+
+/** Few names, so that commands meet. */
+const messageId = fc.constantFrom("msg_1", "msg_2", "msg_3", "msg_4")
+const incoming = fc.constantFrom("in_1", "in_2", "in_3", "in_4", "in_5")
+
+const command: fc.Arbitrary<RecipientCommand & Stamped> = fc.oneof(
+  { weight: 5, arbitrary: messageId.map((id) => queue({ messageId: id, chargeId: `chg_${id}` })) },
+  {
+    weight: 1,
+    arbitrary: messageId.map((id) => queue({ messageId: id, chargedMicros: 9_000 })),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant("AcceptText" as const),
+      at: fc.constant(NOW),
+      messageId,
+      carrierId: fc.constant("carrier_1"),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant("RejectText" as const),
+      at: fc.constant(NOW),
+      messageId,
+      errorCode: fc.constant("30007"),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      type: fc.constant("ReportDelivery" as const),
+      at: fc.constant(NOW),
+      messageId,
+      delivered: fc.boolean(),
+      errorCode: fc.constant(null),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant("AbandonText" as const),
+      at: fc.constant(NOW),
+      messageId,
+    }),
+  },
+  { weight: 2, arbitrary: incoming.map((id) => receiveStop({ messageId: id, reply: null })) },
+  { weight: 2, arbitrary: incoming.map((id) => receiveStart({ messageId: id, reply: null })) },
+  { weight: 1, arbitrary: incoming.map((id) => receive({ messageId: id })) },
+  { weight: 2, arbitrary: fc.constantFrom(ADD, REMOVE) },
+)
+
+const commands = fc.array(command, { maxLength: 40, size: "max" })
+
+interface Played {
+  readonly facts: readonly RecipientEvent[]
+  readonly again: readonly RecipientEvent[]
+}
+
+function play(given: readonly (RecipientCommand & Stamped)[]): Played {
+  let state = recipient.initial()
+  const facts: RecipientEvent[] = []
+  const again: RecipientEvent[] = []
+  const decide = (one: RecipientCommand & Stamped): readonly RecipientEvent[] => {
+    const answer = recipient.decide(one, state)
+    return isRefusal(answer) ? [] : answer
+  }
+  for (const [i, one] of given.entries()) {
+    const stamped = { ...one, at: NOW + i }
+    const recorded = decide(stamped)
+    facts.push(...recorded)
+    state = recorded.reduce((folded, fact) => recipient.evolve(folded, fact), state)
+    again.push(...decide(stamped))
+  }
+  return { facts, again }
+}
+
+/** How the recipient stands after a fact, without a look at what the fact says of it. */
+function standingAfter(before: Standing, fact: RecipientEvent): Standing {
+  switch (fact.type) {
+    case "TextQueued":
+      return { ...before, firstMessageId: before.firstMessageId ?? fact.messageId }
+    case "TextRejected": {
+      const wasFirst = before.firstMessageId === fact.messageId
+      return wasFirst ? { ...before, firstMessageId: null } : before
+    }
+    case "OptedOutByText":
+      return { ...before, stoppedAt: fact.at, stopKeyword: fact.keyword }
+    case "OptedInByText":
+      return { ...before, stoppedAt: null, stopKeyword: null, addedAt: null }
+    case "OptOutAdded":
+      return { ...before, addedAt: fact.at }
+    case "OptOutRemoved":
+      return { ...before, addedAt: null }
+    case "TextAccepted":
+    case "TextDelivered":
+    case "TextUndelivered":
+    case "TextAbandoned":
+    case "TextReceived":
+      return before
+  }
+}
+
+const queuedIn = (facts: readonly RecipientEvent[]): readonly TextQueued[] =>
+  facts.filter((fact) => fact.type === "TextQueued")
+
+describe("whatever happens between a company and a recipient", () => {
+  it("every fact says how the recipient stands after it", () => {
+    fc.assert(
+      fc.property(commands, (given) => {
+        let standing: Standing = FRESH
+        for (const fact of play(given).facts) {
+          standing = standingAfter(standing, fact)
+          expect(fact.standing, fact.type).toEqual(standing)
+        }
+      }),
+    )
+  })
+
+  it("nothing is sent to somebody who has opted out", () => {
+    fc.assert(
+      fc.property(commands, (given) => {
+        for (const { standing } of queuedIn(play(given).facts)) {
+          expect([standing.stoppedAt, standing.addedAt]).toEqual([null, null])
+        }
+      }),
+    )
+  })
+
+  it("of the texts that were sent, the first carries the line and no other", () => {
+    fc.assert(
+      fc.property(commands, (given) => {
+        const { facts } = play(given)
+        // A text is the first while no text before it is on its way or sent.
+        const alive = new Set<string>()
+        for (const fact of facts) {
+          if (fact.type === "TextRejected" && fact.standing.firstMessageId === null) alive.clear()
+          if (fact.type !== "TextQueued") continue
+          expect(fact.lineAdded).toBe(alive.size === 0)
+          alive.add(fact.messageId)
+        }
+      }),
+    )
+  })
+
+  it("a text costs what it has, and what comes back is the rest", () => {
+    fc.assert(
+      fc.property(commands, (given) => {
+        for (const { lineAdded, giveBackMicros } of queuedIn(play(given).facts)) {
+          expect(giveBackMicros).toBeGreaterThanOrEqual(0)
+          expect(giveBackMicros).toBeLessThanOrEqual(lineAdded ? 0 : 9_000)
+        }
+      }),
+    )
+  })
+
+  it("each text is queued or abandoned once, taken or refused once, and arrives or not once", () => {
+    const steps = {
+      TextQueued: [undefined],
+      TextAbandoned: [undefined],
+      TextAccepted: ["TextQueued"],
+      TextRejected: ["TextQueued"],
+      TextDelivered: ["TextAccepted"],
+      TextUndelivered: ["TextAccepted"],
+    } as const
+    fc.assert(
+      fc.property(commands, (given) => {
+        const last = new Map<string, RecipientEvent["type"]>()
+        for (const fact of play(given).facts) {
+          if (!(fact.type in steps) || !("messageId" in fact)) continue
+          expect(steps[fact.type as keyof typeof steps]).toContain(last.get(fact.messageId))
+          last.set(fact.messageId, fact.type)
+        }
+      }),
+    )
+  })
+
+  it("the same command again records nothing", () => {
+    fc.assert(
+      fc.property(commands, (given) => {
+        expect(play(given).again).toEqual([])
+      }),
+    )
+  })
+
+  it("a checkpoint at any place changes nothing", () => {
+    fc.assert(
+      fc.property(commands, (given) => {
+        let whole = recipient.initial()
+        let resumed = recipient.initial()
+        for (const one of given) {
+          resumed = recipientCheckpoint.load(
+            JSON.parse(JSON.stringify(recipientCheckpoint.save(resumed))),
+          )
+          const answer = recipient.decide(one, whole)
+          expect(recipient.decide(one, resumed)).toEqual(answer)
+          for (const fact of isRefusal(answer) ? [] : answer) {
+            whole = recipient.evolve(whole, fact)
+            resumed = recipient.evolve(resumed, structuredClone(fact))
+          }
+        }
+      }),
+    )
+  })
+})
