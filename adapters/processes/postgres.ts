@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto"
+import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import type { Processes } from "./port.ts"
 
@@ -29,12 +30,18 @@ export async function registerProcess(
   function onLost(error: Error): void {
     if (closing) return
     warn("the connection that says this process lives was lost", error)
-    setTimeout(() => {
-      hold(url, own, onLost).then((next) => {
-        client = next
-        return closing ? next.end() : undefined
-      }, onLost)
-    }, REGISTER_AGAIN_MS).unref()
+    void holdAgain()
+  }
+
+  async function holdAgain(): Promise<void> {
+    await pause(REGISTER_AGAIN_MS, undefined, { ref: false })
+    if (closing) return
+    try {
+      client = await hold(url, own, onLost)
+      if (closing) await client.end()
+    } catch (error) {
+      onLost(error as Error)
+    }
   }
 
   return {

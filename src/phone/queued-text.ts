@@ -1,7 +1,7 @@
 /** Finding the fact of a queued text in its recipient's stream. */
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { recipientCodec, type TextQueued } from "../../domain/phone/recipient-events.ts"
-import { decodeStored } from "../load.ts"
+import { decodeStored } from "../runner/load.ts"
 import type { Ports } from "../ports.ts"
 
 /**

@@ -81,6 +81,8 @@ function paymentRefusal(refused: ChargeRefused, caller: Caller, baseUrl: string)
   return refusal("payment_required", message, {
     ...sums,
     pay: payBlock(needed - balance, caller, baseUrl),
+    // The specification names this field; a text cannot be taken for a promise.
+    // eslint-disable-next-line unicorn/no-thenable
     then: "After the payment, send the original request again.",
   })
 }

@@ -1,10 +1,10 @@
 /** Loading a state: the checkpoint if it is of this history, then the facts after it. */
-import type { Checkpoint, Checkpoints } from "../adapters/checkpoints/port.ts"
-import type { EventStore, Position, StoredEvent } from "../adapters/eventstore/port.ts"
-import { NO_STREAM } from "../adapters/eventstore/port.ts"
-import type { CheckpointForm, Decider, Fact } from "../domain/kernel/decider.ts"
-import type { Codec } from "../domain/kernel/format.ts"
-import { NO_HASH, readMetadata } from "./envelope.ts"
+import type { Checkpoint, Checkpoints } from "../../adapters/checkpoints/port.ts"
+import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import type { CheckpointForm, Decider, Fact } from "../../domain/kernel/decider.ts"
+import type { Codec } from "../../domain/kernel/format.ts"
+import { NO_HASH, readMetadata } from "../envelope.ts"
 
 /** A state and where in its stream it stands. */
 export interface Loaded<S> {

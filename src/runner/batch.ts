@@ -1,0 +1,71 @@
+/** Deciding: commands one after the other, each on the state that those before it made. */
+import type { Fact, Stamped } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { wrap } from "../envelope.ts"
+import type { Batch, Lane, Waiting } from "./lane.ts"
+import type { Loaded } from "./load.ts"
+import type { RunnerPorts } from "./port.ts"
+
+const MAX_BATCH_EVENTS = 500
+const MAX_BATCH_BYTES = 512 * 1024
+
+/** Decides waiting commands until the batch is full or nobody waits. */
+export function gather(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>): Batch {
+  const batch: Batch = { events: [], hash: loaded.hash, answers: [] }
+  let bytes = 0
+  while (lane.queue.length > 0) {
+    if (batch.events.length >= MAX_BATCH_EVENTS || bytes >= MAX_BATCH_BYTES) break
+    const waiting = lane.queue.shift() as Waiting
+    try {
+      bytes += decideOne(ports, lane, loaded, batch, waiting)
+    } catch (error) {
+      waiting.reject(error)
+    }
+  }
+  return batch
+}
+
+/** Decides one command and adds its facts to the batch; answers the bytes they take. */
+function decideOne(
+  ports: RunnerPorts,
+  lane: Lane,
+  loaded: Loaded<unknown>,
+  batch: Batch,
+  waiting: Waiting,
+): number {
+  const { decider, codec } = lane.aggregate
+  const at = Math.max(ports.clock.now(), loaded.at)
+  if (waiting.command === null) {
+    const view = waiting.view(loaded.state, at)
+    batch.answers.push({ waiting, outcome: { accepted: true, facts: [], view, position: null } })
+    return 0
+  }
+  const { given, cause } = waiting.command
+  const command = { ...given, at } as object & Stamped
+  const decided = decider.decide(command, loaded.state) as readonly Fact[] | Fact
+  if (isRefusal(decided)) {
+    const view = waiting.view(loaded.state, at)
+    batch.answers.push({ waiting, outcome: { accepted: false, refusal: decided, view } })
+    return 0
+  }
+  // All facts are written down before any is folded: a fact that has no stored form spoils nothing.
+  const first = loaded.revision + 1
+  let { hash } = batch
+  const wrapped = decided.map((fact, i) => {
+    const place = { stream: lane.stream, revision: first + i, previousHash: hash }
+    const one = wrap(codec, fact, place, cause)
+    hash = one.hash
+    return one.proposed
+  })
+  for (const fact of decided) {
+    loaded.state = decider.evolve(loaded.state, fact)
+    loaded.at = Math.max(loaded.at, fact.at)
+  }
+  loaded.revision += decided.length
+  batch.hash = hash
+  batch.events.push(...wrapped)
+  const view = waiting.view(loaded.state, at)
+  const outcome = { accepted: true as const, facts: decided, view, position: null }
+  batch.answers.push({ waiting, outcome })
+  return wrapped.reduce((sum, event) => sum + event.data.length + event.metadata.length, 0)
+}

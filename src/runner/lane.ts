@@ -1,0 +1,62 @@
+/** One stream's queue: its callers, its state in memory, and the work in flight. */
+import type { ProposedEvent } from "../../adapters/eventstore/port.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import type { Cause } from "../envelope.ts"
+import type { Loaded } from "./load.ts"
+import type { Aggregate, Outcome } from "./port.ts"
+
+/** Any decider: a queue holds commands of one only, and the types meet again where it is called. */
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type AnyAggregate = Aggregate<any, any, any, any>
+/** An outcome whose types only its caller knows. */
+export type AnyOutcome = Outcome<Fact, Fact, unknown>
+
+/** A caller in a queue. */
+export interface Waiting {
+  /** Null for a caller who only looks. */
+  readonly command: { readonly given: object; readonly cause: Cause } | null
+  readonly view: (state: unknown, at: number) => unknown
+  /** By the pacer's elapsed time. */
+  readonly deadline: number
+  readonly resolve: (outcome: AnyOutcome) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A stream in this process. */
+export interface Lane {
+  readonly stream: string
+  readonly aggregate: AnyAggregate
+  /** Null until it is loaded, and again whenever it may differ from the store. */
+  loaded: Loaded<unknown> | null
+  readonly queue: Waiting[]
+  /** The work in flight; null when idle. */
+  busy: Promise<void> | null
+  /** The checkpoint being kept. */
+  saving: Promise<void>
+  factsSinceCheckpoint: number
+  bytesSinceCheckpoint: number
+  checkpointBytes: number
+}
+
+/** Commands that were decided one after the other, and the facts to store for them. */
+export interface Batch {
+  readonly events: ProposedEvent[]
+  /** The hash of the last of them. */
+  hash: string
+  readonly answers: { readonly waiting: Waiting; readonly outcome: AnyOutcome }[]
+}
+
+/** A stream that nobody has used yet. */
+export function newLane(aggregate: AnyAggregate, stream: string): Lane {
+  return {
+    stream,
+    aggregate,
+    loaded: null,
+    queue: [],
+    busy: null,
+    saving: Promise.resolve(),
+    factsSinceCheckpoint: 0,
+    bytesSinceCheckpoint: 0,
+    checkpointBytes: 0,
+  }
+}
