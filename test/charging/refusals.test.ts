@@ -101,6 +101,16 @@ describe("the state of refusals", () => {
     expect(fold(refusals, ...days).kinds.size).toBe(1)
   })
 
+  it("remembers a kind until its own window ends, whatever else is refused meanwhile", () => {
+    const weekly = { ...reading, period: "week", resetsAt: at("2026-03-09") } as const
+    const kept = refused({ limits: [weekly] })
+    const short = refused({ code: "payment_required", limits: [], refusedBy: null })
+    const other = refused({ keyId: "key_2", at: at("2026-03-02T23:00:00Z") })
+    const nextDay = refused({ keyId: "key_3", at: at("2026-03-03T23:00:00Z") })
+    given(refusals, short, other).when(keep(short)).records(counted(1, short))
+    given(refusals, kept, other, nextDay).when(keep(kept)).records(counted(1, kept))
+  })
+
   it("has a stream of its own, so that the refused cannot grow the ledger", () => {
     expect(refusalsStream("co_1")).toBe("refusals-co_1")
   })

@@ -193,6 +193,21 @@ describe("the recipient's state", () => {
     expect(saved.received.length).toBeLessThanOrEqual(501)
   })
 
+  it("remembers what is not long ago, however much it is", () => {
+    const minute = (i: number) => NOW + i * 60_000
+    const texts = Array.from({ length: 600 }, (_, i): readonly RecipientEvent[] => {
+      const [messageId, at] = [`msg_${i}`, minute(i)]
+      return [queued({ messageId, at }), accepted({ messageId, at })]
+    })
+    const incoming = Array.from({ length: 600 }, (_, i) =>
+      received({ messageId: `in_${i}`, at: minute(i) }),
+    )
+    expect(textOf(fold(recipient, ...texts.flat()), "msg_0")).toMatchObject({ status: "sent" })
+    given(recipient, ...incoming)
+      .when(receive({ messageId: "in_0", at: minute(600) }))
+      .recordsNothing()
+  })
+
   it("lets go of texts that ended long ago, and of none whose end is not known", () => {
     const texts = Array.from({ length: 600 }, (_, i): readonly RecipientEvent[] => {
       const [messageId, at] = [`msg_${i}`, NOW + i * DAY_MS]
