@@ -10,6 +10,7 @@ import {
   at,
   charge,
   charged,
+  givenBack,
   funded,
   limitSet,
   opened,
@@ -152,6 +153,29 @@ describe("a limit counts", () => {
     expect(usedUpLimit(state, own, NOW)).toBeNull()
     expect(usedUpLimit(state, app, NOW)).toMatchObject({ holder: "person", remainingMicros: 0 })
     expect(usedUpLimit(state, { ...app, personId: null }, NOW)).toBeNull()
+  })
+})
+
+describe("what is given back", () => {
+  // Monday, 1 June 2026: a day, a week and a month begin at once.
+  const first = at("2026-06-01T00:00:00.000Z")
+  const last = at("2026-06-01T23:59:59.999Z")
+  const used = (chargedAt: number, now: number) =>
+    (["day", "week", "month"] as const).map((period) => {
+      const limit = limitSet({ ...KEY_LIMIT, period, at: now })
+      const facts = [charged({ at: chargedAt }), charged({ chargeId: "chg_2", at: now })]
+      const state = fold(ledger, ...facts, givenBack({ chargedAt, at: now }), limit)
+      return readLimits(state, now)[0]?.usedMicros
+    })
+
+  it("leaves the windows that contain its charge, from their first millisecond on", () => {
+    expect(used(first, last)).toEqual([9_000, 9_000, 9_000])
+    expect(used(first, first)).toEqual([9_000, 9_000, 9_000])
+  })
+
+  it("leaves alone those that have begun since", () => {
+    expect(used(first - 1, first)).toEqual([9_000, 9_000, 9_000])
+    expect(used(last, last + 1)).toEqual([9_000, 9_000, 9_000])
   })
 })
 

@@ -176,6 +176,16 @@ describe("LockAccount and UnlockAccount", () => {
 })
 
 describe("the ledger's state", () => {
+  it("is of no account before it is opened", () => {
+    expect(accountOf(fold(ledger))).toEqual({
+      opened: false,
+      locked: false,
+      prepaidOnly: false,
+      fundsMicros: 0,
+      creditLineMicros: 0,
+    })
+  })
+
   it("has a stream of its own per company", () => {
     expect(ledgerStream("co_1")).toBe("ledger-co_1")
   })
