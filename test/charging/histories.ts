@@ -69,7 +69,7 @@ export interface History {
 }
 
 /** Whose names the histories use: two people, three keys of theirs, and the app's shared key. */
-export const SPENDERS: readonly Spender[] = [
+const SPENDERS: readonly Spender[] = [
   { via: "own_key", keyId: "key_a1", personId: "per_a" },
   { via: "own_key", keyId: "key_a2", personId: "per_a" },
   { via: "own_key", keyId: "key_b1", personId: "per_b" },

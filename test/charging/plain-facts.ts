@@ -94,7 +94,7 @@ export function limitsIn(facts: Facts): readonly Limit[] {
 }
 
 /** Whether a limit counts what is spent by this request (specification, "Spending limits"). */
-export function counts(
+function counts(
   limit: LimitName & Pick<Limit, "leaveKeysOut">,
   request: Pick<ChargeRequest, "via" | "keyId" | "personId" | "class">,
 ): boolean {
