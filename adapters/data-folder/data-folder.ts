@@ -6,7 +6,7 @@ import { createHash, randomBytes } from "node:crypto"
 import { mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { z } from "zod"
 import { explained } from "../postgres/embedded/explain.ts"
 import { StartupFault } from "../postgres/embedded/startup-fault.ts"
@@ -48,7 +48,10 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
           "or set LEDGER_DATA_DIR to another folder.",
       )
     }
-    return { path, folderId: identity.folderId, socketPath: socketPathOf(path, identity.folderId) }
+    const { folderId } = identity
+    const socketPath = socketPathOf(path, folderId)
+    await mkdir(dirname(socketPath), { recursive: true, mode: 0o700 })
+    return { path, folderId, socketPath }
   })
 }
 

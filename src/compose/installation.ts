@@ -62,12 +62,20 @@ export async function openInstallation(options: InstallationOptions): Promise<In
   const { databaseUrl, log } = options
   await migrateToLatest(databaseUrl)
   const closers: (() => Promise<void> | void)[] = []
-  const warn = (message: string) => (error: Error) => log.warn(message, error)
-  const pool = openPool(databaseUrl, OWNER_CONNECTIONS, warn("an idle connection was lost"))
+  let closing = false
+  const onIdleError = (error: Error) => {
+    // While closing, connections may end before their pool has heard of it.
+    if (!closing) log.warn("an idle connection was lost", error)
+  }
+  const pool = openPool(databaseUrl, OWNER_CONNECTIONS, onIdleError)
   closers.push(() => pool.end())
   try {
-    const parts = await openParts(options, pool, closers)
-    return { ports: parts, close: () => closeAll(closers) }
+    const parts = await openParts(options, pool, onIdleError, closers)
+    const close = () => {
+      closing = true
+      return closeAll(closers)
+    }
+    return { ports: parts, close }
   } catch (error) {
     await closeAll(closers)
     throw error
@@ -81,13 +89,12 @@ async function closeAll(closers: (() => Promise<void> | void)[]): Promise<void> 
 async function openParts(
   options: InstallationOptions,
   pool: Pool,
+  onIdleError: (error: Error) => void,
   closers: (() => Promise<void> | void)[],
 ): Promise<AdminPorts> {
   const { databaseUrl, log } = options
   const pacer = machinePacer
-  const apiPool = openApiPool(databaseUrl, API_CONNECTIONS, (error) =>
-    log.warn("an idle connection was lost", error),
-  )
+  const apiPool = openApiPool(databaseUrl, API_CONNECTIONS, onIdleError)
   closers.push(() => apiPool.end())
   const { clock, setClock } = await openClock(options, pool, closers)
   const processes = await registerProcess(databaseUrl, log.warn)

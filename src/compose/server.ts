@@ -149,7 +149,8 @@ export async function runServer(options: ServerOptions): Promise<number> {
     const admin = await serveAdmin({
       socketPath,
       folderId,
-      run: (request, channel) => runOperation(ADMIN_OPERATIONS, stores.ports, request, channel),
+      run: (request, talk) => runOperation(ADMIN_OPERATIONS, stores.ports, request, talk),
+      onFault: (error) => log.warn("an operator's command failed", error),
     })
     closers.push(() => admin.close())
     await announce(stores.folder, { pid: process.pid, url, socketPath, folderId })

@@ -1,0 +1,107 @@
+/** A real server process on a data folder, and the command line beside it, as a user runs them. */
+import type { ChildProcess } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+import { promisify } from "node:util"
+
+const run = promisify(execFile)
+const MAIN = resolve(import.meta.dirname, "../../src/main.ts")
+
+/** A running server. */
+export interface ServerProcess {
+  readonly url: string
+  readonly pid: number
+  /** Lines it printed so far. */
+  readonly lines: readonly string[]
+  /** Sends a signal and resolves with the exit code (null when a signal ended it). */
+  readonly end: (signal: NodeJS.Signals) => Promise<number | null>
+}
+
+/** A data folder with servers and commands on it. */
+export interface Place {
+  readonly dataDir: string
+  readonly start: (...options: string[]) => Promise<ServerProcess>
+  /** Runs a command with `--json`; @throws when it exits with another code than 0 */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly ledger: (...words: string[]) => Promise<any>
+  /** Runs a command and answers its code and output. */
+  readonly attempt: (
+    ...words: string[]
+  ) => Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }>
+  /** Ends what is left and removes the folder. */
+  readonly clear: () => Promise<void>
+}
+
+/** Makes a place in the system's temporary folder. */
+export async function makePlace(settings: Record<string, string> = {}): Promise<Place> {
+  const root = await mkdtemp(join(tmpdir(), "company-ledger-place-"))
+  const dataDir = join(root, "data")
+  // Nothing of the test runner's own environment (it sets BASE_URL) reaches the program.
+  const { PATH, HOME, TMPDIR } = process.env
+  const own = { LEDGER_DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "warn" }
+  const env = { PATH, HOME, TMPDIR, ...own, ...settings }
+  const servers = new Set<ChildProcess>()
+  const attempt: Place["attempt"] = async (...words) => {
+    try {
+      const { stdout, stderr } = await run(process.execPath, [MAIN, ...words], { env })
+      return { code: 0, stdout, stderr }
+    } catch (error) {
+      const failed = error as { code?: unknown; stdout?: string; stderr?: string }
+      if (typeof failed.code !== "number") throw error
+      return { code: failed.code, stdout: failed.stdout ?? "", stderr: failed.stderr ?? "" }
+    }
+  }
+  return {
+    dataDir,
+    start: async (...options) => {
+      const child = spawn(process.execPath, [MAIN, "start", ...options], { env })
+      servers.add(child)
+      child.once("exit", () => servers.delete(child))
+      return serverOf(child)
+    },
+    attempt,
+    ledger: async (...words) => {
+      const { code, stdout, stderr } = await attempt(...words, "--json")
+      if (code !== 0) throw new Error(`${words.join(" ")} exited with ${code}: ${stdout}${stderr}`)
+      return JSON.parse(stdout) as unknown
+    },
+    clear: async () => {
+      for (const child of servers) {
+        const ended = new Promise((done) => child.once("exit", done))
+        child.kill("SIGTERM")
+        await ended
+      }
+      await rm(root, { recursive: true, force: true })
+    },
+  }
+}
+
+function serverOf(child: ChildProcess): Promise<ServerProcess> {
+  const lines: string[] = []
+  const errors: string[] = []
+  const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)))
+  child.stderr?.on("data", (data) => errors.push(String(data)))
+  return new Promise((listening, failed) => {
+    if (child.stdout === null) throw new Error("the server's output is not read")
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      lines.push(line)
+      const url = /listens on (\S+)/.exec(line)?.[1]
+      if (url === undefined) return
+      listening({
+        url,
+        pid: child.pid as number,
+        lines,
+        end: (signal) => {
+          child.kill(signal)
+          return ended
+        },
+      })
+    })
+    void ended.then((code) =>
+      failed(new Error(`the server exited with ${code}: ${lines.join("\n")}${errors.join("")}`)),
+    )
+  })
+}
