@@ -1,6 +1,5 @@
 /** Read model `companies`: each company's name, for operators who call it by name. */
 import type { Kysely, Transaction } from "kysely"
-import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Projection } from "./projection.ts"
 
 /** A company; `name` is null once it was erased. */
@@ -47,17 +46,4 @@ export async function listCompanies(db: Kysely<Tables>): Promise<readonly Compan
     .orderBy("registered_at")
     .orderBy("company_id")
     .execute()
-}
-
-/** The name of a company; null where it is unknown or erased. */
-export async function companyName(
-  db: Kysely<Tables>,
-  companyId: CompanyId,
-): Promise<string | null> {
-  const row = await db
-    .selectFrom("companies")
-    .select("name")
-    .where("company_id", "=", companyId)
-    .executeTakeFirst()
-  return row?.name ?? null
 }

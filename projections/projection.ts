@@ -43,7 +43,15 @@ export interface Recorded {
   readonly actor: string | null
 }
 
-/** Opens sealed text for a read model; null where its key was erased. */
+/** Text as a column can hold it: PostgreSQL's text has no U+0000, facts and sealed text may. */
+export function columnText<T extends string | null>(text: T): T {
+  return (text?.replaceAll("\0", "\uFFFD") ?? null) as T
+}
+
+/**
+ * Opens sealed text for a read model; null where its key was erased. What it gives goes through
+ * `columnText` on its way into a table.
+ */
 export interface Opener {
   readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>
 }
@@ -60,9 +68,9 @@ export interface Projection {
   /** SQL that makes the tables, without schema. */
   readonly create: string
   /** Writes what a batch of facts means, in their order. */
-  // The runner does not know the tables; each read model gives the transaction its own type.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly apply: (
+    // The runner does not know the tables; each read model gives the transaction its own type.
+    // eslint-disable-next-line @typescript-eslint/no-explicit-any
     tx: Transaction<any>,
     facts: readonly Recorded[],
     opener: Opener,

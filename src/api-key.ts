@@ -40,7 +40,7 @@ export function parseApiKey(
 }
 
 /** SHA-256 of a key's text, hexadecimal: all that is kept of it. */
-export function hashOfKey(key: string): string {
+function hashOfKey(key: string): string {
   return hash("sha256", key, "hex")
 }
 

@@ -97,7 +97,7 @@ function hashOf(parts: Hashed): string {
 }
 
 /** Stored metadata does not have the form it must have. */
-export class EnvelopeFault extends Error {
+class EnvelopeFault extends Error {
   override readonly name = "EnvelopeFault"
 }
 

@@ -395,7 +395,7 @@ function evolveGivenBack(state: Ledger, event: ChargeGivenBack): Ledger {
 }
 
 /** The spender of a request or fact, as the union whose cases say what may be null. */
-export function spenderOf(request: Pick<ChargeRequest, "via" | "keyId" | "personId">): Spender {
+function spenderOf(request: Pick<ChargeRequest, "via" | "keyId" | "personId">): Spender {
   return { via: request.via, keyId: request.keyId, personId: request.personId } as Spender
 }
 

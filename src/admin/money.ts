@@ -6,7 +6,8 @@ import type { Limit, LimitName, LimitReading } from "../../domain/charging/limit
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { ACCESS, LEDGER } from "../aggregates.ts"
 import type { Ports } from "../ports.ts"
-import { accepted, dollars, findCompany, words } from "./inputs.ts"
+import { limitStandings } from "../../projections/limits.ts"
+import { accepted, dollars, findCompany, showWrites, words } from "./inputs.ts"
 import type { AdminOperation } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -104,12 +105,15 @@ const listLimits = operation({
   input: z.object({ company: z.string() }),
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
-    const readings = await ports.runner.look(LEDGER, ledgerStream(companyId), readLimits)
-    return { limits: readings.map(shown) }
+    await showWrites(ports)
+    const standings = await limitStandings(ports.readAll, companyId, ports.clock.now())
+    return {
+      limits: standings.map((one) => ({ ...shown(one), leaveKeysOut: one.leaveKeysOut })),
+    }
   },
 })
 
-function shown(reading: LimitReading) {
+function shown(reading: Omit<LimitReading, "askedMicros">) {
   const { holder, holderId, class: limited, period, amountMicros } = reading
   const { usedMicros, remainingMicros, resetsAt } = reading
   return {

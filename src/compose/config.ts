@@ -20,7 +20,7 @@ export interface Config {
 }
 
 /** The environment holds settings that cannot be. The message has one line for each. */
-export class ConfigFault extends Error {
+class ConfigFault extends Error {
   override readonly name = "StartupFault"
 }
 
