@@ -21,7 +21,7 @@ const UNKNOWN: ReadonlySet<string> = new Set(["OutcomeUnknown", "UnknownOutcome"
 
 /**
  * Runs the operation that a request names. What an operator can act on is an answer; every other
- * error is a fault and is thrown. Where the signal is aborted, so is what the operation threw.
+ * error is thrown: a fault, or the signal's reason.
  */
 export async function runOperation(
   operations: readonly AdminOperation[],
@@ -43,7 +43,7 @@ export async function runOperation(
     const result = await found.run({ ports, cause, progress, send, signal }, input.data)
     return { result: result === undefined ? null : result }
   } catch (error) {
-    const body = signal.aborted ? null : errorBodyOf(error)
+    const body = errorBodyOf(error)
     if (body === null) throw error
     return { error: body }
   }

@@ -54,13 +54,14 @@ interface Running {
 export async function serveAdmin(serving: AdminServing): Promise<AdminServer> {
   const running = new Set<Running>()
   const state = { closing: false }
-  const server = createServer({ keepAlive: false }, (request, response) => {
+  const server = createServer((request, response) => {
     void answer(serving, state, running, request, response).catch((error: unknown) => {
       serving.onFault(error)
       response.destroy()
     })
   })
   const inode = await listenPrivately(server, serving.socketPath)
+  server.on("error", serving.onFault)
   let closed: Promise<void> | undefined
   const close = async () => {
     state.closing = true
@@ -89,14 +90,20 @@ async function listenPrivately(server: Server, socketPath: string): Promise<bigi
   // What a killed run left behind.
   rmSync(room, { recursive: true, force: true })
   mkdirSync(room, { mode: 0o700 })
-  const listening = once(server, "listening")
-  server.listen(hidden)
-  await listening
-  chmodSync(hidden, 0o600)
-  const { ino } = lstatSync(hidden, { bigint: true })
-  renameSync(hidden, socketPath)
-  rmSync(room, { recursive: true, force: true })
-  return ino
+  try {
+    const listening = once(server, "listening")
+    server.listen(hidden)
+    await listening
+    chmodSync(hidden, 0o600)
+    const { ino } = lstatSync(hidden, { bigint: true })
+    renameSync(hidden, socketPath)
+    return ino
+  } catch (error) {
+    server.close()
+    throw error
+  } finally {
+    rmSync(room, { recursive: true, force: true })
+  }
 }
 
 /** Removes the socket unless another server has put its own in the same place. */
@@ -114,7 +121,7 @@ async function answer(
 ): Promise<void> {
   const { pathname } = new URL(request.url ?? "/", "http://admin")
   if (request.method === "GET" && pathname === ADMIN_PATHS.identity) {
-    response.setHeader("content-type", "application/json; charset=utf-8")
+    response.writeHead(200, { "content-type": "application/json", connection: "close" })
     response.end(JSON.stringify({ folderId: serving.folderId, pid: process.pid }))
     return
   }
@@ -152,11 +159,13 @@ async function perform(
   const asked = await readBody(request, abort.signal)
   if (asked === null) return
   if ("error" in asked) return refuse(response, 400, asked.error)
-  response.writeHead(200, { "content-type": LINES_TYPE })
+  response.writeHead(200, { "content-type": LINES_TYPE, connection: "close" })
   const { signal } = abort
   const talk: Talk = {
     progress: (message) => {
-      if (!signal.aborted) response.write(lineText({ progress: message }))
+      // A reader that is behind misses nothing but news of the way.
+      if (signal.aborted || response.writableNeedDrain) return
+      response.write(lineText({ progress: message }))
     },
     send: (chunk) => send(response, { chunk }, signal),
     signal,
@@ -176,8 +185,7 @@ async function runToAnswer(
   try {
     return await run(request, talk)
   } catch (error) {
-    const isHangUp = talk.signal.aborted && error === talk.signal.reason
-    if (isHangUp || (error instanceof Error && error.name === "AbortError")) return null
+    if (talk.signal.aborted && error instanceof Error && error.name === "AbortError") return null
     onFault(error)
     const message = `The server failed: ${error instanceof Error ? error.message : String(error)}`
     return { error: { error: "internal", message } }
@@ -199,10 +207,11 @@ async function readBody(
   try {
     for await (const part of request as AsyncIterable<Buffer>) {
       bytes += part.length
-      if (bytes > MAX_REQUEST_BYTES) {
-        return { error: { error: "too_large", message: "A request has at most 1 MiB." } }
-      }
-      parts.push(part)
+      // All of it is read, or the caller could not read why it was refused.
+      if (bytes <= MAX_REQUEST_BYTES) parts.push(part)
+    }
+    if (bytes > MAX_REQUEST_BYTES) {
+      return { error: { error: "too_large", message: "A request has at most 1 MiB." } }
     }
     return { request: readRequest(Buffer.concat(parts).toString("utf8")) }
   } catch (error) {

@@ -1,0 +1,122 @@
+/** Commands for companies, their people and cards. */
+import { PLANS } from "../../domain/access/access-events.ts"
+import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
+import type { ArgumentSpec, CommandSpec } from "./command.ts"
+import { COMPANY, DOLLARS_NOTE } from "./command.ts"
+import { dollarsText, someText } from "./option-values.ts"
+
+const COMPANY_ARGUMENT: ArgumentSpec = {
+  name: "COMPANY",
+  description: "the company, by id or name",
+  field: "company",
+}
+
+const create: CommandSpec = {
+  does: "operation",
+  name: "company create",
+  summary: "make a company with its owner and one built-in test number",
+  notes: [DOLLARS_NOTE],
+  example: "company create acme --plan payg --pays prepaid --funds 50",
+  changes: true,
+  arguments: [
+    { name: "NAME", description: "its name, not yet taken", field: "name", parse: someText },
+  ],
+  options: [
+    { flags: "--no-number", description: "without a phone number", field: "withNumber" },
+    { flags: "--plan <plan>", description: "its plan, dollars a month", choices: PLANS },
+    { flags: "--pays <how>", description: "what it pays from", choices: ["prepaid", "card"] },
+    { flags: "--funds <dollars>", description: "funds to begin with", parse: dollarsText },
+    { flags: "--owner-name <name>", description: "the owner's name", parse: someText },
+    { flags: "--owner-email <email>", description: "the owner's email", parse: someText },
+  ],
+}
+
+const show: CommandSpec = {
+  does: "operation",
+  name: "company show",
+  summary: "show a company: plan, card, balance, lock",
+  notes: ["The balance is US dollars; with --json it is micros, millionths of a dollar."],
+  example: "company show acme",
+  arguments: [COMPANY_ARGUMENT],
+}
+
+const list: CommandSpec = {
+  does: "operation",
+  name: "company list",
+  summary: "list all companies",
+  example: "company list --json",
+}
+
+const lock: CommandSpec = {
+  does: "operation",
+  name: "company lock",
+  summary: "lock a company's account: its keys can buy nothing until it is unlocked",
+  example: 'company lock acme --reason "asked for by its owner"',
+  changes: true,
+  arguments: [COMPANY_ARGUMENT],
+}
+
+const unlock: CommandSpec = {
+  does: "operation",
+  name: "company unlock",
+  summary: "unlock a company's account",
+  example: "company unlock acme",
+  changes: true,
+  arguments: [COMPANY_ARGUMENT],
+}
+
+const addPerson: CommandSpec = {
+  does: "operation",
+  name: "person add",
+  summary: "add a person to a company",
+  example:
+    "person add --company acme --name Ada --email ada@example.com --role user " +
+    '--permission "Use phone" "See billing"',
+  changes: true,
+  options: [
+    COMPANY,
+    { flags: "--name <name>", description: "their name", isRequired: true, parse: someText },
+    { flags: "--email <email>", description: "their email", isRequired: true, parse: someText },
+    { flags: "--role <role>", description: "their role", isRequired: true, choices: ROLES },
+    {
+      flags: "--permission <permission...>",
+      description: "permissions beside those of the role",
+      field: "permissions",
+      choices: PERMISSIONS,
+    },
+  ],
+}
+
+const setCard: CommandSpec = {
+  does: "operation",
+  name: "card set",
+  summary: "put a card of the built-in test processor on a company's account",
+  example: "card set --company acme --verified",
+  changes: true,
+  options: [
+    COMPANY,
+    { flags: "--verified", description: "the card is verified" },
+    { flags: "--failing", description: "its payments fail" },
+  ],
+}
+
+const removeCard: CommandSpec = {
+  does: "operation",
+  name: "card remove",
+  summary: "take a company's card off its account",
+  example: "card remove --company acme",
+  changes: true,
+  options: [COMPANY],
+}
+
+/** Commands for companies, their people and cards. */
+export const COMPANY_COMMANDS: readonly CommandSpec[] = [
+  create,
+  show,
+  list,
+  lock,
+  unlock,
+  addPerson,
+  setCard,
+  removeCard,
+]

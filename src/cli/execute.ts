@@ -1,0 +1,212 @@
+/**
+ * The command line from its words to its exit code: 0 done, 1 refused, 2 wrong usage, 130
+ * interrupted. With `--json` standard output carries exactly one JSON document, whatever happens.
+ */
+import { userInfo } from "node:os"
+import type { AdminAnswer, AdminRequest, ErrorBody } from "../admin/protocol.ts"
+import type { Talk } from "../admin/run-operation.ts"
+import { errorBodyOf, runOperation } from "../admin/run-operation.ts"
+import { ServerGone, askServer } from "./admin-client.ts"
+import type { OperationCommand } from "./command.ts"
+import type { Host } from "./host.ts"
+import { CannotWrite, openOutFile } from "./out-file.ts"
+import { progressLine } from "./progress.ts"
+import type { Invocation } from "./program.ts"
+import { parseWords } from "./program.ts"
+import { isRow, renderResult, renderTable } from "./render.ts"
+import type { Terminal } from "./terminal.ts"
+import { harmless } from "./terminal.ts"
+
+const DONE = 0
+const REFUSED = 1
+const WRONG_USAGE = 2
+const INTERRUPTED = 130
+
+/** An error whose sentence tells an operator what to do; null where it is none of these. */
+function plainBodyOf(error: unknown): ErrorBody | null {
+  if (!(error instanceof Error)) return null
+  const { name, message } = error
+  // The embedded PostgreSQL has its own class of this name.
+  if (name === "StartupFault") return { error: "startup", message }
+  if (error instanceof ServerGone) return { error: "unavailable", message }
+  if (error instanceof CannotWrite) return { error: "cannot_write", message }
+  return errorBodyOf(error)
+}
+
+/**
+ * Runs a command line.
+ *
+ * @param words what stands behind the program's name
+ * @param signal aborted by Ctrl-C: the command stops waiting and leaves nothing half-written
+ * @returns the exit code
+ */
+export async function runCommandLine(
+  words: readonly string[],
+  host: Host,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const parsed = parseWords(words, terminal.columns)
+  if (parsed.kind === "help") {
+    terminal.out(parsed.text)
+    return DONE
+  }
+  if (parsed.kind === "usage") {
+    terminal.err(parsed.text)
+    if (asksForJson(words)) printJson(terminal, { error: "usage", message: parsed.reason })
+    return WRONG_USAGE
+  }
+  const { invocation } = parsed
+  try {
+    return await perform(invocation, host, terminal, signal)
+  } catch (error) {
+    return failed(error, invocation, terminal, signal)
+  }
+}
+
+/** Whether words that could not be read ask for JSON. */
+function asksForJson(words: readonly string[]): boolean {
+  const end = words.indexOf("--")
+  return words.slice(0, end === -1 ? undefined : end).includes("--json")
+}
+
+async function perform(
+  invocation: Invocation,
+  host: Host,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const { command, input, json } = invocation
+  if (command.does === "start") return host.start({ demo: input["demo"] === true })
+  if (command.does === "operation") return operate(command, invocation, host, terminal, signal)
+  const settings = host.settings()
+  const rows = settings.map(({ name, value, source }) => ({ name, value, source }))
+  if (json) printJson(terminal, { settings })
+  else terminal.out(renderTable(rows, terminal, "settings"))
+  return DONE
+}
+
+/** Runs an operation and prints its answer. Its file, if it has one, is kept only on success. */
+async function operate(
+  command: OperationCommand,
+  invocation: Invocation,
+  host: Host,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const { out, json } = invocation
+  const file = out === null || out === "-" ? null : await openOutFile(out)
+  const progress = progressLine(terminal)
+  const send = async (chunk: string) => {
+    signal.throwIfAborted()
+    if (out === null) throw new Error(`${command.name} sent a file and takes none`)
+    if (file === null) terminal.out(chunk)
+    else await file.write(chunk)
+  }
+  try {
+    const talk = { progress: progress.report, send, signal }
+    const answer = await ask(host, requestOf(invocation), talk).finally(progress.end)
+    if ("error" in answer) return refused(answer.error, json, terminal)
+    if (file !== null) {
+      signal.throwIfAborted()
+      await file.keep()
+    }
+    const { result } = answer
+    const shown = file === null || !isRow(result) ? result : { ...result, file: out }
+    if (json) printJson(terminal, shown)
+    else {
+      const text = (command.render ?? renderResult)(shown, terminal)
+      if (out === "-") terminal.err(text)
+      else terminal.out(text)
+    }
+    return command.isWell?.(result) === false ? REFUSED : DONE
+  } finally {
+    await file?.discard()
+  }
+}
+
+function requestOf({ command, input, actor, reason }: Invocation): AdminRequest {
+  return { operation: command.name, input, actor: actor ?? systemUser(), reason }
+}
+
+/** The user of the operating system by name; by number where it has none. */
+function systemUser(): string {
+  try {
+    return userInfo().username
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : undefined
+    if (code !== "ERR_SYSTEM_ERROR" && code !== "ENOENT") throw error
+    return String(process.getuid?.() ?? "unknown")
+  }
+}
+
+/** Sends the request to the living server; without one opens the stores here. */
+async function ask(host: Host, request: AdminRequest, talk: Talk): Promise<AdminAnswer> {
+  const living = await host.livingServer()
+  talk.signal.throwIfAborted()
+  if (living !== null) return askServer(living.socketPath, request, talk)
+  const stores = await host.openLocal()
+  try {
+    const { operations, ports } = stores
+    talk.signal.throwIfAborted()
+    const answer = runOperation(operations, ports, request, talk)
+    return asSent(await untilAborted(answer, talk.signal))
+  } finally {
+    await stores.close()
+  }
+}
+
+/** An answer as it would have come through the socket, so that both ways print the same. */
+function asSent(answer: AdminAnswer): AdminAnswer {
+  return JSON.parse(JSON.stringify(answer)) as AdminAnswer
+}
+
+/** The value of a promise, or the reason of the signal where that comes first. */
+async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>()
+  const onAbort = () => reject(signal.reason as Error)
+  signal.addEventListener("abort", onAbort, { once: true })
+  try {
+    return await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener("abort", onAbort)
+  }
+}
+
+/** Prints why something was not done. */
+function refused(body: ErrorBody, json: boolean, terminal: Terminal): number {
+  if (json) printJson(terminal, body)
+  else terminal.err(`${harmless(body.message)}\n`)
+  return REFUSED
+}
+
+function failed(
+  error: unknown,
+  { command, json }: Invocation,
+  terminal: Terminal,
+  signal: AbortSignal,
+): number {
+  const isAbort = signal.aborted && error === signal.reason
+  if (isAbort) {
+    const isChange = command.does === "operation" && command.changes === true
+    const message = isChange
+      ? "Interrupted: look whether it was done before giving it again."
+      : "Interrupted before it was done."
+    if (json) printJson(terminal, { error: "interrupted", message })
+    else terminal.err(`${message}\n`)
+    return INTERRUPTED
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  const body = plainBodyOf(error)
+  if (body !== null) refused(body, json, terminal)
+  else {
+    const stack = error instanceof Error ? (error.stack ?? message) : message
+    terminal.err(`This is a fault of the program:\n${stack}\n`)
+    if (json) printJson(terminal, { error: "internal", message })
+  }
+  return signal.aborted ? INTERRUPTED : REFUSED
+}
+
+function printJson(terminal: Terminal, document: unknown): void {
+  terminal.out(`${JSON.stringify(document, null, terminal.isTTY ? 2 : undefined)}\n`)
+}

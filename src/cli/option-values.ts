@@ -1,0 +1,65 @@
+/** Reading what an operator writes behind an option. */
+import { InvalidArgumentError } from "commander"
+import { microsFromDollars } from "../../domain/kernel/money.ts"
+
+/** Dollars, zero or more, kept as they are written. @throws InvalidArgumentError */
+export function dollarsText(text: string): string {
+  const micros = microsFromDollars(text)
+  if (micros === null) {
+    throw new InvalidArgumentError("Write dollars such as 12.50, at most six decimals.")
+  }
+  if (micros < 0) throw new InvalidArgumentError("Dollars cannot be below zero here.")
+  return text.trim()
+}
+
+/** A whole number from 1 on. @throws InvalidArgumentError */
+export function countingNumber(text: string): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value > 0 && Number.isSafeInteger(value)) return value
+  throw new InvalidArgumentError("Write a whole number from 1 on.")
+}
+
+/** A number in digits, kept as they are written. @throws InvalidArgumentError */
+export function digits(text: string): string {
+  if (/^\d{1,10}$/.test(text)) return text
+  throw new InvalidArgumentError("Write a number in digits.")
+}
+
+/** A duration such as 90s, 15m, 3h or 2d, kept as it is written. @throws InvalidArgumentError */
+export function durationText(text: string): string {
+  if (/^\d{1,9}[smhd]$/.test(text)) return text
+  throw new InvalidArgumentError("Write a duration such as 90s, 15m, 3h or 2d.")
+}
+
+const ISO = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/
+
+/** A time in ISO 8601, UTC unless it says otherwise, as an exact one. @throws InvalidArgumentError */
+export function isoTime(text: string): string {
+  const match = ISO.exec(text)
+  const at = match === null ? Number.NaN : Date.parse(`${fullTime(match)}`)
+  if (match === null || Number.isNaN(at) || !isDay(match[1] ?? "")) {
+    throw new InvalidArgumentError("Write a time such as 2026-11-30T23:59:00Z (UTC).")
+  }
+  return new Date(at).toISOString()
+}
+
+const fullTime = ([, day, time = "00:00", zone = "Z"]: RegExpExecArray): string =>
+  `${day}T${time}${zone}`
+
+/** Whether the calendar has this day: dates that run over, such as February 30, are mistakes. */
+function isDay(day: string): boolean {
+  const at = Date.parse(`${day}T00:00:00Z`)
+  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day)
+}
+
+/** A month as YYYY-MM. @throws InvalidArgumentError */
+export function monthText(text: string): string {
+  if (/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) return text
+  throw new InvalidArgumentError("Write a month such as 2026-11.")
+}
+
+/** A text with something in it. @throws InvalidArgumentError */
+export function someText(text: string): string {
+  if (text.trim() !== "") return text
+  throw new InvalidArgumentError("It must not be empty.")
+}

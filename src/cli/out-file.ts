@@ -1,0 +1,102 @@
+/** A file that appears whole or not at all: written beside its place, then renamed. */
+import { randomBytes } from "node:crypto"
+import { open, realpath, rename, rm, stat } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+
+/** A file that is being written. */
+export interface OutFile {
+  readonly write: (chunk: string) => Promise<void>
+  /** Flushes everything to the disk and gives the file its name. @throws CannotWrite */
+  readonly keep: () => Promise<void>
+  /** Removes what was written; what stood there before stays. After `keep` it does nothing. */
+  readonly discard: () => Promise<void>
+}
+
+/** The file cannot be written: the sentence names it and the reason. */
+export class CannotWrite extends Error {
+  override readonly name = "CannotWrite"
+}
+
+/** Begins to write a file that shall stand at `path`. @throws CannotWrite */
+export async function openOutFile(path: string): Promise<OutFile> {
+  const { target, mode } = await placeOf(path)
+  const suffix = randomBytes(6).toString("hex")
+  const temporary = join(dirname(target), `.${basename(target).slice(0, 100)}.${suffix}.tmp`)
+  const file = await saying(path, () => open(temporary, "wx", mode))
+  let isOpen = true
+  let isKept = false
+  const close = async () => {
+    if (isOpen) await file.close()
+    isOpen = false
+  }
+  return {
+    write: async (chunk) => {
+      await saying(path, () => file.writeFile(chunk))
+    },
+    keep: () =>
+      saying(path, async () => {
+        await file.sync()
+        await close()
+        await rename(temporary, target)
+        isKept = true
+        await syncFolder(dirname(target))
+      }),
+    discard: async () => {
+      if (isKept) return
+      await close()
+      await rm(temporary, { force: true })
+    },
+  }
+}
+
+/** Where the file goes, behind links, and its mode. @throws CannotWrite where no file can stand */
+async function placeOf(path: string): Promise<{ target: string; mode: number }> {
+  return saying(path, async () => {
+    const found = await stat(path).catch((error: unknown) => {
+      if (codeOf(error) === "ENOENT") return null
+      throw error
+    })
+    if (found === null) return { target: path, mode: 0o666 }
+    if (!found.isFile()) {
+      throw new CannotWrite(`${path} is there and is no file; give another --out, or --out -.`)
+    }
+    return { target: await realpath(path), mode: found.mode & 0o777 }
+  })
+}
+
+/** A rename is safe once its folder is on the disk; not every file system can do that. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, "r")
+  try {
+    await handle.sync()
+  } catch (error) {
+    if (!["EINVAL", "EPERM", "ENOTSUP"].includes(codeOf(error) ?? "")) throw error
+  } finally {
+    await handle.close()
+  }
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: "its folder does not exist",
+  ENOTDIR: "its folder is a file",
+  EACCES: "this user may not write there",
+  EPERM: "this user may not write there",
+  EROFS: "the file system is read-only",
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  ENAMETOOLONG: "its name is too long",
+}
+
+async function saying<T>(path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    const code = codeOf(error)
+    if (error instanceof CannotWrite || code === undefined) throw error
+    throw new CannotWrite(`${path} cannot be written: ${REASONS[code] ?? code}.`, { cause: error })
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && "code" in error ? String(error.code) : undefined
+}

@@ -1,0 +1,211 @@
+/** From words to a command: builds the program out of the commands' data and reads words with it. */
+import { Argument, Command, CommanderError, Option } from "commander"
+import { AUDIT_COMMANDS } from "./audit-commands.ts"
+import type { ArgumentSpec, CommandSpec, Input, OptionSpec } from "./command.ts"
+import { COMPANY_COMMANDS } from "./company-commands.ts"
+import { KEY_COMMANDS } from "./key-commands.ts"
+import { MONEY_COMMANDS } from "./money-commands.ts"
+import { someText } from "./option-values.ts"
+import { SYSTEM_COMMANDS } from "./system-commands.ts"
+
+/** The program's name, as it is installed. */
+const PROGRAM = "company-ledger"
+
+/** Every command. */
+export const COMMANDS: readonly CommandSpec[] = [
+  ...SYSTEM_COMMANDS,
+  ...COMPANY_COMMANDS,
+  ...KEY_COMMANDS,
+  ...MONEY_COMMANDS,
+  ...AUDIT_COMMANDS,
+]
+
+/** What the first words of commands with two words are about. */
+const TOPICS: Readonly<Record<string, string>> = {
+  company: "companies",
+  person: "people of a company",
+  card: "cards of the built-in test processor",
+  key: "API keys",
+  limit: "spending limits",
+  funds: "funds",
+  export: "bills for finance",
+  audit: "the facts, and proof that they hold",
+  carrier: "the built-in test carrier",
+  "stand-in": "built-in stand-ins for outside things",
+  clock: "the ledger's time",
+  work: "the queue of work",
+  projections: "read models",
+}
+
+/** A command as it was given. */
+export interface Invocation {
+  readonly command: CommandSpec
+  /** What its operation takes. */
+  readonly input: Input
+  readonly json: boolean
+  /** Who does it, where it was said. */
+  readonly actor: string | null
+  readonly reason: string | null
+  /** Where a file goes; null for commands without one. */
+  readonly out: string | null
+}
+
+/** What words came to: a command, or help or a complaint to print. */
+export type Parsed =
+  | { readonly kind: "command"; readonly invocation: Invocation }
+  | { readonly kind: "help"; readonly text: string }
+  /** Wrong usage: `text` for people with a hint, `reason` alone. */
+  | { readonly kind: "usage"; readonly text: string; readonly reason: string }
+
+/** Reads the words behind the program's name. `columns`: characters in a line of help. */
+export function parseWords(words: readonly string[], columns: number): Parsed {
+  let invocation: Invocation | undefined
+  const printed = { out: "", err: "" }
+  const program = new Command(PROGRAM)
+    .description("Operates the ledger: keys, limits, funds, audits and exports.")
+    .exitOverride()
+    .showHelpAfterError("(--help says more)")
+    .configureHelp({ helpWidth: columns })
+    .configureOutput({
+      writeOut: (text) => (printed.out += text),
+      writeErr: (text) => (printed.err += text),
+    })
+  for (const command of COMMANDS) {
+    addCommand(program, command, columns, (given) => (invocation = given))
+  }
+  try {
+    program.parse([...words], { from: "user" })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return { kind: "help", text: printed.out }
+    const reason = error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ")
+    // Words that end before a command get the help of what they named.
+    const isUnfinished = error.code === "commander.help"
+    return {
+      kind: "usage",
+      text: printed.err,
+      reason: isUnfinished ? "name a command; --help lists them" : reason,
+    }
+  }
+  if (invocation === undefined) throw new Error("no command took the words")
+  return { kind: "command", invocation }
+}
+
+function addCommand(
+  program: Command,
+  spec: CommandSpec,
+  columns: number,
+  take: (given: Invocation) => void,
+): void {
+  const words = spec.name.split(" ")
+  const parent = words.length === 1 ? program : topicOf(program, words[0] ?? "")
+  const command = parent.command(words.at(-1) ?? "").description(`${spec.summary}.`)
+  for (const argument of spec.arguments ?? []) command.addArgument(argumentOf(argument))
+  for (const option of optionsOf(spec)) command.addOption(optionOf(option))
+  const notes = (spec.notes ?? []).map((note) => `${wrapped(note, columns)}\n`).join("")
+  command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM} ${spec.example}`)
+  command.action(() => {
+    const given = invocationOf(spec, command)
+    const fault = spec.does === "operation" ? (spec.check?.(given.input) ?? null) : null
+    if (fault !== null) command.error(`error: ${fault}`)
+    take(given)
+  })
+}
+
+/** Words on lines of at most so many characters, where no single word is longer. */
+function wrapped(text: string, columns: number): string {
+  let line = 0
+  return text
+    .split(" ")
+    .map((word, index) => {
+      const isNext = index > 0 && line + 1 + word.length > columns
+      line = index === 0 || isNext ? word.length : line + 1 + word.length
+      return `${index === 0 ? "" : isNext ? "\n" : " "}${word}`
+    })
+    .join("")
+}
+
+function topicOf(program: Command, name: string): Command {
+  const found = program.commands.find((command) => command.name() === name)
+  return found ?? program.command(name).description(TOPICS[name] ?? name)
+}
+
+const JSON_OPTION: OptionSpec = {
+  flags: "--json",
+  description: "print one JSON document on standard output, and nothing else there",
+}
+
+const CHANGE_OPTIONS: readonly OptionSpec[] = [
+  {
+    flags: "--as <actor>",
+    description: "who does it; default the system user",
+    parse: someText,
+  },
+  { flags: "--reason <reason>", description: "why, for auditors", parse: someText },
+]
+
+const OUT_OPTION: OptionSpec = {
+  flags: "--out <file>",
+  description: "where to write; - for standard output",
+  isRequired: true,
+  parse: someText,
+}
+
+/** The options of a command, those it shares with others behind its own. */
+function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
+  const own = spec.options ?? []
+  if (spec.does !== "operation") return spec.does === "config" ? [...own, JSON_OPTION] : own
+  return [
+    ...own,
+    ...(spec.hasFile === true ? [OUT_OPTION] : []),
+    ...(spec.changes === true ? CHANGE_OPTIONS : []),
+    JSON_OPTION,
+  ]
+}
+
+function argumentOf({ name, description, isOptional, choices, parse }: ArgumentSpec): Argument {
+  const argument = new Argument(isOptional === true ? `[${name}]` : `<${name}>`, description)
+  if (choices !== undefined) argument.choices(choices)
+  if (parse !== undefined) argument.argParser(parse)
+  return argument
+}
+
+function optionOf({ flags, description, isRequired, choices, parse }: OptionSpec): Option {
+  const needed = isRequired === true ? " (required)" : ""
+  const option = new Option(flags, `${description}${needed}`)
+  if (isRequired === true) option.makeOptionMandatory()
+  if (choices !== undefined) option.choices(choices)
+  if (parse === undefined) return option
+  return option.argParser<unknown>((text, before) =>
+    option.variadic ? [...(Array.isArray(before) ? before : []), parse(text)] : parse(text),
+  )
+}
+
+/** Puts together what the words said. Fields that were not given are left out. */
+function invocationOf(spec: CommandSpec, command: Command): Invocation {
+  const said = command.opts<Record<string, unknown>>()
+  const input: Record<string, unknown> = {}
+  for (const [index, { field }] of (spec.arguments ?? []).entries()) {
+    const value: unknown = command.processedArgs[index]
+    if (value !== undefined) input[field] = value
+  }
+  for (const { flags, field } of spec.options ?? []) {
+    const name = new Option(flags).attributeName()
+    if (said[name] !== undefined) input[field ?? name] = said[name]
+  }
+  const text = (name: string) => (typeof said[name] === "string" ? said[name] : null)
+  const hasFile = spec.does === "operation" && spec.hasFile === true
+  const out = hasFile ? text("out") : null
+  if (out === "-" && said["json"] === true) {
+    command.error("error: --out - and --json would both write to standard output")
+  }
+  const isChange = spec.does === "operation" && spec.changes === true
+  return {
+    command: spec,
+    input,
+    json: said["json"] === true,
+    actor: isChange ? text("as") : null,
+    reason: isChange ? text("reason") : null,
+    out,
+  }
+}

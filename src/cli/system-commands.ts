@@ -1,0 +1,202 @@
+/** Commands for the program itself, the built-in carrier, the clock, work and read models. */
+import { COMMON_OUTCOMES, STAND_INS } from "../../adapters/stand-ins/port.ts"
+import type { CommandSpec, Input } from "./command.ts"
+import { countingNumber, digits, durationText, isoTime } from "./option-values.ts"
+import { isRow } from "./render.ts"
+
+const start: CommandSpec = {
+  does: "start",
+  name: "start",
+  summary: "run the server until it is stopped",
+  notes: ["HOST, PORT, DATABASE_URL and the other settings come from the environment; see config."],
+  example: "start --demo",
+  options: [{ flags: "--demo", description: 'make the company "acme" where the store is empty' }],
+}
+
+const config: CommandSpec = {
+  does: "config",
+  name: "config",
+  summary: "show the effective settings, secrets masked",
+  example: "config --json",
+}
+
+const textIn: CommandSpec = {
+  does: "operation",
+  name: "carrier text-in",
+  summary: "let the built-in carrier receive a text",
+  notes: ["Phone numbers are in full, such as +15555550123."],
+  example: "carrier text-in --company acme --from +15555550123 --to +15555550100 --body STOP",
+  changes: true,
+  options: [
+    { flags: "--company <company>", description: "the company, by id or name" },
+    { flags: "--from <number>", description: "who sent it", isRequired: true },
+    { flags: "--to <number>", description: "the company's number", isRequired: true },
+    { flags: "--body <text>", description: "what it says", isRequired: true },
+  ],
+}
+
+const deliver: CommandSpec = {
+  does: "operation",
+  name: "carrier deliver",
+  summary: "let the built-in carrier report what became of a text",
+  example: "carrier deliver msg_4Zb0x7 --status failed --code 30003",
+  changes: true,
+  arguments: [{ name: "MESSAGE_ID", description: "the text, by id", field: "messageId" }],
+  options: [
+    {
+      flags: "--status <status>",
+      description: "what became of it",
+      isRequired: true,
+      choices: ["delivered", "failed"],
+    },
+    { flags: "--code <number>", description: "the carrier's code of a failure", parse: digits },
+  ],
+  check: ({ status, code }) =>
+    status === "delivered" && code !== undefined ? "--code is for --status failed" : null,
+}
+
+const listStandIns: CommandSpec = {
+  does: "operation",
+  name: "stand-in list",
+  summary: "list the built-in stand-ins for outside things and what they do next",
+  example: "stand-in list",
+}
+
+const setStandIn: CommandSpec = {
+  does: "operation",
+  name: "stand-in set",
+  summary: "set what a built-in stand-in does next",
+  notes: [
+    `Every one knows ${COMMON_OUTCOMES.join(", ")}.`,
+    ...Object.entries(STAND_INS).map(([name, outcomes]) => `${name}: ${outcomes.join(", ")}.`),
+  ],
+  example: "stand-in set carrier reject --times 1",
+  changes: true,
+  arguments: [
+    {
+      name: "NAME",
+      description: "the stand-in",
+      field: "name",
+      choices: Object.keys(STAND_INS),
+    },
+    { name: "OUTCOME", description: "what it does", field: "outcome" },
+  ],
+  options: [
+    {
+      flags: "--times <times>",
+      description: "how many times, then ok again; default for ever",
+      parse: countingNumber,
+    },
+  ],
+  check: checkOutcome,
+}
+
+function checkOutcome({ name, outcome }: Input): string | null {
+  const own = Object.entries(STAND_INS).find(([known]) => known === name)?.[1] ?? []
+  const known: readonly unknown[] = [...COMMON_OUTCOMES, ...own]
+  return known.includes(outcome) ? null : `${String(name)} knows ${known.join(", ")}`
+}
+
+const showClock: CommandSpec = {
+  does: "operation",
+  name: "clock show",
+  summary: "show the ledger's time",
+  notes: ["Times are ISO 8601 in UTC."],
+  example: "clock show --json",
+}
+
+const setClock: CommandSpec = {
+  does: "operation",
+  name: "clock set",
+  summary: "move the test clock forward to a time; returns when everything due has been done",
+  notes: ["Only where the program was started with LEDGER_CLOCK=test. Times are UTC."],
+  example: "clock set 2026-12-01T00:00:00Z",
+  changes: true,
+  arguments: [{ name: "ISO", description: "the time", field: "to", parse: isoTime }],
+}
+
+const advanceClock: CommandSpec = {
+  does: "operation",
+  name: "clock advance",
+  summary: "move the test clock forward by a duration; returns when everything due has been done",
+  notes: [
+    "Only where the program was started with LEDGER_CLOCK=test.",
+    "Durations are 90s, 15m, 3h, 2d: seconds, minutes, hours, days.",
+  ],
+  example: "clock advance 15m",
+  changes: true,
+  arguments: [{ name: "DURATION", description: "how far", field: "duration", parse: durationText }],
+}
+
+const wait: CommandSpec = {
+  does: "operation",
+  name: "wait",
+  summary: "return when everything stored before has been projected and reacted to",
+  example: "wait",
+}
+
+const listWork: CommandSpec = {
+  does: "operation",
+  name: "work list",
+  summary: "list the work that waits, runs or is parked",
+  notes: ["Times are UTC, by the ledger's clock."],
+  example: "work list",
+}
+
+const retryWork: CommandSpec = {
+  does: "operation",
+  name: "work retry",
+  summary: "make a row of work due at once, parked or not",
+  example: "work retry 42",
+  changes: true,
+  arguments: [
+    { name: "WORK_ID", description: "the row's number", field: "workId", parse: countingNumber },
+  ],
+}
+
+const projectionStatus: CommandSpec = {
+  does: "operation",
+  name: "projections status",
+  summary: "show how the read models stand",
+  notes: ["behind: events handed over and not yet written."],
+  example: "projections status",
+}
+
+const rebuildProjection: CommandSpec = {
+  does: "operation",
+  name: "projections rebuild",
+  summary: "fold a read model anew beside the live one, then swap them",
+  example: "projections rebuild charges",
+  changes: true,
+  arguments: [{ name: "NAME", description: "the read model", field: "name" }],
+}
+
+const verifyProjections: CommandSpec = {
+  does: "operation",
+  name: "projections verify",
+  summary: "compare read models with a rebuild of each; exit code 1 where one differs",
+  example: "projections verify charges",
+  arguments: [
+    { name: "NAME", description: "one read model; default all", field: "name", isOptional: true },
+  ],
+  isWell: (result) => isRow(result) && result["ok"] === true,
+}
+
+/** Commands for the program itself, the built-in carrier, the clock, work and read models. */
+export const SYSTEM_COMMANDS: readonly CommandSpec[] = [
+  start,
+  config,
+  textIn,
+  deliver,
+  listStandIns,
+  setStandIn,
+  showClock,
+  setClock,
+  advanceClock,
+  wait,
+  listWork,
+  retryWork,
+  projectionStatus,
+  rebuildProjection,
+  verifyProjections,
+]

@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { onTestFinished } from "vitest"
+import { z } from "zod"
+import type { AdminContext, AdminOperation, AdminPorts } from "../../src/admin/operation.ts"
+import { operation } from "../../src/admin/operation.ts"
+import { runCommandLine } from "../../src/cli/execute.ts"
+import type { Host } from "../../src/cli/host.ts"
+import type { Terminal } from "../../src/cli/terminal.ts"
+
+/** Ports that no fake operation touches. */
+export const NO_PORTS = {} as AdminPorts
+
+/** An operation of any input that does what the test says. */
+export function fakeOperation(
+  name: string,
+  work: (context: AdminContext, input: unknown) => Promise<unknown>,
+): AdminOperation {
+  return operation({ name, input: z.unknown(), run: work })
+}
+
+/** A host whose stores are fake operations, and what was asked of it. */
+export function fakeHost(
+  operations: readonly AdminOperation[],
+  overrides: Partial<Host> = {},
+): Host & { readonly deeds: string[] } {
+  const deeds: string[] = []
+  return {
+    deeds,
+    livingServer: async () => null,
+    openLocal: async () => {
+      deeds.push("open")
+      const close = async () => void deeds.push("close")
+      return { operations, ports: NO_PORTS, close }
+    },
+    start: async ({ demo }) => {
+      deeds.push(demo ? "start with demo" : "start")
+      return 7
+    },
+    settings: () => [{ name: "PORT", value: "3000", source: "default" }],
+    ...overrides,
+  }
+}
+
+/** A terminal that keeps what is written. */
+export function recordingTerminal(
+  overrides: Partial<Terminal> = {},
+): Terminal & { stdout: string; stderr: string } {
+  const terminal = {
+    stdout: "",
+    stderr: "",
+    out: (text: string) => void (terminal.stdout += text),
+    err: (text: string) => void (terminal.stderr += text),
+    isTTY: false,
+    errIsTTY: false,
+    columns: 80,
+    ...overrides,
+  }
+  return terminal
+}
+
+/** What a command line printed and its exit code. */
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command line without a process. */
+export async function run(
+  words: readonly string[],
+  host: Host,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Ran> {
+  const terminal = recordingTerminal()
+  const code = await runCommandLine(words, host, terminal, signal)
+  return { code, stdout: terminal.stdout, stderr: terminal.stderr }
+}
+
+/** A folder of the running test's own, removed after it. */
+export async function testFolder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "ledger-cli-"))
+  onTestFinished(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+/** The words of a line as a shell takes them; double quotes keep blanks. */
+export function wordsOf(line: string): string[] {
+  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "")
+}

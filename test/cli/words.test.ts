@@ -1,0 +1,220 @@
+import { describe, expect, it } from "vitest"
+import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
+import { COMMANDS, parseWords } from "../../src/cli/program.ts"
+import { wordsOf } from "./fake-host.ts"
+
+const parse = (line: string) => parseWords(wordsOf(line), 80)
+
+function invocationOf(line: string) {
+  const parsed = parse(line)
+  if (parsed.kind !== "command") throw new Error(JSON.stringify(parsed))
+  return parsed.invocation
+}
+
+/** Words, and the input that the operation of the first two gets. */
+const inputs: readonly (readonly [string, object])[] = [
+  ["company create acme", { name: "acme", withNumber: true }],
+  [
+    'company create "Big Co" --no-number --plan 79 --pays card --funds 12.50 ' +
+      "--owner-name Ada --owner-email ada@example.com",
+    {
+      name: "Big Co",
+      withNumber: false,
+      plan: "79",
+      pays: "card",
+      funds: "12.50",
+      ownerName: "Ada",
+      ownerEmail: "ada@example.com",
+    },
+  ],
+  ["company show acme", { company: "acme" }],
+  ["company list", {}],
+  ["company lock acme", { company: "acme" }],
+  ["company unlock acme", { company: "acme" }],
+  [
+    "person add --company acme --name Ada --email ada@example.com --role user",
+    { company: "acme", name: "Ada", email: "ada@example.com", role: "user" },
+  ],
+  [
+    "person add --company acme --name Ada --email a@b.c --role user " +
+      '--permission "Use phone" --permission "See billing"',
+    {
+      company: "acme",
+      name: "Ada",
+      email: "a@b.c",
+      role: "user",
+      permissions: ["Use phone", "See billing"],
+    },
+  ],
+  [
+    "key create --company acme --person per_1 --operation phone.messages.send",
+    { company: "acme", person: "per_1", operations: ["phone.messages.send"] },
+  ],
+  [
+    "key create --company acme --app --all-operations --label front " +
+      "--add-funds-per-purchase 10 --add-funds-per-month 100",
+    {
+      company: "acme",
+      app: true,
+      allOperations: true,
+      label: "front",
+      addFundsPerPurchase: "10",
+      addFundsPerMonth: "100",
+    },
+  ],
+  ["key pause key_1", { keyId: "key_1" }],
+  ["key resume key_1", { keyId: "key_1" }],
+  ["key delete key_1", { keyId: "key_1" }],
+  ["key list --company acme", { company: "acme" }],
+  [
+    "limit set --company acme --class ai --period week --dollars 0",
+    { company: "acme", class: "ai", period: "week", dollars: "0" },
+  ],
+  [
+    "limit set --company acme --person per_1 --class general --period month --dollars 20 " +
+      "--leave-keys-out --remind 10 15",
+    {
+      company: "acme",
+      person: "per_1",
+      class: "general",
+      period: "month",
+      dollars: "20",
+      leaveKeysOut: true,
+      reminders: ["10", "15"],
+    },
+  ],
+  [
+    "limit set --company acme --key key_1 --period day --dollars 1.000001",
+    { company: "acme", key: "key_1", period: "day", dollars: "1.000001" },
+  ],
+  ["limit remove --company acme --class ai", { company: "acme", class: "ai" }],
+  ["limit remove --company acme --key key_1", { company: "acme", key: "key_1" }],
+  ["limit list --company acme", { company: "acme" }],
+  ["funds add --company acme --dollars 25", { company: "acme", dollars: "25" }],
+  [
+    "funds add --company acme --dollars 25 --reference r-1",
+    { company: "acme", dollars: "25", reference: "r-1" },
+  ],
+  ["card set --company acme --verified", { company: "acme", verified: true }],
+  ["card set --company acme --failing", { company: "acme", failing: true }],
+  ["card remove --company acme", { company: "acme" }],
+  [
+    "carrier text-in --company acme --from +15555550123 --to +15555550100 --body STOP",
+    { company: "acme", from: "+15555550123", to: "+15555550100", body: "STOP" },
+  ],
+  ["carrier deliver msg_1 --status delivered", { messageId: "msg_1", status: "delivered" }],
+  [
+    "carrier deliver msg_1 --status failed --code 30003",
+    { messageId: "msg_1", status: "failed", code: "30003" },
+  ],
+  ["stand-in list", {}],
+  ["stand-in set carrier reject", { name: "carrier", outcome: "reject" }],
+  ["stand-in set carrier ok --times 2", { name: "carrier", outcome: "ok", times: 2 }],
+  ["clock show", {}],
+  ["clock set 2026-11-30T23:59:00+01:00", { to: "2026-11-30T22:59:00.000Z" }],
+  ["clock set 2026-12-01", { to: "2026-12-01T00:00:00.000Z" }],
+  ["clock advance 15m", { duration: "15m" }],
+  ["wait", {}],
+  ["work list", {}],
+  ["work retry 42", { workId: 42 }],
+  ["audit show ledger-co_1", { stream: "ledger-co_1" }],
+  [
+    "audit show ledger-co_1 --type Charged --key key_1 --person per_1 --since 2026-11-01T00:00 " +
+      "--unseal",
+    {
+      stream: "ledger-co_1",
+      type: "Charged",
+      key: "key_1",
+      person: "per_1",
+      since: "2026-11-01T00:00:00.000Z",
+      unseal: true,
+    },
+  ],
+  ["audit verify", {}],
+  ["audit verify --company acme", { company: "acme" }],
+  [
+    "export billing --company acme --month 2026-11 --format csv --out a.csv",
+    { company: "acme", month: "2026-11", format: "csv" },
+  ],
+  ["projections status", {}],
+  ["projections rebuild charges", { name: "charges" }],
+  ["projections verify", {}],
+  ["projections verify charges", { name: "charges" }],
+]
+
+describe("words become the input of an operation", () => {
+  it.each(inputs)("%s", (line, input) => {
+    expect(invocationOf(line).input).toEqual(input)
+  })
+
+  it("for every command there is a row", () => {
+    const told = new Set(inputs.map(([line]) => invocationOf(line).command.name))
+    const operations = COMMANDS.filter(({ does }) => does === "operation").map(({ name }) => name)
+    expect([...told].sort()).toEqual([...operations].sort())
+  })
+
+  it("for every command there is an operation, and the other way round", () => {
+    const operations = COMMANDS.filter(({ does }) => does === "operation").map(({ name }) => name)
+    expect(operations.sort()).toEqual(ADMIN_OPERATIONS.map(({ name }) => name).sort())
+  })
+
+  it.each(inputs)("that its operation takes: %s", async (line, input) => {
+    const { command } = invocationOf(line)
+    const found = ADMIN_OPERATIONS.find(({ name }) => name === command.name)
+    // Words that need no store are taken as they stand.
+    expect(await found?.input.safeParseAsync(input)).toMatchObject({ success: true })
+  })
+
+  it("takes who does it and why where something changes", () => {
+    const { actor, reason } = invocationOf('key pause key_1 --as ada --reason "lost it"')
+    expect({ actor, reason }).toEqual({ actor: "ada", reason: "lost it" })
+    expect(parse("key list --company acme --as ada").kind).toBe("usage")
+  })
+
+  it("keeps where a file goes out of the input", () => {
+    const line = "export billing --company acme --month 2026-11 --format csv --out -"
+    expect(invocationOf(line).out).toBe("-")
+  })
+})
+
+describe("help", () => {
+  it.each(COMMANDS.map((command) => [command.name, command] as const))(
+    "of %s shows an example that is right",
+    (name, { example }) => {
+      const help = parse(`${name} --help`)
+      expect(help.kind === "help" && help.text).toContain(`Example:\n  company-ledger ${example}`)
+      expect(invocationOf(example).command.name).toBe(name)
+    },
+  )
+
+  it.each([
+    "company create",
+    "key create",
+    "limit set",
+    "limit list",
+    "funds add",
+    "audit show",
+    "company show",
+  ])("of %s says what unit money has", (name) => {
+    const help = parse(`${name} --help`)
+    const text = help.kind === "help" ? help.text.replaceAll(/\s+/g, " ") : ""
+    expect(text).toMatch(/US dollars?/)
+    expect(text).toContain("micros")
+  })
+
+  it("of the program and of a topic lists commands", () => {
+    expect(parse("--help")).toMatchObject({ kind: "help" })
+    expect(parse("help limit")).toMatchObject({ kind: "help" })
+    expect(parse("limit --help")).toMatchObject({
+      kind: "help",
+      text: expect.stringContaining("set a spending limit"),
+    })
+  })
+
+  it("fits the line", () => {
+    const help = parseWords(["limit", "set", "--help"], 72)
+    const text = help.kind === "help" ? help.text.split("Example:")[0] : ""
+    const longest = Math.max(...(text ?? "").split("\n").map((line) => line.length))
+    expect(longest).toBeLessThanOrEqual(72)
+  })
+})
