@@ -9,6 +9,10 @@ export function openMemoryCheckpoints(): Checkpoints {
       return text === undefined ? null : (JSON.parse(text) as Checkpoint)
     },
     save: async (stream, checkpoint) => {
+      const former = kept.get(stream)
+      const { revision, shape } =
+        former === undefined ? checkpoint : (JSON.parse(former) as Checkpoint)
+      if (revision > checkpoint.revision && shape === checkpoint.shape) return
       kept.set(stream, JSON.stringify(checkpoint))
     },
   }

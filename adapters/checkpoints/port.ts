@@ -13,6 +13,6 @@ export interface Checkpoint {
 export interface Checkpoints {
   /** The stream's checkpoint, or null. */
   readonly load: (stream: string) => Promise<Checkpoint | null>
-  /** Keeps it instead of an older one. */
+  /** Keeps it, unless one of the same shape and a later revision is kept already. */
   readonly save: (stream: string, checkpoint: Checkpoint) => Promise<void>
 }

@@ -28,7 +28,7 @@ export function openPostgresCheckpoints(pool: Pool): Checkpoints {
          on conflict (stream) do update
          set revision = excluded.revision, hash = excluded.hash,
              shape = excluded.shape, saved = excluded.saved
-         where ledger.checkpoints.revision < excluded.revision
+         where ledger.checkpoints.revision <= excluded.revision
             or ledger.checkpoints.shape <> excluded.shape`,
         [
           stream,

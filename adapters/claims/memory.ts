@@ -1,4 +1,5 @@
 import type { Claim, ClaimRequest, Claims } from "./port.ts"
+import { ClaimLost } from "./port.ts"
 
 interface Kept {
   readonly fingerprint: string
@@ -7,14 +8,17 @@ interface Kept {
   answer: string | null
 }
 
-/** Claims in this process's memory: the memory twin, for tests and the simulation. */
+/**
+ * Claims in this process's memory: the memory twin, for tests and the simulation. Nothing is old in
+ * it, so `forgetOld` finds nothing.
+ */
 export function openMemoryClaims(): Claims {
   const kept = new Map<string, Kept>()
   const placeOf = (request: ClaimRequest) => JSON.stringify([request.keyId, request.idempotencyKey])
-  const find = (request: ClaimRequest): Kept => {
+  /** The claim of a request while it is held. */
+  const held = (request: ClaimRequest): Kept | null => {
     const found = kept.get(placeOf(request))
-    if (found === undefined) throw new Error("this claim was never made")
-    return found
+    return found?.state === "running" ? found : null
   }
   return {
     claim: async (request): Promise<Claim> => {
@@ -32,20 +36,20 @@ export function openMemoryClaims(): Claims {
       return { state: "mine", attempt: found.attempt, takenOver: true }
     },
     finish: async (request, answer) => {
-      const found = find(request)
-      found.state = "done"
-      found.answer = answer
+      const found = held(request)
+      if (found !== null) Object.assign(found, { state: "done", answer })
     },
     release: async (request) => {
-      const found = find(request)
-      found.state = "free"
-      found.attempt += 1
+      const found = held(request)
+      if (found !== null) Object.assign(found, { state: "free", attempt: found.attempt + 1 })
     },
     leave: async (request) => {
-      find(request).state = "left"
+      const found = held(request)
+      if (found !== null) found.state = "left"
     },
     nextAttempt: async (request) => {
-      const found = find(request)
+      const found = held(request)
+      if (found === null) throw new ClaimLost("this claim is not held by this process")
       found.attempt += 1
       return found.attempt
     },

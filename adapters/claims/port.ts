@@ -28,7 +28,15 @@ export type Claim =
   /** The key was used with another request. */
   | { readonly state: "conflict" }
 
-/** Keeps claims. */
+/** The claim is not held by this process (any more): whoever holds it carries the request out. */
+export class ClaimLost extends Error {
+  override readonly name = "ClaimLost"
+}
+
+/**
+ * Keeps claims. `finish`, `release` and `leave` change nothing where the claim is not held (any
+ * more): a process that was thought dead has no say in what its successor does.
+ */
 export interface Claims {
   readonly claim: (request: ClaimRequest) => Promise<Claim>
   /** Keeps the answer for whoever sends the request again. */
@@ -40,7 +48,10 @@ export interface Claims {
    * again.
    */
   readonly leave: (request: ClaimRequest) => Promise<void>
-  /** Moves a running claim to the next attempt, when the former one's charge was given back. */
+  /**
+   * Moves a running claim to the next attempt, when the former one's charge was given back, and
+   * answers it. @throws ClaimLost where the claim is not held (any more)
+   */
   readonly nextAttempt: (request: ClaimRequest) => Promise<number>
   /** Forgets answers kept longer than 30 days. Gives their number. */
   readonly forgetOld: () => Promise<number>

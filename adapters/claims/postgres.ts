@@ -1,6 +1,7 @@
 import type { Pool } from "pg"
 import type { Processes } from "../processes/port.ts"
 import type { Claim, ClaimRequest, Claims } from "./port.ts"
+import { ClaimLost } from "./port.ts"
 
 interface Row {
   readonly fingerprint: string
@@ -12,8 +13,12 @@ interface Row {
 
 const NOBODY = ""
 
+/** The row of a request while the process that says so carries it out. */
+const HELD = "key_id = $1 and idempotency_key = $2 and state = 'running' and process_id = $3"
+
 /** Claims in the table `ledger.claims`, shared by all processes of the installation. */
 export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
+  const heldBy = (request: ClaimRequest) => [request.keyId, request.idempotencyKey, processes.own]
   return {
     claim: async (request) => {
       for (;;) {
@@ -22,33 +27,29 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
       }
     },
     finish: async (request, answer) => {
-      await pool.query(
-        `update ledger.claims set state = 'done', answer = $3
-         where key_id = $1 and idempotency_key = $2`,
-        [request.keyId, request.idempotencyKey, answer],
-      )
+      await pool.query(`update ledger.claims set state = 'done', answer = $4 where ${HELD}`, [
+        ...heldBy(request),
+        answer,
+      ])
     },
     release: async (request) => {
       await pool.query(
-        `update ledger.claims set state = 'free', attempt = attempt + 1
-         where key_id = $1 and idempotency_key = $2`,
-        [request.keyId, request.idempotencyKey],
+        `update ledger.claims set state = 'free', attempt = attempt + 1 where ${HELD}`,
+        heldBy(request),
       )
     },
     leave: async (request) => {
-      await pool.query(
-        `update ledger.claims set process_id = $3
-         where key_id = $1 and idempotency_key = $2 and state = 'running'`,
-        [request.keyId, request.idempotencyKey, NOBODY],
-      )
+      await pool.query(`update ledger.claims set process_id = $4 where ${HELD}`, [
+        ...heldBy(request),
+        NOBODY,
+      ])
     },
     nextAttempt: async (request) => {
       const { rows } = await pool.query<Pick<Row, "attempt">>(
-        `update ledger.claims set attempt = attempt + 1
-         where key_id = $1 and idempotency_key = $2 returning attempt`,
-        [request.keyId, request.idempotencyKey],
+        `update ledger.claims set attempt = attempt + 1 where ${HELD} returning attempt`,
+        heldBy(request),
       )
-      if (rows[0] === undefined) throw new Error("this claim was never made")
+      if (rows[0] === undefined) throw new ClaimLost("this claim is not held by this process")
       return rows[0].attempt
     },
     forgetOld: async () => {

@@ -1,0 +1,56 @@
+/** What every implementation of checkpoints must do. */
+import { describe, expect, it } from "vitest"
+import type { Checkpoint, Checkpoints } from "../../adapters/checkpoints/port.ts"
+
+function aCheckpoint(parts: Partial<Checkpoint> = {}): Checkpoint {
+  return { revision: 199, hash: "a".repeat(64), shape: 1, saved: { sums: [1, 2] }, ...parts }
+}
+
+/** Holds an implementation to the contract; `open` gives an empty one. */
+export function checkpointsContract(name: string, open: () => Promise<Checkpoints>): void {
+  describe(name, () => {
+    it("has none of a stream that never had one", async () => {
+      expect(await (await open()).load("ledger-a")).toBeNull()
+    })
+
+    it("gives back what was saved, each stream its own", async () => {
+      const checkpoints = await open()
+      const saved = { text: "é\n\\u0000", list: [[], [null, true]], amount: 9_007_199_254_740_991 }
+      await checkpoints.save("ledger-a", aCheckpoint({ saved }))
+      await checkpoints.save("ledger-b", aCheckpoint({ revision: 7 }))
+      expect(await checkpoints.load("ledger-a")).toEqual(aCheckpoint({ saved }))
+      expect(await checkpoints.load("ledger-b")).toEqual(aCheckpoint({ revision: 7 }))
+    })
+
+    it("shares nothing with a state that goes on changing", async () => {
+      const checkpoints = await open()
+      const saved = { sums: [1] }
+      await checkpoints.save("ledger-a", aCheckpoint({ saved }))
+      saved.sums.push(2)
+      expect((await checkpoints.load("ledger-a"))?.saved).toEqual({ sums: [1] })
+    })
+
+    it("keeps the later of two, whichever comes first", async () => {
+      const checkpoints = await open()
+      await checkpoints.save("ledger-a", aCheckpoint({ revision: 400 }))
+      await checkpoints.save("ledger-a", aCheckpoint({ revision: 200 }))
+      expect((await checkpoints.load("ledger-a"))?.revision).toBe(400)
+      await checkpoints.save("ledger-a", aCheckpoint({ revision: 600 }))
+      expect((await checkpoints.load("ledger-a"))?.revision).toBe(600)
+    })
+
+    it("replaces one of the same revision: the first may be of another history", async () => {
+      const checkpoints = await open()
+      await checkpoints.save("ledger-a", aCheckpoint())
+      await checkpoints.save("ledger-a", aCheckpoint({ hash: "b".repeat(64) }))
+      expect((await checkpoints.load("ledger-a"))?.hash).toBe("b".repeat(64))
+    })
+
+    it("replaces one of another shape, also by an earlier one", async () => {
+      const checkpoints = await open()
+      await checkpoints.save("ledger-a", aCheckpoint({ revision: 400 }))
+      await checkpoints.save("ledger-a", aCheckpoint({ revision: 200, shape: 2 }))
+      expect(await checkpoints.load("ledger-a")).toEqual(aCheckpoint({ revision: 200, shape: 2 }))
+    })
+  })
+}

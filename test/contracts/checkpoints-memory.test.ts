@@ -1,0 +1,4 @@
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import { checkpointsContract } from "./checkpoints-contract.ts"
+
+checkpointsContract("checkpoints in memory", async () => openMemoryCheckpoints())

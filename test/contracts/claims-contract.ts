@@ -1,0 +1,124 @@
+/** What every implementation of claims must do. */
+import { describe, expect, it } from "vitest"
+import type { ClaimRequest, Claims } from "../../adapters/claims/port.ts"
+import { ClaimLost } from "../../adapters/claims/port.ts"
+
+let made = 0
+
+/** A request with a key of its own. */
+export function aRequest(parts: Partial<ClaimRequest> = {}): ClaimRequest {
+  made += 1
+  return {
+    companyId: "co_aaaaaa",
+    keyId: "key_aaaaaaaa",
+    idempotencyKey: `key ${made}`,
+    fingerprint: "a".repeat(64),
+    requestId: `req_${made}`,
+    ...parts,
+  }
+}
+
+/** Holds an implementation to the contract; `open` gives one that no other test uses. */
+export function claimsContract(name: string, open: () => Promise<Claims>): void {
+  describe(name, () => {
+    it("gives a new key to whoever asks first, and tells others that it runs", async () => {
+      const claims = await open()
+      const request = aRequest()
+      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 0, takenOver: false })
+      expect(await claims.claim(request)).toEqual({ state: "running" })
+    })
+
+    it("gives a key to exactly one of twenty who ask at once", async () => {
+      const claims = await open()
+      const request = aRequest()
+      const made = await Promise.all(Array.from({ length: 20 }, () => claims.claim(request)))
+      const states = made.map(({ state }) => state).toSorted()
+      expect(states).toEqual(["mine", ...Array.from({ length: 19 }, () => "running")])
+    })
+
+    it("keeps the answer, byte for byte, for whoever asks again", async () => {
+      const claims = await open()
+      const request = aRequest()
+      await claims.claim(request)
+      await claims.finish(request, '{"body":"déjà \\u0000 vu"}')
+      const again = { state: "done", answer: '{"body":"déjà \\u0000 vu"}' }
+      expect(await claims.claim(request)).toEqual(again)
+      expect(await claims.claim({ ...request, requestId: "req_other" })).toEqual(again)
+    })
+
+    it.each(["running", "done", "left"] as const)(
+      "tells another request with the key of one that is %s that they conflict",
+      async (state) => {
+        const claims = await open()
+        const request = aRequest()
+        await claims.claim(request)
+        if (state === "done") await claims.finish(request, "{}")
+        if (state === "left") await claims.leave(request)
+        const other = { ...request, fingerprint: "b".repeat(64) }
+        expect(await claims.claim(other)).toEqual({ state: "conflict" })
+      },
+    )
+
+    it("frees the key after a refusal, for any request, as the next attempt", async () => {
+      const claims = await open()
+      const request = aRequest()
+      await claims.claim(request)
+      await claims.release(request)
+      const other = { ...request, fingerprint: "b".repeat(64) }
+      expect(await claims.claim(other)).toEqual({ state: "mine", attempt: 1, takenOver: false })
+      await claims.release(other)
+      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 2, takenOver: false })
+    })
+
+    it("lets a key whose outcome nobody knows be taken over, as the same attempt", async () => {
+      const claims = await open()
+      const request = aRequest()
+      await claims.claim(request)
+      await claims.leave(request)
+      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 0, takenOver: true })
+      expect(await claims.claim(request)).toEqual({ state: "running" })
+    })
+
+    it("moves a running claim to the next attempt and keeps it there", async () => {
+      const claims = await open()
+      const request = aRequest()
+      await claims.claim(request)
+      expect(await claims.nextAttempt(request)).toBe(1)
+      expect(await claims.claim(request)).toEqual({ state: "running" })
+      await claims.leave(request)
+      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 1, takenOver: true })
+    })
+
+    it("keeps the keys of one API key apart from those of another", async () => {
+      const claims = await open()
+      const request = aRequest()
+      const other = { ...request, keyId: "key_bbbbbbbb" }
+      await claims.claim(request)
+      expect(await claims.claim(other)).toMatchObject({ state: "mine" })
+      await claims.finish(other, "{}")
+      expect(await claims.claim(request)).toEqual({ state: "running" })
+    })
+
+    it("changes nothing for whoever does not hold the claim", async () => {
+      const claims = await open()
+      const request = aRequest()
+      await claims.release(request)
+      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 0, takenOver: false })
+      await claims.finish(request, "first")
+      await claims.finish(request, "second")
+      await claims.release(request)
+      await claims.leave(request)
+      expect(await claims.claim(request)).toEqual({ state: "done", answer: "first" })
+      await expect(claims.nextAttempt(request)).rejects.toThrow(ClaimLost)
+    })
+
+    it("forgets no answer of today", async () => {
+      const claims = await open()
+      const request = aRequest()
+      await claims.claim(request)
+      await claims.finish(request, "{}")
+      expect(await claims.forgetOld()).toBe(0)
+      expect(await claims.claim(request)).toMatchObject({ state: "done" })
+    })
+  })
+}

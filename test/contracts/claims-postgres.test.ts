@@ -1,0 +1,92 @@
+import { describe, expect, it, onTestFinished } from "vitest"
+import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import type { Processes } from "../../adapters/processes/port.ts"
+import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import { aRequest, claimsContract } from "./claims-contract.ts"
+
+const database = new DatabaseUnderTest()
+
+/** A process among those that live. */
+function aProcess(own: string, living: Set<string>): Processes {
+  living.add(own)
+  return { own, isAlive: async (processId) => living.has(processId) }
+}
+
+claimsContract("claims in PostgreSQL", async () =>
+  openPostgresClaims(database.pool(), aProcess("prc_1", new Set())),
+)
+
+describe("claims of several processes", () => {
+  function twoProcesses() {
+    const living = new Set<string>()
+    const pool = database.pool()
+    onTestFinished(() => living.clear())
+    const [first, second] = ["prc_first", "prc_second"].map((own) =>
+      openPostgresClaims(pool, aProcess(own, living)),
+    )
+    if (first === undefined || second === undefined) throw new Error("there are two")
+    return { living, first, second, pool }
+  }
+
+  it("leaves a claim to a process that lives", async () => {
+    const { first, second } = twoProcesses()
+    const request = aRequest()
+    await first.claim(request)
+    expect(await second.claim(request)).toEqual({ state: "running" })
+  })
+
+  it("takes over what a dead process held, as the same attempt", async () => {
+    const { living, first, second } = twoProcesses()
+    const request = aRequest()
+    await first.claim(request)
+    await first.nextAttempt(request)
+    living.delete("prc_first")
+    expect(await second.claim(request)).toEqual({ state: "mine", attempt: 1, takenOver: true })
+    expect(await second.claim(request)).toEqual({ state: "running" })
+  })
+
+  it("lets one of twenty take it over", async () => {
+    const { living, first, second } = twoProcesses()
+    const request = aRequest()
+    await first.claim(request)
+    living.delete("prc_first")
+    const taken = await Promise.all(Array.from({ length: 20 }, () => second.claim(request)))
+    expect(taken.filter(({ state }) => state === "mine")).toHaveLength(1)
+    expect(taken.filter(({ state }) => state === "running")).toHaveLength(19)
+  })
+
+  it("gives a process that was thought dead no say in what its successor does", async () => {
+    const { living, first, second } = twoProcesses()
+    const request = aRequest()
+    await first.claim(request)
+    living.delete("prc_first")
+    await second.claim(request)
+    living.add("prc_first")
+    await first.release(request)
+    expect(await first.claim(request)).toEqual({ state: "running" })
+    await first.finish(request, "of the first")
+    await first.leave(request)
+    await expect(first.nextAttempt(request)).rejects.toThrow("not held by this process")
+    await second.finish(request, "of the second")
+    expect(await first.claim(request)).toEqual({ state: "done", answer: "of the second" })
+  })
+
+  it("forgets what is older than 30 days and nothing younger", async () => {
+    const { first, pool } = twoProcesses()
+    const [old, young] = [aRequest(), aRequest()]
+    for (const request of [old, young]) {
+      await first.claim(request)
+      await first.finish(request, "{}")
+    }
+    const age = async (key: string, interval: string) =>
+      pool.query(
+        "update ledger.claims set claimed_at = now() - $2::interval where idempotency_key = $1",
+        [key, interval],
+      )
+    await age(old.idempotencyKey, "30 days 1 second")
+    await age(young.idempotencyKey, "29 days 23:59:00")
+    expect(await first.forgetOld()).toBe(1)
+    expect(await first.claim(old)).toMatchObject({ state: "mine" })
+    expect(await first.claim(young)).toMatchObject({ state: "done" })
+  })
+})
