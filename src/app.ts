@@ -1,4 +1,6 @@
 /** Builds the Fastify app from the list of routes and the ports. It does not listen. */
+import { METHODS, STATUS_CODES } from "node:http"
+import type { Socket } from "node:net"
 import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
@@ -8,13 +10,15 @@ import { faultRefusal } from "./pipeline/faults.ts"
 import type { PipelinePorts, RequestState } from "./pipeline/index.ts"
 import { carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
 import { openLastWrites } from "./pipeline/read-position.ts"
-import { refusal } from "./pipeline/refusal.ts"
+import type { Refusal } from "./pipeline/refusal.ts"
+import { bodyOf, refusal } from "./pipeline/refusal.ts"
 import type { Route } from "./pipeline/route.ts"
 import type { Ports } from "./ports.ts"
 
 const REQUEST_TIMEOUT_MS = 30_000
 const BODY_LIMIT_BYTES = 1024 * 1024
-const VERBS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const
+/** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
+const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
 
 /** Builds the app. `ready` it before injecting. */
 export async function buildApp(
@@ -28,7 +32,14 @@ export async function buildApp(
     bodyLimit: BODY_LIMIT_BYTES,
     genReqId: newRequestId,
     exposeHeadRoutes: false,
+    frameworkErrors: (_error, request, reply) => {
+      reply.header("x-request-id", request.id)
+      sendRefusal(reply, unknownPath(request))
+    },
+    clientErrorHandler: refuseBytes,
   })
+  const known = app.supportedMethods
+  for (const verb of VERBS) if (!known.includes(verb)) app.addHttpMethod(verb)
   parseBodies(app)
   await app.register(helmet)
   app.addHook("onRequest", async (request, reply) => {
@@ -38,7 +49,7 @@ export async function buildApp(
     sendRefusal(reply, faultRefusal(error, request, ports.log))
   })
   app.setNotFoundHandler((request, reply) => {
-    sendRefusal(reply, refusal("not_found", `There is no ${request.url.split("?", 1)[0]} here.`))
+    sendRefusal(reply, unknownPath(request))
   })
   const pipeline = { ports, lastWrites: openLastWrites() }
   for (const route of routes) addRoute(app, pipeline, route)
@@ -46,6 +57,34 @@ export async function buildApp(
   for (const url of retired) addRetired(app, url)
   await addDocuments(app, routes, retired, ports.baseUrl)
   return app
+}
+
+function unknownPath({ url }: FastifyRequest): Refusal {
+  return refusal("not_found", `There is no ${url.split("?", 1)[0]} here.`)
+}
+
+/** Statuses of requests that ended before there was one; others are 400. */
+const STATUS_OF_BYTES: Readonly<Record<string, number>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  HPE_HEADER_OVERFLOW: 431,
+}
+
+/** Answers bytes that are no HTTP request, as far as the socket still takes an answer. */
+function refuseBytes(error: { readonly code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) {
+    socket.destroy(error as Error)
+    return
+  }
+  const status = STATUS_OF_BYTES[error.code ?? ""] ?? 400
+  const fields = { request: "These bytes are no HTTP request that can be served." }
+  const body = JSON.stringify(
+    bodyOf(refusal("validation", "This is no valid request.", { fields })),
+  )
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${newRequestId()}\r\n` +
+      `content-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\n` +
+      `connection: close\r\n\r\n${body}`,
+  )
 }
 
 const states = new WeakMap<FastifyRequest, RequestState>()
@@ -70,9 +109,8 @@ function addRoute(app: FastifyInstance, pipeline: PipelinePorts, route: Route): 
 
 /** A known path with another verb: 405 with the verbs it has. */
 function refuseOtherVerbs(app: FastifyInstance, routes: readonly Route[], url: string): void {
-  const allowed = routes.filter((route) => route.url === url).map((route) => route.method)
+  const allowed: string[] = routes.filter((route) => route.url === url).map(({ method }) => method)
   const others = VERBS.filter((verb) => !allowed.includes(verb))
-  if (others.length === 0) return
   const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
     const message = `${request.method} is not possible here; use ${allowed.join(" or ")}.`
     const headers = { allow: allowed.join(", ") }
@@ -88,5 +126,5 @@ function addRetired(app: FastifyInstance, url: string): void {
     sendRefusal(reply, refusal("gone", message))
     return reply
   }
-  app.route({ method: [...VERBS], url, onRequest: refuse, handler: refuse })
+  app.route({ method: VERBS, url, onRequest: refuse, handler: refuse })
 }

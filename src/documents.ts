@@ -4,6 +4,7 @@ import swaggerUi from "@fastify/swagger-ui"
 import type { FastifyInstance } from "fastify"
 import type { ZodType } from "zod"
 import { z } from "zod"
+import { exampleOf } from "./pipeline/examples.ts"
 import type { ErrorCode } from "./pipeline/refusal.ts"
 import { STATUS_OF } from "./pipeline/refusal.ts"
 import type { Route } from "./pipeline/route.ts"
@@ -19,6 +20,7 @@ const CODES_OF_CHECKS: readonly ErrorCode[] = [
   "invalid_key",
   "operation_not_granted",
   "not_allowed",
+  "method_not_allowed",
   "too_large",
   "internal",
   "overloaded",
@@ -74,16 +76,19 @@ export function openApi(
     components: {
       securitySchemes: { key: { type: "http", scheme: "bearer", bearerFormat: "cpk_…" } },
       schemas: { Error: ERROR_SCHEMA },
+      examples: Object.fromEntries(ERROR_CODES.map((code) => [code, { value: exampleOf(code) }])),
     },
     paths,
   }
 }
 
+const ERROR_CODES = Object.keys(STATUS_OF) as ErrorCode[]
+
 const ERROR_SCHEMA: Json = {
   type: "object",
   required: ["error", "message"],
   properties: {
-    error: { type: "string", enum: Object.keys(STATUS_OF) },
+    error: { type: "string", enum: ERROR_CODES },
     message: { type: "string" },
   },
   additionalProperties: true,
@@ -166,7 +171,7 @@ function refusalsOf(route: Route): Record<string, Json> {
     const names = former === undefined ? code : `${String(former["description"])}, ${code}`
     const examples = {
       ...((former?.["content"] as never)?.["application/json"]?.["examples"] as Json | undefined),
-      [code]: { value: { error: code, message: "One sentence for a person." } },
+      [code]: { $ref: `#/components/examples/${code}` },
     }
     const schema = { $ref: "#/components/schemas/Error" }
     byStatus[status] = {
@@ -179,10 +184,13 @@ function refusalsOf(route: Route): Record<string, Json> {
 
 function retiredOperation(): Json {
   const schema = { $ref: "#/components/schemas/Error" }
+  const examples = { gone: { $ref: "#/components/examples/gone" } }
   return {
     tags: ["retired"],
     summary: "Retired: answers 410 to every verb",
     security: [],
-    responses: { 410: { description: "gone", content: { "application/json": { schema } } } },
+    responses: {
+      410: { description: "gone", content: { "application/json": { schema, examples } } },
+    },
   }
 }

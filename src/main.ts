@@ -1,11 +1,11 @@
 /** The program: the only file that reads the environment, and with `compose/` the only adapters. */
 import { announced } from "../adapters/data-folder/data-folder.ts"
 import { ADMIN_OPERATIONS } from "./admin/index.ts"
+import { isServerOf } from "./cli/admin-client.ts"
 import type { Host } from "./cli/host.ts"
 import { runCommandLine } from "./cli/execute.ts"
 import { processTerminal } from "./cli/terminal.ts"
 import { listSettings, readConfig } from "./compose/config.ts"
-import { livingServer } from "./compose/living-server.ts"
 import { openStores, runServer } from "./compose/server.ts"
 import { openLog } from "./log.ts"
 
@@ -23,7 +23,11 @@ const signal = stopSignal()
 const terminal = processTerminal(process)
 
 const host: Host = {
-  livingServer: async () => livingServer(await announced(readConfig(env).dataDir)),
+  livingServer: async () => {
+    const server = await announced(readConfig(env).dataDir)
+    if (server === null) return null
+    return (await isServerOf(server.socketPath, server.folderId)) ? server : null
+  },
   openLocal: async () => {
     const config = readConfig(env)
     const log = openLog(env["LOG_LEVEL"] === undefined ? "error" : config.logLevel)

@@ -3,16 +3,21 @@ import { parsePhoneNumberFromString } from "libphonenumber-js"
 
 /** Countries that can always be texted. */
 const ALWAYS_ON = new Set(["US", "CA"])
+/** Area and exchange codes of +1 numbers never begin with 0 or 1. */
+const NORTH_AMERICAN = /^\+1[2-9]\d{2}[2-9]\d{6}$/
+/** Kinds of numbers that no text reaches, as far as the number tells. */
+const NEVER_TEXTED = new Set(["FIXED_LINE", "PREMIUM_RATE", "PAGER", "UAN", "VOICEMAIL"])
 
 /**
- * A full phone number in E.164 that can be texted; null where it is malformed, impossible, or in a
+ * A full phone number in E.164 that can be texted; null where it is malformed, a landline, or in a
  * country that is not switched on (decisions.md §9: +1 always).
  */
 export function textableNumber(text: string): string | null {
   const number = fullNumber(text)
-  if (number === null) return null
+  if (number === null || !NORTH_AMERICAN.test(number)) return null
   const parsed = parsePhoneNumberFromString(number)
-  if (parsed === undefined || parsed.countryCallingCode !== "1") return null
+  if (parsed === undefined || NEVER_TEXTED.has(parsed.getType() ?? "")) return null
+  // An area code without a country is a new one: no list here may age into a refusal.
   return parsed.country === undefined || ALWAYS_ON.has(parsed.country) ? number : null
 }
 
@@ -20,6 +25,8 @@ export function textableNumber(text: string): string | null {
 export function fullNumber(text: string): string | null {
   const trimmed = text.trim()
   if (!trimmed.startsWith("+")) return null
-  const parsed = parsePhoneNumberFromString(trimmed)
-  return parsed?.isPossible() === true ? parsed.number : null
+  // Nothing but the number: the parser would otherwise cut one out of any text around it.
+  const parsed = parsePhoneNumberFromString(trimmed, { extract: false })
+  if (parsed?.isPossible() !== true || parsed.ext !== undefined) return null
+  return parsed.number
 }

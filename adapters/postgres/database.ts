@@ -20,7 +20,21 @@ export function openPool(url: string, max: number, onIdleError: OnIdleError): pg
     application_name: "company-ledger",
     options: "-c search_path=read",
   })
-  // Without a listener the loss of an idle connection would end the process.
+  return guarded(pool, onIdleError)
+}
+
+/**
+ * A pool for what is written behind facts that are stored already, and can be made from them again:
+ * read models, work rows, checkpoints. Its commits do not wait for the disk, so after a crash of the
+ * server the last of them may be missing; a position is missing with its rows.
+ */
+export function openBehindPool(url: string, max: number, onIdleError: OnIdleError): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max,
+    application_name: "company-ledger behind",
+    options: "-c search_path=read -c synchronous_commit=off",
+  })
   pool.on("error", onIdleError)
   return pool
 }
@@ -33,7 +47,14 @@ export function openApiPool(url: string, max: number, onIdleError: OnIdleError):
     application_name: "company-ledger api",
     options: `-c role=${API_ROLE} -c search_path=read`,
   })
+  return guarded(pool, onIdleError)
+}
+
+/** Listens to what breaks: an error that nobody listens to would end the process. */
+function guarded(pool: pg.Pool, onIdleError: OnIdleError): pg.Pool {
   pool.on("error", onIdleError)
+  // The pool listens to idle connections only. Who holds one is told by its next statement.
+  pool.on("connect", (client) => client.on("error", () => undefined))
   return pool
 }
 

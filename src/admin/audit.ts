@@ -105,13 +105,16 @@ const verify = operation({
     })
     for (const one of await verifyProjections(context)) {
       const differing = one.tables.filter((table) => table.live !== table.rebuilt)
+      const fault = ports.projector.status().find(({ name }) => name === one.name)?.fault ?? null
       checks.push({
         name: `read model ${one.name} = rebuild`,
-        ok: one.same,
+        ok: one.same && fault === null,
         detail:
+          (fault === null ? "" : `stopped at ${fault}`) ||
           differing
             .map((table) => `${table.table}: live ${table.live}; rebuilt ${table.rebuilt}`)
-            .join(", ") || one.tables.map((table) => `${table.table} ${table.live}`).join(", "),
+            .join(", ") ||
+          one.tables.map((table) => `${table.table} ${table.live}`).join(", "),
       })
     }
     const ok = checks.every((check) => check.ok)

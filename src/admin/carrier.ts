@@ -15,7 +15,7 @@ import { RECIPIENT } from "../aggregates.ts"
 import { newId } from "../ids.ts"
 import { fullNumber } from "../phone-number.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
-import { showWrites, words } from "./inputs.ts"
+import { findCompany, showWrites, words } from "./inputs.ts"
 import type { AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -39,6 +39,9 @@ const textIn = operation({
       throw new OperatorRefused("not_found", `No company here holds the number ${to}.`)
     }
     const companyId = holder.company_id
+    if (input.company !== undefined && (await findCompany(ports, input.company)) !== companyId) {
+      throw new OperatorRefused("not_found", `${input.company} does not hold the number ${to}.`)
+    }
     const tag = await ports.sealing.tag(companyId, from)
     const seal = (text: string) => ports.sealing.seal(companyId, tag, text)
     const keyword = keywordOf(input.body, DEFAULT_TEXTING_RULES.extraOptOutWords)

@@ -65,6 +65,9 @@ const advanceClock = operation({
   },
 })
 
+/** The ledger's times are ISO 8601 with four digits for the year. */
+const END_OF_TIME = Date.UTC(10_000, 0)
+
 /** Moves the test clock from due time to due time, so that everything happens at its own time. */
 async function moveTo({ ports, progress, signal }: AdminContext, to: number) {
   const { setClock: set } = ports
@@ -75,6 +78,9 @@ async function moveTo({ ports, progress, signal }: AdminContext, to: number) {
   }
   if (to < ports.clock.now()) {
     throw new OperatorRefused("validation", "The clock only moves forward.")
+  }
+  if (!(to < END_OF_TIME)) {
+    throw new OperatorRefused("validation", "The clock ends with the year 9999.")
   }
   await waitForAll(ports)
   while (!signal.aborted) {

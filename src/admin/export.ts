@@ -1,14 +1,17 @@
 /** The billing history of a month, for finance. */
 import { z } from "zod"
-import { tokenOf } from "../position-token.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { monthEnd } from "../../domain/kernel/window.ts"
-import { billingLines, fundsBefore } from "../../projections/charges.ts"
+import { billingLines, fundsOfLines, lastLineBefore } from "../../projections/charges.ts"
+import { readMetadata } from "../envelope.ts"
 import { billingCsv, billingHeader } from "../exports/billing-csv.ts"
-import { findCompany, showWrites } from "./inputs.ts"
-import type { AdminContext, AdminOperation } from "./operation.ts"
+import { findCompany } from "./inputs.ts"
+import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
 const PAGE_LINES = 5_000
+const WAIT_MS = 30_000
 
 const Input = z.object({
   company: z.string(),
@@ -22,13 +25,18 @@ const exportBilling = operation({
   run: async (context, { company, month }) => {
     const { ports } = context
     const companyId = await findCompany(ports, company)
-    await showWrites(ports)
-    const head = await ports.store.head()
     const from = new Date(`${month}-01T00:00:00.000Z`)
     const until = new Date(monthEnd(from.getTime()))
-    const { lines, total } = await sendLines(context, companyId, from, until)
-    const opening = await fundsBefore(ports.readAll, companyId, from)
-    const closing = await fundsBefore(ports.readAll, companyId, until)
+    const isOpen = until.getTime() > ports.clock.now()
+    if (!(await ports.projector.waitFor(await ports.store.head(), WAIT_MS, ["charges"]))) {
+      const message = 'The read model "charges" is stopped or behind; see "projections status".'
+      throw new OperatorRefused("unavailable", message)
+    }
+    // Lines are decided in the order of their times, so what comes from here on changes nothing.
+    const upTo = await lastLineBefore(ports.readAll, companyId, until)
+    const { lines, total } = await sendLines(context, companyId, from, upTo)
+    const opening = await fundsOfLines(ports.readAll, companyId, upTo, from)
+    const closing = await fundsOfLines(ports.readAll, companyId, upTo)
     if (opening + total !== closing) {
       const message =
         `The lines of ${month} sum to ${total} micros, but the funds changed by ` +
@@ -38,22 +46,35 @@ const exportBilling = operation({
     return {
       companyId,
       month,
-      state: until.getTime() > ports.clock.now() ? "open" : "closed",
+      state: isOpen ? "open" : "closed",
       lines,
       totalMicros: total,
       openingMicros: opening,
       closingMicros: closing,
-      head: tokenOf(head),
+      ...(await headAt(ports, companyId, upTo)),
     }
   },
 })
 
-/** Sends the month's lines page by page; answers their number and sum. */
+/** The head of the end of the range: the last line's revision and hash, as `audit verify` has it. */
+async function headAt(ports: AdminPorts, companyId: CompanyId, revision: number) {
+  if (revision < 0) return { headRevision: null, head: null }
+  const range = { from: revision, limit: 1 }
+  for await (const [last] of ports.store.read(ledgerStream(companyId), range)) {
+    if (last !== undefined) {
+      return { headRevision: revision, head: readMetadata(last.metadata).hash }
+    }
+  }
+  const message = `The ledger of ${companyId} has no revision ${revision}; run "audit verify".`
+  throw new OperatorRefused("conflict", message)
+}
+
+/** Sends the lines from an instant on page by page; answers their number and sum. */
 async function sendLines(
   { ports, send, progress, signal }: AdminContext,
-  companyId: string,
+  companyId: CompanyId,
   from: Date,
-  until: Date,
+  upTo: number,
 ): Promise<{ readonly lines: number; readonly total: number }> {
   await send(billingHeader())
   let lines = 0
@@ -61,7 +82,7 @@ async function sendLines(
   let after = -1
   for (;;) {
     signal.throwIfAborted()
-    const query = { companyId, from, until, after, limit: PAGE_LINES }
+    const query = { companyId, from, after, upTo, limit: PAGE_LINES }
     const page = await billingLines(ports.readAll, query)
     if (page.length === 0) return { lines, total }
     await send(billingCsv(page))

@@ -89,6 +89,12 @@ export async function auditStreams(
       if (events % REPORT_EVERY === 0) scope.progress(`${events} events`)
     }
   }
+  for (const [stream, { checkpoint, revision }] of seen) {
+    if (checkpoint === null || checkpoint.revision <= revision) continue
+    const rule = "checkpoints are what folding gives"
+    const detail = `its checkpoint is of revision ${checkpoint.revision}: what came after is gone`
+    if (!faults.has(rule)) faults.set(rule, `${stream} revision ${revision}: ${detail}`)
+  }
   const checks = RULES.map((name) => {
     const detail = faults.get(name)
     return { name, ok: detail === undefined, detail: detail ?? `${events} events` }
@@ -112,30 +118,40 @@ function checkEvent(known: Seen, stored: StoredEvent, fault: Fault): void {
   if (stored.revision !== known.revision + 1) {
     fault("revisions have no gap", `expected ${known.revision + 1}, found ${stored.revision}`)
   }
-  const expected = expectedHash(stored, known.hash)
-  const { hash, version } = readMetadata(stored.metadata)
-  if (hash !== expected) fault("hashes chain", `expected ${expected}, found ${hash}`)
   known.revision = stored.revision
-  known.hash = hash
-  const codec = codecOfStream(stored.stream)
-  let fact: Fact
-  try {
-    fact = codec.decode(stored.type, version, stored.data)
-    if (
-      codec.version(stored.type as never) === version &&
-      codec.encode(fact as never) !== stored.data
-    ) {
-      fault("stored text is the form of its type", "written again it differs")
-    }
-  } catch (error) {
-    fault("stored text is the form of its type", error instanceof Error ? error.message : "")
-    return
-  }
+  const fact = checkText(known, stored, fault)
+  if (fact === null) return
   const folded = FOLDED[categoryOf(stored.stream)]
   if (folded === undefined) return
   if (categoryOf(stored.stream) === "ledger") checkLedgerFact(known, fact as LedgerEvent, fault)
   known.state = folded.decider.evolve(known.state as never, fact as never)
   if (known.checkpoint?.revision === stored.revision) checkCheckpoint(known, folded, fault)
+}
+
+/** Checks hash, metadata and data as they are stored; the fact, or null where it cannot be read. */
+function checkText(known: Seen, stored: StoredEvent, fault: Fault): Fact | null {
+  const expected = expectedHash(stored, known.hash)
+  // Where no hash can be read, the next event is measured by what this one should carry.
+  known.hash = expected
+  try {
+    const { hash, version } = readMetadata(stored.metadata)
+    if (hash !== expected) fault("hashes chain", `expected ${expected}, found ${hash}`)
+    known.hash = hash
+    const codec = codecOfStream(stored.stream)
+    const fact = codec.decode(stored.type, version, stored.data)
+    const isCurrent = codec.version(fact.type) === version
+    if (isCurrent && codec.encode(fact) !== stored.data) {
+      fault("stored text is the form of its type", "written again it differs")
+    }
+    return fact
+  } catch (error) {
+    fault("stored text is the form of its type", messageOf(error))
+    return null
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** A charge is decided again on the state before it: the same yes, field for field, must come out. */
@@ -159,9 +175,13 @@ function decideAgain(fact: Charged, state: Ledger): string | null {
 function checkCheckpoint(known: Seen, folded: Folded, fault: Fault): void {
   const { checkpoint } = known
   if (checkpoint === null || checkpoint.shape !== folded.checkpoint.shape) return
-  const kept = orderFree(folded.checkpoint.save(folded.checkpoint.load(checkpoint.saved)))
   const fold = orderFree(folded.checkpoint.save(known.state as never))
-  if (kept !== fold) fault("checkpoints are what folding gives", "the checkpoint differs")
+  try {
+    const kept = orderFree(folded.checkpoint.save(folded.checkpoint.load(checkpoint.saved)))
+    if (kept !== fold) fault("checkpoints are what folding gives", "the checkpoint differs")
+  } catch (error) {
+    fault("checkpoints are what folding gives", `it cannot be loaded: ${messageOf(error)}`)
+  }
 }
 
 /** Text that is equal for equal states, whatever order their maps were filled in. */
@@ -169,7 +189,7 @@ function orderFree(saved: unknown): string {
   const sorted = (value: unknown): unknown => {
     if (Array.isArray(value)) {
       const items = value.map(sorted)
-      const isTable = items.some((item) => typeof item === "object")
+      const isTable = items.length > 0 && items.every(isRow)
       return isTable
         ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
         : items
@@ -178,6 +198,12 @@ function orderFree(saved: unknown): string {
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, sorted(item)]))
   }
   return JSON.stringify(sorted(saved))
+}
+
+/** A row of a table that is kept as a list: an object, or a pair that begins with its key. */
+function isRow(item: unknown): boolean {
+  if (Array.isArray(item)) return typeof item[0] === "string"
+  return typeof item === "object" && item !== null
 }
 
 function headsOf(seen: ReadonlyMap<string, Seen>): Record<string, string> {

@@ -9,7 +9,12 @@ import type { Clock } from "../../adapters/clock/port.ts"
 import { openTestClock } from "../../adapters/clock/test.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
-import { kyselyOf, openApiPool, openPool } from "../../adapters/postgres/database.ts"
+import {
+  kyselyOf,
+  openApiPool,
+  openBehindPool,
+  openPool,
+} from "../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { readAsCompany } from "../../adapters/postgres/read-as.ts"
@@ -52,7 +57,8 @@ export interface Installation {
   readonly close: () => Promise<void>
 }
 
-const OWNER_CONNECTIONS = 24
+const OWNER_CONNECTIONS = 16
+const BEHIND_CONNECTIONS = 20
 const API_CONNECTIONS = 16
 const MOST_CLOSINGS = 500
 const MOST_REFUSALS = 500
@@ -96,6 +102,8 @@ async function openParts(
   const pacer = machinePacer
   const apiPool = openApiPool(databaseUrl, API_CONNECTIONS, onIdleError)
   closers.push(() => apiPool.end())
+  const behind = openBehindPool(databaseUrl, BEHIND_CONNECTIONS, onIdleError)
+  closers.push(() => behind.end())
   const { clock, setClock } = await openClock(options, pool, closers)
   const processes = await registerProcess(databaseUrl, log.warn)
   closers.push(() => processes.close())
@@ -103,11 +111,11 @@ async function openParts(
   const sealing = openPostgresSealing(pool, masterKey)
   const store: EventStore = openPostgresEventStore({ url: databaseUrl })
   closers.push(() => store.close())
-  const checkpoints = openPostgresCheckpoints(pool)
+  const checkpoints = openPostgresCheckpoints(behind)
   const runner = openRunner({ store, checkpoints, clock, pacer, warn: log.warn })
 
   let workers: Workers | null = null
-  const lanes = { pool, pacer, store, opener: sealing, decode: recordedOf, warn: log.warn }
+  const lanes = { pool: behind, pacer, store, opener: sealing, decode: recordedOf, warn: log.warn }
   const onApplied = (name: string) => {
     if (name === workRows.name) workers?.wake()
   }
@@ -118,7 +126,7 @@ async function openParts(
   const gathered = openGathered(runner)
   closers.push(() => gathered.settle())
   const standIns = openPostgresStandIns(pool)
-  const work = openPostgresWork(pool, processes)
+  const work = openPostgresWork(behind, processes)
   const base = {
     runner,
     store,
@@ -144,7 +152,7 @@ async function openParts(
     settle: gathered.settle,
     checkpointOf: (stream: string) => checkpoints.load(stream),
   }
-  const carrier = openBuiltInCarrier(pool, standIns, pacer, (text, errorCode) => {
+  const carrier = openBuiltInCarrier(behind, standIns, pacer, (text, errorCode) => {
     const place = { companyId: text.companyId, to: text.to, messageId: text.textId }
     reportDelivery({ ...base, carrier }, place, errorCode, causedBy(newId("cmd"))).catch(
       (error: unknown) => log.warn("a delivery report could not be recorded", error),

@@ -80,5 +80,5 @@ function csv(lines: readonly Line[]): string {
 
 /** A cell that a spreadsheet would take for a formula gets an apostrophe before it. */
 function inert(cell: string): string {
-  return /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell
+  return /^[=+\-@\t\r\n]/.test(cell) ? `'${cell}` : cell
 }

@@ -75,7 +75,7 @@ function personOf(row: PersonRow, caller: Caller, seesTeam: boolean): z.infer<ty
     onlineIn: [],
     lastSeenAt: null,
     lastSeenIn: null,
-    app: isAdmin ? null : { role: row.role, grant: [], deny: [] },
+    app: isAdmin ? null : { role: row.role, grant: [...row.granted], deny: [] },
   }
   if (!seesTeam) return person
   return { ...person, permissions: [...permissionsOf(row.role, row.granted)] }

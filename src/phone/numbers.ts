@@ -32,3 +32,14 @@ export async function sendingNumber(
   const number = await ports.sealing.open(companyId, chosen.number)
   return number === null ? null : { numberId: chosen.numberId, number }
 }
+
+/** A number the company keeps, E.164; null where it keeps none of this id or it was erased. */
+export async function numberText(
+  ports: Ports,
+  companyId: CompanyId,
+  numberId: NumberId,
+): Promise<string | null> {
+  const held = await ports.runner.look(PHONE, phoneStream(companyId), heldNumbers)
+  const sealed = held.find((number) => number.numberId === numberId)?.number ?? null
+  return sealed === null ? null : ports.sealing.open(companyId, sealed)
+}

@@ -2,30 +2,28 @@
 import { z } from "zod"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { PRICES_STREAM, priceOf } from "../../domain/charging/price-book.ts"
-import type { ChargeId, MessageId, RecipientTag } from "../../domain/kernel/ids.ts"
-import { saysStop } from "../../domain/phone/keywords.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
-import type { PreparedText, QueueText, Recipient } from "../../domain/phone/recipient.ts"
-import { isOptedOut, recipientStream, standingOf, textOf } from "../../domain/phone/recipient.ts"
-import { segmentsOf } from "../../domain/phone/segments.ts"
+import type { QueueText, Recipient } from "../../domain/phone/recipient.ts"
+import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
 import { textResource } from "../../domain/phone/text-resource.ts"
-import { DEFAULT_TEXTING_RULES, withOptOutLine } from "../../domain/phone/texting-rules.ts"
-import { findCharge } from "../../projections/charges.ts"
-import { LEDGER, PRICES, RECIPIENT } from "../aggregates.ts"
+import type { Position } from "../../adapters/eventstore/port.ts"
+import { LEDGER, RECIPIENT } from "../aggregates.ts"
 import type { Cause } from "../envelope.ts"
-import { derivedId } from "../ids.ts"
 import { chargeRefusal } from "../pipeline/charge-refusals.ts"
 import { refusal } from "../pipeline/refusal.ts"
-import type { Caller, Checked, Reply, Seed } from "../pipeline/route.ts"
+import type { Caller, Checked, Reply, Resumed, Seed } from "../pipeline/route.ts"
 import { route } from "../pipeline/route.ts"
 import type { Ports } from "../ports.ts"
 import { OutcomeUnknown } from "../run.ts"
 import { shortText } from "../schema.ts"
-import type { SendingNumber } from "./numbers.ts"
-import { sendingNumber } from "./numbers.ts"
 import { textableNumber } from "../phone-number.ts"
+import type { SendingNumber } from "./numbers.ts"
+import { numberText, sendingNumber } from "./numbers.ts"
 import { queuedText } from "./queued-text.ts"
+import { chargeOf } from "./text-charge.ts"
+import type { Draft, PricedText } from "./text-draft.ts"
+import { draftText, idsOf, priceText } from "./text-draft.ts"
 
 const SendText = z.object({
   to: shortText(40).meta({ description: "Full phone number of the recipient" }),
@@ -62,213 +60,188 @@ export const sendText = route<z.infer<typeof SendText>, unknown, z.infer<typeof 
   refuses: ["bad_number", "no_number", "opted_out", "spend_limit_reached", "payment_required"],
   specGap: "The specification does not show the verb: POST, because it creates a text.",
   handle,
+  resume,
 })
 
-/** Everything about a text that is known before money is asked for. */
-interface Draft {
-  readonly from: SendingNumber
-  readonly to: string
-  readonly recipient: RecipientTag
-  readonly stream: string
-  readonly messageId: MessageId
-  readonly chargeId: ChargeId
-}
+/** The charge of this attempt was given back, and the next attempt is to begin. */
+const AGAIN = Symbol("again")
 
 async function handle(ports: Ports, caller: Caller, input: Input): Promise<Answer> {
+  const { companyId } = caller
   const to = textableNumber(input.body.to)
   if (to === null) {
     return no("bad_number", "This number cannot be texted; give a full US or Canadian number.")
   }
-  const from = await sendingNumber(ports, caller.companyId, input.body.from ?? null)
+  const from = await sendingNumber(ports, companyId, input.body.from ?? null)
   if (from === null) {
     return no("no_number", "The company keeps no such number that can send texts.")
   }
-  const recipient = await ports.sealing.tag(caller.companyId, to)
-  const stream = recipientStream(caller.companyId, recipient)
-  return attempt(ports, caller, input.body.body, { from, to, recipient, stream }, input.seed)
-}
-
-/** One attempt; where the charge of an earlier one was given back, the next begins. */
-async function attempt(
-  ports: Ports,
-  caller: Caller,
-  body: string,
-  target: Omit<Draft, "messageId" | "chargeId">,
-  seed: Seed,
-): Promise<Answer> {
-  const draft: Draft = {
-    ...target,
-    messageId: derivedId("msg", ...seed.parts),
-    chargeId: derivedId("chg", ...seed.parts),
-  }
-  if (seed.takenOver) {
-    const before = await whatWasDone(ports, caller, draft)
-    if (before.state === "queued") return before.answer
-    if (before.state === "given_back") {
-      return attempt(ports, caller, body, target, await seed.next())
-    }
-  }
-  try {
-    return await chargeAndQueue(ports, caller, body, draft)
-  } catch (error) {
-    // The caller is told which charge to look for.
-    if (error instanceof OutcomeUnknown) Object.assign(error, { chargeId: draft.chargeId })
-    throw error
+  let { seed } = input
+  let draft = await draftText(ports, { companyId, to, body: input.body.body }, seed)
+  for (;;) {
+    const answer = await chargeAndQueue(ports, caller, draft, from)
+    if (answer !== AGAIN) return answer
+    seed = await seed.next()
+    draft = { ...draft, ...idsOf(seed) }
   }
 }
-
-type Before =
-  | { readonly state: "queued"; readonly answer: Answer }
-  | { readonly state: "given_back" }
-  | { readonly state: "nothing" }
 
 /**
- * What a process that died did of this attempt. The recipient's stream is asked first: only a text
- * that is not known there has a charge that nobody else can end in the meantime.
+ * Finds what was done of this attempt before, and goes on from there. The recipient's stream is
+ * asked first: only a text that is not known there has a charge that nobody ends in the meantime.
  */
-async function whatWasDone(ports: Ports, caller: Caller, draft: Draft): Promise<Before> {
+async function resume(
+  ports: Ports,
+  caller: Caller,
+  { body, seed }: Input,
+): Promise<Resumed<z.infer<typeof TextReply>>> {
+  const { companyId } = caller
+  const to = textableNumber(body.to)
+  if (to === null) return { seed }
+  const draft = await draftText(ports, { companyId, to, body: body.body }, seed)
   const text = await ports.runner.look(RECIPIENT, draft.stream, (state) =>
     textOf(state, draft.messageId),
   )
-  if (text !== null && text.status !== "abandoned" && text.status !== "rejected") {
-    const queued = await queuedText(ports, draft.stream, draft.messageId)
-    return {
-      state: "queued",
-      answer: await replyOf(ports, caller, draft, queued.fact, queued.position),
-    }
-  }
-  if (text !== null) return { state: "given_back" }
-  await ports.projector.waitFor(await ports.store.head(), 2_000, ["charges"])
-  const charge = await findCharge(ports.readAll, caller.companyId, draft.chargeId)
-  return { state: charge?.state === "given_back" ? "given_back" : "nothing" }
+  if (text?.status === "abandoned" || text?.status === "rejected") return anew(seed)
+  if (text !== null) return { reply: await replyOf(ports, draft, null) }
+  const charge = await chargeOf(ports, companyId, draft.chargeId)
+  // A closed charge paid for a text that went out, even where its recipient has forgotten it.
+  if (charge?.state === "final") return { reply: await replyOf(ports, draft, null) }
+  if (charge?.state === "given_back") return anew(seed)
+  const from = await sendingNumber(ports, companyId, body.from ?? null)
+  if (charge === null || from === null) return { seed }
+  const texts = await priceText(ports, draft)
+  const answer = await queueCharged(ports, caller, draft, from, texts, -charge.amount_micros)
+  return answer === AGAIN ? anew(seed) : { reply: answer }
 }
 
-/** Reads the recipient, charges, and queues; gives back what the recipient's stream refuses. */
+async function anew(seed: Seed): Promise<{ readonly seed: Seed }> {
+  return { seed: await seed.next() }
+}
+
+/** Reads the recipient, charges, and queues. */
 async function chargeAndQueue(
   ports: Ports,
   caller: Caller,
-  body: string,
   draft: Draft,
-): Promise<Answer> {
+  from: SendingNumber,
+): Promise<Answer | typeof AGAIN> {
+  const { companyId, chargeId } = draft
   const standing = await ports.runner.look(RECIPIENT, draft.stream, standingOf)
   if (isOptedOut(standing)) return optedOut()
-  const price = await ports.runner.look(PRICES, PRICES_STREAM, (state) =>
-    priceOf(state, "text_segment"),
-  )
-  const wantsLine =
-    DEFAULT_TEXTING_RULES.optOutLine && standing.firstMessageId === null && !saysStop(body)
-  const asWritten = await prepare(ports, caller, draft, body, price.unitPriceMicros)
-  const withLine = wantsLine
-    ? await prepare(ports, caller, draft, withOptOutLine(body), price.unitPriceMicros)
-    : null
-  const { segments, amountMicros } = withLine ?? asWritten
-
-  const cause = causeOf(caller)
-  const charged = await ports.runner.execute(
-    LEDGER,
-    ledgerStream(caller.companyId),
-    {
-      type: "Charge",
-      chargeId: draft.chargeId,
-      ...caller.spender,
-      class: "general",
-      item: "text_segment",
-      quantity: segments,
-      ...price,
-      amountMicros,
-      resource: textResource(draft.messageId, draft.recipient),
-      requestedAt: ports.clock.now(),
-      dueAt: null,
-      servedFrom: null,
-      open: true,
-      exempt: null,
-    },
-    { cause, view: () => undefined },
-  )
+  const texts = await priceText(ports, draft)
+  const { withLine, asWritten } = texts
+  const asked = standing.firstMessageId === null && withLine !== null ? withLine : asWritten
+  const charged = await ports.runner
+    .execute(
+      LEDGER,
+      ledgerStream(companyId),
+      {
+        type: "Charge",
+        chargeId,
+        ...caller.spender,
+        class: "general",
+        item: "text_segment",
+        quantity: asked.segments,
+        ...texts.price,
+        amountMicros: asked.amountMicros,
+        resource: textResource(draft.messageId, draft.recipient),
+        requestedAt: ports.clock.now(),
+        dueAt: null,
+        servedFrom: null,
+        open: true,
+        exempt: null,
+      },
+      { cause: causeOf(caller), view: () => undefined },
+    )
+    .catch((error: unknown) => {
+      throw error instanceof OutcomeUnknown ? inDoubt(error, draft) : error
+    })
   if (!charged.accepted) {
-    return refuseCharge(ports, caller, charged.refusal as ChargeRefused)
+    const refused = charged.refusal as ChargeRefused
+    ports.keepRefusal(companyId, refused)
+    return { ok: false, refusal: chargeRefusal(refused, caller, ports.baseUrl()) }
   }
-  const command: QueueText = {
-    type: "QueueText",
-    messageId: draft.messageId,
-    chargeId: draft.chargeId,
-    chargedMicros: amountMicros,
-    numberId: draft.from.numberId,
-    to: await ports.sealing.seal(caller.companyId, draft.recipient, draft.to),
-    asWritten,
-    withLine,
-    keyId: caller.spender.keyId,
-    personId: caller.spender.personId,
-  }
-  return queue(ports, caller, draft, command, cause)
+  // Without a new fact it was charged before, perhaps for another form of it or at another price.
+  const before = charged.facts.length > 0 ? null : await chargeOf(ports, companyId, chargeId)
+  const chargedMicros = before === null ? asked.amountMicros : -before.amount_micros
+  return queueCharged(ports, caller, draft, from, texts, chargedMicros)
 }
 
-async function queue(
+/**
+ * Queues a text that is paid for; gives back what the recipient's stream refuses. Whatever goes
+ * wrong here leaves an open charge, so it is a doubt and never a plain no.
+ */
+async function queueCharged(
   ports: Ports,
   caller: Caller,
   draft: Draft,
-  command: QueueText,
-  cause: Cause,
-): Promise<Answer> {
-  const queued = await ports.runner.execute(RECIPIENT, draft.stream, command, {
-    cause,
-    view: (_state: Recipient) => undefined,
-  })
-  if (!queued.accepted) {
-    await giveBackAll(ports, caller, draft.chargeId, cause)
-    if (queued.refusal.code === "opted_out") return optedOut()
-    const message = "This text took too long and was given back; send it again."
-    return no("unavailable", message)
-  }
-  const fact =
-    (queued.facts[0] as TextQueued | undefined) ??
-    (await queuedText(ports, draft.stream, draft.messageId)).fact
-  return replyOf(ports, caller, draft, fact, queued.position)
-}
-
-async function prepare(
-  ports: Ports,
-  caller: Caller,
-  draft: Draft,
-  body: string,
-  unitPriceMicros: number,
-): Promise<PreparedText> {
-  const segments = segmentsOf(body)
-  return {
-    body: await ports.sealing.seal(caller.companyId, draft.recipient, body),
-    segments,
-    amountMicros: segments * unitPriceMicros,
+  from: SendingNumber,
+  { asWritten, withLine }: PricedText,
+  chargedMicros: Micros,
+): Promise<Answer | typeof AGAIN> {
+  const { companyId, recipient, stream, messageId, chargeId } = draft
+  const cause = causeOf(caller)
+  const { keyId, personId } = caller.spender
+  try {
+    const command: QueueText = {
+      type: "QueueText",
+      messageId,
+      chargeId,
+      chargedMicros,
+      numberId: from.numberId,
+      to: await ports.sealing.seal(companyId, recipient, draft.to),
+      asWritten,
+      withLine,
+      keyId,
+      personId,
+    }
+    const execution = { cause, view: (_state: Recipient) => undefined }
+    const queued = await ports.runner.execute(RECIPIENT, stream, command, execution)
+    if (queued.accepted) return await replyOf(ports, draft, queued)
+    await giveBackAll(ports, draft, cause)
+    // Else it was abandoned meanwhile, or is a first text by now that was charged without its line.
+    return queued.refusal.code === "opted_out" ? optedOut() : AGAIN
+  } catch (error) {
+    throw inDoubt(error, draft)
   }
 }
 
+/** An error that says which charge to look for. */
+function inDoubt(error: unknown, { chargeId }: Draft): OutcomeUnknown {
+  const message = `charge ${chargeId} was made, and its text may not be queued`
+  const doubt =
+    error instanceof OutcomeUnknown ? error : new OutcomeUnknown(message, { cause: error })
+  return Object.assign(doubt, { chargeId })
+}
+
+/** The answer, from the fact that queued the text: the one just stored, or the one found. */
 async function replyOf(
   ports: Ports,
-  caller: Caller,
   draft: Draft,
-  fact: TextQueued,
-  position: Extract<Answer, { ok: true }>["position"],
+  stored: { readonly facts: readonly object[]; readonly position: Position | null } | null,
 ): Promise<Answer> {
-  const { messageId: id } = fact
-  const body = (await ports.sealing.open(caller.companyId, fact.body)) ?? ""
-  const reply = { id, status: "queued" as const, from: draft.from.number, to: draft.to, body }
-  return { ok: true, body: reply, position: position ?? null }
-}
-
-function refuseCharge(ports: Ports, caller: Caller, refused: ChargeRefused): Answer {
-  ports.keepRefusal(caller.companyId, refused)
-  return { ok: false, refusal: chargeRefusal(refused, caller, ports.baseUrl()) }
+  const { companyId, stream, messageId } = draft
+  const fact = stored?.facts[0] as TextQueued | undefined
+  const queued =
+    fact === undefined
+      ? await queuedText(ports, stream, messageId)
+      : { fact, position: stored?.position ?? null }
+  const from = await numberText(ports, companyId, queued.fact.numberId)
+  const body = await ports.sealing.open(companyId, queued.fact.body)
+  const reply = { id: messageId, status: "queued" as const, from: from ?? "", to: draft.to }
+  return { ok: true, body: { ...reply, body: body ?? "" }, position: queued.position }
 }
 
 async function giveBackAll(
   ports: Ports,
-  caller: Caller,
-  chargeId: ChargeId,
+  { companyId, chargeId }: Draft,
   cause: Cause,
 ): Promise<void> {
-  const reason = "the recipient opted out, or the text was abandoned, before it was queued"
+  const reason = "the text could not be queued"
   await ports.runner.execute(
     LEDGER,
-    ledgerStream(caller.companyId),
+    ledgerStream(companyId),
     { type: "GiveBack", chargeId, amountMicros: null, reason },
     { cause, view: () => undefined },
   )

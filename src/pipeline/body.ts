@@ -9,23 +9,40 @@ export const BROKEN_BODY = Symbol("broken body")
 /** The body has a content type other than JSON. */
 export const UNSUPPORTED_BODY = Symbol("unsupported body")
 
+/** No request here nests deeper; what walks a body may so call itself. */
+const MOST_LEVELS = 64
+
 /** Replaces the content type parsers of an app. */
 export function parseBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, text, done) => {
-    done(null, parseJson(String(text)))
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
+    done(null, parseJson(bytes as Buffer))
   })
   app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, bytes, done) => {
     done(null, bytes.length === 0 ? undefined : UNSUPPORTED_BODY)
   })
 }
 
-function parseJson(text: string): unknown {
-  if (text === "") return undefined
+function parseJson(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined
   try {
-    return JSON.parse(text) as unknown
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+    const body: unknown = JSON.parse(text)
+    return isNestedTooDeep(body) ? BROKEN_BODY : body
   } catch (error) {
-    if (error instanceof SyntaxError) return BROKEN_BODY
+    // A TypeError is the decoder's: these bytes are no UTF-8.
+    if (error instanceof SyntaxError || error instanceof TypeError) return BROKEN_BODY
     throw error
   }
+}
+
+/** Looks level by level, without calling itself. */
+function isNestedTooDeep(body: unknown): boolean {
+  const isNode = (value: unknown): value is object => typeof value === "object" && value !== null
+  let level = [body].filter(isNode)
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > MOST_LEVELS) return true
+    level = level.flatMap((node) => Object.values(node) as unknown[]).filter(isNode)
+  }
+  return false
 }

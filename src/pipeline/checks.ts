@@ -12,8 +12,9 @@ import {
   isManaged,
   mayPerson,
 } from "../../domain/access/access.ts"
+import type { Ledger } from "../../domain/charging/ledger.ts"
 import { accountOf, ledgerStream, usedUpLimit } from "../../domain/charging/ledger.ts"
-import type { Spender } from "../../domain/charging/limits.ts"
+import type { LimitReading, Spender } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
 import { ACCESS, LEDGER } from "../aggregates.ts"
 import { isKeyOf, parseApiKey } from "../api-key.ts"
@@ -42,6 +43,7 @@ export interface Check {
 /** The checks in their order. The replay of an idempotent request is looked up after the first. */
 export const CHECKS: readonly Check[] = [
   { name: "key", refuse: checkKey },
+  { name: "key's own limit", refuse: checkKeyLimit },
   { name: "account", refuse: checkAccount },
   { name: "general limit used up", refuse: checkGeneralLimit },
   { name: "operation", refuse: checkOperation },
@@ -105,8 +107,9 @@ async function checkAccount(ports: Ports, call: Call): Promise<Refusal | null> {
   if (caller === null || standing === null) return badKey()
   const isCredits = route.url === "/api/v1/credits"
   if (route.counted && !isCredits) {
-    const { locked } = await ports.runner.glance(LEDGER, ledgerStream(caller.companyId), accountOf)
-    if (locked) return lockedRefusal()
+    const stream = ledgerStream(caller.companyId)
+    const lock = (state: Ledger) => (accountOf(state).locked ? true : null)
+    if ((await confirmed(ports, stream, lock)) !== null) return lockedRefusal()
   }
   if (route.account === "managed" && !isManaged(standing)) {
     const message = "Texting needs a card on file and a paid-up account; an owner can add a card."
@@ -115,22 +118,37 @@ async function checkAccount(ports: Ports, call: Call): Promise<Refusal | null> {
   return null
 }
 
-/** A used-up limit of the key, the person or the company refuses every counted call up front. */
+/** A key whose own limit is used up is a refused key, on every route. */
+async function checkKeyLimit(ports: Ports, call: Call): Promise<Refusal | null> {
+  const limit = await usedUp(ports, call)
+  return limit?.holder === "key" ? limitRefusal(limit) : null
+}
+
+/** A used-up general limit of the person or the company refuses every counted call up front. */
 async function checkGeneralLimit(ports: Ports, call: Call): Promise<Refusal | null> {
-  const { caller, route } = call
-  if (caller === null) return badKey()
-  if (!route.counted) return null
-  const stream = ledgerStream(caller.companyId)
-  const { spender } = caller
-  const glimpse = await ports.runner.glance(LEDGER, stream, (state, at) =>
-    usedUpLimit(state, spender, at),
-  )
-  if (glimpse === null) return null
-  // The glimpse may count facts that are not stored yet: nobody is turned away on those.
-  const limit = await ports.runner.look(LEDGER, stream, (state, at) =>
-    usedUpLimit(state, spender, at),
-  )
+  if (!call.route.counted) return null
+  const limit = await usedUp(ports, call)
   return limit === null ? null : limitRefusal(limit)
+}
+
+/** The first used-up limit of key, person and company. */
+async function usedUp(ports: Ports, { caller }: Call): Promise<LimitReading | null> {
+  if (caller === null) return null
+  const { companyId, spender } = caller
+  return confirmed(ports, ledgerStream(companyId), (state, at) => usedUpLimit(state, spender, at))
+}
+
+/**
+ * What stands against a call. A glance may count facts that are not stored yet: it is enough to let
+ * a call pass, and nobody is turned away on it.
+ */
+async function confirmed<T>(
+  ports: Ports,
+  stream: string,
+  view: (state: Ledger, at: number) => T | null,
+): Promise<T | null> {
+  const glimpse = await ports.runner.glance(LEDGER, stream, view)
+  return glimpse === null ? null : ports.runner.look(LEDGER, stream, view)
 }
 
 async function checkOperation(_ports: Ports, { caller, route }: Call): Promise<Refusal | null> {

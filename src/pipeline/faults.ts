@@ -17,8 +17,12 @@ export function faultRefusal(
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
     return refusal("too_large", "The body is larger than this route takes.")
   }
-  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE" || code === "FST_ERR_CTP_INVALID_CONTENT_LENGTH") {
-    return refusal("unsupported_media_type", "The body must be JSON with its true length.")
+  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") {
+    return refusal("unsupported_media_type", "The body must be JSON.")
+  }
+  if (code === "FST_ERR_CTP_INVALID_CONTENT_LENGTH") {
+    const fields = { body: "The body does not have the length that Content-Length says." }
+    return refusal("validation", "The body was cut off.", { fields })
   }
   switch (error.name) {
     case "Overloaded": {
@@ -26,7 +30,12 @@ export function faultRefusal(
       return { ...refusal("overloaded", message, { requestId }), headers: RETRY_AFTER }
     }
     case "OutcomeUnknown":
+      log.warn(`the outcome of request ${requestId} is unknown`, error)
       return unknownOutcome(error, requestId)
+    case "ClaimLost": {
+      const message = "Another process carries out the request with this Idempotency-Key by now."
+      return refusal("conflict", message)
+    }
     case "DeadlinePassed":
     case "ClockUnsure":
     case "Unavailable": {

@@ -20,7 +20,13 @@ export interface KeptAnswer {
 
 /** What an `Idempotency-Key` came to. */
 export type Claimed =
-  | { readonly state: "mine"; readonly claim: ClaimRequest; readonly seed: Seed }
+  | {
+      readonly state: "mine"
+      readonly claim: ClaimRequest
+      readonly seed: Seed
+      /** The request was begun before, by a process that died or left it in doubt. */
+      readonly takenOver: boolean
+    }
   | { readonly state: "replay"; readonly answer: KeptAnswer }
   | { readonly state: "refused"; readonly refusal: Refusal }
 
@@ -51,8 +57,10 @@ export async function claimRequest(
   }
   const made = await ports.claims.claim(claim)
   switch (made.state) {
-    case "mine":
-      return { state: "mine", claim, seed: seedOf(ports, claim, made.attempt, made.takenOver) }
+    case "mine": {
+      const { attempt, takenOver } = made
+      return { state: "mine", claim, seed: seedOf(ports, claim, attempt), takenOver }
+    }
     case "done":
       return { state: "replay", answer: JSON.parse(made.answer) as KeptAnswer }
     case "running": {
@@ -67,15 +75,42 @@ export async function claimRequest(
 }
 
 /** What the ids of one attempt derive from. */
-function seedOf(ports: Ports, claim: ClaimRequest, attempt: number, takenOver: boolean): Seed {
+function seedOf(ports: Ports, claim: ClaimRequest, attempt: number): Seed {
   return {
     parts: [claim.keyId, claim.idempotencyKey, String(attempt)],
-    takenOver,
-    next: async () => seedOf(ports, claim, await ports.claims.nextAttempt(claim), false),
+    next: async () => seedOf(ports, claim, await ports.claims.nextAttempt(claim)),
   }
 }
 
 /** The seed of a request without an `Idempotency-Key`: nothing ever derives from it again. */
 export function freshSeed(): Seed {
-  return { parts: [randomUUIDv7()], takenOver: false, next: async () => freshSeed() }
+  return { parts: [randomUUIDv7()], next: async () => freshSeed() }
+}
+
+/** Errors after which certainly nothing is stored. */
+const HARMLESS: ReadonlySet<string> = new Set(["Overloaded", "DeadlinePassed", "ClockUnsure"])
+
+/** Lets a claim go after an error: what is certainly not stored frees the key, all else does not. */
+export async function letGo(ports: Ports, claim: ClaimRequest, error: unknown): Promise<void> {
+  const isHarmless = error instanceof Error && HARMLESS.has(error.name)
+  await orWarn(ports, isHarmless ? ports.claims.release(claim) : ports.claims.leave(claim))
+}
+
+/**
+ * Keeps the answer for whoever sends the request again. Where that fails the caller has it all the
+ * same, and whoever asks again gets it built from the facts.
+ */
+export async function keep(ports: Ports, claim: ClaimRequest, answer: KeptAnswer): Promise<void> {
+  const kept = ports.claims.finish(claim, JSON.stringify(answer))
+  if (!(await orWarn(ports, kept))) await orWarn(ports, ports.claims.leave(claim))
+}
+
+async function orWarn(ports: Ports, change: Promise<void>): Promise<boolean> {
+  try {
+    await change
+    return true
+  } catch (error) {
+    ports.log.warn("a claim on an idempotency key could not be changed", error)
+    return false
+  }
 }

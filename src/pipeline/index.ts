@@ -5,20 +5,20 @@
  */
 import type { FastifyReply, FastifyRequest } from "fastify"
 import type { ZodType } from "zod"
+import type { ClaimRequest } from "../../adapters/claims/port.ts"
 import { newId } from "../ids.ts"
 import { tokenOf } from "../position-token.ts"
 import type { Ports } from "../ports.ts"
-import { OutcomeUnknown } from "../run.ts"
 import { BROKEN_BODY, UNSUPPORTED_BODY } from "./body.ts"
 import type { Call, Check } from "./checks.ts"
 import { CHECKS, CHECKS_BEFORE_REPLAY } from "./checks.ts"
-import type { Claimed, KeptAnswer } from "./idempotency.ts"
-import { claimRequest, freshSeed, idempotencyFault } from "./idempotency.ts"
+import type { KeptAnswer } from "./idempotency.ts"
+import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
 import type { LastWrites } from "./read-position.ts"
 import { namedPosition, waitForReads } from "./read-position.ts"
 import type { Refusal } from "./refusal.ts"
 import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
-import type { Caller, Reply, Route } from "./route.ts"
+import type { Caller, Reply, Resumed, Route, Seed } from "./route.ts"
 
 /** What the pipeline works with. */
 export interface PipelinePorts {
@@ -64,11 +64,13 @@ export async function carryOut(
   const caller = call.caller as Caller
   const key = idempotencyKeyOf(call.route, request)
   if (key === null) {
-    const claimed = { state: "mine", claim: null, seed: freshSeed() } as const
-    return answer(pipeline, state, request, reply, claimed)
+    const mine = { claim: null, seed: freshSeed(), takenOver: false }
+    return answer(pipeline, state, request, reply, mine)
   }
   const fault = idempotencyFault(key)
   if (fault !== null) {
+    const refused = await runChecks(ports, state, CHECKS.length)
+    if (refused !== null) return sendRefusal(reply, refused)
     const fields = { "Idempotency-Key": `Must be ${fault}.` }
     const message = "The header Idempotency-Key is not valid."
     return sendRefusal(reply, refusal("validation", message, { fields }))
@@ -80,9 +82,12 @@ export async function carryOut(
   return answer(pipeline, state, request, reply, claimed)
 }
 
-type Mine =
-  | Extract<Claimed, { state: "mine" }>
-  | (Omit<Extract<Claimed, { state: "mine" }>, "claim"> & { readonly claim: null })
+/** A request that this process carries out now; `claim` is null without an `Idempotency-Key`. */
+interface Mine {
+  readonly claim: ClaimRequest | null
+  readonly seed: Seed
+  readonly takenOver: boolean
+}
 
 /** Runs the rest of the checks and the handler, and settles the claim with the outcome. */
 async function answer(
@@ -93,33 +98,24 @@ async function answer(
   mine: Mine,
 ): Promise<void> {
   const { ports, lastWrites } = pipeline
-  const { claims } = ports
+  let result: Reply<unknown>
   try {
-    const result = await handle(pipeline, state, request, reply, mine)
-    if (!result.ok) {
-      if (mine.claim !== null) await claims.release(mine.claim)
-      return sendRefusal(reply, result.refusal)
-    }
-    const { position } = result
-    const kept: KeptAnswer = {
-      status: 200,
-      body: JSON.stringify(result.body),
-      position: position === undefined || position === null ? null : tokenOf(position),
-    }
-    if (mine.claim !== null) await claims.finish(mine.claim, JSON.stringify(kept))
-    if (position !== undefined && position !== null) {
-      lastWrites.wrote((state.call.caller as Caller).key.keyId, position)
-    }
-    return sendAnswer(reply, kept)
+    result = await handle(pipeline, state, request, reply, mine)
+    if (!result.ok && mine.claim !== null) await ports.claims.release(mine.claim)
   } catch (error) {
-    if (mine.claim !== null) {
-      // What is certainly not stored frees the key; what may be stored does not.
-      await (error instanceof OutcomeUnknown || !isHarmless(error)
-        ? claims.leave(mine.claim)
-        : claims.release(mine.claim))
-    }
+    if (mine.claim !== null) await letGo(ports, mine.claim, error)
     throw error
   }
+  if (!result.ok) return sendRefusal(reply, result.refusal)
+  const { position = null } = result
+  const kept: KeptAnswer = {
+    status: 200,
+    body: JSON.stringify(result.body),
+    position: position === null ? null : tokenOf(position),
+  }
+  if (mine.claim !== null) await keep(ports, mine.claim, kept)
+  if (position !== null) lastWrites.wrote((state.call.caller as Caller).key.keyId, position)
+  return sendAnswer(reply, kept)
 }
 
 async function handle(
@@ -130,9 +126,11 @@ async function handle(
   mine: Mine,
 ): Promise<Reply<unknown>> {
   const { route } = state.call
+  const caller = state.call.caller as Caller
+  const resumed = mine.takenOver ? await resume(ports, route, caller, request, mine.seed) : mine
+  if ("reply" in resumed) return resumed.reply
   const refused = await runChecks(ports, state, CHECKS.length)
   if (refused !== null) return { ok: false, refusal: refused }
-  const caller = state.call.caller as Caller
   const named = await namedPosition(ports, headerOf(request, "ledger-position"))
   if ("refusal" in named) return { ok: false, refusal: named.refusal }
   const input = validate(route, request)
@@ -141,13 +139,21 @@ async function handle(
     const places = [named.position, lastWrites.last(caller.key.keyId)]
     if (await waitForReads(ports, route.reads, places)) reply.header("Ledger-Stale", "true")
   }
-  return route.handle(ports, caller, { ...input, seed: mine.seed })
+  return route.handle(ports, caller, { ...input, seed: resumed.seed })
 }
 
-/** Errors after which nothing is stored. */
-function isHarmless(error: unknown): boolean {
-  const names = ["Overloaded", "DeadlinePassed", "ClockUnsure"]
-  return error instanceof Error && names.includes(error.name)
+/** Goes on with a request that was begun before. */
+async function resume(
+  ports: Ports,
+  route: Route,
+  caller: Caller,
+  request: FastifyRequest,
+  seed: Seed,
+): Promise<Resumed<unknown>> {
+  const input = validate(route, request)
+  // Nothing was ever begun for a request that is not valid: it takes the usual way to its refusal.
+  if (route.resume === undefined || "refusal" in input) return { seed }
+  return route.resume(ports, caller, { ...input, seed })
 }
 
 async function runChecks(

@@ -35,8 +35,6 @@ export interface Checked<B, Q> {
 /** What ids derive from. */
 export interface Seed {
   readonly parts: readonly string[]
-  /** The request was carried out before by a process that died, perhaps in part. */
-  readonly takenOver: boolean
   /** The next attempt's seed: for when the charge of this one was given back. */
   readonly next: () => Promise<Seed>
 }
@@ -50,6 +48,12 @@ export type Reply<R> =
       readonly position?: Position | null
     }
   | { readonly ok: false; readonly refusal: Refusal }
+
+/**
+ * What came of a request that was begun before, by a process that died or left it in doubt: its
+ * answer, or the seed to begin with, from the checks on.
+ */
+export type Resumed<R> = { readonly reply: Reply<R> } | { readonly seed: Seed }
 
 /** A route of the API. */
 export interface Route<B = unknown, Q = unknown, R = unknown> {
@@ -78,6 +82,11 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   /** The read models it reads, whose progress a caller may wait for. */
   readonly reads?: readonly string[]
   readonly handle: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Reply<R>>
+  /**
+   * Goes on with what was begun before. It was let in then, so it runs before the account, the
+   * limits and the permissions are looked at: they may refuse by now what it has already paid for.
+   */
+  readonly resume?: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Resumed<R>>
 }
 
 /** Checks a route's types where it is written, and forgets them for the list of all routes. */

@@ -10,7 +10,8 @@ import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import type { Ports } from "../ports.ts"
 import { giveBack, recordText, settleText } from "./settle-text.ts"
 
-const LOOK_AGAIN_MS = 10 * 60_000
+/** A queued text has a row of its own that ends the charge: this one only stands behind it. */
+const LOOK_AGAIN_MS = 3_600_000
 
 /** Looks into an open charge that has had no next fact for a while. */
 export async function endCharge(ports: Ports, work: TakenWork): Promise<WorkResult> {

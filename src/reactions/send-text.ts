@@ -69,11 +69,14 @@ export async function askText(ports: Ports, work: TakenWork): Promise<WorkResult
   if (ageMs >= PARK_AFTER_MS) {
     return { result: "park", reason: "the carrier has been silent about this text for 72 hours" }
   }
-  const next = ASK_AFTER_MS.find((after) => after > ageMs)
-  return {
-    result: "later",
-    dueAt: ports.clock.now() + (next === undefined ? HOUR_MS : next - ageMs),
-  }
+  return { result: "later", dueAt: ports.clock.now() + askAgainAfter(ageMs, answer !== null) }
+}
+
+/** How long to wait before the next question about a text of this age. */
+function askAgainAfter(ageMs: number, isUnknown: boolean): number {
+  const ends = isUnknown ? [UNKNOWN_IS_NO_AFTER_MS, PARK_AFTER_MS] : [PARK_AFTER_MS]
+  const next = ASK_AFTER_MS.find((after) => after > ageMs) ?? ageMs + HOUR_MS
+  return Math.min(next, ...ends.filter((end) => end > ageMs)) - ageMs
 }
 
 function placeOf(work: TakenWork, payload: TextWork): TextPlace {
@@ -125,11 +128,17 @@ async function numberOf(
 
 /** The carrier's answer, or silence once the time for it is over. */
 async function inTime<T>(ports: Ports, answer: Promise<T>): Promise<T> {
-  const late = ports.pacer.pause(CARRIER_TIMEOUT_MS).then(() => {
+  const answered = new AbortController()
+  const late = ports.pacer.pause(CARRIER_TIMEOUT_MS, answered.signal).then(() => {
     throw new CarrierSilent("the carrier did not answer in time")
   })
-  late.catch(() => undefined)
-  return Promise.race([answer, late])
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    // The timer ends with the question; what it says then is nobody's concern.
+    late.catch(() => undefined)
+    answered.abort()
+  }
 }
 
 /** What the carrier knows; null where it did not answer. */

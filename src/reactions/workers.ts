@@ -14,6 +14,7 @@ import { askText, sendText } from "./send-text.ts"
 
 const AT_ONCE = 64
 const POLL_MS = 500
+const IDLE_LOOK_MS = 10
 const RETRY_FIRST_MS = 500
 const RETRY_MOST_MS = 5 * 60_000
 const MOST_TRIES = 20
@@ -61,7 +62,6 @@ export function startWorkers(ports: Ports): Workers {
         })
         running.add(doing)
       }
-      again ||= rows.length === room && running.size < AT_ONCE
     } while (again)
   }
 
@@ -89,6 +89,8 @@ export function startWorkers(ports: Ports): Workers {
           await Promise.all(running)
         }
         if ((await ports.work.dueCount(ports.clock.now())) === 0) return
+        // What is left is another process's, or came just now.
+        await ports.pacer.pause(IDLE_LOOK_MS)
       }
     },
     stop: async () => {
