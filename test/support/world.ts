@@ -10,6 +10,7 @@ import type { Installation } from "../../src/compose/installation.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { testDatabase } from "./postgres.ts"
+import { expectContract } from "./reply-contract.ts"
 
 /** An answer of the API. */
 export interface ApiAnswer {
@@ -110,11 +111,13 @@ async function worldOf(
         ...(body === undefined ? {} : { payload: body as object }),
       })
       const isJson = String(answer.headers["content-type"]).includes("json")
-      return {
+      const found = {
         status: answer.statusCode,
         headers: answer.headers,
         body: isJson ? (answer.json() as unknown) : answer.body,
       }
+      expectContract(method, url, found)
+      return found
     },
     restart: async () => {
       await end()

@@ -1,0 +1,85 @@
+/** Texts as tests send them. */
+import type { ApiAnswer, Company, World } from "../support/world.ts"
+
+/** The route of texts. */
+export const TEXTS = "/api/v1/phone/messages"
+
+/** What one GSM segment to +1 costs, in micros. */
+export const SEGMENT = 9_000
+
+/** What the first text to a recipient ends in. */
+export const LINE = "\nReply STOP to opt out."
+
+let given = 0
+
+/** A number that no test was given before. */
+export function newNumber(): string {
+  given += 1
+  return `+1415${String(5_550_000 + given)}`
+}
+
+/** Sends a text; by default `Hello` to somebody new. */
+export function sendText(
+  world: World,
+  key: string,
+  text: object = {},
+  headers: Record<string, string> = {},
+): Promise<ApiAnswer> {
+  return world.call(key, "POST", TEXTS, {
+    body: { to: newNumber(), body: "Hello", ...text },
+    headers,
+  })
+}
+
+/** The charges of a company in the order they were decided: micros and state. */
+export async function chargesOf(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+): Promise<readonly { readonly micros: number; readonly state: string | null }[]> {
+  await world.operate("wait")
+  const rows = await world.ports.readAll
+    .selectFrom("charges")
+    .select(["amount_micros", "state"])
+    .where("company_id", "=", companyId)
+    .where("kind", "=", "charge")
+    .orderBy("revision")
+    .execute()
+  return rows.map((row) => ({ micros: -Number(row.amount_micros), state: row.state }))
+}
+
+/** What a company has left by its ledger, in micros. */
+export async function fundsOf(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+): Promise<number> {
+  return (await world.operate("company show", { company: companyId })).balanceMicros
+}
+
+/** A key of a new person with a role, the permissions granted on top and the operations. */
+export async function makeKey(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+  options: {
+    readonly role?: "owner" | "admin" | "developer" | "manager" | "user"
+    readonly permissions?: readonly string[]
+    readonly operations?: readonly string[]
+    readonly name?: string
+  } = {},
+): Promise<{ readonly key: string; readonly keyId: string; readonly personId: string }> {
+  given += 1
+  const { personId } = await world.operate("person add", {
+    company: companyId,
+    name: options.name ?? `Person ${given}`,
+    email: `person${given}@example.com`,
+    role: options.role ?? "manager",
+    permissions: options.permissions ?? [],
+  })
+  const { operations } = options
+  const granted = operations === undefined ? { allOperations: true } : { operations }
+  const made = await world.operate("key create", {
+    company: companyId,
+    person: personId,
+    ...granted,
+  })
+  return { ...made, personId }
+}
