@@ -1,13 +1,29 @@
-/** Telling a lost database from a refused statement. */
+/** Telling a database that is lost or hard pressed from a refused statement. */
 
-/** PostgreSQL's own codes for a server that goes, starts, or has no room for a connection. */
-const SERVER_CODES = new Set(["57P01", "57P02", "57P03", "53300", "53400"])
-const SOCKET_CODES = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOENT", "ETIMEDOUT"])
+/**
+ * Classes of PostgreSQL's codes that say nothing about the statement: connection exceptions, a
+ * transaction that lost a race, no room (disk, memory, connections), an operator's intervention.
+ */
+const PASSING_CLASSES = new Set(["08", "40", "53", "57"])
+const SOCKET_CODES = new Set([
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOENT",
+  "EPIPE",
+  "ETIMEDOUT",
+])
+/** What the driver says of a connection that broke under or before a statement. */
+const DRIVER_WORDS =
+  /connection terminated|is not queryable|timeout exceeded when trying to connect/i
 
-/** Whether an error means that the database was not there: the same again may work. */
+/** Whether an error means that the database could not serve just then: the same again may work. */
 export function isConnectionFault(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const code = "code" in error && typeof error.code === "string" ? error.code : ""
-  if (SERVER_CODES.has(code) || SOCKET_CODES.has(code) || code.startsWith("08")) return true
-  return /connection terminated|timeout exceeded when trying to connect/i.test(error.message)
+  if (SOCKET_CODES.has(code)) return true
+  if (code.length === 5 && PASSING_CLASSES.has(code.slice(0, 2))) return true
+  return DRIVER_WORDS.test(error.message)
 }

@@ -2,7 +2,12 @@ import { Kysely, PostgresAdapter, PostgresDialect, PostgresIntrospector } from "
 import { PostgresQueryCompiler } from "kysely"
 import type { PoolClient } from "pg"
 
-/** Typed queries on one connection that is already in a transaction; it never ends or leaves it. */
+/**
+ * Typed queries on one connection that is already in a transaction; it never ends or leaves it.
+ *
+ * PostgreSQL's text has no U+0000, facts and what people write may: it is written as U+FFFD, so that
+ * no text somebody sends can stop a read model.
+ */
 export function kyselyOn(client: PoolClient): Kysely<unknown> {
   // The dialect asks for a pool: this one always gives the same connection and keeps it on release.
   const lent = { ...borrowed(client) }
@@ -18,8 +23,14 @@ export function kyselyOn(client: PoolClient): Kysely<unknown> {
 
 function borrowed(client: PoolClient) {
   const connection = {
-    query: client.query.bind(client),
+    query: (text: string, values: readonly unknown[]) =>
+      client.query(text, values.map(columnValue)),
     release: () => undefined,
   }
   return { connect: async () => connection, end: async () => undefined }
+}
+
+function columnValue(value: unknown): unknown {
+  if (typeof value === "string") return value.replaceAll("\0", "\uFFFD")
+  return Array.isArray(value) ? value.map(columnValue) : value
 }

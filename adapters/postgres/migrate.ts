@@ -32,10 +32,12 @@ export async function migrateToLatest(url: string): Promise<void> {
       provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
       migrationTableSchema: "ledger",
     })
-    const done = await migrator.getMigrations().catch(rethrowNewer)
-    if (done.every((migration) => migration.executedAt !== undefined)) return
+    const done = await migrator.getMigrations()
+    const isDone = done.every((migration) => migration.executedAt !== undefined)
+    // The migrator compares what was done before with what it knows, also where nothing is to do.
     const { error } = await migrator.migrateToLatest()
-    if (error !== undefined) throw rethrowNewer(error)
+    if (error !== undefined) throw newerOr(error)
+    if (isDone) return
     // Without statistics the planner takes the wrong index on fresh tables.
     await pool.query("analyze")
   } finally {
@@ -43,12 +45,13 @@ export async function migrateToLatest(url: string): Promise<void> {
   }
 }
 
-function rethrowNewer(error: unknown): never {
+function newerOr(error: unknown): unknown {
   const message = error instanceof Error ? error.message : String(error)
-  if (/corrupted migrations|previously executed migration .* is missing/i.test(message)) {
-    throw new NewerDatabase(
-      "This database was made by a newer version of company-ledger; start it with that version.",
-    )
+  if (!/corrupted migrations|previously executed migration .* is missing/i.test(message)) {
+    return error
   }
-  throw error
+  return new NewerDatabase(
+    "This database was made by a newer version of company-ledger; start it with that version.",
+    { cause: error },
+  )
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
+import { openPool } from "../postgres/database.ts"
 import type { Processes } from "./port.ts"
 
 /** A registered process. */
@@ -26,6 +27,8 @@ export async function registerProcess(
   const own = `prc_${randomBytes(9).toString("hex")}`
   let closing = false
   let client = await hold(url, own, onLost)
+  // Questions go another way: they can be asked while the connection with the lock is made anew.
+  const questions = openPool(url, 1, (error) => warn("an idle connection was lost", error))
 
   function onLost(error: Error): void {
     if (closing) return
@@ -38,10 +41,18 @@ export async function registerProcess(
     if (closing) return
     try {
       client = await hold(url, own, onLost)
-      if (closing) await client.end()
+      if (closing) await leave()
     } catch (error) {
       onLost(error as Error)
     }
+  }
+
+  /** Takes the row away where the database is there; a row that stays is buried by the next. */
+  async function leave(): Promise<void> {
+    await client
+      .query("delete from ledger.processes where process_id = $1", [own])
+      .catch((error: unknown) => warn("this process could not sign off", error))
+    await client.end()
   }
 
   return {
@@ -49,7 +60,7 @@ export async function registerProcess(
     isAlive: async (processId) => {
       if (processId === own) return true
       // The lock is looked for, never tried: trying would hold it for a moment itself.
-      const found = await client.query(
+      const found = await questions.query(
         `select 1 from ledger.processes p join pg_locks l
            on l.locktype = 'advisory' and l.objsubid = 2
           and l.classid = $2 and l.objid::bigint = p.lock_key and l.granted
@@ -61,8 +72,8 @@ export async function registerProcess(
     },
     close: async () => {
       closing = true
-      await client.query("delete from ledger.processes where process_id = $1", [own])
-      await client.end()
+      await questions.end()
+      await leave()
     },
   }
 }

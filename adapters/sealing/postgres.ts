@@ -75,17 +75,23 @@ async function kept(
   make: boolean,
   load: () => Promise<Buffer | null>,
 ): Promise<Buffer | null> {
-  const known = await cache.get(place)
-  // That there was no key must not keep somebody from making one.
-  if (known !== undefined && (known !== null || !make)) return known
-  const loading = load()
+  const known = cache.get(place)
+  if (known !== undefined && !make) return known
+  // That there is no key must not keep somebody from making one.
+  const loading = known === undefined ? load() : known.then((key) => key ?? load())
   cache.set(place, loading)
-  const key = await loading.catch((error: unknown) => {
-    cache.delete(place)
+  // Only keys are kept: another process may make the one that is not there.
+  const forget = () => {
+    if (cache.get(place) === loading) cache.delete(place)
+  }
+  try {
+    const key = await loading
+    if (key === null) forget()
+    return key
+  } catch (error) {
+    forget()
     throw error
-  })
-  if (key === null) cache.delete(place)
-  return key
+  }
 }
 
 interface KeyTable {

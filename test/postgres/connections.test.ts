@@ -1,0 +1,123 @@
+import { once } from "node:events"
+import { connect, createServer } from "node:net"
+import pg from "pg"
+import { describe, expect, it, vi } from "vitest"
+import { isConnectionFault } from "../../adapters/postgres/connection-fault.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
+import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
+import { DatabaseUnderTest } from "./database-under-test.ts"
+
+const database = new DatabaseUnderTest()
+
+/** What a statement fails with. */
+async function failureOf(work: Promise<unknown>): Promise<unknown> {
+  return work.then(
+    () => null,
+    (error: unknown) => error,
+  )
+}
+
+async function idOf(client: pg.PoolClient): Promise<number> {
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid")
+  return rows[0]?.pid ?? 0
+}
+
+describe("a connection that is held", () => {
+  it("may break between two statements without ending the process", async () => {
+    const [pool, other] = [database.pool(), database.pool()]
+    const client = await pool.connect()
+    const ended = new Promise((resolve) => client.once("end", resolve))
+    await other.query("select pg_terminate_backend($1, 5000)", [await idOf(client)])
+    await ended
+    const failure = await failureOf(client.query("select 1"))
+    client.release(true)
+    expect(isConnectionFault(failure)).toBe(true)
+    expect(await pool.query("select 1")).toMatchObject({ rowCount: 1 })
+  })
+
+  it("may break under a statement", async () => {
+    const [pool, other] = [database.pool(), database.pool()]
+    const client = await pool.connect()
+    const pid = await idOf(client)
+    const failing = failureOf(client.query("select pg_sleep(60)"))
+    const isAsleep = async () => {
+      const { rowCount } = await other.query(
+        "select from pg_stat_activity where pid = $1 and wait_event = 'PgSleep'",
+        [pid],
+      )
+      return rowCount === 1
+    }
+    await vi.waitUntil(isAsleep, { timeout: 10_000, interval: 10 })
+    await other.query("select pg_terminate_backend($1, 5000)", [pid])
+    const failure = await failing
+    client.release(true)
+    expect(isConnectionFault(failure)).toBe(true)
+  })
+
+  it("tells of one that broke while it was idle", async () => {
+    const other = database.pool()
+    const lost = Promise.withResolvers<Error>()
+    const pool = openPool(database.url, 1, lost.resolve)
+    const { rows } = await pool.query<{ pid: number }>("select pg_backend_pid() as pid")
+    await other.query("select pg_terminate_backend($1, 5000)", [rows[0]?.pid])
+    expect(isConnectionFault(await lost.promise)).toBe(true)
+    await pool.end()
+  })
+})
+
+describe("a fault of the connection", () => {
+  it("is a server that is not there", async () => {
+    const server = createServer()
+    server.listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const address = server.address()
+    const port = typeof address === "object" ? address?.port : 0
+    server.close()
+    await once(server, "close")
+    const pool = openPool(`postgres://a@127.0.0.1:${port}/a`, 1, () => undefined)
+    expect(isConnectionFault(await failureOf(pool.query("select 1")))).toBe(true)
+    await pool.end()
+  })
+
+  it("is a server that hangs up while it is greeted", async () => {
+    const server = createServer((socket) => socket.end())
+    server.listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const address = server.address()
+    const port = typeof address === "object" ? address?.port : 0
+    const probe = connect(port ?? 0, "127.0.0.1")
+    await once(probe, "connect")
+    probe.destroy()
+    const pool = openPool(`postgres://a@127.0.0.1:${port}/a`, 1, () => undefined)
+    expect(isConnectionFault(await failureOf(pool.query("select 1")))).toBe(true)
+    await pool.end()
+    server.close()
+  })
+
+  it("is a deadlock, a full disk and an operator's word, by PostgreSQL's codes", () => {
+    for (const code of ["40P01", "40001", "53100", "53300", "57014", "57P01", "08006"]) {
+      expect(isConnectionFault(Object.assign(new Error("refused"), { code })), code).toBe(true)
+    }
+  })
+
+  it("is no statement that is wrong", async () => {
+    const pool = database.pool()
+    for (const statement of ["select nothing", "select 1 / 0", "insert into nowhere values (1)"]) {
+      expect(isConnectionFault(await failureOf(pool.query(statement))), statement).toBe(false)
+    }
+    expect(isConnectionFault("connection terminated")).toBe(false)
+    expect(isConnectionFault(new pg.DatabaseError("duplicate", 9, "error"))).toBe(false)
+  })
+})
+
+describe("typed queries on a connection", () => {
+  it("write U+0000, which PostgreSQL's text has not, as U+FFFD", async () => {
+    const client = await database.pool().connect()
+    const db = kyselyOn(client)
+    const { sql } = await import("kysely")
+    const { rows } = await sql`select ${"a\0b"}::text as one, ${["\0", "c", null]}::text[] as many`
+      .execute(db)
+      .finally(() => client.release())
+    expect(rows).toEqual([{ one: "a\uFFFDb", many: ["\uFFFD", "c", null] }])
+  })
+})

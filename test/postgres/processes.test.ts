@@ -1,0 +1,159 @@
+import { once } from "node:events"
+import { type AddressInfo, type Socket, connect, createServer } from "node:net"
+import type pg from "pg"
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
+import { registerProcess } from "../../adapters/processes/postgres.ts"
+import { DatabaseUnderTest } from "./database-under-test.ts"
+
+const database = new DatabaseUnderTest()
+let pool: pg.Pool
+
+beforeAll(() => {
+  pool = database.pool()
+})
+
+/** Registers a process that is signed off after the running test. */
+async function register(url = database.url) {
+  const warnings: string[] = []
+  const process = await registerProcess(url, (message) => warnings.push(message))
+  onTestFinished(() => process.close())
+  return { process, warnings }
+}
+
+/** Breaks the connection that holds a process's lock. */
+async function kill(process: RegisteredProcess): Promise<void> {
+  const { rowCount } = await pool.query(
+    `select pg_terminate_backend(l.pid, 5000) from ledger.processes p
+     join pg_locks l on l.locktype = 'advisory' and l.objid::bigint = p.lock_key and l.objsubid = 2
+     where p.process_id = $1 and l.database =
+       (select oid from pg_database where datname = current_database())`,
+    [process.own],
+  )
+  if (rowCount !== 1) throw new Error("the process holds one lock")
+}
+
+async function rowsOf(process: RegisteredProcess): Promise<number> {
+  const { rowCount } = await pool.query("select from ledger.processes where process_id = $1", [
+    process.own,
+  ])
+  return rowCount ?? 0
+}
+
+/** A way to the database that can be cut. */
+async function proxy() {
+  const { hostname, port } = new URL(database.url)
+  const sockets = new Set<Socket>()
+  let isOpen = true
+  const server = createServer((near) => {
+    if (!isOpen) return near.destroy()
+    const far = connect(Number(port), hostname)
+    for (const [one, other] of [[near, far] as const, [far, near] as const]) {
+      sockets.add(one)
+      one.on("error", () => other.destroy())
+      one.on("close", () => {
+        sockets.delete(one)
+        other.destroy()
+      })
+      one.pipe(other)
+    }
+    return undefined
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  onTestFinished(() => void server.close())
+  const url = new URL(database.url)
+  url.hostname = "127.0.0.1"
+  url.port = String((server.address() as AddressInfo).port)
+  const set = (open: boolean) => {
+    isOpen = open
+    if (!open) for (const socket of sockets) socket.destroy()
+  }
+  return { url: url.href, set }
+}
+
+describe("a registered process", () => {
+  it("lives, for itself and for others, until it is closed", async () => {
+    const [{ process: a }, { process: b }] = await Promise.all([register(), register()])
+    expect(a.own).not.toBe(b.own)
+    expect(await Promise.all([a.isAlive(a.own), a.isAlive(b.own), b.isAlive(a.own)])).toEqual([
+      true,
+      true,
+      true,
+    ])
+    const c = await registerProcess(database.url, () => undefined)
+    await c.close()
+    expect(await a.isAlive(c.own)).toBe(false)
+    expect(await rowsOf(c)).toBe(0)
+  })
+
+  it("is not alive where nobody of this name registered", async () => {
+    const { process } = await register()
+    expect(await process.isAlive("prc_nobody")).toBe(false)
+  })
+
+  it("answers many questions at once without a word from the driver", async () => {
+    const { process: a } = await register()
+    const { process: b } = await register()
+    const warned = vi.spyOn(process, "emitWarning")
+    const answers = await Promise.all(Array.from({ length: 20 }, () => a.isAlive(b.own)))
+    expect(answers).toEqual(answers.map(() => true))
+    expect(warned).not.toHaveBeenCalled()
+  })
+
+  it("is dead while its connection is lost, and lives again under its name", async () => {
+    const { process: a } = await register()
+    const { process: b, warnings } = await register()
+    await kill(b)
+    expect(await a.isAlive(b.own)).toBe(false)
+    await vi.waitUntil(() => a.isAlive(b.own), { timeout: 10_000, interval: 20 })
+    expect(warnings).toEqual(["the connection that says this process lives was lost"])
+    expect(await b.isAlive(a.own)).toBe(true)
+  })
+
+  it("keeps trying while the database is away", async () => {
+    const { process: a } = await register()
+    const way = await proxy()
+    const { process: b, warnings } = await register(way.url)
+    way.set(false)
+    await vi.waitUntil(() => warnings.length >= 2, { timeout: 10_000, interval: 20 })
+    await vi.waitUntil(async () => !(await a.isAlive(b.own)), { timeout: 10_000, interval: 20 })
+    way.set(true)
+    await vi.waitUntil(() => a.isAlive(b.own), { timeout: 10_000, interval: 20 })
+    expect(await b.isAlive(a.own)).toBe(true)
+  })
+
+  it("closes while the database is away", async () => {
+    const way = await proxy()
+    const warnings: string[] = []
+    const process = await registerProcess(way.url, (message) => warnings.push(message))
+    way.set(false)
+    await vi.waitUntil(() => warnings.length >= 1, { timeout: 10_000, interval: 20 })
+    await process.close()
+    expect(warnings.at(-1)).toBe("this process could not sign off")
+  })
+
+  it("buries the dead when it registers, and lets their work go", async () => {
+    const work = async (name: string, processId: string) =>
+      pool.query(
+        `insert into ledger.work (kind, name, subject, payload, due_at, process_id, leased_until)
+         values ('send-text', $1, $1, '{}', now(), $2, now() + interval '1 minute')`,
+        [name, processId],
+      )
+    const { process: living } = await register()
+    const { process: dead } = await register()
+    await work("of the living", living.own)
+    await work("of the dead", dead.own)
+    await kill(dead)
+    const { process: next } = await register()
+    expect(await rowsOf(dead)).toBe(0)
+    expect(await next.isAlive(dead.own)).toBe(false)
+    const { rows } = await pool.query(
+      "select name, process_id, leased_until is null as free from ledger.work order by name",
+    )
+    expect(rows).toEqual([
+      { name: "of the dead", process_id: null, free: true },
+      { name: "of the living", process_id: living.own, free: false },
+    ])
+  })
+})
