@@ -17,6 +17,6 @@ export class ClockUnsure extends Error {
 export interface Pacer {
   /** Milliseconds since some moment; never goes back. */
   readonly elapsedMs: () => number
-  /** Resolves after so many milliseconds. */
-  readonly pause: (ms: number) => Promise<void>
+  /** Resolves after so many milliseconds, or as soon as the signal aborts. */
+  readonly pause: (ms: number, signal?: AbortSignal) => Promise<void>
 }

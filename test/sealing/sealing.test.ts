@@ -1,0 +1,196 @@
+import { randomBytes } from "node:crypto"
+import fc from "fast-check"
+import type pg from "pg"
+import { beforeAll, describe, expect, it } from "vitest"
+import { LRU } from "../../adapters/sealing/lru.ts"
+import { SealFault } from "../../adapters/sealing/port.ts"
+import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+
+const database = new DatabaseUnderTest()
+const MASTER = randomBytes(32)
+let pool: pg.Pool
+let sealing: ReturnType<typeof openPostgresSealing>
+
+beforeAll(() => {
+  pool = database.pool(20)
+  sealing = openPostgresSealing(pool, MASTER)
+})
+
+const COMPANY = "co_aaaaaa"
+
+describe("sealing a text", () => {
+  it("gives it back, whatever is in it", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: "binary" }), async (text) => {
+        const sealed = await sealing.seal(COMPANY, "per_1", text)
+        expect(await sealing.open(COMPANY, sealed)).toBe(text)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it("shows the subject and nothing of the text, and never the same bytes twice", async () => {
+    const sealed = await sealing.seal(COMPANY, "per_1", "Ada Lovelace")
+    expect(sealed).toMatch(/^s1\.per_1\.[\w-]+$/)
+    expect(Buffer.from(sealed.slice("s1.per_1.".length), "base64url").toString()).not.toMatch(/Ada/)
+    expect(await sealing.seal(COMPANY, "per_1", "Ada Lovelace")).not.toBe(sealed)
+  })
+
+  it("opens in another process of the installation", async () => {
+    const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
+    expect(await openPostgresSealing(pool, MASTER).open(COMPANY, sealed)).toBe("Ada")
+  })
+
+  it("does not open for another company, not even under a subject of the same name", async () => {
+    const sealed = await sealing.seal(COMPANY, "company", "Ada")
+    expect(await sealing.open("co_bbbbbb", sealed)).toBeNull()
+    await sealing.seal("co_bbbbbb", "company", "Bob")
+    await expect(sealing.open("co_bbbbbb", sealed)).rejects.toThrow(SealFault)
+  })
+
+  it("does not open under another subject", async () => {
+    const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
+    await sealing.seal(COMPANY, "per_2", "Bob")
+    const moved = sealed.replace("s1.per_1.", "s1.per_2.")
+    await expect(sealing.open(COMPANY, moved)).rejects.toThrow(SealFault)
+  })
+
+  it("does not open with any bit changed, nor shortened, nor without its form", async () => {
+    const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
+    const bytes = Buffer.from(sealed.slice("s1.per_1.".length), "base64url")
+    for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+      const changed = Buffer.from(bytes)
+      changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
+      const text = `s1.per_1.${changed.toString("base64url")}`
+      await expect(sealing.open(COMPANY, text), `bit ${bit}`).rejects.toThrow(SealFault)
+    }
+    for (const text of [sealed.slice(0, -4), "s1.per_1.AAAA", "s2.per_1.AAAA", "s1.per_1", "Ada"]) {
+      await expect(sealing.open(COMPANY, text), text).rejects.toThrow(SealFault)
+    }
+  })
+})
+
+describe("keys", () => {
+  it("is one where twenty seal for a new subject at once, in two processes", async () => {
+    const company = "co_first1"
+    const processes = [sealing, openPostgresSealing(pool, MASTER)] as const
+    const sealed = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        processes[i % 2 === 0 ? 0 : 1].seal(company, "per_1", `text ${i}`),
+      ),
+    )
+    const third = openPostgresSealing(pool, MASTER)
+    const opened = await Promise.all(sealed.map((text) => third.open(company, text)))
+    expect(opened).toEqual(sealed.map((_, i) => `text ${i}`))
+    const { rows } = await pool.query("select from ledger.subject_keys where company_id = $1", [
+      company,
+    ])
+    expect(rows).toHaveLength(1)
+  })
+
+  it("is asked of the database once by all who ask at the same time", async () => {
+    const asked: string[] = []
+    const counting = {
+      query: (text: string, values: unknown[]) => {
+        asked.push(text)
+        return pool.query(text, values)
+      },
+    } as unknown as pg.Pool
+    const sealed = await sealing.seal(COMPANY, "per_once", "Ada")
+    const fresh = openPostgresSealing(counting, MASTER)
+    const opened = await Promise.all(Array.from({ length: 20 }, () => fresh.open(COMPANY, sealed)))
+    expect(new Set(opened)).toEqual(new Set(["Ada"]))
+    expect(asked).toHaveLength(2)
+  })
+
+  it("is made for whoever seals while another has just found that there is none", async () => {
+    const fresh = openPostgresSealing(pool, MASTER)
+    const stranger = "s1.per_none.AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+    const [opened, sealed] = await Promise.all([
+      fresh.open("co_none11", stranger),
+      fresh.seal("co_none11", "per_none", "Ada"),
+    ])
+    expect(opened).toBeNull()
+    expect(await fresh.open("co_none11", sealed)).toBe("Ada")
+  })
+
+  it("is asked for again after the database was lost", async () => {
+    let isLost = true
+    const flaky = {
+      query: (text: string, values: unknown[]) =>
+        isLost ? Promise.reject(new Error("lost")) : pool.query(text, values),
+    } as unknown as pg.Pool
+    const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
+    const fresh = openPostgresSealing(flaky, MASTER)
+    await expect(fresh.open(COMPANY, sealed)).rejects.toThrow("lost")
+    isLost = false
+    expect(await fresh.open(COMPANY, sealed)).toBe("Ada")
+  })
+
+  it("opens nothing any more once it is erased, for the subject alone or the whole company", async () => {
+    const company = "co_erased"
+    const one = await sealing.seal(company, "per_1", "Ada")
+    const two = await sealing.seal(company, "per_2", "Bob")
+    await pool.query("delete from ledger.subject_keys where company_id = $1 and subject = $2", [
+      company,
+      "per_1",
+    ])
+    sealing.forgetCompany(company)
+    expect(await sealing.open(company, one)).toBeNull()
+    expect(await sealing.open(company, two)).toBe("Bob")
+    await pool.query("delete from ledger.company_keys where company_id = $1", [company])
+    sealing.forgetCompany(company)
+    expect(await sealing.open(company, two)).toBeNull()
+    const { rows } = await pool.query("select from ledger.subject_keys where company_id = $1", [
+      company,
+    ])
+    expect(rows).toEqual([])
+  })
+
+  it("stands wrapped in the tables, and does not open with another master key", async () => {
+    const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
+    await expect(openPostgresSealing(pool, randomBytes(32)).open(COMPANY, sealed)).rejects.toThrow(
+      SealFault,
+    )
+  })
+})
+
+describe("tags", () => {
+  it("are equal for equal texts of a company and for no others", async () => {
+    const tag = await sealing.tag(COMPANY, "+14155550123")
+    expect(tag).toMatch(/^[0-9a-f]{32}$/)
+    expect(await openPostgresSealing(pool, MASTER).tag(COMPANY, "+14155550123")).toBe(tag)
+    expect(await sealing.tag(COMPANY, "+14155550124")).not.toBe(tag)
+    expect(await sealing.tag("co_bbbbbb", "+14155550123")).not.toBe(tag)
+  })
+
+  it("are equal across companies where the installation makes them, and differ between installations", () => {
+    const tag = sealing.installationTag("acme")
+    expect(openPostgresSealing(pool, MASTER).installationTag("acme")).toBe(tag)
+    expect(sealing.installationTag("acmé")).not.toBe(tag)
+    expect(openPostgresSealing(pool, randomBytes(32)).installationTag("acme")).not.toBe(tag)
+  })
+
+  it("and an app's secret are the same after a restart, one for each key", () => {
+    const secret = sealing.appSecret("key_1")
+    expect(secret).toMatch(/^cps_[\w-]{43}$/)
+    expect(openPostgresSealing(pool, MASTER).appSecret("key_1")).toBe(secret)
+    expect(sealing.appSecret("key_2")).not.toBe(secret)
+  })
+})
+
+describe("what was used last", () => {
+  it("is kept, the longest unused goes", () => {
+    const kept = new LRU<string, number>(2)
+    kept.set("a", 1)
+    kept.set("b", 2)
+    expect(kept.get("a")).toBe(1)
+    kept.set("c", 3)
+    expect([kept.get("a"), kept.get("b"), kept.get("c")]).toEqual([1, undefined, 3])
+    kept.set("a", 4)
+    kept.deleteWhere((key) => key === "c")
+    kept.delete("nothing")
+    expect([kept.get("a"), kept.get("c")]).toEqual([4, undefined])
+  })
+})
