@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { makeKey, sendText } from "../phone/texting.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(async () => {
+  await world.close()
+})
+
+const URL = "/api/v1/credits"
+
+describe("200", () => {
+  it("says what there is, and that a key without Add funds buys nothing", async () => {
+    const { key } = await makeCompany(world, "12.345678")
+    const { status, body } = await world.call(key, "GET", URL)
+    expect(status).toBe(200)
+    expect(body).toEqual({
+      balance: 12.345678,
+      purchases: "off",
+      perPurchaseLimit: null,
+      monthlyLimit: null,
+      boughtThisMonth: 0,
+      pending: 0,
+      remainingThisMonth: null,
+      cardOnFile: true,
+    })
+  })
+
+  it("says what a key with Add funds may buy", async () => {
+    const { companyId, ownerId } = await makeCompany(world)
+    const { key } = await world.operate("key create", {
+      company: companyId,
+      person: ownerId,
+      allOperations: true,
+      addFundsPerPurchase: "25",
+      addFundsPerMonth: "100.50",
+    })
+    const { body } = await world.call(key, "GET", URL)
+    expect(body).toMatchObject({
+      purchases: "on",
+      perPurchaseLimit: 25,
+      monthlyLimit: 100.5,
+      boughtThisMonth: 0,
+      remainingThisMonth: 100.5,
+    })
+  })
+
+  it("follows each charge and each sum added, exact to the micro", async () => {
+    const { companyId, key } = await makeCompany(world, "1")
+    await sendText(world, key)
+    expect((await world.call(key, "GET", URL)).body.balance).toBe(0.991)
+    await world.operate("funds add", { company: companyId, dollars: "0.000001" })
+    await world.operate("wait")
+    expect((await world.call(key, "GET", URL)).body.balance).toBe(0.991001)
+  })
+
+  it("adds funds with one reference once", async () => {
+    const { companyId, key } = await makeCompany(world, "1")
+    const adding = { company: companyId, dollars: "2", reference: "invoice 7" }
+    await world.operate("funds add", adding)
+    await world.operate("funds add", adding)
+    await world.operate("wait")
+    expect((await world.call(key, "GET", URL)).body.balance).toBe(3)
+  })
+
+  it("says whether a card is on file", async () => {
+    const { companyId, key } = await makeCompany(world)
+    await world.operate("card remove", { company: companyId })
+    expect((await world.call(key, "GET", URL)).body.cardOnFile).toBe(false)
+  })
+
+  it("shows nobody else's balance", async () => {
+    const one = await makeCompany(world, "7")
+    const other = await makeCompany(world, "8")
+    expect((await world.call(one.key, "GET", URL)).body.balance).toBe(7)
+    expect((await world.call(other.key, "GET", URL)).body.balance).toBe(8)
+  })
+
+  it("is 0 for a company that never had funds", async () => {
+    const { key } = await makeCompany(world, "0")
+    expect((await world.call(key, "GET", URL)).body.balance).toBe(0)
+  })
+})
+
+describe("403", () => {
+  it.for([
+    ["manager", 200],
+    ["developer", 403],
+    ["user", 403],
+  ] as const)("asks for See billing: %s is %i", async ([role, wanted]) => {
+    const company = await makeCompany(world)
+    const { key } = await makeKey(world, company, { role })
+    expect((await world.call(key, "GET", URL)).status).toBe(wanted)
+  })
+
+  it("asks for account.balance.read", async () => {
+    const company = await makeCompany(world)
+    const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
+    const { body } = await world.call(key, "GET", URL)
+    expect(body).toMatchObject({
+      error: "operation_not_granted",
+      operation: "account.balance.read",
+    })
+  })
+})
