@@ -17,14 +17,20 @@ import {
 
 type Ports = LanePorts & { readonly store: EventStore }
 
-/** Builds the read model beside and puts it in the place of the live one. */
+/**
+ * Builds the read model beside and puts it in the place of the live one. One that is stopped begins
+ * to run again.
+ *
+ * @throws FormatFault and what else `apply` throws: the live one stays as it was
+ */
 export async function rebuildBeside(ports: Ports, lane: Lane, progress: Progress): Promise<void> {
   const { projection } = lane
   const built = await foldBeside(ports, lane, START, null, progress)
   await lane.whileStill(async () => {
-    // What came in the meantime is little: the live one stands still while it is folded.
-    const until = comparePositions(lane.position, built) > 0 ? lane.position : built
-    const position = await foldBeside(ports, lane, built, until, progress)
+    // What came in the meantime is little. What comes from here on waits in the lane.
+    const head = await ports.store.head()
+    const folded = await foldBeside(ports, lane, built, null, progress)
+    const position = [head, folded, lane.position].reduce(later)
     await inTransaction(ports.pool, async (client) => {
       await swapTables(client, projection)
       await client.query(
@@ -36,6 +42,10 @@ export async function rebuildBeside(ports: Ports, lane: Lane, progress: Progress
     })
     lane.restart(position)
   })
+}
+
+function later(a: Position, b: Position): Position {
+  return comparePositions(a, b) < 0 ? b : a
 }
 
 /** Builds the read model beside, up to where the live one stands, and compares their tables. */

@@ -1,6 +1,9 @@
 /**
  * One read model being kept up: events wait in its lane, are written in batches, and the position of
  * the last one is stored in the same transaction. A fact it cannot take stops this lane and no other.
+ *
+ * A batch is written only onto the position that this lane stored last. So one whose commit was lost
+ * on the way back is not written again, and neither is one that another process wrote.
  */
 import type { Pool } from "pg"
 import type { Transaction } from "kysely"
@@ -10,7 +13,7 @@ import { comparePositions } from "../../eventstore/port.ts"
 import type { Pacer } from "../../clock/port.ts"
 import { isConnectionFault } from "../connection-fault.ts"
 import { kyselyOn } from "../kysely-on.ts"
-import { LIVE_SCHEMA, inTransaction } from "./tables.ts"
+import { LIVE_SCHEMA, inTransaction, storedPosition } from "./tables.ts"
 
 const BATCH_EVENTS = 1_000
 const RETRY_FIRST_MS = 100
@@ -43,8 +46,12 @@ export class Lane {
   readonly #ports: LanePorts
   #pending: StoredEvent[] = []
   #working: Promise<void> | null = null
+  #alone: Promise<unknown> = Promise.resolve()
   #paused = false
+  #closing = false
   #closed = false
+  /** The position as this lane last stored it, or read it from the table. */
+  #stored: Position
   #unstored = 0
   #waiters: Waiter[] = []
 
@@ -52,6 +59,7 @@ export class Lane {
     this.#ports = ports
     this.projection = projection
     this.position = position
+    this.#stored = position
     this.fault = fault
   }
 
@@ -62,7 +70,8 @@ export class Lane {
 
   /** Takes events in global order; those it has had already are passed over. */
   deliver(events: readonly StoredEvent[]): void {
-    if (this.fault !== null) return
+    // A stopped lane takes events while it is paused: it may be about to begin anew.
+    if (this.fault !== null && !this.#paused) return
     const fresh = events.filter((event) => comparePositions(event.position, this.#reach()) > 0)
     this.#pending.push(...fresh)
     this.#wake()
@@ -99,6 +108,13 @@ export class Lane {
     }
   }
 
+  /** Runs `work` after all that was asked for before: what folds beside has one place for it. */
+  async alone<T>(work: () => Promise<T>): Promise<T> {
+    const mine = this.#alone.then(work)
+    this.#alone = mine.catch(() => undefined)
+    return mine
+  }
+
   /** Runs `work` while the lane stands still between two batches. */
   async whileStill<T>(work: () => Promise<T>): Promise<T> {
     this.#paused = true
@@ -107,22 +123,30 @@ export class Lane {
       return await work()
     } finally {
       this.#paused = false
+      if (this.fault !== null) this.#pending = []
       this.#wake()
     }
   }
 
-  /** Begins anew from a place, after its tables were swapped. */
+  /** Begins anew from a place, after its tables were swapped and the place was stored. */
   restart(position: Position): void {
     this.fault = null
-    this.position = position
-    this.#pending = this.#pending.filter((one) => comparePositions(one.position, position) > 0)
+    this.#stored = position
+    this.#unstored = 0
+    this.#passOver(position)
   }
 
-  /** Writes what waits, stores the position and stops. */
+  /** Writes what waits if the database is there, stores the position and stops. */
   async close(): Promise<void> {
+    this.#closing = true
     while (this.#working !== null) await this.#working
     this.#closed = true
-    if (this.fault === null && this.#unstored > 0) await this.#storePosition()
+    if (this.fault === null && this.#unstored > 0) {
+      await this.#storePosition(this.position).catch((error: unknown) => {
+        // Events that meant nothing to this read model are passed over once more.
+        this.#ports.warn(`the position of ${this.projection.name} could not be stored`, error)
+      })
+    }
     for (const { resolve } of this.#waiters.splice(0)) resolve(false)
   }
 
@@ -131,7 +155,8 @@ export class Lane {
   }
 
   #wake(): void {
-    if (this.#working !== null || this.#paused || this.#closed || this.#pending.length === 0) return
+    if (this.#working !== null || this.#pending.length === 0) return
+    if (this.#paused || this.#closed || this.fault !== null) return
     this.#working = this.#work().finally(() => {
       this.#working = null
       this.#wake()
@@ -140,65 +165,92 @@ export class Lane {
 
   async #work(): Promise<void> {
     let retryMs = RETRY_FIRST_MS
+    let most = BATCH_EVENTS
     while (this.#pending.length > 0 && !this.#paused && this.fault === null) {
-      const batch = this.#pending.slice(0, BATCH_EVENTS)
+      const batch = this.#pending.slice(0, most)
       try {
-        await this.#write(batch)
-        this.#pending.splice(0, batch.length)
-        this.#moveTo((batch.at(-1) as StoredEvent).position)
+        this.#passOver(await this.#write(batch))
         retryMs = RETRY_FIRST_MS
+        most = Math.min(2 * most, BATCH_EVENTS)
       } catch (error) {
-        if (!isConnectionFault(error)) return this.#stop(batch, error)
+        if (!isConnectionFault(error)) {
+          // One event of the batch cannot be taken: those before it are, and it is named.
+          if (batch.length === 1) return this.#stop(batch[0] as StoredEvent, error)
+          most = Math.ceil(batch.length / 2)
+          continue
+        }
         this.#ports.warn(`read model ${this.projection.name} waits for the database`, error)
-        if (this.#closed) return
+        if (this.#closing) {
+          this.#closed = true
+          return
+        }
         await this.#ports.pacer.pause(retryMs)
         retryMs = Math.min(retryMs * 2, RETRY_MOST_MS)
       }
     }
   }
 
-  async #write(batch: readonly StoredEvent[]): Promise<void> {
+  /** Writes a batch unless it was written already; answers the place up to which all is written. */
+  async #write(batch: readonly StoredEvent[]): Promise<Position> {
     const { projection } = this
     const facts = batch
       .map((stored) => ({ stored, category: stored.stream.split("-", 1)[0] as string }))
       .filter(({ category }) => projection.categories.includes(category))
       .map(({ stored }) => this.#ports.decode(stored))
-    this.#unstored += batch.length
-    if (facts.length === 0) {
-      if (this.#unstored >= STORE_POSITION_EVERY) {
-        await this.#storePosition((batch.at(-1) as StoredEvent).position)
-      }
-      return
-    }
     const { position } = batch.at(-1) as StoredEvent
-    await inTransaction(this.#ports.pool, async (client) => {
+    if (facts.length === 0) {
+      this.#unstored += batch.length
+      if (this.#unstored >= STORE_POSITION_EVERY) await this.#storePosition(position)
+      return position
+    }
+    const isNew = await inTransaction(this.#ports.pool, async (client) => {
+      // First of all: from here on the row is locked, and the batch is not in yet.
+      if (!(await this.#moveStored(client, position))) return false
       await client.query(`set local search_path to ${LIVE_SCHEMA}`)
       const tx = kyselyOn(client) as Transaction<unknown>
       await projection.apply(tx, facts, this.#ports.opener)
-      await client.query(STORE_POSITION, [projection.name, position.commit, position.prepare])
+      return true
     })
+    this.#stored = isNew ? position : await storedPosition(this.#ports.pool, projection.name)
     this.#unstored = 0
     this.#ports.onApplied(projection.name)
+    return this.#stored
   }
 
-  async #storePosition(position: Position = this.position): Promise<void> {
-    const { name } = this.projection
-    await this.#ports.pool.query(STORE_POSITION, [name, position.commit, position.prepare])
+  async #storePosition(position: Position): Promise<void> {
+    if (await this.#moveStored(this.#ports.pool, position)) this.#stored = position
     this.#unstored = 0
   }
 
-  /** A fact that cannot be taken: the lane stands still before it and says which batch it was. */
-  async #stop(batch: readonly StoredEvent[], error: unknown): Promise<void> {
-    const first = batch[0] as StoredEvent
+  /** Stores a position in the place of the one stored last; false where that is another by now. */
+  async #moveStored(client: Pick<Pool, "query">, to: Position): Promise<boolean> {
+    const from = this.#stored
+    const { rowCount } = await client.query(
+      `update ledger.projections
+       set commit_position = $4, prepare_position = $5, fault = null
+       where name = $1 and commit_position = $2 and prepare_position = $3`,
+      [this.projection.name, from.commit, from.prepare, to.commit, to.prepare],
+    )
+    return rowCount === 1
+  }
+
+  /** A fact that cannot be taken: the lane stands still before it and says which it was. */
+  async #stop(event: StoredEvent, error: unknown): Promise<void> {
+    const { name } = this.projection
     const reason = error instanceof Error ? error.message : String(error)
-    this.fault = `at or after ${first.stream} revision ${first.revision}: ${reason}`
+    this.fault = `${event.stream} revision ${event.revision}: ${reason}`
     this.#pending = []
-    this.#ports.warn(`read model ${this.projection.name} stopped`, error)
+    this.#ports.warn(`read model ${name} stopped at ${this.fault}`, error)
     for (const { resolve } of this.#waiters.splice(0)) resolve(false)
-    await this.#ports.pool.query("update ledger.projections set fault = $2 where name = $1", [
-      this.projection.name,
-      this.fault,
-    ])
+    await this.#ports.pool
+      .query("update ledger.projections set fault = $2 where name = $1", [name, this.fault])
+      .catch((lost: unknown) => this.#ports.warn(`why ${name} stopped could not be stored`, lost))
+  }
+
+  /** Everything up to a place is written, or means nothing to this read model. */
+  #passOver(position: Position): void {
+    this.#pending = this.#pending.filter((one) => comparePositions(one.position, position) > 0)
+    if (comparePositions(position, this.position) > 0) this.#moveTo(position)
   }
 
   #moveTo(position: Position): void {
@@ -209,8 +261,3 @@ export class Lane {
     for (const { resolve } of reached) resolve(true)
   }
 }
-
-const STORE_POSITION = `
-  update ledger.projections
-  set commit_position = $2, prepare_position = $3, fault = null
-  where name = $1`

@@ -10,9 +10,17 @@ import type { LanePorts } from "./lane.ts"
 import { Lane } from "./lane.ts"
 import type { Projector } from "./port.ts"
 import { rebuildBeside, verifyBeside } from "./beside.ts"
-import { createTables, dropTables, inTransaction, LIVE_SCHEMA } from "./tables.ts"
+import { LIVE_SCHEMA, createTables, dropTables, inTransaction, storedPosition } from "./tables.ts"
 
 const LANE_ROOM = 5_000
+
+/**
+ * A read model holds more than the store: what it shows never happened here. The message says what
+ * to do.
+ */
+export class ReadModelAhead extends Error {
+  override readonly name = "ReadModelAhead"
+}
 
 /** A running projector. */
 export interface RunningProjector extends Projector {
@@ -21,17 +29,13 @@ export interface RunningProjector extends Projector {
   readonly close: () => Promise<void>
 }
 
-interface Row {
-  readonly name: string
-  readonly version: number
-  readonly commit_position: string
-  readonly prepare_position: string
-}
-
 /**
  * Makes the tables that are missing, builds anew those of another version, and begins to read.
  *
- * @param restorable read models whose tables are folds; `hints` are never dropped or rebuilt
+ * @param projections read models whose tables are folds
+ * @param hints what is only written from here on: never dropped or built anew
+ * @throws ReadModelAhead when one stands beyond the newest event of the store
+ * @throws Unavailable, AccessDenied when the store cannot say which that is
  */
 export async function startProjector(
   ports: LanePorts & { readonly store: EventStore },
@@ -39,8 +43,10 @@ export async function startProjector(
   hints: readonly Projection[],
 ): Promise<RunningProjector> {
   const lanes = new Map<string, Lane>()
+  const head = await ports.store.head()
   for (const projection of [...projections, ...hints]) {
     const position = await prepare(ports.pool, projection, hints.includes(projection))
+    if (comparePositions(position, head) > 0) throw ahead(projection.name)
     lanes.set(projection.name, new Lane(ports, projection, position, null))
   }
   const subscription = follow(ports.store, [...lanes.values()])
@@ -71,13 +77,27 @@ export async function startProjector(
         behind,
         fault,
       })),
-    rebuild: (name, progress) => rebuildBeside(ports, find(name), progress),
-    verify: (name, progress) => verifyBeside(ports, find(name), progress),
+    rebuild: async (name, progress) => {
+      const lane = find(name)
+      await lane.alone(() => rebuildBeside(ports, lane, progress))
+    },
+    verify: async (name, progress) => {
+      const lane = find(name)
+      return lane.alone(() => verifyBeside(ports, lane, progress))
+    },
     close: async () => {
       await subscription.stop()
       for (const lane of lanes.values()) await lane.close()
     },
   }
+}
+
+function ahead(name: string): ReadModelAhead {
+  return new ReadModelAhead(
+    `The read model ${name} has seen events that this event store does not hold: the store was ` +
+      "restored from an older backup, or is another one. Restore both from one backup, or give up " +
+      'what is missing: "delete from ledger.projections" in the database makes all of them anew.',
+  )
 }
 
 function follow(store: EventStore, lanes: readonly Lane[]): Subscription {
@@ -101,11 +121,12 @@ function follow(store: EventStore, lanes: readonly Lane[]): Subscription {
 /** Makes sure of a read model's tables; answers the place it stands at. */
 async function prepare(pool: Pool, projection: Projection, isHint: boolean): Promise<Position> {
   const { name, version, tables } = projection
-  const { rows } = await pool.query<Row>("select * from ledger.projections where name = $1", [name])
+  const { rows } = await pool.query<{ version: number }>(
+    "select version from ledger.projections where name = $1",
+    [name],
+  )
   const row = rows[0]
-  if (row !== undefined && (row.version === version || isHint)) {
-    return { commit: BigInt(row.commit_position), prepare: BigInt(row.prepare_position) }
-  }
+  if (row !== undefined && (row.version === version || isHint)) return storedPosition(pool, name)
   await inTransaction(pool, async (client) => {
     if (!isHint) {
       await dropTables(client, tables)

@@ -1,6 +1,7 @@
 /** Making, comparing and swapping the tables of a read model. */
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/projection.ts"
+import type { Position } from "../../eventstore/port.ts"
 import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
 
 /** The schema of the live read models. */
@@ -45,6 +46,17 @@ export async function createTables(
         using (company_id = current_setting('${COMPANY_SETTING}', true));
       grant select on "${table}" to ${API_ROLE}`)
   }
+}
+
+/** The position stored for a read model. @throws RangeError where it has none */
+export async function storedPosition(pool: Pool, name: string): Promise<Position> {
+  const { rows } = await pool.query<{ commit_position: string; prepare_position: string }>(
+    "select commit_position, prepare_position from ledger.projections where name = $1",
+    [name],
+  )
+  const row = rows[0]
+  if (row === undefined) throw new RangeError(`no position is stored for the read model ${name}`)
+  return { commit: BigInt(row.commit_position), prepare: BigInt(row.prepare_position) }
 }
 
 /** Drops a read model's live tables, if they are there. */

@@ -1,0 +1,124 @@
+/** A projector on a memory store with small read models of its own, and what can go wrong with it. */
+import { sql } from "kysely"
+import type pg from "pg"
+import { onTestFinished } from "vitest"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import type { RunningProjector } from "../../adapters/postgres/projector/projector.ts"
+import { startProjector } from "../../adapters/postgres/projector/projector.ts"
+import type { Projection, Recorded } from "../../projections/projection.ts"
+import { anEvent } from "../contracts/event-store-fixture.ts"
+
+/** What a test may change of a read model that sums the numbers in its streams. */
+export interface SumOptions {
+  readonly name: string
+  readonly category: string
+  readonly version?: number
+  /** Runs after the rows were written and before the position's transaction is committed. */
+  readonly afterApply?: () => Promise<void>
+}
+
+/** A read model in which a fact that is written twice shows. */
+export function sums({ name, category, version = 1, afterApply }: SumOptions): Projection {
+  return {
+    name,
+    version,
+    categories: [category],
+    tables: [name],
+    create: `create table ${name} (company_id text primary key, sum bigint not null, facts bigint not null)`,
+    apply: async (tx, facts) => {
+      for (const { fact, companyId } of facts) {
+        const { amount } = fact as unknown as { amount: number }
+        await sql`
+          insert into ${sql.table(name)} as known values (${companyId ?? ""}, ${amount}, 1)
+          on conflict (company_id) do update
+          set sum = known.sum + excluded.sum, facts = known.facts + 1`.execute(tx)
+      }
+      await afterApply?.()
+    },
+  }
+}
+
+/** Reads an event of the fixture. */
+export function decode(stored: StoredEvent): Recorded {
+  const fact = JSON.parse(stored.data) as { amount: number }
+  if (typeof fact.amount !== "number") throw new RangeError("this fact has no amount")
+  const [category = "", companyId = null] = stored.stream.split("-")
+  return {
+    stream: stored.stream,
+    category,
+    companyId,
+    revision: stored.revision,
+    fact: fact as never,
+    keyId: null,
+    personId: null,
+    actor: null,
+  }
+}
+
+/** A store, and projectors on it as a process would start them. */
+export class ProjectorUnderTest {
+  readonly store = openMemoryEventStore()
+  readonly warnings: string[] = []
+  readonly applied: string[] = []
+  readonly #pool: pg.Pool
+  readonly #revisions = new Map<string, number>()
+
+  /** The read models live in this pool's database. */
+  constructor(pool: pg.Pool) {
+    this.#pool = pool
+  }
+
+  /** Starts a projector; closed after the test. */
+  async start(
+    projections: readonly Projection[],
+    hints: readonly Projection[] = [],
+    pool: pg.Pool = this.#pool,
+  ): Promise<RunningProjector> {
+    const projector = await startProjector(
+      {
+        pool,
+        store: this.store,
+        pacer: machinePacer,
+        decode,
+        opener: { open: async (_company, sealed) => sealed },
+        warn: (message) => this.warnings.push(message),
+        onApplied: (name) => this.applied.push(name),
+      },
+      projections,
+      hints,
+    )
+    onTestFinished(() => projector.close())
+    return projector
+  }
+
+  /** Appends amounts to a stream. */
+  async add(stream: string, ...amounts: readonly (number | "poison")[]): Promise<void> {
+    const expected = this.#revisions.get(stream) ?? NO_STREAM
+    const events = amounts.map((amount) => anEvent({ data: JSON.stringify({ amount }) }))
+    const { revision } = await this.store.append(stream, events, expected)
+    this.#revisions.set(stream, revision)
+  }
+
+  /** Waits until everything appended so far is shown; false where a read model is stopped. */
+  async shown(projector: RunningProjector, ...names: readonly string[]): Promise<boolean> {
+    const wanted = names.length === 0 ? undefined : names
+    return projector.waitFor(await this.store.head(), 20_000, wanted)
+  }
+
+  /** The rows of a read model. */
+  async rows(name: string): Promise<readonly { company_id: string; sum: number; facts: number }[]> {
+    return (await this.#pool.query(`select * from read."${name}" order by company_id`)).rows
+  }
+
+  /** The position stored for a read model, and the fault. */
+  async stored(name: string): Promise<{ commit_position: number; fault: string | null }> {
+    const { rows } = await this.#pool.query(
+      "select commit_position, fault from ledger.projections where name = $1",
+      [name],
+    )
+    return rows[0]
+  }
+}
