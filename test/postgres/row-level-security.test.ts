@@ -1,0 +1,205 @@
+import type pg from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { readAsCompany } from "../../adapters/postgres/read-as.ts"
+import { API_ROLE } from "../../adapters/postgres/roles.ts"
+import { PROJECTIONS } from "../../projections/index.ts"
+import { openPool, openApiPool } from "../../adapters/postgres/database.ts"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+
+let database: TestDatabase
+let world: World
+let owner: pg.Pool
+let api: pg.Pool
+let acme: Company
+let other: Company
+
+beforeAll(async () => {
+  database = await testDatabase()
+  world = await openWorld({ url: database.url })
+  owner = openPool(database.url, 2, () => undefined)
+  api = openApiPool(database.url, 2, () => undefined)
+  acme = await makeCompany(world)
+  other = await makeCompany(world)
+  const url = "/api/v1/phone/messages"
+  for (const { key } of [acme, other]) {
+    await world.call(key, "POST", url, { body: { to: "+14155550123", body: "Hello" } })
+  }
+  await world.operate("wait")
+})
+afterAll(async () => {
+  await Promise.all([owner.end(), api.end()])
+  await world.close()
+  await database.drop()
+})
+
+interface Table {
+  readonly schema: string
+  readonly name: string
+  readonly owner: string
+  readonly secured: boolean
+  readonly forced: boolean
+  readonly policies: number
+  readonly has_company: boolean
+}
+
+/** Every table of the program, in schemas that are being built included. */
+async function tables(): Promise<readonly Table[]> {
+  const { rows } = await owner.query<Table>(
+    `select n.nspname as schema, c.relname as name, pg_get_userbyid(c.relowner) as owner,
+       c.relrowsecurity as secured, c.relforcerowsecurity as forced,
+       (select count(*) from pg_policy p where p.polrelid = c.oid) as policies,
+       exists (select from pg_attribute a where a.attrelid = c.oid
+         and a.attname = 'company_id' and not a.attisdropped) as has_company
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'v', 'm', 'f')
+       and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_'
+     order by 1, 2`,
+  )
+  return rows
+}
+
+/** What the API's role may do with a table, by PostgreSQL's own word. */
+async function grants(table: Table): Promise<readonly string[]> {
+  const rights = ["select", "insert", "update", "delete", "truncate", "references", "trigger"]
+  const { rows } = await owner.query<{ right: string }>(
+    `select r as right from unnest($3::text[]) r
+     where has_schema_privilege($1, $2::regnamespace, 'usage')
+       and has_table_privilege($1, $4::text, r)`,
+    [API_ROLE, table.schema, rights, `${table.schema}."${table.name}"`],
+  )
+  return rows.map(({ right }) => right)
+}
+
+describe("the catalogue", () => {
+  it("has every table of the read models, and none that no read model names", async () => {
+    const named = PROJECTIONS.flatMap((projection) => projection.tables).toSorted()
+    const found = (await tables()).filter(({ schema }) => schema === "read")
+    expect(found.map(({ name }) => name)).toEqual(named)
+  })
+
+  it("forces row-level security on each of them, by company, for a role that owns none", async () => {
+    for (const table of (await tables()).filter(({ schema }) => schema === "read")) {
+      expect(table, table.name).toMatchObject({
+        secured: true,
+        forced: true,
+        policies: 2,
+        has_company: true,
+      })
+      expect(table.owner, table.name).not.toBe(API_ROLE)
+    }
+  })
+
+  it("lets the API's role read the read models and do nothing else anywhere", async () => {
+    for (const table of await tables()) {
+      const wanted = table.schema === "read" ? ["select"] : []
+      expect(await grants(table), `${table.schema}.${table.name}`).toEqual(wanted)
+    }
+  })
+
+  it("gives the API's role no schema to make things in, no login and no power", async () => {
+    const { rows } = await owner.query(
+      `select nspname from pg_namespace where has_schema_privilege($1, oid, 'create')`,
+      [API_ROLE],
+    )
+    expect(rows).toEqual([])
+    const { rows: roles } = await owner.query(
+      `select rolcanlogin, rolsuper, rolbypassrls, rolcreaterole, rolcreatedb,
+         (select count(*) from pg_auth_members m where m.member = r.oid) as memberships
+       from pg_roles r where rolname = $1`,
+      [API_ROLE],
+    )
+    expect(roles).toEqual([
+      {
+        rolcanlogin: false,
+        rolsuper: false,
+        rolbypassrls: false,
+        rolcreaterole: false,
+        rolcreatedb: false,
+        memberships: 0,
+      },
+    ])
+  })
+})
+
+describe("a connection of the API", () => {
+  it("sees no row of any table where no company is set", async () => {
+    for (const { name } of (await tables()).filter(({ schema }) => schema === "read")) {
+      expect((await api.query(`select from read."${name}"`)).rowCount, name).toBe(0)
+    }
+  })
+
+  it("sees the rows of its company and no other's", async () => {
+    const read = readAsCompany(api)
+    for (const { name } of (await tables()).filter(({ schema }) => schema === "read")) {
+      for (const { companyId } of [acme, other]) {
+        const ids = await read(companyId, async (db) =>
+          (db as unknown as typeof world.ports.readAll)
+            .selectFrom(name)
+            .select("company_id")
+            .distinct()
+            .execute(),
+        )
+        const empty = ["limits", "opt_outs"].includes(name)
+        expect(ids, name).toEqual(empty ? [] : [{ company_id: companyId }])
+      }
+    }
+  })
+
+  it("does not show the company of whoever read before", async () => {
+    const one = openApiPool(database.url, 1, () => undefined)
+    const read = readAsCompany(one)
+    const count = (companyId: string) =>
+      read(companyId, async (db) => {
+        const rows = await (db as unknown as typeof world.ports.readAll)
+          .selectFrom("people")
+          .selectAll()
+          .execute()
+        return rows.length
+      })
+    expect(await count(acme.companyId)).toBe(1)
+    expect(await count("co_nobody")).toBe(0)
+    expect(await count("")).toBe(0)
+    await one.end()
+  })
+
+  it("is given up after a query that failed, whatever state it is in", async () => {
+    const one = openApiPool(database.url, 1, () => undefined)
+    const read = readAsCompany(one)
+    const failing = read(acme.companyId, async (db) =>
+      (db as unknown as typeof world.ports.readAll).selectFrom("nothing").selectAll().execute(),
+    )
+    await expect(failing).rejects.toThrow('relation "nothing" does not exist')
+    expect((await one.query("select from people")).rowCount).toBe(0)
+    await one.end()
+  })
+
+  it("cannot write, nor read anything but the read models", async () => {
+    for (const statement of [
+      "delete from read.messages",
+      "insert into read.companies values ('co_x', null, now())",
+      "update read.accounts set balance_micros = 0",
+      "truncate read.charges",
+      "select from eventstore.events",
+      "select from ledger.installation",
+      "select from ledger.subject_keys",
+      "select from ledger.work",
+      "create table read.mine (id int)",
+      "select eventstore.append_many('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
+    ]) {
+      await expect(api.query(statement), statement).rejects.toMatchObject({ code: "42501" })
+    }
+  })
+
+  it("keeps its role over `reset role`; only the login user's own rights could leave it", async () => {
+    // `set role none` is possible for whoever logged in: the wall stands between the program's
+    // queries and other companies' rows, not against somebody who can run any statement.
+    const client = await api.connect()
+    await client.query("reset role")
+    const { rows } = await client.query("select current_user as name")
+    client.release(true)
+    expect(rows).toEqual([{ name: API_ROLE }])
+  })
+})
