@@ -58,13 +58,14 @@ export const work: Projection = {
         if (!items.delete(`end-charge ${chargeId}`)) ended.push(chargeId)
       }
     }
-    if (items.size > 0) await insertWork(tx, [...items.values()])
+    // What ended first: a charge of the same name may have begun anew after it.
     if (ended.length > 0) {
       await sql`
         delete from ledger.work where kind = 'end-charge' and name = any(${ended}::text[])`.execute(
         tx,
       )
     }
+    if (items.size > 0) await insertWork(tx, [...items.values()])
   },
 }
 

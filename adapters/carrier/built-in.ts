@@ -15,8 +15,8 @@ interface Row {
   readonly error_code: string | null
 }
 
-/** Told when the built-in carrier could not deliver a text it took. */
-export type OnUndelivered = (text: OutgoingText, errorCode: string) => void
+/** Told, before the answer, when the built-in carrier cannot deliver a text that it takes. */
+export type OnUndelivered = (text: OutgoingText, errorCode: string) => Promise<void> | void
 
 /** The built-in carrier. */
 export function openBuiltInCarrier(
@@ -26,17 +26,20 @@ export function openBuiltInCarrier(
   onUndelivered: OnUndelivered,
 ): Carrier {
   const take = async (text: OutgoingText, status: Row["status"], errorCode: string | null) => {
-    const { rows } = await pool.query<Row>(
-      `with taken as (
+    // Two that hand over the same text at once see one row: the one that was there first.
+    const insert = () =>
+      pool.query<Row>(
+        `with taken as (
          insert into ledger.carrier_texts values ($1, $2, $3, $4, $5, $6, now())
          on conflict do nothing returning status, error_code)
        select * from taken
        union all
        select status, error_code from ledger.carrier_texts where text_id = $1
        limit 1`,
-      [text.textId, text.from, text.to, text.body, status, errorCode],
-    )
-    return rows[0] as Row
+        [text.textId, text.from, text.to, text.body, status, errorCode],
+      )
+    const [row] = (await insert()).rows
+    return row ?? ((await insert()).rows[0] as Row)
   }
   return {
     send: async (text): Promise<CarrierAnswer> => {
@@ -46,7 +49,7 @@ export function openBuiltInCarrier(
       if (outcome === "reject") return answerOf(text.textId, await take(text, "rejected", "30007"))
       const row = await take(text, "accepted", null)
       if (outcome === "silent") throw new CarrierSilent("the carrier did not answer")
-      if (outcome === "undelivered") onUndelivered(text, "30003")
+      if (outcome === "undelivered") await onUndelivered(text, "30003")
       return answerOf(text.textId, row)
     },
     ask: async (textId): Promise<CarrierKnowledge> => {

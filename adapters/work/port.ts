@@ -13,7 +13,7 @@ export interface TakenWork {
   readonly subject: string
   readonly companyId: string | null
   readonly payload: unknown
-  /** How often it was taken, this time included. */
+  /** How often it was taken since it was last put off as planned, this time included. */
   readonly tries: number
 }
 
@@ -48,9 +48,15 @@ export interface ListedWork {
 export interface WorkQueue {
   /** Takes up to `limit` rows that are due at `now` (the ledger's time). */
   readonly take: (now: number, limit: number) => Promise<readonly TakenWork[]>
-  /** Says what became of a row. */
+  /**
+   * Says what became of a row. Where another process has taken it meanwhile, for its lease ran out,
+   * nothing but `done` changes it.
+   */
   readonly settle: (workId: number, result: WorkResult) => Promise<void>
-  /** How many rows are due at `now`, not parked and not waiting out a back-off. */
+  /**
+   * How many rows are due at `now`, not parked, and wait out no back-off, neither their own nor that
+   * of an earlier one of their subject.
+   */
   readonly dueCount: (now: number) => Promise<number>
   /** The next due time after `now`, at most `until`; null where there is none. */
   readonly nextDue: (now: number, until: number) => Promise<number | null>

@@ -45,12 +45,18 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       const { rows } = await pool.query<Row>(TAKE, [now, limit, processes.own])
       return rows.map(taken)
     },
-    settle: async (workId, result) => settle(pool, workId, result),
+    settle: async (workId, result) => settle(pool, processes.own, workId, result),
     dueCount: async (now) => {
       const { rows } = await pool.query<{ count: number }>(
-        `select count(*) from ledger.work
+        `select count(*) from ledger.work w
          where parked is null and due_at <= to_timestamp($1::float8 / 1000)
-           and (retry_at is null or retry_at <= clock_timestamp())`,
+           and (retry_at is null or retry_at <= clock_timestamp())
+           and not exists (
+             select 1 from ledger.work earlier
+             where earlier.subject = w.subject and earlier.work_id < w.work_id
+               and earlier.parked is null
+               and earlier.due_at <= to_timestamp($1::float8 / 1000)
+               and earlier.retry_at > clock_timestamp())`,
         [now],
       )
       return rows[0]?.count ?? 0
@@ -91,7 +97,8 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
   }
 }
 
-async function settle(pool: Pool, workId: number, result: WorkResult): Promise<void> {
+/** A row whose lease ran out may be another process's by now: then only that it is done counts. */
+async function settle(pool: Pool, own: string, workId: number, result: WorkResult): Promise<void> {
   switch (result.result) {
     case "done":
       await pool.query("delete from ledger.work where work_id = $1", [workId])
@@ -101,9 +108,9 @@ async function settle(pool: Pool, workId: number, result: WorkResult): Promise<v
         `update ledger.work
          set due_at = to_timestamp($2::float8 / 1000), kind = coalesce($3, kind),
              subject = coalesce($4, subject), process_id = null, leased_until = null,
-             retry_at = null
-         where work_id = $1`,
-        [workId, result.dueAt, result.kind ?? null, result.subject ?? null],
+             retry_at = null, tries = 0
+         where work_id = $1 and process_id = $5`,
+        [workId, result.dueAt, result.kind ?? null, result.subject ?? null, own],
       )
       return
     case "retry":
@@ -111,15 +118,15 @@ async function settle(pool: Pool, workId: number, result: WorkResult): Promise<v
         `update ledger.work
          set retry_at = clock_timestamp() + $2 * interval '1 millisecond',
              process_id = null, leased_until = null
-         where work_id = $1`,
-        [workId, result.afterMs],
+         where work_id = $1 and process_id = $3`,
+        [workId, result.afterMs, own],
       )
       return
     case "park":
       await pool.query(
         `update ledger.work set parked = $2, process_id = null, leased_until = null
-         where work_id = $1`,
-        [workId, result.reason],
+         where work_id = $1 and process_id = $3`,
+        [workId, result.reason, own],
       )
   }
 }

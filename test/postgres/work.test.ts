@@ -1,0 +1,198 @@
+import type pg from "pg"
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { WorkQueue } from "../../adapters/work/port.ts"
+import { openPostgresWork } from "../../adapters/work/postgres.ts"
+import { DatabaseUnderTest } from "./database-under-test.ts"
+
+const database = new DatabaseUnderTest()
+const NOW = Date.UTC(2026, 10, 21, 12)
+let pool: pg.Pool
+let queue: WorkQueue
+let others: WorkQueue
+
+beforeAll(() => {
+  pool = database.pool()
+  queue = openPostgresWork(pool, { own: "prc_own", isAlive: async () => true })
+  others = openPostgresWork(pool, { own: "prc_other", isAlive: async () => true })
+})
+beforeEach(async () => {
+  await pool.query("truncate ledger.work restart identity")
+})
+
+/** Adds work on a subject, due at NOW unless said otherwise. */
+async function add(subject: string, name: string, dueAt = NOW): Promise<void> {
+  await pool.query(
+    `insert into ledger.work (kind, name, subject, company_id, payload, due_at)
+     values ('send-text', $2, $1, 'co_aaaaaa', '{"a":[1]}', to_timestamp($3::float8 / 1000))`,
+    [subject, name, dueAt],
+  )
+}
+
+async function take(now = NOW, from = queue): Promise<readonly string[]> {
+  return (await from.take(now, 10)).map(({ name }) => name)
+}
+
+/** Lets the back-off or the lease of all work run out. */
+async function runOut(column: "retry_at" | "leased_until"): Promise<void> {
+  await pool.query(`update ledger.work set ${column} = now() - interval '1 second'
+    where ${column} is not null`)
+}
+
+describe("taking work", () => {
+  it("gives what is due, as it was written, and no more than asked for", async () => {
+    await add("a", "a1")
+    await add("b", "b1", NOW + 1)
+    await add("c", "c1", NOW - 5)
+    expect(await queue.take(NOW, 1)).toEqual([
+      {
+        workId: 3,
+        kind: "send-text",
+        name: "c1",
+        subject: "c",
+        companyId: "co_aaaaaa",
+        payload: { a: [1] },
+        tries: 1,
+      },
+    ])
+    expect(await take()).toEqual(["a1"])
+    expect(await take()).toEqual([])
+    expect(await take(NOW + 1)).toEqual(["b1"])
+  })
+
+  it("keeps the order of a subject, and lets no subject wait for another", async () => {
+    for (const name of ["a1", "a2", "a3"]) await add("a", name)
+    await add("b", "b1")
+    const taken = await queue.take(NOW, 10)
+    expect(taken.map(({ name }) => name)).toEqual(["a1", "b1"])
+    expect(await take(NOW, others)).toEqual([])
+    await queue.settle(1, { result: "done" })
+    expect(await take(NOW, others)).toEqual(["a2"])
+  })
+
+  it("holds a subject up while its first work waits out a back-off", async () => {
+    await add("a", "a1")
+    await add("a", "a2")
+    await add("b", "b1")
+    await take()
+    await queue.settle(1, { result: "retry", afterMs: 60_000, reason: "busy" })
+    expect(await take()).toEqual([])
+    await runOut("retry_at")
+    expect(await take()).toEqual(["a1"])
+  })
+
+  it("goes on with a subject when its first work is put off, or parked", async () => {
+    for (const name of ["a1", "a2", "a3"]) await add("a", name)
+    await take()
+    await queue.settle(1, { result: "later", dueAt: NOW + 60_000, subject: "a1" })
+    expect(await take()).toEqual(["a2"])
+    await queue.settle(2, { result: "park", reason: "nobody knows" })
+    expect(await take()).toEqual(["a3"])
+    expect(await take(NOW + 60_000)).toEqual(["a1"])
+  })
+
+  it("gives each row to one of many who ask at once", async () => {
+    for (let i = 0; i < 40; i += 1) await add(`s${i}`, `n${i}`)
+    const asked = Array.from({ length: 16 }, (_, i) => (i % 2 === 0 ? queue : others).take(NOW, 5))
+    const names = (await Promise.all(asked)).flat().map(({ name }) => name)
+    expect(new Set(names).size).toBe(names.length)
+    expect(names).toHaveLength(40)
+  })
+
+  it("gives what a process held too long to another, counting the tries", async () => {
+    await add("a", "a1")
+    await take()
+    expect(await take(NOW, others)).toEqual([])
+    await runOut("leased_until")
+    expect(await others.take(NOW, 1)).toMatchObject([{ name: "a1", tries: 2 }])
+  })
+})
+
+describe("what became of work", () => {
+  it("is nobody's business but the holder's, unless it is done", async () => {
+    await add("a", "a1")
+    await take()
+    await runOut("leased_until")
+    await others.take(NOW, 1)
+    await queue.settle(1, { result: "retry", afterMs: 0, reason: "late" })
+    await queue.settle(1, { result: "later", dueAt: NOW })
+    await queue.settle(1, { result: "park", reason: "late" })
+    expect(await take()).toEqual([])
+    expect(await queue.list(10)).toMatchObject([{ running: true, parked: null }])
+    await queue.settle(1, { result: "done" })
+    expect(await queue.list(10)).toEqual([])
+  })
+
+  it("counts the tries of failures only: what is put off begins anew", async () => {
+    await add("a", "a1")
+    for (const tries of [1, 2, 3]) {
+      expect(await queue.take(NOW, 1)).toMatchObject([{ tries }])
+      await queue.settle(1, { result: "retry", afterMs: 0, reason: "busy" })
+    }
+    expect(await queue.take(NOW, 1)).toMatchObject([{ tries: 4 }])
+    await queue.settle(1, { result: "later", dueAt: NOW + 1, kind: "ask-text" })
+    expect(await queue.take(NOW + 1, 1)).toMatchObject([{ tries: 1, kind: "ask-text", name: "a1" }])
+  })
+
+  it("shows what is parked, first and with its reason, until somebody wants it tried again", async () => {
+    await add("a", "a1")
+    await add("b", "b1", NOW - 1)
+    await queue.take(NOW, 2)
+    await queue.settle(1, { result: "park", reason: "nobody knows" })
+    expect(await queue.list(10)).toEqual([
+      {
+        workId: 1,
+        kind: "send-text",
+        name: "a1",
+        companyId: "co_aaaaaa",
+        dueAt: new Date(NOW).toISOString(),
+        tries: 1,
+        running: false,
+        parked: "nobody knows",
+      },
+      expect.objectContaining({ workId: 2, running: true, parked: null }),
+    ])
+    expect(await queue.list(1)).toHaveLength(1)
+    expect(await take(NOW + 86_400_000)).toEqual([])
+    expect(await queue.retry(1, NOW)).toBe(true)
+    expect(await queue.take(NOW, 1)).toMatchObject([{ workId: 1, tries: 1 }])
+    expect(await queue.retry(99, NOW)).toBe(false)
+  })
+
+  it("that waits for a later time is due at once when somebody wants it", async () => {
+    await add("a", "a1", NOW + 1_000_000)
+    expect(await queue.retry(1, NOW)).toBe(true)
+    expect(await take()).toEqual(["a1"])
+  })
+})
+
+describe("looking at the queue", () => {
+  it("counts what is due, but not what waits out a back-off or behind one", async () => {
+    await add("a", "a1")
+    await add("a", "a2")
+    await add("a", "a3")
+    await add("b", "b1")
+    await add("c", "c1", NOW + 1)
+    expect(await queue.dueCount(NOW)).toBe(4)
+    await take()
+    expect(await queue.dueCount(NOW)).toBe(4)
+    await queue.settle(1, { result: "retry", afterMs: 60_000, reason: "busy" })
+    expect(await queue.dueCount(NOW)).toBe(1)
+    await queue.settle(4, { result: "park", reason: "nobody knows" })
+    expect(await queue.dueCount(NOW)).toBe(0)
+    expect(await queue.dueCount(NOW + 1)).toBe(1)
+    await runOut("retry_at")
+    expect(await queue.dueCount(NOW)).toBe(3)
+  })
+
+  it("finds the next due time after now and up to an end, to the millisecond", async () => {
+    await add("a", "a1")
+    await add("b", "b1", NOW + 1)
+    await add("c", "c1", NOW + 5)
+    expect(await queue.nextDue(NOW, NOW + 10)).toBe(NOW + 1)
+    expect(await queue.nextDue(NOW + 1, NOW + 10)).toBe(NOW + 5)
+    expect(await queue.nextDue(NOW + 1, NOW + 4)).toBeNull()
+    expect(await queue.nextDue(NOW + 5, NOW + 10)).toBeNull()
+    expect(await queue.names("send-text")).toEqual(["a1", "b1", "c1"])
+    expect(await queue.names("ask-text")).toEqual([])
+  })
+})
