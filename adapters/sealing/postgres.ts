@@ -4,6 +4,7 @@ import { LRU } from "./lru.ts"
 import { decrypt, deriveKey, encrypt, keyedTag, newKey } from "./cipher.ts"
 import type { Sealing } from "./port.ts"
 import { SealFault } from "./port.ts"
+import { openSubjectKeys } from "./subject-keys.ts"
 
 const KEYS_KEPT = 50_000
 
@@ -23,12 +24,13 @@ export function openPostgresSealing(
   const tagging = deriveKey(masterKey, "installation tags")
   const signing = deriveKey(masterKey, "app secrets")
   const companyKeys = new LRU<string, Promise<Buffer | null>>(KEYS_KEPT)
+  const loadSubjectKey = openSubjectKeys(pool)
   const subjectKeys = new LRU<string, Promise<Buffer | null>>(KEYS_KEPT)
 
   const companyKey = (companyId: CompanyId, make: boolean) =>
     kept(companyKeys, companyId, make, async () => {
       const fresh = make ? encrypt(wrapping, newKey(), companyId) : null
-      const wrapped = await loadOrMake(pool, COMPANY_KEY, [companyId], fresh)
+      const wrapped = await loadCompanyKey(pool, companyId, fresh)
       return wrapped === null ? null : decrypt(wrapping, wrapped, companyId)
     })
 
@@ -38,7 +40,7 @@ export function openPostgresSealing(
       if (parent === null) return null
       const context = `${companyId}/${subject}`
       const fresh = make ? encrypt(parent, newKey(), context) : null
-      const wrapped = await loadOrMake(pool, SUBJECT_KEY, [companyId, subject], fresh)
+      const wrapped = await loadSubjectKey(companyId, subject, fresh)
       return wrapped === null ? null : decrypt(parent, wrapped, context)
     })
 
@@ -57,7 +59,7 @@ export function openPostgresSealing(
     tag: async (companyId, text) => {
       const key = await companyKey(companyId, true)
       if (key === null) throw new SealFault(`no key could be made for ${companyId}`)
-      return keyedTag(deriveKey(key, "tags"), text)
+      return keyedTag(tagKeyOf(key), text)
     },
     installationTag: (text) => keyedTag(tagging, text),
     appSecret: (keyId) => `cps_${deriveKey(signing, keyId).toString("base64url")}`,
@@ -66,6 +68,17 @@ export function openPostgresSealing(
       subjectKeys.deleteWhere((place) => place.startsWith(`${companyId}/`))
     },
   }
+}
+
+const tagKeys = new WeakMap<Buffer, Buffer>()
+
+/** The key that a company's tags are made with, derived once for as long as its own is in memory. */
+function tagKeyOf(companyKey: Buffer): Buffer {
+  const known = tagKeys.get(companyKey)
+  if (known !== undefined) return known
+  const derived = deriveKey(companyKey, "tags")
+  tagKeys.set(companyKey, derived)
+  return derived
 }
 
 /** The key from memory, or loaded once for all who ask at the same time. */
@@ -94,34 +107,18 @@ async function kept(
   }
 }
 
-interface KeyTable {
-  readonly select: string
-  readonly insert: string
-}
-
-const COMPANY_KEY: KeyTable = {
-  select: "select wrapped from ledger.company_keys where company_id = $1",
-  insert:
-    "insert into ledger.company_keys values ($1, $2) on conflict do nothing returning wrapped",
-}
-const SUBJECT_KEY: KeyTable = {
-  select: "select wrapped from ledger.subject_keys where company_id = $1 and subject = $2",
-  insert:
-    "insert into ledger.subject_keys values ($1, $2, $3) on conflict do nothing returning wrapped",
-}
-
-async function loadOrMake(
+async function loadCompanyKey(
   pool: Pool,
-  table: KeyTable,
-  key: readonly string[],
+  companyId: CompanyId,
   fresh: Buffer | null,
 ): Promise<Buffer | null> {
   if (fresh !== null) {
-    const made = await pool.query<Wrapped>(table.insert, [...key, fresh])
-    if (made.rows[0] !== undefined) return made.rows[0].wrapped
+    const insert = "insert into ledger.company_keys values ($1, $2) on conflict do nothing"
+    await pool.query(insert, [companyId, fresh])
   }
-  const found = await pool.query<Wrapped>(table.select, [...key])
-  return found.rows[0]?.wrapped ?? null
+  const select = "select wrapped from ledger.company_keys where company_id = $1"
+  const { rows } = await pool.query<Wrapped>(select, [companyId])
+  return rows[0]?.wrapped ?? null
 }
 
 function parseSealed(sealed: Sealed): { subject: string; box: Buffer } {

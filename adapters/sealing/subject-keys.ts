@@ -1,0 +1,86 @@
+/**
+ * The wrapped keys of subjects, asked for and made many at a time: a company that texts people it has
+ * never texted makes a key for each, and a commit of its own for each would cost more than the text.
+ */
+import type { Pool } from "pg"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+
+const MOST_AT_ONCE = 500
+
+/** Loads the wrapped key of a subject, keeping `fresh` where there is none and `fresh` is given. */
+export type SubjectKeys = (
+  companyId: CompanyId,
+  subject: string,
+  fresh: Buffer | null,
+) => Promise<Buffer | null>
+
+interface Asked {
+  readonly companyId: CompanyId
+  readonly subject: string
+  readonly fresh: Buffer | null
+  readonly resolve: (wrapped: Buffer | null) => void
+  readonly reject: (error: unknown) => void
+}
+
+interface Row {
+  readonly company_id: string
+  readonly subject: string
+  readonly wrapped: Buffer
+}
+
+/** Wrapped keys in the table `ledger.subject_keys`. What is given was committed. */
+export function openSubjectKeys(pool: Pool): SubjectKeys {
+  let waiting: Asked[] = []
+  let running = false
+
+  const run = async () => {
+    running = true
+    // Callers of one turn of the event loop share the first batch.
+    await new Promise(setImmediate)
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, MOST_AT_ONCE)
+      waiting = waiting.slice(MOST_AT_ONCE)
+      await answer(pool, batch)
+    }
+    running = false
+  }
+
+  return (companyId, subject, fresh) =>
+    new Promise((resolve, reject) => {
+      waiting.push({ companyId, subject, fresh, resolve, reject })
+      if (!running) void run()
+    })
+}
+
+async function answer(pool: Pool, batch: readonly Asked[]): Promise<void> {
+  try {
+    const made = batch.filter((asked) => asked.fresh !== null)
+    if (made.length > 0) await pool.query(INSERT, columnsOf(made, true))
+    const { rows } = await pool.query<Row>(SELECT, columnsOf(batch, false))
+    const found = new Map(rows.map((row) => [placeOf(row.company_id, row.subject), row.wrapped]))
+    for (const { companyId, subject, resolve } of batch) {
+      resolve(found.get(placeOf(companyId, subject)) ?? null)
+    }
+  } catch (error) {
+    for (const { reject } of batch) reject(error)
+  }
+}
+
+/** The first key of a subject stays: whoever comes second gets it from the select that follows. */
+const INSERT = `
+  insert into ledger.subject_keys (company_id, subject, wrapped)
+  select * from unnest($1::text[], $2::text[], $3::bytea[])
+  on conflict do nothing`
+
+const SELECT = `
+  select company_id, subject, wrapped from ledger.subject_keys
+  join unnest($1::text[], $2::text[]) as asked (company_id, subject) using (company_id, subject)`
+
+function columnsOf(batch: readonly Asked[], withKeys: boolean): unknown[] {
+  const names = [batch.map((asked) => asked.companyId), batch.map((asked) => asked.subject)]
+  return withKeys ? [...names, batch.map((asked) => asked.fresh)] : names
+}
+
+function placeOf(companyId: CompanyId, subject: string): string {
+  return `${companyId}/${subject}`
+}
