@@ -17,6 +17,8 @@ import type { Ports } from "./ports.ts"
 
 const REQUEST_TIMEOUT_MS = 30_000
 const BODY_LIMIT_BYTES = 1024 * 1024
+/** An answer in JSON loads nothing; the page of the document says what it loads itself. */
+const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
 /** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
 const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
 
@@ -33,7 +35,7 @@ export async function buildApp(
     genReqId: newRequestId,
     exposeHeadRoutes: false,
     frameworkErrors: (_error, request, reply) => {
-      reply.header("x-request-id", request.id)
+      void reply.header("x-request-id", request.id)
       sendRefusal(reply, unknownPath(request))
     },
     clientErrorHandler: refuseBytes,
@@ -41,9 +43,9 @@ export async function buildApp(
   const known = app.supportedMethods
   for (const verb of VERBS) if (!known.includes(verb)) app.addHttpMethod(verb)
   parseBodies(app)
-  await app.register(helmet)
+  await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: NOTHING } })
   app.addHook("onRequest", async (request, reply) => {
-    reply.header("x-request-id", request.id)
+    void reply.header("x-request-id", request.id)
   })
   app.setErrorHandler((error: Error, request, reply) => {
     sendRefusal(reply, faultRefusal(error, request, ports.log))

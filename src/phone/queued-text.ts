@@ -1,8 +1,8 @@
 /** Finding the fact of a queued text in its recipient's stream. */
 import type { Position } from "../../adapters/eventstore/port.ts"
-import { recipientCodec, type TextQueued } from "../../domain/phone/recipient-events.ts"
-import { decodeStored } from "../runner/load.ts"
+import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import type { Ports } from "../ports.ts"
+import { recordedOf } from "../recorded.ts"
 
 /**
  * The fact that queued a text, newest first.
@@ -17,7 +17,7 @@ export async function queuedText(
   for await (const page of ports.store.read(stream, { direction: "backwards" })) {
     for (const stored of page) {
       if (stored.type !== "TextQueued") continue
-      const fact = decodeStored(recipientCodec, stored)
+      const { fact } = recordedOf(stored)
       if (fact.type === "TextQueued" && fact.messageId === messageId) {
         return { fact, position: stored.position }
       }

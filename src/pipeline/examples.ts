@@ -35,6 +35,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
       body: { amount: 5 },
       alternatives: ["sharedPaymentToken"],
     },
+    // oxlint-disable-next-line unicorn/no-thenable -- the specification's own name
     then: "After the payment, send the original request again.",
   },
   needs_managed_plan: {

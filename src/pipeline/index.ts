@@ -137,7 +137,7 @@ async function handle(
   if ("refusal" in input) return { ok: false, refusal: input.refusal }
   if (route.reads !== undefined && route.method === "GET") {
     const places = [named.position, lastWrites.last(caller.key.keyId)]
-    if (await waitForReads(ports, route.reads, places)) reply.header("Ledger-Stale", "true")
+    if (await waitForReads(ports, route.reads, places)) void reply.header("Ledger-Stale", "true")
   }
   return route.handle(ports, caller, { ...input, seed: resumed.seed })
 }
@@ -221,16 +221,16 @@ function parse(
 
 /** Sends a refusal with the status of its code. */
 export function sendRefusal(reply: FastifyReply, refused: Refusal): void {
-  if (refused.headers !== undefined) reply.headers(refused.headers)
-  reply.code(STATUS_OF[refused.error]).send(bodyOf(refused))
+  if (refused.headers !== undefined) void reply.headers(refused.headers)
+  void reply.code(STATUS_OF[refused.error]).send(bodyOf(refused))
 }
 
 function sendAnswer(reply: FastifyReply, { status, body, position }: KeptAnswer): void {
-  if (position !== null) reply.header("Ledger-Position", position)
-  reply.code(status).header("content-type", "application/json; charset=utf-8").send(body)
+  if (position !== null) void reply.header("Ledger-Position", position)
+  void reply.code(status).header("content-type", "application/json; charset=utf-8").send(body)
 }
 
 function sendReplay(reply: FastifyReply, kept: KeptAnswer): void {
-  reply.header("Idempotency-Replayed", "true")
+  void reply.header("Idempotency-Replayed", "true")
   sendAnswer(reply, kept)
 }

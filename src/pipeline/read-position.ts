@@ -25,8 +25,11 @@ export function openLastWrites(): LastWrites {
   const places = new Map<KeyId, Position>()
   return {
     wrote: (keyId, position) => {
+      const former = places.get(keyId)
+      // Calls at once may end in another order than they were stored in.
+      const isNewer = former === undefined || comparePositions(former, position) < 0
       places.delete(keyId)
-      places.set(keyId, position)
+      places.set(keyId, isNewer ? position : former)
       if (places.size <= KEYS_REMEMBERED) return
       for (const oldest of places.keys()) {
         places.delete(oldest)

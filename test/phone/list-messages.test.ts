@@ -115,7 +115,7 @@ describe("since", () => {
     const sends = Array.from({ length: 205 }, (_none, i) =>
       sendText(world, company.key, { body: `Number ${i}` }),
     )
-    expect((await Promise.all(sends)).every(({ status }) => status === 200)).toBe(true)
+    await Promise.all(sends)
     await world.operate("wait")
     all = await list(company.key)
   })

@@ -33,6 +33,7 @@ describe("402 payment_required", () => {
         body: { amount: 5 },
         alternatives: ["sharedPaymentToken"],
       },
+      // oxlint-disable-next-line unicorn/no-thenable -- the specification's own name
       then: "After the payment, send the original request again.",
     })
   })
