@@ -35,8 +35,7 @@ export function openBehindPool(url: string, max: number, onIdleError: OnIdleErro
     application_name: "company-ledger behind",
     options: "-c search_path=read -c synchronous_commit=off",
   })
-  pool.on("error", onIdleError)
-  return pool
+  return guarded(pool, onIdleError)
 }
 
 /** A pool of the API's connections: every one has given up the owner's rights. */

@@ -154,6 +154,27 @@ describe("a batch whose connection breaks", () => {
     expect((await test.stored("spent")).commit_position).toBe(3)
   })
 
+  it("and that a crash of the server took back, is written again with what it lost", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const projector = await test.start([SPENT, EARNED])
+    await test.add("spending-a", 1)
+    await test.shown(projector)
+    await test.add("spending-a", 10)
+    await test.add("earning-a", 5)
+    await test.add("spending-a", 100)
+    await test.shown(projector)
+    await pool.query("update read.spent set sum = 1, facts = 1")
+    await pool.query(
+      "update ledger.projections set commit_position = 0, prepare_position = 0 where name = 'spent'",
+    )
+    await test.add("spending-a", 1_000)
+    await test.add("earning-a", 1)
+    expect(await test.shown(projector)).toBe(true)
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1_111, facts: 4 }])
+    expect(await test.rows("earned")).toEqual([{ company_id: "a", sum: 6, facts: 2 }])
+    expect(test.warnings).toEqual(["read model spent goes back by 2 events"])
+  })
+
   it("does not hold up a projector that closes while the database is away", async () => {
     let isAway = false
     const away = poolThat((text) =>

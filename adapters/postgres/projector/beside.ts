@@ -1,7 +1,7 @@
 /** Folding a read model anew beside the live one: to swap them, or to compare them. */
 import type { Transaction } from "kysely"
 import type { PoolClient } from "pg"
-import type { EventStore, Position } from "../../eventstore/port.ts"
+import type { Position } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import type { Lane, LanePorts } from "./lane.ts"
@@ -15,15 +15,17 @@ import {
   swapTables,
 } from "./tables.ts"
 
-type Ports = LanePorts & { readonly store: EventStore }
-
 /**
  * Builds the read model beside and puts it in the place of the live one. One that is stopped begins
  * to run again.
  *
  * @throws FormatFault and what else `apply` throws: the live one stays as it was
  */
-export async function rebuildBeside(ports: Ports, lane: Lane, progress: Progress): Promise<void> {
+export async function rebuildBeside(
+  ports: LanePorts,
+  lane: Lane,
+  progress: Progress,
+): Promise<void> {
   const { projection } = lane
   const built = await foldBeside(ports, lane, START, null, progress)
   await lane.whileStill(async () => {
@@ -50,7 +52,7 @@ function later(a: Position, b: Position): Position {
 
 /** Builds the read model beside, up to where the live one stands, and compares their tables. */
 export async function verifyBeside(
-  ports: Ports,
+  ports: LanePorts,
   lane: Lane,
   progress: Progress,
 ): Promise<Verification> {
@@ -77,7 +79,7 @@ export async function verifyBeside(
  * a page. Folding from the start makes the schema anew. Answers the place of the last event read.
  */
 async function foldBeside(
-  ports: Ports,
+  ports: LanePorts,
   lane: Lane,
   after: Position,
   until: Position | null,

@@ -3,12 +3,13 @@
  * the last one is stored in the same transaction. A fact it cannot take stops this lane and no other.
  *
  * A batch is written only onto the position that this lane stored last. So one whose commit was lost
- * on the way back is not written again, and neither is one that another process wrote.
+ * on the way back is not written again, and neither is one that another process wrote. A position
+ * that went back (commits do not wait for the disk, and the server may crash) is where it goes on.
  */
 import type { Pool } from "pg"
 import type { Transaction } from "kysely"
 import type { Opener, Projection, Recorded } from "../../../projections/projection.ts"
-import type { Position, StoredEvent } from "../../eventstore/port.ts"
+import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { comparePositions } from "../../eventstore/port.ts"
 import type { Pacer } from "../../clock/port.ts"
 import { isConnectionFault } from "../connection-fault.ts"
@@ -24,6 +25,7 @@ const STORE_POSITION_EVERY = 2_000
 /** What a lane works with. */
 export interface LanePorts {
   readonly pool: Pool
+  readonly store: EventStore
   readonly pacer: Pacer
   /** Reads a stored event for the read models. */
   readonly decode: (stored: StoredEvent) => Recorded
@@ -211,10 +213,27 @@ export class Lane {
       await projection.apply(tx, facts, this.#ports.opener)
       return true
     })
-    this.#stored = isNew ? position : await storedPosition(this.#ports.pool, projection.name)
+    if (isNew) this.#stored = position
+    else await this.#lookAgain()
     this.#unstored = 0
     this.#ports.onApplied(projection.name)
     return this.#stored
+  }
+
+  /** Takes the stored position for its own; where it went back, what follows it is read again. */
+  async #lookAgain(): Promise<void> {
+    const { name, categories: prefixes } = this.projection
+    const stored = await storedPosition(this.#ports.pool, name)
+    if (comparePositions(stored, this.#stored) < 0) {
+      const missed: StoredEvent[] = []
+      for await (const page of this.#ports.store.readAll({ after: stored, prefixes })) {
+        missed.push(...page.filter((one) => comparePositions(one.position, this.position) <= 0))
+      }
+      this.#ports.warn(`read model ${name} goes back by ${missed.length} events`, null)
+      this.#pending = [...missed, ...this.#pending]
+      this.position = stored
+    }
+    this.#stored = stored
   }
 
   async #storePosition(position: Position): Promise<void> {

@@ -38,7 +38,7 @@ export interface RunningProjector extends Projector {
  * @throws Unavailable, AccessDenied when the store cannot say which that is
  */
 export async function startProjector(
-  ports: LanePorts & { readonly store: EventStore },
+  ports: LanePorts,
   projections: readonly Projection[],
   hints: readonly Projection[],
 ): Promise<RunningProjector> {
