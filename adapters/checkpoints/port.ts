@@ -11,7 +11,7 @@ export interface Checkpoint {
 
 /** Keeps the newest checkpoint of each stream. A cache: losing it all changes nothing but time. */
 export interface Checkpoints {
-  /** The stream's checkpoint, or null. */
+  /** The stream's checkpoint; null where there is none or it cannot be had just now. */
   readonly load: (stream: string) => Promise<Checkpoint | null>
   /** Keeps it, unless one of the same shape and a later revision is kept already. */
   readonly save: (stream: string, checkpoint: Checkpoint) => Promise<void>

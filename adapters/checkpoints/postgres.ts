@@ -1,4 +1,5 @@
 import type { Pool } from "pg"
+import { isConnectionFault } from "../postgres/connection-fault.ts"
 import type { Checkpoint, Checkpoints } from "./port.ts"
 
 interface Row {
@@ -8,16 +9,27 @@ interface Row {
   readonly saved: string
 }
 
+/** The row of a stream; null where there is none, or where the database cannot be asked just now. */
+async function find(pool: Pool, stream: string): Promise<Row | null> {
+  try {
+    const { rows } = await pool.query<Row>(
+      "select revision, hash, shape, saved from ledger.checkpoints where stream = $1",
+      [stream],
+    )
+    return rows[0] ?? null
+  } catch (error) {
+    // A cache that cannot be asked costs its reader time, and nothing else.
+    if (isConnectionFault(error)) return null
+    throw error
+  }
+}
+
 /** Checkpoints in the table `ledger.checkpoints`. */
 export function openPostgresCheckpoints(pool: Pool): Checkpoints {
   return {
     load: async (stream) => {
-      const { rows } = await pool.query<Row>(
-        "select revision, hash, shape, saved from ledger.checkpoints where stream = $1",
-        [stream],
-      )
-      const row = rows[0]
-      if (row === undefined) return null
+      const row = await find(pool, stream)
+      if (row === null) return null
       const saved: unknown = JSON.parse(row.saved)
       return { revision: Number(row.revision), hash: row.hash, shape: row.shape, saved }
     },

@@ -1,0 +1,260 @@
+import { randomUUID } from "node:crypto"
+import fc from "fast-check"
+import { sql } from "kysely"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+
+let world: World
+beforeEach(async () => {
+  world = await openWorld()
+})
+afterEach(async () => {
+  await world.close()
+})
+
+const URL = "/api/v1/phone/messages"
+const RECIPIENTS = ["+14155550123", "+14155550124", "+14155550125"]
+const recipient = fc.constantFrom(...RECIPIENTS)
+
+/** Everything that can happen in an installation, through its own doors. */
+const deed = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ does: fc.constant("send" as const), to: recipient }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      does: fc.constant("text in" as const),
+      to: recipient,
+      body: fc.constantFrom("STOP", "start", "HELP", "hello \u0000 \u{1F600}"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("opt out" as const),
+      to: recipient,
+      method: fc.constantFrom("POST" as const, "DELETE" as const),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("carrier" as const),
+      outcome: fc.constantFrom("ok", "reject", "silent", "undelivered"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("limit" as const),
+      period: fc.constantFrom("day" as const, "week" as const, "month" as const),
+      dollars: fc.constantFrom("0.018", "1"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("advance" as const),
+      duration: fc.constantFrom("1m", "12h", "1d", "7d"),
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ does: "funds" as const }) },
+  { weight: 1, arbitrary: fc.constant({ does: "wait" as const }) },
+)
+type Deed = typeof deed extends fc.Arbitrary<infer D> ? D : never
+
+async function perform(one: Deed, { key, keyId, companyId }: Company): Promise<void> {
+  const company = companyId
+  switch (one.does) {
+    case "send":
+      await world.call(key, "POST", URL, { body: { to: one.to, body: "Hi" } })
+      return
+    case "text in": {
+      const { rows } = await sql<{ number: string }>`
+        select number from numbers where company_id = ${company}`.execute(world.ports.readAll)
+      const to = rows[0]?.number
+      await world.operate("carrier text-in", { from: one.to, to, body: one.body })
+      return
+    }
+    case "opt out":
+      await world.call(key, one.method, "/api/v1/phone/opt-outs", { body: { phone: one.to } })
+      return
+    case "carrier":
+      await world.operate("stand-in set", { name: "carrier", outcome: one.outcome })
+      return
+    case "limit":
+      await world.operate("limit set", { company, key: keyId, ...{ ...one, does: undefined } })
+      return
+    case "advance":
+      await world.operate("clock advance", { duration: one.duration })
+      return
+    case "funds":
+      await world.operate("funds add", { company, dollars: "0.01" })
+      return
+    case "wait":
+      await world.operate("wait")
+  }
+}
+
+describe("every read model", () => {
+  it("is what a rebuild gives, after random histories over days, weeks and months", async () => {
+    const histories = fc.tuple(fc.array(deed, { minLength: 25, maxLength: 45 }), fc.nat(2))
+    await fc.assert(
+      fc.asyncProperty(histories, async ([deeds, other]) => {
+        const companies = [await makeCompany(world, "0.05"), await makeCompany(world)] as const
+        for (const [i, one] of deeds.entries()) {
+          await perform(one, companies[(i + other) % 3 === 0 ? 1 : 0])
+        }
+        await world.operate("stand-in set", { name: "carrier", outcome: "ok" })
+        const { ok, checks } = await world.operate("audit verify")
+        expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+        expect(ok).toBe(true)
+      }),
+      { numRuns: 4, endOnFailure: true },
+    )
+    // Of what was checked, nothing was empty but what the histories may have left out.
+    const { projections } = await world.operate("projections verify")
+    const empty = projections
+      .flatMap((one: { tables: { table: string; live: string }[] }) => one.tables)
+      .filter(({ live }: { live: string }) => live.startsWith("0 rows"))
+    expect(empty).toEqual([])
+  }, 120_000)
+
+  it("is found where a row was changed, and mended by a rebuild while texts are sent", async () => {
+    const company = await makeCompany(world)
+    await perform({ does: "limit", period: "day", dollars: "1" }, company)
+    for (const to of RECIPIENTS) await perform({ does: "send", to }, company)
+    await perform({ does: "opt out", to: "+14155550123", method: "POST" }, company)
+    await world.operate("wait")
+    const changes: Readonly<Record<string, string>> = {
+      accounts: "update accounts set balance_micros = balance_micros + 1 where account = 'funds'",
+      charges: "update charges set state = 'open' where kind = 'charge'",
+      companies: "update companies set name = 'x'",
+      keys: "update keys set status = 'active', operations = '{}'",
+      limits: "update spending set spent_micros = spent_micros - 1 where period = 'week'",
+      messages: "delete from messages where to_number = '+14155550125'",
+      numbers: "insert into numbers values ('co_x', 'num_x', '+12015550100', true, now())",
+      "opt-outs": "update opt_outs set since = since + interval '1 microsecond'",
+      people: "update people set role = 'user'",
+    }
+    const names = (await world.operate("projections verify")).projections.map(
+      (one: { name: string }) => one.name,
+    )
+    expect(Object.keys(changes).toSorted()).toEqual(names.toSorted())
+    for (const [name, change] of Object.entries(changes)) {
+      await sql.raw(change).execute(world.ports.readAll)
+      const found = await world.operate("projections verify", { name })
+      expect(found, name).toMatchObject({ ok: false, projections: [{ name, same: false }] })
+      const texts = [1, 2, 3].map((i) =>
+        perform({ does: "send", to: `+1415555${i}${String(i).padStart(3, "0")}` }, company),
+      )
+      expect(await world.operate("projections rebuild", { name })).toEqual({ name, rebuilt: true })
+      await Promise.all(texts)
+      expect((await world.operate("projections verify", { name })).ok, name).toBe(true)
+    }
+    expect((await world.operate("audit verify")).ok).toBe(true)
+    await expect(world.operate("projections rebuild", { name: "work" })).rejects.toThrow(RangeError)
+    await expect(world.operate("projections verify", { name: "nothing" })).rejects.toThrow(
+      "There is no read model nothing",
+    )
+  }, 60_000)
+
+  it("goes on over connections that break in the middle of everything", async () => {
+    const company = await makeCompany(world)
+    const accepted: string[] = []
+    for (let round = 0; round < 5; round += 1) {
+      const texts = RECIPIENTS.map((to) =>
+        world.call(company.key, "POST", URL, { body: { to, body: "Hi" } }),
+      )
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and application_name = 'company-ledger behind'`.execute(
+        world.ports.readAll,
+      )
+      const answers = await Promise.all(texts)
+      accepted.push(...answers.map(({ body }) => body.id as string))
+    }
+    await world.operate("wait")
+    const { rows } = await sql<{ id: string }>`
+      select message_id as id from messages`.execute(world.ports.readAll)
+    expect(rows.map(({ id }) => id).toSorted()).toEqual(accepted.toSorted())
+    const { checks } = await world.operate("audit verify")
+    expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+  })
+})
+
+/** Puts an event that no program wrote at the end of a stream. */
+async function appendRaw(store: EventStore, stream: string, type: string, data: string) {
+  const events = await collect(store.read(stream))
+  const revision = events.at(-1)?.revision ?? NO_STREAM
+  const metadata = JSON.stringify({ command: "raw", hash: "0".repeat(64), version: 1 })
+  return store.append(stream, [{ id: randomUUID(), type, data, metadata }], revision)
+}
+
+describe("a fact that nobody can read", () => {
+  it("stops the read models of its category and no others, says where, and fails who waits", async () => {
+    const company = await makeCompany(world)
+    await world.operate("wait")
+    const stream = ledgerStream(company.companyId)
+    const { revision, position } = await appendRaw(world.ports.store, stream, "Charged", '{"a":1}')
+    const wait = (...names: string[]) => world.ports.projector.waitFor(position, 10_000, names)
+    const stopped = ["accounts", "charges", "limits", "work"]
+    const { projections } = await world.operate("projections status")
+    const others = projections
+      .map((one: { name: string }) => one.name)
+      .filter((name: string) => !stopped.includes(name))
+    expect(await Promise.all(stopped.map((name) => wait(name)))).toEqual(stopped.map(() => false))
+    expect(await wait(...others)).toBe(true)
+    expect(others.toSorted()).toEqual(
+      ["companies", "keys", "messages", "numbers", "opt-outs", "people"].toSorted(),
+    )
+    for (const one of (await world.operate("projections status")).projections) {
+      const isStopped = stopped.includes(one.name)
+      expect(one.state, one.name).toBe(isStopped ? "stopped" : "running")
+      if (isStopped) expect(one.fault, one.name).toMatch(`${stream} revision ${revision}: `)
+    }
+    await expect(world.operate("wait")).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/stopped: accounts, charges, limits, work/),
+    })
+    const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
+    await expect(
+      world.operate("export billing", { company: company.companyId, month, format: "csv" }),
+    ).rejects.toMatchObject({ code: "unavailable" })
+    await world.operate("person add", {
+      company: company.companyId,
+      name: "Late",
+      email: "late@example.com",
+      role: "user",
+    })
+    expect(
+      await world.ports.projector.waitFor(await world.ports.store.head(), 10_000, ["people"]),
+    ).toBe(true)
+    const { checks } = await world.operate("audit verify")
+    const faults = checks.filter((check: { ok: boolean }) => !check.ok)
+    expect(faults.map((check: { name: string }) => check.name)).toEqual([
+      "hashes chain",
+      "stored text is the form of its type",
+      "read model accounts = rebuild",
+      "read model charges = rebuild",
+      "read model limits = rebuild",
+    ])
+  })
+
+  it("is tried again after a restart", async () => {
+    const company = await makeCompany(world)
+    await world.operate("wait")
+    const stream = ledgerStream(company.companyId)
+    await appendRaw(world.ports.store, stream, "Nothing", "{}")
+    expect(await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)).toBe(false)
+    await sql`update eventstore.events set type = 'AccountLocked', data = '{"at":"2026-11-21T00:00:00.000Z"}'
+      where type = 'Nothing'`.execute(world.ports.readAll)
+    world = await world.restart()
+    expect(await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)).toBe(true)
+    const { projections } = await world.operate("projections status")
+    expect(projections.filter((one: { state: string }) => one.state !== "running")).toEqual([])
+  })
+})
