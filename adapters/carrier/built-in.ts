@@ -6,7 +6,7 @@ import type { Pool } from "pg"
 import type { Pacer } from "../clock/port.ts"
 import type { StandIns } from "../stand-ins/port.ts"
 import type { Carrier, CarrierAnswer, CarrierKnowledge, OutgoingText } from "./port.ts"
-import { CarrierSilent, CarrierUnavailable } from "./port.ts"
+import { CarrierSilent, CarrierUnavailable, builtInCarrierId } from "./port.ts"
 
 const SLOW_MS = 2_000
 
@@ -18,7 +18,7 @@ interface Row {
 /** Told, before the answer, when the built-in carrier cannot deliver a text that it takes. */
 export type OnUndelivered = (text: OutgoingText, errorCode: string) => Promise<void> | void
 
-/** The built-in carrier. */
+/** The built-in carrier. Its calls throw CarrierUnavailable and CarrierSilent, as they are set to. */
 export function openBuiltInCarrier(
   pool: Pool,
   standIns: StandIns,
@@ -59,9 +59,10 @@ export function openBuiltInCarrier(
       )
       const row = rows[0]
       if (row === undefined) return { answer: "unknown" }
-      if (row.status === "delivered") return { answer: "delivered" }
+      const carrierId = builtInCarrierId(textId)
+      if (row.status === "delivered") return { answer: "delivered", carrierId }
       if (row.status === "undelivered") {
-        return { answer: "undelivered", errorCode: row.error_code ?? "unknown" }
+        return { answer: "undelivered", carrierId, errorCode: row.error_code ?? "unknown" }
       }
       return answerOf(textId, row)
     },
@@ -72,5 +73,5 @@ function answerOf(textId: string, row: Row): CarrierAnswer {
   if (row.status === "rejected") {
     return { answer: "rejected", errorCode: row.error_code ?? "unknown" }
   }
-  return { answer: "accepted", carrierId: `builtin-${textId}` }
+  return { answer: "accepted", carrierId: builtInCarrierId(textId) }
 }

@@ -24,8 +24,8 @@ export type CarrierAnswer =
 /** What the carrier knows of a text by now. */
 export type CarrierKnowledge =
   | CarrierAnswer
-  | { readonly answer: "delivered" }
-  | { readonly answer: "undelivered"; readonly errorCode: string }
+  | { readonly answer: "delivered"; readonly carrierId: string }
+  | { readonly answer: "undelivered"; readonly carrierId: string; readonly errorCode: string }
   | { readonly answer: "unknown" }
 
 /** The carrier did nothing and said so: the same again may work. */
@@ -44,4 +44,9 @@ export interface Carrier {
   readonly send: (text: OutgoingText) => Promise<CarrierAnswer>
   /** Asks what became of a text. @throws CarrierUnavailable, CarrierSilent */
   readonly ask: (textId: string) => Promise<CarrierKnowledge>
+}
+
+/** The name that the built-in carrier gives a text. */
+export function builtInCarrierId(textId: string): string {
+  return `builtin-${textId}`
 }

@@ -10,7 +10,7 @@ interface Kept {
 
 /**
  * Claims in this process's memory: the memory twin, for tests and the simulation. Nothing is old in
- * it, so `forgetOld` finds nothing.
+ * it, so `forgetOld` finds nothing. Its calls throw ClaimLost for a claim that is another's by now.
  */
 export function openMemoryClaims(): Claims {
   const kept = new Map<string, Kept>()

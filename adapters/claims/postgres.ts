@@ -16,34 +16,41 @@ const NOBODY = ""
 /** The row of a request while the process that says so carries it out. */
 const HELD = "key_id = $1 and idempotency_key = $2 and state = 'running' and process_id = $3"
 
-/** Claims in the table `ledger.claims`, shared by all processes of the installation. */
+/**
+ * Claims in the table `ledger.claims`, shared by all processes of the installation. Its calls throw
+ * ClaimLost for a claim that is another's by now.
+ *
+ * What this process has in hand is also kept in its memory: a row of its own that is not in hand is
+ * left over from a moment when the database was away, and may be taken over like a dead process's.
+ */
 export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
+  const inHand = new Set<string>()
   const heldBy = (request: ClaimRequest) => [request.keyId, request.idempotencyKey, processes.own]
+  const letGo = async (request: ClaimRequest, update: string, ...values: readonly string[]) => {
+    try {
+      await pool.query(`update ledger.claims set ${update} where ${HELD}`, [
+        ...heldBy(request),
+        ...values,
+      ])
+    } finally {
+      inHand.delete(placeOf(request))
+    }
+  }
   return {
     claim: async (request) => {
-      for (;;) {
-        const claim = await tryClaim(pool, processes, request)
-        if (claim !== null) return claim
-      }
+      const place = placeOf(request)
+      if (inHand.has(place)) return lookAtRunning(pool, request)
+      inHand.add(place)
+      const claim = await claimUntilSettled(pool, processes, request).catch((error: unknown) => {
+        inHand.delete(place)
+        throw error
+      })
+      if (claim.state !== "mine") inHand.delete(place)
+      return claim
     },
-    finish: async (request, answer) => {
-      await pool.query(`update ledger.claims set state = 'done', answer = $4 where ${HELD}`, [
-        ...heldBy(request),
-        answer,
-      ])
-    },
-    release: async (request) => {
-      await pool.query(
-        `update ledger.claims set state = 'free', attempt = attempt + 1 where ${HELD}`,
-        heldBy(request),
-      )
-    },
-    leave: async (request) => {
-      await pool.query(`update ledger.claims set process_id = $4 where ${HELD}`, [
-        ...heldBy(request),
-        NOBODY,
-      ])
-    },
+    finish: (request, answer) => letGo(request, "state = 'done', answer = $4", answer),
+    release: (request) => letGo(request, "state = 'free', attempt = attempt + 1"),
+    leave: (request) => letGo(request, "process_id = $4", NOBODY),
     nextAttempt: async (request) => {
       const { rows } = await pool.query<Pick<Row, "attempt">>(
         `update ledger.claims set attempt = attempt + 1 where ${HELD} returning attempt`,
@@ -58,6 +65,38 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
       )
       return rowCount ?? 0
     },
+  }
+}
+
+function placeOf(request: ClaimRequest): string {
+  return JSON.stringify([request.keyId, request.idempotencyKey])
+}
+
+/** Somebody here is carrying out a request with this key: whether it is this one is in its row. */
+async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> {
+  const row = await findRow(pool, request)
+  if (row === null || row.state === "free") return { state: "running" }
+  if (row.fingerprint !== request.fingerprint) return { state: "conflict" }
+  return row.state === "done" ? { state: "done", answer: row.answer ?? "" } : { state: "running" }
+}
+
+async function findRow(pool: Pool, { keyId, idempotencyKey }: ClaimRequest): Promise<Row | null> {
+  const { rows } = await pool.query<Row>(
+    `select fingerprint, state, process_id, attempt, answer from ledger.claims
+     where key_id = $1 and idempotency_key = $2`,
+    [keyId, idempotencyKey],
+  )
+  return rows[0] ?? null
+}
+
+async function claimUntilSettled(
+  pool: Pool,
+  processes: Processes,
+  request: ClaimRequest,
+): Promise<Claim> {
+  for (;;) {
+    const claim = await tryClaim(pool, processes, request)
+    if (claim !== null) return claim
   }
 }
 
@@ -76,16 +115,12 @@ async function tryClaim(
     [companyId, keyId, idempotencyKey, fingerprint, processes.own, requestId],
   )
   if (made.rowCount === 1) return { state: "mine", attempt: 0, takenOver: false }
-  const { rows } = await pool.query<Row>(
-    `select fingerprint, state, process_id, attempt, answer from ledger.claims
-     where key_id = $1 and idempotency_key = $2`,
-    [keyId, idempotencyKey],
-  )
-  const row = rows[0]
-  if (row === undefined) return null
+  const row = await findRow(pool, request)
+  if (row === null) return null
   if (row.state !== "free" && row.fingerprint !== fingerprint) return { state: "conflict" }
   if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
-  const holderLives = row.process_id !== NOBODY && (await processes.isAlive(row.process_id))
+  const isLeft = row.process_id === NOBODY || row.process_id === processes.own
+  const holderLives = !isLeft && (await processes.isAlive(row.process_id))
   if (row.state === "running" && holderLives) return { state: "running" }
   const taken = await pool.query(
     `update ledger.claims

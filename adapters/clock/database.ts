@@ -19,7 +19,11 @@ export interface MeasuredClock extends Clock {
   readonly stop: () => void
 }
 
-/** Opens the clock with a first measurement. */
+/**
+ * Opens the clock with a first measurement.
+ *
+ * @throws the driver's error where the first measurement fails; its `now` throws ClockUnsure
+ */
 export async function openDatabaseClock(
   pool: Pool,
   pacer: Pacer,

@@ -8,7 +8,7 @@ export interface TestClock extends Clock {
   readonly set: (at: number) => Promise<void>
 }
 
-/** Opens the test clock; it begins at the database's time. */
+/** Opens the test clock; it begins at the database's time. Its `set` throws RangeError for a time before. */
 export async function openTestClock(pool: Pool): Promise<TestClock> {
   await pool.query("insert into ledger.test_clock (now_at) values (now()) on conflict do nothing")
   const { rows } = await pool.query<{ now: number }>(

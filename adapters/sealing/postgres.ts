@@ -14,7 +14,7 @@ interface Wrapped {
 
 /**
  * Sealing with the wrapped keys in PostgreSQL. Opened keys stay in memory, so an erasure must end
- * the process's cache too: `forgetCompany`.
+ * the process's cache too: `forgetCompany`. Its calls throw SealFault for text that does not open.
  */
 export function openPostgresSealing(
   pool: Pool,

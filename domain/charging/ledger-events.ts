@@ -165,6 +165,8 @@ export interface ChargeRefused extends ChargeRequest {
   readonly ledgerRevision: number
   readonly fundsMicros: Micros
   readonly creditLineMicros: Micros
+  /** Short of funds, there is no way to pay: somebody must add funds. */
+  readonly prepaidOnly: boolean
   /** Calls served and not yet recorded that weighed in the limits. */
   readonly pendingMicros: Micros
   /** Every limit that applied, in the order key, person, company. */
@@ -212,6 +214,7 @@ export const chargeRefusedFields = {
   ledgerRevision: int,
   fundsMicros: micros,
   creditLineMicros: micros,
+  prepaidOnly: flag,
   pendingMicros: micros,
   limits: list(
     record<LimitReading>({

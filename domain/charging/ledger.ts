@@ -335,6 +335,7 @@ function refuse(command: Charge & Stamped, state: Ledger, code: ChargeRefusalCod
     ledgerRevision: state.facts - 1,
     fundsMicros: state.fundsMicros,
     creditLineMicros: state.creditLineMicros,
+    prepaidOnly: state.prepaidOnly,
     pendingMicros: 0,
     limits,
     refusedBy: first,

@@ -75,6 +75,8 @@ export interface RejectText {
 export interface ReportDelivery {
   readonly type: "ReportDelivery"
   readonly messageId: MessageId
+  /** The carrier's own name for it: this news may be the first of it. */
+  readonly carrierId: string
   readonly delivered: boolean
   /** Why it was not delivered. */
   readonly errorCode: string | null
@@ -280,7 +282,7 @@ function reportDelivery(
   command: ReportDelivery & Stamped,
   state: Recipient,
 ): readonly RecipientEvent[] {
-  const { at, messageId, delivered } = command
+  const { at, messageId, carrierId, delivered } = command
   const { standing } = state
   const status = state.texts.get(messageId)?.status
   if (status !== "queued" && status !== "sent") return []
@@ -294,7 +296,7 @@ function reportDelivery(
         errorCode: command.errorCode ?? "unknown",
       }
   if (status === "sent") return [ending]
-  return [{ type: "TextAccepted", at, standing, messageId, carrierId: messageId }, ending]
+  return [{ type: "TextAccepted", at, standing, messageId, carrierId }, ending]
 }
 
 function receiveText(command: ReceiveText & Stamped, state: Recipient): readonly RecipientEvent[] {

@@ -109,7 +109,8 @@ const verify = operation({
     })
     for (const one of await verifyProjections(context)) {
       const differing = one.tables.filter((table) => table.live !== table.rebuilt)
-      const fault = ports.projector.status().find(({ name }) => name === one.name)?.fault ?? null
+      const stopped = ports.projector.status().find(({ name }) => name === one.name)?.fault
+      const fault = one.fault ?? stopped ?? null
       checks.push({
         name: `read model ${one.name} = rebuild`,
         ok: one.same && fault === null,

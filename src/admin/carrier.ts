@@ -1,5 +1,6 @@
 /** What the built-in test carrier received and delivered, and what the stand-ins do next. */
 import { z } from "zod"
+import { builtInCarrierId } from "../../adapters/carrier/port.ts"
 import { COMMON_OUTCOMES, STAND_INS } from "../../adapters/stand-ins/port.ts"
 import type { StandInName } from "../../adapters/stand-ins/port.ts"
 import type { Keyword } from "../../domain/phone/keywords.ts"
@@ -92,7 +93,8 @@ const deliver = operation({
     }
     const { company_id: companyId, to_number: to } = message
     const errorCode = status === "failed" ? (code ?? "30003") : null
-    await reportDelivery(ports, { companyId, to, messageId }, errorCode, cause)
+    const report = { carrierId: builtInCarrierId(messageId), errorCode }
+    await reportDelivery(ports, { companyId, to, messageId }, report, cause)
     await showWrites(ports)
     return { messageId, status: await statusOf(ports, companyId, to, messageId) }
   },

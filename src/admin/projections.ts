@@ -1,9 +1,10 @@
 /** Read models: how they stand, folding one anew, and comparing it with a rebuild. */
 import { z } from "zod"
+import { FoldFault } from "../../adapters/postgres/projector/port.ts"
 import { tokenOf } from "../position-token.ts"
 import { showWrites } from "./inputs.ts"
 import type { AdminContext, AdminOperation } from "./operation.ts"
-import { operation } from "./operation.ts"
+import { OperatorRefused, operation } from "./operation.ts"
 
 const REPORT_EVERY = 10_000
 
@@ -22,7 +23,10 @@ const rebuild = operation({
   name: "projections rebuild",
   input: z.object({ name: z.string() }),
   run: async (context, { name }) => {
-    await context.ports.projector.rebuild(name, reporter(context, name))
+    await context.ports.projector.rebuild(name, reporter(context, name)).catch((error: unknown) => {
+      if (!(error instanceof FoldFault)) throw error
+      throw new OperatorRefused("conflict", `${name} cannot be built: ${error.message}`)
+    })
     return { name, rebuilt: true }
   },
 })

@@ -193,7 +193,7 @@ function checkCheckpoint(known: Seen, folded: Folded, fault: Fault): void {
   }
 }
 
-/** Text that is equal for equal states, whatever order their maps were filled in. */
+/** Text that is equal for equal states, whatever order their maps and objects were filled in. */
 function orderFree(saved: unknown): string {
   const sorted = (value: unknown): unknown => {
     if (Array.isArray(value)) {
@@ -204,7 +204,8 @@ function orderFree(saved: unknown): string {
         : items
     }
     if (typeof value !== "object" || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, sorted(item)]))
+    const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+    return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]))
   }
   return JSON.stringify(sorted(saved))
 }

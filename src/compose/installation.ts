@@ -1,6 +1,7 @@
 /** Opens everything an installation consists of, in order, and closes it in the reverse order. */
 import type { Pool } from "pg"
 import { openBuiltInCarrier } from "../../adapters/carrier/built-in.ts"
+import { builtInCarrierId } from "../../adapters/carrier/port.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openDatabaseClock } from "../../adapters/clock/database.ts"
@@ -67,7 +68,7 @@ const MOST_REFUSALS = 500
 export async function openInstallation(options: InstallationOptions): Promise<Installation> {
   const { databaseUrl, log } = options
   await migrateToLatest(databaseUrl)
-  const closers: (() => Promise<void> | void)[] = []
+  const closers: Closers = []
   let closing = false
   const onIdleError = (error: Error) => {
     // While closing, connections may end before their pool has heard of it.
@@ -88,18 +89,21 @@ export async function openInstallation(options: InstallationOptions): Promise<In
   }
 }
 
-async function closeAll(closers: (() => Promise<void> | void)[]): Promise<void> {
+/** What is to be closed, in the order it was opened. */
+type Closers = (() => Promise<void> | void)[]
+
+async function closeAll(closers: Closers): Promise<void> {
   for (const close of closers.splice(0).toReversed()) await close()
 }
 
-async function openParts(
+/** Connections, time, keys and stores: everything outside that needs nothing of the others. */
+async function openOutside(
   options: InstallationOptions,
   pool: Pool,
   onIdleError: (error: Error) => void,
-  closers: (() => Promise<void> | void)[],
-): Promise<AdminPorts> {
+  closers: Closers,
+) {
   const { databaseUrl, log } = options
-  const pacer = machinePacer
   const apiPool = openApiPool(databaseUrl, API_CONNECTIONS, onIdleError)
   closers.push(() => apiPool.end())
   const behind = openBehindPool(databaseUrl, BEHIND_CONNECTIONS, onIdleError)
@@ -108,10 +112,34 @@ async function openParts(
   const processes = await registerProcess(databaseUrl, log.warn)
   closers.push(() => processes.close())
   const { masterKey } = await loadInstallation(pool, options.masterKey)
-  const sealing = openPostgresSealing(pool, masterKey)
   const store: EventStore = openPostgresEventStore({ url: databaseUrl })
   closers.push(() => store.close())
-  const checkpoints = openPostgresCheckpoints(behind)
+  return {
+    behind,
+    clock,
+    setClock,
+    processes,
+    store,
+    pacer: machinePacer,
+    sealing: openPostgresSealing(pool, masterKey),
+    checkpoints: openPostgresCheckpoints(behind),
+    claims: openPostgresClaims(pool, processes),
+    work: openPostgresWork(behind, processes),
+    standIns: openPostgresStandIns(pool),
+    readAs: readAsCompany(apiPool),
+    readAll: kyselyOf<unknown>(pool),
+  }
+}
+
+async function openParts(
+  options: InstallationOptions,
+  pool: Pool,
+  onIdleError: (error: Error) => void,
+  closers: Closers,
+): Promise<AdminPorts> {
+  const { log, baseUrl } = options
+  const outside = await openOutside(options, pool, onIdleError, closers)
+  const { behind, pacer, store, sealing, clock, checkpoints, standIns } = outside
   const runner = openRunner({ store, checkpoints, clock, pacer, warn: log.warn })
 
   let workers: Workers | null = null
@@ -122,52 +150,26 @@ async function openParts(
   const projector = await startProjector({ ...lanes, onApplied }, PROJECTIONS, [workRows])
   closers.push(() => projector.close())
   closers.push(() => runner.close())
-
-  const gathered = openGathered(runner)
+  const gathered = openGathered(runner, log)
   closers.push(() => gathered.settle())
-  const standIns = openPostgresStandIns(pool)
-  const work = openPostgresWork(behind, processes)
-  const base = {
-    runner,
-    store,
-    clock,
-    pacer,
-    sealing,
-    claims: openPostgresClaims(pool, processes),
-    work,
-    projector,
-    readAs: readAsCompany(apiPool),
-    readAll: kyselyOf<unknown>(pool),
-    closeCharge: gathered.closeCharge,
-    keepRefusal: (companyId: string, refused: ChargeRefused) => {
-      gathered.keepRefusal(companyId, refused).catch((error: unknown) => {
-        log.warn("the evidence of a refusal could not be kept", error)
-      })
-    },
-    baseUrl: options.baseUrl,
-    log,
-    processes,
-    standIns,
-    setClock,
-    settle: gathered.settle,
-    checkpointOf: (stream: string) => checkpoints.load(stream),
-  }
-  const carrier = openBuiltInCarrier(behind, standIns, pacer, (text, errorCode) => {
-    const place = { companyId: text.companyId, to: text.to, messageId: text.textId }
-    reportDelivery({ ...base, carrier }, place, errorCode, causedBy(newId("cmd"))).catch(
-      (error: unknown) => log.warn("a delivery report could not be recorded", error),
-    )
+
+  const base = { ...outside, ...gathered, runner, projector, baseUrl, log }
+  const carrier = openBuiltInCarrier(behind, standIns, pacer, async (text, errorCode) => {
+    const { companyId, to, textId: messageId } = text
+    const report = { carrierId: builtInCarrierId(messageId), errorCode }
+    const cause = causedBy(newId("cmd"))
+    await reportDelivery({ ...base, carrier }, { companyId, to, messageId }, report, cause)
   })
-  workers = startWorkers({ ...base, carrier })
-  const running = workers
+  const running = startWorkers({ ...base, carrier })
+  workers = running
   closers.push(() => running.stop())
-  return { ...base, carrier, workers: running }
+  return { ...base, carrier, workers: running, checkpointOf: (stream) => checkpoints.load(stream) }
 }
 
 async function openClock(
   options: InstallationOptions,
   pool: Pool,
-  closers: (() => Promise<void> | void)[],
+  closers: Closers,
 ): Promise<{ readonly clock: Clock; readonly setClock: AdminPorts["setClock"] }> {
   if (options.clock === "test") {
     const clock = await openTestClock(pool)
@@ -179,7 +181,7 @@ async function openClock(
 }
 
 /** What gathers before it is stored: closings, which move no money, and evidence of refusals. */
-function openGathered(runner: Runner) {
+function openGathered(runner: Runner, log: Log) {
   const view = () => undefined
   const closings = openGatherer<string>(MOST_CLOSINGS, async (companyId, chargeIds) => {
     const cause = causedBy(newId("cmd"))
@@ -193,7 +195,11 @@ function openGathered(runner: Runner) {
   })
   return {
     closeCharge: (companyId: string, chargeId: string) => closings.add(companyId, chargeId),
-    keepRefusal: (companyId: string, refusal: ChargeRefused) => refused.add(companyId, refusal),
+    keepRefusal: (companyId: string, refusal: ChargeRefused) => {
+      refused.add(companyId, refusal).catch((error: unknown) => {
+        log.warn("the evidence of a refusal could not be kept", error)
+      })
+    },
     settle: async () => {
       await closings.settled()
       await refused.settled()

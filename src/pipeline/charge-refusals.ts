@@ -78,6 +78,8 @@ function paymentRefusal(refused: ChargeRefused, caller: Caller, baseUrl: string)
   const balance = refused.fundsMicros
   const message = `This costs $${dollarText(needed)} and the company has $${dollarText(balance)} of funds.`
   const sums = { needed: dollarsFromMicros(needed), balance: dollarsFromMicros(balance) }
+  // Who may only spend prepaid funds is not shown a way to pay: an owner adds funds elsewhere.
+  if (refused.prepaidOnly) return refusal("payment_required", message, sums)
   return refusal("payment_required", message, {
     ...sums,
     pay: payBlock(needed - balance, caller, baseUrl),

@@ -5,18 +5,26 @@ import type { Cause } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
 import { recordText, settleText } from "./settle-text.ts"
 
-/** Records that a text was delivered (`errorCode` null) or was not, and ends its charge. */
+/** What a carrier says of a text later on. */
+export interface DeliveryReport {
+  readonly carrierId: string
+  /** Null where it was delivered. */
+  readonly errorCode: string | null
+}
+
+/** Records that a text was delivered or was not, and ends its charge. */
 export async function reportDelivery(
   ports: Ports,
   text: { readonly companyId: CompanyId; readonly to: string; readonly messageId: MessageId },
-  errorCode: string | null,
+  { carrierId, errorCode }: DeliveryReport,
   cause: Cause,
 ): Promise<void> {
   const { companyId, messageId } = text
   const stream = recipientStream(companyId, await ports.sealing.tag(companyId, text.to))
   const place = { companyId, stream, messageId }
   const delivered = errorCode === null
-  const command = { type: "ReportDelivery" as const, messageId, delivered, errorCode }
+  const type = "ReportDelivery" as const
+  const command = { type, messageId, carrierId, delivered, errorCode }
   const known = await recordText(ports, place, command, cause)
   if (known !== null) await settleText(ports, place, known, cause)
 }

@@ -104,10 +104,11 @@ function commandOf(messageId: string, answer: Exclude<CarrierKnowledge, { answer
     case "rejected":
       return { type: "RejectText" as const, messageId, errorCode: answer.errorCode }
     case "delivered":
-      return { type: "ReportDelivery" as const, messageId, delivered: true, errorCode: null }
     case "undelivered": {
-      const { errorCode } = answer
-      return { type: "ReportDelivery" as const, messageId, delivered: false, errorCode }
+      const { carrierId } = answer
+      const delivered = answer.answer === "delivered"
+      const errorCode = answer.answer === "undelivered" ? answer.errorCode : null
+      return { type: "ReportDelivery" as const, messageId, carrierId, delivered, errorCode }
     }
   }
 }

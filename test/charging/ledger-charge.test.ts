@@ -152,6 +152,7 @@ describe("Charge", () => {
         ledgerRevision: 4,
         fundsMicros: 991_000,
         creditLineMicros: 0,
+        prepaidOnly: false,
         pendingMicros: 0,
         refusedBy: 0,
         limits: [

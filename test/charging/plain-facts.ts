@@ -68,6 +68,11 @@ export function creditLineIn(facts: Facts): Micros {
   return facts.find((fact) => fact.type === "LedgerOpened")?.creditLineMicros ?? 0
 }
 
+/** Whether the company may only spend prepaid funds. */
+export function isPrepaidOnlyIn(facts: Facts): boolean {
+  return facts.find((fact) => fact.type === "LedgerOpened")?.prepaidOnly ?? false
+}
+
 /** Whether the account is locked. */
 export function isLockedIn(facts: Facts): boolean {
   const last = facts.findLast(({ type }) => type === "AccountLocked" || type === "AccountUnlocked")

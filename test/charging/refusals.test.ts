@@ -26,6 +26,7 @@ const refused = (changed: Partial<ChargeRefused> = {}): ChargeRefused => ({
   ledgerRevision: 3,
   fundsMicros: 0,
   creditLineMicros: 0,
+  prepaidOnly: false,
   pendingMicros: 0,
   limits: [reading],
   refusedBy: 0,

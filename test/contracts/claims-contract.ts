@@ -3,17 +3,17 @@ import { describe, expect, it } from "vitest"
 import type { ClaimRequest, Claims } from "../../adapters/claims/port.ts"
 import { ClaimLost } from "../../adapters/claims/port.ts"
 
-let made = 0
+let requests = 0
 
 /** A request with a key of its own. */
 export function aRequest(parts: Partial<ClaimRequest> = {}): ClaimRequest {
-  made += 1
+  requests += 1
   return {
     companyId: "co_aaaaaa",
     keyId: "key_aaaaaaaa",
-    idempotencyKey: `key ${made}`,
+    idempotencyKey: `key ${requests}`,
     fingerprint: "a".repeat(64),
-    requestId: `req_${made}`,
+    requestId: `req_${requests}`,
     ...parts,
   }
 }

@@ -45,6 +45,18 @@ describe("claims of several processes", () => {
     expect(await second.claim(request)).toEqual({ state: "running" })
   })
 
+  it("takes over its own row that it has no longer in hand", async () => {
+    const { first, pool } = twoProcesses()
+    const request = aRequest()
+    await first.claim(request)
+    await first.finish(request, "kept")
+    await pool.query(
+      "update ledger.claims set state = 'running', answer = null where idempotency_key = $1",
+      [request.idempotencyKey],
+    )
+    expect(await first.claim(request)).toEqual({ state: "mine", attempt: 0, takenOver: true })
+  })
+
   it("lets one of twenty take it over", async () => {
     const { living, first, second } = twoProcesses()
     const request = aRequest()

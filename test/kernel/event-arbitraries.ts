@@ -130,6 +130,7 @@ const refusals: Arbitraries<RefusalEvent> = {
     ledgerRevision: int,
     fundsMicros: micros,
     creditLineMicros: micros,
+    prepaidOnly: fc.boolean(),
     pendingMicros: micros,
     limits: some(fc.record(reading)),
     refusedBy: orNull(int),

@@ -50,6 +50,7 @@ const command: fc.Arbitrary<RecipientCommand & Stamped> = fc.oneof(
       type: fc.constant("ReportDelivery" as const),
       at: fc.constant(NOW),
       messageId,
+      carrierId: fc.constant("carrier 1"),
       delivered: fc.boolean(),
       errorCode: fc.constant(null),
     }),

@@ -168,7 +168,13 @@ describe("RejectText", () => {
 })
 
 describe("ReportDelivery", () => {
-  const report = { type: "ReportDelivery", at: NOW, messageId: "msg_1", errorCode: null } as const
+  const report = {
+    type: "ReportDelivery",
+    at: NOW,
+    messageId: "msg_1",
+    carrierId: "carrier 1",
+    errorCode: null,
+  } as const
   const yes = { ...report, delivered: true } as const
   const lost = { ...report, delivered: false, errorCode: "30003" } as const
 

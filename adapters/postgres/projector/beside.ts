@@ -1,11 +1,14 @@
 /** Folding a read model anew beside the live one: to swap them, or to compare them. */
 import type { Transaction } from "kysely"
 import type { PoolClient } from "pg"
-import type { Position } from "../../eventstore/port.ts"
+import type { Projection } from "../../../projections/projection.ts"
+import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
+import { isConnectionFault } from "../connection-fault.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import type { Lane, LanePorts } from "./lane.ts"
 import type { Progress, Verification } from "./port.ts"
+import { FoldFault } from "./port.ts"
 import {
   LIVE_SCHEMA,
   besideSchema,
@@ -19,7 +22,7 @@ import {
  * Builds the read model beside and puts it in the place of the live one. One that is stopped begins
  * to run again.
  *
- * @throws FormatFault and what else `apply` throws: the live one stays as it was
+ * @throws FoldFault: the live one stays as it was
  */
 export async function rebuildBeside(
   ports: LanePorts,
@@ -50,8 +53,21 @@ function later(a: Position, b: Position): Position {
   return comparePositions(a, b) < 0 ? b : a
 }
 
-/** Builds the read model beside, up to where the live one stands, and compares their tables. */
+/** Compares a read model's tables with a rebuild up to where it stands. */
 export async function verifyBeside(
+  ports: LanePorts,
+  lane: Lane,
+  progress: Progress,
+): Promise<Verification> {
+  try {
+    return await compareBeside(ports, lane, progress)
+  } catch (error) {
+    if (!(error instanceof FoldFault)) throw error
+    return { name: lane.projection.name, same: false, fault: error.message, tables: [] }
+  }
+}
+
+async function compareBeside(
   ports: LanePorts,
   lane: Lane,
   progress: Progress,
@@ -70,7 +86,8 @@ export async function verifyBeside(
       await client.query(`drop schema "${schema}" cascade`)
       return compared
     })
-    return { name: projection.name, same: tables.every((one) => one.live === one.rebuilt), tables }
+    const same = tables.every((one) => one.live === one.rebuilt)
+    return { name: projection.name, same, fault: null, tables }
   })
 }
 
@@ -100,19 +117,39 @@ async function foldBeside(
     const wanted = page.filter(
       (stored) => until === null || comparePositions(stored.position, until) <= 0,
     )
-    const facts = wanted
-      .filter((stored) => projection.categories.includes(stored.stream.split("-", 1)[0] as string))
-      .map((stored) => ports.decode(stored))
-    if (facts.length > 0) {
-      await inTransaction(ports.pool, async (client: PoolClient) => {
-        await client.query(`set local search_path to "${schema}"`)
-        await projection.apply(kyselyOn(client) as Transaction<unknown>, facts, ports.opener)
-      })
-    }
+    const facts = wanted.filter((stored) =>
+      projection.categories.includes(stored.stream.split("-", 1)[0] as string),
+    )
+    if (facts.length > 0) await foldPage(ports, projection, schema, facts)
     last = wanted.at(-1)?.position ?? last
     events += wanted.length
     progress(events)
     if (wanted.length < page.length) break
   }
   return last
+}
+
+/** Folds a page of events in one transaction; one that cannot be is found one by one, and named. */
+async function foldPage(
+  ports: LanePorts,
+  projection: Projection,
+  schema: string,
+  page: readonly StoredEvent[],
+): Promise<void> {
+  try {
+    const facts = page.map((stored) => ports.decode(stored))
+    await inTransaction(ports.pool, async (client: PoolClient) => {
+      await client.query(`set local search_path to "${schema}"`)
+      await projection.apply(kyselyOn(client) as Transaction<unknown>, facts, ports.opener)
+    })
+  } catch (error) {
+    if (isConnectionFault(error)) throw error
+    const [first] = page
+    if (page.length === 1 && first !== undefined) {
+      const reason = error instanceof Error ? error.message : String(error)
+      const message = `${first.stream} revision ${first.revision}: ${reason}`
+      throw new FoldFault(message, { cause: error })
+    }
+    for (const stored of page) await foldPage(ports, projection, schema, [stored])
+  }
 }

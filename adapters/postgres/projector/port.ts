@@ -18,12 +18,19 @@ export interface ProjectionStatus {
 export interface Verification {
   readonly name: string
   readonly same: boolean
+  /** The fact at which folding anew had to end, and why; null where there was none. */
+  readonly fault: string | null
   /** Per table: rows and checksum, live and rebuilt. */
   readonly tables: readonly {
     readonly table: string
     readonly live: string
     readonly rebuilt: string
   }[]
+}
+
+/** A fact cannot be folded. The message names it and says why. */
+export class FoldFault extends Error {
+  override readonly name = "FoldFault"
 }
 
 /** Runs the read models. */
@@ -40,7 +47,12 @@ export interface Projector {
   /** The read models that are folds and can be built anew. */
   readonly rebuildable: readonly string[]
   readonly status: () => readonly ProjectionStatus[]
-  /** Folds a read model anew beside the live one, then swaps them. @throws RangeError: no such name */
+  /**
+   * Folds a read model anew beside the live one, then swaps them.
+   *
+   * @throws RangeError: no such name
+   * @throws FoldFault where a fact cannot be folded: the live one stays as it is
+   */
   readonly rebuild: (name: string, progress: Progress) => Promise<void>
   /** Folds a read model beside the live one and compares them. @throws RangeError: no such name */
   readonly verify: (name: string, progress: Progress) => Promise<Verification>

@@ -36,6 +36,7 @@ export interface RunningProjector extends Projector {
  * @param hints what is only written from here on: never dropped or built anew
  * @throws ReadModelAhead when one stands beyond the newest event of the store
  * @throws Unavailable, AccessDenied when the store cannot say which that is
+ * @throws RangeError from `rebuild` and `verify` for a name that is no read model
  */
 export async function startProjector(
   ports: LanePorts,

@@ -1,0 +1,293 @@
+import { sql } from "kysely"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accessStream } from "../../domain/access/access.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { recipientStream } from "../../domain/phone/recipient.ts"
+import { refusalsStream } from "../../domain/charging/refusals.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+
+let world: World
+let company: Company
+let other: Company
+const TO = "+14155550123"
+
+beforeAll(async () => {
+  world = await openWorld()
+  company = await makeCompany(world)
+  other = await makeCompany(world)
+  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.036" }
+  await world.operate("limit set", limit)
+  for (const { key } of [company, other]) {
+    for (let i = 0; i < 4; i += 1) {
+      const body = { to: TO, body: `text ${i}` }
+      await world.call(key, "POST", "/api/v1/phone/messages", { body })
+    }
+  }
+  await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+  const body = { to: TO, body: "silent" }
+  await world.call(other.key, "POST", "/api/v1/phone/messages", { body })
+  await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
+  await world.operate("wait")
+  // Keeps the checkpoints of everything in memory.
+  await world.ports.runner.close()
+})
+afterAll(async () => {
+  await world.close()
+})
+
+interface Check {
+  readonly name: string
+  readonly ok: boolean
+  readonly detail: string
+}
+
+/** What the audit does not find in order. */
+async function faults(): Promise<readonly Check[]> {
+  const { ok, checks } = await world.operate("audit verify")
+  const found = (checks as Check[]).filter((check) => !check.ok)
+  expect(ok).toBe(found.length === 0)
+  return found
+}
+
+/** Tampers with the tables, audits, and puts everything back as it was. */
+async function tampered(...statements: readonly string[]): Promise<readonly Check[]> {
+  const tables = ["eventstore.events", "ledger.checkpoints", "ledger.work"]
+  const db = world.ports.readAll
+  for (const table of tables) {
+    await sql.raw(`create table ${table}_kept as table ${table}`).execute(db)
+  }
+  try {
+    for (const statement of statements) {
+      const { numAffectedRows } = await sql.raw(statement).execute(db)
+      expect(numAffectedRows, statement).toBe(
+        statement.startsWith("delete from ledger.work") ? 2n : 1n,
+      )
+    }
+    return await faults()
+  } finally {
+    for (const table of tables) {
+      await sql.raw(`delete from ${table}`).execute(db)
+      const insert = `insert into ${table} overriding system value table ${table}_kept`
+      await sql.raw(insert).execute(db)
+      await sql.raw(`drop table ${table}_kept`).execute(db)
+    }
+  }
+}
+
+/** The revision of the first event of a type in a stream. */
+async function revisionOf(stream: string, type: string): Promise<number> {
+  const found = (await collect(world.ports.store.read(stream))).find((one) => one.type === type)
+  if (found === undefined) throw new Error(`${stream} has no ${type}`)
+  return found.revision
+}
+
+const at = (stream: string, revision: number) =>
+  `where stream = '${stream}' and revision = ${revision}`
+const names = (found: readonly Check[]) => found.map(({ name }) => name)
+const CHAIN = "hashes chain"
+const FORM = "stored text is the form of its type"
+const GAP = "revisions have no gap"
+const LAW = "every charge fits when decided again"
+const CHECKPOINT = "checkpoints are what folding gives"
+
+describe("an audit of what nobody touched", () => {
+  it("finds nothing, and says of how much and with which heads", async () => {
+    expect(await faults()).toEqual([])
+    const all = await world.operate("audit verify")
+    const { rows } = await sql<{ events: number; streams: number }>`
+      select count(*) as events, count(distinct stream) as streams from eventstore.events`.execute(
+      world.ports.readAll,
+    )
+    expect(all).toMatchObject(rows[0] ?? {})
+    const stream = ledgerStream(company.companyId)
+    const last = (await collect(world.ports.store.read(stream))).at(-1)
+    const { hash } = JSON.parse(last?.metadata ?? "{}")
+    expect(all.heads[stream]).toBe(hash)
+  })
+
+  it("can be about one company", async () => {
+    const one = await world.operate("audit verify", { company: company.companyId })
+    expect(Object.keys(one.heads)).toEqual([ledgerStream(company.companyId)])
+    expect(one.ok).toBe(true)
+    await expect(world.operate("audit verify", { company: "nobody" })).rejects.toThrow(/nobody/)
+  })
+})
+
+describe("an audit finds, and names by stream and revision,", () => {
+  it("one changed byte of an amount", async () => {
+    const stream = ledgerStream(company.companyId)
+    const revision = await revisionOf(stream, "Charged")
+    const found = await tampered(
+      `update eventstore.events set data = replace(data, '"amountMicros":"18000"', '"amountMicros":"18001"')
+       ${at(stream, revision)}`,
+    )
+    expect(found[0]).toMatchObject({ name: CHAIN })
+    expect(found[0]?.detail).toContain(`${stream} revision ${revision}: `)
+    expect(names(found)).toContain("read model charges = rebuild")
+  })
+
+  it("one changed byte in any stream, though the text still means the same", async () => {
+    const streams = [
+      accessStream(company.companyId),
+      recipientStream(company.companyId, await world.ports.sealing.tag(company.companyId, TO)),
+      refusalsStream(company.companyId),
+      "companies",
+    ]
+    for (const stream of streams) {
+      const found = await tampered(
+        `update eventstore.events set data = replace(data, '{"', '{ "') ${at(stream, 0)}`,
+      )
+      expect(names(found), stream).toEqual([CHAIN, FORM])
+      for (const { detail } of found) expect(detail).toContain(`${stream} revision 0: `)
+    }
+  })
+
+  it("a changed cause in the metadata", async () => {
+    const stream = ledgerStream(company.companyId)
+    const revision = await revisionOf(stream, "Charged")
+    const found = await tampered(
+      `update eventstore.events set metadata = replace(metadata, '${company.keyId}', '${other.keyId}')
+       ${at(stream, revision)}`,
+    )
+    expect(names(found)).toEqual([CHAIN])
+    expect(found[0]?.detail).toContain(`${stream} revision ${revision}: `)
+  })
+
+  it.each(["{}", "no JSON", "[]", '{"command":"x","hash":"y","version":99}'])(
+    "metadata that is %s",
+    async (metadata) => {
+      const stream = accessStream(company.companyId)
+      const found = await tampered(
+        `update eventstore.events set metadata = '${metadata}' ${at(stream, 1)}`,
+      )
+      expect(names(found)).toContain(FORM)
+      expect(found.find(({ name }) => name === FORM)?.detail).toContain(`${stream} revision 1: `)
+    },
+  )
+
+  it("a changed type, id, or hash", async () => {
+    const stream = ledgerStream(company.companyId)
+    const revision = await revisionOf(stream, "ChargesClosed")
+    for (const change of [
+      "id = gen_random_uuid()",
+      "type = 'AccountLocked'",
+      `metadata = regexp_replace(metadata, '"hash":"[0-9a-f]{64}"', '"hash":"${"0".repeat(64)}"')`,
+    ]) {
+      const found = await tampered(`update eventstore.events set ${change} ${at(stream, revision)}`)
+      expect(found[0], change).toMatchObject({ name: CHAIN })
+      expect(found[0]?.detail).toContain(`${stream} revision ${revision}: `)
+    }
+  })
+
+  it("a removed event", async () => {
+    const stream = ledgerStream(company.companyId)
+    const revision = await revisionOf(stream, "Charged")
+    const found = await tampered(`delete from eventstore.events ${at(stream, revision)}`)
+    expect(names(found)).toEqual(expect.arrayContaining([CHAIN, GAP]))
+    const gap = found.find(({ name }) => name === GAP)
+    expect(gap?.detail).toBe(
+      `${stream} revision ${revision + 1}: expected ${revision}, found ${revision + 1}`,
+    )
+  })
+
+  it("a removed end of a stream, by the checkpoint that remembers it", async () => {
+    const stream = ledgerStream(company.companyId)
+    const last = (await collect(world.ports.store.read(stream))).at(-1)?.revision ?? 0
+    const found = await tampered(`delete from eventstore.events ${at(stream, last)}`)
+    expect(found.find(({ name }) => name === CHECKPOINT)?.detail).toContain(
+      `${stream} revision ${last - 1}: its checkpoint is of revision ${last}`,
+    )
+  })
+
+  it("an inserted event, also one of a stream that no decider has", async () => {
+    const stream = ledgerStream(company.companyId)
+    const last = (await collect(world.ports.store.read(stream))).at(-1)?.revision ?? 0
+    const insert = (name: string, revision: number) =>
+      `insert into eventstore.events
+       select position + 1000, '${name}', ${revision}, gen_random_uuid(), 'FundsAdded',
+         '{"amountMicros":"1000000","at":"2026-11-21T00:00:00.000Z"}', metadata
+       from eventstore.events ${at(stream, 0)}`
+    const found = await tampered(insert(stream, last + 1))
+    expect(found[0]).toMatchObject({ name: CHAIN })
+    expect(found[0]?.detail).toContain(`${stream} revision ${last + 1}: `)
+    const strange = await tampered(insert("nothing-co_x", 0))
+    expect(names(strange)).toEqual([CHAIN, FORM])
+    expect(strange[1]?.detail).toBe("nothing-co_x revision 0: no decider has a stream nothing-co_x")
+  })
+
+  it("a charge that never fitted, though somebody made the chain anew", async () => {
+    // Whoever removes the funds and mends every hash after it still breaks the law of charges.
+    const stream = ledgerStream(company.companyId)
+    const revision = await revisionOf(stream, "FundsAdded")
+    const found = await tampered(
+      `update eventstore.events set data = replace(data, '"50000000"', '"50"') ${at(stream, revision)}`,
+    )
+    const law = found.find(({ name }) => name === LAW)
+    const charged = await revisionOf(stream, "Charged")
+    expect(law?.detail).toBe(`${stream} revision ${charged}: refused: payment_required`)
+  })
+
+  it("a checkpoint that was changed, in any of its sums, or is no checkpoint at all", async () => {
+    const stream = ledgerStream(company.companyId)
+    const where = `where stream = '${stream}'`
+    for (const change of [
+      `regexp_replace(saved, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
+      // Spent in the week, not in the day: the sums stand in that order.
+      `replace(saved, '[[[36000],[36000],[36000]]]', '[[[0],[36000],[36000]]]')`,
+      `replace(saved, '"company":[[0,36000],[0,36000],[0,36000]]', '"company":[[0,0],[0,36000],[0,36000]]')`,
+      `'{}'`,
+      `'null'`,
+    ]) {
+      const found = await tampered(`update ledger.checkpoints set saved = ${change} ${where}`)
+      expect(names(found), change).toEqual([CHECKPOINT])
+      expect(found[0]?.detail, change).toContain(`${stream} revision `)
+    }
+  })
+
+  it("an edited read model", async () => {
+    const edit = (change: string) => sql.raw(change).execute(world.ports.readAll)
+    await edit("update accounts set balance_micros = balance_micros + 1 where account = 'funds'")
+    const found = await faults()
+    expect(names(found)).toEqual(["accounts sum to zero", "read model accounts = rebuild"])
+    expect(found[0]?.detail).toContain(`${company.companyId}: 1 micros`)
+    await edit("update accounts set balance_micros = balance_micros - 1 where account = 'funds'")
+    expect(await faults()).toEqual([])
+  })
+
+  it("an open charge that nobody would end", async () => {
+    const found = await tampered("delete from ledger.work where kind = 'end-charge'")
+    expect(names(found)).toEqual(["every open charge has somebody who ends it"])
+    expect(found[0]?.detail).toMatch(new RegExp(`^chg_\\w+ of ${ledgerStream(other.companyId)}$`))
+  })
+})
+
+describe("showing a stream", () => {
+  const show = (input: object) => world.operate("audit show", input)
+
+  it("opens what is sealed only when asked, and says whose command it was", async () => {
+    const stream = accessStream(company.companyId)
+    const shut = await show({ stream, type: "PersonAdded" })
+    expect(shut.events).toHaveLength(1)
+    expect(shut.events[0].data.email).toMatch(/^s1\./)
+    const open = await show({ stream, type: "PersonAdded", unseal: true })
+    expect(open.events[0].data.email).toBe("owner@example.com")
+    expect(open.events[0].metadata.actor).toBe("test")
+    const companies = await show({ stream: "companies", unseal: true })
+    expect(companies.events[0].data.owner.email).toBe("owner@example.com")
+    await sql`delete from ledger.subject_keys where company_id = 'co_none'`.execute(
+      world.ports.readAll,
+    )
+  })
+
+  it("leaves out what is of another key, person or time, and knows no other streams", async () => {
+    const stream = ledgerStream(company.companyId)
+    const { keyId: key, ownerId: person } = company
+    expect((await show({ stream, key })).events.length).toBeGreaterThanOrEqual(3)
+    expect((await show({ stream, key: "key_none" })).events).toEqual([])
+    expect((await show({ stream, person })).events.length).toBeGreaterThanOrEqual(3)
+    expect((await show({ stream, since: "2200-01-01T00:00:00Z" })).events).toEqual([])
+    await expect(show({ stream: "ledger-nobody" })).rejects.toMatchObject({ code: "not_found" })
+  })
+})
