@@ -187,7 +187,7 @@ describe("ReportDelivery", () => {
   })
 
   it("may overtake the carrier's own yes, which it then brings along", () => {
-    const overtaken = accepted({ carrierId: "msg_1" })
+    const overtaken = accepted({ carrierId: "carrier 1" })
     given(recipient, queued()).when(yes).records(overtaken, delivered())
     given(recipient, queued()).when(lost).records(overtaken, undelivered())
     given(recipient, queued(), overtaken, delivered())
