@@ -17,7 +17,7 @@ beforeAll(async () => {
   world = await openWorld()
   company = await makeCompany(world)
   other = await makeCompany(world)
-  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.036" }
+  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.037" }
   await world.operate("limit set", limit)
   for (const { key } of [company, other]) {
     for (let i = 0; i < 4; i += 1) {
@@ -25,6 +25,7 @@ beforeAll(async () => {
       await world.call(key, "POST", "/api/v1/phone/messages", { body })
     }
   }
+  await world.operate("wait")
   await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
   const body = { to: TO, body: "silent" }
   await world.call(other.key, "POST", "/api/v1/phone/messages", { body })
@@ -61,9 +62,7 @@ async function tampered(...statements: readonly string[]): Promise<readonly Chec
   try {
     for (const statement of statements) {
       const { numAffectedRows } = await sql.raw(statement).execute(db)
-      expect(numAffectedRows, statement).toBe(
-        statement.startsWith("delete from ledger.work") ? 2n : 1n,
-      )
+      expect(numAffectedRows, statement).toBe(1n)
     }
     return await faults()
   } finally {
@@ -120,7 +119,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     const stream = ledgerStream(company.companyId)
     const revision = await revisionOf(stream, "Charged")
     const found = await tampered(
-      `update eventstore.events set data = replace(data, '"amountMicros":"18000"', '"amountMicros":"18001"')
+      `update eventstore.events set data = replace(data, '"amountMicros":"9000"', '"amountMicros":"9001"')
        ${at(stream, revision)}`,
     )
     expect(found[0]).toMatchObject({ name: CHAIN })
@@ -201,22 +200,6 @@ describe("an audit finds, and names by stream and revision,", () => {
     )
   })
 
-  it("an inserted event, also one of a stream that no decider has", async () => {
-    const stream = ledgerStream(company.companyId)
-    const last = (await collect(world.ports.store.read(stream))).at(-1)?.revision ?? 0
-    const insert = (name: string, revision: number) =>
-      `insert into eventstore.events
-       select position + 1000, '${name}', ${revision}, gen_random_uuid(), 'FundsAdded',
-         '{"amountMicros":"1000000","at":"2026-11-21T00:00:00.000Z"}', metadata
-       from eventstore.events ${at(stream, 0)}`
-    const found = await tampered(insert(stream, last + 1))
-    expect(found[0]).toMatchObject({ name: CHAIN })
-    expect(found[0]?.detail).toContain(`${stream} revision ${last + 1}: `)
-    const strange = await tampered(insert("nothing-co_x", 0))
-    expect(names(strange)).toEqual([CHAIN, FORM])
-    expect(strange[1]?.detail).toBe("nothing-co_x revision 0: no decider has a stream nothing-co_x")
-  })
-
   it("a charge that never fitted, though somebody made the chain anew", async () => {
     // Whoever removes the funds and mends every hash after it still breaks the law of charges.
     const stream = ledgerStream(company.companyId)
@@ -235,7 +218,7 @@ describe("an audit finds, and names by stream and revision,", () => {
     for (const change of [
       `regexp_replace(saved, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
       // Spent in the week, not in the day: the sums stand in that order.
-      `replace(saved, '[[[36000],[36000],[36000]]]', '[[[0],[36000],[36000]]]')`,
+      `replace(saved, '[[36000],[36000],[36000]]', '[[0],[36000],[36000]]')`,
       `replace(saved, '"company":[[0,36000],[0,36000],[0,36000]]', '"company":[[0,0],[0,36000],[0,36000]]')`,
       `'{}'`,
       `'null'`,
@@ -289,5 +272,24 @@ describe("showing a stream", () => {
     expect((await show({ stream, person })).events.length).toBeGreaterThanOrEqual(3)
     expect((await show({ stream, since: "2200-01-01T00:00:00Z" })).events).toEqual([])
     await expect(show({ stream: "ledger-nobody" })).rejects.toMatchObject({ code: "not_found" })
+  })
+})
+
+// The running projector takes what was inserted for a fact: no test may come after this one.
+describe("at last, an audit finds", () => {
+  it("an inserted event, also one of a stream that no decider has", async () => {
+    const stream = ledgerStream(company.companyId)
+    const last = (await collect(world.ports.store.read(stream))).at(-1)?.revision ?? 0
+    const insert = (name: string, revision: number) =>
+      `insert into eventstore.events
+       select position + 1000, '${name}', ${revision}, gen_random_uuid(), 'FundsAdded',
+         '{"amountMicros":"1000000","at":"2026-11-21T00:00:00.000Z"}', metadata
+       from eventstore.events ${at(stream, 0)}`
+    const strange = await tampered(insert("nothing-co_x", 0))
+    expect(names(strange)).toEqual([CHAIN, FORM])
+    expect(strange[1]?.detail).toBe("nothing-co_x revision 0: no decider has a stream nothing-co_x")
+    const found = await tampered(insert(stream, last + 1))
+    expect(found[0]).toMatchObject({ name: CHAIN })
+    expect(found[0]?.detail).toContain(`${stream} revision ${last + 1}: `)
   })
 })

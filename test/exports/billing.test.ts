@@ -1,0 +1,212 @@
+import { sql } from "kysely"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { LEDGER } from "../../src/aggregates.ts"
+import { causedBy } from "../../src/envelope.ts"
+import { billingHeader } from "../../src/exports/billing-csv.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { carrierIs, send } from "../reactions/texts.ts"
+import type { Export } from "./exported.ts"
+import { COLUMNS, exported } from "./exported.ts"
+
+let world: World
+let company: Company
+beforeAll(async () => {
+  world = await openWorld()
+  // The tests begin in the middle of a month that is theirs.
+  await world.operate("clock set", { to: "2031-03-10T12:00:00.000Z" })
+})
+beforeEach(async () => {
+  company = await makeCompany(world)
+  await carrierIs(world, "ok")
+})
+afterAll(async () => {
+  await world.close()
+})
+
+/** Sets the clock and adds funds, a line that is easy to tell from others. */
+async function addAt(to: string, dollars: string): Promise<void> {
+  await world.operate("clock set", { to })
+  await world.operate("funds add", { company: company.companyId, dollars })
+}
+
+describe("a month's bill", () => {
+  it("has one line for each change of the funds, exactly these columns, and nothing else", async () => {
+    await carrierIs(world, "reject", 1)
+    await send(world, company)
+    await world.operate("wait")
+    await send(world, company)
+    const { text, lines, result } = await exported(world, company, "2031-03")
+    expect(text.split("\r\n")[0]?.replaceAll('"', "")).toBe(COLUMNS)
+    expect(lines.map(({ kind, amount_micros }) => [kind, amount_micros])).toEqual([
+      ["funds_added", "50000000"],
+      ["charge", "-9000"],
+      ["give_back", "9000"],
+      ["charge", "-9000"],
+    ])
+    const [, charge, back] = lines
+    expect(charge).toEqual({
+      line_id: expect.stringMatching(new RegExp(`^${company.companyId}:\\d+$`)),
+      kind: "charge",
+      charge_id: expect.stringMatching(/^chg_\w+$/),
+      corrects: "",
+      at: "2031-03-10T12:00:00.000Z",
+      served_from: "",
+      item: "text_segment",
+      quantity: "1",
+      unit: "segment",
+      unit_price_micros: "9000",
+      amount_micros: "-9000",
+      amount_usd: "-0.009",
+      person_id: company.ownerId,
+      key_id: company.keyId,
+      class: "general",
+      resource: expect.stringMatching(/^msg_\w+@[0-9a-f]{32}$/),
+      price_version: "1",
+    })
+    expect(back).toMatchObject({
+      charge_id: "",
+      corrects: charge?.["charge_id"],
+      quantity: "",
+      unit_price_micros: "",
+      amount_usd: "0.009",
+      resource: charge?.["resource"],
+    })
+    expect(new Set(lines.map(({ line_id }) => line_id)).size).toBe(lines.length)
+    expect(result).toMatchObject({ state: "open", lines: 4, openingMicros: 0 })
+  })
+
+  it("adds up to the balance, and to what the ledger's facts say", async () => {
+    for (let i = 0; i < 5; i += 1) await send(world, company)
+    const { lines, result } = await exported(world, company, "2031-03")
+    const total = lines.reduce((sum, line) => sum + Number(line["amount_micros"]), 0)
+    const { balanceMicros } = await world.operate("company show", { company: company.companyId })
+    expect(total).toBe(balanceMicros)
+    expect(result).toMatchObject({ totalMicros: total, closingMicros: balanceMicros })
+    const facts = await collect(world.ports.store.read(ledgerStream(company.companyId)))
+    const head = facts.find(({ revision }) => revision === result.headRevision)
+    expect(JSON.parse(head?.metadata ?? "{}").hash).toBe(result.head)
+  })
+
+  it("is of the UTC month of each line, to the millisecond, and each opens where the last closed", async () => {
+    await addAt("2031-03-31T23:59:59.999Z", "1")
+    await addAt("2031-04-01T00:00:00.000Z", "2")
+    await addAt("2031-04-30T23:59:59.999Z", "3")
+    await addAt("2031-05-01T00:00:00.000Z", "4")
+    const [march, april, may, june] = [
+      await exported(world, company, "2031-03"),
+      await exported(world, company, "2031-04"),
+      await exported(world, company, "2031-05"),
+      await exported(world, company, "2031-06"),
+    ]
+    const amounts = ({ lines }: Export) => lines.map((line) => line["amount_usd"])
+    expect([march, april, may, june].map(amounts)).toEqual([
+      ["50.00", "1.00"],
+      ["2.00", "3.00"],
+      ["4.00"],
+      [],
+    ])
+    expect([march, april, may].map(({ result }) => result.state)).toEqual([
+      "closed",
+      "closed",
+      "open",
+    ])
+    expect(april.result.openingMicros).toBe(march.result.closingMicros)
+    expect(may.result.openingMicros).toBe(april.result.closingMicros)
+    expect(june.text).toBe(billingHeader())
+    expect(june.result).toMatchObject({ lines: 0, totalMicros: 0, openingMicros: 60_000_000 })
+    expect((await exported(world, company, "2020-01")).result).toEqual({
+      companyId: company.companyId,
+      month: "2020-01",
+      state: "closed",
+      lines: 0,
+      totalMicros: 0,
+      openingMicros: 0,
+      closingMicros: 0,
+      headRevision: null,
+      head: null,
+    })
+  })
+
+  it("of a closed month never changes, whatever comes later: result and bytes", async () => {
+    await addAt("2031-05-20T00:00:00.000Z", "1")
+    await carrierIs(world, "silent", 1)
+    await send(world, company)
+    await world.operate("wait")
+    const { rows } = await sql<{ id: string }>`
+      select text_id as id from ledger.carrier_texts order by taken_at desc limit 1`.execute(
+      world.ports.readAll,
+    )
+    await sql`delete from ledger.carrier_texts where text_id = ${rows[0]?.id}`.execute(
+      world.ports.readAll,
+    )
+    await sql`update ledger.work set due_at = '2031-06-02' where kind = 'ask-text'`.execute(
+      world.ports.readAll,
+    )
+    await world.operate("clock set", { to: "2031-06-01T00:00:00.000Z" })
+    const before = await exported(world, company, "2031-05")
+    await world.operate("clock set", { to: "2031-06-02T00:00:00.000Z" })
+    await send(world, company)
+    expect(await exported(world, company, "2031-05")).toEqual(before)
+    expect(before.lines.map(({ kind }) => kind)).toEqual(["funds_added", "funds_added", "charge"])
+    const june = await exported(world, company, "2031-06")
+    expect(june.lines.map(({ kind }) => kind)).toEqual(["give_back", "charge"])
+    expect(june.lines[0]?.["corrects"]).toBe(before.lines[2]?.["charge_id"])
+  })
+
+  it.each([5_000, 5_001])("of %i lines has each once, in pages", async (count) => {
+    const stream = ledgerStream(company.companyId)
+    const add = (amountMicros: number) =>
+      world.ports.runner.execute(
+        LEDGER,
+        stream,
+        { type: "AddFunds", amountMicros, reference: null },
+        { cause: causedBy("test"), view: () => undefined, deadlineMs: 30_000 },
+      )
+    await Promise.all(Array.from({ length: count - 1 }, (_, i) => add(i + 1)))
+    const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
+    const { lines, chunks, result } = await exported(world, company, month)
+    expect(lines.slice(1).map((line) => Number(line["amount_micros"]))).toEqual(
+      Array.from({ length: count - 1 }, (_, i) => i + 1),
+    )
+    expect(chunks).toBe(1 + Math.ceil(count / 5_000))
+    expect(result.totalMicros).toBe(50_000_000 + (count * (count - 1)) / 2)
+  })
+
+  it("is whole and sums up while others go on writing", async () => {
+    for (let i = 0; i < 3; i += 1) await send(world, company)
+    await world.operate("wait")
+    const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
+    const during = await exported(world, company, month, async () => {
+      await send(world, company)
+      await world.operate("wait")
+    })
+    expect(during.lines).toHaveLength(4)
+    expect(during.result.totalMicros).toBe(50_000_000 - 27_000)
+    expect((await exported(world, company, month)).lines).toHaveLength(6)
+  })
+
+  it("stops where nobody waits any more", async () => {
+    const gone = AbortSignal.abort(new Error("gone"))
+    const stopping = exported(world, company, "2031-03", async () => undefined, gone)
+    await expect(stopping).rejects.toThrow("gone")
+  })
+
+  it("refuses what is no month, no format and no company", async () => {
+    for (const wrong of [
+      { month: "2031-13" },
+      { month: "2031-1" },
+      { month: "March" },
+      { format: "pdf" },
+    ]) {
+      const input = { company: company.companyId, month: "2031-03", format: "csv", ...wrong }
+      await expect(world.operate("export billing", input)).rejects.toThrow()
+    }
+    const input = { company: "nobody", month: "2031-03", format: "csv" }
+    await expect(world.operate("export billing", input)).rejects.toMatchObject({
+      code: "not_found",
+    })
+  })
+})
