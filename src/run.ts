@@ -11,6 +11,7 @@
  * - An append whose outcome is unknown is sent again with the same bytes, then resolved by reading;
  *   only past its callers' deadlines are they told that nobody knows.
  */
+import { NO_STREAM } from "../adapters/eventstore/port.ts"
 import { drain, keepCheckpoint } from "./runner/drain.ts"
 import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"
 import { newLane } from "./runner/lane.ts"
@@ -97,13 +98,20 @@ async function look(ports: RunnerPorts, lane: Lane, view: Waiting["view"]): Prom
   return (await enqueue(ports, lane, { command: null, view, deadline })).view
 }
 
-/** Lets the longest unused idle streams go, a tenth at a time. */
+/**
+ * Lets idle streams go, a tenth at a time: first those that hold nothing, which anybody can name by
+ * a made-up key, then those unused for longest.
+ */
 function letGo(lanes: Map<string, Lane>): void {
+  const isIdle = ({ busy, queue }: Lane) => busy === null && queue.length === 0
+  const isEmpty = ({ loaded }: Lane) => loaded !== null && loaded.revision === NO_STREAM
   let left = MAX_STREAMS_KEPT / 10
-  for (const [stream, lane] of lanes) {
-    if (left <= 0) return
-    if (lane.busy !== null || lane.queue.length > 0) continue
-    lanes.delete(stream)
-    left -= 1
+  for (const mayGo of [isEmpty, () => true]) {
+    for (const [stream, lane] of lanes) {
+      if (left <= 0) return
+      if (!isIdle(lane) || !mayGo(lane)) continue
+      lanes.delete(stream)
+      left -= 1
+    }
   }
 }

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "vitest"
+import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import { chargeRefusal } from "../../src/pipeline/charge-refusals.ts"
+import { STATUS_OF, bodyOf } from "../../src/pipeline/refusal.ts"
+import type { Caller } from "../../src/pipeline/route.ts"
+
+const refused: ChargeRefused = {
+  type: "ChargeRefused",
+  at: Date.UTC(2026, 10, 21),
+  code: "payment_required",
+  chargeId: "chg_1",
+  via: "own_key",
+  keyId: "key_1",
+  personId: "per_1",
+  class: "general",
+  item: "text_segment",
+  quantity: 1,
+  unitPriceMicros: 9_000,
+  priceVersion: 1,
+  amountMicros: 9_000,
+  resource: null,
+  requestedAt: 0,
+  dueAt: null,
+  servedFrom: null,
+  ledgerRevision: 1,
+  fundsMicros: 0,
+  creditLineMicros: 0,
+  prepaidOnly: false,
+  pendingMicros: 0,
+  limits: [],
+  refusedBy: null,
+}
+
+const caller: Caller = {
+  companyId: "co_aaaaaa",
+  key: {
+    keyId: "key_1",
+    personId: "per_1",
+    keyHash: "",
+    operations: new Set(),
+    purchases: null,
+    status: "active",
+  },
+  person: null,
+  spender: { via: "own_key", keyId: "key_1", personId: "per_1" },
+  requestId: "req_1",
+}
+
+const bodyFor = (changed: Partial<ChargeRefused>) =>
+  bodyOf(chargeRefusal({ ...refused, ...changed }, caller, "http://ledger.test"))
+
+describe("402 payment_required", () => {
+  it.each([
+    ["one micro short asks for the least purchase", 8_999, 5],
+    ["exactly $7 short asks for $7", 9_000 - 7_000_000, 7],
+    ["a micro over $7 asks for $8", 9_000 - 7_000_001, 8],
+    ["more than the largest purchase asks for that", -9_000_000_000, 5_000],
+  ])("%s", (_name, fundsMicros, amount) => {
+    expect(bodyFor({ fundsMicros })).toMatchObject({ pay: { body: { amount } } })
+  })
+
+  it("shows a prepaid-only company no way to pay", () => {
+    expect(bodyFor({})).toHaveProperty("pay")
+    const body = bodyFor({ prepaidOnly: true })
+    expect(body).toMatchObject({ error: "payment_required", needed: 0.009, balance: 0 })
+    expect(body).not.toHaveProperty("pay")
+    expect(body).not.toHaveProperty("then")
+  })
+})
+
+describe("503 overloaded", () => {
+  it("says when to come again where too many charges are open", () => {
+    const refusal = chargeRefusal({ ...refused, code: "too_many_open_charges" }, caller, "")
+    expect(STATUS_OF[refusal.error]).toBe(503)
+    expect(refusal.headers).toEqual({ "retry-after": "5" })
+  })
+})
