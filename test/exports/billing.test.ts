@@ -202,7 +202,7 @@ describe("a month's bill", () => {
       { format: "pdf" },
     ]) {
       const input = { company: company.companyId, month: "2031-03", format: "csv", ...wrong }
-      await expect(world.operate("export billing", input)).rejects.toThrow()
+      await expect(world.operate("export billing", input)).rejects.toThrow(/month|format/)
     }
     const input = { company: "nobody", month: "2031-03", format: "csv" }
     await expect(world.operate("export billing", input)).rejects.toMatchObject({

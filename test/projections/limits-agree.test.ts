@@ -29,8 +29,8 @@ type Step =
   | { readonly does: "border" }
   | { readonly does: "end"; readonly place: number; readonly how: "close" | "give back" | "part" }
 
-const holder = fc.constantFrom("p1", "p2")
-const keyId = fc.constantFrom("k1", "k2")
+const personIds = fc.constantFrom("p1", "p2")
+const keyIds = fc.constantFrom("k1", "k2")
 const amount = fc.constantFrom<Micros[]>(0, 1, 9_000, 1_000_000)
 
 const limit = fc
@@ -44,14 +44,14 @@ const limit = fc
     }),
     fc.record({
       holder: fc.constant("person" as const),
-      holderId: holder,
+      holderId: personIds,
       class: fc.constantFrom("ai" as const, "general" as const),
       period: fc.constantFrom("week" as const, "month" as const),
       leaveKeysOut: fc.boolean(),
     }),
     fc.record({
       holder: fc.constant("key" as const),
-      holderId: keyId,
+      holderId: keyIds,
       class: fc.constant("all" as const),
       period: fc.constantFrom("day" as const, "week" as const, "month" as const),
       leaveKeysOut: fc.constant(false),
@@ -62,9 +62,13 @@ const limit = fc
   )
 
 const spender = fc.oneof(
-  fc.record({ via: fc.constant("own_key" as const), keyId, personId: holder }),
-  fc.record({ via: fc.constant("shared_key" as const), keyId, personId: fc.option(holder) }),
-  fc.record({ via: fc.constant("person" as const), keyId: fc.constant(null), personId: holder }),
+  fc.record({ via: fc.constant("own_key" as const), keyId: keyIds, personId: personIds }),
+  fc.record({
+    via: fc.constant("shared_key" as const),
+    keyId: keyIds,
+    personId: fc.option(personIds),
+  }),
+  fc.record({ via: fc.constant("person" as const), keyId: fc.constant(null), personId: personIds }),
   fc.constant({ via: "company" as const, keyId: null, personId: null }),
 )
 
@@ -193,8 +197,8 @@ describe("the limits, the funds and the accounts of the read models", () => {
             `${one.holder} ${one.holderId} ${one.class}`
           const sorted = <T extends Parameters<typeof placeOf>[0]>(all: readonly T[]) =>
             all.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
-          expect(sorted(shown).map(({ leaveKeysOut: _, ...one }) => one)).toEqual(
-            sorted(ledger.limits).map(({ askedMicros: _, ...one }) => one),
+          expect(sorted(shown).map(({ leaveKeysOut: _kept, ...one }) => one)).toEqual(
+            sorted(ledger.limits).map(({ askedMicros: _asked, ...one }) => one),
           )
           expect(await fundsOf(world.ports.readAll, companyId)).toBe(ledger.funds)
         })
