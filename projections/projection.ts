@@ -43,15 +43,7 @@ export interface Recorded {
   readonly actor: string | null
 }
 
-/** Text as a column can hold it: PostgreSQL's text has no U+0000, facts and sealed text may. */
-export function columnText<T extends string | null>(text: T): T {
-  return (text?.replaceAll("\0", "\uFFFD") ?? null) as T
-}
-
-/**
- * Opens sealed text for a read model; null where its key was erased. What it gives goes through
- * `columnText` on its way into a table.
- */
+/** Opens sealed text for a read model; null where its key was erased. */
 export interface Opener {
   readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>
 }

@@ -8,7 +8,7 @@ import { dollarText } from "../../domain/kernel/money.ts"
 import type { ChargeRow } from "../../projections/charges.ts"
 
 /** The columns, in their order. */
-export const BILLING_COLUMNS = [
+const BILLING_COLUMNS = [
   "line_id",
   "kind",
   "charge_id",

@@ -42,7 +42,7 @@ export function sums({ name, category, version = 1, afterApply }: SumOptions): P
 }
 
 /** Reads an event of the fixture. */
-export function decode(stored: StoredEvent): Recorded {
+function decode(stored: StoredEvent): Recorded {
   const fact = JSON.parse(stored.data) as { amount: number }
   if (typeof fact.amount !== "number") throw new RangeError("this fact has no amount")
   const [category = "", companyId = null] = stored.stream.split("-")
