@@ -58,7 +58,7 @@ const srcRules = [
     "src-ports-only",
     "Only src/main.ts, with src/compose/, chooses adapters; the rest of src knows their ports.",
     { path: "^src/", pathNot: "^src/(main\\.ts$|compose/)" },
-    { path: "^adapters/", pathNot: "^adapters/([^/]+/)+port\\.ts$" },
+    { path: "^adapters/", pathNot: "^adapters/.+/port\\.ts$" },
   ),
   rule(
     "src-compose-behind-main",

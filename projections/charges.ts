@@ -12,7 +12,7 @@ import type { Projection, Recorded } from "./projection.ts"
 /** What kind of line it is on the bill. */
 export type LineKind = "charge" | "give_back" | "funds_added" | "purchase"
 
-/** How a charge stands: its work can still fail, it succeeded (or never could), or it came back. */
+/** How a charge stands: its work can still fail, it succeeded (or never could), or all came back. */
 export type ChargeState = "open" | "final" | "given_back"
 
 /** A billing line. */
@@ -103,23 +103,30 @@ export const charges: Projection = {
     create index on charges (company_id, at)`,
   apply: async (tx: Transaction<ChargeTables>, facts) => {
     const lines: ChargeRow[] = []
-    const endings: { company: string; id: ChargeId; state: ChargeState }[] = []
+    const endings: Ending[] = []
     for (const recorded of facts) {
       const { fact } = recorded
       const company = recorded.companyId ?? ""
       if (fact.type === "Charged") lines.push(chargeLine(recorded, fact))
       if (fact.type === "FundsAdded") lines.push(fundsLine(recorded, fact))
       if (fact.type === "ChargesClosed") {
-        endings.push(...fact.chargeIds.map((id) => ({ company, id, state: "final" as const })))
+        endings.push(...fact.chargeIds.map((id) => ({ company, id, givenBack: null })))
       }
       if (fact.type === "ChargeGivenBack") {
         lines.push(giveBackLine(recorded, fact))
-        endings.push({ company, id: fact.chargeId, state: "given_back" })
+        endings.push({ company, id: fact.chargeId, givenBack: fact.amountMicros })
       }
     }
     if (lines.length > 0) await insertLines(tx, lines)
     if (endings.length > 0) await endCharges(tx, endings)
   },
+}
+
+/** The end of an open charge; `givenBack` is null where it was closed. */
+interface Ending {
+  readonly company: CompanyId
+  readonly id: ChargeId
+  readonly givenBack: Micros | null
 }
 
 const NO_DETAILS = {
@@ -199,17 +206,19 @@ async function insertLines(
   await sql`insert into charges (${names}) select * from unnest(${sql.join(arrays)})`.execute(tx)
 }
 
+/** A charge of which only a part came back has paid for its work: it is final. */
 async function endCharges(
   tx: Transaction<ChargeTables>,
-  endings: readonly { company: string; id: ChargeId; state: ChargeState }[],
+  endings: readonly Ending[],
 ): Promise<void> {
   await sql`
-    update charges set state = ended.state
+    update charges
+    set state = case when ended.given_back = -charges.amount_micros then 'given_back' else 'final' end
     from unnest(
       ${endings.map((ending) => ending.company)}::text[],
       ${endings.map((ending) => ending.id)}::text[],
-      ${endings.map((ending) => ending.state)}::text[]
-    ) as ended (company_id, charge_id, state)
+      ${endings.map((ending) => ending.givenBack)}::bigint[]
+    ) as ended (company_id, charge_id, given_back)
     where charges.company_id = ended.company_id and charges.charge_id = ended.charge_id`.execute(tx)
 }
 

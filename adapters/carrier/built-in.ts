@@ -30,13 +30,13 @@ export function openBuiltInCarrier(
     const insert = () =>
       pool.query<Row>(
         `with taken as (
-         insert into ledger.carrier_texts values ($1, $2, $3, $4, $5, $6, now())
+         insert into ledger.carrier_texts values ($1, $2, $3, $4, now())
          on conflict do nothing returning status, error_code)
        select * from taken
        union all
        select status, error_code from ledger.carrier_texts where text_id = $1
        limit 1`,
-        [text.textId, text.from, text.to, text.body, status, errorCode],
+        [text.textId, text.companyId, status, errorCode],
       )
     const [row] = (await insert()).rows
     return row ?? ((await insert()).rows[0] as Row)

@@ -6,11 +6,13 @@ interface Kept {
   state: "running" | "left" | "done" | "free"
   attempt: number
   answer: string | null
+  readonly begun: string
+  readonly at: number
 }
 
 /**
- * Claims in this process's memory: the memory twin, for tests and the simulation. Nothing is old in
- * it, so `forgetOld` finds nothing. Its calls throw ClaimLost for a claim that is another's by now.
+ * Claims in this process's memory: the memory twin, for tests and the simulation. Its calls throw
+ * ClaimLost for a claim that is another's by now.
  */
 export function openMemoryClaims(): Claims {
   const kept = new Map<string, Kept>()
@@ -25,15 +27,18 @@ export function openMemoryClaims(): Claims {
       const found = kept.get(placeOf(request))
       if (found === undefined || found.state === "free") {
         const attempt = found === undefined ? 0 : found.attempt
-        const { fingerprint } = request
-        kept.set(placeOf(request), { fingerprint, state: "running", attempt, answer: null })
-        return { state: "mine", attempt, takenOver: false }
+        const { fingerprint, at } = request
+        const begun = found?.begun ?? request.requestId
+        const claim = { fingerprint, state: "running" as const, attempt, answer: null, begun, at }
+        kept.set(placeOf(request), claim)
+        return { state: "mine", attempt, begun, takenOver: false }
       }
       if (found.fingerprint !== request.fingerprint) return { state: "conflict" }
       if (found.state === "done") return { state: "done", answer: found.answer ?? "" }
       if (found.state === "running") return { state: "running" }
       found.state = "running"
-      return { state: "mine", attempt: found.attempt, takenOver: true }
+      const { attempt, begun } = found
+      return { state: "mine", attempt, begun, takenOver: true }
     },
     finish: async (request, answer) => {
       const found = held(request)
@@ -53,6 +58,10 @@ export function openMemoryClaims(): Claims {
       found.attempt += 1
       return found.attempt
     },
-    forgetOld: async () => 0,
+    forgetBefore: async (at) => {
+      const old = [...kept].filter(([, claim]) => claim.at < at)
+      for (const [place] of old) kept.delete(place)
+      return old.length
+    },
   }
 }

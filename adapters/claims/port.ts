@@ -15,12 +15,23 @@ export interface ClaimRequest {
   /** SHA-256 over method, path and canonical body. */
   readonly fingerprint: string
   readonly requestId: string
+  /** The ledger's time, UTC milliseconds: how long an answer is kept is counted from it. */
+  readonly at: number
 }
 
 /** How a claim came out. */
 export type Claim =
-  /** This process carries it out now. `attempt` counts from 0; `takenOver` from a process that died. */
-  | { readonly state: "mine"; readonly attempt: number; readonly takenOver: boolean }
+  /**
+   * This process carries it out now. `attempt` counts from 0; `takenOver` from a process that died.
+   * `begun` names the first request of this key since it was last forgotten: ids derive from it too,
+   * so that a key used again after that begins anew.
+   */
+  | {
+      readonly state: "mine"
+      readonly attempt: number
+      readonly begun: string
+      readonly takenOver: boolean
+    }
   /** It was carried out: `answer` is what `finish` kept. */
   | { readonly state: "done"; readonly answer: string }
   /** A living process is carrying it out. */
@@ -53,6 +64,6 @@ export interface Claims {
    * answers it. @throws ClaimLost where the claim is not held (any more)
    */
   readonly nextAttempt: (request: ClaimRequest) => Promise<number>
-  /** Forgets answers kept longer than 30 days. Gives their number. */
-  readonly forgetOld: () => Promise<number>
+  /** Forgets what was claimed before an instant of the ledger's time. Gives their number. */
+  readonly forgetBefore: (at: number) => Promise<number>
 }

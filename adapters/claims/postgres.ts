@@ -8,6 +8,7 @@ interface Row {
   readonly state: "running" | "done" | "free"
   readonly process_id: string
   readonly attempt: number
+  readonly begun: string
   readonly answer: string | null
 }
 
@@ -59,9 +60,10 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
       if (rows[0] === undefined) throw new ClaimLost("this claim is not held by this process")
       return rows[0].attempt
     },
-    forgetOld: async () => {
+    forgetBefore: async (at) => {
       const { rowCount } = await pool.query(
-        "delete from ledger.claims where claimed_at < now() - interval '30 days'",
+        "delete from ledger.claims where claimed_at < to_timestamp($1::float8 / 1000)",
+        [at],
       )
       return rowCount ?? 0
     },
@@ -82,7 +84,7 @@ async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> 
 
 async function findRow(pool: Pool, { keyId, idempotencyKey }: ClaimRequest): Promise<Row | null> {
   const { rows } = await pool.query<Row>(
-    `select fingerprint, state, process_id, attempt, answer from ledger.claims
+    `select fingerprint, state, process_id, attempt, begun, answer from ledger.claims
      where key_id = $1 and idempotency_key = $2`,
     [keyId, idempotencyKey],
   )
@@ -106,15 +108,15 @@ async function tryClaim(
   processes: Processes,
   request: ClaimRequest,
 ): Promise<Claim | null> {
-  const { companyId, keyId, idempotencyKey, fingerprint, requestId } = request
+  const { companyId, keyId, idempotencyKey, fingerprint, requestId: begun, at } = request
   const made = await pool.query(
-    `insert into ledger.claims
-       (company_id, key_id, idempotency_key, fingerprint, state, process_id, attempt, request_id)
-     values ($1, $2, $3, $4, 'running', $5, 0, $6)
+    `insert into ledger.claims (company_id, key_id, idempotency_key, fingerprint, state,
+       process_id, attempt, begun, claimed_at)
+     values ($1, $2, $3, $4, 'running', $5, 0, $6, to_timestamp($7::float8 / 1000))
      on conflict do nothing`,
-    [companyId, keyId, idempotencyKey, fingerprint, processes.own, requestId],
+    [companyId, keyId, idempotencyKey, fingerprint, processes.own, begun, at],
   )
-  if (made.rowCount === 1) return { state: "mine", attempt: 0, takenOver: false }
+  if (made.rowCount === 1) return { state: "mine", attempt: 0, begun, takenOver: false }
   const row = await findRow(pool, request)
   if (row === null) return null
   if (row.state !== "free" && row.fingerprint !== fingerprint) return { state: "conflict" }
@@ -124,20 +126,13 @@ async function tryClaim(
   if (row.state === "running" && holderLives) return { state: "running" }
   const taken = await pool.query(
     `update ledger.claims
-     set state = 'running', process_id = $3, fingerprint = $4, request_id = $5, claimed_at = now()
+     set state = 'running', process_id = $3, fingerprint = $4,
+         claimed_at = to_timestamp($5::float8 / 1000)
      where key_id = $1 and idempotency_key = $2
        and state = $6 and process_id = $7 and attempt = $8`,
-    [
-      keyId,
-      idempotencyKey,
-      processes.own,
-      fingerprint,
-      requestId,
-      row.state,
-      row.process_id,
-      row.attempt,
-    ],
+    [keyId, idempotencyKey, processes.own, fingerprint, at, row.state, row.process_id, row.attempt],
   )
   if (taken.rowCount !== 1) return null
-  return { state: "mine", attempt: row.attempt, takenOver: row.state === "running" }
+  const takenOver = row.state === "running"
+  return { state: "mine", attempt: row.attempt, begun: row.begun, takenOver }
 }

@@ -3,7 +3,7 @@
  * is using it. One process at a time holds it.
  */
 import { createHash, randomBytes } from "node:crypto"
-import { mkdir, readFile, realpath, rename, rm, writeFile } from "node:fs/promises"
+import { mkdir, readFile, realpath, rename, rm, stat, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -39,7 +39,7 @@ export interface DataFolder {
 /** Opens the folder, made when missing. @throws StartupFault with what to do */
 export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   return explained(dataDir, async () => {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 })
+    await makeFolder(dataDir)
     const path = await realpath(dataDir)
     const identity = await readIdentity(path)
     if (identity.form > FOLDER_FORM) {
@@ -50,9 +50,30 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
     }
     const { folderId } = identity
     const socketPath = socketPathOf(path, folderId)
-    await mkdir(dirname(socketPath), { recursive: true, mode: 0o700 })
+    await makeFolder(dirname(socketPath))
     return { path, folderId, socketPath }
   })
+}
+
+/**
+ * Makes a folder and those above it, mode 0700. Not by `mkdir`'s own recursion: that never ends
+ * where a file system refuses to make anything (`/proc`).
+ */
+async function makeFolder(path: string): Promise<void> {
+  const made = await mkdir(path, { mode: 0o700 }).then(
+    () => null,
+    (error: NodeJS.ErrnoException) => error,
+  )
+  if (made === null) return
+  if (made.code === "EEXIST" && (await stat(path)).isDirectory()) return
+  if (made.code !== "ENOENT" || dirname(path) === path) throw made
+  const above = await stat(dirname(path)).catch(() => null)
+  if (above !== null) {
+    const fix = "set LEDGER_DATA_DIR to another folder."
+    throw new StartupFault(`The folder ${path} cannot be made in ${dirname(path)}: ${fix}`, made)
+  }
+  await makeFolder(dirname(path))
+  await makeFolder(path)
 }
 
 async function readIdentity(path: string): Promise<z.infer<typeof Identity>> {
@@ -61,10 +82,30 @@ async function readIdentity(path: string): Promise<z.infer<typeof Identity>> {
     if (error.code === "ENOENT") return null
     throw error
   })
-  if (text !== null) return Identity.parse(JSON.parse(text))
+  if (text !== null) return parseIdentity(file, text)
   const made = { form: FOLDER_FORM, folderId: randomBytes(12).toString("hex") }
   await writeWhole(file, JSON.stringify(made))
   return made
+}
+
+/** @throws StartupFault where the file is damaged, or of a form that says nothing else */
+function parseIdentity(file: string, text: string): z.infer<typeof Identity> {
+  const parsed = Identity.safeParse(parseJson(text))
+  if (parsed.success) return parsed.data
+  throw new StartupFault(
+    `${file} is damaged or was made by another version of company-ledger: ` +
+      "start it with that version, restore the file, or set LEDGER_DATA_DIR to another folder.",
+  )
+}
+
+/** Parsed JSON, undefined where it is none. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
 }
 
 function socketPathOf(path: string, folderId: string): string {
@@ -94,7 +135,7 @@ export async function withdraw(folder: DataFolder): Promise<void> {
 export async function announced(dataDir: string): Promise<RunningServer | null> {
   const text = await readFile(join(dataDir, "server.json"), "utf8").catch(() => null)
   if (text === null) return null
-  const parsed = Running.safeParse(JSON.parse(text))
+  const parsed = Running.safeParse(parseJson(text))
   return parsed.success ? parsed.data : null
 }
 

@@ -9,24 +9,44 @@ export interface RegisteredProcess extends Processes {
   readonly close: () => Promise<void>
 }
 
+/** Another process uses this database. */
+export class DatabaseInUse extends Error {
+  override readonly name = "DatabaseInUse"
+}
+
 /** First key of the two-key advisory locks that processes hold on themselves. */
 const LOCK_SPACE = 7_001
 const REGISTER_AGAIN_MS = 1_000
+/** Second key of the lock of a process that must be the only one; the others count from 1. */
+const ALONE_KEY = 0
+/** The server may need a moment to notice that a killed process's connection has ended. */
+const ALONE_TRIES = 25
+const ALONE_AGAIN_MS = 200
 
 /**
  * Registers this process: it holds a session lock of its own for as long as it lives, so a lock
  * that is free means that its process is dead, whatever became of its row. When the connection that
  * holds the lock is lost, the process registers again as soon as the database is back.
  *
+ * @param alone whether this must be the only process that registers so on this database
+ * @throws DatabaseInUse when it must be the only one and is not
  * @throws the driver's error where the first registration fails
  */
 export async function registerProcess(
   url: string,
   warn: (message: string, error: unknown) => void,
+  alone = false,
 ): Promise<RegisteredProcess> {
   const own = `prc_${randomBytes(9).toString("hex")}`
   let closing = false
   let client = await hold(url, own, onLost)
+  if (alone && !(await isAlone(client))) {
+    closing = true
+    await leave()
+    throw new DatabaseInUse(
+      "Another company-ledger is using this database: stop it first, or give this one a database of its own.",
+    )
+  }
   // Questions go another way: they can be asked while the connection with the lock is made anew.
   const questions = openPool(url, 1, (error) => warn("an idle connection was lost", error))
 
@@ -41,7 +61,10 @@ export async function registerProcess(
     if (closing) return
     try {
       client = await hold(url, own, onLost)
-      if (closing) await leave()
+      if (closing) return await leave()
+      if (alone && !(await isAlone(client))) {
+        warn("another process took this database meanwhile", new DatabaseInUse("stop one of them"))
+      }
     } catch (error) {
       onLost(error as Error)
     }
@@ -76,6 +99,19 @@ export async function registerProcess(
       await leave()
     },
   }
+}
+
+/** Takes the lock of the only process, waiting out a killed one's last moment; false: another has it. */
+async function isAlone(client: pg.Client): Promise<boolean> {
+  for (let tries = 0; tries < ALONE_TRIES; tries += 1) {
+    const { rows } = await client.query<{ taken: boolean }>(
+      "select pg_try_advisory_lock($1, $2) as taken",
+      [LOCK_SPACE, ALONE_KEY],
+    )
+    if (rows[0]?.taken === true) return true
+    await pause(ALONE_AGAIN_MS)
+  }
+  return false
 }
 
 /** Opens the connection that holds this process's lock for as long as both live. */

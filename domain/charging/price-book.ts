@@ -6,7 +6,7 @@
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
 import type { Formats } from "../kernel/format.ts"
-import { codecOf, int, micros, oneOf, time } from "../kernel/format.ts"
+import { codecOf, int, list, micros, oneOf, record, time } from "../kernel/format.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 
@@ -53,8 +53,27 @@ export interface PriceSet {
   readonly version: number
 }
 
+/** One item of the book and what a unit of it costs. */
+export interface PricedUnit {
+  readonly item: PricedItem
+  readonly unitPriceMicros: Micros
+}
+
+/** The book begins, as version 1: what an old charge names is a fact, not a constant of a program. */
+export interface PriceBookOpened {
+  readonly type: "PriceBookOpened"
+  readonly at: number
+  readonly prices: readonly PricedUnit[]
+}
+
 /** Everything that can happen to the price book. */
-export type PriceEvent = PriceSet
+export type PriceEvent = PriceBookOpened | PriceSet
+
+/** Begins the book with these prices. Again: nothing new. */
+export interface OpenPriceBook {
+  readonly type: "OpenPriceBook"
+  readonly prices: readonly PricedUnit[]
+}
 
 /** Changes a price. The same price again: nothing new. */
 export interface SetPrice {
@@ -72,6 +91,7 @@ export interface PriceRefused {
 }
 
 interface PriceBookState {
+  opened: boolean
   version: number
   readonly prices: Record<PricedItem, Micros>
 }
@@ -80,10 +100,14 @@ interface PriceBookState {
 export type PriceBook = PriceBookState
 
 /** The rules of the price book. */
-export const priceBook: Decider<SetPrice, PriceBook, PriceEvent, PriceRefused> = {
-  initial: () => ({ version: 1, prices: { ...DEFAULT_PRICES } }),
-  decide: (command: SetPrice & Stamped, state) => {
-    const { at, item, unitPriceMicros } = command
+export const priceBook: Decider<SetPrice | OpenPriceBook, PriceBook, PriceEvent, PriceRefused> = {
+  initial: () => ({ opened: false, version: 1, prices: { ...DEFAULT_PRICES } }),
+  decide: (command: (SetPrice | OpenPriceBook) & Stamped, state) => {
+    const { at } = command
+    if (command.type === "OpenPriceBook") {
+      return state.opened ? [] : [{ type: "PriceBookOpened", at, prices: command.prices }]
+    }
+    const { item, unitPriceMicros } = command
     if (unitPriceMicros < 0 || !isMicros(unitPriceMicros)) {
       const message = "A price is 0 or more."
       return { type: "PriceRefused", at, code: "bad_amount", message }
@@ -92,11 +116,22 @@ export const priceBook: Decider<SetPrice, PriceBook, PriceEvent, PriceRefused> =
     return [{ type: "PriceSet", at, item, unitPriceMicros, version: state.version + 1 }]
   },
   evolve: (state, event) => {
+    if (event.type === "PriceBookOpened") {
+      state.opened = true
+      for (const { item, unitPriceMicros } of event.prices) state.prices[item] = unitPriceMicros
+      return state
+    }
     state.version = event.version
     state.prices[event.item] = event.unitPriceMicros
     return state
   },
 }
+
+/** The default book, as `OpenPriceBook` takes it. */
+export const DEFAULT_BOOK: readonly PricedUnit[] = PRICED_ITEMS.map((item) => ({
+  item,
+  unitPriceMicros: DEFAULT_PRICES[item],
+}))
 
 /** What one unit of an item costs now, and the version that says so. */
 export function priceOf(
@@ -108,6 +143,13 @@ export function priceOf(
 
 /** The stored form of each price fact. */
 export const priceFormats: Formats<PriceEvent> = {
+  PriceBookOpened: {
+    version: 1,
+    fields: {
+      at: time,
+      prices: list(record<PricedUnit>({ item: oneOf(...PRICED_ITEMS), unitPriceMicros: micros })),
+    },
+  },
   PriceSet: {
     version: 1,
     fields: { at: time, item: oneOf(...PRICED_ITEMS), unitPriceMicros: micros, version: int },

@@ -92,6 +92,7 @@ async function moveTo({ ports, progress, signal }: AdminContext, to: number) {
   }
   if (!signal.aborted) await set(to)
   await waitForAll(ports)
+  await ports.housekeep()
   return { now: new Date(ports.clock.now()).toISOString() }
 }
 

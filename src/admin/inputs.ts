@@ -22,7 +22,9 @@ export const dollars = z.string().transform((text, context) => {
 })
 
 /** A text that people may write. */
-export const words = z.string().refine((text) => text.isWellFormed(), "must be well-formed Unicode")
+export const words = z
+  .string()
+  .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed Unicode")
 
 /** A company by its id or its name. @throws OperatorRefused where there is none */
 export async function findCompany(ports: Ports, text: string): Promise<CompanyId> {

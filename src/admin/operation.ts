@@ -16,6 +16,8 @@ export interface AdminPorts extends Ports {
   readonly standIns: StandIns
   /** Sets the test clock; null where the clock is the system's. */
   readonly setClock: ((at: number) => Promise<void>) | null
+  /** Forgets what has been kept for its time. */
+  readonly housekeep: () => Promise<void>
   /** Writes down what is gathered and not yet stored: closings, refusals. */
   readonly settle: () => Promise<void>
   /** Every checkpoint that is kept, for the audit. */

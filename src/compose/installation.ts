@@ -26,15 +26,17 @@ import { openPostgresStandIns } from "../../adapters/stand-ins/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { DEFAULT_BOOK, PRICES_STREAM } from "../../domain/charging/price-book.ts"
 import { refusalsStream } from "../../domain/charging/refusals.ts"
 import { PROJECTIONS } from "../../projections/index.ts"
 import { work as workRows } from "../../projections/work.ts"
 import type { AdminPorts } from "../admin/operation.ts"
-import { LEDGER, REFUSALS } from "../aggregates.ts"
+import { LEDGER, PRICES, REFUSALS } from "../aggregates.ts"
 import { causedBy } from "../envelope.ts"
 import { openGatherer } from "../gather.ts"
 import { newId } from "../ids.ts"
 import type { Log } from "../ports.ts"
+import { startHousekeeping } from "../reactions/housekeeping.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
 import { startWorkers } from "../reactions/workers.ts"
 import type { Workers } from "../reactions/workers.ts"
@@ -90,10 +92,19 @@ export async function openInstallation(options: InstallationOptions): Promise<In
 }
 
 /** What is to be closed, in the order it was opened. */
-type Closers = (() => Promise<void> | void)[]
+export type Closers = (() => Promise<void> | void)[]
 
-async function closeAll(closers: Closers): Promise<void> {
-  for (const close of closers.splice(0).toReversed()) await close()
+/** Closes the last first, whatever one of them says. @throws AggregateError of what went wrong */
+export async function closeAll(closers: Closers): Promise<void> {
+  const errors: unknown[] = []
+  for (const close of closers.splice(0).toReversed()) {
+    try {
+      await close()
+    } catch (error) {
+      errors.push(error)
+    }
+  }
+  if (errors.length > 0) throw new AggregateError(errors, "not everything could be closed")
 }
 
 /** Connections, time, keys and stores: everything outside that needs nothing of the others. */
@@ -109,7 +120,7 @@ async function openOutside(
   const behind = openBehindPool(databaseUrl, BEHIND_CONNECTIONS, onIdleError)
   closers.push(() => behind.end())
   const { clock, setClock } = await openClock(options, pool, closers)
-  const processes = await registerProcess(databaseUrl, log.warn)
+  const processes = await registerProcess(databaseUrl, log.warn, true)
   closers.push(() => processes.close())
   const { masterKey } = await loadInstallation(pool, options.masterKey)
   const store: EventStore = openPostgresEventStore({ url: databaseUrl })
@@ -153,6 +164,10 @@ async function openParts(
   const gathered = openGathered(runner, log)
   closers.push(() => gathered.settle())
 
+  const opening = { cause: causedBy("open-price-book"), view: () => undefined }
+  const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
+  await runner.execute(PRICES, PRICES_STREAM, openBook, opening)
+
   const base = { ...outside, ...gathered, runner, projector, baseUrl, log }
   const carrier = openBuiltInCarrier(behind, standIns, pacer, async (text, errorCode) => {
     const { companyId, to, textId: messageId } = text
@@ -163,7 +178,16 @@ async function openParts(
   const running = startWorkers({ ...base, carrier })
   workers = running
   closers.push(() => running.stop())
-  return { ...base, carrier, workers: running, checkpointOf: (stream) => checkpoints.load(stream) }
+  const housekeeping = startHousekeeping(base)
+  closers.push(() => housekeeping.stop())
+  const { run: housekeep } = housekeeping
+  return {
+    ...base,
+    carrier,
+    workers: running,
+    housekeep,
+    checkpointOf: (stream) => checkpoints.load(stream),
+  }
 }
 
 async function openClock(

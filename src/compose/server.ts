@@ -1,4 +1,5 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
+import { dirname } from "node:path"
 import type { FastifyInstance } from "fastify"
 import type { DataFolder, FolderHold } from "../../adapters/data-folder/data-folder.ts"
 import {
@@ -8,6 +9,9 @@ import {
   withdraw,
 } from "../../adapters/data-folder/data-folder.ts"
 import { NewerDatabase } from "../../adapters/postgres/migrate.ts"
+import { ReadModelAhead } from "../../adapters/postgres/projector/projector.ts"
+import { DatabaseInUse } from "../../adapters/processes/postgres.ts"
+import { explained } from "../../adapters/postgres/embedded/explain.ts"
 import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { WrongMasterKey } from "../../adapters/sealing/installation.ts"
@@ -21,7 +25,7 @@ import { RETIRED, ROUTES } from "../routes.ts"
 import type { Config } from "./config.ts"
 import { makeDemo } from "./demo.ts"
 import type { Installation } from "./installation.ts"
-import { openInstallation } from "./installation.ts"
+import { closeAll, openInstallation } from "./installation.ts"
 
 /** Where the server speaks to its operator. */
 export interface ServerOptions {
@@ -79,10 +83,7 @@ async function openHeld(
     config.databaseUrl === null
       ? await startEmbedded({ dataDir: folder.path, log: (sentence) => log.info(sentence) })
       : null
-  const stop = async () => {
-    await embedded?.stop()
-    await hold.release()
-  }
+  const stop = () => closeAll([hold.release, async () => embedded?.stop()])
   const databaseUrl = config.databaseUrl ?? (embedded?.url as string)
   const { clock, masterKey } = config
   try {
@@ -96,10 +97,7 @@ async function openHeld(
       ports: installation.ports,
       folder,
       databaseLost: lost.promise,
-      close: async () => {
-        await installation.close()
-        await stop()
-      },
+      close: () => closeAll([stop, installation.close]),
     }
   } catch (error) {
     await embedded?.stop()
@@ -109,7 +107,8 @@ async function openHeld(
 
 /** Faults of opening that an operator can mend, as one sentence. */
 function explainOpening(error: unknown): unknown {
-  if (error instanceof NewerDatabase || error instanceof WrongMasterKey) {
+  const isPlain = [NewerDatabase, WrongMasterKey, ReadModelAhead, DatabaseInUse]
+  if (error instanceof Error && isPlain.some((kind) => error instanceof kind)) {
     return new StartupFault(error.message, error)
   }
   const code = error instanceof Error && "code" in error ? String(error.code) : ""
@@ -146,12 +145,14 @@ export async function runServer(options: ServerOptions): Promise<number> {
     closers.push(() => app.close())
     address = config.baseUrl ?? url
     const { socketPath, folderId } = stores.folder
-    const admin = await serveAdmin({
-      socketPath,
-      folderId,
-      run: (request, talk) => runOperation(ADMIN_OPERATIONS, stores.ports, request, talk),
-      onFault: (error) => log.warn("an operator's command failed", error),
-    })
+    const admin = await explained(dirname(socketPath), () =>
+      serveAdmin({
+        socketPath,
+        folderId,
+        run: (request, talk) => runOperation(ADMIN_OPERATIONS, stores.ports, request, talk),
+        onFault: (error) => log.warn("an operator's command failed", error),
+      }),
+    )
     closers.push(() => admin.close())
     await announce(stores.folder, { pid: process.pid, url, socketPath, folderId })
     closers.push(() => withdraw(stores.folder))
@@ -162,7 +163,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
     return await stopped.promise
   } finally {
     signal.removeEventListener("abort", stop)
-    for (const close of closers.toReversed()) await close()
+    await closeAll(closers)
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import { createHash, randomUUIDv7 } from "node:crypto"
 import type { ClaimRequest } from "../../adapters/claims/port.ts"
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { canonicalJson } from "../canonical-json.ts"
 import type { Ports } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
@@ -54,15 +55,16 @@ export async function claimRequest(
     idempotencyKey,
     fingerprint,
     requestId: caller.requestId,
+    at: ports.clock.now(),
   }
   const made = await ports.claims.claim(claim)
   switch (made.state) {
     case "mine": {
-      const { attempt, takenOver } = made
-      return { state: "mine", claim, seed: seedOf(ports, claim, attempt), takenOver }
+      const { attempt, begun, takenOver } = made
+      return { state: "mine", claim, seed: seedOf(ports, claim, begun, attempt), takenOver }
     }
     case "done":
-      return { state: "replay", answer: JSON.parse(made.answer) as KeptAnswer }
+      return { state: "replay", answer: await openAnswer(ports, claim, made.answer) }
     case "running": {
       const message = "A request with this Idempotency-Key is still running; send it again later."
       return { state: "refused", refusal: refusal("conflict", message) }
@@ -74,11 +76,14 @@ export async function claimRequest(
   }
 }
 
-/** What the ids of one attempt derive from. */
-function seedOf(ports: Ports, claim: ClaimRequest, attempt: number): Seed {
+/**
+ * What the ids of one attempt derive from. `begun` is new once the key was forgotten: what is sent
+ * with it after that is another request, and must not find the facts of the first.
+ */
+function seedOf(ports: Ports, claim: ClaimRequest, begun: string, attempt: number): Seed {
   return {
-    parts: [claim.keyId, claim.idempotencyKey, String(attempt)],
-    next: async () => seedOf(ports, claim, await ports.claims.nextAttempt(claim)),
+    parts: [claim.keyId, claim.idempotencyKey, begun, String(attempt)],
+    next: async () => seedOf(ports, claim, begun, await ports.claims.nextAttempt(claim)),
   }
 }
 
@@ -101,8 +106,21 @@ export async function letGo(ports: Ports, claim: ClaimRequest, error: unknown): 
  * same, and whoever asks again gets it built from the facts.
  */
 export async function keep(ports: Ports, claim: ClaimRequest, answer: KeptAnswer): Promise<void> {
-  const kept = ports.claims.finish(claim, JSON.stringify(answer))
+  const kept = finish(ports, claim, answer)
   if (!(await orWarn(ports, kept))) await orWarn(ports, ports.claims.leave(claim))
+}
+
+/** An answer holds what a person wrote: it is kept sealed under the company's key. */
+async function finish(ports: Ports, claim: ClaimRequest, answer: KeptAnswer): Promise<void> {
+  const { companyId } = claim
+  const sealed = await ports.sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(answer))
+  await ports.claims.finish(claim, sealed)
+}
+
+async function openAnswer(ports: Ports, claim: ClaimRequest, sealed: string): Promise<KeptAnswer> {
+  const text = await ports.sealing.open(claim.companyId, sealed)
+  if (text === null) throw new Error("the answer's key was erased while its API key still works")
+  return JSON.parse(text) as KeptAnswer
 }
 
 async function orWarn(ports: Ports, change: Promise<void>): Promise<boolean> {

@@ -20,6 +20,8 @@ const ASK_AFTER_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
 /** A carrier that knows nothing of a text after this long never got it. */
 const UNKNOWN_IS_NO_AFTER_MS = 10 * MINUTE_MS
 const PARK_AFTER_MS = 72 * HOUR_MS
+const RETRY_FIRST_MS = 500
+const RETRY_MOST_MS = 5 * MINUTE_MS
 
 /** Sends a queued text once. */
 export async function sendText(ports: Ports, work: TakenWork): Promise<WorkResult> {
@@ -44,11 +46,27 @@ export async function sendText(ports: Ports, work: TakenWork): Promise<WorkResul
     const answer = await inTime(ports, ports.carrier.send(text))
     return await record(ports, place, answer, cause)
   } catch (error) {
+    if (error instanceof CarrierUnavailable) return untilAvailable(ports, work, place, cause)
     if (!(error instanceof CarrierSilent)) throw error
     // From here on the text is asked about, never sent again; other texts to them may go on.
     const dueAt = ports.clock.now() + MINUTE_MS
     return { result: "later", dueAt, kind: "ask-text", subject: payload.messageId }
   }
+}
+
+/** A carrier that takes nothing is tried for three days; a text it never took costs nothing. */
+async function untilAvailable(
+  ports: Ports,
+  work: TakenWork,
+  place: TextPlace,
+  cause: Cause,
+): Promise<WorkResult> {
+  const { queuedAt } = work.payload as TextWork
+  if (ports.clock.now() - queuedAt >= PARK_AFTER_MS) {
+    return record(ports, place, { answer: "rejected", errorCode: "carrier_unavailable" }, cause)
+  }
+  const afterMs = Math.min(RETRY_FIRST_MS * 2 ** (work.tries - 1), RETRY_MOST_MS)
+  return { result: "retry", afterMs, reason: "the carrier is not available" }
 }
 
 /** Asks the carrier what became of a text it was silent about. */

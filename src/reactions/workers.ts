@@ -2,7 +2,6 @@
  * The workers: they take rows of work that are due and do what each kind asks for. A row that fails
  * waits, longer each time, and is parked for an operator after many tries; it is never lost.
  */
-import { CarrierUnavailable } from "../../adapters/carrier/port.ts"
 import type { TakenWork, WorkResult } from "../../adapters/work/port.ts"
 import type { CompanyPlan } from "../../domain/company/companies.ts"
 import type { WorkKind } from "../../projections/work.ts"
@@ -117,7 +116,7 @@ async function perform(ports: Ports, row: TakenWork): Promise<void> {
 
 function failed(ports: Ports, row: TakenWork, error: unknown): WorkResult {
   const reason = error instanceof Error ? error.message : String(error)
-  if (!(error instanceof CarrierUnavailable)) ports.log.warn(`work ${row.kind} failed`, error)
+  ports.log.warn(`work ${row.kind} failed`, error)
   if (row.tries >= MOST_TRIES) return { result: "park", reason }
   const afterMs = Math.min(RETRY_FIRST_MS * 2 ** (row.tries - 1), RETRY_MOST_MS)
   return { result: "retry", afterMs, reason }

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest"
 import {
+  DEFAULT_BOOK,
   DEFAULT_PRICES,
   PRICED_ITEMS,
+  type PriceBookOpened,
   type PriceSet,
   priceBook,
   priceOf,
@@ -12,6 +14,30 @@ import { fold, given } from "../support/spec.ts"
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 const set = { type: "SetPrice", at: NOW, item: "text_segment", unitPriceMicros: 9_500 } as const
 const fact: PriceSet = { ...set, type: "PriceSet", version: 2 }
+
+describe("OpenPriceBook", () => {
+  const prices = [{ item: "text_segment", unitPriceMicros: 9_000 }] as const
+  const open = { type: "OpenPriceBook", at: NOW, prices } as const
+  const opened: PriceBookOpened = { type: "PriceBookOpened", at: NOW, prices }
+
+  it("writes the first version down", () => {
+    given(priceBook).when(open).records(opened)
+    given(priceBook)
+      .when({ ...open, prices: DEFAULT_BOOK })
+      .records({ ...opened, prices: DEFAULT_BOOK })
+  })
+
+  it("records nothing once it is open, whatever prices it brings", () => {
+    given(priceBook, opened)
+      .when({ ...open, prices: [] })
+      .recordsNothing()
+  })
+
+  it("is what prices are from then on, as version 1", () => {
+    const book = fold(priceBook, { ...opened, prices: [{ item: "deploy", unitPriceMicros: 7 }] })
+    expect(priceOf(book, "deploy")).toEqual({ unitPriceMicros: 7, priceVersion: 1 })
+  })
+})
 
 describe("SetPrice", () => {
   it("begins a new version of the book", () => {

@@ -14,6 +14,7 @@ export function aRequest(parts: Partial<ClaimRequest> = {}): ClaimRequest {
     idempotencyKey: `key ${requests}`,
     fingerprint: "a".repeat(64),
     requestId: `req_${requests}`,
+    at: Date.UTC(2026, 10, 21),
     ...parts,
   }
 }
@@ -24,7 +25,11 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
     it("gives a new key to whoever asks first, and tells others that it runs", async () => {
       const claims = await open()
       const request = aRequest()
-      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 0, takenOver: false })
+      expect(await claims.claim(request)).toMatchObject({
+        state: "mine",
+        attempt: 0,
+        takenOver: false,
+      })
       expect(await claims.claim(request)).toEqual({ state: "running" })
     })
 
@@ -65,9 +70,17 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
       await claims.claim(request)
       await claims.release(request)
       const other = { ...request, fingerprint: "b".repeat(64) }
-      expect(await claims.claim(other)).toEqual({ state: "mine", attempt: 1, takenOver: false })
+      expect(await claims.claim(other)).toMatchObject({
+        state: "mine",
+        attempt: 1,
+        takenOver: false,
+      })
       await claims.release(other)
-      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 2, takenOver: false })
+      expect(await claims.claim(request)).toMatchObject({
+        state: "mine",
+        attempt: 2,
+        takenOver: false,
+      })
     })
 
     it("lets a key whose outcome nobody knows be taken over, as the same attempt", async () => {
@@ -75,7 +88,11 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
       const request = aRequest()
       await claims.claim(request)
       await claims.leave(request)
-      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 0, takenOver: true })
+      expect(await claims.claim(request)).toMatchObject({
+        state: "mine",
+        attempt: 0,
+        takenOver: true,
+      })
       expect(await claims.claim(request)).toEqual({ state: "running" })
     })
 
@@ -86,7 +103,11 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
       expect(await claims.nextAttempt(request)).toBe(1)
       expect(await claims.claim(request)).toEqual({ state: "running" })
       await claims.leave(request)
-      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 1, takenOver: true })
+      expect(await claims.claim(request)).toMatchObject({
+        state: "mine",
+        attempt: 1,
+        takenOver: true,
+      })
     })
 
     it("keeps the keys of one API key apart from those of another", async () => {
@@ -103,7 +124,11 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
       const claims = await open()
       const request = aRequest()
       await claims.release(request)
-      expect(await claims.claim(request)).toEqual({ state: "mine", attempt: 0, takenOver: false })
+      expect(await claims.claim(request)).toMatchObject({
+        state: "mine",
+        attempt: 0,
+        takenOver: false,
+      })
       await claims.finish(request, "first")
       await claims.finish(request, "second")
       await claims.release(request)
@@ -112,13 +137,31 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
       await expect(claims.nextAttempt(request)).rejects.toThrow(ClaimLost)
     })
 
-    it("forgets no answer of today", async () => {
+    it("forgets what was claimed before an instant and nothing later, and begins anew", async () => {
+      const claims = await open()
+      const at = Date.UTC(2026, 0, 1)
+      const [old, young] = [aRequest({ at: at - 1 }), aRequest({ at })]
+      for (const request of [old, young]) {
+        await claims.claim(request)
+        await claims.finish(request, "{}")
+      }
+      expect(await claims.forgetBefore(at)).toBe(1)
+      expect(await claims.claim(young)).toMatchObject({ state: "done" })
+      const again = { ...old, requestId: "req_again", at }
+      expect(await claims.claim(again)).toMatchObject({ state: "mine", begun: "req_again" })
+    })
+
+    it("names the first request of a key through attempts and takeovers", async () => {
       const claims = await open()
       const request = aRequest()
-      await claims.claim(request)
-      await claims.finish(request, "{}")
-      expect(await claims.forgetOld()).toBe(0)
-      expect(await claims.claim(request)).toMatchObject({ state: "done" })
+      const begun = request.requestId
+      expect(await claims.claim(request)).toMatchObject({ begun })
+      await claims.release(request)
+      const second = { ...request, requestId: "req_second" }
+      expect(await claims.claim(second)).toMatchObject({ attempt: 1, begun })
+      await claims.leave(second)
+      const third = { ...request, requestId: "req_third" }
+      expect(await claims.claim(third)).toMatchObject({ attempt: 1, begun, takenOver: true })
     })
   })
 }

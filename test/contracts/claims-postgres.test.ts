@@ -41,7 +41,11 @@ describe("claims of several processes", () => {
     await first.claim(request)
     await first.nextAttempt(request)
     living.delete("prc_first")
-    expect(await second.claim(request)).toEqual({ state: "mine", attempt: 1, takenOver: true })
+    expect(await second.claim(request)).toMatchObject({
+      state: "mine",
+      attempt: 1,
+      takenOver: true,
+    })
     expect(await second.claim(request)).toEqual({ state: "running" })
   })
 
@@ -54,7 +58,7 @@ describe("claims of several processes", () => {
       "update ledger.claims set state = 'running', answer = null where idempotency_key = $1",
       [request.idempotencyKey],
     )
-    expect(await first.claim(request)).toEqual({ state: "mine", attempt: 0, takenOver: true })
+    expect(await first.claim(request)).toMatchObject({ state: "mine", attempt: 0, takenOver: true })
   })
 
   it("lets one of twenty take it over", async () => {
@@ -81,24 +85,5 @@ describe("claims of several processes", () => {
     await expect(first.nextAttempt(request)).rejects.toThrow("not held by this process")
     await second.finish(request, "of the second")
     expect(await first.claim(request)).toEqual({ state: "done", answer: "of the second" })
-  })
-
-  it("forgets what is older than 30 days and nothing younger", async () => {
-    const { first, pool } = twoProcesses()
-    const [old, young] = [aRequest(), aRequest()]
-    for (const request of [old, young]) {
-      await first.claim(request)
-      await first.finish(request, "{}")
-    }
-    const age = async (key: string, interval: string) =>
-      pool.query(
-        "update ledger.claims set claimed_at = now() - $2::interval where idempotency_key = $1",
-        [key, interval],
-      )
-    await age(old.idempotencyKey, "30 days 1 second")
-    await age(young.idempotencyKey, "29 days 23:59:00")
-    expect(await first.forgetOld()).toBe(1)
-    expect(await first.claim(old)).toMatchObject({ state: "mine" })
-    expect(await first.claim(young)).toMatchObject({ state: "done" })
   })
 })

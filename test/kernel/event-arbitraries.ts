@@ -139,6 +139,10 @@ const refusals: Arbitraries<RefusalEvent> = {
 }
 
 const prices: Arbitraries<PriceEvent> = {
+  PriceBookOpened: {
+    at,
+    prices: some(fc.record({ item: fc.constantFrom(...PRICED_ITEMS), unitPriceMicros: micros })),
+  },
   PriceSet: {
     at,
     item: fc.constantFrom(...PRICED_ITEMS),

@@ -50,9 +50,9 @@ create table ledger.claims (
   state text not null check (state in ('running', 'done', 'free')),
   process_id text not null,
   attempt integer not null,
-  request_id text not null,
+  begun text not null,
   answer text,
-  claimed_at timestamptz not null default now(),
+  claimed_at timestamptz not null,
   primary key (key_id, idempotency_key)
 );
 create index claims_by_age on ledger.claims (claimed_at);
@@ -96,9 +96,7 @@ create table ledger.stand_ins (
 
 create table ledger.carrier_texts (
   text_id text primary key,
-  from_number text not null,
-  to_number text not null,
-  body text not null,
+  company_id text not null,
   status text not null,
   error_code text,
   taken_at timestamptz not null

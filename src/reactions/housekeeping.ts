@@ -1,0 +1,39 @@
+/** What is kept for a time only goes when its time is over, by the ledger's clock. */
+import type { Ports } from "../ports.ts"
+
+/** Answers to idempotent requests are kept so long (decisions.md §6). */
+const ANSWERS_KEPT_MS = 30 * 86_400_000
+const EVERY_MS = 10 * 60_000
+
+/** Running housekeeping. */
+export interface Housekeeping {
+  /** Does what is due now; a failure is told to the log and done again next time. */
+  readonly run: () => Promise<void>
+  /** Stops, and waits for what is being done. */
+  readonly stop: () => Promise<void>
+}
+
+/** Keeps house now and every ten minutes. */
+export function startHousekeeping(ports: Pick<Ports, "claims" | "clock" | "log">): Housekeeping {
+  let running: Promise<void> = Promise.resolve()
+  const run = () => {
+    running = running.then(async () => {
+      try {
+        await ports.claims.forgetBefore(ports.clock.now() - ANSWERS_KEPT_MS)
+      } catch (error) {
+        ports.log.warn("old answers could not be forgotten", error)
+      }
+    })
+    return running
+  }
+  const timer = setInterval(() => void run(), EVERY_MS)
+  timer.unref()
+  void run()
+  return {
+    run,
+    stop: async () => {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
