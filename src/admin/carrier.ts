@@ -16,7 +16,7 @@ import { RECIPIENT } from "../aggregates.ts"
 import { newId } from "../ids.ts"
 import { fullNumber } from "../phone-number.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
-import { findCompany, showWrites, words } from "./inputs.ts"
+import { findCompany, showWrites } from "./inputs.ts"
 import type { AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -26,7 +26,8 @@ const textIn = operation({
     company: z.string().optional(),
     from: z.string(),
     to: z.string(),
-    body: words,
+    // What comes in is taken as it is, a character that no text should have included.
+    body: z.string().refine((text) => text.isWellFormed(), "must be well-formed Unicode"),
   }),
   run: async ({ ports, cause }, input) => {
     const from = fullNumber(input.from)

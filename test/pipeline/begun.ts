@@ -1,6 +1,8 @@
 /** Requests that a process began and did not end, as one that was killed leaves them. */
 import { createHash } from "node:crypto"
 import { sql } from "kysely"
+import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
 import { buildApp } from "../../src/app.ts"
 import type { Ports } from "../../src/ports.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
@@ -17,7 +19,7 @@ export interface Death {
 
 /**
  * Sends a request to a process that dies at this point: the steps up to it are stored, nothing is
- * answered, and the claim names a process that lives no more. Resolves once it is dead.
+ * answered, and the claim names a process that is not registered. Resolves once it is dead.
  */
 export async function dieAt(
   world: World,
@@ -45,7 +47,9 @@ export async function dieAt(
     }
     return outcome
   }) as Ports["runner"]["execute"]
-  const ports = { ...world.ports, runner: { ...runner, execute } }
+  const pool = openPool(world.databaseUrl, 2, () => undefined)
+  const claims = openPostgresClaims(pool, { own: "prc_killed", isAlive: async () => true })
+  const ports = { ...world.ports, claims, runner: { ...runner, execute } }
   const app = await buildApp(ports, ROUTES, RETIRED)
   void app.inject({
     method: "POST",
@@ -57,9 +61,7 @@ export async function dieAt(
     payload: request.body,
   })
   await dead.promise
-  await sql`
-    update ledger.claims set process_id = 'prc_killed'
-    where idempotency_key = ${request.idempotencyKey}`.execute(world.ports.readAll)
+  await pool.end()
 }
 
 /** How the claim on an idempotency key stands. */

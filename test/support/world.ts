@@ -26,6 +26,8 @@ export interface World {
   readonly app: FastifyInstance
   readonly ports: AdminPorts
   readonly warnings: readonly string[]
+  /** The owner's address of the world's database. */
+  readonly databaseUrl: string
   /** An operator's operation; @throws OperatorRefused */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly operate: (name: string, input?: object) => Promise<any>
@@ -82,6 +84,7 @@ async function worldOf(
     app,
     ports,
     warnings,
+    databaseUrl: database.url,
     operate: async (name, input = {}) => {
       const found = ADMIN_OPERATIONS.find((operation) => operation.name === name)
       if (found === undefined) throw new Error(`there is no operation ${name}`)

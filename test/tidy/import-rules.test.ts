@@ -88,6 +88,11 @@ const cases: readonly {
     right: { "adapters/postgres/a.ts": 'import "pg"\nimport "kysely"' },
   },
   {
+    rule: "adapter-data-folder-vendor",
+    wrong: { "adapters/data-folder/a.ts": 'import "fastify"' },
+    right: { "adapters/data-folder/a.ts": 'import "zod"\nimport "node:fs"' },
+  },
+  {
     rule: "adapter-rooms",
     wrong: { "adapters/x/a.ts": 'import type { B } from "../../src/b.ts"', "src/b.ts": "" },
     right: { "adapters/x/a.ts": 'import "./b.ts"', "adapters/x/b.ts": "" },
