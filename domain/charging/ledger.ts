@@ -277,9 +277,10 @@ function setLimit(
 
 function charge(command: Charge & Stamped, state: Ledger): readonly LedgerEvent[] | LedgerRefusal {
   if (state.open.has(command.chargeId)) return []
-  if (command.amountMicros < 0) {
-    // A charge below zero would add to the funds and to what every limit leaves.
-    const message = "A charge is 0 or more."
+  const { amountMicros, quantity, unitPriceMicros } = command
+  if (amountMicros < 0 || amountMicros !== quantity * unitPriceMicros) {
+    // Below zero it would add to the funds; else the bill's line would not multiply out.
+    const message = "A charge is 0 or more, and its quantity times its unit price."
     return { type: "LedgerRefused", at: command.at, code: "bad_amount", message }
   }
   const code = refusalCode(command, state)

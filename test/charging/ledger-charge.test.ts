@@ -85,6 +85,16 @@ describe("Charge", () => {
       .refuses("bad_amount")
   })
 
+  it("is refused where it is not its quantity times its unit price: the bill must multiply out", () => {
+    const two = charge({ quantity: 2, unitPriceMicros: 4_500, amountMicros: 9_000 })
+    given(ledger, ...ready)
+      .when(two)
+      .records({ ...charged(), quantity: 2, unitPriceMicros: 4_500 })
+    given(ledger, ...ready)
+      .when({ ...two, amountMicros: 8_999 })
+      .refuses("bad_amount")
+  })
+
   it("is refused where an amount could not be added exactly", () => {
     const code = "amount_too_large"
     given(ledger, opened(MAX_MICROS), charged({ amountMicros: 1 }))

@@ -81,11 +81,22 @@ export const REQUEST: ChargeRequest = {
   servedFrom: null,
 }
 
+/** That request; where another amount is given, as one unit of that price. */
+const requestOf = ({
+  amountMicros = 9_000,
+}: {
+  readonly amountMicros?: number
+}): ChargeRequest => ({
+  ...REQUEST,
+  unitPriceMicros: amountMicros,
+  amountMicros,
+})
+
 /** An open charge of that request, or as these say. */
 export const charged = (changed: Partial<Charged> = {}): Charged => ({
   type: "Charged",
   at: NOW,
-  ...REQUEST,
+  ...requestOf(changed),
   open: true,
   exempt: null,
   ...changed,
@@ -95,7 +106,7 @@ export const charged = (changed: Partial<Charged> = {}): Charged => ({
 export const charge = (changed: Partial<Charge & Stamped> = {}): Charge & Stamped => ({
   type: "Charge",
   at: NOW,
-  ...REQUEST,
+  ...requestOf(changed),
   open: true,
   exempt: null,
   ...changed,

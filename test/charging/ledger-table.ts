@@ -69,7 +69,8 @@ function commandOf([step, ...words]: readonly string[]): LedgerCommand {
       return { type: "RemoveLimit", ...nameOf(words) }
     case "charge": {
       const [chargeId = "", ...who] = words.slice(0, -1)
-      const charge = { ...REQUEST, chargeId, ...spenderOf(who), amountMicros }
+      const price = { unitPriceMicros: amountMicros, amountMicros }
+      const charge = { ...REQUEST, chargeId, ...spenderOf(who), ...price }
       return { type: "Charge", ...charge, open: true, exempt: null }
     }
     case "close":
