@@ -10,7 +10,7 @@ import { STATUS_OF } from "./pipeline/refusal.ts"
 import type { Route } from "./pipeline/route.ts"
 
 /** Where the document and its page are. */
-export const DOCUMENT_URL = "/openapi.json"
+const DOCUMENT_URL = "/openapi.json"
 /** The page that people read. */
 export const DOCS_URL = "/docs"
 

@@ -1,7 +1,7 @@
 import { MAX_APPEND_BYTES, NO_STREAM, type ProposedEvent, TooLarge } from "./port.ts"
 
 /** Longer stream names are refused: a store has to hold them in an index. */
-export const MAX_STREAM_NAME_BYTES = 1024
+const MAX_STREAM_NAME_BYTES = 1024
 
 /** The highest revision a stream can reach: what four signed bytes hold. */
 export const MAX_REVISION = 2_147_483_647

@@ -21,7 +21,7 @@ const Credits = z.object({
 })
 
 /** The route. */
-export const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
+const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
   method: "GET",
   url: "/api/v1/credits",
   group: "credits",

@@ -37,7 +37,7 @@ const People = z.object({
 })
 
 /** The route. */
-export const peopleList = route<unknown, unknown, z.infer<typeof People>>({
+const peopleList = route<unknown, unknown, z.infer<typeof People>>({
   method: "GET",
   url: "/api/v1/people",
   group: "people",

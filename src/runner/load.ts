@@ -93,6 +93,6 @@ function fold<S, E extends Fact>(
 }
 
 /** Reads a stored event back. @throws FormatFault, EnvelopeFault where it has no such form */
-export function decodeStored<E extends Fact>(codec: Codec<E>, stored: StoredEvent): E {
+function decodeStored<E extends Fact>(codec: Codec<E>, stored: StoredEvent): E {
   return codec.decode(stored.type, readMetadata(stored.metadata).version, stored.data)
 }

@@ -14,7 +14,7 @@ export function errorCode(error: unknown): string | undefined {
 }
 
 /** The sentence for an operating system's fault with `path`, undefined when there is none. */
-export function explainCode(error: unknown, path: string): StartupFault | undefined {
+function explainCode(error: unknown, path: string): StartupFault | undefined {
   const sentence = sentenceOfCode(errorCode(error), path)
   return sentence === undefined ? undefined : new StartupFault(sentence, error)
 }

@@ -13,7 +13,7 @@ import { StartupFault } from "./startup-fault.ts"
  * Settings for a ledger beside its program on one machine. They are given at each start, so that
  * a newer release brings its own.
  */
-export const SETTINGS: Readonly<Record<string, string>> = {
+const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: "100",
