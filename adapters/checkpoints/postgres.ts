@@ -1,5 +1,5 @@
 import type { Pool } from "pg"
-import { isConnectionFault } from "../postgres/connection-fault.ts"
+import { isConnectionFault } from "../postgres/port.ts"
 import type { Checkpoint, Checkpoints } from "./port.ts"
 
 interface Row {

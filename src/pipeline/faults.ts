@@ -1,10 +1,14 @@
 /** Errors that are nobody's refusal, as callers see them: nothing of the inside. */
 import type { FastifyError, FastifyRequest } from "fastify"
+import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { Log } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 
 const RETRY_AFTER = { "retry-after": "5" }
+
+/** Errors of the ledger that say it cannot be reached or written to in time. */
+const AWAY: ReadonlySet<string> = new Set(["DeadlinePassed", "ClockUnsure", "Unavailable"])
 
 /** The answer to an error that was thrown. */
 export function faultRefusal(
@@ -36,13 +40,12 @@ export function faultRefusal(
       const message = "Another process carries out the request with this Idempotency-Key by now."
       return refusal("conflict", message)
     }
-    case "DeadlinePassed":
-    case "ClockUnsure":
-    case "Unavailable": {
-      log.warn("a call could not be served", error)
-      const message = "The ledger cannot be reached right now; nothing was charged. Send it again."
-      return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
-    }
+  }
+  // Whatever fails behind a charge is an unknown outcome: what comes here has charged nothing.
+  if (AWAY.has(error.name) || isConnectionFault(error)) {
+    log.warn("a call could not be served", error)
+    const message = "The ledger cannot be reached right now; nothing was charged. Send it again."
+    return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
   }
   log.warn(`request ${requestId} failed`, error)
   return refusal("internal", "Something went wrong on our side.", { requestId })

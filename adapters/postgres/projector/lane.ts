@@ -12,7 +12,7 @@ import type { Opener, Projection, Recorded } from "../../../projections/projecti
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { comparePositions } from "../../eventstore/port.ts"
 import type { Pacer } from "../../clock/port.ts"
-import { isConnectionFault } from "../connection-fault.ts"
+import { isConnectionFault } from "../port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import { LIVE_SCHEMA, inTransaction, storedPosition } from "./tables.ts"
 
