@@ -24,8 +24,8 @@ async function find(pool: Pool, stream: string): Promise<Row | null> {
   }
 }
 
-/** Checkpoints in the table `ledger.checkpoints`. */
-export function openPostgresCheckpoints(pool: Pool): Checkpoints {
+/** Checkpoints in the table `ledger.checkpoints`: callers wait for loads, nobody for what is kept `behind`. */
+export function openPostgresCheckpoints(pool: Pool, behind = pool): Checkpoints {
   return {
     load: async (stream) => {
       const row = await find(pool, stream)
@@ -34,7 +34,7 @@ export function openPostgresCheckpoints(pool: Pool): Checkpoints {
       return { revision: Number(row.revision), hash: row.hash, shape: row.shape, saved }
     },
     save: async (stream: string, checkpoint: Checkpoint) => {
-      await pool.query(
+      await behind.query(
         `insert into ledger.checkpoints (stream, revision, hash, shape, saved)
          values ($1, $2, $3, $4, $5)
          on conflict (stream) do update

@@ -133,7 +133,7 @@ async function openOutside(
     store,
     pacer: machinePacer,
     sealing: openPostgresSealing(pool, masterKey),
-    checkpoints: openPostgresCheckpoints(behind),
+    checkpoints: openPostgresCheckpoints(pool, behind),
     claims: openPostgresClaims(pool, processes),
     work: openPostgresWork(behind, processes),
     standIns: openPostgresStandIns(pool),
