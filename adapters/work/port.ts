@@ -48,6 +48,8 @@ export interface ListedWork {
 export interface WorkQueue {
   /** Takes up to `limit` rows that are due at `now` (the ledger's time). */
   readonly take: (now: number, limit: number) => Promise<readonly TakenWork[]>
+  /** Lets go what this process took and does not have in hand: an answer to `take` was lost. */
+  readonly letGo: (inHand: readonly number[]) => Promise<void>
   /**
    * Says what became of a row. Where another process has taken it meanwhile, for its lease ran out,
    * nothing but `done` changes it.

@@ -45,6 +45,13 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       const { rows } = await pool.query<Row>(TAKE, [now, limit, processes.own])
       return rows.map(taken)
     },
+    letGo: async (inHand) => {
+      await pool.query(
+        `update ledger.work set process_id = null, leased_until = null
+         where process_id = $1 and not (work_id = any($2::bigint[]))`,
+        [processes.own, inHand],
+      )
+    },
     settle: async (workId, result) => settle(pool, processes.own, workId, result),
     dueCount: async (now) => {
       const { rows } = await pool.query<{ count: number }>(

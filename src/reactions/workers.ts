@@ -2,6 +2,7 @@
  * The workers: they take rows of work that are due and do what each kind asks for. A row that fails
  * waits, longer each time, and is parked for an operator after many tries; it is never lost.
  */
+import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { TakenWork, WorkResult } from "../../adapters/work/port.ts"
 import type { CompanyPlan } from "../../domain/company/companies.ts"
 import type { WorkKind } from "../../projections/work.ts"
@@ -17,6 +18,8 @@ const IDLE_LOOK_MS = 10
 const RETRY_FIRST_MS = 500
 const RETRY_MOST_MS = 5 * 60_000
 const MOST_TRIES = 20
+const SETTLE_TRIES = 20
+const SETTLE_AGAIN_MS = 250
 
 type Handler = (ports: Ports, work: TakenWork) => Promise<WorkResult>
 
@@ -47,15 +50,23 @@ export function startWorkers(ports: Ports): Workers {
   let stopped = false
   let taking: Promise<void> | null = null
   let again = false
+  const inHand = new Set<number>()
+  // Rows may be taken by a statement whose answer never came.
+  let answerLost = false
 
   const take = async () => {
     do {
       again = false
       const room = AT_ONCE - running.size
       if (stopped || room <= 0) return
+      if (answerLost) await ports.work.letGo([...inHand])
+      answerLost = true
       const rows = await ports.work.take(ports.clock.now(), room)
+      answerLost = false
       for (const row of rows) {
+        inHand.add(row.workId)
         const doing: Promise<void> = perform(ports, row).finally(() => {
+          inHand.delete(row.workId)
           running.delete(doing)
           wake()
         })
@@ -108,10 +119,24 @@ async function perform(ports: Ports, row: TakenWork): Promise<void> {
     handler === undefined
       ? ({ result: "park", reason: `nobody does ${row.kind}` } as const)
       : await handler(ports, row).catch((error: unknown) => failed(ports, row, error))
-  await ports.work.settle(row.workId, result).catch((error: unknown) => {
-    // The lease runs out and the row is done again: handlers may be repeated.
-    ports.log.warn(`the outcome of work ${row.workId} could not be kept`, error)
-  })
+  await settle(ports, row, result)
+}
+
+/** Keeps what became of a row, also over a connection that breaks just then. */
+async function settle(ports: Ports, row: TakenWork, result: WorkResult): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ports.work.settle(row.workId, result)
+    } catch (error) {
+      if (tries < SETTLE_TRIES && isConnectionFault(error)) {
+        await ports.pacer.pause(SETTLE_AGAIN_MS)
+        continue
+      }
+      // The lease runs out and the row is done again: handlers may be repeated.
+      ports.log.warn(`the outcome of work ${row.workId} could not be kept`, error)
+      return
+    }
+  }
 }
 
 function failed(ports: Ports, row: TakenWork, error: unknown): WorkResult {

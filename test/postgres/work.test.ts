@@ -38,6 +38,17 @@ async function runOut(column: "retry_at" | "leased_until"): Promise<void> {
     where ${column} is not null`)
 }
 
+describe("letting go", () => {
+  it("frees what this process took without hearing of it, and nothing in hand or of others", async () => {
+    for (const name of ["lost", "held"]) await add(name, name)
+    const [lost, held] = await queue.take(NOW, 10)
+    await add("theirs", "theirs")
+    await take(NOW, others)
+    await queue.letGo([held?.workId ?? 0])
+    expect(await take()).toEqual([lost?.name])
+  })
+})
+
 describe("taking work", () => {
   it("gives what is due, as it was written, and no more than asked for", async () => {
     await add("a", "a1")
