@@ -6,6 +6,7 @@ import { recipientStream } from "../../domain/phone/recipient.ts"
 import type { OptOutRow } from "../../projections/opt-outs.ts"
 import { listOptOuts } from "../../projections/opt-outs.ts"
 import { RECIPIENT } from "../aggregates.ts"
+import { causeOf } from "../pipeline/caller-cause.ts"
 import { refusal } from "../pipeline/refusal.ts"
 import type { Caller, Reply } from "../pipeline/route.ts"
 import { route } from "../pipeline/route.ts"
@@ -95,11 +96,10 @@ async function change(
   if (phone === null) {
     return { ok: false, refusal: refusal("bad_number", "This is no full phone number.") }
   }
-  const { companyId, requestId, spender } = caller
+  const { companyId } = caller
   const tag = await ports.sealing.tag(companyId, phone)
-  const { keyId, personId } = spender
   const command = { type, phone: await ports.sealing.seal(companyId, tag, phone) }
-  const cause = { command: requestId, actor: null, keyId, personId, reason: null }
+  const cause = causeOf(caller)
   const view = (_state: Recipient) => undefined
   const stream = recipientStream(companyId, tag)
   const outcome = await ports.runner.execute(RECIPIENT, stream, command, { cause, view })

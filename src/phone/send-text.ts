@@ -10,6 +10,7 @@ import { textResource } from "../../domain/phone/text-resource.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { LEDGER, RECIPIENT } from "../aggregates.ts"
 import type { Cause } from "../envelope.ts"
+import { causeOf } from "../pipeline/caller-cause.ts"
 import { chargeRefusal } from "../pipeline/charge-refusals.ts"
 import { refusal } from "../pipeline/refusal.ts"
 import type { Caller, Checked, Reply, Resumed, Seed } from "../pipeline/route.ts"
@@ -245,12 +246,6 @@ async function giveBackAll(
     { type: "GiveBack", chargeId, amountMicros: null, reason },
     { cause, view: () => undefined },
   )
-}
-
-function causeOf(caller: Caller): Cause {
-  const { requestId, spender } = caller
-  const { keyId, personId } = spender
-  return { command: requestId, actor: null, keyId, personId, reason: null }
 }
 
 function optedOut(): Answer {
