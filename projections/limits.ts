@@ -177,7 +177,9 @@ async function writeSpending(tx: Transaction<Tables>, rows: readonly SpendingRow
 }
 
 /** A limit with what is used of it in the windows around an instant. */
-export type LimitStanding = Omit<LimitReading, "askedMicros"> & { readonly leaveKeysOut: boolean }
+export type LimitStanding = Omit<LimitReading, "askedMicros" | "pendingMicros"> & {
+  readonly leaveKeysOut: boolean
+}
 
 /** Every limit of a company as it stands at `at` (UTC milliseconds): company, people, keys. */
 export async function limitStandings(

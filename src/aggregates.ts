@@ -1,8 +1,9 @@
 /** Every decider with the form its facts are stored in: what `Runner.execute` takes. */
 import { accessCodec } from "../domain/access/access-events.ts"
 import { access } from "../domain/access/access.ts"
-import { ledgerCodec } from "../domain/charging/ledger-events.ts"
-import { ledger, ledgerCheckpoint } from "../domain/charging/ledger.ts"
+import { ledgerCodec } from "../domain/charging/ledger-formats.ts"
+import { ledger } from "../domain/charging/ledger.ts"
+import { ledgerCheckpoint } from "../domain/charging/ledger-state.ts"
 import { priceBook, priceCodec } from "../domain/charging/price-book.ts"
 import { refusalCodec, refusals } from "../domain/charging/refusals.ts"
 import { companies, companiesCodec } from "../domain/company/companies.ts"

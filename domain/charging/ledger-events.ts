@@ -1,26 +1,12 @@
 /**
- * The facts of a company's ledger, and the forms they are stored in. Names and fields are stored
- * formats: they are versioned, never edited. The stream's name says whose they are, so no fact
- * repeats the company.
+ * The facts of a company's ledger. Names and fields are stored formats (`ledger-formats.ts`): they
+ * are versioned, never edited. The stream's name says whose they are, so no fact repeats the company.
  */
 import type { ChargeId, KeyId, PersonId } from "../kernel/ids.ts"
-import type { Formats } from "../kernel/format.ts"
-import {
-  codecOf,
-  flag,
-  int,
-  list,
-  micros,
-  oneOf,
-  optional,
-  plain,
-  record,
-  text,
-  time,
-} from "../kernel/format.ts"
 import type { Micros } from "../kernel/money.ts"
 import type { Period } from "../kernel/window.ts"
 import type { Holder, LimitReading, SpendingClass } from "./limits.ts"
+import type { PurchaseEvent } from "./purchase-events.ts"
 
 /** The company exists and may spend. Funds begin at zero. */
 export interface LedgerOpened {
@@ -32,13 +18,31 @@ export interface LedgerOpened {
   readonly creditLineMicros: Micros
 }
 
-/** An operator or a payment raised the funds. */
+/** Who may spend beyond the funds changed. */
+export interface TermsChanged {
+  readonly type: "TermsChanged"
+  readonly at: number
+  /** See `LedgerOpened`; while it is true the credit line counts for nothing. */
+  readonly prepaidOnly: boolean
+  readonly creditLineMicros: Micros
+}
+
+/** An operator raised the funds. */
 export interface FundsAdded {
   readonly type: "FundsAdded"
   readonly at: number
   readonly amountMicros: Micros
   /** The adder's own name for it; the same reference again adds nothing. */
   readonly reference: string | null
+}
+
+/** An operator corrected the funds, up or down. It may take them below zero: it says what is. */
+export interface FundsCorrected {
+  readonly type: "FundsCorrected"
+  readonly at: number
+  /** The change, not 0. */
+  readonly amountMicros: Micros
+  readonly reason: string
 }
 
 /** A limit was set or replaced: a holder has one per class, a key has one. */
@@ -61,6 +65,24 @@ export interface LimitRemoved {
   readonly holder: Holder
   readonly holderId: PersonId | KeyId | null
   readonly class: SpendingClass | "all"
+}
+
+/** Spending reached an amount at which people want to hear of it: once per limit, amount and window. */
+export interface ReminderReached {
+  readonly type: "ReminderReached"
+  readonly at: number
+  readonly holder: Holder
+  readonly holderId: PersonId | KeyId | null
+  readonly class: SpendingClass | "all"
+  readonly period: Period
+  /** What the limit allows. */
+  readonly limitMicros: Micros
+  /** The amount that was reached. */
+  readonly reminderMicros: Micros
+  readonly usedMicros: Micros
+  /** When the window began, and when it starts anew, UTC milliseconds. */
+  readonly windowStart: number
+  readonly resetsAt: number
 }
 
 /** Who spends and for what: the part that a charge and its refusal share. */
@@ -95,6 +117,10 @@ export interface Charged extends ChargeRequest {
   readonly open: boolean
   /** Funds were not asked (the nightly call charge, rent, kept minutes: decisions.md §4). */
   readonly exempt: "funds" | null
+  /** The id is the caller's own name for it, and never charges again (`recent.ts`). */
+  readonly once: boolean
+  /** It weighs in no window: its calls did when they were counted (decisions.md §5). */
+  readonly weighed: boolean
 }
 
 /** The work of these charges succeeded: they can no longer be given back by it. */
@@ -104,13 +130,16 @@ export interface ChargesClosed {
   readonly chargeIds: readonly ChargeId[]
 }
 
-/** All or part of a charge came back to the funds. It ends the charge; there is no second one. */
+/**
+ * All or part of a charge came back to the funds: because its work failed, which ends an open
+ * charge, or because an operator gives a final one back. There is no second one.
+ */
 export interface ChargeGivenBack {
   readonly type: "ChargeGivenBack"
   readonly at: number
   readonly chargeId: ChargeId
   readonly amountMicros: Micros
-  /** When it was charged: says in which windows it still counts. */
+  /** When it weighed: says in which windows it still counts. */
   readonly chargedAt: number
   readonly via: "own_key" | "shared_key" | "person" | "company"
   readonly keyId: KeyId | null
@@ -133,23 +162,87 @@ export interface AccountUnlocked {
   readonly at: number
 }
 
+/** How many calls one key served for one person, or for nobody in particular. */
+export interface CallTally {
+  readonly via: "own_key" | "shared_key"
+  readonly keyId: KeyId
+  readonly personId: PersonId | null
+  readonly calls: number
+}
+
+/** API calls of one UTC day were counted. They weigh in the limits now; the funds pay next night. */
+export interface ApiCallsCounted {
+  readonly type: "ApiCallsCounted"
+  readonly at: number
+  /** The first millisecond of the UTC day they are counted for. */
+  readonly day: number
+  /** What a call costs on that day: one price a day and company, that of the day's first call. */
+  readonly unitPriceMicros: Micros
+  readonly priceVersion: number
+  readonly tallies: readonly CallTally[]
+  /** They pass a limit: other calls were counted meanwhile by another process (decisions.md §5). */
+  readonly exempt: "limits" | null
+}
+
+/** A UTC month is over: its bill never changes again. */
+export interface MonthClosed {
+  readonly type: "MonthClosed"
+  readonly at: number
+  /** `YYYY-MM`. */
+  readonly month: string
+  /** Funds at its beginning; with the sums of the month they come to `fundsMicros`. */
+  readonly openingMicros: Micros
+  readonly addedMicros: Micros
+  readonly purchasedMicros: Micros
+  readonly correctedMicros: Micros
+  readonly chargedMicros: Micros
+  readonly givenBackMicros: Micros
+  readonly fundsMicros: Micros
+  /** How many charges there were. */
+  readonly charges: number
+  /** The last fact before the closing: its revision and hash. */
+  readonly headRevision: number
+  readonly headHash: string
+}
+
+/** The company was deleted: nothing more is sold to it. What is under way may still end. */
+export interface LedgerClosed {
+  readonly type: "LedgerClosed"
+  readonly at: number
+}
+
+/** The deletion was undone. */
+export interface LedgerReopened {
+  readonly type: "LedgerReopened"
+  readonly at: number
+}
+
 /** Everything that can happen to a ledger. */
 export type LedgerEvent =
   | LedgerOpened
+  | TermsChanged
   | FundsAdded
+  | FundsCorrected
   | LimitSet
   | LimitRemoved
+  | ReminderReached
   | Charged
   | ChargesClosed
   | ChargeGivenBack
+  | ApiCallsCounted
+  | PurchaseEvent
   | AccountLocked
   | AccountUnlocked
+  | MonthClosed
+  | LedgerClosed
+  | LedgerReopened
 
 /** Why a charge was refused. */
 export type ChargeRefusalCode =
+  | "ledger_closed"
+  | "account_locked"
   | "spend_limit_reached"
   | "payment_required"
-  | "account_locked"
   | "too_many_open_charges"
   | "amount_too_large"
 
@@ -160,120 +253,20 @@ export type ChargeRefusalCode =
 export interface ChargeRefused extends ChargeRequest {
   readonly type: "ChargeRefused"
   readonly at: number
+  readonly open: boolean
+  readonly exempt: "funds" | null
   readonly code: ChargeRefusalCode
   /** The ledger revision it was decided at: the last fact the decision knew; -1 for none. */
   readonly ledgerRevision: number
   readonly fundsMicros: Micros
+  /** What may be spent beyond the funds; 0 for a prepaid-only company. */
   readonly creditLineMicros: Micros
   /** Short of funds, there is no way to pay: somebody must add funds. */
   readonly prepaidOnly: boolean
-  /** Calls served and not yet recorded that weighed in the limits. */
+  /** The company's calls that were served and not yet recorded: they weighed in the limits. */
   readonly pendingMicros: Micros
   /** Every limit that applied, in the order key, person, company. */
   readonly limits: readonly LimitReading[]
   /** The place in `limits` of the first that refused; null where no limit did. */
   readonly refusedBy: number | null
 }
-
-const via = oneOf("own_key", "shared_key", "person", "company")
-const spendingClass = oneOf("ai", "general")
-const limitClass = oneOf("ai", "general", "all")
-const holder = oneOf("company", "person", "key")
-const period = oneOf("day", "week", "month")
-
-const requestFields = {
-  chargeId: plain,
-  via,
-  keyId: optional(plain),
-  personId: optional(plain),
-  class: spendingClass,
-  item: text,
-  quantity: int,
-  unitPriceMicros: micros,
-  priceVersion: int,
-  amountMicros: micros,
-  resource: optional(text),
-  requestedAt: time,
-  dueAt: optional(time),
-  servedFrom: optional(time),
-}
-
-const limitName = { holder, holderId: optional(plain), class: limitClass }
-
-/** The evidence of a refusal, as it is stored in `refusals-<companyId>`. */
-export const chargeRefusedFields = {
-  at: time,
-  ...requestFields,
-  code: oneOf(
-    "spend_limit_reached",
-    "payment_required",
-    "account_locked",
-    "too_many_open_charges",
-    "amount_too_large",
-  ),
-  ledgerRevision: int,
-  fundsMicros: micros,
-  creditLineMicros: micros,
-  prepaidOnly: flag,
-  pendingMicros: micros,
-  limits: list(
-    record<LimitReading>({
-      ...limitName,
-      period,
-      amountMicros: micros,
-      usedMicros: micros,
-      remainingMicros: micros,
-      askedMicros: micros,
-      windowStart: time,
-      resetsAt: time,
-    }),
-  ),
-  refusedBy: optional(int),
-}
-
-/** The stored form of each ledger fact. */
-export const ledgerFormats: Formats<LedgerEvent> = {
-  LedgerOpened: { version: 1, fields: { at: time, prepaidOnly: flag, creditLineMicros: micros } },
-  FundsAdded: {
-    version: 1,
-    fields: { at: time, amountMicros: micros, reference: optional(text) },
-  },
-  LimitSet: {
-    version: 1,
-    fields: {
-      at: time,
-      ...limitName,
-      period,
-      amountMicros: micros,
-      remindersMicros: list(micros),
-      leaveKeysOut: flag,
-    },
-  },
-  LimitRemoved: { version: 1, fields: { at: time, ...limitName } },
-  Charged: {
-    version: 1,
-    fields: { at: time, ...requestFields, open: flag, exempt: optional(oneOf("funds")) },
-  },
-  ChargesClosed: { version: 1, fields: { at: time, chargeIds: list(plain) } },
-  ChargeGivenBack: {
-    version: 1,
-    fields: {
-      at: time,
-      chargeId: plain,
-      amountMicros: micros,
-      chargedAt: time,
-      via,
-      keyId: optional(plain),
-      personId: optional(plain),
-      class: spendingClass,
-      item: text,
-      resource: optional(text),
-      reason: text,
-    },
-  },
-  AccountLocked: { version: 1, fields: { at: time } },
-  AccountUnlocked: { version: 1, fields: { at: time } },
-}
-
-/** Writes and reads ledger facts. */
-export const ledgerCodec = codecOf<LedgerEvent>(ledgerFormats)

@@ -3,221 +3,162 @@
  * that applies, and the yes is the reservation (decisions.md §4).
  *
  * Stream `ledger-<companyId>`. It grows with every charge and is never cut: a checkpoint bounds the
- * time to load it. The state is bounded by the company's people, keys and open charges.
+ * time to load it. The state is bounded by the company's people, keys, open charges and purchases.
  *
  * The law: no charge was ever accepted at a revision where it did not fit the funds and every limit
- * then in force. A charge with `exempt: "funds"` is not asked for funds and says so in its fact.
+ * then in force. A charge with `exempt: "funds"` is not asked for funds and says so in its fact; one
+ * that is `weighed` was held against the limits when its calls were counted.
+ *
+ * Facts `ledger-events.ts`, commands `ledger-commands.ts`, state `ledger-state.ts`. The rules that
+ * have a name of their own have a file of their own: `charge.ts`, `limit-book.ts`, `calls.ts`,
+ * `purchases.ts`, `months.ts`, `recent.ts`.
  */
-import type { CheckpointForm, Decider, Stamped } from "../kernel/decider.ts"
-import { unreachable } from "../kernel/decider.ts"
-import type { ChargeId, CompanyId } from "../kernel/ids.ts"
+import type { Decider, Stamped } from "../kernel/decider.ts"
+import { isRefusal, unreachable } from "../kernel/decider.ts"
+import type { CompanyId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
-import type { Windows } from "../kernel/window.ts"
-import { windowEnd, windowsAt } from "../kernel/window.ts"
+import { monthStart } from "../kernel/window.ts"
+import { markCharged } from "./calls.ts"
+import { chargeName, decideCharge, searchAgain, spenderOf } from "./charge.ts"
+import type {
+  AddFunds,
+  ChangeTerms,
+  CorrectFunds,
+  EndedCharge,
+  FailPurchase,
+  GiveBack,
+  GiveBackEnded,
+  LedgerCommand,
+  LedgerRefusal,
+  LedgerRefusalCode,
+  LedgerRefused,
+  OpenLedger,
+  PayPurchase,
+  SetLimit,
+  SetPurchaseTerms,
+  StartPurchase,
+} from "./ledger-commands.ts"
 import type {
   ChargeGivenBack,
-  ChargeRefusalCode,
-  ChargeRefused,
-  ChargeRequest,
   Charged,
+  ChargesClosed,
   LedgerEvent,
+  LedgerOpened,
+  TermsChanged,
 } from "./ledger-events.ts"
-import type { Limit, LimitName, LimitReading, SpendingClass, Spender } from "./limits.ts"
-import { fits, isUsedUp, limitFault } from "./limits.ts"
-import type { SavedTallies, Tallies, TallyIndex } from "./tallies.ts"
-import {
-  addToTally,
-  emptyTallies,
-  knownTallies,
-  loadTallies,
-  moveWindows,
-  saveTallies,
-  takeFromTally,
-  tallyOfLimit,
-  touchedTallies,
-  usedAt,
-} from "./tallies.ts"
+import type { Ledger } from "./ledger-state.ts"
+import { initialLedger } from "./ledger-state.ts"
+import { dropLimit, findLimit, markReached, placeLimit, renewReminders } from "./limit-book.ts"
+import { limitFault, sameLimit } from "./limits.ts"
+import type { MonthSum } from "./months.ts"
+import { closings, holds, newMonth } from "./months.ts"
+import { evolvePurchases, purchaseFault, takenIn } from "./purchases.ts"
+import { known, remember } from "./recent.ts"
+import { chargeCalls, evolveCounted, recordCalls } from "./served-calls.ts"
+import { addToTally, addToTallySince, moveWindows } from "./sums.ts"
+import { touchedTallies } from "./tallies.ts"
 
 /** The stream of a company's ledger. */
 export function ledgerStream(companyId: CompanyId): string {
   return `ledger-${companyId}`
 }
 
-/** No company may have more charges open than this: the next is refused until some end. */
-export const MAX_OPEN_CHARGES = 10_000
-
-/** Begins a ledger. Again: nothing new. */
-export interface OpenLedger {
-  readonly type: "OpenLedger"
-  readonly prepaidOnly: boolean
-  readonly creditLineMicros: Micros
-}
-
-/** Raises the funds. The same reference again: nothing new. */
-export interface AddFunds {
-  readonly type: "AddFunds"
-  readonly amountMicros: Micros
-  readonly reference: string | null
-}
-
-/** Sets or replaces the holder's limit of this class. The same again: nothing new. */
-export interface SetLimit extends Limit {
-  readonly type: "SetLimit"
-}
-
-/** Takes a limit away. */
-export interface RemoveLimit extends LimitName {
-  readonly type: "RemoveLimit"
-}
-
-/** Spends. An open charge's id again: nothing new, and the first answer stands. */
-export interface Charge extends ChargeRequest {
-  readonly type: "Charge"
-  readonly open: boolean
-  readonly exempt: "funds" | null
-}
-
-/** Says that the work of these charges succeeded. Those that are not open are passed over. */
-export interface CloseCharges {
-  readonly type: "CloseCharges"
-  readonly chargeIds: readonly ChargeId[]
-}
-
-/** Gives an open charge back, whole or in part. A charge that is not open: nothing new. */
-export interface GiveBack {
-  readonly type: "GiveBack"
-  readonly chargeId: ChargeId
-  /** Null for the whole; else more than 0 and at most what was charged. */
-  readonly amountMicros: Micros | null
-  readonly reason: string
-}
-
-/** Stops all charges after a missed payment. */
-export interface LockAccount {
-  readonly type: "LockAccount"
-}
-
-/** Makes charges possible again. */
-export interface UnlockAccount {
-  readonly type: "UnlockAccount"
-}
-
-/** Everything a ledger can be asked to do. */
-export type LedgerCommand =
-  | OpenLedger
-  | AddFunds
-  | SetLimit
-  | RemoveLimit
-  | Charge
-  | CloseCharges
-  | GiveBack
-  | LockAccount
-  | UnlockAccount
-
-/** A command that is no charge was refused. */
-export interface LedgerRefused {
-  readonly type: "LedgerRefused"
-  readonly at: number
-  readonly code: "bad_limit" | "no_such_limit" | "bad_amount"
-  /** One sentence for the person who asked. */
-  readonly message: string
-}
-
-/** Every no of the ledger. */
-export type LedgerRefusal = ChargeRefused | LedgerRefused
-
-interface OpenCharge {
-  readonly at: number
-  readonly amountMicros: Micros
-  readonly spender: Spender
-  readonly class: SpendingClass
-  readonly item: string
-  readonly resource: string | null
-}
-
-interface LedgerState {
-  /** Facts folded so far, so the last one's revision is one less. */
-  facts: number
-  opened: boolean
-  locked: boolean
-  prepaidOnly: boolean
-  creditLineMicros: Micros
-  fundsMicros: Micros
-  readonly references: Set<string>
-  readonly open: Map<ChargeId, OpenCharge>
-  readonly limits: Map<TallyIndex, Limit>
-  tallies: Tallies
-}
-
-/** A ledger's state. Only the functions of this file look inside. */
-export type Ledger = LedgerState
-
 /** The rules of the ledger. */
 export const ledger: Decider<LedgerCommand, Ledger, LedgerEvent, LedgerRefusal> = {
-  initial: () => ({
-    facts: 0,
-    opened: false,
-    locked: false,
-    prepaidOnly: false,
-    creditLineMicros: 0,
-    fundsMicros: 0,
-    references: new Set(),
-    open: new Map(),
-    limits: new Map(),
-    tallies: emptyTallies(),
-  }),
+  initial: initialLedger,
   decide,
   evolve,
 }
 
-function decide(
-  command: LedgerCommand & Stamped,
-  state: Ledger,
-): readonly LedgerEvent[] | LedgerRefusal {
+/** What the runner chains the first fact of a stream to. */
+const NO_HASH = "0".repeat(64)
+
+type Decision = readonly LedgerEvent[] | LedgerRefusal
+
+/** The closings of the months that are over lead whatever a command records. */
+function decide(command: LedgerCommand & Stamped, state: Ledger): Decision {
+  const decided = decideInMonth(command, state)
+  const { month } = state
+  if (month === null || command.at < month.end || isRefusal(decided)) return decided
+  if (decided.length === 0 && command.type !== "CloseMonth") return decided
+  const head = { headRevision: state.facts - 1, headHash: command.headHash ?? NO_HASH }
+  return [...closings(month, command.at, state.fundsMicros, head), ...decided]
+}
+
+function decideInMonth(command: LedgerCommand & Stamped, state: Ledger): Decision {
   const { at } = command
   switch (command.type) {
-    case "OpenLedger": {
-      if (state.opened) return []
-      const { prepaidOnly, creditLineMicros } = command
-      if (creditLineMicros < 0 || !isMicros(creditLineMicros)) {
-        const message = "A credit line is 0 or more, at most nine thousand million dollars."
-        return { type: "LedgerRefused", at, code: "bad_amount", message }
-      }
-      return [{ type: "LedgerOpened", at, prepaidOnly, creditLineMicros }]
-    }
-    case "AddFunds": {
-      const { amountMicros, reference } = command
-      if (reference !== null && state.references.has(reference)) return []
-      const isAmount = amountMicros > 0 && isMicros(amountMicros)
-      if (!isAmount || !isMicros(state.fundsMicros + amountMicros)) {
-        const message = "Funds are more than 0, and at most nine thousand million dollars in all."
-        return { type: "LedgerRefused", at, code: "bad_amount", message }
-      }
-      return [{ type: "FundsAdded", at, amountMicros, reference }]
-    }
-    case "SetLimit":
-      return setLimit(command, state)
-    case "RemoveLimit": {
-      const { holder, holderId, class: limited } = command
-      if (findLimit(state, command) === null) {
-        const message = "There is no such limit."
-        return { type: "LedgerRefused", at, code: "no_such_limit", message }
-      }
-      return [{ type: "LimitRemoved", at, holder, holderId, class: limited }]
-    }
     case "Charge":
-      return charge(command, state)
+      return decideCharge(command, state)
     case "CloseCharges": {
       const chargeIds = [...new Set(command.chargeIds)].filter((id) => state.open.has(id))
       return chargeIds.length === 0 ? [] : [{ type: "ChargesClosed", at, chargeIds }]
     }
     case "GiveBack":
       return giveBack(command, state)
+    case "GiveBackEnded":
+      return giveBackEnded(command, state)
+    case "RecordCalls":
+      return recordCalls(command, state)
+    case "ChargeCalls":
+      return chargeCalls(command, state)
+    case "PayPurchase":
+    case "FailPurchase":
+      return settlePurchase(command, state)
+    case "StartPurchase":
+      return startPurchase(command, state)
+    case "CorrectFunds":
+      return correctFunds(command, state)
     case "LockAccount":
       return state.locked ? [] : [{ type: "AccountLocked", at }]
     case "UnlockAccount":
       return state.locked ? [{ type: "AccountUnlocked", at }] : []
+    case "CloseMonth":
+      return []
+    case "CloseLedger":
+      return state.closed ? [] : [{ type: "LedgerClosed", at }]
+    case "ReopenLedger":
+      return state.closed ? [{ type: "LedgerReopened", at }] : []
+    case "OpenLedger":
+      return openLedger(command, state)
+    case "ChangeTerms":
+    case "AddFunds":
+    case "SetLimit":
+    case "RemoveLimit":
+    case "SetPurchaseTerms":
+      if (state.closed) return refuse(at, "ledger_closed", "This company was deleted.")
+      return arrange(command, state)
+    default:
+      return unreachable(command)
+  }
+}
+
+/** What people arrange for a company that is not deleted. */
+function arrange(
+  command: Extract<
+    LedgerCommand & Stamped,
+    { type: "ChangeTerms" | "AddFunds" | "SetLimit" | "RemoveLimit" | "SetPurchaseTerms" }
+  >,
+  state: Ledger,
+): Decision {
+  const { at } = command
+  switch (command.type) {
+    case "ChangeTerms":
+      return changeTerms(command, state)
+    case "AddFunds":
+      return addFunds(command, state)
+    case "SetLimit":
+      return setLimit(command, state)
+    case "RemoveLimit": {
+      const { holder, holderId, class: limited } = command
+      if (findLimit(state.book, state.tallies, command) === null) {
+        return refuse(at, "no_such_limit", "There is no such limit.")
+      }
+      return [{ type: "LimitRemoved", at, holder, holderId, class: limited }]
+    }
+    case "SetPurchaseTerms":
+      return setPurchaseTerms(command, state)
     default:
       return unreachable(command)
   }
@@ -225,310 +166,281 @@ function decide(
 
 function evolve(state: Ledger, event: LedgerEvent): Ledger {
   state.facts += 1
-  moveWindows(state.tallies, event.at)
+  if (moveWindows(state.tallies, event.at)) renewReminders(state.book, state.tallies)
   switch (event.type) {
-    case "LedgerOpened":
-      state.opened = true
-      state.prepaidOnly = event.prepaidOnly
-      state.creditLineMicros = event.creditLineMicros
-      return state
-    case "FundsAdded":
-      state.fundsMicros += event.amountMicros
-      if (event.reference !== null) state.references.add(event.reference)
-      return state
-    case "LimitSet": {
-      dropLimit(state, event)
-      const { type: _type, at: _at, ...limit } = event
-      state.limits.set(tallyOfLimit(state.tallies, limit), limit)
-      return state
-    }
-    case "LimitRemoved":
-      dropLimit(state, event)
-      return state
     case "Charged":
       return evolveCharged(state, event)
     case "ChargesClosed":
-      for (const id of event.chargeIds) state.open.delete(id)
-      return state
+      return evolveClosed(state, event)
     case "ChargeGivenBack":
       return evolveGivenBack(state, event)
-    case "AccountLocked":
-      state.locked = true
+    case "ApiCallsCounted":
+      evolveCounted(state, event)
       return state
+    case "ReminderReached":
+      markReached(state.book, state.tallies, event)
+      return state
+    case "MonthClosed":
+      state.month = newMonth(state.month?.end ?? event.at, event.fundsMicros, state.openMicros)
+      return state
+    case "FundsAdded":
+      if (event.reference !== null) state.references.add(event.reference)
+      return moveFunds(state, event.amountMicros, "addedMicros")
+    case "FundsCorrected":
+      return moveFunds(state, event.amountMicros, "correctedMicros")
+    case "LimitSet": {
+      const { type: _type, at: _at, ...limit } = event
+      placeLimit(state.book, state.tallies, limit)
+      return state
+    }
+    case "LimitRemoved":
+      dropLimit(state.book, state.tallies, event)
+      return state
+    case "PurchasePaid":
+      moveFunds(state, event.amountMicros, "purchasedMicros")
+      evolvePurchases(state.purchases, event)
+      return state
+    case "PurchaseTermsSet":
+    case "PurchaseStarted":
+    case "PurchaseFailed":
+      evolvePurchases(state.purchases, event)
+      return state
+    case "LedgerOpened":
+      state.opened = true
+      state.month = newMonth(event.at, state.fundsMicros, state.openMicros)
+      return evolveTerms(state, event)
+    case "TermsChanged":
+      return evolveTerms(state, event)
+    case "AccountLocked":
     case "AccountUnlocked":
-      state.locked = false
+      state.locked = event.type === "AccountLocked"
+      return state
+    case "LedgerClosed":
+    case "LedgerReopened":
+      state.closed = event.type === "LedgerClosed"
       return state
     default:
       return unreachable(event)
   }
 }
 
-function setLimit(
-  command: SetLimit & Stamped,
-  state: Ledger,
-): readonly LedgerEvent[] | LedgerRefusal {
-  const { type: _type, at, ...limit } = command
+function refuse(at: number, code: LedgerRefusalCode, message: string): LedgerRefused {
+  return { type: "LedgerRefused", at, code, message }
+}
+
+function openLedger(command: OpenLedger & Stamped, state: Ledger): Decision {
+  if (state.opened) return []
+  const { at, prepaidOnly, creditLineMicros } = command
+  const fault = creditFault(command)
+  return fault ?? [{ type: "LedgerOpened", at, prepaidOnly, creditLineMicros }]
+}
+
+function changeTerms(command: ChangeTerms & Stamped, state: Ledger): Decision {
+  const { at, prepaidOnly, creditLineMicros } = command
+  const fault = creditFault(command)
+  if (fault !== null) return fault
+  const isSame =
+    prepaidOnly === state.prepaidOnly && creditLineMicros === state.creditLineMicros && state.opened
+  return isSame ? [] : [{ type: "TermsChanged", at, prepaidOnly, creditLineMicros }]
+}
+
+function creditFault(command: (OpenLedger | ChangeTerms) & Stamped): LedgerRefused | null {
+  const { at, creditLineMicros } = command
+  if (creditLineMicros >= 0 && isMicros(creditLineMicros)) return null
+  const message = "A credit line is 0 or more, at most nine thousand million dollars."
+  return refuse(at, "bad_amount", message)
+}
+
+function addFunds(command: AddFunds & Stamped, state: Ledger): Decision {
+  const { at, amountMicros, reference } = command
+  if (reference !== null && state.references.has(reference)) return []
+  const isAmount = amountMicros > 0 && isMicros(amountMicros)
+  if (
+    !isAmount ||
+    !mayRise(state, amountMicros) ||
+    !holds(state.month, "addedMicros", amountMicros)
+  ) {
+    const message = "Funds are more than 0, and at most nine thousand million dollars in all."
+    return refuse(at, "bad_amount", message)
+  }
+  return [{ type: "FundsAdded", at, amountMicros, reference }]
+}
+
+function correctFunds(command: CorrectFunds & Stamped, state: Ledger): Decision {
+  const { at, amountMicros, reason } = command
+  const isAmount = amountMicros !== 0 && isMicros(amountMicros)
+  const isExact = mayRise(state, amountMicros) && isMicros(state.fundsMicros + amountMicros)
+  if (!isAmount || !isExact || !holds(state.month, "correctedMicros", amountMicros)) {
+    const message =
+      "A correction is not 0, and leaves the funds within nine thousand million dollars."
+    return refuse(at, "bad_amount", message)
+  }
+  return [{ type: "FundsCorrected", at, amountMicros, reason }]
+}
+
+/** Whether the funds stay exact with this added, and with all that may come back or be paid. */
+function mayRise(state: Ledger, amountMicros: Micros): boolean {
+  const { fundsMicros, openMicros, purchases } = state
+  return isMicros(fundsMicros + openMicros + purchases.pendingMicros + amountMicros)
+}
+
+function setLimit(command: SetLimit & Stamped, state: Ledger): Decision {
+  const { type: _type, headHash: _headHash, at, ...limit } = command
   const message = limitFault(limit)
-  if (message !== null) return { type: "LedgerRefused", at, code: "bad_limit", message }
-  const former = findLimit(state, limit)
+  if (message !== null) return refuse(at, "bad_limit", message)
+  const former = findLimit(state.book, state.tallies, limit)
   if (former !== null && sameLimit(former, limit)) return []
   return [{ type: "LimitSet", at, ...limit }]
 }
 
-function charge(command: Charge & Stamped, state: Ledger): readonly LedgerEvent[] | LedgerRefusal {
-  if (state.open.has(command.chargeId)) return []
-  const { amountMicros, quantity, unitPriceMicros } = command
-  if (amountMicros < 0 || amountMicros !== quantity * unitPriceMicros) {
-    // Below zero it would add to the funds; else the bill's line would not multiply out.
-    const message = "A charge is 0 or more, and its quantity times its unit price."
-    return { type: "LedgerRefused", at: command.at, code: "bad_amount", message }
-  }
-  const code = refusalCode(command, state)
-  if (code !== null) return refuse(command, state, code)
-  const { type: _type, ...facts } = command
-  return [{ ...facts, type: "Charged" }]
-}
-
-/** The first rule that stands against a charge, in the order of decisions.md §1. */
-function refusalCode(command: Charge & Stamped, state: Ledger): ChargeRefusalCode | null {
-  const asked = command.amountMicros
-  if (state.locked) return "account_locked"
-  const windows = windowsOf(state, command.at)
-  for (const tally of knownTallies(state.tallies, spenderOf(command), command.class)) {
-    const limit = state.limits.get(tally)
-    if (limit === undefined) continue
-    const used = usedAt(state.tallies, tally, limit.period, windows)
-    if (!fits({ usedMicros: used, amountMicros: limit.amountMicros, askedMicros: asked })) {
-      return "spend_limit_reached"
-    }
-  }
-  if (command.exempt !== "funds" && asked > state.fundsMicros + state.creditLineMicros) {
-    return "payment_required"
-  }
-  if (command.open && state.open.size >= MAX_OPEN_CHARGES) return "too_many_open_charges"
-  return staysExact(command, state, windows) ? null : "amount_too_large"
-}
-
-/** Whether funds and sums stay within exact arithmetic once this is charged. */
-function staysExact(command: Charge & Stamped, state: Ledger, windows: Windows): boolean {
-  if (!isMicros(state.fundsMicros - command.amountMicros)) return false
-  return knownTallies(state.tallies, spenderOf(command), command.class).every(
-    (tally) =>
-      isMicros(usedAt(state.tallies, tally, "month", windows) + command.amountMicros) &&
-      isMicros(usedAt(state.tallies, tally, "week", windows) + command.amountMicros),
-  )
-}
-
-function refuse(command: Charge & Stamped, state: Ledger, code: ChargeRefusalCode): ChargeRefused {
-  const { type: _type, open: _open, exempt: _exempt, ...request } = command
-  const limits = readApplying(
-    state,
-    command.at,
-    spenderOf(command),
-    command.class,
-    command.amountMicros,
-  )
-  const first = code === "spend_limit_reached" ? limits.findIndex((limit) => !fits(limit)) : null
-  return {
-    type: "ChargeRefused",
-    ...request,
-    code,
-    ledgerRevision: state.facts - 1,
-    fundsMicros: state.fundsMicros,
-    creditLineMicros: state.creditLineMicros,
-    prepaidOnly: state.prepaidOnly,
-    pendingMicros: 0,
-    limits,
-    refusedBy: first,
-  }
-}
-
-function giveBack(
-  command: GiveBack & Stamped,
-  state: Ledger,
-): readonly LedgerEvent[] | LedgerRefused {
+function giveBack(command: GiveBack & Stamped, state: Ledger): Decision {
   const { at, chargeId, reason } = command
-  const charged = state.open.get(chargeId)
-  if (charged === undefined) return []
-  const amountMicros = command.amountMicros ?? charged.amountMicros
-  const isPart = amountMicros > 0 && amountMicros <= charged.amountMicros && isMicros(amountMicros)
-  if (command.amountMicros !== null && !isPart) {
+  const open = state.open.get(chargeId)
+  if (open === undefined) return []
+  const { via, keyId, personId, class: charging, item, resource, amountMicros } = open
+  const spent = { via, keyId, personId, class: charging, item, resource }
+  const charge: EndedCharge = { ...spent, chargeId, amountMicros, chargedAt: open.at }
+  return givenBack(at, charge, command.amountMicros, reason)
+}
+
+function giveBackEnded(command: GiveBackEnded & Stamped, state: Ledger): Decision {
+  const { at, charge, amountMicros, reason, searchedTo } = command
+  if (state.open.has(charge.chargeId)) {
+    return giveBack({ ...command, type: "GiveBack", chargeId: charge.chargeId }, state)
+  }
+  const found = known(state.recent, backName(charge.chargeId), searchedTo)
+  if (found === "used") return []
+  if (found === "unsure") return searchAgain(at)
+  const asked = amountMicros ?? charge.amountMicros
+  if (!mayRise(state, asked) || !holds(state.month, "givenBackMicros", state.openMicros + asked)) {
+    return refuse(at, "bad_amount", "The funds would pass nine thousand million dollars.")
+  }
+  return asked === 0 ? [] : givenBack(at, charge, amountMicros, reason)
+}
+
+/** The name under which an operator's give-back is remembered. */
+function backName(chargeId: string): string {
+  return `back ${chargeId}`
+}
+
+function givenBack(
+  at: number,
+  charge: EndedCharge,
+  part: Micros | null,
+  reason: string,
+): readonly [ChargeGivenBack] | LedgerRefused {
+  const isPart = part !== null && part > 0 && part <= charge.amountMicros && isMicros(part)
+  if (part !== null && !isPart) {
     const message = "What is given back is more than 0 and at most what was charged."
-    return { type: "LedgerRefused", at, code: "bad_amount", message }
+    return refuse(at, "bad_amount", message)
   }
-  const { spender, at: chargedAt, class: charging, item, resource } = charged
-  const fact: ChargeGivenBack = {
-    type: "ChargeGivenBack",
+  const amountMicros = part ?? charge.amountMicros
+  return [{ type: "ChargeGivenBack", at, ...charge, amountMicros, reason }]
+}
+
+function startPurchase(command: StartPurchase & Stamped, state: Ledger): Decision {
+  const { at, purchaseId, keyId, personId, amountMicros } = command
+  const { purchases } = state
+  if (purchases.pending.has(purchaseId) || purchases.ended.has(purchaseId)) return []
+  const month = monthStart(at)
+  const isExact =
+    mayRise(state, amountMicros) && holds(state.month, "purchasedMicros", amountMicros)
+  const beyond = isExact ? null : "bad_amount"
+  const code = state.closed ? "ledger_closed" : (beyond ?? purchaseFault(purchases, command, month))
+  if (code === null)
+    return [{ type: "PurchaseStarted", at, purchaseId, keyId, personId, amountMicros }]
+  const { paidMicros, pendingMicros } = takenIn(purchases, keyId, month)
+  return {
+    type: "PurchaseRefused",
     at,
-    chargeId,
+    code,
+    purchaseId,
+    keyId,
     amountMicros,
-    chargedAt,
-    via: spender.via,
-    keyId: spender.keyId,
-    personId: spender.personId,
-    class: charging,
-    item,
-    resource,
-    reason,
+    terms: purchases.terms.get(keyId) ?? null,
+    takenMicros: paidMicros + pendingMicros,
   }
-  return [fact]
+}
+
+function settlePurchase(command: (PayPurchase | FailPurchase) & Stamped, state: Ledger): Decision {
+  const { at, purchaseId } = command
+  const pending = state.purchases.pending.get(purchaseId)
+  if (pending === undefined) return []
+  const purchase = { at, purchaseId, ...pending }
+  return command.type === "PayPurchase"
+    ? [{ type: "PurchasePaid", ...purchase, paymentId: command.paymentId }]
+    : [{ type: "PurchaseFailed", ...purchase, code: command.code }]
+}
+
+function setPurchaseTerms(command: SetPurchaseTerms & Stamped, state: Ledger): Decision {
+  const { at, keyId, mode, perPurchaseMicros, perMonthMicros } = command
+  const isAmount = (amount: Micros) => amount >= 0 && isMicros(amount)
+  if (!isAmount(perPurchaseMicros) || !isAmount(perMonthMicros)) {
+    return refuse(at, "bad_amount", "A purchase limit is 0 or more.")
+  }
+  const former = state.purchases.terms.get(keyId)
+  const isSame =
+    former?.mode === mode &&
+    former.perPurchaseMicros === perPurchaseMicros &&
+    former.perMonthMicros === perMonthMicros
+  if (isSame) return []
+  return [{ type: "PurchaseTermsSet", at, keyId, mode, perPurchaseMicros, perMonthMicros }]
+}
+
+function evolveTerms(state: Ledger, event: LedgerOpened | TermsChanged): Ledger {
+  state.prepaidOnly = event.prepaidOnly
+  state.creditLineMicros = event.creditLineMicros
+  return state
+}
+
+function moveFunds(state: Ledger, amountMicros: Micros, sum: MonthSum): Ledger {
+  state.fundsMicros += amountMicros
+  if (state.month !== null) state.month[sum] += amountMicros
+  return state
 }
 
 function evolveCharged(state: Ledger, event: Charged): Ledger {
-  const spender = spenderOf(event)
-  state.fundsMicros -= event.amountMicros
-  for (const tally of touchedTallies(state.tallies, spender, event.class)) {
-    addToTally(state.tallies, tally, event.amountMicros)
+  const { amountMicros, chargeId } = event
+  state.fundsMicros -= amountMicros
+  if (state.month !== null) {
+    state.month.chargedMicros += amountMicros
+    state.month.charges += 1
+  }
+  if (event.weighed) {
+    markCharged(state.calls, event)
+    return state
+  }
+  for (const tally of touchedTallies(state.tallies, spenderOf(event), event.class)) {
+    addToTally(state.tallies, tally, amountMicros)
   }
   if (event.open) {
-    const { at, amountMicros, class: charging, item, resource } = event
-    state.open.set(event.chargeId, { at, amountMicros, spender, class: charging, item, resource })
+    // The fact itself is kept: it has all that its end needs, and nothing is copied.
+    state.open.set(chargeId, event)
+    state.openMicros += amountMicros
+  }
+  if (event.once) remember(state.recent, chargeName(chargeId), state.facts - 1)
+  return state
+}
+
+function evolveClosed(state: Ledger, event: ChargesClosed): Ledger {
+  for (const id of event.chargeIds) {
+    state.openMicros -= state.open.get(id)?.amountMicros ?? 0
+    state.open.delete(id)
   }
   return state
 }
 
 function evolveGivenBack(state: Ledger, event: ChargeGivenBack): Ledger {
-  state.open.delete(event.chargeId)
-  state.fundsMicros += event.amountMicros
+  const { chargeId, amountMicros, chargedAt } = event
+  const open = state.open.get(chargeId)
+  if (open === undefined) {
+    remember(state.recent, backName(chargeId), state.facts - 1)
+  } else {
+    state.openMicros -= open.amountMicros
+    state.open.delete(chargeId)
+  }
   for (const tally of touchedTallies(state.tallies, spenderOf(event), event.class)) {
-    takeFromTally(state.tallies, tally, event.amountMicros, event.chargedAt)
+    addToTallySince(state.tallies, tally, -amountMicros, chargedAt)
   }
-  return state
-}
-
-/** The spender of a request or fact, as the union whose cases say what may be null. */
-function spenderOf(request: Pick<ChargeRequest, "via" | "keyId" | "personId">): Spender {
-  return { via: request.via, keyId: request.keyId, personId: request.personId } as Spender
-}
-
-/**
- * The limit that refuses any general call by this spender up front because it is used up, first of
- * key, person, company; null where there is room. Changes nothing.
- */
-export function usedUpLimit(state: Ledger, spender: Spender, at: number): LimitReading | null {
-  return readApplying(state, at, spender, "general", 0).find(isUsedUp) ?? null
-}
-
-/** Funds and standing of an account, as a decision would find them. */
-export interface Account {
-  readonly opened: boolean
-  readonly locked: boolean
-  readonly prepaidOnly: boolean
-  readonly fundsMicros: Micros
-  readonly creditLineMicros: Micros
-}
-
-/** The account as it stands. */
-export function accountOf(state: Ledger): Account {
-  const { opened, locked, prepaidOnly, fundsMicros, creditLineMicros } = state
-  return { opened, locked, prepaidOnly, fundsMicros, creditLineMicros }
-}
-
-/** Every limit that is set, with what is used of it in the windows around `at`. */
-export function readLimits(state: Ledger, at: number): readonly LimitReading[] {
-  return [...state.limits].map(([tally, limit]) => read(state, tally, limit, at, 0))
-}
-
-/** The ids of all charges whose work is not known to have ended. */
-export function openCharges(state: Ledger): readonly ChargeId[] {
-  return [...state.open.keys()]
-}
-
-function readApplying(
-  state: Ledger,
-  at: number,
-  spender: Spender,
-  charging: SpendingClass,
-  askedMicros: Micros,
-): readonly LimitReading[] {
-  return knownTallies(state.tallies, spender, charging).flatMap((tally) => {
-    const limit = state.limits.get(tally)
-    return limit === undefined ? [] : [read(state, tally, limit, at, askedMicros)]
-  })
-}
-
-function read(
-  state: Ledger,
-  tally: TallyIndex,
-  limit: Limit,
-  at: number,
-  askedMicros: Micros,
-): LimitReading {
-  const windows = windowsOf(state, at)
-  const usedMicros = usedAt(state.tallies, tally, limit.period, windows)
-  const { holder, holderId, class: limited, period, amountMicros } = limit
-  return {
-    holder,
-    holderId,
-    class: limited,
-    period,
-    amountMicros,
-    usedMicros,
-    remainingMicros: Math.max(0, amountMicros - usedMicros),
-    askedMicros,
-    windowStart: windows[period],
-    resetsAt: windowEnd(windows, period),
-  }
-}
-
-/** The windows around `at`: those kept, unless a day has ended since the last fact. */
-function windowsOf(state: Ledger, at: number): Windows {
-  const { windows } = state.tallies
-  return at < windows.dayEnd ? windows : windowsAt(at)
-}
-
-function findLimit(state: Ledger, name: LimitName): Limit | null {
-  for (const limit of state.limits.values()) if (isNamed(limit, name)) return limit
-  return null
-}
-
-function dropLimit(state: Ledger, name: LimitName): void {
-  for (const [tally, limit] of state.limits) if (isNamed(limit, name)) state.limits.delete(tally)
-}
-
-function isNamed(limit: Limit, name: LimitName): boolean {
-  return (
-    limit.holder === name.holder && limit.holderId === name.holderId && limit.class === name.class
-  )
-}
-
-function sameLimit(a: Limit, b: Limit): boolean {
-  return (
-    a.period === b.period &&
-    a.amountMicros === b.amountMicros &&
-    a.leaveKeysOut === b.leaveKeysOut &&
-    a.remindersMicros.length === b.remindersMicros.length &&
-    a.remindersMicros.every((amount, i) => amount === b.remindersMicros[i])
-  )
-}
-
-interface SavedLedger extends Omit<LedgerState, "references" | "open" | "limits" | "tallies"> {
-  readonly references: readonly string[]
-  readonly open: readonly (readonly [ChargeId, OpenCharge])[]
-  readonly limits: readonly Limit[]
-  readonly tallies: SavedTallies
-}
-
-/** How a ledger's state is kept beside its stream. */
-export const ledgerCheckpoint: CheckpointForm<Ledger> = {
-  shape: 1,
-  save: (state): SavedLedger => ({
-    ...state,
-    references: [...state.references],
-    open: [...state.open],
-    limits: [...state.limits.values()],
-    tallies: saveTallies(state.tallies),
-  }),
-  load: (saved) => {
-    const { references, open, limits, tallies, ...rest } = saved as SavedLedger
-    const state: Ledger = {
-      ...rest,
-      references: new Set(references),
-      open: new Map(open),
-      limits: new Map(),
-      tallies: loadTallies(tallies),
-    }
-    for (const limit of limits) state.limits.set(tallyOfLimit(state.tallies, limit), limit)
-    return state
-  },
+  return moveFunds(state, amountMicros, "givenBackMicros")
 }

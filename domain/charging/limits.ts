@@ -53,8 +53,10 @@ export interface LimitReading {
   readonly class: SpendingClass | "all"
   readonly period: Period
   readonly amountMicros: Micros
-  /** Spent in the window so far, without what is asked. */
+  /** Spent in the window so far, with `pendingMicros`, without what is asked. */
   readonly usedMicros: Micros
+  /** How much of it are calls that were served and not yet recorded (`calls.ts`). */
+  readonly pendingMicros: Micros
   /** What is left, never below 0. */
   readonly remainingMicros: Micros
   /** What the refused charge asked for; 0 where a call was refused up front. */
@@ -101,4 +103,15 @@ export function fits(
   reading: Pick<LimitReading, "usedMicros" | "amountMicros" | "askedMicros">,
 ): boolean {
   return reading.usedMicros + reading.askedMicros <= reading.amountMicros
+}
+
+/** Whether two limits of one name say the same. */
+export function sameLimit(a: Limit, b: Limit): boolean {
+  return (
+    a.period === b.period &&
+    a.amountMicros === b.amountMicros &&
+    a.leaveKeysOut === b.leaveKeysOut &&
+    a.remindersMicros.length === b.remindersMicros.length &&
+    a.remindersMicros.every((amount, i) => amount === b.remindersMicros[i])
+  )
 }

@@ -5,7 +5,10 @@
 import type { Micros } from "../kernel/money.ts"
 import type { LedgerEvent } from "./ledger-events.ts"
 
-/** One side of a movement. Accounts: `funds`, `credits`, `spending:<class>:<item>`. */
+/**
+ * One side of a movement. Accounts: `funds`, `credits` (an operator's), `payments` (bought funds),
+ * `corrections`, `spending:<class>:<item>`.
+ */
 export interface Posting {
   readonly account: string
   readonly amountMicros: Micros
@@ -16,16 +19,29 @@ export function postingsOf(event: LedgerEvent): readonly Posting[] {
   switch (event.type) {
     case "FundsAdded":
       return move("credits", "funds", event.amountMicros)
+    case "FundsCorrected":
+      return move("corrections", "funds", event.amountMicros)
+    case "PurchasePaid":
+      return move("payments", "funds", event.amountMicros)
     case "Charged":
       return move("funds", spending(event), event.amountMicros)
     case "ChargeGivenBack":
       return move(spending(event), "funds", event.amountMicros)
     case "LedgerOpened":
+    case "TermsChanged":
     case "LimitSet":
     case "LimitRemoved":
+    case "ReminderReached":
     case "ChargesClosed":
+    case "ApiCallsCounted":
+    case "PurchaseTermsSet":
+    case "PurchaseStarted":
+    case "PurchaseFailed":
     case "AccountLocked":
     case "AccountUnlocked":
+    case "MonthClosed":
+    case "LedgerClosed":
+    case "LedgerReopened":
       return []
   }
 }

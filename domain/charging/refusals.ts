@@ -10,7 +10,7 @@ import type { Formats } from "../kernel/format.ts"
 import { codecOf, int, list, plain, record, time } from "../kernel/format.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { ChargeRefused } from "./ledger-events.ts"
-import { chargeRefusedFields } from "./ledger-events.ts"
+import { chargeRefusedFormat } from "./ledger-formats.ts"
 
 /** The stream of a company's refusals. */
 export function refusalsStream(companyId: CompanyId): string {
@@ -95,7 +95,7 @@ export const refusals: Decider<RecordRefusals, Refusals, RefusalEvent> = {
 
 /** The stored form of each fact. */
 export const refusalFormats: Formats<RefusalEvent> = {
-  ChargeRefused: { version: 1, fields: chargeRefusedFields },
+  ChargeRefused: chargeRefusedFormat,
   RefusalsCounted: {
     version: 1,
     fields: {

@@ -11,10 +11,12 @@ export interface Fact {
   readonly at: number
 }
 
-/** The instant every command is decided at, stamped by the writer: max(clock, the stream's last). */
+/** What the writer stamps on every command: when it is decided, and after what. */
 export interface Stamped {
-  /** UTC milliseconds since 1970; never before the last fact of the same stream. */
+  /** max(clock, the stream's last), UTC milliseconds since 1970. */
   readonly at: number
+  /** The hash of the stream's last fact, for facts that repeat it; absent before the first. */
+  readonly headHash?: string
 }
 
 /**

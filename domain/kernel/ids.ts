@@ -12,6 +12,8 @@ export type PersonId = string
 export type KeyId = string
 /** `chg_…`, or a name that carried state makes once-only, such as `<boxId>:<minute>`. */
 export type ChargeId = string
+/** `pur_` and a unique part. */
+export type PurchaseId = string
 /** `msg_` and a unique part. */
 export type MessageId = string
 /** `num_` and a unique part. */

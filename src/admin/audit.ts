@@ -1,7 +1,7 @@
 /** Reading the streams, and proving that everything in them holds. */
 import { z } from "zod"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import { openCharges } from "../../domain/charging/ledger.ts"
+import { openCharges } from "../../domain/charging/ledger-views.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import { LEDGER } from "../aggregates.ts"
 import { auditStreams } from "../audit/streams.ts"

@@ -1,7 +1,8 @@
 /** Funds and limits, as an operator sets them. */
 import { z } from "zod"
 import { accessStream, findKey, findPerson } from "../../domain/access/access.ts"
-import { accountOf, ledgerStream, readLimits } from "../../domain/charging/ledger.ts"
+import { accountOf, readLimits } from "../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { Limit, LimitName, LimitReading } from "../../domain/charging/limits.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { ACCESS, LEDGER } from "../aggregates.ts"
@@ -113,7 +114,7 @@ const listLimits = operation({
   },
 })
 
-function shown(reading: Omit<LimitReading, "askedMicros">) {
+function shown(reading: Omit<LimitReading, "askedMicros" | "pendingMicros">) {
   const { holder, holderId, class: limited, period, amountMicros } = reading
   const { usedMicros, remainingMicros, resetsAt } = reading
   return {

@@ -5,11 +5,13 @@
  */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import type { CheckpointForm, Decider, Fact } from "../../domain/kernel/decider.ts"
+import type { CheckpointForm, Decider, Fact, Stamped } from "../../domain/kernel/decider.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import { ledgerCodec } from "../../domain/charging/ledger-events.ts"
-import type { Ledger } from "../../domain/charging/ledger.ts"
-import { ledger, openCharges } from "../../domain/charging/ledger.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { openCharges } from "../../domain/charging/ledger-views.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
@@ -174,11 +176,19 @@ function checkLedgerFact(known: Seen, fact: LedgerEvent, fault: Fault): void {
 }
 
 function decideAgain(fact: Charged, state: Ledger): string | null {
-  const answer = ledger.decide({ ...fact, type: "Charge" }, state)
+  const answer = ledger.decide(commandOf(fact), state)
   if (isRefusal(answer)) return `refused: ${answer.code}`
-  const [first] = answer
-  if (first === undefined) return "the charge was open already"
-  return ledgerCodec.encode(first) === ledgerCodec.encode(fact) ? null : "decided differently"
+  const same = answer.find((one) => one.type === "Charged" && one.chargeId === fact.chargeId)
+  if (same === undefined) return "it was charged already, or never was to be"
+  return ledgerCodec.encode(same) === ledgerCodec.encode(fact) ? null : "decided differently"
+}
+
+/** What a charge was asked by: the nightly charge of all calls, or a charge of its own. */
+function commandOf(fact: Charged): LedgerCommand & Stamped {
+  const { at } = fact
+  if (fact.weighed) return { type: "ChargeCalls", at, most: Number.MAX_SAFE_INTEGER }
+  const searchedTo = fact.once ? Number.MAX_SAFE_INTEGER : null
+  return { ...fact, type: "Charge", searchedTo }
 }
 
 function checkCheckpoint(known: Seen, folded: Folded, fault: Fault): void {

@@ -152,6 +152,7 @@ async function chargeAndQueue(
         servedFrom: null,
         open: true,
         exempt: null,
+        searchedTo: null,
       },
       { cause: causeOf(caller), view: () => undefined },
     )

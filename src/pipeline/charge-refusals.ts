@@ -23,6 +23,8 @@ export function chargeRefusal(refused: ChargeRefused, caller: Caller, baseUrl: s
       return paymentRefusal(refused, caller, baseUrl)
     case "account_locked":
       return lockedRefusal()
+    case "ledger_closed":
+      return refusal("invalid_key", "The company of this API key was deleted.")
     case "too_many_open_charges": {
       const message = "Too many charges of this company have not ended yet; send it again later."
       return { ...refusal("overloaded", message), headers: { "retry-after": OVERLOADED_RETRY_S } }

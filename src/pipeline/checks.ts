@@ -12,8 +12,9 @@ import {
   isManaged,
   mayPerson,
 } from "../../domain/access/access.ts"
-import type { Ledger } from "../../domain/charging/ledger.ts"
-import { accountOf, ledgerStream, usedUpLimit } from "../../domain/charging/ledger.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { accountOf, usedUpLimit } from "../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { LimitReading, Spender } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
 import { ACCESS, LEDGER } from "../aggregates.ts"

@@ -41,7 +41,7 @@ function decideOne(
     return 0
   }
   const { given, cause } = waiting.command
-  const command = { ...given, at } as object & Stamped
+  const command = { ...given, at, headHash: batch.hash } as object & Stamped
   const decided = decider.decide(command, loaded.state) as readonly Fact[] | Fact
   if (isRefusal(decided)) {
     const view = waiting.view(loaded.state, at)

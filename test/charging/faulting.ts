@@ -4,7 +4,7 @@
  */
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { Charge, LedgerCommand } from "../../domain/charging/ledger.ts"
+import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { type Span, naiveCalendar } from "../kernel/naive-calendar.ts"
 import type { LawName } from "./laws.ts"

@@ -3,7 +3,7 @@
  */
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { GiveBack } from "../../domain/charging/ledger.ts"
+import type { GiveBack } from "../../domain/charging/ledger-commands.ts"
 import {
   type FaultyLedger,
   answering,

@@ -1,7 +1,7 @@
 /** What the intentions of a history come to, given the facts that there are when their turn comes. */
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import type { ChargeRequest } from "../../domain/charging/ledger-events.ts"
-import type { LedgerCommand } from "../../domain/charging/ledger.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 import { naiveCalendar } from "../kernel/naive-calendar.ts"
 import type { Amount, Intention, Turn } from "./histories.ts"

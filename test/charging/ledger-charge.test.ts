@@ -1,11 +1,7 @@
 import { describe, expect, it } from "vitest"
-import {
-  MAX_OPEN_CHARGES,
-  accountOf,
-  ledger,
-  openCharges,
-  readLimits,
-} from "../../domain/charging/ledger.ts"
+import { MAX_OPEN_CHARGES } from "../../domain/charging/charge.ts"
+import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, given } from "../support/spec.ts"
 import {

@@ -7,7 +7,7 @@ import type {
   LedgerEvent,
   LimitSet,
 } from "../../domain/charging/ledger-events.ts"
-import type { Charge, SetLimit } from "../../domain/charging/ledger.ts"
+import type { Charge, SetLimit } from "../../domain/charging/ledger-commands.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 
 /** Monday, 2 March 2026, 10:00 UTC. */

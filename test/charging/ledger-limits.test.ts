@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import { ledger, readLimits, usedUpLimit } from "../../domain/charging/ledger.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { readLimits, usedUpLimit } from "../../domain/charging/ledger-views.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, given } from "../support/spec.ts"
 import {

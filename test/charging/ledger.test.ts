@@ -1,13 +1,8 @@
 import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import {
-  accountOf,
-  ledger,
-  ledgerCheckpoint,
-  ledgerStream,
-  openCharges,
-  readLimits,
-} from "../../domain/charging/ledger.ts"
+import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
+import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
+import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, given } from "../support/spec.ts"
 import {

@@ -2,7 +2,7 @@
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { LedgerCommand } from "../../domain/charging/ledger.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { History } from "./histories.ts"
 import { commandOf, nextInstant } from "./intentions.ts"

@@ -14,7 +14,7 @@ import type {
   LedgerRefusal,
   LedgerRefused,
   SetLimit,
-} from "../../domain/charging/ledger.ts"
+} from "../../domain/charging/ledger-commands.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 import type { Facts, Rules } from "./plain-facts.ts"
 import {

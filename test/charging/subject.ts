@@ -7,14 +7,11 @@ import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { Ledger, LedgerCommand } from "../../domain/charging/ledger.ts"
-import {
-  accountOf,
-  ledger,
-  ledgerCheckpoint,
-  openCharges,
-  readLimits,
-} from "../../domain/charging/ledger.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { fundsIn, limitsIn, openIn, readingOf, RULES, type Rules } from "./plain-facts.ts"
 import { type Answer, decideByReference } from "./reference-ledger.ts"

@@ -2,7 +2,7 @@
 import type { Codec, EventFormat } from "../../domain/kernel/format.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import { accessCodec, accessFormats } from "../../domain/access/access-events.ts"
-import { ledgerCodec, ledgerFormats } from "../../domain/charging/ledger-events.ts"
+import { ledgerCodec, ledgerFormats } from "../../domain/charging/ledger-formats.ts"
 import { priceCodec, priceFormats } from "../../domain/charging/price-book.ts"
 import { refusalCodec, refusalFormats } from "../../domain/charging/refusals.ts"
 import { companiesCodec, companiesFormats } from "../../domain/company/companies.ts"

@@ -22,6 +22,8 @@ const refused: ChargeRefused = {
   requestedAt: 0,
   dueAt: null,
   servedFrom: null,
+  open: true,
+  exempt: null,
   ledgerRevision: 1,
   fundsMicros: 0,
   creditLineMicros: 0,

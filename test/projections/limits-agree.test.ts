@@ -1,9 +1,10 @@
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { ledgerStream, readLimits } from "../../domain/charging/ledger.ts"
-import type { LedgerCommand } from "../../domain/charging/ledger.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { readLimits } from "../../domain/charging/ledger-views.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { accountOf } from "../../domain/charging/ledger.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { fundsOf, unbalanced } from "../../projections/accounts.ts"
 import { limitStandings } from "../../projections/limits.ts"
 import { LEDGER } from "../../src/aggregates.ts"
@@ -94,6 +95,7 @@ const charge = fc
       servedFrom: null,
       open,
       exempt: null,
+      searchedTo: null,
     }
   })
 

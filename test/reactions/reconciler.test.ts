@@ -66,6 +66,7 @@ async function chargeOnly(messageId: string, resource?: string): Promise<void> {
       servedFrom: null,
       open: true,
       exempt: null,
+      searchedTo: null,
     },
     { cause, view },
   )

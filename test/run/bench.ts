@@ -4,8 +4,9 @@ import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { accountOf, ledgerStream } from "../../domain/charging/ledger.ts"
-import type { LedgerCommand } from "../../domain/charging/ledger.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { LEDGER } from "../../src/aggregates.ts"
 import { causedBy } from "../../src/envelope.ts"
 import { openRunner } from "../../src/run.ts"
@@ -100,6 +101,7 @@ export function charge(chargeId: string, amountMicros: number): LedgerCommand {
     servedFrom: null,
     open: true,
     exempt: null,
+    searchedTo: null,
   }
 }
 

@@ -3,7 +3,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
-import { accountOf, openCharges } from "../../domain/charging/ledger.ts"
+import { accountOf, openCharges } from "../../domain/charging/ledger-views.ts"
 import { LEDGER } from "../../src/aggregates.ts"
 import { STREAM, addFunds, bench, charge, execute, runnerOn, stored } from "./bench.ts"
 

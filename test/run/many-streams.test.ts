@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
-import { accountOf, ledgerStream } from "../../domain/charging/ledger.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { LEDGER } from "../../src/aggregates.ts"
 import { STREAM, addFunds, bench, execute, runnerOn } from "./bench.ts"
 

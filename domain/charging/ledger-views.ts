@@ -1,0 +1,65 @@
+/** What others may see of a ledger's state. None of it changes anything. */
+import type { ChargeId, KeyId } from "../kernel/ids.ts"
+import type { Micros } from "../kernel/money.ts"
+import { monthStart } from "../kernel/window.ts"
+import { creditOf } from "./charge.ts"
+import type { Ledger } from "./ledger-state.ts"
+import { readLimit, readLimitsOn } from "./limit-book.ts"
+import type { LimitReading, Spender } from "./limits.ts"
+import { isUsedUp } from "./limits.ts"
+import type { PurchaseTerms } from "./purchase-events.ts"
+import { takenIn } from "./purchases.ts"
+import { knownTallies } from "./tallies.ts"
+
+/**
+ * The limit that refuses any general call by this spender up front because it is used up, first of
+ * key, person, company; null where there is room.
+ */
+export function usedUpLimit(state: Ledger, spender: Spender, at: number): LimitReading | null {
+  const on = knownTallies(state.tallies, spender, "general")
+  return readLimitsOn(state.book, state.tallies, on, at, 0).find(isUsedUp) ?? null
+}
+
+/** Funds and standing of an account, as a decision would find them. */
+export interface Account {
+  readonly opened: boolean
+  /** The company was deleted. */
+  readonly closed: boolean
+  readonly locked: boolean
+  readonly prepaidOnly: boolean
+  readonly fundsMicros: Micros
+  /** What may be spent beyond the funds; 0 while it is prepaid only. */
+  readonly creditLineMicros: Micros
+}
+
+/** The account as it stands. */
+export function accountOf(state: Ledger): Account {
+  const { opened, closed, locked, prepaidOnly, fundsMicros } = state
+  return { opened, closed, locked, prepaidOnly, fundsMicros, creditLineMicros: creditOf(state) }
+}
+
+/** Every limit that is set, with what is used of it in the windows around `at`. */
+export function readLimits(state: Ledger, at: number): readonly LimitReading[] {
+  const { limits } = state.book
+  return [...limits].map(([tally, limit]) => readLimit(state.tallies, tally, limit, at, 0))
+}
+
+/** The ids of all charges whose work is not known to have ended. */
+export function openCharges(state: Ledger): readonly ChargeId[] {
+  return [...state.open.keys()]
+}
+
+/** What a key may still buy. */
+export interface Allowance extends PurchaseTerms {
+  /** Of the purchases that began in this UTC month: paid, and not known yet. */
+  readonly paidMicros: Micros
+  readonly pendingMicros: Micros
+}
+
+/** What a key may buy funds for in the month around `at`; null where no owner ever said. */
+export function allowanceOf(state: Ledger, keyId: KeyId, at: number): Allowance | null {
+  const terms = state.purchases.terms.get(keyId)
+  if (terms === undefined) return null
+  const { paidMicros, pendingMicros } = takenIn(state.purchases, keyId, monthStart(at))
+  return { ...terms, paidMicros, pendingMicros }
+}

@@ -1,0 +1,84 @@
+/**
+ * Months: what moved the funds in the current one, and its closing. Once a month is closed its bill
+ * never changes; what is given back later is a line of the month in which it was (decisions.md §4).
+ */
+import type { Micros } from "../kernel/money.ts"
+import { isMicros } from "../kernel/money.ts"
+import { monthEnd, monthName, monthStart } from "../kernel/window.ts"
+import type { MonthClosed } from "./ledger-events.ts"
+
+/** What a month adds up. */
+export type MonthSum =
+  "addedMicros" | "purchasedMicros" | "correctedMicros" | "chargedMicros" | "givenBackMicros"
+
+/** The current month of a ledger: sums since it began. */
+export interface Month extends Record<MonthSum, Micros> {
+  /** Its first millisecond, UTC. */
+  start: number
+  /** The first millisecond after it. */
+  end: number
+  openingMicros: Micros
+  /** What was charged and open when it began: it may come back within it. */
+  openBeforeMicros: Micros
+  charges: number
+}
+
+/** A month that begins. */
+export function newMonth(at: number, fundsMicros: Micros, openMicros: Micros): Month {
+  return {
+    start: monthStart(at),
+    end: monthEnd(at),
+    openingMicros: fundsMicros,
+    openBeforeMicros: openMicros,
+    addedMicros: 0,
+    purchasedMicros: 0,
+    correctedMicros: 0,
+    chargedMicros: 0,
+    givenBackMicros: 0,
+    charges: 0,
+  }
+}
+
+/** Whether every sum of the month stays exact once this is charged, and were all of it given back. */
+export function holdsCharge(month: Month | null, amountMicros: Micros): boolean {
+  if (month === null) return true
+  return isMicros(month.openBeforeMicros + month.chargedMicros + amountMicros)
+}
+
+/** Whether a sum of the month stays exact with this added. */
+export function holds(month: Month | null, sum: MonthSum, amountMicros: Micros): boolean {
+  return month === null || isMicros(month[sum] + amountMicros)
+}
+
+/** The closings that are due at `at`: one for each month that is over, the oldest first. */
+export function closings(
+  month: Month,
+  at: number,
+  fundsMicros: Micros,
+  head: { readonly headRevision: number; readonly headHash: string },
+): readonly MonthClosed[] {
+  const facts: MonthClosed[] = []
+  let { start, openingMicros } = month
+  let sums: Pick<MonthClosed, MonthSum | "charges"> = month
+  while (monthEnd(start) <= at) {
+    const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros } = sums
+    facts.push({
+      type: "MonthClosed",
+      at,
+      month: monthName(start),
+      openingMicros,
+      addedMicros,
+      purchasedMicros,
+      correctedMicros,
+      chargedMicros,
+      givenBackMicros,
+      fundsMicros,
+      charges: sums.charges,
+      ...head,
+    })
+    start = monthEnd(start)
+    openingMicros = fundsMicros
+    sums = newMonth(start, fundsMicros, 0)
+  }
+  return facts
+}

@@ -1,0 +1,42 @@
+/**
+ * Names that were used lately: what makes once-only those ids that the caller chose.
+ *
+ * Such an id may be as old as the ledger, and a ledger remembers no ids for ever. So its caller first
+ * looks it up among all that was ever recorded, up to some revision; what came after that revision
+ * is kept here. Where even that was forgotten meanwhile, the caller is told to look again. Nothing
+ * is ever recorded twice, and what is kept is bounded.
+ */
+
+/** How many names are kept. */
+const MOST_KEPT = 256
+
+/** The names that were used last. */
+export interface Recent {
+  /** The revision of each, oldest first. */
+  readonly names: Map<string, number>
+  /** The newest revision whose name was forgotten; -1 for none. */
+  forgottenTo: number
+}
+
+/** Nothing yet. */
+export function emptyRecent(): Recent {
+  return { names: new Map(), forgottenTo: -1 }
+}
+
+/**
+ * What is known of a name that was looked for up to a revision and not found: it was used since
+ * then, it was not, or it must be looked for again.
+ */
+export function known(recent: Recent, name: string, searchedTo: number): "used" | "new" | "unsure" {
+  if (recent.names.has(name)) return "used"
+  return recent.forgottenTo > searchedTo ? "unsure" : "new"
+}
+
+/** Keeps in mind that a name was used at a revision. */
+export function remember(recent: Recent, name: string, revision: number): void {
+  recent.names.set(name, revision)
+  if (recent.names.size <= MOST_KEPT) return
+  const [oldest, at] = recent.names.entries().next().value as [string, number]
+  recent.names.delete(oldest)
+  recent.forgottenTo = Math.max(recent.forgottenTo, at)
+}

@@ -1,0 +1,191 @@
+/**
+ * The sums a ledger keeps: for each tally (see `limits.ts`) what was spent in the current day, week
+ * and month, and beside them the limit that watches it.
+ *
+ * All of it lies in one row of numbers per tally. A company with thousands of keys stays small, a
+ * charge touches at most four rows and makes no object, and a window that ends costs one pass.
+ */
+import type { Micros } from "../kernel/money.ts"
+import { MAX_MICROS } from "../kernel/money.ts"
+import type { Period, Windows } from "../kernel/window.ts"
+import { windowsAt } from "../kernel/window.ts"
+import type { Limit } from "./limits.ts"
+
+/** The number of a tally, from 0: its row. */
+export type TallyIndex = number
+
+/** What a limit says of a charge. */
+export type Verdict = "fits" | "reaches a reminder" | "does not fit" | "is not exact"
+
+/** The columns of a row: three sums, what is gathered and not recorded, the limit, its reminder. */
+const COLUMN = { day: 0, week: 1, month: 2, pending: 3, limit: 4, reminder: 5 } as const
+const WIDTH = 6
+const SUMS = [COLUMN.day, COLUMN.week, COLUMN.month] as const
+/** Rows are added by a quarter: a company that grows moves its sums seldom and wastes little. */
+const GROWTH = 1.25
+const LEAST_ROOM = 4
+
+/** The sums of one ledger. Only this file touches its rows. */
+export interface Sums {
+  windows: Windows
+  size: number
+  rows: Float64Array
+  /** The sum that each tally's limit watches: its place in the row. */
+  watched: Uint8Array
+  /** The first millisecond of the UTC day whose calls are in the column `pending`. */
+  pendingDay: number
+}
+
+/** No tallies, in the windows around the epoch. */
+export function emptySums(): Sums {
+  return {
+    windows: windowsAt(0),
+    size: 0,
+    rows: new Float64Array(0),
+    watched: new Uint8Array(0),
+    pendingDay: 0,
+  }
+}
+
+/**
+ * Moves the windows to those around `at`; a window that ended starts at zero. Never moves back.
+ * True where they moved.
+ */
+export function moveWindows(sums: Sums, at: number): boolean {
+  const { windows, rows, size } = sums
+  if (at < windows.dayEnd) return false
+  const next = windowsAt(at)
+  const newWeek = next.week !== windows.week
+  const newMonth = next.month !== windows.month
+  for (let row = 0; row < size * WIDTH; row += WIDTH) {
+    rows[row + COLUMN.day] = 0
+    if (newWeek) rows[row + COLUMN.week] = 0
+    if (newMonth) rows[row + COLUMN.month] = 0
+  }
+  sums.windows = next
+  return true
+}
+
+/** The windows around `at`: those kept, unless a day has ended since the last fact. */
+export function windowsOf(sums: Sums, at: number): Windows {
+  return at < sums.windows.dayEnd ? sums.windows : windowsAt(at)
+}
+
+/**
+ * What was spent in the window around `at`, which may lie after the windows kept: a window that
+ * has ended by then counts as zero, so that a question needs no fold to move the sums first. Calls
+ * that are gathered count as well.
+ */
+export function usedAt(sums: Sums, tally: TallyIndex, period: Period, windows: Windows): Micros {
+  const row = tally * WIDTH
+  const { rows } = sums
+  const isKept = windows[period] === sums.windows[period]
+  const spent = isKept ? (rows[row + COLUMN[period]] as number) : 0
+  return spent + pendingAt(sums, tally, period, windows)
+}
+
+/** What gathered calls weigh in the window around `at`. */
+export function pendingAt(sums: Sums, tally: TallyIndex, period: Period, windows: Windows): Micros {
+  if (sums.pendingDay < windows[period]) return 0
+  return sums.rows[tally * WIDTH + COLUMN.pending] as number
+}
+
+/** What the limit on a tally says of spending `asked` now, within the windows kept. */
+export function judge(sums: Sums, tally: TallyIndex, asked: Micros): Verdict {
+  const { rows } = sums
+  const row = tally * WIDTH
+  const pending = rows[row + COLUMN.pending] as number
+  const used = (rows[row + (sums.watched[tally] as number)] as number) + pending + asked
+  if (used > (rows[row + COLUMN.limit] as number)) return "does not fit"
+  const most = MAX_MICROS - asked - pending
+  const isExact =
+    (rows[row + COLUMN.month] as number) <= most && (rows[row + COLUMN.week] as number) <= most
+  if (!isExact) return "is not exact"
+  return used >= (rows[row + COLUMN.reminder] as number) ? "reaches a reminder" : "fits"
+}
+
+/** Adds an amount spent now to a tally, in all three windows. */
+export function addToTally(sums: Sums, tally: TallyIndex, amount: Micros): void {
+  const { rows } = sums
+  const row = tally * WIDTH
+  ;(rows[row + COLUMN.day] as number) += amount
+  ;(rows[row + COLUMN.week] as number) += amount
+  ;(rows[row + COLUMN.month] as number) += amount
+}
+
+/** Adds an amount of `spentAt` (negative: takes it out) to those windows that still contain it. */
+export function addToTallySince(
+  sums: Sums,
+  tally: TallyIndex,
+  amount: Micros,
+  spentAt: number,
+): void {
+  const { rows, windows } = sums
+  const row = tally * WIDTH
+  if (spentAt >= windows.day) (rows[row + COLUMN.day] as number) += amount
+  if (spentAt >= windows.week) (rows[row + COLUMN.week] as number) += amount
+  if (spentAt >= windows.month) (rows[row + COLUMN.month] as number) += amount
+}
+
+/** Adds calls of the UTC day `day` that are gathered and not recorded yet. */
+export function addPending(sums: Sums, tally: TallyIndex, amount: Micros, day: number): void {
+  sums.pendingDay = day
+  ;(sums.rows[tally * WIDTH + COLUMN.pending] as number) += amount
+}
+
+/** Forgets what is gathered, because it is being recorded. */
+export function clearPending(sums: Sums): void {
+  const { rows, size } = sums
+  for (let row = 0; row < size * WIDTH; row += WIDTH) rows[row + COLUMN.pending] = 0
+}
+
+/** Puts a limit on a tally, or takes it away (null). */
+export function watch(
+  sums: Sums,
+  tally: TallyIndex,
+  limit: Pick<Limit, "period" | "amountMicros"> | null,
+): void {
+  const row = tally * WIDTH
+  sums.rows[row + COLUMN.limit] = limit?.amountMicros ?? Infinity
+  sums.watched[tally] = COLUMN[limit?.period ?? "month"]
+  remind(sums, tally, null)
+}
+
+/** Says at which sum the limit on a tally next reaches a reminder; null for none. */
+export function remind(sums: Sums, tally: TallyIndex, next: Micros | null): void {
+  sums.rows[tally * WIDTH + COLUMN.reminder] = next ?? Infinity
+}
+
+/** Adds tallies without spending or limit; answers the first. */
+export function addTallies(sums: Sums, count: number): TallyIndex {
+  const first = sums.size
+  sums.size += count
+  if (sums.size > sums.watched.length) {
+    const room = Math.ceil(sums.size * GROWTH) + LEAST_ROOM
+    const rows = new Float64Array(room * WIDTH)
+    rows.set(sums.rows)
+    const watched = new Uint8Array(room)
+    watched.set(sums.watched)
+    sums.rows = rows
+    sums.watched = watched
+  }
+  for (let tally = first; tally < sums.size; tally += 1) watch(sums, tally, null)
+  return first
+}
+
+/** What was spent of some tallies in day, week and month, one after the other. */
+export function readSums(sums: Sums, first: TallyIndex, count: number): number[] {
+  const out: number[] = []
+  for (let tally = first; tally < first + count; tally += 1) {
+    for (const sum of SUMS) out.push(sums.rows[tally * WIDTH + sum] as number)
+  }
+  return out
+}
+
+/** Puts what `readSums` read in its place. */
+export function writeSums(sums: Sums, first: TallyIndex, values: readonly number[]): void {
+  for (const [i, value] of values.entries()) {
+    const row = (first + Math.floor(i / SUMS.length)) * WIDTH
+    sums.rows[row + (i % SUMS.length)] = value
+  }
+}
