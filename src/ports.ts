@@ -4,6 +4,7 @@ import type { Carrier } from "../adapters/carrier/port.ts"
 import type { Claims } from "../adapters/claims/port.ts"
 import type { Clock, Pacer } from "../adapters/clock/port.ts"
 import type { EventStore } from "../adapters/eventstore/port.ts"
+import type { Mailer } from "../adapters/mailer/port.ts"
 import type { Projector } from "../adapters/postgres/projector/port.ts"
 import type { Sealing } from "../adapters/sealing/port.ts"
 import type { WorkQueue } from "../adapters/work/port.ts"
@@ -34,6 +35,7 @@ export interface Ports {
   readonly sealing: Sealing
   readonly claims: Claims
   readonly carrier: Carrier
+  readonly mailer: Mailer
   readonly work: WorkQueue
   readonly projector: Projector
   readonly readAs: ReadAs

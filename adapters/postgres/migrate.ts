@@ -5,12 +5,14 @@ import { kyselyOf, openPool } from "./database.ts"
 import { roleAndSchemas } from "./migrations/0001-role-and-schemas.ts"
 import { eventStore } from "./migrations/0002-event-store.ts"
 import { ledgerTables } from "./migrations/0003-ledger-tables.ts"
+import { mails } from "./migrations/0004-mails.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0001-role-and-schemas": roleAndSchemas,
   "0002-event-store": eventStore,
   "0003-ledger-tables": ledgerTables,
+  "0004-mails": mails,
 }
 
 /** The database was made by a newer version of this program. */

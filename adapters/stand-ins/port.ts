@@ -3,6 +3,7 @@
 /** Every stand-in and the outcomes it knows beside `ok`, `unavailable`, `silent` and `slow`. */
 export const STAND_INS = {
   carrier: ["reject", "undelivered", "taken"],
+  mail: ["bounce", "refuse"],
 } as const satisfies Record<string, readonly string[]>
 
 /** The name of a stand-in. */

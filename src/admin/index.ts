@@ -5,6 +5,7 @@ import { clockOperations } from "./clock.ts"
 import { companyOperations } from "./companies.ts"
 import { exportOperations } from "./export.ts"
 import { keyOperations } from "./keys.ts"
+import { mailOperations } from "./mail.ts"
 import { moneyOperations } from "./money.ts"
 import type { AdminOperation } from "./operation.ts"
 import { projectionOperations } from "./projections.ts"
@@ -15,6 +16,7 @@ export const ADMIN_OPERATIONS: readonly AdminOperation[] = [
   ...keyOperations,
   ...moneyOperations,
   ...carrierOperations,
+  ...mailOperations,
   ...clockOperations,
   ...auditOperations,
   ...exportOperations,

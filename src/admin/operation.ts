@@ -3,6 +3,7 @@
  * and sends it to the running server, or runs it itself where none runs. One list, one meaning.
  */
 import type { ZodType } from "zod"
+import type { SentMails } from "../../adapters/mailer/port.ts"
 import type { Processes } from "../../adapters/processes/port.ts"
 import type { StandIns } from "../../adapters/stand-ins/port.ts"
 import type { Cause } from "../envelope.ts"
@@ -14,6 +15,8 @@ export interface AdminPorts extends Ports {
   readonly workers: Workers
   readonly processes: Processes
   readonly standIns: StandIns
+  /** What the built-in mailer took. */
+  readonly sentMails: SentMails
   /** Sets the test clock; null where the clock is the system's. */
   readonly setClock: ((at: number) => Promise<void>) | null
   /** Forgets what has been kept for its time. */

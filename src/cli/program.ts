@@ -4,6 +4,7 @@ import { AUDIT_COMMANDS } from "./audit-commands.ts"
 import type { ArgumentSpec, CommandSpec, Input, OptionSpec } from "./command.ts"
 import { COMPANY_COMMANDS } from "./company-commands.ts"
 import { KEY_COMMANDS } from "./key-commands.ts"
+import { MAIL_COMMANDS } from "./mail-commands.ts"
 import { MONEY_COMMANDS } from "./money-commands.ts"
 import { someText } from "./option-values.ts"
 import { SYSTEM_COMMANDS } from "./system-commands.ts"
@@ -31,6 +32,7 @@ const TOPICS: Readonly<Record<string, string>> = {
   export: "bills for finance",
   audit: "the facts, and proof that they hold",
   carrier: "the built-in test carrier",
+  mail: "the built-in mailer",
   "stand-in": "built-in stand-ins for outside things",
   clock: "the ledger's time",
   work: "the queue of work",

@@ -10,6 +10,7 @@ import type { Clock } from "../../adapters/clock/port.ts"
 import { openTestClock } from "../../adapters/clock/test.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
+import { openBuiltInMailer } from "../../adapters/mailer/built-in.ts"
 import {
   kyselyOf,
   openApiPool,
@@ -168,7 +169,9 @@ async function openParts(
   const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
   await runner.execute(PRICES, PRICES_STREAM, openBook, opening)
 
-  const base = { ...outside, ...gathered, runner, projector, baseUrl, log }
+  const mailer = openBuiltInMailer({ ...outside, pool: behind })
+  const mail = { mailer, sentMails: mailer }
+  const base = { ...outside, ...gathered, ...mail, runner, projector, baseUrl, log }
   const carrier = openBuiltInCarrier(behind, standIns, pacer, async (text, errorCode) => {
     const { companyId, to, textId: messageId } = text
     const report = { carrierId: builtInCarrierId(messageId), errorCode }

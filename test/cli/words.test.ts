@@ -110,6 +110,8 @@ const inputs: readonly (readonly [string, object])[] = [
   ["stand-in list", {}],
   ["stand-in set carrier reject", { name: "carrier", outcome: "reject" }],
   ["stand-in set carrier ok --times 2", { name: "carrier", outcome: "ok", times: 2 }],
+  ["mail list", {}],
+  ["mail list --company acme", { company: "acme" }],
   ["clock show", {}],
   ["clock set 2026-11-30T23:59:00+01:00", { to: "2026-11-30T22:59:00.000Z" }],
   ["clock set 2026-12-01", { to: "2026-12-01T00:00:00.000Z" }],

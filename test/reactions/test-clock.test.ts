@@ -133,11 +133,13 @@ describe("stand-ins", () => {
     await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 2 })
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "reject", times: 2, knows: expect.arrayContaining(["ok"]) },
+      { name: "mail", outcome: "ok", times: null, knows: expect.arrayContaining(["bounce"]) },
     ])
     const next = () => world.ports.standIns.next("carrier")
     expect([await next(), await next(), await next()]).toEqual(["reject", "reject", "ok"])
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
-      { outcome: "ok", times: null },
+      { name: "carrier", outcome: "ok", times: null },
+      { name: "mail", outcome: "ok", times: null },
     ])
     await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
     const asked = await Promise.all(Array.from({ length: 5 }, next))
