@@ -107,7 +107,7 @@ function save(state: Ledger): SavedLedger {
   const { fundsMicros, openMicros, month, book, calls, purchases, recent } = state
   const terms = { opened, closed, locked, prepaidOnly, creditLineMicros }
   return {
-    scalars: { facts, ...terms, fundsMicros, openMicros, month },
+    scalars: { facts, ...terms, fundsMicros, openMicros, month: copyOf(month) },
     references: [...state.references],
     open: [...state.open].map(([id, charge]) => [id, openChargeOf(charge)]),
     tallies: saveTallies(state.tallies),
@@ -126,6 +126,11 @@ function save(state: Ledger): SavedLedger {
   }
 }
 
+/** The sums of a month are moved in place: neither a checkpoint nor a second state shares them. */
+function copyOf(month: Month | null): Month | null {
+  return month === null ? null : { ...month }
+}
+
 function openChargeOf(charge: OpenCharge): OpenCharge {
   const { at, amountMicros, via, keyId, personId, class: charged, item, resource } = charge
   return { at, amountMicros, via, keyId, personId, class: charged, item, resource }
@@ -136,6 +141,7 @@ function load(raw: unknown): Ledger {
   const { terms, pending, ended, taken, pendingMicros } = saved.purchases
   const state: Ledger = {
     ...saved.scalars,
+    month: copyOf(saved.scalars.month),
     references: new Set(saved.references),
     open: new Map(saved.open),
     tallies: loadTallies(saved.tallies),
