@@ -3,7 +3,7 @@
  * a rule of the plain one.
  */
 import type { Stamped } from "../../domain/kernel/decider.ts"
-import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { type Span, naiveCalendar } from "../kernel/naive-calendar.ts"
@@ -69,8 +69,9 @@ export function accepting(mayPass: (refusal: ChargeRefused) => boolean): Subject
 }
 
 /** The fact that a charge asks for. */
-export function chargedBy(command: Charge & Stamped): LedgerEvent {
-  return { ...command, type: "Charged" }
+export function chargedBy(command: Charge & Stamped): Charged {
+  const { searchedTo, headHash: _headHash, ...request } = command
+  return { ...request, type: "Charged", once: searchedTo !== null, weighed: false }
 }
 
 /** Whether a refusal comes of limits alone, and each of those is like this. */
@@ -84,10 +85,18 @@ export function onlyLimits(
   return refusal.amountMicros <= funds && full.every(isIgnored)
 }
 
-/** Saves less than there is. */
-export function savingWithout(field: string, value: unknown): Subject {
+/** Saves something else in the place of a part: `tallies.people` is the people within the tallies. */
+export function savingWithout(place: string, value: unknown): Subject {
   return wrapped((run) => ({
-    save: () => JSON.stringify({ ...(JSON.parse(run.save()) as object), [field]: value }),
+    save: () => {
+      const saved = JSON.parse(run.save()) as Record<string, unknown>
+      const [field = "", within] = place.split(".")
+      const part = saved[field] as object
+      return JSON.stringify({
+        ...saved,
+        [field]: within === undefined ? value : { ...part, [within]: value },
+      })
+    },
   }))
 }
 

@@ -92,6 +92,7 @@ function chargeOf(
     amountMicros,
     open,
     exempt,
+    searchedTo: null,
   }
 }
 

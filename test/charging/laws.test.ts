@@ -57,6 +57,8 @@ describe("the histories", () => {
       "LedgerOpened",
       "LimitRemoved",
       "LimitSet",
+      "MonthClosed",
+      "ReminderReached",
     ])
   })
 

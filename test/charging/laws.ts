@@ -4,10 +4,12 @@
  *
  * The laws are checked on the recorded facts with plain sums, never with the ledger's own.
  */
+import type { Stamped } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { PERIODS } from "../../domain/kernel/window.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { ChargeRefused, Charged } from "../../domain/charging/ledger-events.ts"
+import type { Charge } from "../../domain/charging/ledger-commands.ts"
 import type { Limit, LimitReading } from "../../domain/charging/limits.ts"
 import { naiveCalendar } from "../kernel/naive-calendar.ts"
 import { NAMES } from "./histories.ts"
@@ -40,12 +42,13 @@ const everyChargeFits: Law = ({ moves, facts }) => {
 }
 
 /** Every reason that stands against a charge, in words; empty where it fits. */
-function against(facts: Facts, charged: Charged): string {
+function against(facts: Facts, charged: Charged | (Charge & Stamped)): string {
   const full = applyingTo(facts, charged, charged.at).filter((limit) => !hasRoom(limit))
   const funds = fundsIn(facts) + creditLineIn(facts)
+  const isShort = charged.amountMicros > 0 && charged.amountMicros > funds
   return [
     ...full.map((limit) => `the ${limit.holder}'s ${limit.period} holds ${limit.remainingMicros}`),
-    ...(charged.exempt === null && charged.amountMicros > funds ? [`funds are ${funds}`] : []),
+    ...(charged.exempt === null && isShort ? [`funds are ${funds}`] : []),
     ...(isLockedIn(facts) ? ["the account is locked"] : []),
   ].join(", ")
 }
@@ -54,8 +57,7 @@ function against(facts: Facts, charged: Charged): string {
 const nothingThatFitsIsRefused: Law = ({ moves, facts }) => {
   for (const { command, answer, before } of moves) {
     if (command.type !== "Charge" || !isRefusal(answer)) continue
-    const { type: _type, ...request } = command
-    const reasons = against(facts.slice(0, before), { ...request, type: "Charged" })
+    const reasons = against(facts.slice(0, before), command)
     if (reasons === "") return `refused although it fits: ${show(answer)}`
   }
   return null

@@ -99,6 +99,8 @@ export const charged = (changed: Partial<Charged> = {}): Charged => ({
   ...requestOf(changed),
   open: true,
   exempt: null,
+  once: false,
+  weighed: false,
   ...changed,
 })
 
@@ -109,6 +111,7 @@ export const charge = (changed: Partial<Charge & Stamped> = {}): Charge & Stampe
   ...requestOf(changed),
   open: true,
   exempt: null,
+  searchedTo: null,
   ...changed,
 })
 

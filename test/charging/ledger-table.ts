@@ -73,7 +73,7 @@ function commandOf([step, ...words]: readonly string[]): LedgerCommand {
       const [chargeId = "", ...who] = words.slice(0, -1)
       const price = { unitPriceMicros: amountMicros, amountMicros }
       const charge = { ...REQUEST, chargeId, ...spenderOf(who), ...price }
-      return { type: "Charge", ...charge, open: true, exempt: null }
+      return { type: "Charge", ...charge, open: true, exempt: null, searchedTo: null }
     }
     case "close":
       return { type: "CloseCharges", chargeIds: words }
@@ -97,7 +97,7 @@ function spenderOf([keyId = "", how, personId]: readonly string[]): Spender {
 }
 
 function refusalText(refusal: LedgerRefusal): string {
-  if (refusal.type === "LedgerRefused") return `no: ${refusal.code}`
+  if (refusal.type !== "ChargeRefused") return `no: ${refusal.code}`
   const limit = refusal.limits[refusal.refusedBy ?? -1]
   if (limit === undefined) return `no: ${refusal.code}, funds ${dollarText(refusal.fundsMicros)}`
   return `no: ${readingText(limit)}`

@@ -174,6 +174,7 @@ describe("the ledger's state", () => {
   it("is of no account before it is opened", () => {
     expect(accountOf(fold(ledger))).toEqual({
       opened: false,
+      closed: false,
       locked: false,
       prepaidOnly: false,
       fundsMicros: 0,
@@ -194,7 +195,7 @@ describe("the ledger's state", () => {
     ]
     const saved = JSON.stringify(ledgerCheckpoint.save(fold(ledger, ...quiet)))
     expect(saved).not.toContain('"key_1",[')
-    expect(saved).toContain('["key_2",[[9000],[9000],[9000]]]')
+    expect(saved).toContain('["key_2",[9000,9000,9000]]')
   })
 
   it("is not touched by what is done to a state that was loaded from its checkpoint", () => {

@@ -136,6 +136,7 @@ export function readingOf(
     period,
     amountMicros,
     usedMicros,
+    pendingMicros: 0,
     remainingMicros: Math.max(amountMicros - usedMicros, 0),
     askedMicros,
     windowStart: window.from,

@@ -6,7 +6,12 @@
  */
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { ChargeRefusalCode, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type {
+  ChargeRefusalCode,
+  Charged,
+  LedgerEvent,
+  ReminderReached,
+} from "../../domain/charging/ledger-events.ts"
 import type {
   Charge,
   GiveBack,
@@ -16,6 +21,7 @@ import type {
   SetLimit,
 } from "../../domain/charging/ledger-commands.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
+import { closingsDue } from "./plain-months.ts"
 import type { Facts, Rules } from "./plain-facts.ts"
 import {
   RULES,
@@ -43,6 +49,12 @@ export function decideByReference(
   command: LedgerCommand & Stamped,
   rules: Rules = RULES,
 ): Answer {
+  const answer = decideInMonth(facts, command, rules)
+  if (!Array.isArray(answer) || answer.length === 0) return answer
+  return [...closingsDue(facts, command.at, command.headHash ?? "0".repeat(64)), ...answer]
+}
+
+function decideInMonth(facts: Facts, command: LedgerCommand & Stamped, rules: Rules): Answer {
   const { at } = command
   const refused = (code: LedgerRefused["code"]): LedgerRefused => {
     return { type: "LedgerRefused", at, code, message: "" }
@@ -86,6 +98,8 @@ export function decideByReference(
       return isLockedIn(facts) ? [] : [{ type: "AccountLocked", at }]
     case "UnlockAccount":
       return isLockedIn(facts) ? [{ type: "AccountUnlocked", at }] : []
+    default:
+      throw new Error(`no history has this: ${command.type}`)
   }
 }
 
@@ -129,21 +143,34 @@ function charge(
   const open = openIn(facts)
   if (open.includes(command.chargeId)) return []
   if (command.amountMicros < 0) return refused
-  const { type: _type, open: isOpen, exempt, ...request } = command
+  const { type: _type, open: isOpen, exempt, searchedTo: _, headHash: __, ...request } = command
   const limits = applyingTo(facts, request, command.at, rules)
   const refusedBy = limits.findIndex((limit) => !hasRoom(limit))
   const [fundsMicros, creditLineMicros] = [fundsIn(facts), creditLineIn(facts)]
   let code: ChargeRefusalCode | null = null
   if (isOpen && open.length >= MAX_OPEN) code = "too_many_open_charges"
-  if (exempt === null && fundsMicros + creditLineMicros < command.amountMicros) {
+  const free = command.amountMicros === 0 || exempt !== null
+  if (!free && fundsMicros + creditLineMicros < command.amountMicros) {
     code = "payment_required"
   }
   if (refusedBy !== -1) code = "spend_limit_reached"
   if (isLockedIn(facts)) code = "account_locked"
-  if (code === null) return [{ type: "Charged", ...request, open: isOpen, exempt }]
+  if (code === null) {
+    const charged: Charged = {
+      type: "Charged",
+      ...request,
+      open: isOpen,
+      exempt,
+      once: false,
+      weighed: false,
+    }
+    return [charged, ...remindersAfter(facts, charged, rules)]
+  }
   return {
     type: "ChargeRefused",
     ...request,
+    open: isOpen,
+    exempt,
     code,
     ledgerRevision: facts.length - 1,
     fundsMicros,
@@ -153,6 +180,37 @@ function charge(
     limits,
     refusedBy: code === "spend_limit_reached" ? refusedBy : null,
   }
+}
+
+function remindersAfter(facts: Facts, charged: Charged, rules: Rules): readonly ReminderReached[] {
+  const told = facts.filter((fact) => fact.type === "ReminderReached")
+  return applyingTo([...facts, charged], charged, charged.at, rules).flatMap((reading) => {
+    const { holder, holderId, class: limited, period, usedMicros, windowStart, resetsAt } = reading
+    const wanted = limitsIn(facts).find((limit) => isSameName(limit, reading))?.remindersMicros
+    return [...new Set(wanted)]
+      .sort((a, b) => a - b)
+      .filter((amount) => amount <= usedMicros)
+      .filter(
+        (amount) =>
+          !told.some((one) => {
+            const isSame = isSameName(one, reading) && one.period === period
+            return isSame && one.reminderMicros === amount && one.windowStart === windowStart
+          }),
+      )
+      .map((reminderMicros): ReminderReached => ({
+        type: "ReminderReached",
+        at: charged.at,
+        holder,
+        holderId,
+        class: limited,
+        period,
+        limitMicros: reading.amountMicros,
+        reminderMicros,
+        usedMicros,
+        windowStart,
+        resetsAt,
+      }))
+  })
 }
 
 function giveBack(facts: Facts, command: GiveBack & Stamped, refused: LedgerRefused): Answer {

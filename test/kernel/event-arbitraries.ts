@@ -74,9 +74,14 @@ const request: FieldArbitraries<ChargeRequest> = {
   servedFrom: orNull(at),
 }
 
+const exempt = fc.constantFrom("funds", null)
+const purchase = { purchaseId: plain, keyId: plain, personId: orNull(plain), amountMicros: micros }
+
 const ledger: Arbitraries<LedgerEvent> = {
   LedgerOpened: { at, prepaidOnly: flag, creditLineMicros: micros },
+  TermsChanged: { at, prepaidOnly: flag, creditLineMicros: micros },
   FundsAdded: { at, amountMicros: micros, reference: orNull(text) },
+  FundsCorrected: { at, amountMicros: micros, reason: text },
   LimitSet: {
     at,
     ...limitName,
@@ -86,7 +91,17 @@ const ledger: Arbitraries<LedgerEvent> = {
     leaveKeysOut: flag,
   },
   LimitRemoved: { at, ...limitName },
-  Charged: { at, ...request, open: flag, exempt: fc.constantFrom("funds", null) },
+  ReminderReached: {
+    at,
+    ...limitName,
+    period,
+    limitMicros: micros,
+    reminderMicros: micros,
+    usedMicros: micros,
+    windowStart: at,
+    resetsAt: at,
+  },
+  Charged: { at, ...request, open: flag, exempt, once: flag, weighed: flag },
   ChargesClosed: { at, chargeIds: some(plain) },
   ChargeGivenBack: {
     at,
@@ -101,8 +116,49 @@ const ledger: Arbitraries<LedgerEvent> = {
     resource: orNull(text),
     reason: text,
   },
+  ApiCallsCounted: {
+    at,
+    day: at,
+    unitPriceMicros: micros,
+    priceVersion: int,
+    tallies: some(
+      fc.record({
+        via: fc.constantFrom("own_key", "shared_key"),
+        keyId: plain,
+        personId: orNull(plain),
+        calls: int,
+      }),
+    ),
+    exempt: fc.constantFrom("limits", null),
+  },
+  PurchaseTermsSet: {
+    at,
+    keyId: plain,
+    mode: fc.constantFrom("on", "off", "needs_owner_review"),
+    perPurchaseMicros: micros,
+    perMonthMicros: micros,
+  },
+  PurchaseStarted: { at, ...purchase },
+  PurchasePaid: { at, ...purchase, startedAt: at, paymentId: text },
+  PurchaseFailed: { at, ...purchase, startedAt: at, code: plain },
   AccountLocked: { at },
   AccountUnlocked: { at },
+  MonthClosed: {
+    at,
+    month: plain,
+    openingMicros: micros,
+    addedMicros: micros,
+    purchasedMicros: micros,
+    correctedMicros: micros,
+    chargedMicros: micros,
+    givenBackMicros: micros,
+    fundsMicros: micros,
+    charges: int,
+    headRevision: int,
+    headHash: plain,
+  },
+  LedgerClosed: { at },
+  LedgerReopened: { at },
 }
 
 const reading: FieldArbitraries<LimitReading> = {
@@ -110,6 +166,7 @@ const reading: FieldArbitraries<LimitReading> = {
   period,
   amountMicros: micros,
   usedMicros: micros,
+  pendingMicros: micros,
   remainingMicros: micros,
   askedMicros: micros,
   windowStart: at,
@@ -120,7 +177,10 @@ const refusals: Arbitraries<RefusalEvent> = {
   ChargeRefused: {
     at,
     ...request,
+    open: flag,
+    exempt,
     code: fc.constantFrom(
+      "ledger_closed",
       "spend_limit_reached",
       "payment_required",
       "account_locked",

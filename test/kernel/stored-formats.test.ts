@@ -65,7 +65,8 @@ describe("golden files", () => {
   })
 
   it("shows a value in every field that can be left out", () => {
-    const bare = versions.flatMap(({ category, type, version, codec }) => {
+    const written = versions.filter(({ version, current }) => version === current)
+    const bare = written.flatMap(({ category, type, version, codec }) => {
       const file = new URL(`${category}/${fileOf(type, version)}`, GOLDEN)
       const event = codec.decode(type, version, readFileSync(file, "utf8")) as object
       return Object.entries(event)
