@@ -2,14 +2,16 @@
  * Read model `limits`: the limits that are set, and what was spent per holder, class and window.
  * Spending is summed whether or not a limit stands there, as in the ledger.
  */
-import type { Kysely, Transaction } from "kysely"
+import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { Charged, ChargeGivenBack, LimitSet } from "../domain/charging/ledger-events.ts"
+import type { LedgerEvent, LimitRemoved, LimitSet } from "../domain/charging/ledger-events.ts"
 import type { Holder, LimitReading, SpendingClass } from "../domain/charging/limits.ts"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
 import type { Period } from "../domain/kernel/window.ts"
 import { PERIODS, windowEnd, windowsAt } from "../domain/kernel/window.ts"
+import type { Columns } from "./columns.ts"
+import { insertRows, unnested } from "./columns.ts"
 import type { Projection } from "./projection.ts"
 
 /** A limit that is set. `holder_id` is empty for the company's own. */
@@ -46,7 +48,7 @@ interface Tables {
 /** The read model. */
 export const limits: Projection = {
   name: "limits",
-  version: 1,
+  version: 2,
   categories: ["ledger"],
   tables: ["limits", "spending"],
   create: `
@@ -73,56 +75,117 @@ export const limits: Projection = {
       primary key (company_id, holder, holder_id, class, keys_out, period)
     )`,
   apply: async (tx: Transaction<Tables>, facts) => {
+    const changed = new Map<string, LimitChange>()
     const spent = new Map<string, SpendingRow>()
     for (const { fact, companyId } of facts) {
       const company = companyId ?? ""
-      if (fact.type === "LimitSet") await setLimit(tx, company, fact)
-      if (fact.type === "LimitRemoved") {
-        await tx
-          .deleteFrom("limits")
-          .where("company_id", "=", company)
-          .where("holder", "=", fact.holder)
-          .where("holder_id", "=", fact.holderId ?? "")
-          .where("class", "=", fact.class)
-          .execute()
+      if (fact.type === "LimitSet" || fact.type === "LimitRemoved") {
+        const change = limitChange(company, fact)
+        changed.set(`${company} ${change.holder} ${change.holder_id} ${change.class}`, change)
+        continue
       }
-      if (fact.type === "Charged") addSpending(spent, company, fact, fact.at, fact.amountMicros)
-      if (fact.type === "ChargeGivenBack") {
-        addSpending(spent, company, fact, fact.chargedAt, -fact.amountMicros)
+      for (const spending of spendingOf(fact as LedgerEvent)) {
+        addSpending(spent, company, fact.at, spending)
       }
     }
-    if (spent.size > 0) await writeSpending(tx, [...spent.values()])
+    await writeLimits(tx, [...changed.values()])
+    await writeSpending(tx, [...spent.values()])
   },
 }
 
-async function setLimit(tx: Transaction<Tables>, company: string, fact: LimitSet): Promise<void> {
-  const row = {
-    company_id: company,
-    holder: fact.holder,
-    holder_id: fact.holderId ?? "",
-    class: fact.class,
+/** A limit as it is from now on; without a period where it is gone. */
+type LimitChange = Omit<LimitRow, "reminders_micros" | "period"> & {
+  readonly period: Period | null
+  /** As PostgreSQL writes an array: a column of arrays cannot be an array itself. */
+  readonly reminders_micros: string
+}
+
+const LIMIT_COLUMNS: Columns<LimitChange> = {
+  company_id: "text",
+  holder: "text",
+  holder_id: "text",
+  class: "text",
+  period: "text",
+  amount_micros: "bigint",
+  reminders_micros: "text",
+  leave_keys_out: "boolean",
+}
+
+function limitChange(company_id: string, fact: LimitSet | LimitRemoved): LimitChange {
+  const { holder, holderId, class: limited } = fact
+  const name = { company_id, holder, holder_id: holderId ?? "", class: limited }
+  if (fact.type === "LimitRemoved") {
+    const nothing = { amount_micros: 0, reminders_micros: "{}", leave_keys_out: false }
+    return { ...name, period: null, ...nothing }
+  }
+  return {
+    ...name,
     period: fact.period,
     amount_micros: fact.amountMicros,
-    reminders_micros: fact.remindersMicros.map(String),
+    reminders_micros: `{${fact.remindersMicros.join(",")}}`,
     leave_keys_out: fact.leaveKeysOut,
   }
-  await tx
-    .insertInto("limits")
-    .values(row)
-    .onConflict((conflict) =>
-      conflict.columns(["company_id", "holder", "holder_id", "class"]).doUpdateSet(row),
-    )
-    .execute()
+}
+
+/** All limits that a batch names are taken out, and those that still stand put in. */
+async function writeLimits(
+  tx: QueryExecutorProvider,
+  changes: readonly LimitChange[],
+): Promise<void> {
+  if (changes.length === 0) return
+  const names = sql.join(Object.keys(LIMIT_COLUMNS).map((name) => sql.id(name)))
+  await sql`
+    delete from limits using ${unnested(LIMIT_COLUMNS, changes)} as change (${names})
+    where limits.company_id = change.company_id and limits.holder = change.holder
+      and limits.holder_id = change.holder_id and limits.class = change.class`.execute(tx)
+  await sql`
+    insert into limits (${names})
+    select company_id, holder, holder_id, class, period, amount_micros,
+           reminders_micros::bigint[], leave_keys_out
+    from ${unnested(LIMIT_COLUMNS, changes)} as change (${names})
+    where period is not null`.execute(tx)
+}
+
+/** Something that weighs: who spent it, how much, and at what time. */
+interface Spending {
+  readonly tallies: readonly Tally[]
+  readonly at: number
+  readonly micros: Micros
+}
+
+/** What a fact adds to the sums. A charge of calls adds nothing: they weighed when counted. */
+function spendingOf(fact: LedgerEvent): readonly Spending[] {
+  switch (fact.type) {
+    case "Charged":
+      if (fact.weighed) return []
+      return [{ tallies: talliesOf(fact), at: fact.at, micros: fact.amountMicros }]
+    case "ChargeGivenBack":
+      return [{ tallies: talliesOf(fact), at: fact.chargedAt, micros: -fact.amountMicros }]
+    case "ApiCallsCounted":
+      return fact.tallies.map((tally) => ({
+        tallies: talliesOf({ ...tally, class: "general" }),
+        at: fact.day,
+        micros: tally.calls * fact.unitPriceMicros,
+      }))
+    default:
+      return []
+  }
 }
 
 type Tally = Pick<SpendingRow, "holder" | "holder_id" | "class" | "keys_out">
 
-/** The tallies a charge belongs to: the same rule as in the ledger (domain/charging/limits.ts). */
-function talliesOf(fact: Charged | ChargeGivenBack): readonly Tally[] {
-  const { via, keyId, personId, class: charged } = fact
+/** The tallies that spending belongs to: the same rule as in the ledger (domain/charging/limits.ts). */
+function talliesOf(spent: {
+  readonly via: string
+  readonly keyId: string | null
+  readonly personId: string | null
+  readonly class: SpendingClass
+}): readonly Tally[] {
+  const { via, keyId, personId, class: charged } = spent
   const tallies: Tally[] = [{ holder: "company", holder_id: "", class: charged, keys_out: false }]
-  if (keyId !== null)
+  if (keyId !== null) {
     tallies.push({ holder: "key", holder_id: keyId, class: "all", keys_out: false })
+  }
   if (personId !== null) {
     const person = { holder: "person" as const, holder_id: personId, class: charged }
     tallies.push({ ...person, keys_out: false })
@@ -131,54 +194,63 @@ function talliesOf(fact: Charged | ChargeGivenBack): readonly Tally[] {
   return tallies
 }
 
-/** Adds an amount spent at `spentAt` where its window is the current one at the fact's time. */
+/** Adds what was spent to each window of its time that is still the current one at the fact's. */
 function addSpending(
-  spent: Map<string, SpendingRow>,
+  sums: Map<string, SpendingRow>,
   company: string,
-  fact: Charged | ChargeGivenBack,
-  spentAt: number,
-  amount: Micros,
+  factAt: number,
+  { tallies, at: spentAt, micros }: Spending,
 ): void {
-  const windows = windowsAt(fact.at)
-  for (const tally of talliesOf(fact)) {
+  const windows = windowsAt(factAt)
+  for (const tally of tallies) {
     for (const period of PERIODS) {
       if (spentAt < windows[period]) continue
       const place = JSON.stringify([company, tally, period])
-      const former = spent.get(place)
+      const former = sums.get(place)
       const same = former?.window_start === windows[period]
-      spent.set(place, {
+      sums.set(place, {
         company_id: company,
         ...tally,
         period,
         window_start: windows[period],
-        spent_micros: (same ? former.spent_micros : 0) + amount,
+        spent_micros: (same ? former.spent_micros : 0) + micros,
       })
     }
   }
 }
 
-async function writeSpending(tx: Transaction<Tables>, rows: readonly SpendingRow[]): Promise<void> {
-  await sql`
-    insert into spending
-    select * from unnest(
-      ${rows.map((row) => row.company_id)}::text[],
-      ${rows.map((row) => row.holder)}::text[],
-      ${rows.map((row) => row.holder_id)}::text[],
-      ${rows.map((row) => row.class)}::text[],
-      ${rows.map((row) => row.keys_out)}::boolean[],
-      ${rows.map((row) => row.period)}::text[],
-      ${rows.map((row) => row.window_start)}::bigint[],
-      ${rows.map((row) => row.spent_micros)}::bigint[])
-    on conflict (company_id, holder, holder_id, class, keys_out, period) do update
-    set spent_micros = excluded.spent_micros
-          + case when spending.window_start = excluded.window_start
-                 then spending.spent_micros else 0 end,
-        window_start = excluded.window_start`.execute(tx)
+const SPENDING_COLUMNS: Columns<SpendingRow> = {
+  company_id: "text",
+  holder: "text",
+  holder_id: "text",
+  class: "text",
+  keys_out: "boolean",
+  period: "text",
+  window_start: "bigint",
+  spent_micros: "bigint",
+}
+
+async function writeSpending(
+  tx: QueryExecutorProvider,
+  rows: readonly SpendingRow[],
+): Promise<void> {
+  await insertRows(
+    tx,
+    "spending",
+    SPENDING_COLUMNS,
+    rows,
+    sql`on conflict (company_id, holder, holder_id, class, keys_out, period) do update
+      set spent_micros = excluded.spent_micros
+            + case when spending.window_start = excluded.window_start
+                   then spending.spent_micros else 0 end,
+          window_start = excluded.window_start`,
+  )
 }
 
 /** A limit with what is used of it in the windows around an instant. */
 export type LimitStanding = Omit<LimitReading, "askedMicros" | "pendingMicros"> & {
   readonly leaveKeysOut: boolean
+  readonly remindersMicros: readonly Micros[]
 }
 
 /** Every limit of a company as it stands at `at` (UTC milliseconds): company, people, keys. */
@@ -220,6 +292,7 @@ export async function limitStandings(
       windowStart: windows[row.period],
       resetsAt: windowEnd(windows, row.period),
       leaveKeysOut: row.leave_keys_out,
+      remindersMicros: row.reminders_micros.map(Number),
     }
   })
 }

@@ -6,13 +6,21 @@
  */
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
-import type { Charged } from "../domain/charging/ledger-events.ts"
+import type { ApiCallsCounted, Charged, ReminderReached } from "../domain/charging/ledger-events.ts"
 import type { CompanyId } from "../domain/kernel/ids.ts"
+import { monthEnd, monthName } from "../domain/kernel/window.ts"
 import type { TextQueued } from "../domain/phone/recipient-events.ts"
 import type { Projection, Recorded } from "./projection.ts"
 
 /** What a worker can be asked to do. */
-export type WorkKind = "open-company" | "send-text" | "ask-text" | "end-charge"
+export type WorkKind =
+  | "open-company"
+  | "send-text"
+  | "ask-text"
+  | "end-charge"
+  | "close-month"
+  | "charge-calls"
+  | "send-reminder"
 
 /** Something to be done. */
 export interface WorkItem {
@@ -38,8 +46,24 @@ export type ChargeWork = Pick<Charged, "chargeId" | "item" | "resource"> & {
   readonly chargedAt: number
 }
 
+/** What `close-month` needs: the month that is over when it is due, `YYYY-MM`. */
+export interface MonthWork {
+  readonly month: string
+}
+
+/** What `charge-calls` needs: the first millisecond of the UTC day that is over when it is due. */
+export interface CallsWork {
+  readonly day: number
+}
+
+/** What `send-reminder` needs. */
+export type ReminderWork = Omit<ReminderReached, "type">
+
 /** An open charge that has no next fact after this long is looked into. */
 const LOOK_INTO_AFTER_MS = 10 * 60_000
+const DAY_MS = 86_400_000
+/** The last calls of a day are recorded some seconds after it; nothing waits for their charge. */
+const CHARGE_CALLS_AFTER_MS = 10 * 60_000
 
 /** The rows that follow from facts. */
 export const work: Projection = {
@@ -69,34 +93,63 @@ export const work: Projection = {
   },
 }
 
-function itemOf({ fact, companyId, stream, revision }: Recorded): WorkItem | null {
-  if (fact.type === "CompanyRegistered") {
-    const { type: _type, at, ...plan } = fact
-    const name = fact.companyId
-    const payload = { ...plan, place: revision }
-    return { kind: "open-company", name, subject: name, companyId: name, payload, dueAt: at }
-  }
-  if (fact.type === "TextQueued") {
-    const { messageId, chargeId, giveBackMicros, numberId, to, body, at } = fact
-    const payload: TextWork = {
-      stream,
-      messageId,
-      chargeId,
-      giveBackMicros,
-      numberId,
-      to,
-      body,
-      queuedAt: at,
+function itemOf(recorded: Recorded): WorkItem | null {
+  const { fact, companyId, revision } = recorded
+  switch (fact.type) {
+    case "CompanyRegistered": {
+      const { type: _type, at: dueAt, ...plan } = fact
+      const name = fact.companyId
+      const payload = { ...plan, place: revision }
+      return { kind: "open-company", name, subject: name, companyId: name, payload, dueAt }
     }
-    return { kind: "send-text", name: messageId, subject: stream, companyId, payload, dueAt: at }
+    case "TextQueued":
+      return sendText(recorded, fact)
+    case "Charged":
+      return fact.open ? endCharge(recorded, fact) : null
+    case "LedgerOpened":
+    case "MonthClosed":
+      return closeMonth(companyId, fact.at)
+    case "ApiCallsCounted":
+      return chargeCalls(companyId, fact)
+    case "ReminderReached": {
+      const { type: _type, ...payload } = fact
+      const name = `${companyId}:${revision}`
+      return { kind: "send-reminder", name, subject: name, companyId, payload, dueAt: fact.at }
+    }
+    default:
+      return null
   }
-  if (fact.type === "Charged" && fact.open) {
-    const { chargeId, item, resource, at } = fact
-    const payload: ChargeWork = { chargeId, item, resource, chargedAt: at }
-    const dueAt = at + LOOK_INTO_AFTER_MS
-    return { kind: "end-charge", name: chargeId, subject: chargeId, companyId, payload, dueAt }
-  }
-  return null
+}
+
+function sendText({ companyId, stream }: Recorded, fact: TextQueued): WorkItem {
+  const { messageId, chargeId, giveBackMicros, numberId, to, body, at } = fact
+  const text = { messageId, chargeId, giveBackMicros, numberId, to, body }
+  const payload: TextWork = { stream, ...text, queuedAt: at }
+  return { kind: "send-text", name: messageId, subject: stream, companyId, payload, dueAt: at }
+}
+
+function endCharge({ companyId }: Recorded, fact: Charged): WorkItem {
+  const { chargeId, item, resource, at } = fact
+  const payload: ChargeWork = { chargeId, item, resource, chargedAt: at }
+  const dueAt = at + LOOK_INTO_AFTER_MS
+  return { kind: "end-charge", name: chargeId, subject: chargeId, companyId, payload, dueAt }
+}
+
+/**
+ * The month of `at` is closed when it is over, for companies in which nothing happens by then; where
+ * something does, its closing is recorded with it and this finds nothing to do.
+ */
+function closeMonth(companyId: CompanyId | null, at: number): WorkItem {
+  const payload: MonthWork = { month: monthName(at) }
+  const name = `${companyId}:${payload.month}`
+  return { kind: "close-month", name, subject: name, companyId, payload, dueAt: monthEnd(at) }
+}
+
+function chargeCalls(companyId: CompanyId | null, { day }: ApiCallsCounted): WorkItem {
+  const payload: CallsWork = { day }
+  const name = `${companyId}:${new Date(day).toISOString().slice(0, 10)}`
+  const dueAt = day + DAY_MS + CHARGE_CALLS_AFTER_MS
+  return { kind: "charge-calls", name, subject: name, companyId, payload, dueAt }
 }
 
 function endedBy({ fact }: Recorded): readonly string[] {

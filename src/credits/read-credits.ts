@@ -1,10 +1,10 @@
 /** `GET /api/v1/credits`: the balance, and what this key may buy. */
 import { z } from "zod"
 import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import type { Allowance } from "../../domain/charging/ledger-views.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
-import { monthStart } from "../../domain/kernel/window.ts"
 import { fundsOf } from "../../projections/accounts.ts"
-import { boughtByKey } from "../../projections/charges.ts"
+import { purchaseAllowance } from "../../projections/purchases.ts"
 import { ACCESS } from "../aggregates.ts"
 import type { Route } from "../pipeline/route.ts"
 import { route } from "../pipeline/route.ts"
@@ -29,35 +29,50 @@ const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
   operation: "account.balance.read",
   counted: true,
   reply: Credits,
-  reads: ["accounts", "charges"],
+  reads: ["accounts", "purchases"],
   handle: async (ports, caller) => {
     const { companyId } = caller
-    const month = new Date(monthStart(ports.clock.now()))
     const { keyId } = caller.key
-    const [balance, bought] = await Promise.all([
+    const now = ports.clock.now()
+    const [balance, allowance, standing] = await Promise.all([
       ports.readAs(companyId, (db) => fundsOf(db, companyId)),
-      ports.readAs(companyId, (db) => boughtByKey(db, companyId, keyId, month)),
+      ports.readAs(companyId, (db) => purchaseAllowance(db, companyId, keyId, now)),
+      ports.runner.look(ACCESS, accessStream(companyId), companyStanding),
     ])
-    const standing = await ports.runner.look(ACCESS, accessStream(companyId), companyStanding)
-    const { purchases } = caller.key
-    const monthly = purchases?.perMonthMicros ?? null
     return {
       ok: true,
       body: {
         balance: dollarsFromMicros(balance),
-        purchases: purchases?.mode ?? "off",
-        perPurchaseLimit:
-          purchases === null ? null : dollarsFromMicros(purchases.perPurchaseMicros),
-        monthlyLimit: monthly === null ? null : dollarsFromMicros(monthly),
-        boughtThisMonth: dollarsFromMicros(bought),
-        pending: 0,
-        remainingThisMonth:
-          monthly === null ? null : dollarsFromMicros(Math.max(0, monthly - bought)),
+        ...shown(allowance),
         cardOnFile: standing?.card !== null && standing?.card !== undefined,
       },
     }
   },
 })
+
+/** What a key may buy, in dollars. A purchase takes its allowance when it begins, not when it is paid. */
+function shown(allowance: Allowance | null) {
+  if (allowance === null) {
+    return {
+      purchases: "off" as const,
+      perPurchaseLimit: null,
+      monthlyLimit: null,
+      boughtThisMonth: 0,
+      pending: 0,
+      remainingThisMonth: null,
+    }
+  }
+  const { mode, perPurchaseMicros, perMonthMicros, paidMicros, pendingMicros } = allowance
+  const remaining = Math.max(0, perMonthMicros - paidMicros - pendingMicros)
+  return {
+    purchases: mode,
+    perPurchaseLimit: dollarsFromMicros(perPurchaseMicros),
+    monthlyLimit: dollarsFromMicros(perMonthMicros),
+    boughtThisMonth: dollarsFromMicros(paidMicros),
+    pending: dollarsFromMicros(pendingMicros),
+    remainingThisMonth: dollarsFromMicros(remaining),
+  }
+}
 
 /** The routes of the credits slice. */
 export const creditsRoutes: readonly Route[] = [readCredits]

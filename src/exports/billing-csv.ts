@@ -30,7 +30,20 @@ const BILLING_COLUMNS = [
 
 type Line = Record<(typeof BILLING_COLUMNS)[number], string>
 
-const UNITS: Readonly<Record<string, string>> = { text_segment: "segment" }
+/** What one of an item is; where it has no row here, an item is bought as a whole. */
+const UNITS: Readonly<Record<string, string>> = {
+  box_minute_small: "minute",
+  box_minute_medium: "minute",
+  box_minute_large: "minute",
+  box_minute_xlarge: "minute",
+  text_segment: "segment",
+  call_minute: "minute",
+  recording_minute_day: "minute",
+  number_month_local: "month",
+  number_month_toll_free: "month",
+  email_recipient: "recipient",
+  api_call: "call",
+}
 
 /** The header line. */
 export function billingHeader(): string {
