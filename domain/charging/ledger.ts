@@ -315,7 +315,9 @@ function giveBackEnded(command: GiveBackEnded & Stamped, state: Ledger): Decisio
   if (!mayRise(state, asked) || !holds(state.month, "givenBackMicros", state.openMicros + asked)) {
     return refuse(at, "bad_amount", "The funds would pass nine thousand million dollars.")
   }
-  return asked === 0 ? [] : givenBack(at, charge, amountMicros, reason)
+  // Nothing comes of a charge of nothing; a part of nothing is no part.
+  if (amountMicros === null && asked === 0) return []
+  return givenBack(at, charge, amountMicros, reason)
 }
 
 /** The name under which an operator's give-back is remembered. */
@@ -433,12 +435,12 @@ function evolveClosed(state: Ledger, event: ChargesClosed): Ledger {
 function evolveGivenBack(state: Ledger, event: ChargeGivenBack): Ledger {
   const { chargeId, amountMicros, chargedAt } = event
   const open = state.open.get(chargeId)
-  if (open === undefined) {
-    remember(state.recent, backName(chargeId), state.facts - 1)
-  } else {
+  if (open !== undefined) {
     state.openMicros -= open.amountMicros
     state.open.delete(chargeId)
   }
+  // Also what its work gave back: an operator may have looked it up while it was open.
+  remember(state.recent, backName(chargeId), state.facts - 1)
   for (const tally of touchedTallies(state.tallies, spenderOf(event), event.class)) {
     addToTallySince(state.tallies, tally, -amountMicros, chargedAt)
   }
