@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
 import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
@@ -93,53 +93,6 @@ describe("CloseCharges", () => {
       .recordsNothing()
     given(ledger, charged(), closed("chg_1")).when(close).recordsNothing()
     given(ledger, charged(), givenBack()).when(close).recordsNothing()
-  })
-})
-
-describe("GiveBack", () => {
-  const give = {
-    type: "GiveBack",
-    at: NOW,
-    chargeId: "chg_1",
-    amountMicros: null,
-    reason: "the carrier refused it",
-  } as const
-
-  it("gives an open charge back whole", () => {
-    given(ledger, charged()).when(give).records(givenBack())
-    const state = fold(ledger, ...ready, limitSet(), charged(), givenBack())
-    expect(accountOf(state).fundsMicros).toBe(1_000_000)
-    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 0 }])
-    expect(openCharges(state)).toEqual([])
-  })
-
-  it("gives a part back, and that ends the charge", () => {
-    const part = givenBack({ amountMicros: 1 })
-    given(ledger, charged())
-      .when({ ...give, amountMicros: 1 })
-      .records(part)
-    given(ledger, charged(), part).when(give).recordsNothing()
-  })
-
-  it("records nothing for a charge that is not open", () => {
-    given(ledger).when(give).recordsNothing()
-    given(ledger, charged({ open: false }))
-      .when(give)
-      .recordsNothing()
-    given(ledger, charged(), closed("chg_1")).when(give).recordsNothing()
-    given(ledger, charged(), givenBack()).when(give).recordsNothing()
-  })
-
-  it.each([0, -1, 9_001, 0.5, Number.NaN])("is refused for %d micros of 9,000", (amountMicros) => {
-    given(ledger, charged())
-      .when({ ...give, amountMicros })
-      .refuses("bad_amount")
-  })
-
-  it("gives back a charge of nothing", () => {
-    given(ledger, charged({ amountMicros: 0 }))
-      .when(give)
-      .records(givenBack({ amountMicros: 0 }))
   })
 })
 
