@@ -49,7 +49,7 @@ export const charges: Projection = {
       note text,
       primary key (company_id, revision)
     );
-    create index on charges (company_id, charge_id, revision) where charge_id is not null;
+    create index on charges (charge_id, company_id, revision) where charge_id is not null;
     create index on charges (company_id, at);
     create index on charges (at) where state = 'open'`,
   apply: async (tx: Transaction<ChargeTables>, facts) => {
@@ -135,6 +135,21 @@ export async function findCharge(
     .limit(1)
     .executeTakeFirst()
   return row ?? null
+}
+
+/** The first two companies that have a charge of this id. */
+export async function companiesOfCharge(
+  db: Kysely<ChargeTables>,
+  chargeId: ChargeId,
+): Promise<readonly CompanyId[]> {
+  const rows = await db
+    .selectFrom("charges")
+    .select("company_id")
+    .distinct()
+    .where("charge_id", "=", chargeId)
+    .limit(2)
+    .execute()
+  return rows.map((row) => row.company_id)
 }
 
 /** Every charge whose work can still fail, oldest first; null for those of all companies. */

@@ -4,6 +4,12 @@ import { access } from "../domain/access/access.ts"
 import { ledgerCodec } from "../domain/charging/ledger-formats.ts"
 import { ledger } from "../domain/charging/ledger.ts"
 import { ledgerCheckpoint } from "../domain/charging/ledger-state.ts"
+import {
+  callFault,
+  mustRecordCalls,
+  serveCall,
+  takeServedCalls,
+} from "../domain/charging/served-calls.ts"
 import { priceBook, priceCodec } from "../domain/charging/price-book.ts"
 import { refusalCodec, refusals } from "../domain/charging/refusals.ts"
 import { companies, companiesCodec } from "../domain/company/companies.ts"
@@ -19,8 +25,18 @@ import type { AnyFact } from "../projections/projection.ts"
 export const ACCESS = { decider: access, codec: accessCodec }
 /** Which companies there are. */
 export const COMPANIES = { decider: companies, codec: companiesCodec }
-/** A company's funds, limits and charges. */
-export const LEDGER = { decider: ledger, codec: ledgerCodec, checkpoint: ledgerCheckpoint }
+/** A company's funds, limits and charges; API calls gather beside it. */
+export const LEDGER = {
+  decider: ledger,
+  codec: ledgerCodec,
+  checkpoint: ledgerCheckpoint,
+  gathering: {
+    add: serveCall,
+    fault: callFault,
+    take: takeServedCalls,
+    mustRecord: mustRecordCalls,
+  },
+}
 /** The numbers a company holds. */
 export const PHONE = { decider: phone, codec: phoneCodec }
 /** What things cost. */

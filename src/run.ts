@@ -24,10 +24,13 @@ export { OutcomeUnknown } from "./runner/port.ts"
 /** More callers than this may not wait for one stream: the next is turned away. */
 const MAX_WAITING = 20_000
 const MAX_STREAMS_KEPT = 20_000
+/** What is gathered waits no longer than this for an append to ride on. */
+const RECORD_AFTER_MS = 5_000
 
 /** Opens the runner. One per process. */
 export function openRunner(ports: RunnerPorts): Runner {
   const lanes = new Map<string, Lane>()
+  const stopping = new AbortController()
   const laneFor = (aggregate: AnyAggregate, stream: string) => laneOf(lanes, aggregate, stream)
   return {
     execute: (aggregate, stream, command, execution) => {
@@ -45,7 +48,12 @@ export function openRunner(ports: RunnerPorts): Runner {
       const { state, at } = lane.loaded
       return view(state as never, Math.max(ports.clock.now(), at))
     },
+    gather: (aggregate, stream, item) =>
+      gatherInto(ports, laneFor(aggregate, stream), item, stopping.signal) as Promise<never>,
+    record: () => recordAll(ports, lanes),
     close: async () => {
+      stopping.abort()
+      await recordAll(ports, lanes)
       for (const lane of lanes.values()) {
         while (lane.busy !== null) await lane.busy
         keepCheckpoint(ports, lane, 1)
@@ -99,11 +107,71 @@ async function look(ports: RunnerPorts, lane: Lane, view: Waiting["view"]): Prom
 }
 
 /**
+ * Gathers an item on the state in memory, which may hold facts that are not stored yet: enough to
+ * let it pass, and nobody is turned away on it.
+ */
+async function gatherInto(
+  ports: RunnerPorts,
+  lane: Lane,
+  item: unknown,
+  stopping: AbortSignal,
+): Promise<unknown> {
+  const { gathering } = lane.aggregate
+  if (gathering === undefined) throw new Error(`nothing gathers beside ${lane.stream}`)
+  for (;;) {
+    const { loaded } = lane
+    if (loaded !== null) {
+      const at = Math.max(ports.clock.now(), loaded.at)
+      if (gathering.mustRecord(loaded.state, at)) {
+        await recordGathered(ports, lane)
+        continue
+      }
+      if ((gathering.add(loaded.state, item, at) as unknown) === null) {
+        lane.hasGathered = true
+        recordSoon(ports, lane, stopping)
+        return null
+      }
+    }
+    const view = (state: unknown, at: number): unknown => gathering.fault(state, item, at)
+    const fault = await look(ports, lane, view)
+    if (fault !== null) return fault
+  }
+}
+
+/** Records what is gathered by a timer, in case no append comes by. */
+function recordSoon(ports: RunnerPorts, lane: Lane, stopping: AbortSignal): void {
+  if (lane.isTimed || stopping.aborted) return
+  lane.isTimed = true
+  void ports.pacer.pause(RECORD_AFTER_MS, stopping).then(async () => {
+    if (!stopping.aborted) await recordGathered(ports, lane)
+    lane.isTimed = false
+    if (lane.hasGathered) recordSoon(ports, lane, stopping)
+  })
+}
+
+/** Resolves once what is gathered beside a stream was recorded, or could not be and was told of. */
+async function recordGathered(ports: RunnerPorts, lane: Lane): Promise<void> {
+  // What a lost state left behind is in the queue already: it is waited for as well.
+  if (!lane.hasGathered && lane.busy === null) return
+  const deadline = ports.pacer.elapsedMs() + DEFAULT_DEADLINE_MS
+  try {
+    await enqueue(ports, lane, { command: null, records: true, view: () => undefined, deadline })
+  } catch (error) {
+    ports.warn(`what is gathered for ${lane.stream} is not recorded yet`, error)
+  }
+}
+
+async function recordAll(ports: RunnerPorts, lanes: ReadonlyMap<string, Lane>): Promise<void> {
+  await Promise.all([...lanes.values()].map((lane) => recordGathered(ports, lane)))
+}
+
+/**
  * Lets idle streams go, a tenth at a time: first those that hold nothing, which anybody can name by
  * a made-up key, then those unused for longest.
  */
 function letGo(lanes: Map<string, Lane>): void {
-  const isIdle = ({ busy, queue }: Lane) => busy === null && queue.length === 0
+  const isIdle = ({ busy, queue, hasGathered }: Lane) =>
+    busy === null && queue.length === 0 && !hasGathered
   const isEmpty = ({ loaded }: Lane) => loaded !== null && loaded.revision === NO_STREAM
   let left = MAX_STREAMS_KEPT / 10
   for (const mayGo of [isEmpty, () => true]) {

@@ -4,18 +4,7 @@
  */
 import type { CompanyId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { Formats } from "../kernel/format.ts"
-import {
-  codecOf,
-  flag,
-  list,
-  micros,
-  oneOf,
-  optional,
-  plain,
-  record,
-  time,
-} from "../kernel/format.ts"
-import type { Micros } from "../kernel/money.ts"
+import { codecOf, flag, list, oneOf, optional, plain, time } from "../kernel/format.ts"
 import type { Operation } from "./operations.ts"
 import type { Permission, Role } from "./permissions.ts"
 import { ALL_OPERATIONS } from "./operations.ts"
@@ -38,6 +27,14 @@ export interface CompanyOpened {
   readonly pays: "prepaid" | "card"
 }
 
+/** The company is on another plan, or pays in another way. */
+export interface PlanChanged {
+  readonly type: "PlanChanged"
+  readonly at: number
+  readonly plan: Plan
+  readonly pays: "prepaid" | "card"
+}
+
 /** Somebody belongs to the company. */
 export interface PersonAdded {
   readonly type: "PersonAdded"
@@ -52,13 +49,6 @@ export interface PersonAdded {
   readonly permissions: readonly Permission[]
 }
 
-/** What a key may buy funds for, as an owner set it. */
-export interface KeyPurchases {
-  readonly mode: "on" | "off" | "needs_owner_review"
-  readonly perPurchaseMicros: Micros
-  readonly perMonthMicros: Micros
-}
-
 /** A key was made. Its secret was shown once; only the SHA-256 is kept. */
 export interface KeyCreated {
   readonly type: "KeyCreated"
@@ -70,7 +60,6 @@ export interface KeyCreated {
   readonly keyHash: string
   readonly operations: readonly Operation[]
   readonly label: Sealed | null
-  readonly purchases: KeyPurchases | null
 }
 
 /** A key stopped working until it is resumed. */
@@ -113,6 +102,7 @@ export interface CardRemoved {
 /** Everything that can happen to a company's access. */
 export type AccessEvent =
   | CompanyOpened
+  | PlanChanged
   | PersonAdded
   | KeyCreated
   | KeyPaused
@@ -135,6 +125,10 @@ export const accessFormats: Formats<AccessEvent> = {
       pays: oneOf("prepaid", "card"),
     },
   },
+  PlanChanged: {
+    version: 1,
+    fields: { at: time, plan: oneOf(...PLANS), pays: oneOf("prepaid", "card") },
+  },
   PersonAdded: {
     version: 1,
     fields: {
@@ -147,8 +141,10 @@ export const accessFormats: Formats<AccessEvent> = {
       permissions: list(oneOf(...PERMISSIONS)),
     },
   },
+  // Version 1 also said what the key may buy: that is decided in the ledger (`PurchaseTermsSet`).
   KeyCreated: {
-    version: 1,
+    version: 2,
+    lifts: { 1: (raw) => raw },
     fields: {
       at: time,
       keyId: plain,
@@ -156,13 +152,6 @@ export const accessFormats: Formats<AccessEvent> = {
       keyHash: plain,
       operations: list(oneOf(...ALL_OPERATIONS)),
       label: optional(plain),
-      purchases: optional(
-        record<KeyPurchases>({
-          mode: oneOf("on", "off", "needs_owner_review"),
-          perPurchaseMicros: micros,
-          perMonthMicros: micros,
-        }),
-      ),
     },
   },
   KeyPaused: keyOnly,

@@ -7,7 +7,7 @@
 import type { Decider, Stamped } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { CompanyId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
-import type { AccessEvent, KeyPurchases, Plan } from "./access-events.ts"
+import type { AccessEvent, Plan } from "./access-events.ts"
 import type { Operation } from "./operations.ts"
 import { OPERATIONS } from "./operations.ts"
 import type { Permission, Role } from "./permissions.ts"
@@ -23,6 +23,13 @@ export interface OpenCompany {
   readonly type: "OpenCompany"
   readonly companyId: CompanyId
   readonly name: Sealed
+  readonly plan: Plan
+  readonly pays: "prepaid" | "card"
+}
+
+/** Puts the company on a plan. The same again: nothing new. */
+export interface ChangePlan {
+  readonly type: "ChangePlan"
   readonly plan: Plan
   readonly pays: "prepaid" | "card"
 }
@@ -46,7 +53,6 @@ export interface CreateKey {
   readonly keyHash: string
   readonly operations: readonly Operation[]
   readonly label: Sealed | null
-  readonly purchases: KeyPurchases | null
 }
 
 /** Pauses, resumes or deletes a key. */
@@ -68,7 +74,7 @@ export interface RemoveCard {
 }
 
 /** Everything that can be asked of a company's access. */
-export type AccessCommand = OpenCompany | AddPerson | CreateKey | ChangeKey | SetCard | RemoveCard
+export type AccessCommand = OpenCompany | ChangePlan | AddPerson | CreateKey | ChangeKey | SetCard | RemoveCard
 
 /** A command was refused. */
 export interface AccessRefused {
@@ -92,7 +98,6 @@ export interface Key {
   readonly personId: PersonId | null
   readonly keyHash: string
   readonly operations: ReadonlySet<Operation>
-  readonly purchases: KeyPurchases | null
   readonly status: "active" | "paused" | "deleted"
 }
 
@@ -139,6 +144,11 @@ function decide(
   }
   if (state.companyId === null) return refuse(at, "no_such_company", "There is no such company.")
   switch (command.type) {
+    case "ChangePlan": {
+      const { plan, pays } = command
+      const isSame = plan === state.plan && pays === state.pays
+      return isSame ? [] : [{ type: "PlanChanged", at, plan, pays }]
+    }
     case "AddPerson": {
       if (state.people.has(command.personId)) return []
       if (state.emailTags.has(command.emailTag)) {
@@ -172,6 +182,10 @@ function evolve(state: Access, event: AccessEvent): Access {
       state.plan = event.plan
       state.pays = event.pays
       return state
+    case "PlanChanged":
+      state.plan = event.plan
+      state.pays = event.pays
+      return state
     case "PersonAdded": {
       const { personId, role, permissions } = event
       state.people.set(personId, { personId, role, permissions: permissionsOf(role, permissions) })
@@ -179,9 +193,9 @@ function evolve(state: Access, event: AccessEvent): Access {
       return state
     }
     case "KeyCreated": {
-      const { keyId, personId, keyHash, purchases } = event
+      const { keyId, personId, keyHash } = event
       const operations = new Set(event.operations)
-      state.keys.set(keyId, { keyId, personId, keyHash, operations, purchases, status: "active" })
+      state.keys.set(keyId, { keyId, personId, keyHash, operations, status: "active" })
       return state
     }
     case "KeyPaused":

@@ -38,6 +38,20 @@ export function accountOf(state: Ledger): Account {
   return { opened, closed, locked, prepaidOnly, fundsMicros, creditLineMicros: creditOf(state) }
 }
 
+/** What may be spent beyond the funds, as it was arranged. */
+export function termsOf(state: Ledger): {
+  readonly prepaidOnly: boolean
+  readonly creditLineMicros: Micros
+} {
+  const { prepaidOnly, creditLineMicros } = state
+  return { prepaidOnly, creditLineMicros }
+}
+
+/** The revision of the ledger's last fact; -1 before the first. */
+export function ledgerRevision(state: Ledger): number {
+  return state.facts - 1
+}
+
 /** Every limit that is set, with what is used of it in the windows around `at`. */
 export function readLimits(state: Ledger, at: number): readonly LimitReading[] {
   const { limits } = state.book

@@ -10,8 +10,10 @@ import { monthStart } from "../kernel/window.ts"
 import type { PurchaseRefusalCode, StartPurchase } from "./ledger-commands.ts"
 import type { PurchaseEvent, PurchaseTerms } from "./purchase-events.ts"
 
-const LEAST_MICROS = 5_000_000
-const MOST_MICROS = 5_000_000_000
+/** No purchase is smaller: $5. */
+export const LEAST_PURCHASE_MICROS: Micros = 5_000_000
+/** No purchase is larger: $5,000. */
+export const MOST_PURCHASE_MICROS: Micros = 5_000_000_000
 const CENT_MICROS = 10_000
 
 /** A purchase whose payment is not known. */
@@ -58,7 +60,8 @@ export function purchaseFault(
   month: number,
 ): PurchaseRefusalCode | null {
   const isCents = Number.isSafeInteger(amountMicros) && amountMicros % CENT_MICROS === 0
-  if (!isCents || amountMicros < LEAST_MICROS || amountMicros > MOST_MICROS) return "bad_amount"
+  if (!isCents || amountMicros < LEAST_PURCHASE_MICROS || amountMicros > MOST_PURCHASE_MICROS)
+    return "bad_amount"
   const terms = purchases.terms.get(keyId)
   if (terms === undefined || terms.mode === "off") return "purchase_not_allowed"
   if (terms.mode === "needs_owner_review") return "purchase_needs_review"

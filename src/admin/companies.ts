@@ -3,7 +3,7 @@ import { z } from "zod"
 import { accessStream, companyStanding } from "../../domain/access/access.ts"
 import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
 import { PLANS } from "../../domain/access/access-events.ts"
-import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { accountOf, termsOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { CompanyPlan } from "../../domain/company/companies.ts"
 import { COMPANIES_STREAM, companyCount } from "../../domain/company/companies.ts"
@@ -15,7 +15,7 @@ import { newId, randomTag } from "../ids.ts"
 import { openCompany } from "../reactions/open-company.ts"
 import { accepted, dollars, findCompany, nameTagOf, showWrites, words } from "./inputs.ts"
 import type { AdminContext, AdminOperation } from "./operation.ts"
-import { operation } from "./operation.ts"
+import { OperatorRefused, operation } from "./operation.ts"
 
 const none = () => undefined
 
@@ -100,6 +100,41 @@ const show = operation({
       prepaidOnly: account.prepaidOnly,
       locked: account.locked,
     }
+  },
+})
+
+const change = operation({
+  name: "company change",
+  input: z.object({
+    company: z.string(),
+    plan: z.enum(PLANS).optional(),
+    pays: z.enum(["prepaid", "card"]).optional(),
+    prepaidOnly: z.enum(["on", "off"]).optional(),
+    creditLine: dollars.optional(),
+  }),
+  run: async ({ ports, cause }, input) => {
+    const { runner } = ports
+    const companyId = await findCompany(ports, input.company)
+    const [access, ledger] = [accessStream(companyId), ledgerStream(companyId)]
+    const standing = await runner.look(ACCESS, access, companyStanding)
+    const terms = await runner.look(LEDGER, ledger, termsOf)
+    const plan = input.plan ?? standing?.plan ?? "payg"
+    const pays = input.pays ?? standing?.pays ?? "prepaid"
+    const creditLineMicros = input.creditLine ?? terms.creditLineMicros
+    const prepaidOnly =
+      input.prepaidOnly === undefined ? terms.prepaidOnly : input.prepaidOnly === "on"
+    if (creditLineMicros > 0 && pays !== "card") {
+      const message =
+        "Only a company that pays by card has a credit line: " +
+        "give --pays card, or --credit-line 0."
+      throw new OperatorRefused("validation", message)
+    }
+    // First the money, which may be refused: then nothing has changed.
+    const change = { type: "ChangeTerms" as const, prepaidOnly, creditLineMicros }
+    accepted(await runner.execute(LEDGER, ledger, change, { cause, view: none }))
+    const choose = { type: "ChangePlan" as const, plan, pays }
+    accepted(await runner.execute(ACCESS, access, choose, { cause, view: none }))
+    return { companyId, plan, pays, prepaidOnly, creditLineMicros }
   },
 })
 
@@ -190,6 +225,7 @@ const card = (name: "card set" | "card remove") =>
 export const companyOperations: readonly AdminOperation[] = [
   create,
   show,
+  change,
   list,
   lock("company lock", "LockAccount"),
   lock("company unlock", "UnlockAccount"),

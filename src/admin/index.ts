@@ -8,6 +8,9 @@ import { keyOperations } from "./keys.ts"
 import { mailOperations } from "./mail.ts"
 import { moneyOperations } from "./money.ts"
 import type { AdminOperation } from "./operation.ts"
+import { callOperations } from "./calls.ts"
+import { priceOperations } from "./prices.ts"
+import { spendingOperations } from "./spending.ts"
 import { projectionOperations } from "./projections.ts"
 
 /** All operations, in the order of the command line's document. */
@@ -15,6 +18,9 @@ export const ADMIN_OPERATIONS: readonly AdminOperation[] = [
   ...companyOperations,
   ...keyOperations,
   ...moneyOperations,
+  ...spendingOperations,
+  ...callOperations,
+  ...priceOperations,
   ...carrierOperations,
   ...mailOperations,
   ...clockOperations,

@@ -1,13 +1,14 @@
 /** Pieces that the inputs of operations share, and finding what an operator names. */
 import { z } from "zod"
 import type { Outcome } from "../run.ts"
+import { accessStream, findPerson } from "../../domain/access/access.ts"
 import { companyByNameTag, isRegistered } from "../../domain/company/companies.ts"
 import { COMPANIES_STREAM } from "../../domain/company/companies.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
-import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { microsFromDollars } from "../../domain/kernel/money.ts"
 import { companyOfKey } from "../../projections/keys.ts"
-import { COMPANIES } from "../aggregates.ts"
+import { ACCESS, COMPANIES } from "../aggregates.ts"
 import type { Ports } from "../ports.ts"
 import { OperatorRefused } from "./operation.ts"
 
@@ -34,6 +35,17 @@ export async function findCompany(ports: Ports, text: string): Promise<CompanyId
   )
   if (found !== null) return found
   throw new OperatorRefused("not_found", `There is no company ${text}.`)
+}
+
+/** Sees that a person belongs to a company. @throws OperatorRefused where they do not */
+export async function findPersonOf(
+  ports: Ports,
+  companyId: CompanyId,
+  personId: PersonId,
+): Promise<void> {
+  const stream = accessStream(companyId)
+  const found = await ports.runner.look(ACCESS, stream, (state) => findPerson(state, personId))
+  if (found === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)
 }
 
 /** The tag by which equal company names are known. */

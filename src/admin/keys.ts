@@ -6,11 +6,17 @@ import {
   OPERATIONS_WITHOUT_ROUTE,
   isOperation,
 } from "../../domain/access/operations.ts"
+import { allowanceOf } from "../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
+import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
 import { listKeys } from "../../projections/keys.ts"
-import { ACCESS } from "../aggregates.ts"
+import { ACCESS, LEDGER } from "../aggregates.ts"
 import { makeApiKey } from "../api-key.ts"
 import { accepted, dollars, findCompany, findCompanyOfKey, showWrites, words } from "./inputs.ts"
-import type { AdminOperation } from "./operation.ts"
+import type { Cause } from "../envelope.ts"
+import type { AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
 const none = () => undefined
@@ -55,6 +61,15 @@ const create = operation({
     }
     const companyId = await findCompany(ports, input.company)
     const { keyId, key, keyHash } = makeApiKey(companyId)
+    // First what it may buy: a key never works with less than it was made with.
+    if (perPurchase !== undefined && perMonth !== undefined) {
+      const terms = {
+        mode: "on",
+        perPurchaseMicros: perPurchase,
+        perMonthMicros: perMonth,
+      } as const
+      await setPurchaseTerms(ports, companyId, keyId, terms, cause)
+    }
     accepted(
       await runner.execute(
         ACCESS,
@@ -67,10 +82,6 @@ const create = operation({
           operations,
           label:
             input.label === undefined ? null : await sealing.seal(companyId, keyId, input.label),
-          purchases:
-            perPurchase === undefined || perMonth === undefined
-              ? null
-              : { mode: "on", perPurchaseMicros: perPurchase, perMonthMicros: perMonth },
         },
         { cause, view: none },
       ),
@@ -78,6 +89,48 @@ const create = operation({
     await showWrites(ports)
     const made = { keyId, key, companyId, personId: input.person ?? null }
     return input.app ? { ...made, appSecret: sealing.appSecret(keyId) } : made
+  },
+})
+
+async function setPurchaseTerms(
+  ports: AdminPorts,
+  companyId: CompanyId,
+  keyId: KeyId,
+  terms: PurchaseTerms,
+  cause: Cause,
+): Promise<void> {
+  const command = { type: "SetPurchaseTerms" as const, keyId, ...terms }
+  accepted(
+    await ports.runner.execute(LEDGER, ledgerStream(companyId), command, { cause, view: none }),
+  )
+}
+
+const MODES = { on: "on", off: "off", review: "needs_owner_review" } as const
+
+const changePurchases = operation({
+  name: "key change",
+  input: z.object({
+    keyId: z.string(),
+    purchases: z.enum(["on", "off", "review"]).optional(),
+    addFundsPerPurchase: dollars.optional(),
+    addFundsPerMonth: dollars.optional(),
+  }),
+  run: async ({ ports, cause }, { keyId, purchases, addFundsPerPurchase, addFundsPerMonth }) => {
+    const companyId = await findCompanyOfKey(ports, keyId)
+    const view = (state: Ledger, at: number) => allowanceOf(state, keyId, at)
+    const former = await ports.runner.look(LEDGER, ledgerStream(companyId), view)
+    const perPurchaseMicros = addFundsPerPurchase ?? former?.perPurchaseMicros
+    const perMonthMicros = addFundsPerMonth ?? former?.perMonthMicros
+    if (perPurchaseMicros === undefined || perMonthMicros === undefined) {
+      const message =
+        "This key never had Add funds: say --add-funds-per-purchase and --add-funds-per-month too."
+      throw new OperatorRefused("validation", message)
+    }
+    const mode = purchases === undefined ? (former?.mode ?? "on") : MODES[purchases]
+    const terms = { mode, perPurchaseMicros, perMonthMicros }
+    await setPurchaseTerms(ports, companyId, keyId, terms, cause)
+    await showWrites(ports)
+    return { keyId, companyId, purchases: mode, perPurchaseMicros, perMonthMicros }
   },
 })
 
@@ -122,6 +175,7 @@ const list = operation({
 /** Operations on keys. */
 export const keyOperations: readonly AdminOperation[] = [
   create,
+  changePurchases,
   change("key pause", "PauseKey", "paused"),
   change("key resume", "ResumeKey", "active"),
   change("key delete", "DeleteKey", "deleted"),

@@ -1,6 +1,6 @@
 /** Funds and limits, as an operator sets them. */
 import { z } from "zod"
-import { accessStream, findKey, findPerson } from "../../domain/access/access.ts"
+import { accessStream, findKey } from "../../domain/access/access.ts"
 import { accountOf, readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { Limit, LimitName, LimitReading } from "../../domain/charging/limits.ts"
@@ -8,7 +8,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { ACCESS, LEDGER } from "../aggregates.ts"
 import type { Ports } from "../ports.ts"
 import { limitStandings } from "../../projections/limits.ts"
-import { accepted, dollars, findCompany, showWrites, words } from "./inputs.ts"
+import { accepted, dollars, findCompany, findPersonOf, showWrites, words } from "./inputs.ts"
 import type { AdminOperation } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -47,10 +47,7 @@ async function nameOf(
     throw new OperatorRefused("validation", message)
   }
   if (person === undefined) return { holder: "company", holderId: null, class: input.class }
-  const found = await ports.runner.look(ACCESS, accessStream(companyId), (s) =>
-    findPerson(s, person),
-  )
-  if (found === null) throw new OperatorRefused("not_found", `There is no person ${person}.`)
+  await findPersonOf(ports, companyId, person)
   return { holder: "person", holderId: person, class: input.class }
 }
 
@@ -154,10 +151,29 @@ const addFunds = operation({
   },
 })
 
+const correctFunds = operation({
+  name: "funds correct",
+  input: z.object({ company: z.string(), dollars }),
+  run: async ({ ports, cause }, { company, dollars: amountMicros }) => {
+    const { reason } = cause
+    if (reason === null) {
+      throw new OperatorRefused("validation", "Say why the funds are corrected, with --reason.")
+    }
+    const companyId = await findCompany(ports, company)
+    const command = { type: "CorrectFunds" as const, amountMicros, reason }
+    const stream = ledgerStream(companyId)
+    const outcome = accepted(
+      await ports.runner.execute(LEDGER, stream, command, { cause, view: accountOf }),
+    )
+    return { companyId, correctedMicros: amountMicros, balanceMicros: outcome.view.fundsMicros }
+  },
+})
+
 /** Operations on money. */
 export const moneyOperations: readonly AdminOperation[] = [
   setLimit,
   removeLimit,
   listLimits,
   addFunds,
+  correctFunds,
 ]

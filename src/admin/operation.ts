@@ -59,12 +59,14 @@ export function operation<I, O>(spec: AdminOperation<I, O>): AdminOperation {
   return spec as unknown as AdminOperation
 }
 
-/** The operation cannot be done as asked: exit code 1 with `{error, message}`. */
+/** The operation cannot be done as asked: exit code 1 with `{error, message}` and what else helps. */
 export class OperatorRefused extends Error {
   override readonly name = "OperatorRefused"
   readonly code: string
-  constructor(code: string, message: string) {
+  readonly details: Readonly<Record<string, unknown>>
+  constructor(code: string, message: string, details: Readonly<Record<string, unknown>> = {}) {
     super(message)
     this.code = code
+    this.details = details
   }
 }

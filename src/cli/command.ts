@@ -51,6 +51,8 @@ export interface OperationCommand extends AnyCommand {
   readonly does: "operation"
   /** Whether it changes something: then it takes `--as` and `--reason`. */
   readonly changes?: boolean
+  /** Whether `--reason` must be given, because it becomes part of the fact. */
+  readonly needsReason?: boolean
   /** Whether it takes `--out` for what the operation sends. */
   readonly hasFile?: boolean
   /** Why these words cannot stand together; null where they can. */

@@ -47,6 +47,38 @@ const list: CommandSpec = {
   example: "company list --json",
 }
 
+const change: CommandSpec = {
+  does: "operation",
+  name: "company change",
+  summary: "change a company's plan and how it pays",
+  notes: [
+    "A prepaid-only company spends nothing beyond its funds and is shown no way to pay.",
+    "A credit line is for companies that pay by card.",
+    DOLLARS_NOTE,
+  ],
+  example: "company change acme --plan 79 --pays card --credit-line 100",
+  changes: true,
+  arguments: [COMPANY_ARGUMENT],
+  options: [
+    { flags: "--plan <plan>", description: "its plan, dollars a month", choices: PLANS },
+    { flags: "--pays <how>", description: "what it pays from", choices: ["prepaid", "card"] },
+    {
+      flags: "--prepaid-only <on|off>",
+      description: "whether it may only spend prepaid funds",
+      choices: ["on", "off"],
+    },
+    {
+      flags: "--credit-line <dollars>",
+      description: "how much it may spend beyond its funds",
+      parse: dollarsText,
+    },
+  ],
+  check: ({ plan, pays, prepaidOnly, creditLine }) =>
+    [plan, pays, prepaidOnly, creditLine].every((word) => word === undefined)
+      ? "say what to change: --plan, --pays, --prepaid-only or --credit-line"
+      : null,
+}
+
 const lock: CommandSpec = {
   does: "operation",
   name: "company lock",
@@ -113,6 +145,7 @@ const removeCard: CommandSpec = {
 export const COMPANY_COMMANDS: readonly CommandSpec[] = [
   create,
   show,
+  change,
   list,
   lock,
   unlock,

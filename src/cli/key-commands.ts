@@ -75,6 +75,38 @@ const change = (verb: string, summary: string): CommandSpec => ({
   arguments: [{ name: "KEY_ID", description: "the key, by id", field: "keyId" }],
 })
 
+const changePurchases: CommandSpec = {
+  does: "operation",
+  name: "key change",
+  summary: "change what a key may buy funds for",
+  notes: ["review: every purchase waits for an owner.", DOLLARS_NOTE],
+  example:
+    "key change key_4Zb0x7 --purchases on --add-funds-per-purchase 20 --add-funds-per-month 100",
+  changes: true,
+  arguments: [{ name: "KEY_ID", description: "the key, by id", field: "keyId" }],
+  options: [
+    {
+      flags: "--purchases <mode>",
+      description: "whether it may add funds",
+      choices: ["on", "off", "review"],
+    },
+    {
+      flags: "--add-funds-per-purchase <dollars>",
+      description: "so much at a time",
+      parse: dollarsText,
+    },
+    {
+      flags: "--add-funds-per-month <dollars>",
+      description: "so much in a month",
+      parse: dollarsText,
+    },
+  ],
+  check: ({ purchases, addFundsPerPurchase, addFundsPerMonth }) =>
+    [purchases, addFundsPerPurchase, addFundsPerMonth].every((word) => word === undefined)
+      ? "say what to change: --purchases, --add-funds-per-purchase or --add-funds-per-month"
+      : null,
+}
+
 const list: CommandSpec = {
   does: "operation",
   name: "key list",
@@ -86,6 +118,7 @@ const list: CommandSpec = {
 /** Commands for API keys. */
 export const KEY_COMMANDS: readonly CommandSpec[] = [
   create,
+  changePurchases,
   change("pause", "pause a key: it is refused until it is resumed"),
   change("resume", "let a paused key work again"),
   change("delete", "delete a key for ever"),

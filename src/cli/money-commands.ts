@@ -1,7 +1,7 @@
 /** Commands for limits, funds and bills. */
 import type { CommandSpec, Input, OptionSpec } from "./command.ts"
 import { COMPANY, DOLLARS_NOTE } from "./command.ts"
-import { dollarsText, monthText, someText } from "./option-values.ts"
+import { changeText, dollarsText, monthText, someText } from "./option-values.ts"
 
 const HOLDER: readonly OptionSpec[] = [
   COMPANY,
@@ -119,6 +119,25 @@ const addFunds: CommandSpec = {
   ],
 }
 
+const correctFunds: CommandSpec = {
+  does: "operation",
+  name: "funds correct",
+  summary: "correct a company's funds, up or down, also below zero",
+  notes: ["--reason is required: it stands on the bill.", DOLLARS_NOTE],
+  example: 'funds correct --company acme --dollars -12.50 --reason "chargeback of invoice 1042"',
+  changes: true,
+  options: [
+    COMPANY,
+    {
+      flags: "--dollars <dollars>",
+      description: "by how much; below zero takes away",
+      isRequired: true,
+      parse: changeText,
+    },
+  ],
+  needsReason: true,
+}
+
 const exportBilling: CommandSpec = {
   does: "operation",
   name: "export billing",
@@ -152,5 +171,6 @@ export const MONEY_COMMANDS: readonly CommandSpec[] = [
   removeLimit,
   listLimits,
   addFunds,
+  correctFunds,
   exportBilling,
 ]

@@ -52,6 +52,19 @@ function isDay(day: string): boolean {
   return !Number.isNaN(at) && new Date(at).toISOString().startsWith(day)
 }
 
+/** Dollars above or below zero, kept as they are written. @throws InvalidArgumentError */
+export function changeText(text: string): string {
+  const micros = microsFromDollars(text)
+  if (micros !== null && micros !== 0) return text.trim()
+  throw new InvalidArgumentError("Write a change in dollars such as 12.50 or -3, not 0.")
+}
+
+/** A day as YYYY-MM-DD. @throws InvalidArgumentError */
+export function dayText(text: string): string {
+  if (/^\d{4}-\d\d-\d\d$/.test(text) && isDay(text)) return text
+  throw new InvalidArgumentError("Write a day such as 2026-11-30.")
+}
+
 /** A month as YYYY-MM. @throws InvalidArgumentError */
 export function monthText(text: string): string {
   if (/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) return text

@@ -1,12 +1,13 @@
 /** From words to a command: builds the program out of the commands' data and reads words with it. */
 import { Argument, Command, CommanderError, Option } from "commander"
 import { AUDIT_COMMANDS } from "./audit-commands.ts"
-import type { ArgumentSpec, CommandSpec, Input, OptionSpec } from "./command.ts"
+import type { ArgumentSpec, CommandSpec, Input, OperationCommand, OptionSpec } from "./command.ts"
 import { COMPANY_COMMANDS } from "./company-commands.ts"
 import { KEY_COMMANDS } from "./key-commands.ts"
 import { MAIL_COMMANDS } from "./mail-commands.ts"
 import { MONEY_COMMANDS } from "./money-commands.ts"
 import { someText } from "./option-values.ts"
+import { SPENDING_COMMANDS } from "./spending-commands.ts"
 import { SYSTEM_COMMANDS } from "./system-commands.ts"
 
 /** The program's name, as it is installed. */
@@ -18,6 +19,8 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...COMPANY_COMMANDS,
   ...KEY_COMMANDS,
   ...MONEY_COMMANDS,
+  ...SPENDING_COMMANDS,
+  ...MAIL_COMMANDS,
   ...AUDIT_COMMANDS,
 ]
 
@@ -29,6 +32,9 @@ const TOPICS: Readonly<Record<string, string>> = {
   key: "API keys",
   limit: "spending limits",
   funds: "funds",
+  charges: "charges",
+  calls: "API calls",
+  price: "the price book",
   export: "bills for finance",
   audit: "the facts, and proof that they hold",
   carrier: "the built-in test carrier",
@@ -65,6 +71,8 @@ export function parseWords(words: readonly string[], columns: number): Parsed {
   const printed = { out: "", err: "" }
   const program = new Command(PROGRAM)
     .description("Operates the ledger: keys, limits, funds, audits and exports.")
+    // `charge` is a command and the topic of `charge give-back`: words behind that are its own.
+    .enablePositionalOptions()
     .exitOverride()
     .showHelpAfterError("(--help says more)")
     .configureHelp({ helpWidth: columns })
@@ -102,16 +110,23 @@ function addCommand(
   const words = spec.name.split(" ")
   const parent = words.length === 1 ? program : topicOf(program, words[0] ?? "")
   const command = parent.command(words.at(-1) ?? "").description(`${spec.summary}.`)
+  command.enablePositionalOptions()
   for (const argument of spec.arguments ?? []) command.addArgument(argumentOf(argument))
   for (const option of optionsOf(spec)) command.addOption(optionOf(option))
   const notes = (spec.notes ?? []).map((note) => `${wrapped(note, columns)}\n`).join("")
   command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM} ${spec.example}`)
   command.action(() => {
     const given = invocationOf(spec, command)
-    const fault = spec.does === "operation" ? (spec.check?.(given.input) ?? null) : null
+    const fault = spec.does === "operation" ? faultOf(spec, given) : null
     if (fault !== null) command.error(`error: ${fault}`)
     take(given)
   })
+}
+
+/** Why words cannot stand as they were given; null where they can. */
+function faultOf(spec: OperationCommand, { input, reason }: Invocation): string | null {
+  if (spec.needsReason === true && reason === null) return "say why, with --reason"
+  return spec.check?.(input) ?? null
 }
 
 /** Words on lines of at most so many characters, where no single word is longer. */

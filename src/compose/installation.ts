@@ -228,6 +228,7 @@ function openGathered(runner: Runner, log: Log) {
       })
     },
     settle: async () => {
+      await runner.record()
       await closings.settled()
       await refused.settled()
     },

@@ -11,7 +11,9 @@ import type { Position } from "../../adapters/eventstore/port.ts"
 import { LEDGER, RECIPIENT } from "../aggregates.ts"
 import type { Cause } from "../envelope.ts"
 import { causeOf } from "../pipeline/caller-cause.ts"
+import { lookUpCharge } from "../charges.ts"
 import { chargeRefusal } from "../pipeline/charge-refusals.ts"
+import { payerOf } from "../pipeline/payer.ts"
 import { refusal } from "../pipeline/refusal.ts"
 import type { Caller, Checked, Reply, Resumed, Seed } from "../pipeline/route.ts"
 import { route } from "../pipeline/route.ts"
@@ -22,7 +24,6 @@ import { textableNumber } from "../phone-number.ts"
 import type { SendingNumber } from "./numbers.ts"
 import { numberText, sendingNumber } from "./numbers.ts"
 import { queuedText } from "./queued-text.ts"
-import { chargeOf } from "./text-charge.ts"
 import type { Draft, PricedText } from "./text-draft.ts"
 import { draftText, idsOf, priceText } from "./text-draft.ts"
 
@@ -105,7 +106,7 @@ async function resume(
   )
   if (text?.status === "abandoned" || text?.status === "rejected") return anew(seed)
   if (text !== null) return { reply: await replyOf(ports, draft, null) }
-  const charge = await chargeOf(ports, companyId, draft.chargeId)
+  const { row: charge } = await lookUpCharge(ports, companyId, draft.chargeId)
   // A closed charge paid for a text that went out, even where its recipient has forgotten it.
   if (charge?.state === "final") return { reply: await replyOf(ports, draft, null) }
   if (charge?.state === "given_back") return anew(seed)
@@ -162,10 +163,12 @@ async function chargeAndQueue(
   if (!charged.accepted) {
     const refused = charged.refusal as ChargeRefused
     ports.keepRefusal(companyId, refused)
-    return { ok: false, refusal: chargeRefusal(refused, caller, ports.baseUrl()) }
+    const payer = await payerOf(ports, caller)
+    return { ok: false, refusal: chargeRefusal(refused, payer) }
   }
   // Without a new fact it was charged before, perhaps for another form of it or at another price.
-  const before = charged.facts.length > 0 ? null : await chargeOf(ports, companyId, chargeId)
+  const before =
+    charged.facts.length > 0 ? null : (await lookUpCharge(ports, companyId, chargeId)).row
   const chargedMicros = before === null ? asked.amountMicros : -before.amount_micros
   return queueCharged(ports, caller, draft, from, texts, chargedMicros)
 }

@@ -5,22 +5,28 @@ import type { LimitReading } from "../../domain/charging/limits.ts"
 import { isUsedUp } from "../../domain/charging/limits.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarText, dollarsFromMicros } from "../../domain/kernel/money.ts"
+import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import type { Caller } from "./route.ts"
 
-const LEAST_PURCHASE_DOLLARS = 5
-const MOST_PURCHASE_DOLLARS = 5_000
-const MICROS_PER_DOLLAR = 1_000_000
+const LEAST_DOLLARS = dollarsFromMicros(LEAST_PURCHASE_MICROS)
+const MOST_DOLLARS = dollarsFromMicros(MOST_PURCHASE_MICROS)
 const OVERLOADED_RETRY_S = "5"
 
-/** The answer to a charge that the ledger refused. */
-export function chargeRefusal(refused: ChargeRefused, caller: Caller, baseUrl: string): Refusal {
+/** Who could pay for a refused charge by itself: an API key, and whether an owner lets it. */
+export interface Payer {
+  readonly mayBuy: boolean
+  /** The public address of this service, without a slash at the end. */
+  readonly baseUrl: string
+}
+
+/** The answer to a charge that the ledger refused; `payer` is null where no key asked for it. */
+export function chargeRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
   switch (refused.code) {
     case "spend_limit_reached":
       return limitRefusal(refused.limits[refused.refusedBy ?? 0] as LimitReading)
     case "payment_required":
-      return paymentRefusal(refused, caller, baseUrl)
+      return paymentRefusal(refused, payer)
     case "account_locked":
       return lockedRefusal()
     case "ledger_closed":
@@ -75,16 +81,16 @@ export function lockedRefusal(): Refusal {
   )
 }
 
-function paymentRefusal(refused: ChargeRefused, caller: Caller, baseUrl: string): Refusal {
+function paymentRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
   const needed = refused.amountMicros
   const balance = refused.fundsMicros
   const message = `This costs $${dollarText(needed)} and the company has $${dollarText(balance)} of funds.`
   const sums = { needed: dollarsFromMicros(needed), balance: dollarsFromMicros(balance) }
   // Who may only spend prepaid funds is not shown a way to pay: an owner adds funds elsewhere.
-  if (refused.prepaidOnly) return refusal("payment_required", message, sums)
+  if (refused.prepaidOnly || payer === null) return refusal("payment_required", message, sums)
   return refusal("payment_required", message, {
     ...sums,
-    pay: payBlock(needed - balance, caller, baseUrl),
+    pay: payBlock(needed - balance, payer),
     // The specification names this field; a text cannot be taken for a promise.
     // eslint-disable-next-line unicorn/no-thenable
     then: "After the payment, send the original request again.",
@@ -92,10 +98,9 @@ function paymentRefusal(refused: ChargeRefused, caller: Caller, baseUrl: string)
 }
 
 /** How the caller can pay: the request to send, literally. */
-function payBlock(missing: Micros, caller: Caller, baseUrl: string): object {
-  const wholeDollars = Math.ceil(missing / MICROS_PER_DOLLAR)
-  const amount = Math.min(Math.max(wholeDollars, LEAST_PURCHASE_DOLLARS), MOST_PURCHASE_DOLLARS)
-  const mayBuy = caller.key.purchases?.mode === "on"
+function payBlock(missing: Micros, { mayBuy, baseUrl }: Payer): object {
+  const wholeDollars = Math.ceil(dollarsFromMicros(missing))
+  const amount = Math.min(Math.max(wholeDollars, LEAST_DOLLARS), MOST_DOLLARS)
   return {
     method: "POST",
     url: `${baseUrl}/api/v1/credits`,

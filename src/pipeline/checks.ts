@@ -15,9 +15,11 @@ import {
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { accountOf, usedUpLimit } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { API_CALL } from "../../domain/charging/calls.ts"
+import { PRICES_STREAM, priceOf } from "../../domain/charging/price-book.ts"
 import type { LimitReading, Spender } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
-import { ACCESS, LEDGER } from "../aggregates.ts"
+import { ACCESS, LEDGER, PRICES } from "../aggregates.ts"
 import { isKeyOf, parseApiKey } from "../api-key.ts"
 import type { Ports } from "../ports.ts"
 import { limitRefusal, lockedRefusal } from "./charge-refusals.ts"
@@ -47,6 +49,7 @@ export const CHECKS: readonly Check[] = [
   { name: "key's own limit", refuse: checkKeyLimit },
   { name: "account", refuse: checkAccount },
   { name: "general limit used up", refuse: checkGeneralLimit },
+  { name: "the call is counted", refuse: countCall },
   { name: "operation", refuse: checkOperation },
   { name: "person", refuse: checkPerson },
 ]
@@ -67,6 +70,8 @@ async function checkKey(ports: Ports, call: Call): Promise<Refusal | null> {
   if (found.key.status !== "active") return badKey()
   const { key, person, standing } = found
   const { companyId } = named
+  const isClosed = (state: Ledger) => (accountOf(state).closed ? true : null)
+  if ((await confirmed(ports, ledgerStream(companyId), isClosed)) !== null) return badKey()
   call.caller = {
     companyId,
     key,
@@ -129,6 +134,23 @@ async function checkKeyLimit(ports: Ports, call: Call): Promise<Refusal | null> 
 async function checkGeneralLimit(ports: Ports, call: Call): Promise<Refusal | null> {
   if (!call.route.counted) return null
   const limit = await usedUp(ports, call)
+  return limit === null ? null : limitRefusal(limit)
+}
+
+/**
+ * Counts the call, which weighs in the limits at once and is charged the next night. One whose own
+ * price does not fit is refused like a used-up limit, and not counted (decisions.md §5).
+ */
+async function countCall(ports: Ports, { caller, route }: Call): Promise<Refusal | null> {
+  if (caller === null || !route.counted) return null
+  const { spender, companyId } = caller
+  if (spender.via !== "own_key" && spender.via !== "shared_key") return null
+  const { via, keyId, personId } = spender
+  const price = await ports.runner.glance(PRICES, PRICES_STREAM, (state) =>
+    priceOf(state, API_CALL),
+  )
+  const stream = ledgerStream(companyId)
+  const limit = await ports.runner.gather(LEDGER, stream, { via, keyId, personId, ...price })
   return limit === null ? null : limitRefusal(limit)
 }
 

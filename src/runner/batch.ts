@@ -2,6 +2,7 @@
 import type { Fact, Stamped } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { wrap } from "../envelope.ts"
+import { takeGathered } from "./gathered.ts"
 import type { Batch, Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
 import type { RunnerPorts } from "./port.ts"
@@ -25,7 +26,10 @@ export function gather(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>):
   return batch
 }
 
-/** Decides one command and adds its facts to the batch; answers the bytes they take. */
+/**
+ * Decides one command and adds its facts to the batch; answers the bytes they take. What is gathered
+ * leads the first facts of a batch: a refusal is decided with it in memory and stores nothing.
+ */
 function decideOne(
   ports: RunnerPorts,
   lane: Lane,
@@ -33,16 +37,56 @@ function decideOne(
   batch: Batch,
   waiting: Waiting,
 ): number {
-  const { decider, codec } = lane.aggregate
   const at = Math.max(ports.clock.now(), loaded.at)
-  if (waiting.command === null) {
+  const mustRecord = waiting.records ?? lane.aggregate.gathering?.mustRecord(loaded.state, at)
+  const before = mustRecord === true ? lead(ports, lane, loaded, batch) : 0
+  const decided = decide(lane, loaded, batch, waiting, at)
+  const isNews = decided !== null && !isRefusal(decided) && decided.length > 0
+  const led = isNews ? lead(ports, lane, loaded, batch) : 0
+  const again = led > 0 ? decide(lane, loaded, batch, waiting, at) : decided
+  return before + led + settle(lane, loaded, batch, waiting, { at, decided: again })
+}
+
+/** Adds the facts of what is gathered to the batch; answers the bytes they take, 0 for nothing. */
+function lead(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>, batch: Batch): number {
+  const gathered = takeGathered(ports, lane, loaded)
+  if (gathered === null) return 0
+  try {
+    return decideOne(ports, lane, loaded, batch, gathered)
+  } catch (error) {
+    // Whoever comes behind it has no part in it.
+    gathered.reject(error)
+    return 0
+  }
+}
+
+/** What the decider says; null for a caller who only looks. */
+function decide(
+  lane: Lane,
+  loaded: Loaded<unknown>,
+  batch: Batch,
+  { command }: Waiting,
+  at: number,
+): readonly Fact[] | Fact | null {
+  if (command === null) return null
+  const stamped = { ...command.given, at, headHash: batch.hash } as object & Stamped
+  return lane.aggregate.decider.decide(stamped, loaded.state) as readonly Fact[] | Fact
+}
+
+/** Adds what was decided to the batch; answers the bytes that its facts take. */
+function settle(
+  lane: Lane,
+  loaded: Loaded<unknown>,
+  batch: Batch,
+  waiting: Waiting,
+  { at, decided }: { readonly at: number; readonly decided: readonly Fact[] | Fact | null },
+): number {
+  const { decider, codec } = lane.aggregate
+  if (waiting.command === null || decided === null) {
     const view = waiting.view(loaded.state, at)
     batch.answers.push({ waiting, outcome: { accepted: true, facts: [], view, position: null } })
     return 0
   }
-  const { given, cause } = waiting.command
-  const command = { ...given, at, headHash: batch.hash } as object & Stamped
-  const decided = decider.decide(command, loaded.state) as readonly Fact[] | Fact
   if (isRefusal(decided)) {
     const view = waiting.view(loaded.state, at)
     batch.answers.push({ waiting, outcome: { accepted: false, refusal: decided, view } })
@@ -51,6 +95,7 @@ function decideOne(
   // All facts are written down before any is folded: a fact that has no stored form spoils nothing.
   const first = loaded.revision + 1
   let { hash } = batch
+  const { cause } = waiting.command
   const wrapped = decided.map((fact, i) => {
     const place = { stream: lane.stream, revision: first + i, previousHash: hash }
     const one = wrap(codec, fact, place, cause)

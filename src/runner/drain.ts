@@ -2,6 +2,7 @@
 import { Unavailable, WrongRevision } from "../../adapters/eventstore/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
+import { forgetState } from "./gathered.ts"
 import type { Batch, Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
 import { loadStream } from "./load.ts"
@@ -35,7 +36,7 @@ async function workOnce(ports: RunnerPorts, lane: Lane): Promise<boolean> {
     lane.loaded ??= (await loadStream(ports, lane.aggregate, lane.stream)) as Loaded<unknown>
   } catch (error) {
     if (error instanceof Unavailable) return false
-    failAll(lane, lane.queue.splice(0), error)
+    failAll(ports, lane, lane.queue.splice(0), error)
     return true
   }
   const batch = gather(ports, lane, lane.loaded)
@@ -76,12 +77,12 @@ async function storeBatch(
     return true
   } catch (error) {
     // The state holds facts that are not stored: it is thrown away, and the store is asked again.
-    lane.loaded = null
+    forgetState(ports, lane)
     if (error instanceof WrongRevision || error instanceof Unavailable) {
       lane.queue.unshift(...waiting)
       return error instanceof WrongRevision
     }
-    failAll(lane, waiting, error)
+    failAll(ports, lane, waiting, error)
     return true
   }
 }
@@ -93,8 +94,13 @@ function answerAll(lane: Lane, batch: Batch): void {
   }
 }
 
-function failAll(lane: Lane, waiting: readonly Waiting[], error: unknown): void {
-  lane.loaded = null
+function failAll(
+  ports: RunnerPorts,
+  lane: Lane,
+  waiting: readonly Waiting[],
+  error: unknown,
+): void {
+  forgetState(ports, lane)
   for (const { command, reject } of waiting) {
     // Somebody who only looked has nothing in doubt: the store could not be read, and that is all.
     const isUnsure = command === null && error instanceof OutcomeUnknown

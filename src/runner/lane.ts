@@ -3,11 +3,14 @@ import type { ProposedEvent } from "../../adapters/eventstore/port.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { Cause } from "../envelope.ts"
 import type { Loaded } from "./load.ts"
-import type { Aggregate, Outcome } from "./port.ts"
+import type { Aggregate, Gathering, Outcome } from "./port.ts"
 
 /** Any decider: a queue holds commands of one only, and the types meet again where it is called. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type AnyAggregate = Aggregate<any, any, any, any>
+export type AnyAggregate = Aggregate<any, any, any, any> & {
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly gathering?: Gathering<any, any, any, any>
+}
 /** An outcome whose types only its caller knows. */
 export type AnyOutcome = Outcome<Fact, Fact, unknown>
 
@@ -15,6 +18,8 @@ export type AnyOutcome = Outcome<Fact, Fact, unknown>
 export interface Waiting {
   /** Null for a caller who only looks. */
   readonly command: { readonly given: object; readonly cause: Cause } | null
+  /** A caller who looks once what is gathered was recorded. */
+  readonly records?: true
   readonly view: (state: unknown, at: number) => unknown
   /** By the pacer's elapsed time. */
   readonly deadline: number
@@ -31,6 +36,10 @@ export interface Lane {
   readonly queue: Waiting[]
   /** The work in flight; null when idle. */
   busy: Promise<void> | null
+  /** Something may be gathered beside the state. */
+  hasGathered: boolean
+  /** It will be recorded when a timer ends. */
+  isTimed: boolean
   /** The checkpoint being kept. */
   saving: Promise<void>
   factsSinceCheckpoint: number
@@ -54,6 +63,8 @@ export function newLane(aggregate: AnyAggregate, stream: string): Lane {
     loaded: null,
     queue: [],
     busy: null,
+    hasGathered: false,
+    isTimed: false,
     saving: Promise.resolve(),
     factsSinceCheckpoint: 0,
     bytesSinceCheckpoint: 0,

@@ -14,6 +14,31 @@ export interface Aggregate<C, S, E extends Fact, R extends Fact> {
   readonly checkpoint?: CheckpointForm<S>
 }
 
+/**
+ * Small facts that gather in the writer's memory beside a state: they weigh there at once, and lead
+ * the next append. What is gathered is no part of what facts fold to.
+ */
+export interface Gathering<C, S, I, N> {
+  /** Adds an item; null where it was added, else why not, and nothing changed. */
+  readonly add: (state: S, item: I, at: number) => N | null
+  /** What `add` would say. Changes nothing. */
+  readonly fault: (state: S, item: I, at: number) => N | null
+  /** Takes out what is gathered, as the command that records it; null where nothing is. */
+  readonly take: (state: S) => C | null
+  /** Whether it must be recorded before anything is decided at `at`. */
+  readonly mustRecord: (state: S, at: number) => boolean
+}
+
+/** A decider beside whose state something gathers. */
+export interface GatheringAggregate<C, S, E extends Fact, R extends Fact, I, N> extends Aggregate<
+  C,
+  S,
+  E,
+  R
+> {
+  readonly gathering: Gathering<C, S, I, N>
+}
+
 /** What a command came to. */
 export type Outcome<E, R, V> =
   | {
@@ -88,7 +113,20 @@ export interface Runner {
     stream: string,
     view: (state: S, at: number) => V,
   ) => Promise<V>
-  /** Waits for everything in flight, then keeps the checkpoints that are due. */
+  /**
+   * Gathers an item, which is recorded by the next append to the stream or after a few seconds. Null
+   * where it was gathered, else why it was not, by what is stored.
+   *
+   * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable: it was not gathered
+   */
+  readonly gather: <C, S, E extends Fact, R extends Fact, I, N>(
+    aggregate: GatheringAggregate<C, S, E, R, I, N>,
+    stream: string,
+    item: I,
+  ) => Promise<N | null>
+  /** Resolves once everything that is gathered was recorded, or could not be and was told of. */
+  readonly record: () => Promise<void>
+  /** Records what is gathered, waits for all in flight, and keeps the checkpoints that are due. */
   readonly close: () => Promise<void>
 }
 

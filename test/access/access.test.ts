@@ -45,7 +45,6 @@ const key = {
   keyHash: "ab12",
   operations: ["phone.messages.send"],
   label: null,
-  purchases: null,
 } as const
 const createKey = (changed: Partial<CreateKey> = {}): CreateKey & Stamped => ({
   type: "CreateKey",
@@ -176,6 +175,21 @@ describe("PauseKey, ResumeKey and DeleteKey", () => {
     given(access, ...withKey, ofKey("KeyDeleted"))
       .when(pause)
       .refuses("no_such_key")
+  })
+})
+
+describe("ChangePlan", () => {
+  it("changes the plan and how the company pays", () => {
+    const change = { type: "ChangePlan", at: NOW, plan: "79", pays: "card" } as const
+    const changed: AccessEvent = { ...change, type: "PlanChanged" }
+    given(access, opened).when(change).records(changed)
+    given(access, opened, changed).when(change).recordsNothing()
+    given(access, opened, changed)
+      .when({ ...change, pays: "prepaid" })
+      .records({ ...changed, pays: "prepaid" })
+    given(access).when(change).refuses("no_such_company")
+    const { plan, pays } = companyStanding(fold(access, opened, changed)) ?? {}
+    expect({ plan, pays }).toEqual({ plan: "79", pays: "card" })
   })
 })
 

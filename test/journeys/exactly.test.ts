@@ -1,11 +1,12 @@
 /** Limits hold exactly, however many callers come at once. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 
 let world: World
 beforeAll(async () => {
   world = await openWorld()
+  await makeCallsFree(world)
 })
 afterAll(async () => {
   await world.close()

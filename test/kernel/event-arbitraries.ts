@@ -216,6 +216,11 @@ const pays = fc.constantFrom("prepaid", "card")
 
 const access: Arbitraries<AccessEvent> = {
   CompanyOpened: { at, companyId: plain, name: plain, plan, pays },
+  PlanChanged: {
+    at,
+    plan: fc.constantFrom(...PLANS),
+    pays: fc.constantFrom("prepaid", "card"),
+  },
   PersonAdded: {
     at,
     personId: plain,
@@ -232,13 +237,6 @@ const access: Arbitraries<AccessEvent> = {
     keyHash: plain,
     operations: some(fc.constantFrom(...ALL_OPERATIONS)),
     label: orNull(plain),
-    purchases: orNull(
-      fc.record({
-        mode: fc.constantFrom("on", "off", "needs_owner_review"),
-        perPurchaseMicros: micros,
-        perMonthMicros: micros,
-      }),
-    ),
   },
   KeyPaused: { at, keyId: plain },
   KeyResumed: { at, keyId: plain },

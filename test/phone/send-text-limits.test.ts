@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import { SEGMENT, TEXTS, fundsOf, makeKey, newNumber, sendText } from "./texting.ts"
 
 let world: World
 beforeAll(async () => {
   world = await openWorld()
+  await makeCallsFree(world)
   // A Wednesday in the middle of a month, so that no window ends by chance.
   await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
 })
@@ -270,6 +271,7 @@ describe("401", () => {
 describe("a new window", () => {
   it("begins at its own midnight and not before", async () => {
     const later = await openWorld()
+    await makeCallsFree(later)
     try {
       await later.operate("clock set", { to: "2031-01-31T23:00:00.000Z" })
       const company = await makeCompany(later)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { Payer } from "../../src/pipeline/charge-refusals.ts"
 import { chargeRefusal } from "../../src/pipeline/charge-refusals.ts"
 import { STATUS_OF, bodyOf } from "../../src/pipeline/refusal.ts"
-import type { Caller } from "../../src/pipeline/route.ts"
 
 const refused: ChargeRefused = {
   type: "ChargeRefused",
@@ -33,23 +33,10 @@ const refused: ChargeRefused = {
   refusedBy: null,
 }
 
-const caller: Caller = {
-  companyId: "co_aaaaaa",
-  key: {
-    keyId: "key_1",
-    personId: "per_1",
-    keyHash: "",
-    operations: new Set(),
-    purchases: null,
-    status: "active",
-  },
-  person: null,
-  spender: { via: "own_key", keyId: "key_1", personId: "per_1" },
-  requestId: "req_1",
-}
+const payer: Payer = { mayBuy: true, baseUrl: "http://ledger.test" }
 
 const bodyFor = (changed: Partial<ChargeRefused>) =>
-  bodyOf(chargeRefusal({ ...refused, ...changed }, caller, "http://ledger.test"))
+  bodyOf(chargeRefusal({ ...refused, ...changed }, payer))
 
 describe("402 payment_required", () => {
   it.each([
@@ -59,6 +46,16 @@ describe("402 payment_required", () => {
     ["more than the largest purchase asks for that", -9_000_000_000, 5_000],
   ])("%s", (_name, fundsMicros, amount) => {
     expect(bodyFor({ fundsMicros })).toMatchObject({ pay: { body: { amount } } })
+  })
+
+  it.each([true, false])("says who can pay: the key itself (%s), or first an owner", (mayBuy) => {
+    const body = bodyOf(chargeRefusal(refused, { ...payer, mayBuy }))
+    const instructions = expect.stringMatching(mayBuy ? /^Send this/ : /^An owner must/) as unknown
+    expect(body).toMatchObject({ pay: { url: "http://ledger.test/api/v1/credits", instructions } })
+  })
+
+  it("shows nobody's key no way to pay", () => {
+    expect(bodyOf(chargeRefusal(refused, null))).not.toHaveProperty("pay")
   })
 
   it("shows a prepaid-only company no way to pay", () => {
@@ -72,7 +69,7 @@ describe("402 payment_required", () => {
 
 describe("503 overloaded", () => {
   it("says when to come again where too many charges are open", () => {
-    const refusal = chargeRefusal({ ...refused, code: "too_many_open_charges" }, caller, "")
+    const refusal = chargeRefusal({ ...refused, code: "too_many_open_charges" }, payer)
     expect(STATUS_OF[refusal.error]).toBe(503)
     expect(refusal.headers).toEqual({ "retry-after": "5" })
   })

@@ -5,13 +5,14 @@ import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { OutcomeUnknown } from "../../src/run.ts"
 import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import type { Death } from "./begun.ts"
 import { claimOf, dieAt, failingAt, newIdempotencyKey } from "./begun.ts"
 
 let world: World
 beforeAll(async () => {
   world = await openWorld()
+  await makeCallsFree(world)
 })
 afterAll(async () => {
   await world.close()

@@ -1,0 +1,31 @@
+/** The tallies of API calls, as an operator reads them. */
+import { z } from "zod"
+import { listCallTallies } from "../../projections/api-calls.ts"
+import { findCompany, showWrites } from "./inputs.ts"
+import type { AdminOperation } from "./operation.ts"
+import { operation } from "./operation.ts"
+
+const list = operation({
+  name: "calls list",
+  input: z.object({ company: z.string(), day: z.iso.date().optional() }),
+  run: async ({ ports }, { company, day }) => {
+    const companyId = await findCompany(ports, company)
+    // What is counted and only gathered is recorded first: the list has every call served so far.
+    await ports.settle()
+    await showWrites(ports)
+    const tallies = await listCallTallies(ports.readAll, companyId, day ?? null)
+    return {
+      tallies: tallies.map((tally) => ({
+        day: tally.day,
+        keyId: tally.key_id,
+        personId: tally.person_id === "" ? null : tally.person_id,
+        calls: tally.calls,
+        unitPriceMicros: tally.unit_price_micros,
+        chargedAt: tally.charged_at?.toISOString() ?? null,
+      })),
+    }
+  },
+})
+
+/** Operations on API calls. */
+export const callOperations: readonly AdminOperation[] = [list]

@@ -1,0 +1,216 @@
+/** Charges as an operator makes, gives back and lists them. */
+import { z } from "zod"
+import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { LedgerRefused, PurchaseRefused } from "../../domain/charging/ledger-commands.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import type { Spender } from "../../domain/charging/limits.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import { dollarText } from "../../domain/kernel/money.ts"
+import type { ChargeRow } from "../../projections/charges.ts"
+import { companiesOfCharge, endedCharge, listOpenCharges } from "../../projections/charges.ts"
+import { LEDGER } from "../aggregates.ts"
+import { lookUpCharge } from "../charges.ts"
+import { newId } from "../ids.ts"
+import { bodyOf } from "../pipeline/refusal.ts"
+import { chargeRefusal } from "../pipeline/charge-refusals.ts"
+import { dollars, findCompany, findPersonOf, showWrites, words } from "./inputs.ts"
+import type { AdminContext, AdminOperation } from "./operation.ts"
+import { OperatorRefused, operation } from "./operation.ts"
+
+/** What a charge may be called: it becomes part of ids and of file cells. */
+const chargeName = z
+  .string()
+  .regex(/^[\w.:@+-]{1,200}$/, "has 1 to 200 characters of A-Z a-z 0-9 _ . : @ + -")
+
+const Spending = z.object({
+  company: z.string(),
+  person: z.string().optional(),
+  class: z.enum(["ai", "general"]),
+  dollars,
+  item: words.refine((text) => text.trim() !== "", "must not be empty"),
+  id: chargeName.optional(),
+})
+
+const charge = operation({
+  name: "charge",
+  input: Spending,
+  run: async (context, input) => {
+    const { ports } = context
+    const companyId = await findCompany(ports, input.company)
+    const { person } = input
+    if (person !== undefined) await findPersonOf(ports, companyId, person)
+    for (;;) {
+      const answer = await chargeOnce(context, companyId, input)
+      if (answer !== null) return answer
+    }
+  },
+})
+
+/** Charges, unless the id was ever charged; null where it must be looked for again. */
+async function chargeOnce(
+  { ports, cause }: AdminContext,
+  companyId: CompanyId,
+  input: z.infer<typeof Spending>,
+): Promise<object | null> {
+  const chargeId = input.id ?? newId("chg")
+  const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
+  const stream = ledgerStream(companyId)
+  if (row !== null) {
+    const { fundsMicros } = await ports.runner.look(LEDGER, stream, accountOf)
+    return made(companyId, chargeId, false, -row.amount_micros, fundsMicros)
+  }
+  const spender: Spender =
+    input.person === undefined
+      ? { via: "company", keyId: null, personId: null }
+      : { via: "person", keyId: null, personId: input.person }
+  const amountMicros = input.dollars
+  const outcome = await ports.runner.execute(
+    LEDGER,
+    stream,
+    {
+      type: "Charge",
+      chargeId,
+      ...spender,
+      class: input.class,
+      item: input.item,
+      quantity: 1,
+      unitPriceMicros: amountMicros,
+      // The price was named from outside: it is of no version of the price book.
+      priceVersion: 0,
+      amountMicros,
+      resource: null,
+      requestedAt: ports.clock.now(),
+      dueAt: null,
+      servedFrom: null,
+      open: false,
+      exempt: null,
+      searchedTo,
+    },
+    { cause, view: accountOf },
+  )
+  if (!outcome.accepted) {
+    if (outcome.refusal.type === "LedgerRefused" && outcome.refusal.code === "search_again") {
+      return null
+    }
+    throw refusedCharge(outcome.refusal)
+  }
+  // Charged in the same moment by somebody else: what it came to is found by looking.
+  if (outcome.facts.length === 0) return null
+  return made(companyId, chargeId, true, amountMicros, outcome.view.fundsMicros)
+}
+
+function made(
+  companyId: CompanyId,
+  chargeId: ChargeId,
+  charged: boolean,
+  amountMicros: number,
+  balanceMicros: number,
+): object {
+  return { companyId, chargeId, charged, amountMicros, balanceMicros }
+}
+
+/** The no to a charge, in the words and the body of the API. */
+function refusedCharge(refusal: ChargeRefused | LedgerRefused | PurchaseRefused): OperatorRefused {
+  if (refusal.type !== "ChargeRefused") {
+    const message = "message" in refusal ? refusal.message : refusal.code
+    return new OperatorRefused(refusal.code, message)
+  }
+  if (refusal.code === "ledger_closed") {
+    return new OperatorRefused("ledger_closed", "This company was deleted.")
+  }
+  const { error, message, ...details } = bodyOf(chargeRefusal(refusal, null))
+  return new OperatorRefused(String(error), String(message), details)
+}
+
+const giveBack = operation({
+  name: "charge give-back",
+  input: z.object({
+    chargeId: z.string().min(1),
+    company: z.string().optional(),
+    dollars: dollars.optional(),
+  }),
+  run: async (context, { chargeId, company, dollars: part }) => {
+    const { ports, cause } = context
+    const { reason } = cause
+    if (reason === null) {
+      throw new OperatorRefused("validation", "Say why it is given back, with --reason.")
+    }
+    await showWrites(ports)
+    const companyId =
+      company === undefined
+        ? await companyOfCharge(context, chargeId)
+        : await findCompany(ports, company)
+    for (;;) {
+      const found = await lookUpCharge(ports, companyId, chargeId)
+      const { row, searchedTo } = found
+      if (row === null) throw new OperatorRefused("not_found", `There is no charge ${chargeId}.`)
+      const whole = -row.amount_micros
+      if (row.given_back_micros > 0) throw alreadyGivenBack(chargeId, row)
+      if (whole === 0) throw new OperatorRefused("conflict", `Charge ${chargeId} cost nothing.`)
+      const command = {
+        type: "GiveBackEnded" as const,
+        charge: endedCharge(row),
+        amountMicros: part ?? null,
+        reason,
+        searchedTo,
+      }
+      const stream = ledgerStream(companyId)
+      const outcome = await ports.runner.execute(LEDGER, stream, command, {
+        cause,
+        view: accountOf,
+      })
+      if (outcome.accepted && outcome.facts.length > 0) {
+        const givenBackMicros = part ?? whole
+        return { companyId, chargeId, givenBackMicros, balanceMicros: outcome.view.fundsMicros }
+      }
+      // It ended in the same moment, or too much happened meanwhile: look again.
+      if (outcome.accepted) continue
+      const { refusal } = outcome
+      if (refusal.type === "LedgerRefused" && refusal.code === "search_again") continue
+      throw refusedCharge(refusal)
+    }
+  },
+})
+
+function alreadyGivenBack(chargeId: ChargeId, row: ChargeRow): OperatorRefused {
+  const back = dollarText(row.given_back_micros)
+  const message = `Of charge ${chargeId}, $${back} was given back already; there is no second time.`
+  return new OperatorRefused("conflict", message, { givenBackMicros: row.given_back_micros })
+}
+
+/** The only company with this charge. @throws OperatorRefused where there is none, or several */
+async function companyOfCharge({ ports }: AdminContext, chargeId: ChargeId): Promise<CompanyId> {
+  const [first, second] = await companiesOfCharge(ports.readAll, chargeId)
+  if (first === undefined) {
+    throw new OperatorRefused("not_found", `There is no charge ${chargeId}.`)
+  }
+  if (second === undefined) return first
+  const message = `Several companies have a charge ${chargeId}: name one with --company.`
+  throw new OperatorRefused("validation", message)
+}
+
+const open = operation({
+  name: "charges open",
+  input: z.object({ company: z.string().optional() }),
+  run: async ({ ports }, { company }) => {
+    const companyId = company === undefined ? null : await findCompany(ports, company)
+    await showWrites(ports)
+    const rows = await listOpenCharges(ports.readAll, companyId)
+    return {
+      charges: rows.map((row) => ({
+        chargeId: row.charge_id,
+        companyId: row.company_id,
+        at: row.at.toISOString(),
+        item: row.item,
+        amountMicros: -row.amount_micros,
+        resource: row.resource,
+        keyId: row.key_id,
+        personId: row.person_id,
+      })),
+    }
+  },
+})
+
+/** Operations on charges. */
+export const spendingOperations: readonly AdminOperation[] = [charge, giveBack, open]

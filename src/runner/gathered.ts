@@ -1,0 +1,42 @@
+/**
+ * What is gathered beside a stream's state on its way into the stream: it leads the next append,
+ * and survives a state that is thrown away.
+ */
+import { causedBy } from "../envelope.ts"
+import { newId } from "../ids.ts"
+import type { Lane, Waiting } from "./lane.ts"
+import type { Loaded } from "./load.ts"
+import type { RunnerPorts } from "./port.ts"
+
+/** How long the store may be away before what was gathered is given up, and told of. */
+const KEPT_MS = 60_000
+
+/** Takes out what is gathered, as somebody in the queue; null where nothing is. */
+export function takeGathered(
+  ports: RunnerPorts,
+  lane: Lane,
+  loaded: Loaded<unknown>,
+): Waiting | null {
+  if (!lane.hasGathered) return null
+  lane.hasGathered = false
+  const command = lane.aggregate.gathering?.take(loaded.state) as object | null
+  if (command === null) return null
+  return {
+    command: { given: command, cause: causedBy(newId("cmd")) },
+    view: () => undefined,
+    deadline: ports.pacer.elapsedMs() + KEPT_MS,
+    resolve: (outcome) => {
+      if (!outcome.accepted) ports.warn(`${lane.stream} refused what was gathered`, outcome.refusal)
+    },
+    reject: (error) => {
+      ports.warn(`what was gathered for ${lane.stream} could not be recorded`, error)
+    },
+  }
+}
+
+/** Throws a state away that may differ from the store; what is gathered beside it goes on first. */
+export function forgetState(ports: RunnerPorts, lane: Lane): void {
+  const gathered = lane.loaded === null ? null : takeGathered(ports, lane, lane.loaded)
+  lane.loaded = null
+  if (gathered !== null) lane.queue.unshift(gathered)
+}
