@@ -1,0 +1,73 @@
+/**
+ * What a benchmark is: data that says what is measured and how it is judged, and how to set it up.
+ *
+ * Machines differ and are noisy, so what is judged is a ratio of two figures that were measured side
+ * by side in the same round. A missed target is shown and fails nothing; a result that is not honest
+ * (a fact missing, a limit passed) is no result and ends the run with an error.
+ */
+
+/** Something that is measured once in every round. */
+export interface Figure {
+  readonly name: string
+  readonly title: string
+  readonly unit: Unit
+}
+
+/** What a figure counts. */
+export type Unit = "per second" | "µs" | "bytes" | "%"
+
+/** A figure, or a figure divided by another of the same round, with what is expected of it. */
+export interface Ratio {
+  /** Its number in the list of what "fast" means, or a name for what that list says beside one. */
+  readonly id: string
+  readonly title: string
+  /** The name of a figure. */
+  readonly of: string
+  /** The name of the figure that it is divided by; null where the figure itself is judged. */
+  readonly per: string | null
+  readonly better: "more" | "less"
+  readonly target: number
+  /** Where the design has lost its point; null where only a target was set. */
+  readonly floor: number | null
+}
+
+/** A benchmark. */
+export interface Benchmark {
+  readonly name: string
+  readonly title: string
+  /** At least `FEWEST_ROUNDS`; a warm-up round comes before them. */
+  readonly rounds: number
+  /** In the order of a round. */
+  readonly figures: readonly Figure[]
+  readonly ratios: readonly Ratio[]
+  readonly open: (setting: Setting) => Promise<Opened>
+}
+
+/** What a benchmark is set up with. */
+export interface Setting {
+  /** Aborted by Ctrl-C: whatever takes long gives up then, and throws the signal's reason. */
+  readonly signal: AbortSignal
+}
+
+/** A benchmark that was set up. */
+export interface Opened {
+  /** For each figure by its name: does the work once and answers the figure. */
+  readonly measure: Readonly<Record<string, () => Promise<number>>>
+  /** Looks, after the last round, whether what was measured really happened. @throws Dishonest */
+  readonly check: () => Promise<void>
+  /** Takes down what `open` set up, also after a failure. */
+  readonly close: () => Promise<void>
+}
+
+/** A spread says little with fewer rounds than this. */
+export const FEWEST_ROUNDS = 3
+
+/** What was measured did not happen as it should: the figures are worth nothing. */
+export class Dishonest extends Error {
+  override readonly name = "Dishonest"
+}
+
+/** Makes sure of something that an honest run keeps. @throws Dishonest */
+export function honest(holds: boolean, what: string): asserts holds {
+  if (!holds) throw new Dishonest(what)
+}

@@ -1,0 +1,107 @@
+/** A company that spends: its ledger, its traffic, and the time that deciding takes. */
+import { isRefusal } from "../../../domain/kernel/decider.ts"
+import type { Charged, LedgerEvent } from "../../../domain/charging/ledger-events.ts"
+import type { Ledger } from "../../../domain/charging/ledger-state.ts"
+import { accountOf, openCharges, readLimits } from "../../../domain/charging/ledger-views.ts"
+import { ledger } from "../../../domain/charging/ledger.ts"
+import { honest } from "../benchmark.ts"
+import type { Lap } from "../stopwatch.ts"
+import { lap } from "../stopwatch.ts"
+import { openAudit } from "./audit.ts"
+import type { CompanySize } from "./company.ts"
+import { companyOf } from "./company.ts"
+import type { StampedCommand } from "./traffic.ts"
+import { AVERAGE_MICROS, STEP_MS, stamped, trafficOf } from "./traffic.ts"
+
+/** A company's ledger while it is used. */
+export interface Spending {
+  /**
+   * Decides and folds the next calls; open charges of the step before are ended among them. What is
+   * timed are all of them, what is counted are the charges whose callers were told yes.
+   */
+  readonly step: (charges: number) => Step
+  /** Compares the ledger with its facts. @throws Dishonest where something is not as it must be */
+  readonly check: () => void
+}
+
+/** What some calls came to. */
+export interface Step extends Lap {
+  /** The facts, in order. */
+  readonly events: readonly LedgerEvent[]
+}
+
+const DAY_MS = 86_400_000
+/** A tight key may spend this part of what a key spends on a usual day. */
+const TIGHT_PART = 0.25
+/** Fewer or more refusals than this would be another benchmark than the one it is named for. */
+const REFUSED = { leastPart: 0.01, mostPart: 0.08 }
+
+/** Opens a company of this size, whose traffic is drawn by `seed`. */
+export function openSpending(size: CompanySize, seed: number): Spending {
+  const usualDayMicros = ((DAY_MS / STEP_MS) * AVERAGE_MICROS) / size.keys
+  const company = companyOf(size, Math.round(usualDayMicros * TIGHT_PART))
+  const traffic = trafficOf(size, seed)
+  const audit = openAudit()
+  const openedAt = traffic.now()
+  const state = ledger.initial()
+  let open: readonly Charged[] = []
+  let asked = 0
+  let accepted = 0
+
+  const perform = (commands: readonly StampedCommand[]): Step => {
+    const events: LedgerEvent[] = []
+    const taken = lap(() => run(state, commands, events))
+    accepted += taken.count
+    for (const event of events) audit.record(event)
+    return { ...taken, events }
+  }
+
+  perform(company.opening.map((command) => stamped(command, openedAt)))
+  return {
+    step: (charges) => {
+      asked += charges
+      const done = perform(interleaved(traffic.charges(charges), traffic.endings(open)))
+      open = done.events.filter((event) => event.type === "Charged").filter((event) => event.open)
+      return done
+    },
+    check: () => {
+      audit.compare({
+        acknowledged: accepted,
+        fundsMicros: accountOf(state).fundsMicros,
+        openCharges: openCharges(state),
+        limits: readLimits(state, traffic.now()),
+      })
+      honest(traffic.now() - openedAt > DAY_MS, "no day ended while charges were decided")
+      const refusedPart = (asked - accepted) / asked
+      const isUsual = refusedPart >= REFUSED.leastPart && refusedPart <= REFUSED.mostPart
+      honest(isUsual, `${(refusedPart * 100).toFixed(1)} % of the charges were refused`)
+    },
+  }
+}
+
+/** Decides and folds into the state. Answers how many charges were accepted. */
+function run(state: Ledger, commands: readonly StampedCommand[], events: LedgerEvent[]): number {
+  let accepted = 0
+  for (const command of commands) {
+    const answer = ledger.decide(command, state)
+    if (isRefusal(answer)) continue
+    if (command.type === "Charge" && answer.length > 0) accepted += 1
+    for (const event of answer) {
+      ledger.evolve(state, event)
+      events.push(event)
+    }
+  }
+  return accepted
+}
+
+/** The endings spread evenly among the charges, each at the time of the charge before it. */
+function interleaved(
+  charges: readonly StampedCommand[],
+  endings: readonly StampedCommand[],
+): readonly StampedCommand[] {
+  const every = Math.ceil(charges.length / Math.max(1, endings.length))
+  return charges.flatMap((charge, i) => {
+    const ending = i % every === 0 ? endings[i / every] : undefined
+    return ending === undefined ? [charge] : [charge, { ...ending, at: charge.at }]
+  })
+}

@@ -1,0 +1,11 @@
+/** `npm run bench`: the benchmarks in this process. */
+import { processTerminal } from "../../src/cli/terminal.ts"
+import { BENCHMARKS } from "./benchmarks.ts"
+import { runBench } from "./program.ts"
+
+/** A terminal's Ctrl-C comes from the terminal and again from npm: the second one changes nothing. */
+const stop = new AbortController()
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(name, () => stop.abort())
+
+const words = process.argv.slice(2)
+process.exitCode = await runBench(words, BENCHMARKS, processTerminal(process), stop.signal)

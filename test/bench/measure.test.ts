@@ -1,0 +1,85 @@
+import { describe, expect, it } from "vitest"
+import { Dishonest } from "./benchmark.ts"
+import { BENCHMARKS } from "./benchmarks.ts"
+import { fakeBenchmark } from "./fake-benchmark.ts"
+import type { Watch } from "./measure.ts"
+import { measure, ratiosOf, valuesOf } from "./measure.ts"
+
+const numbered = { fast: (round: number) => round * 100, slow: (round: number) => round + 1 }
+const quiet: Watch = { signal: new AbortController().signal, report: () => undefined }
+
+describe("measure", () => {
+  it("measures one figure after the other, round after round, then checks and takes down", async () => {
+    const { benchmark, asked } = fakeBenchmark(numbered)
+    await measure(benchmark, quiet)
+    const rounds = ["fast", "slow", "fast", "slow", "fast", "slow", "fast", "slow"]
+    expect(asked).toEqual([...rounds, "check", "close"])
+  })
+
+  it("counts every round but the one that warms up", async () => {
+    const { benchmark } = fakeBenchmark(numbered)
+    const { rounds } = await measure(benchmark, quiet)
+    expect(valuesOf(rounds, "fast")).toEqual([100, 200, 300])
+    expect(valuesOf(rounds, "slow")).toEqual([2, 3, 4])
+  })
+
+  it("divides what was measured in the same round", async () => {
+    const { benchmark } = fakeBenchmark(numbered)
+    const { rounds } = await measure(benchmark, quiet)
+    const [ratio] = benchmark.ratios
+    expect(ratio && ratiosOf(rounds, ratio)).toEqual([50, 200 / 3, 75])
+    expect(ratio && ratiosOf(rounds, { ...ratio, per: null })).toEqual([100, 200, 300])
+  })
+
+  it("says what it does", async () => {
+    const { benchmark } = fakeBenchmark(numbered)
+    const said: string[] = []
+    await measure(benchmark, { ...quiet, report: (message) => said.push(message) })
+    expect(said).toContain("fake: warm-up, the fast one")
+    expect(said.at(-2)).toBe("fake: round 3 of 3, the slow one")
+    expect(said.at(-1)).toBe("fake: checking what was measured")
+  })
+
+  it("refuses to judge by fewer than three rounds", async () => {
+    const { benchmark, asked } = fakeBenchmark(numbered, { rounds: 2 })
+    await expect(measure(benchmark, quiet)).rejects.toThrow("fewer than 3 rounds")
+    expect(asked).toEqual([])
+  })
+
+  it("ends in an error where a check fails, and takes down all the same", async () => {
+    const check = () => Promise.reject(new Dishonest("a fact is missing"))
+    const { benchmark, asked } = fakeBenchmark(numbered, { check })
+    await expect(measure(benchmark, quiet)).rejects.toThrow(Dishonest)
+    expect(asked.at(-1)).toBe("close")
+  })
+
+  it("stops within the round once it is interrupted, and takes down", async () => {
+    const stop = new AbortController()
+    const fast = (round: number) => {
+      if (round === 2) stop.abort()
+      return 1
+    }
+    const { benchmark, asked } = fakeBenchmark({ ...numbered, fast })
+    await expect(measure(benchmark, { ...quiet, signal: stop.signal })).rejects.toThrow("aborted")
+    expect(asked).toEqual(["fast", "slow", "fast", "slow", "fast", "close"])
+  })
+})
+
+describe("every benchmark", () => {
+  it.for(BENCHMARKS.map((benchmark) => [benchmark.name, benchmark] as const))(
+    "%s judges what it measures, in three rounds or more",
+    ([, { figures, ratios, rounds }]) => {
+      const names = figures.map(({ name }) => name)
+      const judged = ratios.flatMap(({ of, per }) => (per === null ? [of] : [of, per]))
+      expect(judged.filter((name) => !names.includes(name))).toEqual([])
+      expect(rounds).toBeGreaterThanOrEqual(3)
+    },
+  )
+
+  it("has a name of its own, and its ratios too", () => {
+    const names = BENCHMARKS.map(({ name }) => name)
+    const ids = BENCHMARKS.flatMap(({ ratios }) => ratios.map(({ id }) => id))
+    expect(new Set(names).size).toBe(names.length)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+})

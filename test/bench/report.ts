@@ -1,0 +1,107 @@
+/** What was measured, as a table for people and as a document for programs. */
+import type { Page, Row } from "../../src/cli/render.ts"
+import { renderTable } from "../../src/cli/render.ts"
+import type { Ratio, Unit } from "./benchmark.ts"
+import type { Circumstances } from "./machine.ts"
+import type { Measured } from "./measure.ts"
+import { ratiosOf, valuesOf } from "./measure.ts"
+import { judge, summarise } from "./statistics.ts"
+
+const GIB = 1_024 ** 3
+
+/** The circumstances in lines, then one table: the ratios, and below them what they are made of. */
+export function renderRun(
+  circumstances: Circumstances,
+  measured: readonly Measured[],
+  page: Page,
+): string {
+  const { date, commit, isChanged, cpu, cores, memoryBytes, load, os, node } = circumstances
+  const code = commit === null ? "no commit known" : `commit ${commit.slice(0, 12)}`
+  const lines = [
+    `${date}, ${code}${isChanged === true ? " with changes" : ""}`,
+    `${cpu}, ${cores} cores, ${Math.round(memoryBytes / GIB)} GiB; load ${load.toFixed(2)}`,
+    `${os}; Node ${node}`,
+    ...measured.map(({ benchmark: { name, title }, rounds, tookMs }) => {
+      const seconds = Math.round(tookMs / 1_000)
+      return `${name}: ${title}; ${rounds.length} rounds after a warm-up, ${seconds} s`
+    }),
+  ]
+  const rows = [...measured.flatMap(ratioRows), ...measured.flatMap(figureRows)]
+  return `\n${lines.join("\n")}\n\n${renderTable(rows, page, "benchmarks")}`
+}
+
+function ratioRows({ benchmark, rounds }: Measured): readonly Row[] {
+  return benchmark.ratios.map((ratio) => {
+    const { median, ...rest } = summarise(ratiosOf(rounds, ratio))
+    const unit = unitOf(benchmark.figures, ratio)
+    const sign = ratio.better === "more" ? "≥" : "≤"
+    const goal = (value: number | null) => (value === null ? null : `${sign} ${value}`)
+    return {
+      ratio: ratio.id,
+      what: unit === null ? ratio.title : `${ratio.title}, ${unit}`,
+      ...spreadCells({ median, ...rest }),
+      target: goal(ratio.target),
+      floor: goal(ratio.floor),
+      result: judge(median, ratio),
+    }
+  })
+}
+
+/** The figures that no ratio shows as they are. */
+function figureRows({ benchmark: { figures, ratios }, rounds }: Measured): readonly Row[] {
+  const shown = new Set(ratios.filter(({ per }) => per === null).map(({ of }) => of))
+  return figures
+    .filter(({ name }) => !shown.has(name))
+    .map(({ name, title, unit }) => ({
+      ratio: null,
+      what: `${title}, ${unit}`,
+      ...spreadCells(summarise(valuesOf(rounds, name))),
+      target: null,
+      floor: null,
+      result: null,
+    }))
+}
+
+function spreadCells({ median, min, max, spread }: ReturnType<typeof summarise>) {
+  return {
+    median: worded(median),
+    lowest: worded(min),
+    highest: worded(max),
+    spread: `${Math.round(spread * 100)} %`,
+  }
+}
+
+/** Three digits that count: `0.0362`, `4.71`, `1,230,000`. */
+function worded(value: number): string {
+  return value.toLocaleString("en-US", { maximumSignificantDigits: 3 })
+}
+
+function unitOf(
+  figures: readonly { readonly name: string; readonly unit: Unit }[],
+  { of, per }: Ratio,
+): Unit | null {
+  return per === null ? (figures.find(({ name }) => name === of)?.unit ?? null) : null
+}
+
+/** The same for programs: every value of every round, and what they came to. */
+export function documentOf(circumstances: Circumstances, measured: readonly Measured[]) {
+  return {
+    ...circumstances,
+    benchmarks: measured.map(({ benchmark, rounds, tookMs }) => ({
+      name: benchmark.name,
+      title: benchmark.title,
+      rounds: rounds.length,
+      tookMs: Math.round(tookMs),
+      ratios: benchmark.ratios.map((ratio) => {
+        const values = ratiosOf(rounds, ratio)
+        const summary = summarise(values)
+        const unit = unitOf(benchmark.figures, ratio)
+        return { ...ratio, unit, ...summary, result: judge(summary.median, ratio), values }
+      }),
+      figures: benchmark.figures.map((figure) => {
+        const values = valuesOf(rounds, figure.name)
+        return { ...figure, ...summarise(values), values }
+      }),
+    })),
+  }
+}

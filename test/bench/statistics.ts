@@ -1,0 +1,36 @@
+/** The arithmetic of a result: the middle of some rounds, how far they lie apart, and the verdict. */
+import type { Ratio } from "./benchmark.ts"
+
+/** What the rounds came to. */
+export interface Summary {
+  readonly median: number
+  readonly min: number
+  readonly max: number
+  /** (max − min) ÷ median. */
+  readonly spread: number
+}
+
+/** Summarises at least one value. */
+export function summarise(values: readonly number[]): Summary {
+  const sorted = values.toSorted((a, b) => a - b)
+  const min = sorted[0]
+  const max = sorted.at(-1)
+  if (min === undefined || max === undefined) throw new Error("there is nothing to summarise")
+  const upper = sorted[Math.floor(sorted.length / 2)] ?? max
+  const lower = sorted[Math.ceil(sorted.length / 2) - 1] ?? min
+  const median = (lower + upper) / 2
+  return { median, min, max, spread: median === 0 ? 0 : (max - min) / median }
+}
+
+/** How a ratio did: at its target, between target and floor, or where the design lost its point. */
+export type Verdict = "met" | "missed" | "below the floor"
+
+/** Judges the median of a ratio. Exactly at the target is met, exactly at the floor is not below. */
+export function judge(
+  median: number,
+  { better, target, floor }: Pick<Ratio, "better" | "target" | "floor">,
+): Verdict {
+  const reaches = (goal: number) => (better === "more" ? median >= goal : median <= goal)
+  if (reaches(target)) return "met"
+  return floor === null || reaches(floor) ? "missed" : "below the floor"
+}
