@@ -9,19 +9,20 @@ import { PHONE } from "../aggregates.ts"
 import type { Cause } from "../envelope.ts"
 import { causedBy } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
+import { retryLater } from "./back-off.ts"
+import { inTime } from "./in-time.ts"
 import type { TextPlace } from "./settle-text.ts"
 import { lookAtText, recordText, settleText } from "./settle-text.ts"
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
-const CARRIER_TIMEOUT_MS = 10_000
 /** A silent carrier is asked this long after the text was queued, then every hour. */
 const ASK_AFTER_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
 /** A carrier that knows nothing of a text after this long never got it. */
 const UNKNOWN_IS_NO_AFTER_MS = 10 * MINUTE_MS
 const PARK_AFTER_MS = 72 * HOUR_MS
-const RETRY_FIRST_MS = 500
-const RETRY_MOST_MS = 5 * MINUTE_MS
+
+const silence = () => new CarrierSilent("the carrier did not answer in time")
 
 /** Sends a queued text once. */
 export async function sendText(ports: Ports, work: TakenWork): Promise<WorkResult> {
@@ -43,7 +44,7 @@ export async function sendText(ports: Ports, work: TakenWork): Promise<WorkResul
   try {
     const { companyId, messageId: textId } = place
     const text = { textId, companyId, from, to, body }
-    const answer = await inTime(ports, ports.carrier.send(text))
+    const answer = await inTime(ports, ports.carrier.send(text), silence)
     return await record(ports, place, answer, cause)
   } catch (error) {
     if (error instanceof CarrierUnavailable) return untilAvailable(ports, work, place, cause)
@@ -65,8 +66,7 @@ async function untilAvailable(
   if (ports.clock.now() - queuedAt >= PARK_AFTER_MS) {
     return record(ports, place, { answer: "rejected", errorCode: "carrier_unavailable" }, cause)
   }
-  const afterMs = Math.min(RETRY_FIRST_MS * 2 ** (work.tries - 1), RETRY_MOST_MS)
-  return { result: "retry", afterMs, reason: "the carrier is not available" }
+  return retryLater(work, "the carrier is not available")
 }
 
 /** Asks the carrier what became of a text it was silent about. */
@@ -145,25 +145,10 @@ async function numberOf(
   return sealed === null ? null : ports.sealing.open(companyId, sealed)
 }
 
-/** The carrier's answer, or silence once the time for it is over. */
-async function inTime<T>(ports: Ports, answer: Promise<T>): Promise<T> {
-  const answered = new AbortController()
-  const late = ports.pacer.pause(CARRIER_TIMEOUT_MS, answered.signal).then(() => {
-    throw new CarrierSilent("the carrier did not answer in time")
-  })
-  try {
-    return await Promise.race([answer, late])
-  } finally {
-    // The timer ends with the question; what it says then is nobody's concern.
-    late.catch(() => undefined)
-    answered.abort()
-  }
-}
-
 /** What the carrier knows; null where it did not answer. */
 async function askInTime(ports: Ports, messageId: string): Promise<CarrierKnowledge | null> {
   try {
-    return await inTime(ports, ports.carrier.ask(messageId))
+    return await inTime(ports, ports.carrier.ask(messageId), silence)
   } catch (error) {
     if (error instanceof CarrierSilent || error instanceof CarrierUnavailable) return null
     throw error

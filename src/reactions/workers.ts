@@ -8,15 +8,17 @@ import type { CompanyPlan } from "../../domain/company/companies.ts"
 import type { WorkKind } from "../../projections/work.ts"
 import { causedBy } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
+import { retryLater } from "./back-off.ts"
+import { chargeCalls } from "./charge-calls.ts"
+import { closeMonth } from "./close-month.ts"
 import { endCharge } from "./end-charge.ts"
 import { openCompany } from "./open-company.ts"
+import { sendReminder } from "./send-reminder.ts"
 import { askText, sendText } from "./send-text.ts"
 
 const AT_ONCE = 64
 const POLL_MS = 500
 const IDLE_LOOK_MS = 10
-const RETRY_FIRST_MS = 500
-const RETRY_MOST_MS = 5 * 60_000
 const MOST_TRIES = 20
 const SETTLE_TRIES = 20
 const SETTLE_AGAIN_MS = 250
@@ -32,6 +34,9 @@ const HANDLERS: Readonly<Record<WorkKind, Handler>> = {
   "send-text": sendText,
   "ask-text": askText,
   "end-charge": endCharge,
+  "close-month": closeMonth,
+  "charge-calls": chargeCalls,
+  "send-reminder": sendReminder,
 }
 
 /** Running workers. */
@@ -143,6 +148,5 @@ function failed(ports: Ports, row: TakenWork, error: unknown): WorkResult {
   const reason = error instanceof Error ? error.message : String(error)
   ports.log.warn(`work ${row.kind} failed`, error)
   if (row.tries >= MOST_TRIES) return { result: "park", reason }
-  const afterMs = Math.min(RETRY_FIRST_MS * 2 ** (row.tries - 1), RETRY_MOST_MS)
-  return { result: "retry", afterMs, reason }
+  return retryLater(row, reason)
 }

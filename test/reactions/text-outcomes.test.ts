@@ -10,6 +10,7 @@ import {
   fundsOf,
   linesOf,
   messageOf,
+  paidForCalls,
   send,
   silentWhenAsked,
   workOf,
@@ -32,11 +33,12 @@ afterAll(async () => {
 
 /** The charge's state, the funds that are gone, and what work is left. */
 async function standing() {
-  const lines = await linesOf(world, company.companyId)
+  const { companyId } = company
+  const lines = await linesOf(world, companyId)
   return {
     charges: lines.map(({ kind, state, amount_micros }) => [kind, state, amount_micros]),
-    spent: FUNDS - (await fundsOf(world, company.companyId)),
-    work: (await workOf(world, company.companyId)).map(({ kind }) => kind).toSorted(),
+    spent: FUNDS - (await fundsOf(world, companyId)) - (await paidForCalls(world, companyId)),
+    work: (await workOf(world, companyId)).map(({ kind }) => kind).toSorted(),
   }
 }
 

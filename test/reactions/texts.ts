@@ -44,11 +44,11 @@ export async function messageOf(world: World, id: string): Promise<MessageRow> {
   return rows[0] as MessageRow
 }
 
-/** The billing lines of a company, without its opening funds. */
+/** The billing lines of a company's texts: not its opening funds, nor the calls of the API. */
 export async function linesOf(world: World, companyId: string): Promise<readonly ChargeRow[]> {
   await world.operate("wait")
   const { rows } = await sql<ChargeRow>`
-    select * from charges where company_id = ${companyId} and kind <> 'funds_added'
+    select * from charges where company_id = ${companyId} and kind in ('charge', 'give_back')
     order by revision`.execute(world.ports.readAll)
   return rows
 }
@@ -58,11 +58,24 @@ export async function fundsOf(world: World, companyId: string): Promise<number> 
   return (await world.operate("company show", { company: companyId })).balanceMicros
 }
 
-/** The work that is not done, of one company. */
+/** What the company paid for calls of the API, in micros. */
+export async function paidForCalls(world: World, companyId: string): Promise<number> {
+  const { rows } = await sql<{ sum: number }>`
+    select coalesce(sum(-amount_micros), 0)::bigint as sum from charges
+    where company_id = ${companyId} and kind = 'api_calls'`.execute(world.ports.readAll)
+  return rows[0]?.sum ?? 0
+}
+
+/** What waits for the calendar in every company, whatever becomes of its texts. */
+const CALENDAR = new Set(["close-month", "charge-calls"])
+
+/** The work that is not done, of one company, beside what waits for the calendar. */
 export async function workOf(world: World, companyId: string) {
   await world.operate("wait")
   const { work } = await world.operate("work list")
-  return (work as ListedWork[]).filter((row) => row.companyId === companyId)
+  return (work as ListedWork[]).filter(
+    (row) => row.companyId === companyId && !CALENDAR.has(row.kind),
+  )
 }
 
 /** The types of the facts about a recipient, in order. */
