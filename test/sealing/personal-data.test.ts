@@ -46,6 +46,9 @@ beforeAll(async () => {
     allOperations: true,
     label: PERSONAL["key's label"],
   })
+  const limit = { company: companyId, class: "general", period: "week", dollars: "40" }
+  await world.operate("limit set", { ...limit, reminders: ["0.001"] })
+  await world.operate("limit set", { ...limit, person: ownerId, reminders: ["0.001"] })
   await useIt(key)
   await world.ports.runner.close()
 })
@@ -55,7 +58,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Sends, receives, opts out, is refused: every fact with something personal in it. */
+/** Sends, receives, opts out, is refused, reaches reminders: everything that is personal. */
 async function useIt(key: string): Promise<void> {
   const url = "/api/v1/phone/messages"
   const to = `+1${PERSONAL["recipient's phone"]}`
@@ -114,10 +117,13 @@ describe("what is stored and is no read model", () => {
     expect(found).toEqual([])
   })
 
-  it("was looked at where it matters: facts, work that waits, checkpoints, keys, answers", async () => {
+  it("was looked at where it matters: facts, work that waits, checkpoints, keys, answers, mails", async () => {
     const tables = new Map([...(await dump("eventstore")), ...(await dump("ledger"))])
     const kept = ["eventstore.events", "ledger.work", "ledger.checkpoints", "ledger.claims"]
-    for (const table of kept) expect(tables.get(table)?.length, table).toBeGreaterThan(0)
+    const mail = ["ledger.mails", "ledger.mail_recipients"]
+    for (const table of [...kept, ...mail]) {
+      expect(tables.get(table)?.length, table).toBeGreaterThan(0)
+    }
   })
 
   it("was looked for in forms that find it: the read models have all of it", async () => {
