@@ -88,7 +88,9 @@ const show = operation({
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
     const standing = await ports.runner.look(ACCESS, accessStream(companyId), companyStanding)
-    const account = await ports.runner.look(LEDGER, ledgerStream(companyId), accountOf)
+    const stream = ledgerStream(companyId)
+    const account = await ports.runner.look(LEDGER, stream, accountOf)
+    const terms = await ports.runner.look(LEDGER, stream, termsOf)
     return {
       companyId,
       name: standing === null ? null : await ports.sealing.open(companyId, standing.name),
@@ -96,8 +98,8 @@ const show = operation({
       pays: standing?.pays ?? null,
       card: standing?.card ?? null,
       balanceMicros: account.fundsMicros,
-      creditLineMicros: account.creditLineMicros,
-      prepaidOnly: account.prepaidOnly,
+      creditLineMicros: terms.creditLineMicros,
+      prepaidOnly: terms.prepaidOnly,
       locked: account.locked,
     }
   },

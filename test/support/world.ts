@@ -30,7 +30,7 @@ export interface World {
   readonly databaseUrl: string
   /** An operator's operation; @throws OperatorRefused */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly operate: (name: string, input?: object) => Promise<any>
+  readonly operate: (name: string, input?: object, reason?: string | null) => Promise<any>
   /** A request with a key. */
   readonly call: (
     key: string | null,
@@ -85,7 +85,7 @@ async function worldOf(
     ports,
     warnings,
     databaseUrl: database.url,
-    operate: async (name, input = {}) => {
+    operate: async (name, input = {}, reason = null) => {
       const found = ADMIN_OPERATIONS.find((operation) => operation.name === name)
       if (found === undefined) throw new Error(`there is no operation ${name}`)
       const cause = {
@@ -93,7 +93,7 @@ async function worldOf(
         actor: "test",
         keyId: null,
         personId: null,
-        reason: null,
+        reason,
       }
       const signal = new AbortController().signal
       const context = {
