@@ -84,15 +84,14 @@ describe("a reminder that was reached", () => {
   it("is another email for another amount, and again in another month", async () => {
     await remindAt(["5", "10"], { class: "ai" })
     await spend(world, company.companyId, { dollars: 11, class: "ai" })
-    expect(await mails()).toHaveLength(2)
+    const amountOf = ({ text }: Record<string, string>) => /at: (.*)/.exec(text ?? "")?.[1]
+    // Both are reached by one charge and sent at once, in any order.
+    expect((await mails()).map(amountOf).toSorted()).toEqual(["$10.00", "$5.00"])
     await world.operate("clock advance", { duration: "31d" })
     await spend(world, company.companyId, { dollars: 5, class: "ai" })
     const all = await mails()
-    expect(all.map(({ text }) => /Reminder at: (.*)/.exec(text ?? "")?.[1])).toEqual([
-      "$5.00",
-      "$10.00",
-      "$5.00",
-    ])
+    expect(all).toHaveLength(3)
+    expect(amountOf(all.at(-1) ?? {})).toBe("$5.00")
     expect(all.map(({ at }) => at)).toEqual(all.map(({ at }) => at).toSorted())
   })
 
@@ -120,8 +119,9 @@ describe("a reminder that was reached", () => {
     await remindAt(["2"], { period: "day", key: keyId })
     await remindAt(["1"], { period: "day", key: company.keyId })
     await spend(world, company.companyId, { dollars: 2, keyId, personId })
+    const [first] = await mails()
     await spend(world, company.companyId, { dollars: 1, keyId: company.keyId })
-    const [first, second] = await mails()
+    const [, second] = await mails()
     expect(first).toMatchObject({ to: OWNER })
     expect(first?.["text"]).toContain(`daily limit for all spending of the key "laptop" (${keyId})`)
     expect(second?.["text"]).toContain(`daily limit for all spending of the key ${company.keyId}`)

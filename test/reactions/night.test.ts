@@ -84,6 +84,19 @@ describe("the night after", () => {
     expect(await workLeft(companyId)).toEqual(["close-month"])
   })
 
+  it("charges the calls that a key made, over a restart and three days, once", async () => {
+    const { companyId, keyId, ownerId, key } = await makeCompany(world)
+    const day = new Date(world.ports.clock.now()).toISOString().slice(0, 10)
+    const read = async () => (await world.call(key, "GET", "/api/v1/phone/messages")).status
+    expect([await read(), await read(), await read()]).toEqual([200, 200, 200])
+    world = await world.restart()
+    expect(await read()).toBe(200)
+    await world.operate("clock advance", { duration: "3d" })
+    expect(await nights(companyId)).toEqual([[`${keyId}:${ownerId}:${day}`, 4, 400]])
+    await world.operate("clock advance", { duration: "3d" })
+    expect(await fundsOf(world, companyId)).toBe(50_000_000 - 400)
+  })
+
   it("charges more keys than fit into one append", async () => {
     const { companyId } = await makeCompany(world)
     const tallies = Array.from({ length: 501 }, (_, i) => ({ ...OWN, keyId: `key_${i}`, calls: 1 }))
