@@ -107,7 +107,7 @@ export function endedCharge(row: ChargeRow): EndedCharge {
   const weighedAt = kind === "api_calls" ? (row.served_from ?? row.at) : row.at
   return {
     chargeId,
-    amountMicros: -row.amount_micros,
+    amountMicros: 0 - row.amount_micros,
     chargedAt: weighedAt.getTime(),
     via,
     keyId: row.key_id,

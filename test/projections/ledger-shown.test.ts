@@ -1,0 +1,178 @@
+import fc from "fast-check"
+import type { Transaction } from "kysely"
+import type pg from "pg"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { openBehindPool } from "../../adapters/postgres/database.ts"
+import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
+import { createTables, inTransaction } from "../../adapters/postgres/projector/tables.ts"
+import type { EndedCharge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { endedCharge, findCharge } from "../../projections/charges.ts"
+import { PROJECTIONS } from "../../projections/index.ts"
+import type { Recorded } from "../../projections/projection.ts"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import { EVERYTHING, FACT_TYPES } from "./every-fact.ts"
+import type { Step } from "./ledger-steps.ts"
+import { step } from "./ledger-steps.ts"
+import { chargesIn, commandOf, instantAfter } from "./plain-history.ts"
+import type { Database } from "./standing.ts"
+import { shownOf, standingOf } from "./standing.ts"
+
+const MODELS = PROJECTIONS.filter(({ categories }) => categories.includes("ledger"))
+
+let database: TestDatabase
+let pool: pg.Pool
+beforeAll(async () => {
+  database = await testDatabase()
+  pool = openBehindPool(database.url, 2, () => undefined)
+  await inTransaction(pool, async (client) => {
+    for (const model of MODELS) await createTables(client, model, "read")
+  })
+})
+afterAll(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+/** Lets a read model write, as its lane would: a batch is a transaction. */
+async function project(batch: readonly Recorded[]): Promise<void> {
+  const opener = { open: async () => null }
+  await inTransaction(pool, async (client) => {
+    await client.query("set local search_path to read")
+    const tx = kyselyOn(client) as Transaction<unknown>
+    for (const model of MODELS) await model.apply(tx, batch, opener)
+  })
+}
+
+async function reading<T>(query: (db: Database) => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  try {
+    return await query(kyselyOn(client) as Database)
+  } finally {
+    client.release()
+  }
+}
+
+let companies = 0
+
+/** A ledger in memory whose facts wait to be projected. */
+class PlayedLedger {
+  readonly companyId = `co_${(companies += 1)}`
+  readonly facts: LedgerEvent[] = []
+  state = ledger.initial()
+  waiting: Recorded[] = []
+
+  execute(command: LedgerCommand, now: number): void {
+    const at = Math.max(now, this.facts.at(-1)?.at ?? 0)
+    const decided = ledger.decide({ ...command, at, headHash: "f".repeat(64) }, this.state)
+    if (isRefusal(decided)) return
+    const { companyId } = this
+    for (const fact of decided) {
+      this.waiting.push({
+        stream: ledgerStream(companyId),
+        category: "ledger",
+        companyId,
+        revision: this.facts.length,
+        fact,
+        keyId: null,
+        personId: null,
+        actor: null,
+      })
+      this.facts.push(fact)
+      this.state = ledger.evolve(this.state, fact)
+    }
+  }
+
+  /** An operator's give-back of a charge that has ended, on what the read model has of it. */
+  async correct({ place, part }: Extract<Step, { does: "correct" }>, now: number): Promise<void> {
+    const ended = chargesIn(this.facts).filter(({ state }) => state !== "open")
+    const { chargeId } = ended[place % ended.length]?.charged ?? {}
+    if (chargeId === undefined) return
+    // The newest of its name: an older one is not asked for by it any more.
+    const newest = ended.findLast(({ charged }) => charged.chargeId === chargeId)
+    const row = await reading((db) => findCharge(db, this.companyId, chargeId))
+    if (newest === undefined || row === null) throw new Error(`no charge ${chargeId} is shown`)
+    if (row.state === "open" || row.given_back_micros > 0) return
+    expect(endedCharge(row)).toEqual(endedOf(newest.charged))
+    const amountMicros = part && row.amount_micros < -1 ? 1 : null
+    const charge = endedCharge(row)
+    const searchedTo = this.facts.length - 1
+    const reason = "an operator's"
+    this.execute({ type: "GiveBackEnded", charge, amountMicros, reason, searchedTo }, now)
+  }
+}
+
+/** What the charge's own fact says of it. */
+function endedOf(fact: Charged): EndedCharge {
+  const { chargeId, amountMicros, via, keyId, personId, item, resource } = fact
+  const chargedAt = fact.weighed ? (fact.servedFrom ?? Number.NaN) : fact.at
+  const spent = { via, keyId, personId, class: fact.class, item, resource }
+  return { chargeId, amountMicros, chargedAt, ...spent }
+}
+
+interface Turn {
+  readonly of: 0 | 1
+  readonly step: Step
+  /** Whether what waits is projected after it, and looked at. */
+  readonly look: boolean
+}
+
+const turns = fc.array(
+  fc.record({
+    of: fc.constantFrom(0 as const, 1 as const),
+    step,
+    look: fc.constantFrom(true, false, false, false),
+  }),
+  { minLength: 60, maxLength: 120 },
+)
+
+/** One company does everything, and all of it is looked at: step by step, or at once at the end. */
+const EVERY_TURN: readonly Turn[] = ([true, false] as const).flatMap((look, of) =>
+  EVERYTHING.map((given) => ({ of: of as 0 | 1, step: given, look })),
+)
+
+/** Plays two companies side by side; facts of both come in one batch, as they do in a store. */
+async function play(history: readonly Turn[]): Promise<readonly PlayedLedger[]> {
+  const played = [new PlayedLedger(), new PlayedLedger()] as const
+  let now = Date.parse("2026-03-28T22:00:00.000Z")
+  const show = async () => {
+    await project(played.flatMap(({ waiting }) => waiting.splice(0)))
+    for (const { companyId, state, facts } of played) {
+      const shown = await reading((db) => shownOf(db, companyId, now, state.tallies.windows))
+      expect(shown).toEqual(standingOf(state, facts, now))
+    }
+  }
+  for (const one of played) {
+    one.execute({ type: "OpenLedger", prepaidOnly: false, creditLineMicros: 1_000 }, now)
+    one.execute({ type: "AddFunds", amountMicros: 10_000_000, reference: null }, now)
+  }
+  for (const [i, { of, step: given, look }] of history.entries()) {
+    const one = played[of]
+    now = instantAfter(given, now)
+    const command = commandOf(given, one.facts, now)
+    if (command !== null) one.execute(command, now)
+    if (given.does === "correct") {
+      await project(played.flatMap(({ waiting }) => waiting.splice(0)))
+      await one.correct(given, now)
+    }
+    if (look || i === history.length - 1) await show()
+  }
+  return played
+}
+
+describe("the read models of the ledger", () => {
+  it("show what the ledger has, at every moment, in batches of any size", async () => {
+    const types = new Set<string>()
+    await fc.assert(
+      fc.asyncProperty(turns, async (history: readonly Turn[]) => {
+        const played = await play(history)
+        for (const { facts } of played) for (const { type } of facts) types.add(type)
+      }),
+      { numRuns: 15, examples: [[EVERY_TURN]], interruptAfterTimeLimit: 60_000 },
+    )
+    expect([...types].toSorted()).toEqual(FACT_TYPES)
+  }, 120_000)
+})
