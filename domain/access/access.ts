@@ -74,7 +74,8 @@ export interface RemoveCard {
 }
 
 /** Everything that can be asked of a company's access. */
-export type AccessCommand = OpenCompany | ChangePlan | AddPerson | CreateKey | ChangeKey | SetCard | RemoveCard
+export type AccessCommand =
+  OpenCompany | ChangePlan | AddPerson | CreateKey | ChangeKey | SetCard | RemoveCard
 
 /** A command was refused. */
 export interface AccessRefused {

@@ -120,14 +120,13 @@ export function markCharged(calls: Calls, fact: Charged): void {
   calls.chargedThrough = Math.max(calls.chargedThrough, day)
 }
 
-/** The charges of all days that are over at `at`, the oldest first, at most so many. */
-export function chargesOfCalls(calls: Calls, at: number, most: number): readonly Charged[] {
-  const facts: Charged[] = []
+/** The charges of all days that are over at `at`, the oldest first. */
+export function* chargesOfCalls(calls: Calls, at: number): Generator<Charged> {
   const today = dayStart(at)
   const due = [...calls.uncharged].filter(([, { day }]) => day < today)
-  for (const [chargeId, tally] of due.toSorted(([, a], [, b]) => a.day - b.day).slice(0, most)) {
+  for (const [chargeId, tally] of due.toSorted(([, a], [, b]) => a.day - b.day)) {
     const { via, keyId, personId, calls: quantity, unitPriceMicros, priceVersion, day } = tally
-    facts.push({
+    yield {
       type: "Charged",
       at,
       chargeId,
@@ -148,9 +147,8 @@ export function chargesOfCalls(calls: Calls, at: number, most: number): readonly
       exempt: "funds",
       once: false,
       weighed: true,
-    })
+    }
   }
-  return facts
 }
 
 /** `<keyId>:<personId or ->:<day>`: one charge a night for each. */

@@ -239,8 +239,7 @@ function changeTerms(command: ChangeTerms & Stamped, state: Ledger): Decision {
   const { at, prepaidOnly, creditLineMicros } = command
   const fault = creditFault(command)
   if (fault !== null) return fault
-  const isSame =
-    prepaidOnly === state.prepaidOnly && creditLineMicros === state.creditLineMicros && state.opened
+  const isSame = prepaidOnly === state.prepaidOnly && creditLineMicros === state.creditLineMicros
   return isSame ? [] : [{ type: "TermsChanged", at, prepaidOnly, creditLineMicros }]
 }
 

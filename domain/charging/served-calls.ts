@@ -124,14 +124,15 @@ export function evolveCounted(state: Ledger, fact: ApiCallsCounted): void {
 
 /** Decides the charges of the days that are over: neither funds nor limits are asked again. */
 export function chargeCalls(command: ChargeCalls & Stamped, state: Ledger): readonly LedgerEvent[] {
-  let { fundsMicros } = state
+  const charges: LedgerEvent[] = []
   let chargedMicros = 0
-  return chargesOfCalls(state.calls, command.at, command.most).filter(({ amountMicros }) => {
-    const isExact = isMicros(fundsMicros - amountMicros)
+  for (const charge of chargesOfCalls(state.calls, command.at)) {
+    if (charges.length >= command.most) break
+    const sum = chargedMicros + charge.amountMicros
     // Beyond exact arithmetic it waits: an operator must see to the funds first.
-    if (!isExact || !holdsCharge(state.month, chargedMicros + amountMicros)) return false
-    fundsMicros -= amountMicros
-    chargedMicros += amountMicros
-    return true
-  })
+    if (!isMicros(state.fundsMicros - sum) || !holdsCharge(state.month, sum)) continue
+    charges.push(charge)
+    chargedMicros = sum
+  }
+  return charges
 }

@@ -18,11 +18,22 @@ const KEYS_LEFT_OUT = 2
 export interface Tallies extends Sums {
   readonly people: Map<PersonId, TallyIndex>
   readonly keys: Map<KeyId, TallyIndex>
+  /** Whose tallies were looked up last: what is decided is folded next. Never seen from outside. */
+  last: Found | null
+}
+
+/** The tallies of a spender and class, all of them there. */
+interface Found {
+  readonly via: Spender["via"]
+  readonly keyId: KeyId | null
+  readonly personId: PersonId | null
+  readonly charged: SpendingClass
+  readonly list: readonly TallyIndex[]
 }
 
 /** No spending and no limits, in the windows around the epoch. */
 export function emptyTallies(): Tallies {
-  const tallies: Tallies = { ...emptySums(), people: new Map(), keys: new Map() }
+  const tallies: Tallies = { ...emptySums(), people: new Map(), keys: new Map(), last: null }
   addTallies(tallies, COMPANY_TALLIES)
   return tallies
 }
@@ -35,10 +46,15 @@ export function knownTallies(
   tallies: Tallies,
   spender: Spender,
   charged: SpendingClass,
-): TallyIndex[] {
-  const key = spender.keyId === null ? undefined : tallies.keys.get(spender.keyId)
-  const person = spender.personId === null ? undefined : tallies.people.get(spender.personId)
-  return tallyList(spender.via, charged, key, person)
+): readonly TallyIndex[] {
+  const { via, keyId, personId } = spender
+  const key = keyId === null ? undefined : tallies.keys.get(keyId)
+  const person = personId === null ? undefined : tallies.people.get(personId)
+  const list = tallyList(via, charged, key, person)
+  const isWhole =
+    (key === undefined) === (keyId === null) && (person === undefined) === (personId === null)
+  if (isWhole) tallies.last = { via, keyId, personId, charged, list }
+  return list
 }
 
 /** The same tallies, made where they are missing: for folding what was spent. */
@@ -46,10 +62,14 @@ export function touchedTallies(
   tallies: Tallies,
   spender: Spender,
   charged: SpendingClass,
-): TallyIndex[] {
-  const key = spender.keyId === null ? undefined : keyTally(tallies, spender.keyId)
-  const person = spender.personId === null ? undefined : personTallies(tallies, spender.personId)
-  return tallyList(spender.via, charged, key, person)
+): readonly TallyIndex[] {
+  const { via, keyId, personId } = spender
+  const { last } = tallies
+  const isLast = last !== null && last.keyId === keyId && last.personId === personId
+  if (isLast && last.charged === charged && last.via === via) return last.list
+  const key = keyId === null ? undefined : keyTally(tallies, keyId)
+  const person = personId === null ? undefined : personTallies(tallies, personId)
+  return tallyList(via, charged, key, person)
 }
 
 function tallyList(
