@@ -40,7 +40,7 @@ interface Sum {
 
 /** The limits of one holder by their class. */
 type OfHolder = Map<LimitName["class"], Sum>
-type Spent = Pick<Charged, "via" | "keyId" | "personId" | "class">
+type Spent = Pick<Charged, "chargeId" | "via" | "keyId" | "personId" | "class">
 
 /** Begins an audit of a ledger without facts. */
 export function openAudit(): Audit {
@@ -58,17 +58,6 @@ export function openAudit(): Audit {
   const sumOf = ({ holder, holderId, class: limited }: LimitName) => {
     return holders[holder].get(holderId)?.get(limited)
   }
-  const applying = ({ via, keyId, personId, class: spent }: Spent): readonly Sum[] => {
-    const found = [
-      holders.company.get(null)?.get(spent),
-      holders.person.get(personId)?.get(spent),
-      holders.key.get(keyId)?.get("all"),
-    ]
-    return found
-      .filter((sum) => sum !== undefined)
-      .filter(({ leaveKeysOut }) => !(leaveKeysOut && via === "own_key"))
-  }
-
   const moveTo = (at: number) => {
     for (const period of ["day", "week", "month"] as const) {
       if (at < spans[period].to) continue
@@ -81,24 +70,32 @@ export function openAudit(): Audit {
     if (!open.delete(chargeId)) throw new Dishonest(`charge ${chargeId} ended and was not open`)
   }
 
+  const add = (spent: Spent, sum: Sum | undefined, micros: number, spentAt: number) => {
+    if (sum === undefined || (sum.leaveKeysOut && spent.via === "own_key")) return
+    if (spentAt < spans[sum.period].from) return
+    sum.usedMicros += micros
+    if (micros <= 0 || sum.usedMicros <= sum.amountMicros) return
+    throw new Dishonest(`charge ${spent.chargeId} was accepted over ${nameOf(sum.name)}`)
+  }
+
+  const weigh = (spent: Spent, micros: number, spentAt: number) => {
+    add(spent, holders.company.get(null)?.get(spent.class), micros, spentAt)
+    add(spent, holders.person.get(spent.personId)?.get(spent.class), micros, spentAt)
+    add(spent, holders.key.get(spent.keyId)?.get("all"), micros, spentAt)
+  }
+
   const charge = (event: Charged) => {
     charged += 1
     fundsMicros -= event.amountMicros
     if (fundsMicros < 0) throw new Dishonest(`charge ${event.chargeId} was accepted without funds`)
     if (event.open) open.add(event.chargeId)
-    for (const sum of applying(event)) {
-      sum.usedMicros += event.amountMicros
-      if (sum.usedMicros <= sum.amountMicros) continue
-      throw new Dishonest(`charge ${event.chargeId} was accepted over ${nameOf(sum.name)}`)
-    }
+    weigh(event, event.amountMicros, event.at)
   }
 
   const giveBack = (event: ChargeGivenBack) => {
     end(event.chargeId)
     fundsMicros += event.amountMicros
-    for (const sum of applying(event)) {
-      if (event.chargedAt >= spans[sum.period].from) sum.usedMicros -= event.amountMicros
-    }
+    weigh(event, -event.amountMicros, event.chargedAt)
   }
 
   return {

@@ -21,6 +21,9 @@ export interface Company {
   readonly opening: readonly LedgerCommand[]
 }
 
+/** How long the part of an id after its prefix is, and that of a key's id. */
+export const ID_DIGITS = 22
+export const KEY_DIGITS = 8
 /** Every so many keys one is the app's, shared by everybody. */
 const SHARED_EVERY = 10
 /** Every so many keys one has a limit so small that it is used up every day. */
@@ -42,13 +45,15 @@ export function freshText(text: string): string {
 
 /** The names of a company's people. Called twice it gives the same names as other objects. */
 export function peopleOf({ people }: CompanySize): readonly PersonId[] {
-  return Array.from({ length: people }, (_, i) => freshText(`per_${String(i).padStart(22, "0")}`))
+  return Array.from({ length: people }, (_, i) =>
+    freshText(`per_${String(i).padStart(ID_DIGITS, "0")}`),
+  )
 }
 
 /** The keys of a company. Called twice it gives the same names as other objects. */
 export function keysOf(size: CompanySize, people: readonly PersonId[]): readonly Key[] {
   return Array.from({ length: size.keys }, (_, i) => ({
-    keyId: freshText(`key_${String(i).padStart(8, "0")}`),
+    keyId: freshText(`key_${String(i).padStart(KEY_DIGITS, "0")}`),
     owner: i % SHARED_EVERY === 0 ? null : (people[i % people.length] ?? null),
   }))
 }

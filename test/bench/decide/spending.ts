@@ -43,14 +43,14 @@ export function openSpending(size: CompanySize, seed: number): Spending {
   const traffic = trafficOf(size, seed)
   const audit = openAudit()
   const openedAt = traffic.now()
-  const state = ledger.initial()
+  const books = { state: ledger.initial() }
   let open: readonly Charged[] = []
   let asked = 0
   let accepted = 0
 
   const perform = (commands: readonly StampedCommand[]): Step => {
     const events: LedgerEvent[] = []
-    const taken = lap(() => run(state, commands, events))
+    const taken = lap(() => run(books, commands, events))
     accepted += taken.count
     for (const event of events) audit.record(event)
     return { ...taken, events }
@@ -67,9 +67,9 @@ export function openSpending(size: CompanySize, seed: number): Spending {
     check: () => {
       audit.compare({
         acknowledged: accepted,
-        fundsMicros: accountOf(state).fundsMicros,
-        openCharges: openCharges(state),
-        limits: readLimits(state, traffic.now()),
+        fundsMicros: accountOf(books.state).fundsMicros,
+        openCharges: openCharges(books.state),
+        limits: readLimits(books.state, traffic.now()),
       })
       honest(traffic.now() - openedAt > DAY_MS, "no day ended while charges were decided")
       const refusedPart = (asked - accepted) / asked
@@ -79,18 +79,24 @@ export function openSpending(size: CompanySize, seed: number): Spending {
   }
 }
 
-/** Decides and folds into the state. Answers how many charges were accepted. */
-function run(state: Ledger, commands: readonly StampedCommand[], events: LedgerEvent[]): number {
+/** Decides and folds. Answers how many charges were accepted, and adds their facts to `events`. */
+function run(
+  books: { state: Ledger },
+  commands: readonly StampedCommand[],
+  events: LedgerEvent[],
+): number {
+  let { state } = books
   let accepted = 0
   for (const command of commands) {
     const answer = ledger.decide(command, state)
     if (isRefusal(answer)) continue
     if (command.type === "Charge" && answer.length > 0) accepted += 1
     for (const event of answer) {
-      ledger.evolve(state, event)
+      state = ledger.evolve(state, event)
       events.push(event)
     }
   }
+  books.state = state
   return accepted
 }
 
@@ -100,8 +106,11 @@ function interleaved(
   endings: readonly StampedCommand[],
 ): readonly StampedCommand[] {
   const every = Math.ceil(charges.length / Math.max(1, endings.length))
-  return charges.flatMap((charge, i) => {
+  const all: StampedCommand[] = []
+  for (const [i, charge] of charges.entries()) {
+    all.push(charge)
     const ending = i % every === 0 ? endings[i / every] : undefined
-    return ending === undefined ? [charge] : [charge, { ...ending, at: charge.at }]
-  })
+    if (ending !== undefined) all.push({ ...ending, at: charge.at })
+  }
+  return all
 }

@@ -7,8 +7,8 @@ import type { Stamped } from "../../../domain/kernel/decider.ts"
 import type { Charged } from "../../../domain/charging/ledger-events.ts"
 import type { Charge, LedgerCommand } from "../../../domain/charging/ledger-commands.ts"
 import { NO_HASH } from "../../../src/envelope.ts"
-import type { CompanySize, Key } from "./company.ts"
-import { freshText, keysOf, peopleOf } from "./company.ts"
+import type { CompanySize } from "./company.ts"
+import { ID_DIGITS, KEY_DIGITS, keysOf, peopleOf } from "./company.ts"
 
 /** A command with the stamp that the writer gives it. */
 export type StampedCommand = LedgerCommand & Stamped
@@ -31,7 +31,14 @@ export const AVERAGE_MICROS = 14_000
 const BEGINS = Date.UTC(2026, 10, 21, 12)
 const GIVEN_BACK_EVERY = 100
 const CLOSED_AT_ONCE = 100
-const TEXT_MICROS = 9_000
+/** Texts of some segments, and answers of a model of some thousand tokens. */
+const TEXT_PART = 0.75
+const MOST_SEGMENTS = 3
+const SEGMENT_MICROS = 9_000
+const MOST_TOKENS = 4_000
+const TOKEN_MICROS = 2
+const NOBODY_PART = 0.2
+const RECIPIENT_DIGITS = 32
 
 /** Numbers from 0 to below 1, the same ones for the same seed (mulberry32). */
 function chance(seed: number): () => number {
@@ -48,29 +55,47 @@ function chance(seed: number): () => number {
 export function trafficOf(size: CompanySize, seed: number): Traffic {
   // Callers bring ids of their own making: never the very objects that the limits were set with.
   const people = peopleOf(size)
-  const keys = keysOf(size, people)
+  const owners = keysOf(size, people).map(({ owner }) => owner)
   const random = chance(seed)
   const drawn = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)] as T
   let at = BEGINS
   let calls = 0
 
+  const keyIdOf = idsOf("key_", KEY_DIGITS)
+  const newChargeId = idsOf("chg_", ID_DIGITS)
+  const newResource = idsOf(`msg_${"0".repeat(ID_DIGITS)}@`, RECIPIENT_DIGITS)
   const charge = (): Charge & Stamped => {
     calls += 1
     at += Math.floor(random() * 2 * STEP_MS)
-    const id = String(calls).padStart(22, "0")
-    const given: Charge = {
+    const key = Math.floor(random() * owners.length)
+    const owner = owners[key] ?? null
+    const isText = random() < TEXT_PART
+    const quantity = 1 + Math.floor(random() * (isText ? MOST_SEGMENTS : MOST_TOKENS))
+    const unitPriceMicros = isText ? SEGMENT_MICROS : TOKEN_MICROS
+    return {
       type: "Charge",
-      chargeId: freshText(`chg_${id}`),
-      ...spender(drawn(keys), drawn(people)),
-      ...(random() < 0.75 ? text(random, id) : model(random)),
+      chargeId: newChargeId(calls),
+      via: owner === null ? "shared_key" : "own_key",
+      keyId: keyIdOf(key),
+      // Behind the app's key stands whoever is signed in, and sometimes nobody.
+      personId: owner ?? (random() < NOBODY_PART ? null : drawn(people)),
+      class: isText ? "general" : "ai",
+      item: isText ? "text_segment" : "model_tokens",
+      quantity,
+      unitPriceMicros,
       priceVersion: 1,
+      amountMicros: quantity * unitPriceMicros,
+      resource: isText ? newResource(calls) : null,
       requestedAt: at,
       dueAt: null,
       servedFrom: null,
+      // A text can still fail at the carrier; a model has answered, so its charge is final.
+      open: isText,
       exempt: null,
       searchedTo: null,
+      at,
+      headHash: NO_HASH,
     }
-    return stamped(given, at)
   }
 
   return {
@@ -94,43 +119,24 @@ export function trafficOf(size: CompanySize, seed: number): Traffic {
 
 const isGivenBack = (index: number) => index % GIVEN_BACK_EVERY === 0
 
+/**
+ * Ids that end in a number of so many digits, each in text of its own. They are written into one
+ * place and cut out of it: waste made beside the commands would push the ledger out of the caches.
+ */
+function idsOf(prefix: string, digits: number): (number: number) => string {
+  const bytes = Buffer.from(prefix + "0".repeat(digits), "latin1")
+  return (number) => {
+    let rest = number
+    for (let i = bytes.length - 1; i >= prefix.length; i -= 1) {
+      bytes[i] = 48 + (rest % 10)
+      rest = Math.floor(rest / 10)
+    }
+    return bytes.toString("latin1")
+  }
+}
+
 /** The command as the writer hands it to the decider. */
 export function stamped<C extends LedgerCommand>(given: C, at: number): C & Stamped {
   const stamp = { at, headHash: NO_HASH }
   return { ...given, ...stamp }
-}
-
-/** An own key spends for its owner; the app's for whoever is signed in, one time in five nobody. */
-function spender({ keyId, owner }: Key, signedIn: string) {
-  if (owner !== null) return { via: "own_key" as const, keyId, personId: owner }
-  const personId = signedIn.endsWith("0") || signedIn.endsWith("5") ? null : signedIn
-  return { via: "shared_key" as const, keyId, personId }
-}
-
-/** A text of one to three segments: its charge stays open until the carrier has it. */
-function text(random: () => number, id: string) {
-  const quantity = 1 + Math.floor(random() * 3)
-  return {
-    class: "general" as const,
-    item: "text_segment",
-    quantity,
-    unitPriceMicros: TEXT_MICROS,
-    amountMicros: quantity * TEXT_MICROS,
-    resource: freshText(`msg_${id}@${id}0123456789`),
-    open: true,
-  }
-}
-
-/** A model's answer of some thousand tokens: it was served, so its charge is final. */
-function model(random: () => number) {
-  const quantity = 1 + Math.floor(random() * 4_000)
-  return {
-    class: "ai" as const,
-    item: "model_tokens",
-    quantity,
-    unitPriceMicros: 2,
-    amountMicros: quantity * 2,
-    resource: null,
-    open: false,
-  }
 }
