@@ -6,6 +6,12 @@ import { delimiter, join } from "node:path"
 import { ROOT, runOnNode } from "./node.mjs"
 
 /**
+ * The folders of the suites that go through many more cases where `LEDGER_DEEP` is 1. A test sees to
+ * it that none is left out.
+ */
+export const DEEP_SUITES = ["test/charging"]
+
+/**
  * What a run came to. `failed` counts tests, and files, suites and runs that broke outside a test.
  *
  * @typedef {object} Counts

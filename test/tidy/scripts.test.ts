@@ -12,7 +12,8 @@ import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import { isInstallNeeded, withLock } from "../../bin/install.mjs"
 import { candidates, isAtLeast, runChild } from "../../bin/node.mjs"
-import { countsOf, lastLine } from "../../bin/suite.mjs"
+import { countsOf, DEEP_SUITES, lastLine } from "../../bin/suite.mjs"
+import { readTree } from "./tree.ts"
 
 let folder = ""
 
@@ -176,5 +177,17 @@ describe("the last line of a run", () => {
     const skipped = [{ name: "a", reason: "no chromium here" }]
     const report = JSON.stringify({ passed: 3, failed: 2, skipped })
     expect(lastLine(countsOf(report, 1))).toBe("3 passed, 2 failed, 1 skipped")
+  })
+})
+
+describe("npm run test:deep", () => {
+  const goesDeep = readTree(["test"], [".ts"])
+    .filter(({ path, text }) => !path.startsWith("test/tidy/") && text.includes("LEDGER_DEEP"))
+    .map(({ path }) => path)
+
+  it("runs every suite that can go deep, and no folder without one", () => {
+    const folderOf = (path: string) => DEEP_SUITES.find((suite) => path.startsWith(`${suite}/`))
+    expect(goesDeep.filter((path) => folderOf(path) === undefined)).toEqual([])
+    expect([...new Set(goesDeep.map(folderOf))].toSorted()).toEqual(DEEP_SUITES.toSorted())
   })
 })

@@ -18,8 +18,8 @@ export const ROOT = fileURLToPath(new URL("../..", import.meta.url)).replace(/[/
 /** The rooms that ship. */
 export const SHIPPED = ["domain", "projections", "adapters", "src"]
 
-/** Folders that hold nothing written by hand. */
-const LEFT_OUT = new Set(["node_modules", "data", "coverage", ".git"])
+/** Folders of the project that hold nothing written by hand. */
+const LEFT_OUT = new Set(["node_modules", "data", "coverage", "reports", ".git"])
 
 /** All files of the project whose path begins with one of the rooms and ends in an extension. */
 export function readTree(
@@ -37,12 +37,10 @@ export function readTree(
 
 /** The paths of all files under a folder of the project. */
 function filesUnder(folder: string): string[] {
-  return readdirSync(join(ROOT, folder), { withFileTypes: true })
-    .filter((entry) => !LEFT_OUT.has(entry.name))
-    .flatMap((entry) => {
-      const path = `${folder}/${entry.name}`
-      return entry.isDirectory() ? filesUnder(path) : [path]
-    })
+  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`
+    return entry.isDirectory() ? filesUnder(path) : [path]
+  })
 }
 
 /** The syntax tree of a file. */
