@@ -11,7 +11,7 @@ import type { Ledger } from "./ledger-state.ts"
 import { readLimitsOn, remindersReached } from "./limit-book.ts"
 import type { Spender } from "./limits.ts"
 import { fits } from "./limits.ts"
-import { holdsCharge } from "./months.ts"
+import { holds } from "./months.ts"
 import { known } from "./recent.ts"
 import type { Verdict } from "./sums.ts"
 import { judge, usedAt, windowsOf } from "./sums.ts"
@@ -92,7 +92,7 @@ function refusalCode(
   state: Ledger,
   verdict: Verdict,
 ): ChargeRefusalCode | null {
-  const { amountMicros: asked, exempt, open } = command
+  const { at, amountMicros: asked, exempt, open } = command
   if (state.closed) return "ledger_closed"
   if (state.locked) return "account_locked"
   if (verdict === "does not fit") return "spend_limit_reached"
@@ -101,7 +101,10 @@ function refusalCode(
   if (isShort && exempt !== "funds") return "payment_required"
   if (open && state.open.size >= MAX_OPEN_CHARGES) return "too_many_open_charges"
   const isExact = verdict !== "is not exact" && isMicros(state.fundsMicros - asked)
-  return isExact && holdsCharge(state.month, asked) ? null : "amount_too_large"
+  // What is open may come back within this month, beside what came back already.
+  const holdsBack = !open || holds(state.month, "givenBackMicros", state.openMicros + asked, at)
+  const holdsSums = holdsBack && holds(state.month, "chargedMicros", asked, at)
+  return isExact && holdsSums ? null : "amount_too_large"
 }
 
 /** What may be spent beyond the funds: nothing by a company that only spends prepaid funds. */

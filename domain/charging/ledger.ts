@@ -181,7 +181,7 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
       markReached(state.book, state.tallies, event)
       return state
     case "MonthClosed":
-      state.month = newMonth(state.month?.end ?? event.at, event.fundsMicros, state.openMicros)
+      state.month = newMonth(state.month?.end ?? event.at, event.fundsMicros)
       return state
     case "FundsAdded":
       if (event.reference !== null) state.references.add(event.reference)
@@ -207,7 +207,7 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
       return state
     case "LedgerOpened":
       state.opened = true
-      state.month = newMonth(event.at, state.fundsMicros, state.openMicros)
+      state.month = newMonth(event.at, state.fundsMicros)
       return evolveTerms(state, event)
     case "TermsChanged":
       return evolveTerms(state, event)
@@ -257,7 +257,7 @@ function addFunds(command: AddFunds & Stamped, state: Ledger): Decision {
   if (
     !isAmount ||
     !mayRise(state, amountMicros) ||
-    !holds(state.month, "addedMicros", amountMicros)
+    !holds(state.month, "addedMicros", amountMicros, at)
   ) {
     const message = "Funds are more than 0, and at most nine thousand million dollars in all."
     return refuse(at, "bad_amount", message)
@@ -269,7 +269,7 @@ function correctFunds(command: CorrectFunds & Stamped, state: Ledger): Decision 
   const { at, amountMicros, reason } = command
   const isAmount = amountMicros !== 0 && isMicros(amountMicros)
   const isExact = mayRise(state, amountMicros) && isMicros(state.fundsMicros + amountMicros)
-  if (!isAmount || !isExact || !holds(state.month, "correctedMicros", amountMicros)) {
+  if (!isAmount || !isExact || !holds(state.month, "correctedMicros", amountMicros, at)) {
     const message =
       "A correction is not 0, and leaves the funds within nine thousand million dollars."
     return refuse(at, "bad_amount", message)
@@ -311,7 +311,8 @@ function giveBackEnded(command: GiveBackEnded & Stamped, state: Ledger): Decisio
   if (found === "used") return []
   if (found === "unsure") return searchAgain(at)
   const asked = amountMicros ?? charge.amountMicros
-  if (!mayRise(state, asked) || !holds(state.month, "givenBackMicros", state.openMicros + asked)) {
+  const backMicros = state.openMicros + asked
+  if (!mayRise(state, asked) || !holds(state.month, "givenBackMicros", backMicros, at)) {
     return refuse(at, "bad_amount", "The funds would pass nine thousand million dollars.")
   }
   // Nothing comes of a charge of nothing; a part of nothing is no part.
@@ -345,7 +346,7 @@ function startPurchase(command: StartPurchase & Stamped, state: Ledger): Decisio
   if (purchases.pending.has(purchaseId) || purchases.ended.has(purchaseId)) return []
   const month = monthStart(at)
   const isExact =
-    mayRise(state, amountMicros) && holds(state.month, "purchasedMicros", amountMicros)
+    mayRise(state, amountMicros) && holds(state.month, "purchasedMicros", amountMicros, at)
   const beyond = isExact ? null : "bad_amount"
   const code = state.closed ? "ledger_closed" : (beyond ?? purchaseFault(purchases, command, month))
   if (code === null)

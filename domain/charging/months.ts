@@ -18,18 +18,15 @@ export interface Month extends Record<MonthSum, Micros> {
   /** The first millisecond after it. */
   end: number
   openingMicros: Micros
-  /** What was charged and open when it began: it may come back within it. */
-  openBeforeMicros: Micros
   charges: number
 }
 
 /** A month that begins. */
-export function newMonth(at: number, fundsMicros: Micros, openMicros: Micros): Month {
+export function newMonth(at: number, fundsMicros: Micros): Month {
   return {
     start: monthStart(at),
     end: monthEnd(at),
     openingMicros: fundsMicros,
-    openBeforeMicros: openMicros,
     addedMicros: 0,
     purchasedMicros: 0,
     correctedMicros: 0,
@@ -39,15 +36,16 @@ export function newMonth(at: number, fundsMicros: Micros, openMicros: Micros): M
   }
 }
 
-/** Whether every sum of the month stays exact once this is charged, and were all of it given back. */
-export function holdsCharge(month: Month | null, amountMicros: Micros): boolean {
-  if (month === null) return true
-  return isMicros(month.openBeforeMicros + month.chargedMicros + amountMicros)
-}
-
-/** Whether a sum of the month stays exact with this added. */
-export function holds(month: Month | null, sum: MonthSum, amountMicros: Micros): boolean {
-  return month === null || isMicros(month[sum] + amountMicros)
+/** Whether a sum of the month around `at` stays exact with this added. */
+export function holds(
+  month: Month | null,
+  sum: MonthSum,
+  amountMicros: Micros,
+  at: number,
+): boolean {
+  // A month that is over is closed first: the sums of the next begin at nothing.
+  const isKept = month !== null && at < month.end
+  return isMicros((isKept ? month[sum] : 0) + amountMicros)
 }
 
 /** The closings that are due at `at`: one for each month that is over, the oldest first. */
@@ -78,7 +76,7 @@ export function closings(
     })
     start = monthEnd(start)
     openingMicros = fundsMicros
-    sums = newMonth(start, fundsMicros, 0)
+    sums = newMonth(start, fundsMicros)
   }
   return facts
 }

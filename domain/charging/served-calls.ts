@@ -26,7 +26,7 @@ import type { WeightIn } from "./limit-book.ts"
 import { readLimitsOn, remindersReached } from "./limit-book.ts"
 import type { LimitReading } from "./limits.ts"
 import { fits } from "./limits.ts"
-import { holdsCharge } from "./months.ts"
+import { holds } from "./months.ts"
 import type { TallyIndex } from "./sums.ts"
 import { addPending, addToTallySince, clearPending, usedAt, windowsOf } from "./sums.ts"
 import { knownTallies, touchedTallies } from "./tallies.ts"
@@ -130,7 +130,8 @@ export function chargeCalls(command: ChargeCalls & Stamped, state: Ledger): read
     if (charges.length >= command.most) break
     const sum = chargedMicros + charge.amountMicros
     // Beyond exact arithmetic it waits: an operator must see to the funds first.
-    if (!isMicros(state.fundsMicros - sum) || !holdsCharge(state.month, sum)) continue
+    const holdsSum = holds(state.month, "chargedMicros", sum, command.at)
+    if (!isMicros(state.fundsMicros - sum) || !holdsSum) continue
     charges.push(charge)
     chargedMicros = sum
   }

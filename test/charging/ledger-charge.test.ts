@@ -103,7 +103,8 @@ describe("Charge", () => {
 
   it("is refused where funds or one sum of one window could not be added exactly", () => {
     const code = "amount_too_large"
-    const most = charged({ amountMicros: MAX_MICROS, exempt: "funds", at: at("2026-03-31") })
+    const spent = { amountMicros: MAX_MICROS, exempt: "funds", open: false } as const
+    const most = charged({ ...spent, at: at("2026-03-31") })
     const one = { chargeId: "chg_2", amountMicros: 1, exempt: "funds" } as const
     const [sameDay, sameWeek, nextMonth] = ["2026-03-31", "2026-04-01", "2026-05-04"].map(at)
     // The funds: nothing is left below them, though every window is new.
