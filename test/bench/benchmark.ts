@@ -21,9 +21,9 @@ export interface Ratio {
   /** Its number in the list of what "fast" means, or a name for what that list says beside one. */
   readonly id: string
   readonly title: string
-  /** The name of a figure. */
+  /** The name of a figure, or the id of another ratio. */
   readonly of: string
-  /** The name of the figure that it is divided by; null where the figure itself is judged. */
+  /** What it is divided by, named in the same way; null where the figure itself is judged. */
   readonly per: string | null
   readonly better: "more" | "less"
   readonly target: number

@@ -6,6 +6,8 @@ import type { Watch } from "./measure.ts"
 import { measure, ratiosOf, valuesOf } from "./measure.ts"
 
 const numbered = { fast: (round: number) => round * 100, slow: (round: number) => round + 1 }
+const GOALS = { better: "more", target: 4, floor: 2 } as const
+const RATIO = { ...GOALS, id: "1", title: "fast ÷ slow", of: "fast", per: "slow" }
 const quiet: Watch = { signal: new AbortController().signal, report: () => undefined }
 
 describe("measure", () => {
@@ -18,17 +20,20 @@ describe("measure", () => {
 
   it("counts every round but the one that warms up", async () => {
     const { benchmark } = fakeBenchmark(numbered)
-    const { rounds } = await measure(benchmark, quiet)
-    expect(valuesOf(rounds, "fast")).toEqual([100, 200, 300])
-    expect(valuesOf(rounds, "slow")).toEqual([2, 3, 4])
+    const measured = await measure(benchmark, quiet)
+    expect(valuesOf(measured, "fast")).toEqual([100, 200, 300])
+    expect(valuesOf(measured, "slow")).toEqual([2, 3, 4])
   })
 
   it("divides what was measured in the same round", async () => {
-    const { benchmark } = fakeBenchmark(numbered)
-    const { rounds } = await measure(benchmark, quiet)
-    const [ratio] = benchmark.ratios
-    expect(ratio && ratiosOf(rounds, ratio)).toEqual([50, 200 / 3, 75])
-    expect(ratio && ratiosOf(rounds, { ...ratio, per: null })).toEqual([100, 200, 300])
+    const measured = await measure(fakeBenchmark(numbered).benchmark, quiet)
+    expect(ratiosOf(measured, RATIO)).toEqual([50, 200 / 3, 75])
+    expect(ratiosOf(measured, { ...RATIO, per: null })).toEqual([100, 200, 300])
+  })
+
+  it("divides ratios as it does figures", async () => {
+    const measured = await measure(fakeBenchmark(numbered).benchmark, quiet)
+    expect(ratiosOf(measured, { ...RATIO, id: "2", of: "fast", per: "1" })).toEqual([2, 3, 4])
   })
 
   it("says what it does", async () => {
@@ -69,7 +74,8 @@ describe("every benchmark", () => {
   it.for(BENCHMARKS.map((benchmark) => [benchmark.name, benchmark] as const))(
     "%s judges what it measures, in three rounds or more",
     ([, { figures, ratios, rounds }]) => {
-      const names = figures.map(({ name }) => name)
+      const names = [...figures.map(({ name }) => name), ...ratios.map(({ id }) => id)]
+      expect(new Set(names).size).toBe(names.length)
       const judged = ratios.flatMap(({ of, per }) => (per === null ? [of] : [of, per]))
       expect(judged.filter((name) => !names.includes(name))).toEqual([])
       expect(rounds).toBeGreaterThanOrEqual(3)

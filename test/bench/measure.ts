@@ -65,8 +65,8 @@ async function measureRound(
   return round
 }
 
-/** A figure in each round. */
-export function valuesOf(rounds: readonly Round[], figure: string): readonly number[] {
+/** A figure in each round, by its name. */
+export function valuesOf({ rounds }: Measured, figure: string): readonly number[] {
   return rounds.map((round) => {
     const value = round.get(figure)
     if (value === undefined) throw new Error(`no figure ${figure} was measured`)
@@ -75,9 +75,14 @@ export function valuesOf(rounds: readonly Round[], figure: string): readonly num
 }
 
 /** A ratio in each round: what was measured side by side is divided, then the middle is taken. */
-export function ratiosOf(rounds: readonly Round[], { of, per }: Ratio): readonly number[] {
-  const above = valuesOf(rounds, of)
+export function ratiosOf(measured: Measured, { of, per }: Ratio): readonly number[] {
+  const above = namedValues(measured, of)
   if (per === null) return above
-  const below = valuesOf(rounds, per)
+  const below = namedValues(measured, per)
   return above.map((value, i) => value / (below[i] ?? Number.NaN))
+}
+
+function namedValues(measured: Measured, name: string): readonly number[] {
+  const ratio = measured.benchmark.ratios.find(({ id }) => id === name)
+  return ratio === undefined ? valuesOf(measured, name) : ratiosOf(measured, ratio)
 }

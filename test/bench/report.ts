@@ -30,9 +30,10 @@ export function renderRun(
   return `\n${lines.join("\n")}\n\n${renderTable(rows, page, "benchmarks")}`
 }
 
-function ratioRows({ benchmark, rounds }: Measured): readonly Row[] {
+function ratioRows(measured: Measured): readonly Row[] {
+  const { benchmark } = measured
   return benchmark.ratios.map((ratio) => {
-    const { median, ...rest } = summarise(ratiosOf(rounds, ratio))
+    const { median, ...rest } = summarise(ratiosOf(measured, ratio))
     const unit = unitOf(benchmark.figures, ratio)
     const sign = ratio.better === "more" ? "≥" : "≤"
     const goal = (value: number | null) => (value === null ? null : `${sign} ${value}`)
@@ -48,14 +49,15 @@ function ratioRows({ benchmark, rounds }: Measured): readonly Row[] {
 }
 
 /** The figures that no ratio shows as they are. */
-function figureRows({ benchmark: { figures, ratios }, rounds }: Measured): readonly Row[] {
+function figureRows(measured: Measured): readonly Row[] {
+  const { figures, ratios } = measured.benchmark
   const shown = new Set(ratios.filter(({ per }) => per === null).map(({ of }) => of))
   return figures
     .filter(({ name }) => !shown.has(name))
     .map(({ name, title, unit }) => ({
       ratio: null,
       what: `${title}, ${unit}`,
-      ...spreadCells(summarise(valuesOf(rounds, name))),
+      ...spreadCells(summarise(valuesOf(measured, name))),
       target: null,
       floor: null,
       result: null,
@@ -87,19 +89,19 @@ function unitOf(
 export function documentOf(circumstances: Circumstances, measured: readonly Measured[]) {
   return {
     ...circumstances,
-    benchmarks: measured.map(({ benchmark, rounds, tookMs }) => ({
-      name: benchmark.name,
-      title: benchmark.title,
-      rounds: rounds.length,
-      tookMs: Math.round(tookMs),
-      ratios: benchmark.ratios.map((ratio) => {
-        const values = ratiosOf(rounds, ratio)
+    benchmarks: measured.map((one) => ({
+      name: one.benchmark.name,
+      title: one.benchmark.title,
+      rounds: one.rounds.length,
+      tookMs: Math.round(one.tookMs),
+      ratios: one.benchmark.ratios.map((ratio) => {
+        const values = ratiosOf(one, ratio)
         const summary = summarise(values)
-        const unit = unitOf(benchmark.figures, ratio)
+        const unit = unitOf(one.benchmark.figures, ratio)
         return { ...ratio, unit, ...summary, result: judge(summary.median, ratio), values }
       }),
-      figures: benchmark.figures.map((figure) => {
-        const values = valuesOf(rounds, figure.name)
+      figures: one.benchmark.figures.map((figure) => {
+        const values = valuesOf(one, figure.name)
         return { ...figure, ...summarise(values), values }
       }),
     })),
