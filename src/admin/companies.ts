@@ -132,10 +132,10 @@ const change = operation({
       throw new OperatorRefused("validation", message)
     }
     // First the money, which may be refused: then nothing has changed.
-    const change = { type: "ChangeTerms" as const, prepaidOnly, creditLineMicros }
-    accepted(await runner.execute(LEDGER, ledger, change, { cause, view: none }))
-    const choose = { type: "ChangePlan" as const, plan, pays }
-    accepted(await runner.execute(ACCESS, access, choose, { cause, view: none }))
+    const spending = { type: "ChangeTerms" as const, prepaidOnly, creditLineMicros }
+    accepted(await runner.execute(LEDGER, ledger, spending, { cause, view: none }))
+    const paying = { type: "ChangePlan" as const, plan, pays }
+    accepted(await runner.execute(ACCESS, access, paying, { cause, view: none }))
     return { companyId, plan, pays, prepaidOnly, creditLineMicros }
   },
 })

@@ -106,7 +106,11 @@ const listLimits = operation({
     await showWrites(ports)
     const standings = await limitStandings(ports.readAll, companyId, ports.clock.now())
     return {
-      limits: standings.map((one) => ({ ...shown(one), leaveKeysOut: one.leaveKeysOut })),
+      limits: standings.map((one) => ({
+        ...shown(one),
+        leaveKeysOut: one.leaveKeysOut,
+        remindersMicros: one.remindersMicros,
+      })),
     }
   },
 })

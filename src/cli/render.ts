@@ -99,7 +99,7 @@ function shown(name: string, value: unknown): string {
   if (typeof value === "boolean") return value ? "yes" : "no"
   if (typeof value === "number" && name.endsWith("Micros")) return money(value)
   if (Array.isArray(value) && !value.some((one) => typeof one === "object")) {
-    return value.length === 0 ? NOTHING : value.map((one) => shown("", one)).join(", ")
+    return value.length === 0 ? NOTHING : value.map((one) => shown(name, one)).join(", ")
   }
   const text = typeof value === "string" ? value : JSON.stringify(value)
   return harmless(text).replaceAll("\n", "\\n")

@@ -20,12 +20,13 @@ describe("an answer for people", () => {
       locked: false,
       card: { verified: true },
       operations: ["a", "b"],
+      remindersMicros: [1_000_000, 9_000],
       none: null,
       limit: null,
     }
     expect(renderResult(answer, PLAIN)).toBe(
       "company id: co_1\nbalance: -$12.500001\nlocked: no\ncard.verified: yes\n" +
-        "operations: a, b\nnone: -\nlimit: -\n",
+        "operations: a, b\nreminders: $1.00, $0.009\nnone: -\nlimit: -\n",
     )
   })
 
