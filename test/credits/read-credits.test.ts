@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { makeKey, sendText } from "../phone/texting.ts"
+import { ask } from "../projections/asking.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
@@ -46,6 +47,87 @@ describe("200", () => {
       monthlyLimit: 100.5,
       boughtThisMonth: 0,
       remainingThisMonth: 100.5,
+    })
+  })
+
+  it("says what is bought and pending of the month's allowance, by the month of its beginning", async () => {
+    const company = await makeCompany(world, "1")
+    const { key, keyId } = company
+    const terms = { perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 }
+    const start = (purchaseId: string, amountMicros: number) =>
+      ({ type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros }) as const
+    await ask(
+      world,
+      company,
+      { type: "SetPurchaseTerms", keyId, mode: "on", ...terms },
+      start("pur_a", 5_000_000),
+      start("pur_b", 6_000_000),
+      start("pur_c", 7_500_000),
+      { type: "PayPurchase", purchaseId: "pur_a", paymentId: "pay_a" },
+      { type: "FailPurchase", purchaseId: "pur_b", code: "declined" },
+    )
+    const limits = { purchases: "on", perPurchaseLimit: 9, monthlyLimit: 20 }
+    expect((await world.call(key, "GET", URL)).body).toMatchObject({
+      ...limits,
+      balance: 6,
+      boughtThisMonth: 5,
+      pending: 7.5,
+      remainingThisMonth: 7.5,
+    })
+    await world.operate("clock advance", { duration: "31d" })
+    await ask(world, company, { type: "PayPurchase", purchaseId: "pur_c", paymentId: "pay_c" })
+    const later = (await world.call(key, "GET", URL)).body
+    expect(later).toMatchObject({
+      ...limits,
+      boughtThisMonth: 0,
+      pending: 0,
+      remainingThisMonth: 20,
+    })
+    // Of the one call in the first month the next night paid.
+    expect(later.balance).toBe(13.4999)
+  })
+
+  it("says that nothing is left where an owner lowered the month below what is bought", async () => {
+    const company = await makeCompany(world)
+    const { key, keyId } = company
+    const terms = { perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 }
+    await ask(
+      world,
+      company,
+      { type: "SetPurchaseTerms", keyId, mode: "on", ...terms },
+      {
+        type: "StartPurchase",
+        purchaseId: "pur_low",
+        keyId,
+        personId: null,
+        amountMicros: 9_000_000,
+      },
+      {
+        type: "SetPurchaseTerms",
+        keyId,
+        mode: "needs_owner_review",
+        ...terms,
+        perMonthMicros: 1_000_000,
+      },
+    )
+    expect((await world.call(key, "GET", URL)).body).toMatchObject({
+      purchases: "needs_owner_review",
+      monthlyLimit: 1,
+      pending: 9,
+      remainingThisMonth: 0,
+    })
+  })
+
+  it("says of a key what is its own, and of no other what another bought", async () => {
+    const company = await makeCompany(world)
+    const { key } = await makeKey(world, company, { role: "manager" })
+    const terms = { perPurchaseMicros: 9_000_000, perMonthMicros: 20_000_000 }
+    const { keyId } = company
+    await ask(world, company, { type: "SetPurchaseTerms", keyId, mode: "on", ...terms })
+    expect((await world.call(key, "GET", URL)).body).toMatchObject({
+      purchases: "off",
+      perPurchaseLimit: null,
+      boughtThisMonth: 0,
     })
   })
 

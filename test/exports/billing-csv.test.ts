@@ -11,6 +11,7 @@ describe("a line", () => {
     charge_id: "chg_1",
     corrects: null,
     state: "open",
+    given_back_micros: 0,
     at: new Date(0),
     served_from: new Date(86_400_000),
     item: "thing",
@@ -36,6 +37,16 @@ describe("a line", () => {
     expect(cellOf("served_from", {})).toBe("1970-01-02T00:00:00.000Z")
     expect(cellOf("unit", {})).toBe("")
     expect(billingCsv([LINE])).not.toContain("secret")
+  })
+
+  it.each([
+    ["text_segment", "segment"],
+    ["api_call", "call"],
+    ["number_month_toll_free", "month"],
+    ["call_minute", "minute"],
+    ["deploy", ""],
+  ])("says what one of %s is: %j", (item, unit) => {
+    expect(cellOf("unit", { item })).toBe(unit)
   })
 
   it.each(["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", '=HYPERLINK("x")'])(

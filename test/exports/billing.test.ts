@@ -7,6 +7,8 @@ import { billingHeader } from "../../src/exports/billing-csv.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import { ask, askEverything } from "../projections/asking.ts"
+import { charging } from "../projections/every-fact.ts"
 import { carrierIs, send } from "../reactions/texts.ts"
 import type { Export } from "./exported.ts"
 import { COLUMNS, exported } from "./exported.ts"
@@ -76,6 +78,51 @@ describe("a month's bill", () => {
     })
     expect(new Set(lines.map(({ line_id }) => line_id)).size).toBe(lines.length)
     expect(result).toMatchObject({ state: "open", lines: 4, openingMicros: 0 })
+  })
+
+  it("has each kind of line, and they add up to the change of the balance", async () => {
+    const { companyId } = company
+    const from = world.ports.clock.now()
+    await askEverything(world, company)
+    const rent = { item: "number_month_local", unitPriceMicros: 1_500_000, amountMicros: 1_500_000 }
+    await ask(world, company, charging({ chargeId: "num_1:2031-03", ...rent }))
+    await world.operate("clock set", { to: "2031-03-20T00:00:00.000Z" })
+    const { lines, result } = await exported(world, company, "2031-03")
+    expect(new Set(lines.map(({ kind }) => kind))).toEqual(
+      new Set([
+        "funds_added",
+        "funds_corrected",
+        "charge",
+        "give_back",
+        "api_calls",
+        "rent",
+        "purchase",
+      ]),
+    )
+    const total = lines.reduce((sum, line) => sum + Number(line["amount_micros"]), 0)
+    const { balanceMicros } = await world.operate("company show", { company: companyId })
+    expect(result).toMatchObject({ totalMicros: total, closingMicros: balanceMicros })
+    expect(total).toBe(balanceMicros)
+    const of = (kind: string) => lines.filter((line) => line["kind"] === kind)
+    const day = new Date(from).toISOString().slice(0, 10)
+    expect(of("api_calls")).toMatchObject([
+      {
+        charge_id: `key_1:per_1:${day}`,
+        at: "2031-03-11T00:10:00.000Z",
+        served_from: `${day}T00:00:00.000Z`,
+        item: "api_call",
+        quantity: "3",
+        unit: "call",
+        unit_price_micros: "100",
+        amount_micros: "-300",
+      },
+      { charge_id: `key_2:-:${day}`, amount_micros: "-200", person_id: "" },
+    ])
+    expect(of("rent")).toMatchObject([{ charge_id: "num_1:2031-03", unit: "month" }])
+    expect(of("purchase")).toMatchObject([
+      { resource: "pur_paid", key_id: "key_1", charge_id: "", amount_micros: "5000000" },
+    ])
+    expect(of("funds_corrected")).toMatchObject([{ amount_usd: "-1.00", resource: "" }])
   })
 
   it("adds up to the balance, and to what the ledger's facts say", async () => {
@@ -150,7 +197,8 @@ describe("a month's bill", () => {
     await world.operate("clock set", { to: "2031-06-02T00:00:00.000Z" })
     await send(world, company)
     expect(await exported(world, company, "2031-05")).toEqual(before)
-    expect(before.lines.map(({ kind }) => kind)).toEqual(["funds_added", "funds_added", "charge"])
+    const kinds = ["funds_added", "funds_added", "charge", "api_calls"]
+    expect(before.lines.map(({ kind }) => kind)).toEqual(kinds)
     const june = await exported(world, company, "2031-06")
     expect(june.lines.map(({ kind }) => kind)).toEqual(["give_back", "charge"])
     expect(june.lines[0]?.["corrects"]).toBe(before.lines[2]?.["charge_id"])

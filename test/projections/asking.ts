@@ -1,0 +1,62 @@
+/** Asking a company's ledger from a test, and waiting until everything is shown. */
+import { expect } from "vitest"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { LEDGER } from "../../src/aggregates.ts"
+import { causedBy } from "../../src/envelope.ts"
+import { recordedOf } from "../../src/recorded.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company, World } from "../support/world.ts"
+import { EVERYTHING } from "./every-fact.ts"
+import type { Step } from "./ledger-steps.ts"
+import { commandOf } from "./plain-history.ts"
+
+/** Runs the commands in this order. None may be refused. */
+export async function ask(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+  ...commands: readonly LedgerCommand[]
+): Promise<void> {
+  const execution = { cause: causedBy("test"), view: () => undefined }
+  for (const command of commands) {
+    const stream = ledgerStream(companyId)
+    const outcome = await world.ports.runner.execute(LEDGER, stream, command, execution)
+    expect(outcome.accepted, command.type).toBe(true)
+  }
+  await world.operate("wait")
+}
+
+/** Asks the ledger for what a step means after its facts. It may be refused. */
+export async function askStep(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+  given: Step,
+): Promise<void> {
+  const stream = ledgerStream(companyId)
+  const stored = await collect(world.ports.store.read(stream))
+  const facts = stored.map((one) => recordedOf(one).fact as LedgerEvent)
+  const command = commandOf(given, facts, world.ports.clock.now())
+  if (command === null) return
+  const execution = { cause: causedBy("test"), view: () => undefined }
+  await world.ports.runner.execute(LEDGER, stream, command, execution)
+}
+
+/** Asks for everything that a ledger can be asked for. No time passes. */
+export async function askEverything(
+  world: World,
+  company: Pick<Company, "companyId">,
+): Promise<void> {
+  for (const given of EVERYTHING) await askStep(world, company, given)
+}
+
+/** Calls that the company's key served for its owner on the UTC day that begins at `day`. */
+export function counted(company: Company, calls: number, day: number): LedgerCommand {
+  return {
+    type: "RecordCalls",
+    day,
+    unitPriceMicros: 100,
+    priceVersion: 1,
+    tallies: [{ via: "own_key", keyId: company.keyId, personId: company.ownerId, calls }],
+  }
+}

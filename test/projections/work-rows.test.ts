@@ -1,0 +1,191 @@
+import { sql } from "kysely"
+import type { Transaction } from "kysely"
+import type pg from "pg"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { openBehindPool } from "../../adapters/postgres/database.ts"
+import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
+import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Recorded } from "../../projections/projection.ts"
+import { work } from "../../projections/work.ts"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+
+let database: TestDatabase
+let pool: pg.Pool
+beforeAll(async () => {
+  database = await testDatabase()
+  pool = openBehindPool(database.url, 1, () => undefined)
+})
+afterAll(async () => {
+  await pool.end()
+  await database.drop()
+})
+
+let revision = 0
+beforeEach(async () => {
+  await pool.query("delete from ledger.work")
+  revision = 0
+})
+
+/** A fact as the read models get it; the first is revision 0. */
+function recorded(fact: LedgerEvent, companyId = "co_a"): Recorded {
+  const place = revision
+  revision += 1
+  const stream = `ledger-${companyId}`
+  const nobody = { keyId: null, personId: null, actor: null }
+  return { stream, category: "ledger", companyId, revision: place, fact, ...nobody }
+}
+
+async function project(...batch: readonly Recorded[]): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    const tx = kyselyOn(client) as Transaction<unknown>
+    await work.apply(tx, batch, { open: async () => null })
+  })
+}
+
+/** Every row: kind, name, subject, company, when it is due, payload. */
+async function rows(): Promise<readonly (readonly unknown[])[]> {
+  return inTransaction(pool, async (client) => {
+    const found = await sql<Record<string, unknown>>`
+      select kind, name, subject, company_id, due_at, payload::json as payload
+      from ledger.work order by kind, name`.execute(kyselyOn(client))
+    return found.rows.map(({ due_at, ...row }) => {
+      const { kind, name, subject, company_id, payload } = row
+      return [kind, name, subject, company_id, (due_at as Date).toISOString(), payload]
+    })
+  })
+}
+
+const AT = Date.parse("2026-11-21T10:00:00.000Z")
+const opened: LedgerEvent = {
+  type: "LedgerOpened",
+  at: AT,
+  prepaidOnly: false,
+  creditLineMicros: 0,
+}
+const closedMonth = (month: string, at: number): LedgerEvent => ({
+  type: "MonthClosed",
+  at,
+  month,
+  openingMicros: 0,
+  addedMicros: 0,
+  purchasedMicros: 0,
+  correctedMicros: 0,
+  chargedMicros: 0,
+  givenBackMicros: 0,
+  fundsMicros: 0,
+  charges: 0,
+  headRevision: 0,
+  headHash: "",
+})
+
+describe("close-month", () => {
+  it("is due at the end of the month in which the ledger was opened, and of each that follows", async () => {
+    await project(recorded(opened), recorded({ ...opened, at: AT + 1 }, "co_b"))
+    const row = (companyId: string, month: string, end: string) => {
+      const name = `${companyId}:${month}`
+      return ["close-month", name, name, companyId, `${end}T00:00:00.000Z`, { month }]
+    }
+    const november = row("co_a", "2026-11", "2026-12-01")
+    expect(await rows()).toEqual([november, row("co_b", "2026-11", "2026-12-01")])
+    await project(recorded(closedMonth("2026-11", Date.parse("2026-12-01T00:00:00.000Z"))))
+    expect(await rows()).toContainEqual(row("co_a", "2026-12", "2027-01-01"))
+  })
+
+  it("is one row for the month in which several were closed at once", async () => {
+    const at = Date.parse("2027-02-28T23:59:59.999Z")
+    await project(recorded(closedMonth("2026-12", at)), recorded(closedMonth("2027-01", at)))
+    await project(recorded(closedMonth("2027-01", at)))
+    expect((await rows()).map(([, name, , , due]) => [name, due])).toEqual([
+      ["co_a:2027-02", "2027-03-01T00:00:00.000Z"],
+    ])
+  })
+})
+
+describe("charge-calls", () => {
+  it("is one row a company and day, due ten minutes after the day's end", async () => {
+    const day = Date.parse("2026-11-20T00:00:00.000Z")
+    const counted: LedgerEvent = {
+      type: "ApiCallsCounted",
+      at: AT,
+      day,
+      unitPriceMicros: 100,
+      priceVersion: 1,
+      tallies: [{ via: "own_key", keyId: "key_1", personId: "per_1", calls: 1 }],
+      exempt: null,
+    }
+    await project(recorded(counted), recorded(counted), recorded(counted, "co_b"))
+    await project(recorded(counted))
+    const due = "2026-11-21T00:10:00.000Z"
+    const row = (companyId: string) => {
+      const name = `${companyId}:2026-11-20`
+      return ["charge-calls", name, name, companyId, due, { day }]
+    }
+    expect(await rows()).toEqual([row("co_a"), row("co_b")])
+  })
+})
+
+describe("send-reminder", () => {
+  it("is one row a fact, with all that it says", async () => {
+    const { type: _type, ...reminder } = {
+      type: "ReminderReached" as const,
+      at: AT,
+      holder: "person" as const,
+      holderId: "per_1",
+      class: "ai" as const,
+      period: "week" as const,
+      limitMicros: 20,
+      reminderMicros: 10,
+      usedMicros: 11,
+      windowStart: 1,
+      resetsAt: 2,
+    }
+    const fact: LedgerEvent = { type: "ReminderReached", ...reminder }
+    await project(recorded(opened), recorded(fact), recorded(fact))
+    const due = new Date(AT).toISOString()
+    expect((await rows()).filter(([kind]) => kind === "send-reminder")).toEqual([
+      ["send-reminder", "co_a:1", "co_a:1", "co_a", due, reminder],
+      ["send-reminder", "co_a:2", "co_a:2", "co_a", due, reminder],
+    ])
+  })
+})
+
+describe("end-charge", () => {
+  const charge: LedgerEvent = {
+    type: "Charged",
+    at: AT,
+    chargeId: "chg_1",
+    via: "company",
+    keyId: null,
+    personId: null,
+    class: "general",
+    item: "thing",
+    quantity: 1,
+    unitPriceMicros: 1,
+    priceVersion: 1,
+    amountMicros: 1,
+    resource: null,
+    requestedAt: AT,
+    dueAt: null,
+    servedFrom: null,
+    open: true,
+    exempt: null,
+    once: false,
+    weighed: false,
+  }
+  const closed: LedgerEvent = { type: "ChargesClosed", at: AT, chargeIds: ["chg_1"] }
+
+  it("stands behind an open charge until it ends, and behind the next one of its name", async () => {
+    await project(recorded(charge))
+    expect((await rows()).map(([kind, name]) => [kind, name])).toEqual([["end-charge", "chg_1"]])
+    await project(recorded(closed), recorded(charge))
+    expect(await rows()).toHaveLength(1)
+    await project(recorded(closed))
+    expect(await rows()).toEqual([])
+    await project(recorded(charge), recorded(closed))
+    expect(await rows()).toEqual([])
+    await project(recorded({ ...charge, open: false }))
+    expect(await rows()).toEqual([])
+  })
+})
