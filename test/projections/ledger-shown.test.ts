@@ -175,7 +175,7 @@ describe("the read models of the ledger", () => {
         const played = await play(history)
         for (const { facts } of played) for (const { type } of facts) types.add(type)
       }),
-      { numRuns: 8, examples: [[EVERY_TURN]], interruptAfterTimeLimit: 60_000 },
+      { numRuns: 15, examples: [[EVERY_TURN]], interruptAfterTimeLimit: 60_000 },
     )
     expect([...types].toSorted()).toEqual(FACT_TYPES)
   }, 120_000)

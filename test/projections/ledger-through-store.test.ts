@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { unbalanced } from "../../projections/accounts.ts"
@@ -66,9 +67,21 @@ async function play(
   }
 }
 
+/** Waits for everything stored; again where a connection that was broken is found only then. */
+async function settled(): Promise<void> {
+  for (;;) {
+    try {
+      await world.operate("wait")
+      return
+    } catch (error) {
+      if (!isConnectionFault(error)) throw error
+    }
+  }
+}
+
 /** The company by its ledger, at the revision that the read models have, and as they show it. */
 async function bothOf(companyId: string) {
-  await world.operate("wait")
+  await settled()
   const stream = ledgerStream(companyId)
   const stored = await collect(world.ports.store.read(stream))
   const facts = stored.map((one) => recordedOf(one).fact as LedgerEvent)
