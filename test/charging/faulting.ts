@@ -2,21 +2,24 @@
  * How a ledger is made faulty: by wrapping what the real one decides, folds or saves, or by bending
  * a rule of the plain one.
  */
-import type { Stamped } from "../../domain/kernel/decider.ts"
-import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Stamped } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { type Span, naiveCalendar } from "../kernel/naive-calendar.ts"
 import type { LawName } from "./laws.ts"
 import { type Rules, RULES, hasRoom } from "./plain-facts.ts"
 import type { Answer } from "./reference-ledger.ts"
-import { type LedgerRun, type Subject, plainLedger, realLedger } from "./subject.ts"
+import { type LedgerRun, type Subject, factsOf, plainLedger, realLedger } from "./subject.ts"
 
 /** A ledger that does one thing wrong, and a law that must notice. */
 export interface FaultyLedger {
   readonly fault: string
   readonly breaks: LawName
   readonly subject: Subject
+  /** In which histories it is noticed, where not in the usual ones. */
+  readonly among?: "crowded" | "rich"
 }
 
 /** A command as it is decided. */
@@ -32,8 +35,12 @@ export function wrapped(wrap: (run: LedgerRun) => Partial<LedgerRun>): Subject {
 }
 
 /** Folds another fact than the one that is stored. */
-export function folding(change: (fact: LedgerEvent) => LedgerEvent): Subject {
-  return wrapped((run) => ({ evolve: (fact) => run.evolve(change(fact)) }))
+export function folding<T extends LedgerEvent["type"]>(
+  type: T,
+  change: (fact: Extract<LedgerEvent, { type: T }>) => LedgerEvent,
+): Subject {
+  const isOne = (fact: LedgerEvent): fact is Extract<LedgerEvent, { type: T }> => fact.type === type
+  return wrapped((run) => ({ evolve: (fact) => run.evolve(isOne(fact) ? change(fact) : fact) }))
 }
 
 /** Answers otherwise. */
@@ -41,6 +48,30 @@ export function answering(
   change: (answer: Answer, command: Command, run: LedgerRun) => Answer,
 ): Subject {
   return wrapped((run) => ({ decide: (command) => change(run.decide(command), command, run) }))
+}
+
+/** Records another fact than the right one. */
+export function recording<T extends LedgerEvent["type"]>(
+  type: T,
+  change: (fact: Extract<LedgerEvent, { type: T }>, command: Command) => readonly LedgerEvent[],
+): Subject {
+  const isOne = (fact: LedgerEvent): fact is Extract<LedgerEvent, { type: T }> => fact.type === type
+  return answering((answer, command) => {
+    if (isRefusal(answer)) return answer
+    return answer.flatMap((fact) => (isOne(fact) ? change(fact, command) : [fact]))
+  })
+}
+
+/** Decides another command than the one that is asked. */
+export function hearing<T extends LedgerCommand["type"]>(
+  type: T,
+  change: (command: Extract<Command, { type: T }>) => Command,
+): Subject {
+  const isOne = (command: Command): command is Extract<Command, { type: T }> =>
+    command.type === type
+  return wrapped((run) => ({
+    decide: (command) => run.decide(isOne(command) ? change(command) : command),
+  }))
 }
 
 /** Answers otherwise, knowing all facts there were. */
@@ -59,17 +90,56 @@ export function remembering(
   })
 }
 
-/** Accepts a charge that was refused by limits alone, where this says so. */
+/** Does something once more that was done: where it should be quiet, it records this. */
+export function again<T extends LedgerCommand["type"]>(
+  type: T,
+  fact: (
+    facts: readonly LedgerEvent[],
+    command: Extract<Command, { type: T }>,
+  ) => LedgerEvent | undefined,
+): Subject {
+  return remembering((answer, command, facts) => {
+    if (command.type !== type || isRefusal(answer) || answer.length > 0) return answer
+    const former = fact(facts, command as Extract<Command, { type: T }>)
+    return former === undefined ? answer : [{ ...former, at: command.at }]
+  })
+}
+
+/** Decides under a name like no other, and records under the given one: no name is ever known. */
+export function namingless(type: "Charge" | "GiveBackEnded"): Subject {
+  return answering((answer, command, run) => {
+    if (command.type === "Charge" && type === "Charge") {
+      const { chargeId } = command
+      return renamed(run.decide({ ...command, chargeId: `${chargeId}:again` }), chargeId)
+    }
+    if (command.type === "GiveBackEnded" && type === "GiveBackEnded") {
+      const { chargeId } = command.charge
+      if (run.open().includes(chargeId)) return answer
+      const charge = { ...command.charge, chargeId: `${chargeId}:again` }
+      return renamed(run.decide({ ...command, charge }), chargeId)
+    }
+    return answer
+  })
+}
+
+function renamed(answer: Answer, chargeId: string): Answer {
+  if (!isRefusal(answer)) {
+    return answer.map((fact) => ("chargeId" in fact ? { ...fact, chargeId } : fact))
+  }
+  return answer.type === "ChargeRefused" ? { ...answer, chargeId } : answer
+}
+
+/** Accepts a charge that was refused, where this says so. */
 export function accepting(mayPass: (refusal: ChargeRefused) => boolean): Subject {
   return answering((answer, command) => {
-    if (!("code" in answer) || answer.type !== "ChargeRefused") return answer
+    if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
     const passes = command.type === "Charge" && mayPass(answer)
     return passes ? [chargedBy(command)] : answer
   })
 }
 
 /** The fact that a charge asks for. */
-export function chargedBy(command: Charge & Stamped): Charged {
+function chargedBy(command: Charge & Stamped): Charged {
   const { searchedTo, headHash: _headHash, ...request } = command
   return { ...request, type: "Charged", once: searchedTo !== null, weighed: false }
 }
@@ -98,6 +168,11 @@ export function savingWithout(place: string, value: unknown): Subject {
       })
     },
   }))
+}
+
+/** The facts that the real ledger would record for a command. */
+export function factsFor(run: LedgerRun, command: Command): readonly LedgerEvent[] {
+  return factsOf(run.decide(command))
 }
 
 /** The plain ledger with another window for one period. */

@@ -1,22 +1,25 @@
 /**
  * Ledgers with one fault each. A law that no fault of this list can break guards nothing.
  */
-import type { Stamped } from "../../domain/kernel/decider.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { GiveBack } from "../../domain/charging/ledger-commands.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
 import {
   type FaultyLedger,
+  accepting,
+  again,
   answering,
-  chargedBy,
+  factsFor,
   folding,
+  hearing,
+  namingless,
+  recording,
   remembering,
-  savingWithout,
   wrapped,
 } from "./faulting.ts"
+import { FAULTY_CALLS } from "./faulty-calls.ts"
+import { FAULTY_CHECKPOINTS } from "./faulty-checkpoints.ts"
+import { FAULTY_MONTHS, FAULTY_PURCHASES, FAULTY_REMINDERS } from "./faulty-matters.ts"
 import { FAULTY_LIMITS, FAULTY_WINDOWS } from "./faulty-rules.ts"
-import { openIn, spentIn } from "./plain-facts.ts"
-import type { Answer } from "./reference-ledger.ts"
-import { factsOf } from "./subject.ts"
+import { chargedIds, openIn } from "./plain-facts.ts"
 
 const funds: readonly FaultyLedger[] = [
   {
@@ -32,35 +35,69 @@ const funds: readonly FaultyLedger[] = [
     })),
   },
   {
+    fault: "a correction down is counted up",
+    breaks: "fundsAddUp",
+    subject: folding("FundsCorrected", (fact) => {
+      return { ...fact, amountMicros: Math.abs(fact.amountMicros) }
+    }),
+  },
+  {
+    fault: "a correction is forgotten",
+    breaks: "postingsBalance",
+    subject: folding("FundsCorrected", (fact) => ({ ...fact, amountMicros: 0 })),
+  },
+  {
+    fault: "what is bought raises the funds before it is paid",
+    breaks: "fundsAddUp",
+    subject: wrapped((run) => ({
+      evolve: (fact) => {
+        run.evolve(fact)
+        if (fact.type !== "PurchaseStarted") return
+        const { at, amountMicros } = fact
+        run.evolve({ type: "FundsAdded", at, amountMicros, reference: null })
+      },
+    })),
+  },
+  {
     fault: "the credit line is ignored",
     breaks: "nothingThatFitsIsRefused",
-    subject: folding((fact) =>
-      fact.type === "LedgerOpened" ? { ...fact, creditLineMicros: 0 } : fact,
-    ),
+    subject: folding("LedgerOpened", (fact) => ({ ...fact, creditLineMicros: 0 })),
+  },
+  {
+    fault: "changed terms are ignored",
+    breaks: "nothingThatFitsIsRefused",
+    subject: folding("TermsChanged", (fact) => ({ ...fact, creditLineMicros: 0 })),
+  },
+  {
+    fault: "a company that is prepaid only has a credit line",
+    breaks: "everyChargeFits",
+    subject: folding("TermsChanged", (fact) => ({ ...fact, prepaidOnly: false })),
   },
   {
     fault: "what is exempt from the funds is exempt from limits too",
     breaks: "everyChargeFits",
-    subject: answering((answer, command) => {
-      const isExempt = command.type === "Charge" && command.exempt !== null
-      return isExempt && "code" in answer && command.amountMicros >= 0
-        ? [chargedBy(command)]
-        : answer
-    }),
+    subject: accepting(({ exempt, code }) => exempt !== null && code === "spend_limit_reached"),
   },
   {
     fault: "the exempt are asked for funds",
     breaks: "nothingThatFitsIsRefused",
-    subject: wrapped((run) => ({
-      decide: (command) =>
-        run.decide(command.type === "Charge" ? { ...command, exempt: null } : command),
-    })),
+    subject: hearing("Charge", (command) => ({ ...command, exempt: null })),
+  },
+  {
+    fault: "what costs nothing is asked for funds below zero",
+    breaks: "nothingThatFitsIsRefused",
+    subject: answering((answer, command, run) => {
+      if (command.type !== "Charge" || isRefusal(answer) || command.amountMicros > 0) return answer
+      const isShort = command.exempt === null && run.fundsMicros() < 0
+      // One micro cannot be paid either.
+      return isShort ? run.decide({ ...command, unitPriceMicros: 1, amountMicros: 1 }) : answer
+    }),
   },
   {
     fault: "funds are looked at before limits",
     breaks: "agreesWithThePlainOne",
     subject: answering((answer) => {
-      if (!("code" in answer) || answer.type !== "ChargeRefused") return answer
+      if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
       const isShort = answer.amountMicros > answer.fundsMicros + answer.creditLineMicros
       return isShort ? { ...answer, code: "payment_required", refusedBy: null } : answer
     }),
@@ -68,14 +105,30 @@ const funds: readonly FaultyLedger[] = [
   {
     fault: "a locked account goes on",
     breaks: "everyChargeFits",
-    subject: folding((fact) =>
-      fact.type === "AccountLocked" ? { type: "AccountUnlocked", at: fact.at } : fact,
-    ),
+    subject: folding("AccountLocked", ({ at }) => ({ type: "AccountUnlocked", at })),
+  },
+  {
+    fault: "a closed ledger goes on",
+    breaks: "everyChargeFits",
+    subject: folding("LedgerClosed", ({ at }) => ({ type: "LedgerReopened", at })),
   },
   {
     fault: "a reference adds again",
     breaks: "onceIsOnce",
-    subject: folding((fact) => (fact.type === "FundsAdded" ? { ...fact, reference: null } : fact)),
+    subject: folding("FundsAdded", (fact) => ({ ...fact, reference: null })),
+  },
+  {
+    fault: "sums may pass what adds up exactly",
+    breaks: "everythingIsExact",
+    among: "rich",
+    subject: accepting(({ code }) => code === "amount_too_large"),
+  },
+  {
+    fault: "a charge need not be its quantity times its unit price",
+    breaks: "agreesWithThePlainOne",
+    subject: hearing("Charge", (command) => {
+      return { ...command, unitPriceMicros: command.amountMicros / command.quantity }
+    }),
   },
 ]
 
@@ -83,115 +136,129 @@ const endings: readonly FaultyLedger[] = [
   {
     fault: "what is given back is taken out of a window that has begun since",
     breaks: "sumsAddUp",
-    subject: folding((fact) => {
-      return fact.type === "ChargeGivenBack" ? { ...fact, chargedAt: fact.at } : fact
-    }),
+    subject: folding("ChargeGivenBack", (fact) => ({ ...fact, chargedAt: fact.at })),
   },
   {
     fault: "what is given back stays in its window",
     breaks: "nothingThatFitsIsRefused",
-    subject: folding((fact) =>
-      fact.type === "ChargeGivenBack" ? { ...fact, chargedAt: 0 } : fact,
-    ),
+    subject: folding("ChargeGivenBack", (fact) => ({ ...fact, chargedAt: 0 })),
+  },
+  {
+    fault: "what is given back by hand weighed just now",
+    breaks: "chargesEndOnce",
+    subject: recording("ChargeGivenBack", (fact, { type, at }) => {
+      return [type === "GiveBackEnded" ? { ...fact, chargedAt: at } : fact]
+    }),
   },
   {
     fault: "a part given back comes back whole",
     breaks: "agreesWithThePlainOne",
-    subject: wrapped((run) => ({
-      decide: (command) =>
-        run.decide(command.type === "GiveBack" ? { ...command, amountMicros: null } : command),
-    })),
+    subject: hearing("GiveBack", (command) => ({ ...command, amountMicros: null })),
   },
   {
     fault: "an ended charge is given back again",
     breaks: "chargesEndOnce",
-    subject: remembering((answer, command, facts) => {
-      const isQuiet = !("code" in answer) && answer.length === 0
-      return command.type === "GiveBack" && isQuiet ? givenAgain(facts, command) : answer
+    subject: again("GiveBack", (facts, { chargeId }) => {
+      return facts.findLast((fact) => {
+        return fact.type === "ChargeGivenBack" && fact.chargeId === chargeId
+      })
     }),
+  },
+  {
+    fault: "a final charge is given back by its work",
+    breaks: "chargesEndOnce",
+    subject: again("GiveBack", (facts, { chargeId, at, reason }) => {
+      const charged = facts.findLast((fact) => {
+        return fact.type === "Charged" && fact.chargeId === chargeId
+      })
+      if (charged?.type !== "Charged") return undefined
+      return { ...charged, type: "ChargeGivenBack", chargedAt: charged.at, at, reason }
+    }),
+  },
+  {
+    fault: "what is given back by hand is given back again",
+    breaks: "chargesEndOnce",
+    subject: namingless("GiveBackEnded"),
   },
   {
     fault: "more can be given back than was charged",
     breaks: "chargesEndOnce",
     subject: answering((answer, command, run) => {
-      if (command.type !== "GiveBack" || !("code" in answer)) return answer
-      const whole = run.decide({ ...command, amountMicros: null })
+      if (command.type !== "GiveBack" || !isRefusal(answer)) return answer
       const amountMicros = command.amountMicros ?? 0
-      return factsOf(whole).map((fact) => ({ ...fact, amountMicros }) as LedgerEvent)
+      const whole = factsFor(run, { ...command, amountMicros: null })
+      return whole.map((fact) => {
+        return fact.type === "ChargeGivenBack" ? { ...fact, amountMicros } : fact
+      })
     }),
   },
   {
     fault: "any charge can be closed",
     breaks: "chargesEndOnce",
-    subject: answering((answer, { type, at, ...command }) => {
-      const chargeIds = "chargeIds" in command ? command.chargeIds : []
-      return type === "CloseCharges" && chargeIds.length > 0
-        ? [{ type: "ChargesClosed", at, chargeIds }]
-        : answer
+    subject: answering((answer, command) => {
+      if (command.type !== "CloseCharges" || command.chargeIds.length === 0) return answer
+      return [{ type: "ChargesClosed", at: command.at, chargeIds: command.chargeIds }]
     }),
   },
   {
     fault: "an open charge's id is charged again",
     breaks: "onceIsOnce",
-    subject: wrapped((run) => ({
-      decide: (command) => {
-        if (command.type !== "Charge") return run.decide(command)
-        const answer = run.decide({ ...command, chargeId: `${command.chargeId}:again` })
-        const { chargeId } = command
-        if ("code" in answer)
-          return answer.type === "ChargeRefused" ? { ...answer, chargeId } : answer
-        return answer.map((fact) => (fact.type === "Charged" ? { ...fact, chargeId } : fact))
-      },
-    })),
+    subject: namingless("Charge"),
   },
   {
     fault: "an ended charge's id is taken for an acceptance",
     breaks: "onceIsOnce",
     subject: remembering((answer, command, facts) => {
       if (command.type !== "Charge") return answer
-      const isUsed = spentIn(facts).some(({ charged }) => charged.chargeId === command.chargeId)
+      const isUsed = chargedIds(facts).includes(command.chargeId)
       return isUsed && !openIn(facts).includes(command.chargeId) ? [] : answer
     }),
   },
 ]
 
-function givenAgain(facts: readonly LedgerEvent[], { chargeId, at }: GiveBack & Stamped): Answer {
-  const given = facts.findLast((fact) => {
-    return fact.type === "ChargeGivenBack" && fact.chargeId === chargeId
-  })
-  return given === undefined ? [] : [{ ...given, at }]
-}
-
-const checkpoints: readonly FaultyLedger[] = [
+const names: readonly FaultyLedger[] = [
   {
-    fault: "a checkpoint forgets the open charges",
-    breaks: "checkpointsChangeNothing",
-    subject: savingWithout("open", []),
+    fault: "a name that callers chose is not kept",
+    breaks: "onceIsOnce",
+    subject: folding("Charged", (fact) => ({ ...fact, once: false })),
   },
   {
-    fault: "a checkpoint forgets the limits",
-    breaks: "checkpointsChangeNothing",
-    subject: savingWithout("limits", []),
+    fault: "a name that was forgotten is charged again",
+    breaks: "onceIsOnce",
+    among: "crowded",
+    subject: hearing("Charge", (command) => {
+      return { ...command, searchedTo: command.searchedTo === null ? null : Infinity }
+    }),
   },
   {
-    fault: "a checkpoint forgets the references",
-    breaks: "checkpointsChangeNothing",
-    subject: savingWithout("references", []),
+    fault: "a charge by hand that was forgotten is given back again",
+    breaks: "chargesEndOnce",
+    among: "crowded",
+    subject: hearing("GiveBackEnded", (command) => ({ ...command, searchedTo: Infinity })),
   },
   {
-    fault: "a checkpoint forgets who is locked",
-    breaks: "checkpointsChangeNothing",
-    subject: savingWithout("scalars.locked", false),
+    fault: "a name that was searched for to the end must be searched for again",
+    breaks: "nothingThatFitsIsRefused",
+    among: "crowded",
+    subject: hearing("Charge", (command) => {
+      return { ...command, searchedTo: command.searchedTo === null ? null : -1 }
+    }),
   },
   {
-    fault: "a checkpoint forgets how far the stream was",
-    breaks: "checkpointsChangeNothing",
-    subject: savingWithout("scalars.facts", 0),
-  },
-  {
-    fault: "a checkpoint forgets the sums of people",
-    breaks: "checkpointsChangeNothing",
-    subject: savingWithout("tallies.people", []),
+    fault: "a refused command is remembered",
+    breaks: "onceIsOnce",
+    subject: wrapped((run) => {
+      const refused = new Set<string>()
+      return {
+        decide: (command) => {
+          if (command.type !== "Charge") return run.decide(command)
+          if (refused.has(command.chargeId)) return []
+          const answer = run.decide(command)
+          if (isRefusal(answer)) refused.add(command.chargeId)
+          return answer
+        },
+      }
+    }),
   },
 ]
 
@@ -199,7 +266,12 @@ const checkpoints: readonly FaultyLedger[] = [
 export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
   ...FAULTY_LIMITS,
   ...FAULTY_WINDOWS,
+  ...FAULTY_CALLS,
+  ...FAULTY_REMINDERS,
+  ...FAULTY_MONTHS,
+  ...FAULTY_PURCHASES,
   ...funds,
   ...endings,
-  ...checkpoints,
+  ...names,
+  ...FAULTY_CHECKPOINTS,
 ]

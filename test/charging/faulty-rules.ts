@@ -1,4 +1,5 @@
 /** Ledgers that get a rule of limits or windows wrong. */
+import { isRefusal } from "../../domain/kernel/decider.ts"
 import { naiveCalendar } from "../kernel/naive-calendar.ts"
 import {
   type FaultyLedger,
@@ -30,8 +31,7 @@ export const FAULTY_LIMITS: readonly FaultyLedger[] = [
   {
     fault: "what exactly fills a limit is refused",
     breaks: "nothingThatFitsIsRefused",
-    subject: folding((fact) => {
-      if (fact.type !== "LimitSet") return fact
+    subject: folding("LimitSet", (fact) => {
       return { ...fact, amountMicros: Math.max(0, fact.amountMicros - 1) }
     }),
   },
@@ -43,39 +43,34 @@ export const FAULTY_LIMITS: readonly FaultyLedger[] = [
   {
     fault: "ai and general are mixed up",
     breaks: "sumsAddUp",
-    subject: folding((fact) => {
-      if (fact.type !== "Charged") return fact
+    subject: folding("Charged", (fact) => {
       return { ...fact, class: fact.class === "ai" ? "general" : "ai" }
     }),
   },
   {
     fault: "keys are never left out",
     breaks: "nothingThatFitsIsRefused",
-    subject: folding((fact) =>
-      fact.type === "LimitSet" ? { ...fact, leaveKeysOut: false } : fact,
-    ),
+    subject: folding("LimitSet", (fact) => ({ ...fact, leaveKeysOut: false })),
   },
   {
     fault: "keys are always left out",
     breaks: "everyChargeFits",
-    subject: folding((fact) => {
-      const isPersons = fact.type === "LimitSet" && fact.holder === "person"
-      return isPersons ? { ...fact, leaveKeysOut: true } : fact
+    subject: folding("LimitSet", (fact) => {
+      return fact.holder === "person" ? { ...fact, leaveKeysOut: true } : fact
     }),
   },
   {
     fault: "the shared key's signed-in person is not charged",
     breaks: "sumsAddUp",
-    subject: folding((fact) => {
-      const isShared = fact.type === "Charged" && fact.via === "shared_key"
-      return isShared ? { ...fact, personId: null } : fact
+    subject: folding("Charged", (fact) => {
+      return fact.via === "shared_key" ? { ...fact, personId: null } : fact
     }),
   },
   {
     fault: "the last that refuses is named, not the first",
     breaks: "agreesWithThePlainOne",
     subject: answering((answer) => {
-      if (!("code" in answer) || answer.type !== "ChargeRefused") return answer
+      if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
       const last = answer.limits.findLastIndex((limit) => !hasRoom(limit))
       return { ...answer, refusedBy: answer.refusedBy === null ? null : last }
     }),
@@ -136,8 +131,6 @@ export const FAULTY_WINDOWS: readonly FaultyLedger[] = [
   {
     fault: "windows are those of the instant at which the caller asked",
     breaks: "windowsMoveForward",
-    subject: folding((fact) =>
-      fact.type === "Charged" ? { ...fact, at: fact.requestedAt } : fact,
-    ),
+    subject: folding("Charged", (fact) => ({ ...fact, at: fact.requestedAt })),
   },
 ]

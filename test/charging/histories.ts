@@ -1,100 +1,22 @@
 /**
  * Random histories of a ledger, aimed at the borders: amounts are what a limit or the funds leave,
  * give or take a micro; instants are the ends of windows, give or take a millisecond.
- *
- * A history is a list of intentions. What each one means is settled when its turn comes, from the
- * facts that the ledger on trial has recorded by then (`intentions.ts`): so it can aim at what is
- * left.
  */
 import fc from "fast-check"
-import type { Holder, LimitName, Spender } from "../../domain/charging/limits.ts"
-import { PERIODS, type Period } from "../../domain/kernel/window.ts"
+import { MAX_MICROS } from "../../domain/kernel/money.ts"
+import type { Period } from "../../domain/kernel/window.ts"
+import { crowds, toppings } from "./extremes.ts"
+import { scenes } from "./scenes.ts"
+import type { Amount, Cents, History, Intention, Process, Raise, Turn, Wait } from "./turns.ts"
+import { CALLERS, NAMES, SPENDERS } from "./turns.ts"
 
-/** How long until the next command. */
-type Wait =
-  | { readonly ms: number }
-  /** To the end of the window of this period, give or take some milliseconds. */
-  | { readonly until: Period; readonly off: number }
-
-/** How much: a number of micros, or what a limit or the funds leave, and a little more or less. */
-export type Amount =
-  { readonly micros: number } | { readonly left: Holder | "least" | "funds"; readonly off: number }
-
-/** What somebody means to do. Places are taken modulo the number of things there are. */
-export type Intention =
-  | {
-      readonly do: "charge"
-      readonly spender: Spender
-      readonly class: "ai" | "general"
-      readonly amount: Amount
-      readonly open: boolean
-      readonly exempt: "funds" | null
-      /** Null for a charge id of its own; else the place of one that was used before. */
-      readonly sameAs: number | null
-      readonly askedEarlierMs: number
-    }
-  | { readonly do: "close"; readonly places: readonly number[] }
-  | {
-      readonly do: "give back"
-      readonly place: number
-      readonly part: "whole" | "some" | "over" | "none"
-    }
-  | {
-      readonly do: "limit"
-      readonly name: LimitName
-      readonly period: Period
-      readonly amount: Raise
-    }
-  | { readonly do: "unlimit"; readonly name: LimitName }
-  | { readonly do: "funds"; readonly micros: number; readonly reference: string | null }
-  | { readonly do: "open" | "lock" | "unlock" }
-
-/** A limit's amount: a number of micros, or what is used and a little more or less. */
-type Raise = ({ readonly micros: number } | { readonly used: true; readonly off: number }) & {
-  readonly leaveKeysOut: boolean
-  readonly remindersMicros: readonly number[]
-}
-
-/** One turn of a history. */
-export interface Turn {
-  readonly wait: Wait
-  readonly intention: Intention
-}
-
-/** A history before it is played. */
-export interface History {
-  readonly from: number
-  readonly creditLineMicros: number
-  readonly turns: readonly Turn[]
-}
-
-/** Whose names the histories use: two people, three keys of theirs, and the app's shared key. */
-const SPENDERS: readonly Spender[] = [
-  { via: "own_key", keyId: "key_a1", personId: "per_a" },
-  { via: "own_key", keyId: "key_a2", personId: "per_a" },
-  { via: "own_key", keyId: "key_b1", personId: "per_b" },
-  { via: "shared_key", keyId: "key_app", personId: "per_a" },
-  { via: "shared_key", keyId: "key_app", personId: null },
-  { via: "person", keyId: null, personId: "per_a" },
-  { via: "company", keyId: null, personId: null },
-]
-
-/** The limits that the histories set. */
-export const NAMES: readonly LimitName[] = [
-  { holder: "company", holderId: null, class: "general" },
-  { holder: "company", holderId: null, class: "ai" },
-  { holder: "person", holderId: "per_a", class: "general" },
-  { holder: "person", holderId: "per_a", class: "ai" },
-  { holder: "person", holderId: "per_b", class: "general" },
-  { holder: "key", holderId: "key_a1", class: "all" },
-  { holder: "key", holderId: "key_b1", class: "all" },
-  { holder: "key", holderId: "key_app", class: "all" },
-]
-
-const few = fc.nat(12)
 const off = fc.constantFrom(-1, 0, 0, 1)
 const place = fc.nat(30)
 const period = fc.constantFrom<Period>("day", "week", "month")
+const behind = fc.constantFrom(0, 0, 1, 3, 20)
+const part = fc.constantFrom("whole", "whole", "some", "over", "none")
+const keyId = fc.constantFrom("key_a1", "key_b1")
+const purchaseId = fc.constantFrom("pur_1", "pur_2", "pur_3", "pur_4", "pur_5", "pur_6")
 
 const wait: fc.Arbitrary<Wait> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ ms: fc.constantFrom(0, 0, 1, 1_000, 3_600_000) }) },
@@ -103,7 +25,7 @@ const wait: fc.Arbitrary<Wait> = fc.oneof(
 )
 
 const amount: fc.Arbitrary<Amount> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ micros: few }) },
+  { weight: 3, arbitrary: fc.record({ micros: fc.nat(12) }) },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -120,22 +42,97 @@ const charge: fc.Arbitrary<Intention> = fc.record({
   amount,
   open: fc.boolean(),
   exempt: fc.constantFrom(null, null, null, null, null, "funds"),
-  sameAs: fc.option(place, { nil: null, freq: 5 }),
+  sameAs: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: place }),
   askedEarlierMs: fc.constantFrom(0, 0, 1, 86_400_000, 9 * 86_400_000, -3_600_000),
+  quantity: fc.constantFrom(1, 1, 1, 1, 1, 1, 1, 1, 1, 2),
 })
+
+const remindersMicros = fc.array(fc.integer({ min: 1, max: 20 }), { maxLength: 2 })
+const reminderOff = fc.constantFrom(null, -1, 0, 1, 3)
 
 const raise: fc.Arbitrary<Raise> = fc.oneof(
   fc.record({
     micros: fc.nat(30),
     leaveKeysOut: fc.boolean(),
-    remindersMicros: fc.array(fc.integer({ min: 1, max: 20 }), { maxLength: 2 }),
+    remindersMicros,
+    reminderOff: fc.constant(null),
   }),
   fc.record({
-    used: fc.constant(true),
+    used: fc.constant(true as const),
     off: fc.constantFrom(-1, 0, 1, 5),
     leaveKeysOut: fc.boolean(),
     remindersMicros: fc.constant([]),
+    reminderOff,
   }),
+)
+
+const cents: fc.Arbitrary<Cents> = fc.oneof(
+  fc.record({ cents: fc.constantFrom(0, 499, 500, 501, 700, 500_000, 500_001) }),
+  fc.record({ left: fc.constantFrom("purchase", "month"), off }),
+)
+
+const purchaseTerms: fc.Arbitrary<Intention> = fc.record({
+  do: fc.constant("purchase terms"),
+  keyId,
+  mode: fc.constantFrom("on", "on", "on", "on", "off", "needs_owner_review"),
+  perPurchaseMicros: fc.constantFrom(-1, 0, 5_000_000, 7_000_000, 6_000_000_000),
+  perMonthMicros: fc.constantFrom(0, 11_000_000, 12_000_000, 6_000_000_000, 30_000_000),
+})
+
+const buy: fc.Arbitrary<Intention> = fc.record({
+  do: fc.constant("buy"),
+  purchaseId,
+  keyId,
+  cents,
+  odd: fc.constantFrom(0, 0, 0, 0, 0, 1),
+})
+
+const serve: fc.Arbitrary<Intention> = fc.record({
+  do: fc.constant("serve"),
+  caller: fc.constantFrom(...CALLERS),
+  priceMicros: fc.constantFrom(0, 1, 1, 2, 3),
+})
+
+const money: fc.Arbitrary<Intention> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant("funds"),
+      micros: fc.integer({ min: -1, max: 40 }),
+      reference: fc.constantFrom(null, "a", "b", "c"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("correct"),
+      to: fc.integer({ min: -9, max: 40 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("correct"), by: fc.integer({ min: -9, max: 9 }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constantFrom("open", "terms", "terms"),
+      prepaidOnly: fc.boolean(),
+      creditMicros: fc.constantFrom(0, 0, 3, 7, -1),
+    }),
+  },
+)
+
+const ending: fc.Arbitrary<Intention> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant("give back"), place, part }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("close"), places: fc.array(place, { maxLength: 3 }) }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant("give back by hand"), place, part, behind }),
+  },
 )
 
 const intention: fc.Arbitrary<Intention> = fc.oneof(
@@ -149,34 +146,50 @@ const intention: fc.Arbitrary<Intention> = fc.oneof(
       amount: raise,
     }),
   },
+  { weight: 6, arbitrary: ending },
+  { weight: 5, arbitrary: serve },
+  { weight: 3, arbitrary: money },
+  { weight: 2, arbitrary: buy },
+  { weight: 1, arbitrary: purchaseTerms },
   {
-    weight: 3,
+    weight: 1,
     arbitrary: fc.record({
-      do: fc.constant("give back"),
-      place,
-      part: fc.constantFrom("whole", "whole", "some", "over", "none"),
+      do: fc.constant("charge once"),
+      name: fc.constantFrom("order_1", "order_2", "order_3"),
+      micros: fc.nat(4),
+      open: fc.boolean(),
+      behind,
     }),
   },
   {
-    weight: 2,
-    arbitrary: fc.record({ do: fc.constant("close"), places: fc.array(place, { maxLength: 3 }) }),
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constantFrom("pay", "pay", "decline"), purchaseId }),
   },
   {
-    weight: 2,
-    arbitrary: fc.record({
-      do: fc.constant("funds"),
-      micros: fc.integer({ min: -1, max: 40 }),
-      reference: fc.constantFrom(null, "a", "b", "c"),
-    }),
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant("charge calls"), most: fc.constantFrom(1, 2, 1_000) }),
   },
+  { weight: 1, arbitrary: fc.constant<Intention>({ do: "record" }) },
   {
     weight: 1,
     arbitrary: fc.record({ do: fc.constant("unlimit"), name: fc.constantFrom(...NAMES) }),
   },
   {
     weight: 1,
-    arbitrary: fc.record({ do: fc.constantFrom("open", "lock", "unlock", "unlock", "unlock") }),
+    arbitrary: fc.record({
+      do: fc.constantFrom(
+        ...(["lock", "unlock", "unlock", "unlock", "shut", "reopen", "reopen", "reopen"] as const),
+        "close month",
+      ),
+    }),
   },
+)
+
+const on = fc.constantFrom<Process[]>(0, 0, 0, 0, 1)
+
+const batch = fc.oneof(
+  { weight: 9, arbitrary: fc.tuple(intention) },
+  { weight: 1, arbitrary: fc.array(intention, { minLength: 2, maxLength: 5 }) },
 )
 
 const STARTS = [
@@ -187,70 +200,52 @@ const STARTS = [
   "2026-06-15T00:00:00.000Z",
 ].map((text) => Date.parse(text))
 
-/** Who spends under which limit, for scenes in which the two must meet. */
-const MEETINGS = NAMES.map((name) => {
-  const spenders = SPENDERS.filter(({ keyId, personId }) => {
-    return name.holderId === null || name.holderId === keyId || name.holderId === personId
-  })
-  const periods: readonly Period[] = name.holder === "key" ? PERIODS : ["week", "month"]
-  return { name, spenders, periods }
-})
+/** How a ledger begins: mostly opened and with some funds, once in a while with neither. */
+const beginnings: fc.Arbitrary<readonly Turn[]> = fc.oneof(
+  {
+    weight: 7,
+    arbitrary: fc.constantFrom(0, 0, 7).map((creditMicros): readonly Turn[] => [
+      {
+        wait: { ms: 0 },
+        on: 0,
+        intentions: [
+          { do: "open", prepaidOnly: false, creditMicros },
+          { do: "funds", micros: 60, reference: null },
+        ],
+      },
+    ]),
+  },
+  { weight: 2, arbitrary: fc.constant<readonly Turn[]>([]) },
+)
 
-/**
- * A limit is set, filled, and asked again on a border that may or may not be its own: what random
- * turns seldom do in this order.
- */
-const scene: fc.Arbitrary<readonly Turn[]> = fc.constantFrom(...MEETINGS).chain((meeting) => {
-  const { name, spenders, periods } = meeting
-  const by = fc.constantFrom(...spenders)
-  const charged = name.class === "ai" ? ("ai" as const) : ("general" as const)
-  const spend = (spent: fc.Arbitrary<Amount>): fc.Arbitrary<Intention> =>
-    fc.record({
-      do: fc.constant("charge" as const),
-      spender: by,
-      class: fc.constant(charged),
-      amount: spent,
-      open: fc.boolean(),
-      exempt: fc.constant(null),
-      sameAs: fc.constant(null),
-      askedEarlierMs: fc.constantFrom(0, 1),
-    })
-  const limit: fc.Arbitrary<Intention> = fc.record({
-    do: fc.constant("limit" as const),
-    name: fc.constant(name),
-    period: fc.constantFrom(...periods),
-    amount: fc.record({
-      used: fc.constant(true as const),
-      off: fc.constantFrom(1, 5, 9),
-      leaveKeysOut: fc.boolean(),
-      remindersMicros: fc.constant([]),
-    }),
-  })
-  const aim: fc.Arbitrary<Amount> = fc.record({ left: fc.constant("least" as const), off })
-  const funds: Intention = { do: "funds", micros: 40, reference: null }
-  const border: fc.Arbitrary<Wait> = fc.record({
-    until: fc.oneof(fc.constantFrom(...periods), period),
-    off: fc.constantFrom(-86_400_000, -1, 0, 1),
-  })
+/** Histories of about this many turns; their money in multiples of so many micros, and these scenes among them. */
+export function histories(
+  turns: number,
+  unitMicros = 1,
+  among: fc.Arbitrary<readonly Turn[]> = scenes,
+): fc.Arbitrary<History> {
+  const one = fc.record({ wait, on, intentions: batch }).map((turn): readonly Turn[] => [turn])
+  const parts = fc.oneof({ weight: 12, arbitrary: one }, { weight: 1, arbitrary: among })
   return fc
-    .tuple(limit, spend(aim), border, spend(fc.oneof(aim, fc.record({ micros: few }))), spend(aim))
-    .map(([set, fill, cross, ask, askAgain]) => [
-      { wait: { ms: 1 }, intention: { do: "unlock" } },
-      { wait: { ms: 0 }, intention: funds },
-      { wait: { ms: 0 }, intention: set },
-      { wait: { ms: 0 }, intention: fill },
-      { wait: cross, intention: ask },
-      { wait: { ms: 1 }, intention: askAgain },
-    ])
-})
-
-/** Histories of about this many turns. */
-export function histories(turns: number): fc.Arbitrary<History> {
-  const one = fc.record({ wait, intention }).map((turn): readonly Turn[] => [turn])
-  const parts = fc.oneof({ weight: 12, arbitrary: one }, { weight: 1, arbitrary: scene })
-  return fc.record({
-    from: fc.constantFrom(...STARTS),
-    creditLineMicros: fc.constantFrom(0, 0, 7),
-    turns: fc.array(parts, { maxLength: turns, size: "max" }).map((list) => list.flat()),
-  })
+    .record({
+      from: fc.constantFrom(...STARTS),
+      first: beginnings,
+      rest: fc.array(parts, { maxLength: turns, size: "max" }),
+      isAlone: fc.constantFrom(false, false, true),
+    })
+    .map(({ from, first, rest, isAlone }) => {
+      const all = [first, ...rest].flat()
+      const alone = all.map((turn) => ({ ...turn, on: 0 as const }))
+      return { from, unitMicros, turns: isAlone ? alone : all }
+    })
 }
+
+/** Histories in which more names are used than a ledger remembers. */
+export const crowdedHistories: fc.Arbitrary<History> = fc
+  .record({ from: fc.constantFrom(...STARTS), turns: crowds })
+  .map((history) => ({ ...history, unitMicros: 1 }))
+
+/** Histories near the most that adds up exactly. */
+export const richHistories: fc.Arbitrary<History> = fc
+  .constantFrom(MAX_MICROS / 12, MAX_MICROS / 8, MAX_MICROS / 3)
+  .chain((unitMicros) => histories(40, unitMicros, fc.oneof(scenes, toppings)))

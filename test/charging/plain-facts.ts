@@ -2,81 +2,99 @@
  * What a list of facts says about a ledger, found out the slow way: for every question all of them
  * are gone through again. No sum is kept, nothing moves, and nothing of the real ledger is used.
  */
+import type { ServedCall } from "../../domain/charging/calls.ts"
+import type {
+  ApiCallsCounted,
+  ChargeRequest,
+  LedgerEvent,
+} from "../../domain/charging/ledger-events.ts"
+import type { Limit, LimitName, LimitReading } from "../../domain/charging/limits.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { ChargeRequest, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { Limit, LimitName, LimitReading } from "../../domain/charging/limits.ts"
-import { type Calendar, naiveCalendar } from "../kernel/naive-calendar.ts"
+import type { Period } from "../../domain/kernel/window.ts"
+import { type Calendar, type Span, naiveCalendar } from "../kernel/naive-calendar.ts"
 
 /** Facts of a ledger, oldest first. */
 export type Facts = readonly LedgerEvent[]
+
+/** A call that was served by one process and is not recorded yet. */
+export interface GatheredCall extends ServedCall {
+  /** The first millisecond of its UTC day. */
+  readonly day: number
+}
+
+/** What one process knows of a ledger: every fact, and the calls that it gathered itself. */
+export interface Known {
+  readonly facts: Facts
+  readonly gathered: readonly GatheredCall[]
+}
 
 /** What a ledger's rules leave to be set, so that a wrong one can be made of the right one. */
 export interface Rules {
   readonly calendar: Calendar
   /** The place of the first fact that a limit sums: 0, for what was spent stays summed. */
   readonly sumsBegin: (facts: Facts, name: LimitName) => number
+  /** The instant whose windows calls weigh in. */
+  readonly callsWeighAt: (counted: ApiCallsCounted) => number
+  /** Whether calls weigh that were served and not recorded yet. */
+  readonly gatheredWeigh: boolean
+  /** The place of the first fact that counts as told: 0, for what was told stays told. */
+  readonly toldSince: (facts: Facts, name: LimitName) => number
 }
 
 /** The rules as they are. */
-export const RULES: Rules = { calendar: naiveCalendar, sumsBegin: () => 0 }
-
-/** A charge and what became of it. */
-export interface Spent {
-  readonly charged: Charged
-  /** The place of its fact. */
-  readonly place: number
-  givenBackMicros: Micros
-  ended: boolean
+export const RULES: Rules = {
+  calendar: naiveCalendar,
+  sumsBegin: () => 0,
+  callsWeighAt: ({ day }) => day,
+  gatheredWeigh: true,
+  toldSince: () => 0,
 }
 
-/** Every charge there was, with what was given back of it. */
-export function spentIn(facts: Facts): readonly Spent[] {
-  const spent: Spent[] = []
-  const last = (id: ChargeId) => spent.findLast(({ charged }) => charged.chargeId === id)
-  for (const [place, fact] of facts.entries()) {
-    if (fact.type === "Charged") {
-      spent.push({ charged: fact, place, givenBackMicros: 0, ended: !fact.open })
-    }
-    if (fact.type === "ChargesClosed") {
-      for (const id of fact.chargeIds) {
-        const one = last(id)
-        if (one !== undefined) one.ended = true
-      }
-    }
-    if (fact.type === "ChargeGivenBack") {
-      const one = last(fact.chargeId)
-      if (one !== undefined) Object.assign(one, { ended: true, givenBackMicros: fact.amountMicros })
-    }
-  }
-  return spent
-}
-
-/** Added − charged + given back. */
+/** Added + bought + corrected − charged + given back. */
 export function fundsIn(facts: Facts): Micros {
   let funds = 0
   for (const fact of facts) {
-    if (fact.type === "FundsAdded") funds += fact.amountMicros
-    if (fact.type === "Charged") funds -= fact.amountMicros
-    if (fact.type === "ChargeGivenBack") funds += fact.amountMicros
+    switch (fact.type) {
+      case "FundsAdded":
+      case "PurchasePaid":
+      case "FundsCorrected":
+      case "ChargeGivenBack":
+        funds += fact.amountMicros
+        break
+      case "Charged":
+        funds -= fact.amountMicros
+        break
+      default:
+    }
   }
   return funds
 }
 
-/** How far below zero the funds may go. */
+/** What may be spent beyond the funds. */
+export interface Terms {
+  readonly prepaidOnly: boolean
+  readonly creditLineMicros: Micros
+}
+
+/** The terms as they were last arranged: before any were, nothing may be spent beyond the funds. */
+export function termsIn(facts: Facts): Terms {
+  const last = facts.findLast(({ type }) => type === "LedgerOpened" || type === "TermsChanged")
+  if (last?.type !== "LedgerOpened" && last?.type !== "TermsChanged") {
+    return { prepaidOnly: false, creditLineMicros: 0 }
+  }
+  return { prepaidOnly: last.prepaidOnly, creditLineMicros: last.creditLineMicros }
+}
+
+/** How far below zero the funds may go: not at all for a company that only spends prepaid funds. */
 export function creditLineIn(facts: Facts): Micros {
-  return facts.find((fact) => fact.type === "LedgerOpened")?.creditLineMicros ?? 0
+  const terms = termsIn(facts)
+  return terms.prepaidOnly ? 0 : terms.creditLineMicros
 }
 
-/** Whether the company may only spend prepaid funds. */
-export function isPrepaidOnlyIn(facts: Facts): boolean {
-  return facts.find((fact) => fact.type === "LedgerOpened")?.prepaidOnly ?? false
-}
-
-/** Whether the account is locked. */
-export function isLockedIn(facts: Facts): boolean {
-  const last = facts.findLast(({ type }) => type === "AccountLocked" || type === "AccountUnlocked")
-  return last?.type === "AccountLocked"
+/** Whether the last of two kinds of facts was of the first kind. */
+export function isLast(facts: Facts, on: LedgerEvent["type"], off: LedgerEvent["type"]): boolean {
+  return facts.findLast(({ type }) => type === on || type === off)?.type === on
 }
 
 /** Whether two limits are of the same holder and class. */
@@ -98,25 +116,57 @@ export function limitsIn(facts: Facts): readonly Limit[] {
   return limits
 }
 
-/** Whether a limit counts what is spent by this request (specification, "Spending limits"). */
-function counts(
+/** What of a request, or of a call, says whose spending it is. */
+export type Spending = Pick<ChargeRequest, "via" | "keyId" | "personId" | "class">
+
+/** Whether a limit counts this spending (specification, "Spending limits"). */
+export function counts(
   limit: LimitName & Pick<Limit, "leaveKeysOut">,
-  request: Pick<ChargeRequest, "via" | "keyId" | "personId" | "class">,
+  { via, keyId, personId, class: charged }: Spending,
 ): boolean {
   switch (limit.holder) {
     case "company":
-      return request.class === limit.class
+      return charged === limit.class
     case "person":
-      if (request.personId !== limit.holderId || request.class !== limit.class) return false
-      return !(limit.leaveKeysOut && request.via === "own_key")
+      if (personId !== limit.holderId || charged !== limit.class) return false
+      return !(limit.leaveKeysOut && via === "own_key")
     case "key":
-      return request.keyId === limit.holderId
+      return keyId === limit.holderId
+  }
+}
+
+/** The limits that spending must fit, in the order in which they are named. */
+export function limitsOn(facts: Facts, spending: Spending): readonly Limit[] {
+  const limits = limitsIn(facts).filter((limit) => counts(limit, spending))
+  return (["key", "person", "company"] as const).flatMap((holder) =>
+    limits.filter((limit) => limit.holder === holder),
+  )
+}
+
+const isWithin = ({ from, to }: Span, instant: number): boolean => instant >= from && instant < to
+
+/** What one fact weighs in a limit's window; below zero for what is given back. */
+function weightOf(fact: LedgerEvent, limit: Limit, window: Span, rules: Rules): Micros {
+  switch (fact.type) {
+    case "Charged":
+      if (fact.weighed || !isWithin(window, fact.at)) return 0
+      return counts(limit, fact) ? fact.amountMicros : 0
+    case "ChargeGivenBack":
+      if (!isWithin(window, fact.chargedAt)) return 0
+      return counts(limit, fact) ? -fact.amountMicros : 0
+    case "ApiCallsCounted":
+      if (!isWithin(window, rules.callsWeighAt(fact))) return 0
+      return fact.tallies
+        .filter((tally) => counts(limit, { ...tally, class: "general" }))
+        .reduce((sum, { calls }) => sum + calls * fact.unitPriceMicros, 0)
+    default:
+      return 0
   }
 }
 
 /** A limit with what is used of it around an instant, as evidence shows it. */
 export function readingOf(
-  facts: Facts,
+  { facts, gathered }: Known,
   limit: Limit,
   at: number,
   askedMicros: Micros,
@@ -124,11 +174,16 @@ export function readingOf(
 ): LimitReading {
   const { holder, holderId, class: limited, period, amountMicros } = limit
   const window = rules.calendar[period](at)
-  const begin = rules.sumsBegin(facts, limit)
-  const usedMicros = spentIn(facts)
-    .filter(({ charged, place }) => place >= begin && counts(limit, charged))
-    .filter(({ charged }) => charged.at >= window.from && charged.at < window.to)
-    .reduce((sum, { charged, givenBackMicros }) => sum + charged.amountMicros - givenBackMicros, 0)
+  let spentMicros = 0
+  for (let place = rules.sumsBegin(facts, limit); place < facts.length; place += 1) {
+    spentMicros += weightOf(facts[place] as LedgerEvent, limit, window, rules)
+  }
+  let pendingMicros = 0
+  for (const call of rules.gatheredWeigh ? gathered : []) {
+    const isCounted = isWithin(window, call.day) && counts(limit, { ...call, class: "general" })
+    if (isCounted) pendingMicros += call.unitPriceMicros
+  }
+  const usedMicros = spentMicros + pendingMicros
   return {
     holder,
     holderId,
@@ -136,7 +191,7 @@ export function readingOf(
     period,
     amountMicros,
     usedMicros,
-    pendingMicros: 0,
+    pendingMicros,
     remainingMicros: Math.max(amountMicros - usedMicros, 0),
     askedMicros,
     windowStart: window.from,
@@ -144,18 +199,16 @@ export function readingOf(
   }
 }
 
-const ORDER = ["key", "person", "company"] as const
-
-/** The limits that a request must fit, in the order in which they are named. */
+/** The readings of the limits that spending must fit, in the order in which they are named. */
 export function applyingTo(
-  facts: Facts,
-  request: ChargeRequest,
+  known: Known,
+  spending: Spending,
   at: number,
+  askedMicros: Micros,
   rules: Rules = RULES,
 ): readonly LimitReading[] {
-  const limits = limitsIn(facts).filter((limit) => counts(limit, request))
-  return ORDER.flatMap((holder) => limits.filter((limit) => limit.holder === holder)).map((limit) =>
-    readingOf(facts, limit, at, request.amountMicros, rules),
+  return limitsOn(known.facts, spending).map((limit) =>
+    readingOf(known, limit, at, askedMicros, rules),
   )
 }
 
@@ -166,7 +219,30 @@ export function hasRoom(reading: LimitReading): boolean {
 
 /** The ids of charges whose work has not ended, oldest first. */
 export function openIn(facts: Facts): readonly ChargeId[] {
-  return spentIn(facts)
-    .filter(({ ended }) => !ended)
-    .map(({ charged }) => charged.chargeId)
+  let open: ChargeId[] = []
+  for (const fact of facts) {
+    if (fact.type === "Charged" && fact.open) open.push(fact.chargeId)
+    if (fact.type === "ChargesClosed") open = open.filter((id) => !fact.chargeIds.includes(id))
+    if (fact.type === "ChargeGivenBack") open = open.filter((id) => id !== fact.chargeId)
+  }
+  return open
+}
+
+/** The last charge of an id; undefined where there is none. */
+export function lastCharge(
+  facts: Facts,
+  chargeId: ChargeId,
+): Extract<LedgerEvent, { type: "Charged" }> | undefined {
+  const found = facts.findLast((fact) => fact.type === "Charged" && fact.chargeId === chargeId)
+  return found?.type === "Charged" ? found : undefined
+}
+
+/** The ids that were charged, newest first, each as often as it was. */
+export function chargedIds(facts: Facts): readonly ChargeId[] {
+  return facts.flatMap((fact) => (fact.type === "Charged" ? [fact.chargeId] : [])).reverse()
+}
+
+/** The first millisecond of the window of a period. */
+export function startOf(period: Period, at: number, rules: Rules = RULES): number {
+  return rules.calendar[period](at).from
 }

@@ -4,87 +4,89 @@
  *
  * It knows no bound of exact arithmetic: the histories it judges stay far below.
  */
-import type { Stamped } from "../../domain/kernel/decider.ts"
-import type { Micros } from "../../domain/kernel/money.ts"
 import type {
-  ChargeRefusalCode,
-  Charged,
-  LedgerEvent,
-  ReminderReached,
-} from "../../domain/charging/ledger-events.ts"
-import type {
-  Charge,
-  GiveBack,
+  AddFunds,
   LedgerCommand,
   LedgerRefusal,
-  LedgerRefused,
+  PayPurchase,
+  FailPurchase,
+  RecordCalls,
   SetLimit,
+  StartPurchase,
 } from "../../domain/charging/ledger-commands.ts"
+import type { ApiCallsCounted, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
-import { closingsDue } from "./plain-months.ts"
-import type { Facts, Rules } from "./plain-facts.ts"
+import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import { callChargesDue, chargedThrough, priceOn } from "./plain-calls.ts"
+import type { Facts, Known, Rules } from "./plain-facts.ts"
 import {
   RULES,
-  applyingTo,
-  creditLineIn,
-  isPrepaidOnlyIn,
-  fundsIn,
-  hasRoom,
-  isLockedIn,
+  isLast,
   isSameName,
   limitsIn,
   openIn,
-  spentIn,
+  readingOf,
+  startOf,
+  termsIn,
 } from "./plain-facts.ts"
+import { closingsDue } from "./plain-months.ts"
+import {
+  endOfPurchase,
+  purchaseFaultIn,
+  purchaseTermsIn,
+  startOfPurchase,
+  takenOf,
+} from "./plain-purchases.ts"
+import { remindersAfter, touchedBy } from "./plain-reminders.ts"
+import {
+  referenceCharge,
+  referenceGiveBack,
+  referenceGiveBackEnded,
+  refused,
+} from "./reference-charge.ts"
 
 /** What a ledger answers: facts, or a no. */
 export type Answer = readonly LedgerEvent[] | LedgerRefusal
 
-const MAX_OPEN = 10_000
+const NO_HASH = "0".repeat(64)
 const MAX_AMOUNT = 9_000_000_000_000_000
 
-/** What the facts say to a command. */
+/** What the facts say to a command. The months that are over are closed before anything else. */
 export function decideByReference(
-  facts: Facts,
+  known: Known,
   command: LedgerCommand & Stamped,
   rules: Rules = RULES,
 ): Answer {
-  const answer = decideInMonth(facts, command, rules)
-  if (!Array.isArray(answer) || answer.length === 0) return answer
-  return [...closingsDue(facts, command.at, command.headHash ?? "0".repeat(64)), ...answer]
+  const closed = isLast(known.facts, "LedgerClosed", "LedgerReopened")
+  const answer =
+    closed && ARRANGEMENTS.has(command.type)
+      ? refused(command.at, "ledger_closed")
+      : decideInMonth(known, command, rules)
+  if (!Array.isArray(answer)) return answer
+  if (answer.length === 0 && command.type !== "CloseMonth") return []
+  return [...closingsDue(known.facts, command.at, command.headHash ?? NO_HASH), ...answer]
 }
 
-function decideInMonth(facts: Facts, command: LedgerCommand & Stamped, rules: Rules): Answer {
+/** What a deleted company can no longer arrange. */
+const ARRANGEMENTS = new Set<LedgerCommand["type"]>([
+  "ChangeTerms",
+  "AddFunds",
+  "SetLimit",
+  "RemoveLimit",
+  "SetPurchaseTerms",
+])
+
+function decideInMonth(known: Known, command: LedgerCommand & Stamped, rules: Rules): Answer {
+  const { facts } = known
   const { at } = command
-  const refused = (code: LedgerRefused["code"]): LedgerRefused => {
-    return { type: "LedgerRefused", at, code, message: "" }
-  }
   switch (command.type) {
-    case "OpenLedger": {
-      const { prepaidOnly, creditLineMicros } = command
-      if (facts.some(({ type }) => type === "LedgerOpened")) return []
-      if (!isAmount(creditLineMicros)) return refused("bad_amount")
-      return [{ type: "LedgerOpened", at, prepaidOnly, creditLineMicros }]
-    }
-    case "AddFunds": {
-      const { amountMicros, reference } = command
-      const isKnown = facts.some((fact) => {
-        return fact.type === "FundsAdded" && fact.reference === reference && reference !== null
-      })
-      if (isKnown) return []
-      if (!isAmount(amountMicros) || amountMicros === 0) return refused("bad_amount")
-      return [{ type: "FundsAdded", at, amountMicros, reference }]
-    }
-    case "SetLimit":
-      return setLimit(facts, command, refused("bad_limit"))
-    case "RemoveLimit": {
-      const { holder, holderId, class: limited } = command
-      const known = limitsIn(facts).some((limit) => isSameName(limit, command))
-      if (!known) return refused("no_such_limit")
-      return [{ type: "LimitRemoved", at, holder, holderId, class: limited }]
-    }
     case "Charge":
-      return charge(facts, command, rules, refused("bad_amount"))
+      return referenceCharge(known, command, rules)
+    case "GiveBack":
+      return referenceGiveBack(facts, command)
+    case "GiveBackEnded":
+      return referenceGiveBackEnded(facts, command)
     case "CloseCharges": {
       const open = openIn(facts)
       const chargeIds = command.chargeIds.filter((id, i, all) => {
@@ -92,19 +94,112 @@ function decideInMonth(facts: Facts, command: LedgerCommand & Stamped, rules: Ru
       })
       return chargeIds.length === 0 ? [] : [{ type: "ChargesClosed", at, chargeIds }]
     }
-    case "GiveBack":
-      return giveBack(facts, command, refused("bad_amount"))
+    case "RecordCalls":
+      return recordCalls(known, command, rules)
+    case "ChargeCalls":
+      return callChargesDue(facts, at, command.most)
+    case "StartPurchase":
+      return startPurchase(facts, command)
+    case "PayPurchase":
+    case "FailPurchase":
+      return endPurchase(facts, command)
+    case "CloseMonth":
+      return []
     case "LockAccount":
-      return isLockedIn(facts) ? [] : [{ type: "AccountLocked", at }]
+      return turn(facts, at, "AccountLocked", "AccountUnlocked")
     case "UnlockAccount":
-      return isLockedIn(facts) ? [{ type: "AccountUnlocked", at }] : []
+      return turn(facts, at, "AccountUnlocked", "AccountLocked")
+    case "CloseLedger":
+      return turn(facts, at, "LedgerClosed", "LedgerReopened")
+    case "ReopenLedger":
+      return turn(facts, at, "LedgerReopened", "LedgerClosed")
     default:
-      throw new Error(`no history has this: ${command.type}`)
+      return arrange(facts, command)
+  }
+}
+
+type Switch = "AccountLocked" | "AccountUnlocked" | "LedgerClosed" | "LedgerReopened"
+
+/** Turns something on that is off; what was never turned off is neither. */
+function turn(facts: Facts, at: number, wanted: Switch, other: Switch): Answer {
+  const first = wanted === "AccountLocked" || wanted === "LedgerClosed"
+  const isSo = first ? isLast(facts, wanted, other) : !isLast(facts, other, wanted)
+  return isSo ? [] : [{ type: wanted, at }]
+}
+
+type Arranging = Extract<
+  LedgerCommand & Stamped,
+  {
+    type:
+      | "OpenLedger"
+      | "ChangeTerms"
+      | "AddFunds"
+      | "CorrectFunds"
+      | "SetLimit"
+      | "RemoveLimit"
+      | "SetPurchaseTerms"
+  }
+>
+
+/** What people and operators arrange. */
+function arrange(facts: Facts, command: Arranging): Answer {
+  const { at } = command
+  switch (command.type) {
+    case "OpenLedger": {
+      const { prepaidOnly, creditLineMicros } = command
+      if (facts.some(({ type }) => type === "LedgerOpened")) return []
+      if (!isAmount(creditLineMicros)) return refused(at, "bad_amount")
+      return [{ type: "LedgerOpened", at, prepaidOnly, creditLineMicros }]
+    }
+    case "ChangeTerms": {
+      const { prepaidOnly, creditLineMicros } = command
+      if (!isAmount(creditLineMicros)) return refused(at, "bad_amount")
+      const terms = termsIn(facts)
+      const isSame =
+        terms.prepaidOnly === prepaidOnly && terms.creditLineMicros === creditLineMicros
+      return isSame ? [] : [{ type: "TermsChanged", at, prepaidOnly, creditLineMicros }]
+    }
+    case "AddFunds":
+      return addFunds(facts, command)
+    case "CorrectFunds": {
+      const { amountMicros, reason } = command
+      const isChange = isAmount(Math.abs(amountMicros)) && amountMicros !== 0
+      return isChange
+        ? [{ type: "FundsCorrected", at, amountMicros, reason }]
+        : refused(at, "bad_amount")
+    }
+    case "SetLimit":
+      return setLimit(facts, command)
+    case "RemoveLimit": {
+      const { holder, holderId, class: limited } = command
+      const isKnown = limitsIn(facts).some((limit) => isSameName(limit, command))
+      if (!isKnown) return refused(at, "no_such_limit")
+      return [{ type: "LimitRemoved", at, holder, holderId, class: limited }]
+    }
+    case "SetPurchaseTerms": {
+      const { keyId, mode, perPurchaseMicros, perMonthMicros } = command
+      if (!isAmount(perPurchaseMicros) || !isAmount(perMonthMicros)) {
+        return refused(at, "bad_amount")
+      }
+      const wanted = { mode, perPurchaseMicros, perMonthMicros }
+      const former = purchaseTermsIn(facts, keyId)
+      if (JSON.stringify(former) === JSON.stringify(wanted)) return []
+      return [{ type: "PurchaseTermsSet", at, keyId, ...wanted }]
+    }
   }
 }
 
 function isAmount(amount: Micros): boolean {
   return Number.isInteger(amount) && amount >= 0 && amount <= MAX_AMOUNT
+}
+
+function addFunds(facts: Facts, { at, amountMicros, reference }: AddFunds & Stamped): Answer {
+  const isKnown = facts.some((fact) => {
+    return fact.type === "FundsAdded" && fact.reference === reference && reference !== null
+  })
+  if (isKnown) return []
+  if (!isAmount(amountMicros) || amountMicros === 0) return refused(at, "bad_amount")
+  return [{ type: "FundsAdded", at, amountMicros, reference }]
 }
 
 const PERIODS_OF = {
@@ -113,7 +208,7 @@ const PERIODS_OF = {
   key: ["day", "week", "month"],
 }
 
-function setLimit(facts: Facts, command: SetLimit & Stamped, refused: LedgerRefused): Answer {
+function setLimit(facts: Facts, command: SetLimit & Stamped): Answer {
   const { at, holder, holderId, period, amountMicros, remindersMicros, leaveKeysOut } = command
   const isLegal =
     (holder === "company") === (holderId === null) &&
@@ -122,7 +217,7 @@ function setLimit(facts: Facts, command: SetLimit & Stamped, refused: LedgerRefu
     isAmount(amountMicros) &&
     remindersMicros.every((amount) => isAmount(amount) && amount > 0) &&
     (holder === "person" || !leaveKeysOut)
-  if (!isLegal) return refused
+  if (!isLegal) return refused(at, "bad_limit")
   const limit = { holder, holderId, class: command.class, period, amountMicros }
   const wanted: Limit = { ...limit, remindersMicros, leaveKeysOut }
   const former = limitsIn(facts).find((one) => isSameName(one, command))
@@ -134,107 +229,48 @@ function shape(limit: Limit | undefined): unknown {
   return [limit?.period, limit?.amountMicros, limit?.remindersMicros, limit?.leaveKeysOut]
 }
 
-function charge(
-  facts: Facts,
-  command: Charge & Stamped,
-  rules: Rules,
-  refused: LedgerRefused,
-): Answer {
-  const open = openIn(facts)
-  if (open.includes(command.chargeId)) return []
-  if (command.amountMicros < 0) return refused
-  const { type: _type, open: isOpen, exempt, searchedTo: _, headHash: __, ...request } = command
-  const limits = applyingTo(facts, request, command.at, rules)
-  const refusedBy = limits.findIndex((limit) => !hasRoom(limit))
-  const [fundsMicros, creditLineMicros] = [fundsIn(facts), creditLineIn(facts)]
-  let code: ChargeRefusalCode | null = null
-  if (isOpen && open.length >= MAX_OPEN) code = "too_many_open_charges"
-  const free = command.amountMicros === 0 || exempt !== null
-  if (!free && fundsMicros + creditLineMicros < command.amountMicros) {
-    code = "payment_required"
+function recordCalls(known: Known, command: RecordCalls & Stamped, rules: Rules): Answer {
+  const { facts } = known
+  const { at, tallies } = command
+  if (tallies.length === 0) return []
+  if (tallies.some(({ calls }) => !Number.isInteger(calls) || calls <= 0)) {
+    return refused(at, "bad_calls")
   }
-  if (refusedBy !== -1) code = "spend_limit_reached"
-  if (isLockedIn(facts)) code = "account_locked"
-  if (code === null) {
-    const charged: Charged = {
-      type: "Charged",
-      ...request,
-      open: isOpen,
-      exempt,
-      once: false,
-      weighed: false,
-    }
-    return [charged, ...remindersAfter(facts, charged, rules)]
-  }
-  return {
-    type: "ChargeRefused",
-    ...request,
-    open: isOpen,
-    exempt,
-    code,
-    ledgerRevision: facts.length - 1,
-    fundsMicros,
-    creditLineMicros,
-    prepaidOnly: isPrepaidOnlyIn(facts),
-    pendingMicros: 0,
-    limits,
-    refusedBy: code === "spend_limit_reached" ? refusedBy : null,
-  }
+  // A day that was charged stays as it was charged.
+  const isCharged = command.day <= chargedThrough(facts)
+  const day = isCharged ? startOf("day", at, rules) : command.day
+  const price = priceOn(known, command, day)
+  const counted = { type: "ApiCallsCounted", at, day, ...price, tallies, exempt: null } as const
+  const passed = passedBy({ ...known, facts: [...facts, counted] }, counted, rules)
+  const fact = { ...counted, exempt: passed ? ("limits" as const) : null }
+  return [fact, ...remindersAfter(known, fact, rules)]
 }
 
-function remindersAfter(facts: Facts, charged: Charged, rules: Rules): readonly ReminderReached[] {
-  const told = facts.filter((fact) => fact.type === "ReminderReached")
-  return applyingTo([...facts, charged], charged, charged.at, rules).flatMap((reading) => {
-    const { holder, holderId, class: limited, period, usedMicros, windowStart, resetsAt } = reading
-    const wanted = limitsIn(facts).find((limit) => isSameName(limit, reading))?.remindersMicros
-    return [...new Set(wanted)]
-      .sort((a, b) => a - b)
-      .filter((amount) => amount <= usedMicros)
-      .filter(
-        (amount) =>
-          !told.some((one) => {
-            const isSame = isSameName(one, reading) && one.period === period
-            return isSame && one.reminderMicros === amount && one.windowStart === windowStart
-          }),
-      )
-      .map((reminderMicros): ReminderReached => ({
-        type: "ReminderReached",
-        at: charged.at,
-        holder,
-        holderId,
-        class: limited,
-        period,
-        limitMicros: reading.amountMicros,
-        reminderMicros,
-        usedMicros,
-        windowStart,
-        resetsAt,
-      }))
+/** Whether a limit that counts these calls is passed once they are counted. */
+function passedBy(after: Known, counted: ApiCallsCounted, rules: Rules): boolean {
+  return touchedBy(after.facts, counted).some((limit) => {
+    return readingOf(after, limit, counted.at, 0, rules).usedMicros > limit.amountMicros
   })
 }
 
-function giveBack(facts: Facts, command: GiveBack & Stamped, refused: LedgerRefused): Answer {
-  const { at, chargeId, reason } = command
-  const found = spentIn(facts).find(({ charged, ended }) => charged.chargeId === chargeId && !ended)
-  if (found === undefined) return []
-  const { charged } = found
-  const asked = command.amountMicros
-  if (asked !== null && (asked <= 0 || asked > charged.amountMicros)) return refused
-  const { via, keyId, personId, class: charging, item, resource } = charged
-  return [
-    {
-      type: "ChargeGivenBack",
-      at,
-      chargeId,
-      amountMicros: asked ?? charged.amountMicros,
-      chargedAt: charged.at,
-      via,
-      keyId,
-      personId,
-      class: charging,
-      item,
-      resource,
-      reason,
-    },
-  ]
+function startPurchase(facts: Facts, command: StartPurchase & Stamped): Answer {
+  const { at, purchaseId, keyId, personId, amountMicros } = command
+  if (startOfPurchase(facts, purchaseId) !== undefined) return []
+  const code = purchaseFaultIn(facts, command, at)
+  if (code === null) {
+    return [{ type: "PurchaseStarted", at, purchaseId, keyId, personId, amountMicros }]
+  }
+  const evidence = { terms: purchaseTermsIn(facts, keyId), takenMicros: takenOf(facts, keyId, at) }
+  return { type: "PurchaseRefused", at, code, purchaseId, keyId, amountMicros, ...evidence }
+}
+
+function endPurchase(facts: Facts, command: (PayPurchase | FailPurchase) & Stamped): Answer {
+  const { at, purchaseId } = command
+  const begun = startOfPurchase(facts, purchaseId)
+  if (begun === undefined || endOfPurchase(facts, purchaseId) !== undefined) return []
+  const { keyId, personId, amountMicros, at: startedAt } = begun
+  const purchase = { at, purchaseId, keyId, personId, amountMicros, startedAt }
+  return command.type === "PayPurchase"
+    ? [{ type: "PurchasePaid", ...purchase, paymentId: command.paymentId }]
+    : [{ type: "PurchaseFailed", ...purchase, code: command.code }]
 }

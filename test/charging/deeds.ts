@@ -1,0 +1,231 @@
+/** What the intentions of a history come to, given what is known when their turn comes. */
+import type { ServedCall } from "../../domain/charging/calls.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { ChargeRequest } from "../../domain/charging/ledger-events.ts"
+import type { Limit } from "../../domain/charging/limits.ts"
+import { arrangement } from "./arrangements.ts"
+import { naiveCalendar } from "../kernel/naive-calendar.ts"
+import type { Facts, Known } from "./plain-facts.ts"
+import {
+  applyingTo,
+  chargedIds,
+  creditLineIn,
+  fundsIn,
+  isSameName,
+  lastCharge,
+  limitsIn,
+  openIn,
+  readingOf,
+} from "./plain-facts.ts"
+import type { Amount, Intention, MeantCharge, Part, Wait } from "./turns.ts"
+
+/** What is done: a call is served, what is gathered is recorded, or a command is decided. */
+export type Deed =
+  | { readonly do: "serve"; readonly call: ServedCall }
+  | { readonly do: "record" }
+  | { readonly do: "decide"; readonly command: LedgerCommand }
+
+/** When the next turn comes. */
+export function nextInstant(now: number, wait: Wait): number {
+  if ("ms" in wait) return now + wait.ms
+  return Math.max(now, naiveCalendar[wait.until](now).to + wait.off)
+}
+
+/** When an intention is settled. */
+export interface Moment {
+  readonly at: number
+  /** A name for a charge like no other. */
+  readonly fresh: string
+  /** See `History`. */
+  readonly unitMicros: number
+}
+
+const SPENT: Omit<ChargeRequest, "chargeId"> = {
+  via: "company",
+  keyId: null,
+  personId: null,
+  class: "general",
+  item: "text_segment",
+  quantity: 1,
+  unitPriceMicros: 0,
+  priceVersion: 1,
+  amountMicros: 0,
+  resource: null,
+  requestedAt: 0,
+  dueAt: null,
+  servedFrom: null,
+}
+
+/** What an intention comes to: mostly one deed, none where there is nothing to do it to. */
+export function deedsOf(known: Known, meant: Intention, moment: Moment): readonly Deed[] {
+  switch (meant.do) {
+    case "serve":
+      return [{ do: "serve", call: callOf(meant) }]
+    case "record":
+      return [{ do: "record" }]
+    case "charge many":
+      return Array.from({ length: meant.count }, (_, i) => {
+        return { do: "decide", command: onceOf(known.facts, `many_${moment.fresh}:${i}`, 0) }
+      })
+    default:
+      return commandsOf(known, meant, moment).map((command) => ({ do: "decide", command }))
+  }
+}
+
+function callOf({ caller, priceMicros }: Extract<Intention, { do: "serve" }>): ServedCall {
+  // A price of its own has a version of its own: both must be those of the day's first call.
+  return { ...caller, unitPriceMicros: priceMicros, priceVersion: 1 + priceMicros }
+}
+
+type Commanding = Exclude<Intention, { do: "serve" | "record" | "charge many" }>
+
+function commandsOf(known: Known, meant: Commanding, moment: Moment): readonly LedgerCommand[] {
+  const { facts } = known
+  switch (meant.do) {
+    case "charge":
+      return [chargeOf(known, meant, moment)]
+    case "charge once":
+      return chargeOnce(facts, meant, moment)
+    case "close": {
+      const chargeIds = meant.places.map((one) => usedId(facts, one) ?? "chg_unknown")
+      return [{ type: "CloseCharges", chargeIds }]
+    }
+    case "give back": {
+      const open = openIn(facts)
+      // Mostly an open charge; sometimes one that has ended, or that never was.
+      const openId = meant.place % 4 === 0 ? undefined : open[meant.place % open.length]
+      const chargeId = openId ?? usedId(facts, meant.place) ?? "chg_unknown"
+      const charged = lastCharge(facts, chargeId)?.amountMicros ?? 1
+      const amountMicros = partOf(charged, meant.part)
+      return [{ type: "GiveBack", chargeId, amountMicros, reason: "a reason" }]
+    }
+    case "give back by hand":
+      return giveBackByHand(facts, meant)
+    case "limit":
+      return [limitOf(known, meant, moment)]
+    case "unlimit":
+      return [{ type: "RemoveLimit", ...meant.name }]
+    case "charge calls":
+      return [{ type: "ChargeCalls", most: meant.most }]
+    default:
+      return [arrangement(facts, meant, moment)]
+  }
+}
+
+function chargeOf(known: Known, meant: MeantCharge, moment: Moment): LedgerCommand {
+  const { at, fresh } = moment
+  const { spender, open, exempt, quantity } = meant
+  // Names that callers choose, and those of a night's calls, are no one else's.
+  const ids = chargedIds(known.facts).filter((id) => id.startsWith("chg_"))
+  const used = meant.sameAs === null ? undefined : ids[meant.sameAs % ids.length]
+  const spending = { ...spender, class: meant.class }
+  const amountMicros = Math.max(0, amountOf(known, spending, meant.amount, moment))
+  return {
+    type: "Charge",
+    ...SPENT,
+    ...spending,
+    chargeId: used ?? fresh,
+    quantity,
+    unitPriceMicros: amountMicros,
+    amountMicros,
+    requestedAt: at - meant.askedEarlierMs,
+    open,
+    exempt,
+    searchedTo: null,
+  }
+}
+
+/** A name that the search finds is not asked for again: its charge answers. */
+function chargeOnce(
+  facts: Facts,
+  { name, micros, open, behind }: Extract<Intention, { do: "charge once" }>,
+  { unitMicros }: Moment,
+): readonly LedgerCommand[] {
+  const searched = facts.slice(0, Math.max(0, facts.length - behind))
+  if (lastCharge(searched, name) !== undefined) return []
+  return [{ ...onceOf(searched, name, micros * unitMicros), open }]
+}
+
+function onceOf(
+  searched: Facts,
+  chargeId: string,
+  micros: number,
+): Extract<LedgerCommand, { type: "Charge" }> {
+  const amount = { unitPriceMicros: micros, amountMicros: micros }
+  const how = { open: false, exempt: null, searchedTo: searched.length - 1 }
+  return { type: "Charge", ...SPENT, chargeId, ...amount, ...how }
+}
+
+/** A charge that the search shows as given back is not given back again. */
+function giveBackByHand(
+  facts: Facts,
+  { place, part, behind }: Extract<Intention, { do: "give back by hand" }>,
+): readonly LedgerCommand[] {
+  const searched = facts.slice(0, Math.max(0, facts.length - behind))
+  const chargeId = usedId(searched, place)
+  const charged = chargeId === undefined ? undefined : lastCharge(searched, chargeId)
+  if (charged === undefined) return []
+  const isBack = searched.slice(searched.indexOf(charged)).some((fact) => {
+    return fact.type === "ChargeGivenBack" && fact.chargeId === chargeId
+  })
+  if (isBack) return []
+  const { via, keyId, personId, class: charging, item, resource, amountMicros: whole } = charged
+  const spent = { via, keyId, personId, class: charging, item, resource }
+  const chargedAt = charged.weighed ? (charged.servedFrom ?? charged.at) : charged.at
+  return [
+    {
+      type: "GiveBackEnded",
+      charge: { ...spent, chargeId: charged.chargeId, amountMicros: whole, chargedAt },
+      amountMicros: partOf(whole, part),
+      reason: "by hand",
+      searchedTo: searched.length - 1,
+    },
+  ]
+}
+
+function partOf(whole: number, part: Part): number | null {
+  return { whole: null, some: Math.ceil(whole / 2), over: whole + 1, none: 0 }[part]
+}
+
+function amountOf(
+  known: Known,
+  spending: Pick<ChargeRequest, "via" | "keyId" | "personId" | "class">,
+  meant: Amount,
+  { at, unitMicros }: Moment,
+): number {
+  if ("micros" in meant) return meant.micros * unitMicros
+  const funds = fundsIn(known.facts) + creditLineIn(known.facts)
+  if (meant.left === "funds") return funds + meant.off
+  const left = applyingTo(known, spending, at, 0)
+    .filter(({ holder }) => meant.left === "least" || holder === meant.left)
+    .map(({ remainingMicros }) => remainingMicros)
+  return Math.min(funds + 1, ...left) + meant.off
+}
+
+function limitOf(
+  known: Known,
+  { name, period: wanted, amount: meant }: Extract<Intention, { do: "limit" }>,
+  { at, unitMicros }: Moment,
+): LedgerCommand {
+  const { leaveKeysOut, reminderOff } = meant
+  // A day is a key's alone; now and then somebody asks for one that cannot be.
+  const isLegal = name.holder === "key" || meant.remindersMicros.length === 2
+  const legal: Limit = {
+    ...name,
+    period: wanted === "day" && !isLegal ? "month" : wanted,
+    amountMicros: 0,
+    remindersMicros: meant.remindersMicros,
+    leaveKeysOut: leaveKeysOut && name.holder === "person",
+  }
+  const former = limitsIn(known.facts).find((limit) => isSameName(limit, name))
+  const used = readingOf(known, former ?? legal, at, 0).usedMicros
+  const amountMicros = "micros" in meant ? meant.micros * unitMicros : Math.max(0, used + meant.off)
+  const near = reminderOff === null ? [] : [Math.max(1, used + reminderOff)]
+  const remindersMicros = [...meant.remindersMicros, ...near]
+  return { type: "SetLimit", ...legal, amountMicros, remindersMicros }
+}
+
+function usedId(facts: Facts, wanted: number): string | undefined {
+  const ids = chargedIds(facts)
+  return ids[wanted % Math.max(1, ids.length)]
+}

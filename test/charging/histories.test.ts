@@ -1,0 +1,166 @@
+import fc from "fast-check"
+import { beforeAll, describe, expect, it } from "vitest"
+import { ledgerFormats } from "../../domain/charging/ledger-formats.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { crowdedHistories, histories } from "./histories.ts"
+import type { Decided, Served, Trace } from "./play.ts"
+import { play } from "./play.ts"
+import { realLedger } from "./subject.ts"
+
+const DAY_MS = 86_400_000
+
+let traces: readonly Trace[] = []
+let decided: readonly Decided[] = []
+let served: readonly Served[] = []
+
+beforeAll(() => {
+  const usual = fc.sample(histories(80), { numRuns: 250, seed: 4 })
+  const crowded = fc.sample(crowdedHistories, { numRuns: 10, seed: 4 })
+  traces = [...usual, ...crowded].map((history) => play(realLedger, history))
+  const steps = traces.flatMap((trace) => trace.steps)
+  decided = steps.filter((step) => step.does === "decide")
+  served = steps.filter((step) => step.does === "serve")
+})
+
+const facts = () => traces.flatMap((trace) => trace.facts)
+const count = <T>(values: readonly T[], isSo: (value: T) => boolean): number =>
+  values.filter(isSo).length
+
+describe("the histories", () => {
+  it("lead to every fact, exempt or not, once and weighed before", () => {
+    const kinds = new Set(
+      facts().map((fact) => {
+        const marks = ["exempt", "once", "weighed"] as const
+        const marked = marks.filter((mark) => mark in fact && Boolean(fact[mark as never]))
+        return [fact.type, ...marked].join(" ")
+      }),
+    )
+    const marked = ["exempt", "once", "exempt weighed"].map((marks) => `Charged ${marks}`)
+    const all = [...Object.keys(ledgerFormats), ...marked, "ApiCallsCounted exempt"]
+    expect([...kinds].sort()).toEqual(all.sort())
+  })
+
+  it("lead to every no, by every holder", () => {
+    const codes = new Set<string>()
+    for (const { command, answer } of decided) {
+      if (!isRefusal(answer)) continue
+      const by = answer.type === "ChargeRefused" ? answer.limits[answer.refusedBy ?? -1] : undefined
+      codes.add(by === undefined ? `${command.type} ${answer.code}` : `by the ${by.holder}'s limit`)
+    }
+    for (const { answer } of served) if (answer !== null) codes.add(`a call by a ${answer.holder}`)
+    expect([...codes].sort()).toEqual([
+      "AddFunds bad_amount",
+      "AddFunds ledger_closed",
+      "ChangeTerms bad_amount",
+      "ChangeTerms ledger_closed",
+      "Charge account_locked",
+      "Charge bad_amount",
+      "Charge ledger_closed",
+      "Charge payment_required",
+      "Charge search_again",
+      "CorrectFunds bad_amount",
+      "GiveBack bad_amount",
+      "GiveBackEnded bad_amount",
+      "GiveBackEnded search_again",
+      "OpenLedger bad_amount",
+      "RemoveLimit ledger_closed",
+      "RemoveLimit no_such_limit",
+      "SetLimit bad_limit",
+      "SetLimit ledger_closed",
+      "SetPurchaseTerms bad_amount",
+      "SetPurchaseTerms ledger_closed",
+      "StartPurchase bad_amount",
+      "StartPurchase ledger_closed",
+      "StartPurchase over_monthly_limit",
+      "StartPurchase over_purchase_limit",
+      "StartPurchase purchase_needs_review",
+      "StartPurchase purchase_not_allowed",
+      "a call by a company",
+      "a call by a key",
+      "a call by a person",
+      "by the company's limit",
+      "by the key's limit",
+      "by the person's limit",
+    ])
+  })
+
+  it("stand on the borders: fills to the micro, and one micro over", () => {
+    const over = count(decided, ({ answer }) => {
+      if (!isRefusal(answer) || answer.type !== "ChargeRefused") return false
+      const limit = answer.limits[answer.refusedBy ?? -1]
+      return limit !== undefined && limit.usedMicros + limit.askedMicros === limit.amountMicros + 1
+    })
+    const filled = count(decided, ({ command, answer, after }) => {
+      if (command.type !== "Charge" || command.amountMicros === 0 || isRefusal(answer)) return false
+      return after.limits.some((limit) => limit.usedMicros === limit.amountMicros)
+    })
+    expect(over).toBeGreaterThan(100)
+    expect(filled).toBeGreaterThan(100)
+  })
+
+  it("stand on the borders: the last millisecond of a window, and the first of the next", () => {
+    for (const type of ["Charged", "ApiCallsCounted", "ReminderReached", "PurchaseStarted"]) {
+      const instants = facts()
+        .filter((fact) => fact.type === type)
+        .map(({ at }) => at)
+      expect(
+        count(instants, (at) => (at + 1) % DAY_MS === 0),
+        type,
+      ).toBeGreaterThan(10)
+      expect(
+        count(instants, (at) => at % DAY_MS === 0),
+        type,
+      ).toBeGreaterThan(10)
+    }
+  })
+
+  it("reach reminders to the micro, one after the other and several at once", () => {
+    const reached = facts().filter((fact) => fact.type === "ReminderReached")
+    expect(count(reached, (one) => one.usedMicros === one.reminderMicros)).toBeGreaterThan(30)
+    expect(count(reached, (one) => one.usedMicros > one.reminderMicros)).toBeGreaterThan(30)
+    const told = decided.map(({ answer }) => (isRefusal(answer) ? [] : answer))
+    const several = told.filter((all) => count(all, ({ type }) => type === "ReminderReached") > 1)
+    expect(several.length).toBeGreaterThan(10)
+  })
+
+  it("give back after the window has ended, by the work and by hand", () => {
+    const isLate = (fact: { readonly at: number; readonly chargedAt: number }): boolean =>
+      Math.floor(fact.chargedAt / DAY_MS) < Math.floor(fact.at / DAY_MS)
+    const back = facts().filter((fact) => fact.type === "ChargeGivenBack")
+    expect(count(back, (one) => isLate(one) && one.reason === "a reason")).toBeGreaterThan(20)
+    expect(count(back, (one) => isLate(one) && one.reason === "by hand")).toBeGreaterThan(20)
+  })
+
+  it("decide with calls in hand, of both processes, and record them on a later day", () => {
+    const refused = count(
+      decided,
+      ({ answer, gathered }) => isRefusal(answer) && gathered.length > 0,
+    )
+    expect(refused).toBeGreaterThan(20)
+    const counted = facts().filter((fact) => fact.type === "ApiCallsCounted")
+    expect(count(counted, ({ at, day }) => at >= day + DAY_MS)).toBeGreaterThan(20)
+    expect(count(decided, ({ on, taken }) => on === 1 && taken !== null)).toBeGreaterThan(20)
+    expect(count(counted, ({ tallies }) => tallies.length > 1)).toBeGreaterThan(20)
+  })
+
+  it("take an allowance to the micro, on both sides of a month's edge", () => {
+    const over = count(decided, ({ answer }) => {
+      if (!isRefusal(answer) || answer.type !== "PurchaseRefused") return false
+      const left = (answer.terms?.perMonthMicros ?? 0) - answer.takenMicros
+      return answer.code === "over_monthly_limit" && answer.amountMicros === left + 10_000
+    })
+    expect(over).toBeGreaterThan(3)
+    const paid = facts().filter((fact) => fact.type === "PurchasePaid")
+    const isOfNextMonth = (fact: { readonly at: number; readonly startedAt: number }): boolean =>
+      new Date(fact.at).getUTCMonth() !== new Date(fact.startedAt).getUTCMonth()
+    expect(count(paid, isOfNextMonth)).toBeGreaterThan(3)
+  })
+
+  it("forget names, and are asked for them again", () => {
+    const askedAgain = decided.filter(({ command, answer }) => {
+      const isNamed = command.type === "Charge" && command.searchedTo !== null
+      return isNamed && !isRefusal(answer) && answer.length === 0
+    })
+    expect(askedAgain.length).toBeGreaterThan(3)
+  })
+})

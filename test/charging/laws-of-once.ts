@@ -1,0 +1,206 @@
+/** Laws 5 and 6: what can happen once happens once. */
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { ChargeId } from "../../domain/kernel/ids.ts"
+import { type Law, knownAt, show } from "./law.ts"
+import { callsId, unchargedIn } from "./plain-calls.ts"
+import type { Facts } from "./plain-facts.ts"
+import { isSameName, openIn, readingOf } from "./plain-facts.ts"
+import { touchedBy } from "./plain-reminders.ts"
+import type { Decided, Trace } from "./play.ts"
+import { factsOf } from "./subject.ts"
+
+/** 5. A charge ends once: closed, or given back; and what came back of it comes back once. */
+export const chargesEndOnce: Law = (trace) => {
+  const charges: { readonly fact: Charged; isOpen: boolean; isBack: boolean }[] = []
+  const open = (id: ChargeId) => charges.find(({ fact, isOpen }) => isOpen && fact.chargeId === id)
+  for (const fact of trace.facts) {
+    if (fact.type === "Charged") {
+      if (open(fact.chargeId) !== undefined) return `charged while open: ${show(fact)}`
+      charges.push({ fact, isOpen: fact.open, isBack: false })
+    }
+    for (const id of fact.type === "ChargesClosed" ? fact.chargeIds : []) {
+      const closed = open(id)
+      if (closed === undefined) return `closed though it was not open: ${show(fact)}`
+      closed.isOpen = false
+    }
+    if (fact.type !== "ChargeGivenBack") continue
+    // An id may have been charged again, after the search: then it is the one that was found.
+    const ofId = charges.filter((one) => one.fact.chargeId === fact.chargeId && !one.isBack)
+    const back =
+      open(fact.chargeId) ?? ofId.findLast((one) => weighedAt(one.fact) === fact.chargedAt)
+    if (back === undefined) return `given back again: ${show(fact)}`
+    if (weighedAt(back.fact) !== fact.chargedAt) return `weighed elsewhere: ${show(fact)}`
+    if (fact.amountMicros > back.fact.amountMicros) return `more than was charged: ${show(fact)}`
+    Object.assign(back, { isOpen: false, isBack: true })
+  }
+  for (const [i, step] of trace.steps.entries()) {
+    const next = trace.steps[i + 1]?.before ?? trace.facts.length
+    const right = openIn(trace.facts.slice(0, next))
+    if (show(right) !== show(step.after.open)) return `open are ${show(step.after.open)}`
+    if (step.does === "decide" && isEndOfEnded(trace.facts.slice(0, step.before), step)) {
+      return `ended though it was not open: ${show(step.answer)}`
+    }
+  }
+  return null
+}
+
+/** Calls weigh on their day, and everything else when it is charged. */
+function weighedAt({ weighed, servedFrom, at }: Charged): number | null {
+  return weighed ? servedFrom : at
+}
+
+/** Whether the work ends a charge that is not open: only an operator may give a final one back. */
+function isEndOfEnded(facts: Facts, { command, answer }: Decided): boolean {
+  const hasEnded = command.type === "GiveBack" && !openIn(facts).includes(command.chargeId)
+  return hasEnded && factsOf(answer).length > 0
+}
+
+/** 6. What carried state makes once-only happens once, and an ended charge is no acceptance. */
+export const onceIsOnce: Law = (trace) => {
+  const used = new Set<string>()
+  for (const [place, fact] of trace.facts.entries()) {
+    for (const name of onceOnly(fact)) {
+      if (used.has(name)) return `${name}, again: ${show(fact)}`
+      used.add(name)
+    }
+    const wrong = wrongCallCharge(trace.facts.slice(0, place), fact)
+    if (wrong !== "") return `${wrong}: ${show(fact)}`
+  }
+  const lost = lostCalls(trace)
+  if (lost !== 0) return `${lost} calls were served, and neither recorded nor gathered`
+  for (const step of trace.steps) {
+    if (step.does === "serve") continue
+    const { command, answer, again } = step
+    const { facts } = knownAt(trace, step)
+    const isSilent = !isRefusal(answer) && answer.length === 0
+    if (command.type === "Charge" && isSilent && !hasItsCharge(facts, command)) {
+      return `taken for an acceptance: ${show(command)}`
+    }
+    if (isRefusal(answer) && show(answer) !== show(again)) {
+      return `a refusal is not decided afresh: ${show(again)}`
+    }
+    if (!mayRepeat(command) && factsOf(answer).length > 0 && factsOf(again).length > 0) {
+      return `recorded again: ${show(again)}`
+    }
+  }
+  return null
+}
+
+/** How many calls were served and are gone; below zero for calls that nobody made. */
+function lostCalls({ steps, facts }: Trace): number {
+  const served = steps.filter((step) => step.does === "serve" && step.answer === null).length
+  const gathered = ([0, 1] as const).map((on) => {
+    return steps.findLast((step) => step.on === on)?.after.gathered.length ?? 0
+  })
+  const counted = facts.flatMap((fact) => (fact.type === "ApiCallsCounted" ? fact.tallies : []))
+  const calls = counted.reduce((sum, tally) => sum + tally.calls, 0)
+  return gathered.reduce((rest, waiting) => rest - waiting, served - calls)
+}
+
+/** Names for what a fact can do only once. */
+function onceOnly(fact: LedgerEvent): readonly string[] {
+  switch (fact.type) {
+    case "LedgerOpened":
+      return ["opened"]
+    case "FundsAdded":
+      return fact.reference === null ? [] : [`added ${fact.reference}`]
+    case "Charged":
+      if (fact.weighed) return [`calls charged as ${fact.chargeId}`]
+      return fact.once ? [`charged once as ${fact.chargeId}`] : []
+    case "PurchaseStarted":
+      return [`bought ${fact.purchaseId}`]
+    case "PurchasePaid":
+    case "PurchaseFailed":
+      return [`ended ${fact.purchaseId}`]
+    case "MonthClosed":
+      return [`closed ${fact.month}`]
+    default:
+      return []
+  }
+}
+
+/** What is wrong with the charge of a day's calls: it is for all of them, once the day is over. */
+function wrongCallCharge(before: Facts, fact: LedgerEvent): string {
+  if (fact.type === "ApiCallsCounted") {
+    const names = fact.tallies.map((tally) => callsId(tally, fact.day))
+    const charged = before.some((one) => one.type === "Charged" && names.includes(one.chargeId))
+    return charged ? "counted for a day that is charged" : ""
+  }
+  if (fact.type !== "Charged" || !fact.weighed) return ""
+  const calls = unchargedIn(before).find(({ chargeId }) => chargeId === fact.chargeId)
+  if (calls === undefined) return "charges calls that nobody counted"
+  if (fact.at < calls.day + 24 * 3_600_000) return "charges a day that goes on"
+  const isAll =
+    fact.quantity === calls.calls && fact.amountMicros === calls.calls * calls.unitPriceMicros
+  return isAll ? "" : `charges other calls than ${show(calls)}`
+}
+
+/** Whether silence is right: the charge is open, or its name was used up by a charge of its own. */
+function hasItsCharge(facts: Facts, command: Extract<LedgerCommand, { type: "Charge" }>): boolean {
+  const { chargeId, searchedTo } = command
+  if (openIn(facts).includes(chargeId)) return true
+  if (searchedTo === null) return false
+  return facts.some((one) => one.type === "Charged" && one.once && one.chargeId === chargeId)
+}
+
+/** Whether the same command may well do the same again. */
+function mayRepeat(command: LedgerCommand): boolean {
+  switch (command.type) {
+    case "Charge":
+      return !command.open && command.searchedTo === null
+    case "AddFunds":
+      return command.reference === null
+    case "CorrectFunds":
+    case "RecordCalls":
+      return true
+    case "ChargeCalls":
+      // The rest, where it was asked for no more than some of them.
+      return command.most < 1_000
+    default:
+      return false
+  }
+}
+
+/** 6, of reminders: told in the append that reaches them, and once in a window. */
+export const remindersAreToldOnce: Law = (trace) => {
+  const told = new Set<string>()
+  for (const fact of trace.facts) {
+    if (fact.type !== "ReminderReached") continue
+    const { holder, holderId, class: limited, period, reminderMicros, windowStart } = fact
+    const name = show([holder, holderId, limited, period, reminderMicros, windowStart])
+    if (told.has(name)) return `told again: ${show(fact)}`
+    told.add(name)
+    if (fact.usedMicros < reminderMicros) return `told too early: ${show(fact)}`
+  }
+  for (const step of trace.steps) {
+    const missed = step.does === "decide" ? missedBy(knownAt(trace, step).facts, step) : ""
+    if (missed !== "") return `${missed}: ${show(step)}`
+  }
+  return null
+}
+
+/** What is wrong with what an answer tells, beside what it records; empty for nothing. */
+function missedBy(before: Facts, { answer, gathered, at }: Decided): string {
+  const told = factsOf(answer).filter((fact) => fact.type === "ReminderReached")
+  const spent = factsOf(answer).find(({ type }) => type === "Charged" || type === "ApiCallsCounted")
+  if (spent === undefined) return told.length === 0 ? "" : "told though nothing was spent"
+  const facts = [...before, ...factsOf(answer)]
+  const touched = touchedBy(before, spent)
+  if (told.some((one) => !touched.some((limit) => isSameName(limit, one)))) {
+    return "told of another limit"
+  }
+  for (const limit of touched) {
+    const { usedMicros, windowStart } = readingOf({ facts, gathered }, limit, at, 0)
+    const due = limit.remindersMicros.filter((amount) => amount <= usedMicros)
+    const isTold = (amount: number): boolean =>
+      facts.some((fact) => {
+        if (fact.type !== "ReminderReached" || !isSameName(fact, limit)) return false
+        const isOfNow = fact.period === limit.period && fact.windowStart === windowStart
+        return isOfNow && fact.reminderMicros === amount
+      })
+    if (!due.every(isTold)) return `did not tell of all of ${show(limit)}`
+  }
+  return ""
+}

@@ -1,0 +1,144 @@
+/** Laws 3, 4 and 11: what a ledger keeps is what its facts add up to. */
+import type { MonthClosed } from "../../domain/charging/ledger-events.ts"
+import type { Limit, LimitReading } from "../../domain/charging/limits.ts"
+import { postingsOf } from "../../domain/charging/postings.ts"
+import { isMicros } from "../../domain/kernel/money.ts"
+import { PERIODS } from "../../domain/kernel/window.ts"
+import { type Law, knownAt, show } from "./law.ts"
+import type { Facts } from "./plain-facts.ts"
+import { fundsIn, isSameName, limitsIn, readingOf } from "./plain-facts.ts"
+import { closingsDue } from "./plain-months.ts"
+import { refold } from "./play.ts"
+import { type LedgerRun, factsOf } from "./subject.ts"
+import { NAMES } from "./turns.ts"
+
+/** 3. Funds are added + bought + corrected − charged + given back, at every revision. */
+export const fundsAddUp: Law = ({ facts, fundsAfter }) => {
+  let funds = 0
+  for (const [revision, fact] of facts.entries()) {
+    funds += fundsIn([fact])
+    const kept = fundsAfter[revision]
+    if (kept !== funds) return `funds are ${kept}, not ${funds}, after ${show(fact)}`
+  }
+  return null
+}
+
+/** 4. A window's sum is its charges and calls, less what was given back while it was current. */
+export const sumsAddUp: Law = ({ steps, facts }, subject) => {
+  for (const [i, step] of steps.entries()) {
+    const known = {
+      facts: facts.slice(0, steps[i + 1]?.before ?? facts.length),
+      gathered: step.after.gathered,
+    }
+    const limits = limitsIn(known.facts)
+    for (const reading of step.after.limits) {
+      const limit = limits.find((one) => isSameName(one, reading))
+      if (limit === undefined) return `reads a limit that is gone: ${show(reading)}`
+      const right = readingOf(known, limit, step.at, 0)
+      if (!isSameReading(right, reading)) return `read ${show(reading)}, not ${show(right)}`
+    }
+    if (step.after.limits.length !== limits.length) return `reads not all of ${show(limits)}`
+  }
+  return probe(refold(subject, facts), facts, steps.at(-1)?.at ?? 0)
+}
+
+function isSameReading(a: LimitReading, b: LimitReading): boolean {
+  return (Object.keys(a) as (keyof LimitReading)[]).every((field) => a[field] === b[field])
+}
+
+/**
+ * Sums are kept where no limit stands, too: sets every limit there can be on a ledger that these
+ * facts happened to, and reads it.
+ */
+export function probe(run: LedgerRun, facts: Facts, at: number): string | null {
+  const known = { facts, gathered: [] }
+  for (const name of NAMES) {
+    for (const period of PERIODS) {
+      for (const leaveKeysOut of name.holder === "person" ? [false, true] : [false]) {
+        const limit: Limit = { ...name, period, amountMicros: 0, remindersMicros: [], leaveKeysOut }
+        run.evolve({ type: "LimitSet", at, ...limit })
+        const found = run.limits(at).find((reading) => isSameName(limit, reading))
+        const right = readingOf(known, limit, at, 0)
+        if (show(found) !== show(right)) return `sums ${show(found)}, not ${show(right)}`
+      }
+    }
+  }
+  return null
+}
+
+const NO_HASH = "0".repeat(64)
+
+/** Months are closed in order and each once, before anything of the next; each adds up. */
+export const monthsAddUp: Law = (trace) => {
+  const { facts } = trace
+  const months: string[] = []
+  for (const [place, fact] of facts.entries()) {
+    if (fact.type !== "MonthClosed") continue
+    const { month, openingMicros, fundsMicros } = fact
+    months.push(month)
+    if (fundsMicros !== fundsIn(facts.slice(0, place))) return `other funds: ${show(fact)}`
+    if (BigInt(openingMicros) + movedIn(fact) !== BigInt(fundsMicros))
+      return `does not add up: ${show(fact)}`
+  }
+  const gap = months.findIndex((month, i) => i > 0 && month !== monthAfter(months[i - 1] ?? ""))
+  if (gap !== -1) return `${months[gap]} follows ${months[gap - 1]}`
+  for (const step of trace.steps) {
+    const answer = step.does === "decide" ? factsOf(step.answer) : []
+    if (step.does === "serve" || answer.length === 0) continue
+    const { headHash = NO_HASH } = step.command
+    const due = closingsDue(knownAt(trace, step).facts, step.at, headHash)
+    const found = answer.filter(({ type }) => type === "MonthClosed")
+    if (show(due) !== show(found)) return `closed ${show(found)}, not ${show(due)}`
+    const isLed = answer.slice(0, due.length).every(({ type }) => type === "MonthClosed")
+    if (!isLed) return `something came before the closing: ${show(answer)}`
+  }
+  return null
+}
+
+/** What moved the funds in a month, in integers without bound: a sum may pass where its end does not. */
+function movedIn(closed: MonthClosed): bigint {
+  const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros } = closed
+  const raised = [addedMicros, purchasedMicros, correctedMicros, givenBackMicros, -chargedMicros]
+  return raised.reduce((sum, micros) => sum + BigInt(micros), 0n)
+}
+
+function monthAfter(month: string): string {
+  const [year = 0, number = 0] = month.split("-").map(Number)
+  return new Date(Date.UTC(year, number, 1)).toISOString().slice(0, 7)
+}
+
+/** 11. The postings of a fact sum to zero; together they come to the funds, and spending to no less. */
+export const postingsBalance: Law = ({ facts, fundsAfter }) => {
+  const balances = new Map<string, bigint>()
+  for (const [revision, fact] of facts.entries()) {
+    const postings = postingsOf(fact)
+    const sum = postings.reduce((total, { amountMicros }) => total + amountMicros, 0)
+    if (sum !== 0) return `postings sum to ${sum}: ${show(fact)}`
+    for (const { account, amountMicros } of postings) {
+      balances.set(account, (balances.get(account) ?? 0n) + BigInt(amountMicros))
+    }
+    const funds = balances.get("funds") ?? 0n
+    if (funds !== BigInt(fundsAfter[revision] ?? 0)) return `the account of the funds has ${funds}`
+  }
+  const [account] = [...balances].find(([name, balance]) => {
+    return name.startsWith("spending:") && balance < 0n
+  }) ?? [null]
+  return account === null ? null : `more came back than was spent: ${account}`
+}
+
+/** Everything stays exact: no balance, sum or amount passes what can be added without rounding. */
+export const everythingIsExact: Law = ({ steps, facts, fundsAfter }) => {
+  const inexact = fundsAfter.findIndex((funds) => !isMicros(funds))
+  if (inexact !== -1) return `funds are ${fundsAfter[inexact]} after ${show(facts[inexact])}`
+  for (const { after } of steps) {
+    // Calls that were served are counted, whatever they come to: only what rounds is too much.
+    const wrong = after.limits.find(({ usedMicros }) => !Number.isSafeInteger(usedMicros))
+    if (wrong !== undefined) return `used beyond measure: ${show(wrong)}`
+  }
+  for (const fact of facts) {
+    const amounts = Object.entries(fact).filter(([name]) => name.endsWith("Micros"))
+    const wrong = amounts.find(([, micros]) => typeof micros === "number" && !isMicros(micros))
+    if (wrong !== undefined) return `${wrong[0]} is ${wrong[1]}: ${show(fact)}`
+  }
+  return null
+}

@@ -1,0 +1,29 @@
+/** The names that a ledger remembers lately, as a list of facts tells them (decisions.md §6). */
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Facts } from "./plain-facts.ts"
+
+const MOST_KEPT = 256
+
+/** The name that a fact uses up, if it uses one up. */
+export function nameUsedBy(fact: LedgerEvent): string | null {
+  if (fact.type === "Charged" && fact.once) return `charge ${fact.chargeId}`
+  return fact.type === "ChargeGivenBack" ? `back ${fact.chargeId}` : null
+}
+
+/** What is known of a name that was looked for up to a revision and not found there. */
+export function knownOf(facts: Facts, name: string, searchedTo: number): "used" | "new" | "unsure" {
+  const names: { name: string; revision: number }[] = []
+  let forgottenTo = -1
+  for (const [revision, fact] of facts.entries()) {
+    const used = nameUsedBy(fact)
+    if (used === null) continue
+    const former = names.find((one) => one.name === used)
+    if (former === undefined) names.push({ name: used, revision })
+    else former.revision = revision
+    if (names.length > MOST_KEPT) {
+      forgottenTo = Math.max(forgottenTo, names.shift()?.revision ?? -1)
+    }
+  }
+  if (names.some((one) => one.name === name)) return "used"
+  return searchedTo < forgottenTo ? "unsure" : "new"
+}

@@ -1,0 +1,65 @@
+/** Purchases as a list of facts tells them: what a key may buy, and what it has begun. */
+import type { PurchaseRefusalCode, StartPurchase } from "../../domain/charging/ledger-commands.ts"
+import type { PurchaseStarted, PurchaseTerms } from "../../domain/charging/purchase-events.ts"
+import type { KeyId, PurchaseId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import { naiveCalendar } from "../kernel/naive-calendar.ts"
+import type { Facts } from "./plain-facts.ts"
+import { isLast } from "./plain-facts.ts"
+
+const DOLLAR = 1_000_000
+
+/** What an owner last said that a key may buy; null where none ever did. */
+export function purchaseTermsIn(facts: Facts, keyId: KeyId): PurchaseTerms | null {
+  const last = facts.findLast((fact) => fact.type === "PurchaseTermsSet" && fact.keyId === keyId)
+  if (last?.type !== "PurchaseTermsSet") return null
+  const { mode, perPurchaseMicros, perMonthMicros } = last
+  return { mode, perPurchaseMicros, perMonthMicros }
+}
+
+/** The beginning of a purchase; undefined where it never began. */
+export function startOfPurchase(facts: Facts, id: PurchaseId): PurchaseStarted | undefined {
+  const found = facts.find((fact) => fact.type === "PurchaseStarted" && fact.purchaseId === id)
+  return found?.type === "PurchaseStarted" ? found : undefined
+}
+
+/** How a purchase ended; undefined while nobody knows. */
+export function endOfPurchase(facts: Facts, id: PurchaseId): "paid" | "failed" | undefined {
+  for (const fact of facts) {
+    if (fact.type === "PurchasePaid" && fact.purchaseId === id) return "paid"
+    if (fact.type === "PurchaseFailed" && fact.purchaseId === id) return "failed"
+  }
+  return undefined
+}
+
+/** What a key's purchases that began in the month around an instant take of its allowance. */
+export function takenOf(facts: Facts, keyId: KeyId, at: number): Micros {
+  const month = naiveCalendar.month(at)
+  return facts
+    .filter((fact) => fact.type === "PurchaseStarted")
+    .filter((begun) => begun.keyId === keyId && begun.at >= month.from && begun.at < month.to)
+    .filter(({ purchaseId }) => endOfPurchase(facts, purchaseId) !== "failed")
+    .reduce((sum, { amountMicros }) => sum + amountMicros, 0)
+}
+
+/** The first rule that stands against a purchase at an instant; null for none. */
+export function purchaseFaultIn(
+  facts: Facts,
+  { keyId, amountMicros }: StartPurchase,
+  at: number,
+): PurchaseRefusalCode | null {
+  if (isLast(facts, "LedgerClosed", "LedgerReopened")) return "ledger_closed"
+  const isCents = Number.isInteger(amountMicros / (DOLLAR / 100))
+  if (!isCents || amountMicros < 5 * DOLLAR || amountMicros > 5_000 * DOLLAR) return "bad_amount"
+  const terms = purchaseTermsIn(facts, keyId)
+  switch (terms?.mode ?? "off") {
+    case "off":
+      return "purchase_not_allowed"
+    case "needs_owner_review":
+      return "purchase_needs_review"
+    default:
+  }
+  if (terms === null || amountMicros > terms.perPurchaseMicros) return "over_purchase_limit"
+  const left = terms.perMonthMicros - takenOf(facts, keyId, at)
+  return amountMicros > left ? "over_monthly_limit" : null
+}
