@@ -8,7 +8,8 @@ import type {
 import type { LimitReading } from "../../../domain/charging/limits.ts"
 import { Dishonest } from "../benchmark.ts"
 import type { Outcome } from "./audit.ts"
-import { openAudit } from "./audit.ts"
+import { trafficOf } from "./traffic.ts"
+import { checkCalls, openAudit } from "./audit.ts"
 
 /** A Sunday: the next day begins another week, and the one after it another month. */
 const SUNDAY = Date.UTC(2026, 10, 29, 12)
@@ -169,5 +170,29 @@ describe("what a ledger says of itself", () => {
     expect(() => today.compare({ ...whole, limits: [reading(ofKey, 20)] })).not.toThrow()
     const tomorrow = auditOf([...facts, givenBack("b", SUNDAY + DAY_MS)])
     expect(() => tomorrow.compare({ ...whole, limits: [reading(ofKey, 0)] })).not.toThrow()
+  })
+})
+
+describe("the charges among facts", () => {
+  const calls = trafficOf({ people: 5, keys: 20 }, 1).charges(3)
+  const [first, second] = calls.map((call) => {
+    const { type: _type, searchedTo: _searchedTo, headHash: _headHash, ...asked } = call
+    return charged(call.chargeId, call.amountMicros, asked)
+  }) as [Charged, Charged, Charged]
+
+  it("are those of the calls that were made, some of which were refused", () => {
+    expect(() => checkCalls(calls, [first, second])).not.toThrow()
+    expect(() => checkCalls(calls, [added, second])).not.toThrow()
+  })
+
+  it.for([
+    ["another amount", [{ ...first, amountMicros: first.amountMicros + 1 }]],
+    ["another key", [{ ...first, keyId: "key_b" }]],
+    ["another end", [{ ...first, open: !first.open }]],
+    ["the same twice", [first, first]],
+    ["another order", [second, first]],
+    ["a call that nobody made", [{ ...first, chargeId: "chg_b" }]],
+  ] as const)("are not %s", ([, events]) => {
+    expect(() => checkCalls(calls, events)).toThrow(Dishonest)
   })
 })

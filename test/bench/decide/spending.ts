@@ -7,7 +7,7 @@ import { ledger } from "../../../domain/charging/ledger.ts"
 import { honest } from "../benchmark.ts"
 import type { Lap } from "../stopwatch.ts"
 import { lap } from "../stopwatch.ts"
-import { openAudit } from "./audit.ts"
+import { checkCalls, openAudit } from "./audit.ts"
 import type { CompanySize } from "./company.ts"
 import { companyOf } from "./company.ts"
 import type { StampedCommand } from "./traffic.ts"
@@ -18,6 +18,8 @@ export interface Spending {
   /**
    * Decides and folds the next calls; open charges of the step before are ended among them. What is
    * timed are all of them, what is counted are the charges whose callers were told yes.
+   *
+   * @throws Dishonest where a fact is not that of its call, or takes a sum over the edge
    */
   readonly step: (charges: number) => Step
   /** Compares the ledger with its facts. @throws Dishonest where something is not as it must be */
@@ -60,7 +62,9 @@ export function openSpending(size: CompanySize, seed: number): Spending {
   return {
     step: (charges) => {
       asked += charges
-      const done = perform(interleaved(traffic.charges(charges), traffic.endings(open)))
+      const calls = traffic.charges(charges)
+      const done = perform(interleaved(calls, traffic.endings(open)))
+      checkCalls(calls, done.events)
       open = done.events.filter((event) => event.type === "Charged").filter((event) => event.open)
       return done
     },
