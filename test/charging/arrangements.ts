@@ -1,11 +1,10 @@
 /** What of the intentions people and operators arrange, and how much they mean. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
-import type { Moment } from "./deeds.ts"
 import type { Facts } from "./plain-facts.ts"
 import { fundsIn } from "./plain-facts.ts"
 import { purchaseTermsIn, takenOf } from "./plain-purchases.ts"
-import type { Arrangement, Cents } from "./turns.ts"
+import type { Arrangement, Cents, Moment } from "./turns.ts"
 
 const CENT = 10_000
 

@@ -17,7 +17,7 @@ import {
   openIn,
   readingOf,
 } from "./plain-facts.ts"
-import type { Amount, Intention, MeantCharge, Part, Wait } from "./turns.ts"
+import type { Amount, Intention, MeantCharge, Moment, Part, Wait } from "./turns.ts"
 
 /** What is done: a call is served, what is gathered is recorded, or a command is decided. */
 export type Deed =
@@ -29,15 +29,6 @@ export type Deed =
 export function nextInstant(now: number, wait: Wait): number {
   if ("ms" in wait) return now + wait.ms
   return Math.max(now, naiveCalendar[wait.until](now).to + wait.off)
-}
-
-/** When an intention is settled. */
-export interface Moment {
-  readonly at: number
-  /** A name for a charge like no other. */
-  readonly fresh: string
-  /** See `History`. */
-  readonly unitMicros: number
 }
 
 const SPENT: Omit<ChargeRequest, "chargeId"> = {

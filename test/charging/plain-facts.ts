@@ -120,7 +120,7 @@ export function limitsIn(facts: Facts): readonly Limit[] {
 export type Spending = Pick<ChargeRequest, "via" | "keyId" | "personId" | "class">
 
 /** Whether a limit counts this spending (specification, "Spending limits"). */
-export function counts(
+function counts(
   limit: LimitName & Pick<Limit, "leaveKeysOut">,
   { via, keyId, personId, class: charged }: Spending,
 ): boolean {

@@ -12,12 +12,12 @@ import type { ServedCall } from "../../domain/charging/calls.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import { type Moment, deedsOf, nextInstant } from "./deeds.ts"
+import { deedsOf, nextInstant } from "./deeds.ts"
 import { gatheredAt } from "./plain-calls.ts"
 import type { Facts, GatheredCall, Known } from "./plain-facts.ts"
 import type { Answer } from "./reference-ledger.ts"
 import { type LedgerRun, type Subject, factsOf } from "./subject.ts"
-import type { History, Process, Turn } from "./turns.ts"
+import type { History, Moment, Process, Turn } from "./turns.ts"
 
 /** How a ledger stood. */
 export interface Standing {

@@ -62,7 +62,7 @@ export function referenceCharge(
 }
 
 /** The first rule that stands against a charge; null for none. */
-export function chargeFaultIn(
+function chargeFaultIn(
   known: Known,
   charge: Charge & Stamped,
   rules: Rules,

@@ -106,6 +106,15 @@ export type Intention =
   /** Records what is gathered, as the writer does after some seconds. */
   | { readonly do: "record" }
 
+/** When an intention is settled. */
+export interface Moment {
+  readonly at: number
+  /** A name for a charge like no other. */
+  readonly fresh: string
+  /** See `History`. */
+  readonly unitMicros: number
+}
+
 /** One turn of a history: what is decided at one instant, by one process, one after the other. */
 export interface Turn {
   readonly wait: Wait
