@@ -10,7 +10,7 @@ const EMPTY_NAME = /(Service|Manager|Helper|Util|Common)s?$/
 const EMPTY_FILE_WORD = /^(service|manager|helper|util|common)s?$/
 
 /** The form of a file's name. */
-const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|d))?\.[a-z]+$/
+const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|table|d))?\.[a-z]+$/
 
 /** The line of a place in a text, counted from 1. */
 const lineOf = (text: string, index: number): number => text.slice(0, index).split("\n").length
