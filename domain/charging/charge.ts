@@ -146,14 +146,29 @@ function chargedBy(command: Charge & Stamped): Charged {
 }
 
 function refuse(command: Charge & Stamped, state: Ledger, code: ChargeRefusalCode): ChargeRefused {
-  const { type: _type, searchedTo: _searchedTo, headHash: _headHash, ...request } = command
   const { at, amountMicros } = command
   const on = knownTallies(state.tallies, spenderOf(command), command.class)
   const limits = readLimitsOn(state.book, state.tallies, on, at, amountMicros)
   const first = code === "spend_limit_reached" ? limits.findIndex((limit) => !fits(limit)) : null
   return {
     type: "ChargeRefused",
-    ...request,
+    at,
+    chargeId: command.chargeId,
+    via: command.via,
+    keyId: command.keyId,
+    personId: command.personId,
+    class: command.class,
+    item: command.item,
+    quantity: command.quantity,
+    unitPriceMicros: command.unitPriceMicros,
+    priceVersion: command.priceVersion,
+    amountMicros,
+    resource: command.resource,
+    requestedAt: command.requestedAt,
+    dueAt: command.dueAt,
+    servedFrom: command.servedFrom,
+    open: command.open,
+    exempt: command.exempt,
     code,
     ledgerRevision: state.facts - 1,
     fundsMicros: state.fundsMicros,

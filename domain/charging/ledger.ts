@@ -15,7 +15,7 @@
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
 import { isRefusal, unreachable } from "../kernel/decider.ts"
-import type { CompanyId } from "../kernel/ids.ts"
+import type { ChargeId, CompanyId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import { monthStart } from "../kernel/window.ts"
@@ -24,6 +24,7 @@ import { chargeName, decideCharge, searchAgain, spenderOf } from "./charge.ts"
 import type {
   AddFunds,
   ChangeTerms,
+  CloseCharges,
   CorrectFunds,
   EndedCharge,
   FailPurchase,
@@ -91,10 +92,8 @@ function decideInMonth(command: LedgerCommand & Stamped, state: Ledger): Decisio
   switch (command.type) {
     case "Charge":
       return decideCharge(command, state)
-    case "CloseCharges": {
-      const chargeIds = [...new Set(command.chargeIds)].filter((id) => state.open.has(id))
-      return chargeIds.length === 0 ? [] : [{ type: "ChargesClosed", at, chargeIds }]
-    }
+    case "CloseCharges":
+      return closeCharges(command, state)
     case "GiveBack":
       return giveBack(command, state)
     case "GiveBackEnded":
@@ -290,6 +289,12 @@ function setLimit(command: SetLimit & Stamped, state: Ledger): Decision {
   const former = findLimit(state.book, state.tallies, limit)
   if (former !== null && sameLimit(former, limit)) return []
   return [{ type: "LimitSet", at, ...limit }]
+}
+
+function closeCharges(command: CloseCharges & Stamped, state: Ledger): Decision {
+  const chargeIds: ChargeId[] = []
+  for (const id of new Set(command.chargeIds)) if (state.open.has(id)) chargeIds.push(id)
+  return chargeIds.length === 0 ? [] : [{ type: "ChargesClosed", at: command.at, chargeIds }]
 }
 
 function giveBack(command: GiveBack & Stamped, state: Ledger): Decision {

@@ -13,7 +13,7 @@ import type { Tallies } from "./tallies.ts"
 import { talliesNamed, tallyOfLimit } from "./tallies.ts"
 
 /** Which reminders of a limit were reached in one window. */
-interface Reached {
+interface Reached extends LimitName {
   readonly windowStart: number
   readonly amounts: readonly Micros[]
 }
@@ -137,24 +137,30 @@ export function remindersReached(
 /** Keeps in mind that a reminder was told. */
 export function markReached(book: LimitBook, tallies: Tallies, fact: ReminderReached): void {
   const place = placeOf(fact)
-  const { windowStart, reminderMicros } = fact
+  const { holder, holderId, class: limited, windowStart, reminderMicros } = fact
   const former = book.reached.get(place)
   const told = former?.windowStart === windowStart ? former.amounts : []
-  book.reached.set(place, { windowStart, amounts: [...told, reminderMicros] })
-  for (const tally of talliesNamed(tallies, fact)) {
-    const limit = book.limits.get(tally)
-    if (limit !== undefined) setReminder(book, tallies, tally, limit)
-  }
+  const amounts = [...told, reminderMicros]
+  book.reached.set(place, { holder, holderId, class: limited, windowStart, amounts })
+  setRemindersOf(book, tallies, fact)
 }
 
-/** Makes ready for the windows that have begun. */
+/** Makes ready for the windows that have begun: what was told in those that ended is told again. */
 export function renewReminders(book: LimitBook, tallies: Tallies): void {
   const { windows } = tallies
   const current = new Set([windows.day, windows.week, windows.month])
-  for (const [place, { windowStart }] of book.reached) {
-    if (!current.has(windowStart)) book.reached.delete(place)
+  for (const [place, reached] of book.reached) {
+    if (current.has(reached.windowStart)) continue
+    book.reached.delete(place)
+    setRemindersOf(book, tallies, reached)
   }
-  for (const [tally, limit] of book.limits) setReminder(book, tallies, tally, limit)
+}
+
+function setRemindersOf(book: LimitBook, tallies: Tallies, name: LimitName): void {
+  for (const tally of talliesNamed(tallies, name)) {
+    const limit = book.limits.get(tally)
+    if (limit !== undefined) setReminder(book, tallies, tally, limit)
+  }
 }
 
 function setReminder(book: LimitBook, tallies: Tallies, tally: TallyIndex, limit: Limit): void {

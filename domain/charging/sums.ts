@@ -17,9 +17,15 @@ export type TallyIndex = number
 /** What a limit says of a charge. */
 export type Verdict = "fits" | "reaches a reminder" | "does not fit" | "is not exact"
 
-/** The columns of a row: three sums, what is gathered and not recorded, the limit, its reminder. */
-const COLUMN = { day: 0, week: 1, month: 2, pending: 3, limit: 4, reminder: 5 } as const
-const WIDTH = 6
+/**
+ * The columns of a row: three sums, and the edge. A charge that leaves the watched sum below the edge
+ * fits the limit and reaches no reminder, and that is all there is to see for nearly all of them.
+ */
+const COLUMN = { day: 0, week: 1, month: 2, edge: 3 } as const
+const WIDTH = 4
+/** The columns beside it, seldom looked at: what is gathered, the limit, its next reminder. */
+const BESIDE = { pending: 0, limit: 1, reminder: 2 } as const
+const BESIDE_WIDTH = 3
 const SUMS = [COLUMN.day, COLUMN.week, COLUMN.month] as const
 /** Rows are added by a quarter: a company that grows moves its sums seldom and wastes little. */
 const GROWTH = 1.25
@@ -30,9 +36,11 @@ export interface Sums {
   windows: Windows
   size: number
   rows: Float64Array
+  beside: Float64Array
   /** The sum that each tally's limit watches: its place in the row. */
   watched: Uint8Array
-  /** The first millisecond of the UTC day whose calls are in the column `pending`. */
+  /** Whether calls are gathered, and the first millisecond of the UTC day they are of. */
+  hasPending: boolean
   pendingDay: number
 }
 
@@ -42,7 +50,9 @@ export function emptySums(): Sums {
     windows: windowsAt(0),
     size: 0,
     rows: new Float64Array(0),
+    beside: new Float64Array(0),
     watched: new Uint8Array(0),
+    hasPending: false,
     pendingDay: 0,
   }
 }
@@ -86,22 +96,30 @@ export function usedAt(sums: Sums, tally: TallyIndex, period: Period, windows: W
 
 /** What gathered calls weigh in the window around `at`. */
 export function pendingAt(sums: Sums, tally: TallyIndex, period: Period, windows: Windows): Micros {
-  if (sums.pendingDay < windows[period]) return 0
-  return sums.rows[tally * WIDTH + COLUMN.pending] as number
+  if (!sums.hasPending || sums.pendingDay < windows[period]) return 0
+  return sums.beside[tally * BESIDE_WIDTH + BESIDE.pending] as number
 }
 
 /** What the limit on a tally says of spending `asked` now, within the windows kept. */
 export function judge(sums: Sums, tally: TallyIndex, asked: Micros): Verdict {
   const { rows } = sums
   const row = tally * WIDTH
-  const pending = rows[row + COLUMN.pending] as number
-  const used = (rows[row + (sums.watched[tally] as number)] as number) + pending + asked
-  if (used > (rows[row + COLUMN.limit] as number)) return "does not fit"
-  const most = MAX_MICROS - asked - pending
+  const pending = sums.hasPending
+    ? (sums.beside[tally * BESIDE_WIDTH + BESIDE.pending] as number)
+    : 0
+  const weight = pending + asked
+  const used = (rows[row + (sums.watched[tally] as number)] as number) + weight
+  const isBelow = used < (rows[row + COLUMN.edge] as number)
+  if (!isBelow && used > (sums.beside[tally * BESIDE_WIDTH + BESIDE.limit] as number)) {
+    return "does not fit"
+  }
+  const most = MAX_MICROS - weight
   const isExact =
     (rows[row + COLUMN.month] as number) <= most && (rows[row + COLUMN.week] as number) <= most
   if (!isExact) return "is not exact"
-  return used >= (rows[row + COLUMN.reminder] as number) ? "reaches a reminder" : "fits"
+  if (isBelow) return "fits"
+  const reminder = sums.beside[tally * BESIDE_WIDTH + BESIDE.reminder] as number
+  return used >= reminder ? "reaches a reminder" : "fits"
 }
 
 /** Adds an amount spent now to a tally, in all three windows. */
@@ -129,14 +147,17 @@ export function addToTallySince(
 
 /** Adds calls of the UTC day `day` that are gathered and not recorded yet. */
 export function addPending(sums: Sums, tally: TallyIndex, amount: Micros, day: number): void {
+  sums.hasPending = true
   sums.pendingDay = day
-  ;(sums.rows[tally * WIDTH + COLUMN.pending] as number) += amount
+  ;(sums.beside[tally * BESIDE_WIDTH + BESIDE.pending] as number) += amount
 }
 
 /** Forgets what is gathered, because it is being recorded. */
 export function clearPending(sums: Sums): void {
-  const { rows, size } = sums
-  for (let row = 0; row < size * WIDTH; row += WIDTH) rows[row + COLUMN.pending] = 0
+  if (!sums.hasPending) return
+  sums.hasPending = false
+  const { beside, size } = sums
+  for (let tally = 0; tally < size; tally += 1) beside[tally * BESIDE_WIDTH + BESIDE.pending] = 0
 }
 
 /** Puts a limit on a tally, or takes it away (null). */
@@ -145,15 +166,19 @@ export function watch(
   tally: TallyIndex,
   limit: Pick<Limit, "period" | "amountMicros"> | null,
 ): void {
-  const row = tally * WIDTH
-  sums.rows[row + COLUMN.limit] = limit?.amountMicros ?? Infinity
+  sums.beside[tally * BESIDE_WIDTH + BESIDE.limit] = limit?.amountMicros ?? Infinity
   sums.watched[tally] = COLUMN[limit?.period ?? "month"]
   remind(sums, tally, null)
 }
 
 /** Says at which sum the limit on a tally next reaches a reminder; null for none. */
 export function remind(sums: Sums, tally: TallyIndex, next: Micros | null): void {
-  sums.rows[tally * WIDTH + COLUMN.reminder] = next ?? Infinity
+  const { beside } = sums
+  const at = tally * BESIDE_WIDTH
+  beside[at + BESIDE.reminder] = next ?? Infinity
+  // Sums are whole micros: below the limit and one is at the limit at most.
+  const beyond = (beside[at + BESIDE.limit] as number) + 1
+  sums.rows[tally * WIDTH + COLUMN.edge] = Math.min(beyond, next ?? Infinity)
 }
 
 /** Adds tallies without spending or limit; answers the first. */
@@ -164,9 +189,12 @@ export function addTallies(sums: Sums, count: number): TallyIndex {
     const room = Math.ceil(sums.size * GROWTH) + LEAST_ROOM
     const rows = new Float64Array(room * WIDTH)
     rows.set(sums.rows)
+    const beside = new Float64Array(room * BESIDE_WIDTH)
+    beside.set(sums.beside)
     const watched = new Uint8Array(room)
     watched.set(sums.watched)
     sums.rows = rows
+    sums.beside = beside
     sums.watched = watched
   }
   for (let tally = first; tally < sums.size; tally += 1) watch(sums, tally, null)

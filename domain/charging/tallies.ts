@@ -19,21 +19,27 @@ export interface Tallies extends Sums {
   readonly people: Map<PersonId, TallyIndex>
   readonly keys: Map<KeyId, TallyIndex>
   /** Whose tallies were looked up last: what is decided is folded next. Never seen from outside. */
-  last: Found | null
+  readonly last: Found
 }
 
 /** The tallies of a spender and class, all of them there. */
 interface Found {
-  readonly via: Spender["via"]
-  readonly keyId: KeyId | null
-  readonly personId: PersonId | null
-  readonly charged: SpendingClass
-  readonly list: readonly TallyIndex[]
+  via: Spender["via"]
+  keyId: KeyId | null
+  personId: PersonId | null
+  charged: SpendingClass
+  /** Empty before the first look-up: no spender is without a tally. */
+  list: readonly TallyIndex[]
 }
 
 /** No spending and no limits, in the windows around the epoch. */
 export function emptyTallies(): Tallies {
-  const tallies: Tallies = { ...emptySums(), people: new Map(), keys: new Map(), last: null }
+  const tallies: Tallies = {
+    ...emptySums(),
+    people: new Map(),
+    keys: new Map(),
+    last: { via: "company", keyId: null, personId: null, charged: "ai", list: [] },
+  }
   addTallies(tallies, COMPANY_TALLIES)
   return tallies
 }
@@ -53,7 +59,14 @@ export function knownTallies(
   const list = tallyList(via, charged, key, person)
   const isWhole =
     (key === undefined) === (keyId === null) && (person === undefined) === (personId === null)
-  if (isWhole) tallies.last = { via, keyId, personId, charged, list }
+  if (isWhole) {
+    const { last } = tallies
+    last.via = via
+    last.keyId = keyId
+    last.personId = personId
+    last.charged = charged
+    last.list = list
+  }
   return list
 }
 
@@ -65,8 +78,8 @@ export function touchedTallies(
 ): readonly TallyIndex[] {
   const { via, keyId, personId } = spender
   const { last } = tallies
-  const isLast = last !== null && last.keyId === keyId && last.personId === personId
-  if (isLast && last.charged === charged && last.via === via) return last.list
+  const isLast = last.keyId === keyId && last.personId === personId && last.charged === charged
+  if (isLast && last.via === via && last.list.length > 0) return last.list
   const key = keyId === null ? undefined : keyTally(tallies, keyId)
   const person = personId === null ? undefined : personTallies(tallies, personId)
   return tallyList(via, charged, key, person)

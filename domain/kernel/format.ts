@@ -102,11 +102,31 @@ export const micros: Kind<number> = {
 /** The last instant that ISO 8601 text can name, either side of 1970. */
 const MAX_TIME_MS = 8_640_000_000_000_000
 
+const DAY_MS = 86_400_000
+/** The day that was written last, for nearly all instants of one time are of one day. */
+const lastDay = { start: Number.NaN, text: "" }
+const TWO_DIGITS = Array.from({ length: 60 }, (_, i) => String(i).padStart(2, "0"))
+
+/** The text that `toISOString` gives, for a third of its price. */
+function instantText(value: number): string {
+  const start = Math.floor(value / DAY_MS) * DAY_MS
+  if (start !== lastDay.start) {
+    lastDay.start = start
+    lastDay.text = new Date(value).toISOString().slice(0, -13)
+  }
+  const ms = value - start
+  const seconds = Math.floor(ms / 1_000)
+  const minutes = Math.floor(seconds / 60)
+  const hh = TWO_DIGITS[Math.floor(minutes / 60)]
+  const mmm = String((ms % 1_000) + 1_000).slice(1)
+  return `${lastDay.text}${hh}:${TWO_DIGITS[minutes % 60]}:${TWO_DIGITS[seconds % 60]}.${mmm}Z`
+}
+
 /** An instant in UTC milliseconds, as ISO 8601 text in the one form that `toISOString` gives. */
 export const time: Kind<number> = {
   write: (value) => {
     const isInstant = Number.isInteger(value) && Math.abs(value) <= MAX_TIME_MS
-    return isInstant ? `"${new Date(value).toISOString()}"` : fault("an instant", value)
+    return isInstant ? `"${instantText(value)}"` : fault("an instant", value)
   },
   read: (raw) => {
     const value = typeof raw === "string" ? Date.parse(raw) : Number.NaN
