@@ -103,9 +103,10 @@ export interface EventStore {
    * @throws WrongRevision, TooLarge, AccessDenied: nothing was stored.
    * @throws Unavailable: nothing was stored, later it may work.
    * @throws UnknownOutcome: it may have been stored; send the same bytes again, or read.
-   * @throws RangeError when no store could keep it unchanged: no events, no name of a stream or one
-   * over 1,024 bytes, an id that is no UUID in lower case, U+0000 or a lone surrogate in a text, an
-   * expected revision that none can be.
+   * @throws RangeError when no store could keep it unchanged: no events, no name of a stream, one over
+   * 1,024 bytes or one that begins with `$` (the names of EventStoreDB's own streams), no type, an id
+   * that is no UUID in lower case, U+0000 or a lone surrogate in a text, an expected revision that
+   * none can be.
    */
   readonly append: (
     stream: string,
@@ -168,5 +169,8 @@ export class AccessDenied extends Error {
   override readonly name = "AccessDenied"
 }
 
-/** Appends over this many bytes of data and metadata are refused by every implementation. */
+/**
+ * Appends over this many bytes are refused by every implementation. What counts is what EventStoreDB
+ * counts: data, metadata, and twice the length of each type.
+ */
 export const MAX_APPEND_BYTES = 1024 * 1024

@@ -9,8 +9,8 @@ export const MAX_REVISION = 2_147_483_647
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * Refuses an append that no store could keep unchanged, before anything is sent. Answers the bytes
- * of its data and metadata.
+ * Refuses an append that no store could keep unchanged, before anything is sent. Answers how
+ * many bytes of `MAX_APPEND_BYTES` it takes.
  *
  * PostgreSQL cannot hold U+0000 in text, and a lone surrogate has no UTF-8: a store would replace it
  * in silence, and the stored text would no longer be the hashed one. In JSON both are escapes, so
@@ -26,6 +26,7 @@ export function checkProposal(
 ): number {
   if (events.length === 0) throw new RangeError("an append needs at least one event")
   if (stream === "") throw new RangeError("an append needs the name of a stream")
+  if (stream.startsWith("$")) throw new RangeError("a name with $ is the event store's own")
   checkText("the name of a stream", stream)
   if (Buffer.byteLength(stream) > MAX_STREAM_NAME_BYTES) {
     throw new RangeError(`the name of a stream is over ${MAX_STREAM_NAME_BYTES} bytes`)
@@ -39,10 +40,12 @@ export function checkProposal(
   let bytes = 0
   for (const event of events) {
     if (!UUID.test(event.id)) throw new RangeError(`not a UUID in lower case: ${event.id}`)
+    if (event.type === "") throw new RangeError("an event needs a type")
     checkText("the type of an event", event.type)
     checkText("the data of an event", event.data)
     checkText("the metadata of an event", event.metadata)
     bytes += Buffer.byteLength(event.data) + Buffer.byteLength(event.metadata)
+    bytes += 2 * event.type.length
   }
   if (bytes > MAX_APPEND_BYTES) {
     throw new TooLarge(`stream ${stream}: ${bytes} bytes in one append, over ${MAX_APPEND_BYTES}`)

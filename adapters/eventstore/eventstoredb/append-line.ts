@@ -1,0 +1,139 @@
+import { randomUUID } from "node:crypto"
+
+import type { UUID } from "@eventstore/db-client/generated/shared_pb.js"
+import type { BatchAppendReq, BatchAppendResp } from "@eventstore/db-client/generated/streams_pb.js"
+
+import { type Appended, Unavailable, UnknownOutcome } from "../port.ts"
+import { type AppendProposal, appendRequest } from "./append-request.ts"
+import type { Session } from "./connection.ts"
+import { appendRefusal } from "./failures.ts"
+
+/** An append on its way, and who waits for it. */
+export interface Append extends AppendProposal {
+  /** The line it was sent on; null as long as it surely is not stored. */
+  sentOn: AppendLine | null
+  readonly resolve: (appended: Appended) => void
+  readonly reject: (error: Error) => void
+}
+
+/** As much of the call as a line uses. */
+interface BatchAppendCall {
+  readonly write: (request: BatchAppendReq) => boolean
+  readonly cancel: () => void
+}
+
+/**
+ * One call on which appends go to the server and its answers come back, in any order, each with the
+ * name that its append was given. Appends reach the server in the order in which they are sent.
+ */
+export class AppendLine {
+  readonly #session: Session
+  readonly #unanswered = new Map<string, Append>()
+  #call: BatchAppendCall | null = null
+  #isBroken = false
+
+  private constructor(session: Session) {
+    this.#session = session
+  }
+
+  /**
+   * Opens a line. The server has answered once before anything can be sent on it: what is sent later
+   * and gets no answer may have been stored.
+   *
+   * @throws Unavailable, AccessDenied
+   */
+  static async open(session: Session): Promise<AppendLine> {
+    const line = new AppendLine(session)
+    await session.checkAppends()
+    line.#call = await session.call((grpc, ...parameters) => {
+      const call = grpc.batchAppend(...parameters)
+      call.on("data", (answer: BatchAppendResp) => line.#settle(answer))
+      call.on("error", (cause: Error) => line.#break(cause))
+      call.on("end", () => line.#break(new Error("the event store ended the call")))
+      return call
+    })
+    return line
+  }
+
+  /** Whether new appends may be sent. */
+  get isOpen(): boolean {
+    return !this.#isBroken && !this.#session.retired.aborted
+  }
+
+  /** Sends an append and settles it when its answer comes, or when the line breaks. */
+  send(append: Append): void {
+    if (this.#isBroken || this.#call === null) {
+      append.reject(new Unavailable("the event store was lost before the append was sent"))
+      return
+    }
+    const name = randomUUID()
+    this.#unanswered.set(name, append)
+    append.sentOn = this
+    this.#call.write(appendRequest(name, append))
+  }
+
+  /**
+   * The answer to an append is overdue. Those to others are still waited for, each for its own time;
+   * new appends go over a new connection.
+   */
+  giveUp(append: Append): void {
+    for (const [name, other] of this.#unanswered)
+      if (other === append) this.#unanswered.delete(name)
+    append.reject(new UnknownOutcome("the event store did not answer an append in time"))
+    this.#session.retire()
+    this.#endWhenIdle()
+  }
+
+  #settle(answer: BatchAppendResp): void {
+    const name = textOf(answer.getCorrelationId())
+    const append = this.#unanswered.get(name)
+    // Who was given up is told nothing more.
+    if (append === undefined) return
+    this.#unanswered.delete(name)
+    const outcome = outcomeOf(answer, append)
+    if (outcome instanceof Error) append.reject(outcome)
+    else append.resolve(outcome)
+    this.#endWhenIdle()
+  }
+
+  #break(cause: Error): void {
+    this.#isBroken = true
+    for (const append of this.#unanswered.values()) {
+      append.reject(new UnknownOutcome("the connection broke after an append was sent", { cause }))
+    }
+    this.#unanswered.clear()
+  }
+
+  /** A line that takes no more appends ends with its last answer, so that the client can go. */
+  #endWhenIdle(): void {
+    if (this.#session.retired.aborted && this.#unanswered.size === 0) this.#call?.cancel()
+  }
+}
+
+function outcomeOf(answer: BatchAppendResp, append: Append): Appended | Error {
+  const { stream, expectedRevision } = append
+  const refused = answer.getError()
+  if (refused !== undefined) return appendRefusal(refused, stream, expectedRevision)
+  const success = answer.getSuccess()
+  const position = success?.getPosition()
+  if (success === undefined || position === undefined) {
+    return new UnknownOutcome(`stream ${stream}: the event store did not say where it stored`)
+  }
+  return {
+    revision: Number(success.getCurrentRevision()),
+    position: {
+      commit: BigInt(position.getCommitPosition()),
+      prepare: BigInt(position.getPreparePosition()),
+    },
+  }
+}
+
+/** A UUID as text; the server writes it as two numbers where it timed out by itself. */
+function textOf(uuid: UUID | undefined): string {
+  const structured = uuid?.getStructured()
+  if (structured === undefined) return uuid?.getString() ?? ""
+  const half = (bits: string): string =>
+    BigInt.asUintN(64, BigInt(bits)).toString(16).padStart(16, "0")
+  const hex = half(structured.getMostSignificantBits()) + half(structured.getLeastSignificantBits())
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5")
+}

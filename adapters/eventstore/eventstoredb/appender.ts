@@ -1,0 +1,96 @@
+import { type Appended, Unavailable } from "../port.ts"
+import { type Append, AppendLine } from "./append-line.ts"
+import type { AppendProposal } from "./append-request.ts"
+import type { Connection } from "./connection.ts"
+
+/** With this many appends under way, or so many bytes of them, further ones are refused. */
+const MAX_UNDER_WAY = 10_000
+const MAX_BYTES_UNDER_WAY = 64 * 1024 * 1024
+
+/**
+ * Appends over one line at a time, any number at once; the server gathers what comes together into
+ * one flush to its disk. Each append has a timer of our own: a deadline of gRPC's lets a server that
+ * is silent keep its callers for the 20 seconds of two keep-alives.
+ *
+ * @throws what the port's `append` throws: WrongRevision, TooLarge, Unavailable, AccessDenied,
+ * UnknownOutcome, RangeError
+ */
+export class Appender {
+  readonly #connection: Connection
+  readonly #timeoutMs: number
+  readonly #underWay = new Set<Promise<Appended>>()
+  #bytesUnderWay = 0
+  #newest: Opening | null = null
+  #closed = false
+
+  /** `timeoutMs` bounds each append from the call to its answer. */
+  constructor(connection: Connection, timeoutMs: number) {
+    this.#connection = connection
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** Appends `bytes` of events that were checked. Errors are those of the port's `append`. */
+  async append(proposal: AppendProposal, bytes: number): Promise<Appended> {
+    if (this.#closed) throw new Unavailable("the event store is closed")
+    const isFull = this.#bytesUnderWay + bytes > MAX_BYTES_UNDER_WAY
+    if (this.#underWay.size >= MAX_UNDER_WAY || isFull) {
+      throw new Unavailable("the event store is overloaded: too many appends are under way")
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Appended>()
+    const append: Append = { ...proposal, sentOn: null, resolve, reject }
+    let isExpired = false
+    const timer = setTimeout(() => {
+      isExpired = true
+      this.#expire(append)
+    }, this.#timeoutMs)
+    // All who wait for a line wait for the same promise: they are sent in the order of arrival.
+    this.#line().then((line) => {
+      if (!isExpired) line.send(append)
+    }, reject)
+    this.#underWay.add(promise)
+    this.#bytesUnderWay += bytes
+    try {
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      this.#underWay.delete(promise)
+      this.#bytesUnderWay -= bytes
+    }
+  }
+
+  /** Takes no further appends and waits for the answers to those it has. */
+  async close(): Promise<void> {
+    this.#closed = true
+    await Promise.allSettled(this.#underWay)
+  }
+
+  /** The line for new appends. @throws Unavailable, AccessDenied */
+  #line(): Promise<AppendLine> {
+    if (this.#newest?.line === null || this.#newest?.line.isOpen === true)
+      return this.#newest.opened
+    const opening: Opening = { opened: AppendLine.open(this.#connection.session), line: null }
+    this.#newest = opening
+    opening.opened.then(
+      (line) => {
+        opening.line = line
+      },
+      () => {
+        // Those who waited were told; who comes next tries again.
+        if (this.#newest === opening) this.#newest = null
+      },
+    )
+    return opening.opened
+  }
+
+  #expire(append: Append): void {
+    if (append.sentOn !== null) append.sentOn.giveUp(append)
+    else append.reject(new Unavailable(`not sent to the event store within ${this.#timeoutMs} ms`))
+  }
+}
+
+/** A line, from the first append that waits for it. */
+interface Opening {
+  readonly opened: Promise<AppendLine>
+  /** Null as long as it is being opened. */
+  line: AppendLine | null
+}

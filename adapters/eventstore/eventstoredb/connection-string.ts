@@ -1,0 +1,63 @@
+import { EventStoreDBClient } from "@eventstore/db-client"
+
+/** The options that the client knows. It reads them without regard to case, hyphens and underscores. */
+const OPTIONS = new Set([
+  "connectionname",
+  "defaultdeadline",
+  "discoveryinterval",
+  "gossiptimeout",
+  "keepaliveinterval",
+  "keepalivetimeout",
+  "maxdiscoverattempts",
+  "nodepreference",
+  "throwonappendfailure",
+  "tls",
+  "tlscafile",
+  "tlsverifycert",
+  "usercertfile",
+  "userkeyfile",
+])
+
+/**
+ * Makes a client from a connection string: `esdb://` with one host or several, `esdb+discover://` for
+ * a cluster; credentials and the authority of its certificate stand in it. It does not connect yet.
+ *
+ * What is wrong is said without the string itself, for there may be a password in it: the client
+ * would print the whole of it beside an option that it does not know.
+ *
+ * @throws RangeError when it cannot be read, or asks for what the client does not do
+ */
+export function clientFor(url: string): EventStoreDBClient {
+  for (const [key, value] of optionsOf(url)) {
+    const option = key.toLowerCase().replace(/[_-]/g, "")
+    if (!OPTIONS.has(option)) {
+      throw new RangeError(`the connection string of the event store has an unknown option: ${key}`)
+    }
+    if (option === "tlsverifycert" && value !== "true") {
+      throw new RangeError(
+        "a certificate is always verified: name its authority with tlsCAFile, " +
+          "or leave encryption out with tls=false",
+      )
+    }
+  }
+  try {
+    return EventStoreDBClient.connectionString(url)
+  } catch (error) {
+    throw new RangeError(`the connection string of the event store is wrong: ${describe(error)}`)
+  }
+}
+
+function optionsOf(url: string): readonly (readonly [key: string, value: string])[] {
+  const behindCredentials = url.trim().replace(/^[^:]+:\/\/(?:[^:]+:[^@]+@)?/, "")
+  const [, ...options] = behindCredentials.split(/[?&]/)
+  return options.map((option) => {
+    const [key = "", ...value] = option.replace(/\/+$/, "").split("=")
+    return [key.trim(), value.join("=").trim()] as const
+  })
+}
+
+/** What the client has against a connection string, without quoting it. */
+function describe(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return /at position \d+, expected .*$/s.exec(message)?.[0] ?? message
+}

@@ -1,0 +1,162 @@
+import type { EventStoreDBClient } from "@eventstore/db-client"
+import { StreamsClient, StreamsService } from "@eventstore/db-client/generated/streams_grpc_pb.js"
+
+import { Unavailable } from "../port.ts"
+import { clientFor } from "./connection-string.ts"
+import { refusal } from "./failures.ts"
+
+/** How long a server may take to be found, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 5_000
+
+/** How long a client may take to end its calls, in milliseconds: once it never did. */
+const DISPOSE_TIMEOUT_MS = 1_000
+
+/** What each call begins with: the metadata with the credentials, and no deadline of gRPC's. */
+type CallArguments = ReturnType<EventStoreDBClient["callArguments"]>
+
+/** A call of the server that gives events or answers until it ends. */
+type Call = ReturnType<StreamsClient["read"]> | ReturnType<StreamsClient["batchAppend"]>
+
+/**
+ * One client of the vendor, with one connection at a time. It finds the server, again whenever the
+ * connection broke or the leader moved; the calls on it are our own, made of its generated protocol:
+ *
+ * - its own appends wait for their answers in a map that all clients of a process share, and once
+ *   another server was lost they got no answer and no error;
+ * - its own reads parse the JSON of events, and what was written could not be given back to the byte;
+ * - its own reads of all streams know no filter.
+ */
+export class Session {
+  readonly #client: EventStoreDBClient
+  readonly #retired = new AbortController()
+  readonly #onDisposed: (session: Session) => void
+  #grpc: StreamsClient | null = null
+  #calls = 0
+  #disposed: Promise<void> | null = null
+
+  /** `onDisposed` is told when it has disconnected. @throws RangeError for a wrong connection string */
+  constructor(url: string, onDisposed: (session: Session) => void) {
+    this.#client = clientFor(url)
+    this.#onDisposed = onDisposed
+  }
+
+  /** Aborts when the server did not answer in time: what still runs here should go elsewhere. */
+  get retired(): AbortSignal {
+    return this.#retired.signal
+  }
+
+  /** Asks the server, unless it is known, whether it takes appends. @throws Unavailable, AccessDenied */
+  async checkAppends(): Promise<void> {
+    const isSupported = await this.#inTime(this.#client["supports"](StreamsService.batchAppend))
+    if (!isSupported) throw new Unavailable("the event store is older than 21.10: no batch appends")
+  }
+
+  /**
+   * Makes a call. Its listeners have to be there when `make` returns. It requires the leader: a
+   * follower may be behind, and what is decided must not rest on it.
+   *
+   * @throws Unavailable, AccessDenied
+   */
+  async call<C extends Call>(
+    make: (grpc: StreamsClient, ...parameters: CallArguments) => C,
+  ): Promise<C> {
+    let isAbandoned = false
+    const begin = this.#client["GRPCStreamCreator"](StreamsClient, "call", (grpc) => {
+      this.#grpc = grpc
+      const call = make(
+        grpc,
+        ...this.#client["callArguments"]({ requiresLeader: true }, { deadline: Infinity }),
+      )
+      this.#calls += 1
+      // The last event of every call, however it ends.
+      call.once("status", () => this.#ended())
+      if (isAbandoned) call.cancel()
+      return call
+    })
+    try {
+      return await this.#inTime(begin())
+    } catch (error) {
+      isAbandoned = true
+      throw error
+    }
+  }
+
+  /** An answer is overdue: new calls go elsewhere; once those under way have ended it disconnects. */
+  retire(): void {
+    this.#retired.abort()
+    if (this.#calls === 0) void this.dispose()
+  }
+
+  /** Breaks off what is under way and disconnects, within a second. */
+  dispose(): Promise<void> {
+    return (this.#disposed ??= this.#dispose())
+  }
+
+  #ended(): void {
+    this.#calls -= 1
+    if (this.#calls === 0 && this.#retired.signal.aborted) void this.dispose()
+  }
+
+  async #dispose(): Promise<void> {
+    await withinTime(this.#client.dispose(), DISPOSE_TIMEOUT_MS)
+    this.#grpc?.close()
+    this.#onDisposed(this)
+  }
+
+  /** What is asked of the server before a call can begin. @throws Unavailable, AccessDenied */
+  async #inTime<T>(asked: Promise<T>): Promise<T> {
+    try {
+      const answer = await withinTime(asked, CONNECT_TIMEOUT_MS)
+      if (answer !== LATE) return answer
+    } catch (error) {
+      throw refusal(error)
+    }
+    this.retire()
+    throw new Unavailable(`the event store did not answer within ${CONNECT_TIMEOUT_MS} ms`)
+  }
+}
+
+/** Has one client at a time, and another one when the server does not answer that one any more. */
+export class Connection {
+  readonly #url: string
+  readonly #sessions = new Set<Session>()
+  #session: Session
+
+  /** Does not connect yet. @throws RangeError when the connection string is wrong */
+  constructor(url: string) {
+    this.#url = url
+    this.#session = this.#open()
+  }
+
+  /** The client to make new calls with. */
+  get session(): Session {
+    if (this.#session.retired.aborted) this.#session = this.#open()
+    return this.#session
+  }
+
+  /** Breaks off what is under way and disconnects. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#sessions].map((session) => session.dispose()))
+  }
+
+  #open(): Session {
+    const session = new Session(this.#url, (disposed) => this.#sessions.delete(disposed))
+    this.#sessions.add(session)
+    return session
+  }
+}
+
+const LATE = Symbol("late")
+
+/** What a promise comes to, unless it takes longer. */
+async function withinTime<T>(promise: Promise<T>, timeoutMs: number): Promise<T | typeof LATE> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<typeof LATE>((resolve) => {
+    timer = setTimeout(() => resolve(LATE), timeoutMs)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,111 @@
+import {
+  type EventStore,
+  type ReadAllRange,
+  START,
+  type StoredEvent,
+  type Subscriber,
+  type Subscription,
+  Unavailable,
+} from "../port.ts"
+import { checkProposal, checkRange } from "../proposal.ts"
+import { Appender } from "./appender.ts"
+import { Connection } from "./connection.ts"
+import { Follower, type Source } from "./follower.ts"
+import { Reader } from "./reader.ts"
+
+/** Where the store is and what it may take. */
+export interface EventStoreDbOptions {
+  /**
+   * `esdb://` with the address of a node or of several, or `esdb+discover://` with one that names
+   * the nodes of a cluster. Credentials, and with `tls=false` or `tlsCAFile` the encryption, stand in it.
+   */
+  readonly url: string
+  /** Each append ends after so many milliseconds, with an unknown outcome if it was sent; 5,000. */
+  readonly appendTimeoutMs?: number
+  /** A read fails when nothing came for so many milliseconds; 10,000. */
+  readonly readTimeoutMs?: number
+  /** Subscriptions ask for the head when nothing came for so many milliseconds; 1,000. */
+  readonly pollMs?: number
+}
+
+/**
+ * Opens the event store in a server of EventStoreDB 22.10 or newer, or of KurrentDB. All streams of
+ * the server are there, whoever wrote them, but those whose names begin with `$`: they are its own.
+ *
+ * It connects when it is first used, and again by itself whenever the server was lost or did not
+ * answer. Any number of processes may append and follow at once.
+ *
+ * @throws RangeError when the connection string is wrong; Unavailable from everything asked of the
+ * store once it is closed
+ */
+export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
+  const connection = new Connection(options.url)
+  const reader = new Reader(connection, options.readTimeoutMs ?? 10_000)
+  const appender = new Appender(connection, options.appendTimeoutMs ?? 5_000)
+  const source: Source = { connection, reader, pollMs: options.pollMs ?? 1_000 }
+  const running = new Set<Subscription>()
+  let closing: Promise<void> | null = null
+
+  const checkOpen = (): void => {
+    if (closing !== null) throw new Unavailable("the event store is closed")
+  }
+  const close = async (): Promise<void> => {
+    await Promise.all([...running].map((subscription) => subscription.stop()))
+    await appender.close()
+    await connection.close()
+  }
+  return {
+    append: async (stream, events, expectedRevision) => {
+      const bytes = checkProposal(stream, events, expectedRevision)
+      return appender.append({ stream, events, expectedRevision }, bytes)
+    },
+    read: async function* (stream, range = {}) {
+      checkRange(range)
+      checkOpen()
+      yield* reader.read(stream, range)
+    },
+    readAll: async function* (range = {}) {
+      checkRange(range)
+      checkOpen()
+      yield* readAll(reader, range)
+    },
+    subscribeAll: (range, subscriber) => {
+      checkOpen()
+      return subscribe(source, range, subscriber, running)
+    },
+    head: async () => {
+      checkOpen()
+      return reader.head()
+    },
+    close: () => (closing ??= close()),
+  }
+}
+
+async function* readAll(
+  reader: Reader,
+  { after = START, prefixes, limit }: ReadAllRange,
+): AsyncGenerator<readonly StoredEvent[]> {
+  yield* reader.all({ after, upTo: await reader.head(), prefixes, limit })
+}
+
+/** Runs a subscription until it is stopped or its subscriber throws; it stands in `running` meanwhile. */
+function subscribe(
+  source: Source,
+  range: Pick<ReadAllRange, "after" | "prefixes">,
+  subscriber: Subscriber,
+  running: Set<Subscription>,
+): Subscription {
+  const stopping = new AbortController()
+  const follower = new Follower(source, range, subscriber, stopping.signal)
+  const ended = follower.run().finally(() => running.delete(subscription))
+  const subscription: Subscription = {
+    stop: async () => {
+      stopping.abort()
+      // Whoever holds `ended` is told what ended it; here it only matters that nothing runs.
+      await Promise.allSettled([ended])
+    },
+    ended,
+  }
+  running.add(subscription)
+  return subscription
+}

@@ -1,0 +1,39 @@
+import { afterEach } from "vitest"
+
+import {
+  type EventStoreDbOptions,
+  openEventStoreDb,
+} from "../../adapters/eventstore/eventstoredb/event-store.ts"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
+import {
+  EventStoreDbServer,
+  type EventStoreDbServerOptions,
+} from "../support/eventstoredb-server.ts"
+
+/** Servers of EventStoreDB and stores on them, which end with the test that opened them. */
+export class EventStoreDbUnderTest {
+  readonly #servers: EventStoreDbServer[] = []
+  readonly #stores: EventStore[] = []
+
+  /** Lets the test file end after each test what the test has opened. */
+  constructor() {
+    afterEach(async () => {
+      await Promise.all(this.#stores.splice(0).map((store) => store.close()))
+      await Promise.all(this.#servers.splice(0).map((server) => server.stop()))
+    })
+  }
+
+  /** Starts a server of its own. */
+  async start(options: EventStoreDbServerOptions = {}): Promise<EventStoreDbServer> {
+    const server = await EventStoreDbServer.start(options)
+    this.#servers.push(server)
+    return server
+  }
+
+  /** Opens a store on a server, as another process would. */
+  open(server: EventStoreDbServer, options: Partial<EventStoreDbOptions> = {}): EventStore {
+    const store = openEventStoreDb({ url: server.url, ...options })
+    this.#stores.push(store)
+    return store
+  }
+}

@@ -1,0 +1,254 @@
+import { randomUUID } from "node:crypto"
+
+import { GossipService } from "@eventstore/db-client/generated/gossip_grpc_pb.js"
+import gossip from "@eventstore/db-client/generated/gossip_pb.js"
+import { ServerFeaturesService } from "@eventstore/db-client/generated/serverfeatures_grpc_pb.js"
+import features from "@eventstore/db-client/generated/serverfeatures_pb.js"
+import shared from "@eventstore/db-client/generated/shared_pb.js"
+import { StreamsService } from "@eventstore/db-client/generated/streams_grpc_pb.js"
+import {
+  type Metadata,
+  Server,
+  ServerCredentials,
+  type ServiceError,
+  status as Code,
+} from "@grpc/grpc-js"
+
+import { answerAppend, answerBatchAppends, type Arrival } from "./eventstoredb-server/appending.ts"
+import { type Certificate, selfSignedCertificate } from "./eventstoredb-server/certificate.ts"
+import type { AppendFault } from "./eventstoredb-server/faults.ts"
+import { EventLog, type LogEvent } from "./eventstoredb-server/log.ts"
+import { refusalOf } from "./eventstoredb-server/messages.ts"
+import { answerRead, type ReadCall } from "./eventstoredb-server/reading.ts"
+import { Relay } from "./eventstoredb-server/relay.ts"
+import { ServerSubscription } from "./eventstoredb-server/subscription.ts"
+
+/** How a server is made. */
+export interface EventStoreDbServerOptions {
+  /** Whose ways it has; they differ in what they do with slow subscribers. Default 24.2. */
+  readonly version?: "23.10" | "24.2"
+  /** Encrypts, with a certificate of its own. */
+  readonly tls?: boolean
+  /** Lets in only who says this. */
+  readonly credentials?: { readonly username: string; readonly password: string }
+}
+
+/** A node of a cluster, as gossip names it. */
+export interface ClusterNode {
+  readonly port: number
+  readonly isLeader: boolean
+}
+
+const HOST = "127.0.0.1"
+
+/**
+ * A server of EventStoreDB in this process, made of the client's own protocol. It keeps its streams in
+ * memory, does what real servers were seen to do (each line of it has a test), and fails on demand.
+ */
+export class EventStoreDbServer {
+  readonly log = new EventLog()
+  /** Chooses what happens to each append. */
+  faultOf: (arrival: Arrival) => AppendFault = () => "none"
+  /** A server that is starting takes calls and serves none. */
+  isReady = true
+  /** Set where this node is not the leader of its cluster. */
+  leaderPort: number | null = null
+  /** What gossip tells; by default this node alone. */
+  nodes: readonly ClusterNode[] | null = null
+  /** A server that is mute to its subscribers keeps them and sends them nothing. */
+  isMute = false
+  readonly #options: EventStoreDbServerOptions
+  readonly #certificate: Certificate | null
+  readonly #server = new Server({ "grpc.max_receive_message_length": 32 * 1024 * 1024 })
+  readonly #subscriptions = new Set<ServerSubscription>()
+  readonly #counts = { appends: 0, batchAppends: 0, reads: 0, subscriptions: 0 }
+  #relay: Relay | null = null
+
+  private constructor(options: EventStoreDbServerOptions) {
+    this.#options = options
+    this.#certificate = options.tls === true ? selfSignedCertificate() : null
+    this.#server.addService(StreamsService, {
+      read: (call: ReadCall) => void this.#read(call),
+      append: (call: AppendCall, respond: AppendResponder) => {
+        this.#counts.appends += 1
+        answerAppend(call, respond, this.log)
+      },
+      batchAppend: (call: BatchAppendCall) => this.#batchAppend(call),
+    })
+    this.#server.addService(ServerFeaturesService, { getSupportedMethods: this.#features })
+    this.#server.addService(GossipService, { read: this.#gossip })
+    // Every server has streams of its own, and writes to them whenever it likes.
+    this.appendSystemEvents(3)
+  }
+
+  /** Starts a server on a free port. */
+  static async start(options: EventStoreDbServerOptions = {}): Promise<EventStoreDbServer> {
+    const server = new EventStoreDbServer(options)
+    await server.#listen()
+    return server
+  }
+
+  /** The connection string of this server. */
+  get url(): string {
+    const { credentials, tls } = this.#options
+    const user =
+      credentials === undefined
+        ? ""
+        : `${credentials.username}:${encodeURIComponent(credentials.password)}@`
+    return `esdb://${user}${tls === true ? "localhost" : HOST}:${this.port}?tls=${tls === true}`
+  }
+
+  /** The port on which it is reached. */
+  get port(): number {
+    return this.relay.port
+  }
+
+  /** What stands between it and its clients. */
+  get relay(): Relay {
+    if (this.#relay === null) throw new Error("the server is not started")
+    return this.#relay
+  }
+
+  /** What has to be trusted to reach it encrypted, as PEM. */
+  get certificate(): string {
+    return this.#certificate?.certificate ?? ""
+  }
+
+  /** How many calls of each kind there were. */
+  get counts(): Readonly<Record<"appends" | "batchAppends" | "reads" | "subscriptions", number>> {
+    return { ...this.#counts }
+  }
+
+  /** Drops all subscribers as if they were too slow; answers how many there were. */
+  dropSubscribers(): number {
+    const dropped = [...this.#subscriptions]
+    for (const subscription of dropped) subscription.drop()
+    return dropped.length
+  }
+
+  /** Writes to the server's own streams. */
+  appendSystemEvents(count: number): void {
+    const events = Array.from({ length: count }, () => systemEvent("$statsCollected"))
+    this.log.append("$stats-127.0.0.1:2113", "any", events)
+  }
+
+  /** Stops at once. */
+  async stop(): Promise<void> {
+    await this.#relay?.refuse()
+    this.#server.forceShutdown()
+  }
+
+  async #listen(): Promise<void> {
+    const credentials =
+      this.#certificate === null
+        ? ServerCredentials.createInsecure()
+        : ServerCredentials.createSsl(null, [
+            {
+              cert_chain: Buffer.from(this.#certificate.certificate),
+              private_key: Buffer.from(this.#certificate.privateKey),
+            },
+          ])
+    const port = await new Promise<number>((resolve, reject) => {
+      this.#server.bindAsync(`${HOST}:0`, credentials, (error, bound) => {
+        if (error === null) resolve(bound)
+        else reject(error)
+      })
+    })
+    this.#relay = await Relay.open(port)
+  }
+
+  async #read(call: ReadCall): Promise<void> {
+    const refused = this.#refusal(call.metadata) ?? (this.isReady ? null : NOT_READY)
+    if (refused !== null) {
+      call.emit("error", refused)
+      return
+    }
+    if (call.request.getOptions()?.hasSubscription() !== true) {
+      this.#counts.reads += 1
+      await answerRead(call, this.log)
+      return
+    }
+    this.#counts.subscriptions += 1
+    const whenTooSlow = this.#options.version === "23.10" ? "drop" : "catch-up"
+    const subscription = new ServerSubscription(call, this.log, {
+      whenTooSlow,
+      isMute: () => this.isMute,
+    })
+    this.#subscriptions.add(subscription)
+    await subscription.run()
+    this.#subscriptions.delete(subscription)
+  }
+
+  #batchAppend(call: BatchAppendCall): void {
+    this.#counts.batchAppends += 1
+    const refused = this.#refusal(call.metadata)
+    if (refused !== null) {
+      call.emit("error", refused)
+      return
+    }
+    answerBatchAppends(call, {
+      log: this.log,
+      faultOf: (arrival) => (this.isReady ? this.faultOf(arrival) : "not-ready"),
+      cut: () => this.relay.cut(),
+    })
+  }
+
+  /** Why a call is not served at all. */
+  #refusal(metadata: Metadata): Partial<ServiceError> | null {
+    const { credentials } = this.#options
+    if (credentials !== undefined) {
+      const said = Buffer.from(`${credentials.username}:${credentials.password}`).toString("base64")
+      if (metadata.get("authorization")[0] !== `Basic ${said}`) {
+        return refusalOf(Code.PERMISSION_DENIED, "Access Denied", { exception: "access-denied" })
+      }
+    }
+    if (this.leaderPort === null || metadata.get("requires-leader").length === 0) return null
+    return refusalOf(Code.NOT_FOUND, "Leader info available", {
+      exception: "not-leader",
+      "leader-endpoint-host": HOST,
+      "leader-endpoint-port": String(this.leaderPort),
+    })
+  }
+
+  readonly #features = (_: unknown, respond: Responder): void => {
+    const methods = ["Read", "Append", "BatchAppend"].map((name) =>
+      new features.SupportedMethod()
+        .setServiceName("event_store.client.streams.Streams")
+        .setMethodName(name),
+    )
+    respond(
+      null,
+      new features.SupportedMethods()
+        .setMethodsList(methods)
+        .setEventStoreServerVersion(this.#options.version === "23.10" ? "23.10.8" : "24.2.0"),
+    )
+  }
+
+  readonly #gossip = (_: unknown, respond: Responder): void => {
+    const nodes = this.nodes ?? [{ port: this.port, isLeader: this.leaderPort === null }]
+    const members = nodes.map(({ port, isLeader }) =>
+      new gossip.MemberInfo()
+        .setInstanceId(new shared.UUID().setString(randomUUID()))
+        .setTimeStamp("0")
+        .setIsAlive(true)
+        .setState(isLeader ? LEADER : FOLLOWER)
+        .setHttpEndPoint(new gossip.EndPoint().setAddress(HOST).setPort(port)),
+    )
+    respond(null, new gossip.ClusterInfo().setMembersList(members))
+  }
+}
+
+type AppendCall = Parameters<typeof answerAppend>[0]
+type AppendResponder = Parameters<typeof answerAppend>[1]
+type BatchAppendCall = Parameters<typeof answerBatchAppends>[0]
+type Responder = (error: null, answer: object) => void
+
+const LEADER = gossip.MemberInfo.VNodeState.LEADER
+const FOLLOWER = gossip.MemberInfo.VNodeState.FOLLOWER
+
+const NOT_READY = refusalOf(Code.UNAVAILABLE, "Server Is Not Ready")
+
+function systemEvent(type: string): LogEvent {
+  const data = Buffer.from("{}")
+  return { id: randomUUID(), type, contentType: "application/json", data, metadata: data }
+}

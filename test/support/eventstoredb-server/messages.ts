@@ -1,0 +1,140 @@
+import shared from "@eventstore/db-client/generated/shared_pb.js"
+import rpc, { type Status } from "@eventstore/db-client/generated/status_pb.js"
+import streams, {
+  type BatchAppendReq,
+  type BatchAppendResp,
+  type ReadReq,
+  type ReadResp,
+} from "@eventstore/db-client/generated/streams_pb.js"
+import { Metadata, type ServiceError, type status as Code } from "@grpc/grpc-js"
+import any from "google-protobuf/google/protobuf/any_pb.js"
+
+import type { AppendResult, Expected, LogEvent, LogRecord } from "./log.ts"
+
+/** A refusal of gRPC's, with what the server tells in its metadata. */
+export function refusalOf(
+  code: Code,
+  details: string,
+  told: Readonly<Record<string, string>> = {},
+): Partial<ServiceError> {
+  const metadata = new Metadata()
+  for (const [key, value] of Object.entries(told)) metadata.set(key, value)
+  return { code, details, metadata }
+}
+
+/** An event as reads and subscriptions send it. */
+export function eventMessage(record: LogRecord): ReadResp {
+  const sent = new streams.ReadResp.ReadEvent.RecordedEvent()
+    .setId(new shared.UUID().setString(record.id))
+    .setStreamIdentifier(identifier(record.stream))
+    .setStreamRevision(String(record.revision))
+    .setCommitPosition(String(record.commit))
+    .setPreparePosition(String(record.prepare))
+    .setData(record.data)
+    .setCustomMetadata(record.metadata)
+  sent
+    .getMetadataMap()
+    .set("type", record.type)
+    .set("content-type", record.contentType)
+    .set("created", "17638080000000000")
+  return new streams.ReadResp().setEvent(
+    new streams.ReadResp.ReadEvent().setEvent(sent).setCommitPosition(String(record.commit)),
+  )
+}
+
+/** There is no such stream. */
+export function streamNotFound(stream: string): ReadResp {
+  return new streams.ReadResp().setStreamNotFound(
+    new streams.ReadResp.StreamNotFound().setStreamIdentifier(identifier(stream)),
+  )
+}
+
+/** Begins a subscription. */
+export function confirmation(id: string): ReadResp {
+  return new streams.ReadResp().setConfirmation(
+    new streams.ReadResp.SubscriptionConfirmation().setSubscriptionId(id),
+  )
+}
+
+/** A subscription has sent everything that there is. */
+export function caughtUp(): ReadResp {
+  return new streams.ReadResp().setCaughtUp(new streams.ReadResp.CaughtUp())
+}
+
+/** A filtered subscription got so far without an event to send. */
+export function checkpoint(commit: bigint, prepare: bigint): ReadResp {
+  return new streams.ReadResp().setCheckpoint(
+    new streams.ReadResp.Checkpoint()
+      .setCommitPosition(String(commit))
+      .setPreparePosition(String(prepare)),
+  )
+}
+
+/** What an append is to be stored as. */
+export function eventsOf(messages: readonly BatchAppendReq.ProposedMessage[]): readonly LogEvent[] {
+  return messages.map((message) => ({
+    id: message.getId()?.getString() ?? "",
+    type: message.getMetadataMap().get("type") ?? "",
+    contentType: message.getMetadataMap().get("content-type") ?? "",
+    data: message.getData_asU8(),
+    metadata: message.getCustomMetadata_asU8(),
+  }))
+}
+
+/** The revision that a batch append expects. */
+export function expectedOf(options: BatchAppendReq.Options): Expected {
+  if (options.hasNoStream()) return "no_stream"
+  if (options.hasStreamExists()) return "stream_exists"
+  return options.hasAny() ? "any" : Number(options.getStreamPosition())
+}
+
+/** The answer to a batch append that was decided. */
+export function appendAnswer(result: AppendResult, expected: Expected): BatchAppendResp {
+  if ("found" in result) return appendRefusal(wrongRevision(result.found, expected))
+  const position = new shared.AllStreamPosition()
+    .setCommitPosition(String(result.commit))
+    .setPreparePosition(String(result.prepare))
+  return new streams.BatchAppendResp().setSuccess(
+    new streams.BatchAppendResp.Success()
+      .setCurrentRevision(String(result.revision))
+      .setPosition(position),
+  )
+}
+
+/** The answer to a batch append that was not. */
+export function appendRefusal(status: Status): BatchAppendResp {
+  return new streams.BatchAppendResp().setError(status)
+}
+
+/** A no to an append: its name in the protocol with what it says, or a sentence without a name. */
+export function noOf(name: string, content: Uint8Array = new Uint8Array()): Status {
+  const details = new any.Any()
+  details.pack(content, name === "" ? "google.protobuf.Empty" : `event_store.client.${name}`)
+  return new rpc.Status().setDetails(details).setMessage(name)
+}
+
+function wrongRevision(found: number, expected: Expected): Status {
+  const wrong = new shared.WrongExpectedVersion()
+  if (found < 0) wrong.setCurrentNoStream(new shared.Empty())
+  else wrong.setCurrentStreamRevision(String(found))
+  if (expected === "any") wrong.setExpectedAny(new shared.Empty())
+  else if (expected === "no_stream") wrong.setExpectedNoStream(new shared.Empty())
+  else if (expected === "stream_exists") wrong.setExpectedStreamExists(new shared.Empty())
+  else wrong.setExpectedStreamPosition(String(expected))
+  return noOf("WrongExpectedVersion", wrong.serializeBinary())
+}
+
+/** The name of a stream in a request. */
+export function nameOf(
+  message:
+    | { readonly getStreamIdentifier: ReadReq.Options.StreamOptions["getStreamIdentifier"] }
+    | undefined,
+): string {
+  const bytes = message?.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array()
+  return Buffer.from(bytes).toString("utf8")
+}
+
+/** The name of a stream as the protocol writes it. */
+export function identifier(stream: string): InstanceType<typeof shared.StreamIdentifier> {
+  return new shared.StreamIdentifier().setStreamName(Buffer.from(stream, "utf8"))
+}

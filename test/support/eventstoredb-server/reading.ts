@@ -1,0 +1,96 @@
+import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
+import { type ServerWritableStream, status as Code } from "@grpc/grpc-js"
+
+import type { EventLog, LogRecord } from "./log.ts"
+import { eventMessage, nameOf, refusalOf, streamNotFound } from "./messages.ts"
+
+/** A call that reads. */
+export type ReadCall = ServerWritableStream<ReadReq, ReadResp>
+
+const FORWARDS = 0
+
+/** Which events a filtered read gives, by the names of their streams. */
+export type Filter = (record: LogRecord) => boolean
+
+/** The filter of a request. */
+export function filterOf(options: ReadReq.Options): Filter {
+  const expression = options.getFilter()?.getStreamIdentifier()
+  if (expression === undefined) return () => true
+  const regex = expression.getRegex()
+  if (regex !== "") {
+    const pattern = new RegExp(regex)
+    return ({ stream }) => pattern.test(stream)
+  }
+  return ({ stream }) => expression.getPrefixList().some((prefix) => stream.startsWith(prefix))
+}
+
+/** Sends the events that a read asks for, as fast as its reader takes them. */
+export async function answerRead(call: ReadCall, log: EventLog): Promise<void> {
+  const options = call.request.getOptions()
+  if (options === undefined) throw new Error("a read without options")
+  const stream = options.getStream()
+  const count = Number(options.getCount())
+  const name = nameOf(stream)
+  if (count === 0 || (stream !== undefined && name === "")) {
+    call.emit("error", refusalOf(Code.UNKNOWN, "Unexpected ReadStreamResult: Error"))
+    return
+  }
+  const there = log.stream(name)
+  if (stream !== undefined && there === undefined) {
+    call.write(streamNotFound(name))
+    call.end()
+    return
+  }
+  const wanted = stream === undefined ? ofAll(options, log) : ofStream(stream, options, there ?? [])
+  await send(call, wanted.slice(0, count))
+  call.end()
+}
+
+/** Writes events as fast as they are taken; stops when nobody takes them any more. */
+export async function send(call: ReadCall, records: readonly LogRecord[]): Promise<void> {
+  for (const record of records) {
+    if (isOver(call)) return
+    if (!call.write(eventMessage(record))) await drained(call)
+  }
+}
+
+/** Whether nothing more can be sent. */
+export function isOver(call: ReadCall): boolean {
+  return call.cancelled || call.destroyed || call.writableEnded
+}
+
+/** Waits until more can be written, or the call is over. */
+export async function drained(call: ReadCall): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      call.off("drain", done).off("close", done).off("cancelled", done)
+      resolve()
+    }
+    call.on("drain", done).on("close", done).on("cancelled", done)
+  })
+}
+
+function ofStream(
+  part: ReadReq.Options.StreamOptions,
+  options: ReadReq.Options,
+  there: readonly LogRecord[],
+): readonly LogRecord[] {
+  const last = there.length - 1
+  const isForwards = options.getReadDirection() === FORWARDS
+  const from = part.hasStart() ? 0 : part.hasEnd() ? last : Number(part.getRevision())
+  return isForwards ? there.slice(from) : there.slice(0, from + 1).reverse()
+}
+
+function ofAll(options: ReadReq.Options, log: EventLog): readonly LogRecord[] {
+  const place = options.getAll()?.getPosition()
+  const isForwards = options.getReadDirection() === FORWARDS
+  const passes = filterOf(options)
+  // A read begins with the event at its place, and backwards with the one before it.
+  const isIn = ({ commit }: LogRecord): boolean => {
+    if (place === undefined) return true
+    const from = BigInt(place.getCommitPosition())
+    return isForwards ? commit >= from : commit < from
+  }
+  const found = log.records.filter((record) => isIn(record) && passes(record))
+  return isForwards ? found : found.reverse()
+}
