@@ -1,13 +1,16 @@
 /** Facts and commands of a ledger with everything said that a test does not care about. */
 import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Charge, RecordCalls, SetLimit } from "../../domain/charging/ledger-commands.ts"
 import type {
+  ApiCallsCounted,
   ChargeGivenBack,
   ChargeRequest,
   Charged,
   LedgerEvent,
   LimitSet,
+  MonthClosed,
+  ReminderReached,
 } from "../../domain/charging/ledger-events.ts"
-import type { Charge, SetLimit } from "../../domain/charging/ledger-commands.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
 
 /** Monday, 2 March 2026, 10:00 UTC. */
@@ -137,4 +140,91 @@ export const closed = (...chargeIds: readonly string[]): LedgerEvent => ({
   type: "ChargesClosed",
   at: NOW,
   chargeIds,
+})
+
+/** One call of that key on the day of `NOW`, at 100 micros, or as these say. */
+export const counted = (changed: Partial<ApiCallsCounted> = {}): ApiCallsCounted => ({
+  type: "ApiCallsCounted",
+  at: NOW,
+  day: at("2026-03-02"),
+  unitPriceMicros: 100,
+  priceVersion: 1,
+  tallies: [callsOf(1)],
+  exempt: null,
+  ...changed,
+})
+
+/** So many calls of that key for that person. */
+export const callsOf = (calls: number): ApiCallsCounted["tallies"][number] => ({
+  via: "own_key",
+  keyId: "key_1",
+  personId: "per_1",
+  calls,
+})
+
+/** The command of `counted`. */
+export const recordCalls = (
+  changed: Partial<RecordCalls & Stamped> = {},
+): RecordCalls & Stamped => ({
+  type: "RecordCalls",
+  at: NOW,
+  day: at("2026-03-02"),
+  unitPriceMicros: 100,
+  priceVersion: 1,
+  tallies: [callsOf(1)],
+  ...changed,
+})
+
+/** The charge of those calls in the next night. */
+export const nightly = (changed: Partial<Charged> = {}): Charged => ({
+  ...REQUEST,
+  type: "Charged",
+  at: at("2026-03-03"),
+  chargeId: "key_1:per_1:2026-03-02",
+  item: "api_call",
+  unitPriceMicros: 100,
+  amountMicros: 100,
+  resource: null,
+  requestedAt: at("2026-03-03"),
+  dueAt: at("2026-03-03"),
+  servedFrom: at("2026-03-02"),
+  open: false,
+  exempt: "funds",
+  once: false,
+  weighed: true,
+  ...changed,
+})
+
+/** March 2026 is over, in which nothing was moved, or as these say. */
+export const monthClosed = (changed: Partial<MonthClosed> = {}): MonthClosed => ({
+  type: "MonthClosed",
+  at: at("2026-04-01"),
+  month: "2026-03",
+  openingMicros: 0,
+  addedMicros: 0,
+  purchasedMicros: 0,
+  correctedMicros: 0,
+  chargedMicros: 0,
+  givenBackMicros: 0,
+  fundsMicros: 0,
+  charges: 0,
+  headRevision: 0,
+  headHash: "0".repeat(64),
+  ...changed,
+})
+
+/** The company's limit of `limitSet` reached 9,000 micros with `charged`, or as these say. */
+export const reminded = (changed: Partial<ReminderReached> = {}): ReminderReached => ({
+  type: "ReminderReached",
+  at: NOW,
+  holder: "company",
+  holderId: null,
+  class: "general",
+  period: "month",
+  limitMicros: 27_000,
+  reminderMicros: 9_000,
+  usedMicros: 9_000,
+  windowStart: at("2026-03-01"),
+  resetsAt: at("2026-04-01"),
+  ...changed,
 })

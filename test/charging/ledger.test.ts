@@ -40,46 +40,6 @@ describe("OpenLedger", () => {
   })
 })
 
-describe("AddFunds", () => {
-  const add = { type: "AddFunds", at: NOW, amountMicros: 7, reference: "wire 1" } as const
-
-  it("raises the funds", () => {
-    given(ledger, opened()).when(add).records(funded(7, "wire 1"))
-    expect(accountOf(fold(ledger, opened(), funded(7))).fundsMicros).toBe(7)
-  })
-
-  it("adds nothing for a reference that it has seen, whatever the amount", () => {
-    given(ledger, funded(7, "wire 1"))
-      .when({ ...add, amountMicros: 9 })
-      .recordsNothing()
-  })
-
-  it("adds again where no reference says that it is the same", () => {
-    given(ledger, funded(7))
-      .when({ ...add, reference: null })
-      .records(funded(7))
-  })
-
-  it.each([0, -1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused for %d micros", (amountMicros) => {
-    given(ledger, opened())
-      .when({ ...add, amountMicros })
-      .refuses("bad_amount")
-  })
-
-  it("is refused where the funds would pass what can be added exactly", () => {
-    given(ledger, funded(MAX_MICROS))
-      .when({ ...add, amountMicros: 1 })
-      .refuses("bad_amount")
-  })
-
-  it("is refused an amount that only a debt makes look possible", () => {
-    const debt = charged({ amountMicros: MAX_MICROS, exempt: "funds" })
-    given(ledger, debt)
-      .when({ ...add, amountMicros: MAX_MICROS + 2 })
-      .refuses("bad_amount")
-  })
-})
-
 describe("CloseCharges", () => {
   const close = { type: "CloseCharges", at: NOW, chargeIds: ["chg_1", "chg_1", "chg_9"] } as const
 

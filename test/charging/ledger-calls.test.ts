@@ -1,0 +1,255 @@
+import { describe, expect, it } from "vitest"
+import type { ServedCall } from "../../domain/charging/calls.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
+import { readLimits, usedUpLimit } from "../../domain/charging/ledger-views.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import {
+  callFault,
+  mustRecordCalls,
+  serveCall,
+  takeServedCalls,
+} from "../../domain/charging/served-calls.ts"
+import { fold } from "../support/spec.ts"
+import {
+  KEY_LIMIT,
+  NOW,
+  PERSON_LIMIT,
+  at,
+  charge,
+  charged,
+  counted,
+  funded,
+  limitSet,
+  opened,
+} from "./ledger-facts.ts"
+
+const call: ServedCall = {
+  via: "own_key",
+  keyId: "key_1",
+  personId: "per_1",
+  unitPriceMicros: 100,
+  priceVersion: 1,
+}
+const MIDNIGHT = at("2026-03-03")
+
+/** A ledger to which these facts have happened and that served so many calls since. */
+function serving(calls: number, ...facts: readonly LedgerEvent[]): Ledger {
+  const state = fold(ledger, ...facts)
+  for (let i = 0; i < calls; i += 1) expect(serveCall(state, call, NOW)).toBeNull()
+  return state
+}
+
+describe("a served call", () => {
+  it("weighs at once, as pending, in every limit that it touches", () => {
+    const limits = [limitSet(), limitSet(PERSON_LIMIT), limitSet(KEY_LIMIT)]
+    expect(readLimits(serving(2, ...limits, charged()), NOW)).toMatchObject([
+      { holder: "company", usedMicros: 9_200, pendingMicros: 200, remainingMicros: 17_800 },
+      { holder: "person", usedMicros: 9_200, pendingMicros: 200, remainingMicros: 17_800 },
+      { holder: "key", usedMicros: 9_200, pendingMicros: 200, remainingMicros: 17_800 },
+    ])
+  })
+
+  it("weighs on nobody else: not on ai, not on another person or key, not where keys are left out", () => {
+    const others = [
+      limitSet({ class: "ai" }),
+      limitSet({ ...PERSON_LIMIT, holderId: "per_2" }),
+      limitSet({ ...KEY_LIMIT, holderId: "key_2" }),
+      limitSet({ ...PERSON_LIMIT, leaveKeysOut: true }),
+    ]
+    for (const limit of others) {
+      expect(readLimits(serving(1, limit), NOW)).toMatchObject([
+        { usedMicros: 0, pendingMicros: 0 },
+      ])
+    }
+  })
+
+  it("is no fact: neither the revision nor a checkpoint knows of it", () => {
+    const facts = [opened(), funded(5), limitSet(), counted()]
+    const saved = ledgerCheckpoint.save(serving(3, ...facts))
+    expect(saved).toEqual(ledgerCheckpoint.save(fold(ledger, ...facts)))
+    const loaded = ledgerCheckpoint.load(saved)
+    expect(readLimits(loaded, NOW)).toMatchObject([{ usedMicros: 100, pendingMicros: 0 }])
+    expect(takeServedCalls(loaded)).toBeNull()
+  })
+
+  it("needs no funds: an empty, locked or closed ledger serves it", () => {
+    for (const type of ["AccountLocked", "LedgerClosed"] as const) {
+      expect(serveCall(fold(ledger, opened(), { type, at: NOW }), call, NOW)).toBeNull()
+    }
+  })
+
+  it("is refused where its own price does not fit, and changes nothing then", () => {
+    const state = serving(1, limitSet({ amountMicros: 199 }))
+    const refused = serveCall(state, call, NOW)
+    expect(refused).toMatchObject({
+      holder: "company",
+      usedMicros: 100,
+      pendingMicros: 100,
+      askedMicros: 100,
+      remainingMicros: 99,
+    })
+    expect(callFault(state, call, NOW)).toEqual(refused)
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 100 }])
+    expect(takeServedCalls(state)).toMatchObject({ tallies: [{ calls: 1 }] })
+  })
+
+  it("fills a limit to the micro, and then every further one is refused up front", () => {
+    const state = serving(2, limitSet({ amountMicros: 200 }))
+    const caller = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
+    expect(usedUpLimit(state, caller, NOW)).toMatchObject({ usedMicros: 200, pendingMicros: 200 })
+    expect(serveCall(state, call, NOW)).not.toBeNull()
+  })
+
+  it("is refused by the first of key, person, company", () => {
+    const full = { amountMicros: 0 }
+    const [company, person, key] = [
+      limitSet(full),
+      limitSet({ ...PERSON_LIMIT, ...full }),
+      limitSet({ ...KEY_LIMIT, ...full }),
+    ]
+    const refusedBy = (...limits: readonly LedgerEvent[]) =>
+      serveCall(fold(ledger, ...limits), call, NOW)?.holder
+    expect(refusedBy(company, person, key)).toBe("key")
+    expect(refusedBy(company, person)).toBe("person")
+    expect(refusedBy(company)).toBe("company")
+    expect(refusedBy(company, limitSet({ ...KEY_LIMIT, amountMicros: 100 }))).toBe("company")
+  })
+
+  it("leaves no room in a limit for charges: they are refused with it as evidence", () => {
+    const facts = [opened(), funded(1_000_000), limitSet({ amountMicros: 9_000 })]
+    const state = serving(1, ...facts)
+    expect(ledger.decide(charge(), state)).toMatchObject({
+      code: "spend_limit_reached",
+      ledgerRevision: 2,
+      pendingMicros: 100,
+      refusedBy: 0,
+      limits: [{ usedMicros: 100, pendingMicros: 100, remainingMicros: 8_900 }],
+    })
+    const fits = charge({ amountMicros: 8_900 })
+    expect(ledger.decide(fits, state)).toEqual([charged({ amountMicros: 8_900 })])
+  })
+
+  it("reaches reminders with the charge that comes next", () => {
+    const state = serving(1, funded(9_000), limitSet({ remindersMicros: [9_100] }))
+    expect(ledger.decide(charge(), state)).toMatchObject([
+      { type: "Charged" },
+      { type: "ReminderReached", reminderMicros: 9_100, usedMicros: 9_100 },
+    ])
+  })
+
+  it("weighs for a company without limits in no evidence but its own sum", () => {
+    const state = serving(3)
+    expect(ledger.decide(charge(), state)).toMatchObject({
+      code: "payment_required",
+      pendingMicros: 300,
+      limits: [],
+    })
+  })
+})
+
+describe("what is gathered", () => {
+  it("is taken out as one command, the calls of each key and person together", () => {
+    const state = serving(2)
+    const shared = { ...call, via: "shared_key", keyId: "key_app" } as const
+    serveCall(state, { ...shared, personId: null }, NOW)
+    serveCall(state, { ...shared, personId: "per_2" }, NOW)
+    serveCall(state, call, NOW)
+    const price = { unitPriceMicros: 100, priceVersion: 1 }
+    expect(takeServedCalls(state)).toEqual({
+      type: "RecordCalls",
+      day: at("2026-03-02"),
+      ...price,
+      tallies: [
+        { via: "own_key", keyId: "key_1", personId: "per_1", calls: 3 },
+        { via: "shared_key", keyId: "key_app", personId: null, calls: 1 },
+        { via: "shared_key", keyId: "key_app", personId: "per_2", calls: 1 },
+      ],
+    })
+  })
+
+  it("weighs nothing more once it is taken out, and can be taken out once", () => {
+    const state = serving(2, limitSet())
+    takeServedCalls(state)
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 0, pendingMicros: 0 }])
+    expect(takeServedCalls(state)).toBeNull()
+    expect(serveCall(state, call, NOW)).toBeNull()
+    expect(takeServedCalls(state)).toMatchObject({ tallies: [{ calls: 1 }] })
+  })
+
+  it("must be recorded from the first millisecond of the next day on", () => {
+    expect(mustRecordCalls(serving(0), MIDNIGHT)).toBe(false)
+    const state = serving(1)
+    expect(mustRecordCalls(state, NOW)).toBe(false)
+    expect(mustRecordCalls(state, MIDNIGHT - 1)).toBe(false)
+    expect(mustRecordCalls(state, MIDNIGHT)).toBe(true)
+    takeServedCalls(state)
+    expect(mustRecordCalls(state, MIDNIGHT)).toBe(false)
+  })
+
+  it("weighs in the windows that contain its day, for as long as they are current", () => {
+    const monday = at("2026-03-02")
+    const pending = (period: "day" | "week" | "month", when: number) => {
+      const state = serving(1, limitSet({ ...KEY_LIMIT, period }))
+      return readLimits(state, when)[0]?.pendingMicros
+    }
+    expect(pending("day", MIDNIGHT - 1)).toBe(100)
+    expect(pending("day", MIDNIGHT)).toBe(0)
+    expect(pending("week", monday + 7 * 86_400_000 - 1)).toBe(100)
+    expect(pending("week", monday + 7 * 86_400_000)).toBe(0)
+    expect(pending("month", at("2026-04-01") - 1)).toBe(100)
+    expect(pending("month", at("2026-04-01"))).toBe(0)
+  })
+
+  it("is no longer the company's pending sum on the next day", () => {
+    const state = serving(1)
+    const tomorrow = charge({ at: MIDNIGHT })
+    expect(ledger.decide(tomorrow, state)).toMatchObject({ pendingMicros: 0 })
+    expect(ledger.decide({ ...tomorrow, at: MIDNIGHT - 1 }, state)).toMatchObject({
+      pendingMicros: 100,
+    })
+  })
+
+  it("stays where facts of others come in between", () => {
+    const state = serving(1, limitSet({ amountMicros: 300 }))
+    ledger.evolve(state, counted())
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, pendingMicros: 100 }])
+    expect(serveCall(state, call, NOW)).toBeNull()
+    expect(serveCall(state, call, NOW)).not.toBeNull()
+  })
+})
+
+describe("the price of a call", () => {
+  const dear = { ...call, unitPriceMicros: 300, priceVersion: 2 }
+
+  it("is that of the day's first call, gathered", () => {
+    const state = serving(1, limitSet())
+    expect(serveCall(state, dear, NOW)).toBeNull()
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200 }])
+    expect(takeServedCalls(state)).toMatchObject({ unitPriceMicros: 100, priceVersion: 1 })
+  })
+
+  it("is that of the day's first call, recorded", () => {
+    const state = fold(ledger, counted(), limitSet())
+    expect(serveCall(state, dear, NOW)).toBeNull()
+    expect(readLimits(state, NOW)).toMatchObject([{ usedMicros: 200, pendingMicros: 100 }])
+    expect(takeServedCalls(state)).toMatchObject({ unitPriceMicros: 100, priceVersion: 1 })
+  })
+
+  it("decides whether the call fits", () => {
+    const state = serving(1, limitSet({ amountMicros: 200 }))
+    expect(callFault(state, dear, NOW)).toBeNull()
+    expect(callFault(fold(ledger, limitSet({ amountMicros: 200 })), dear, NOW)).not.toBeNull()
+  })
+
+  it("is a new one on the next day, whatever was counted for the day before", () => {
+    const state = fold(ledger, counted(), limitSet())
+    expect(serveCall(state, dear, MIDNIGHT)).toBeNull()
+    expect(takeServedCalls(state)).toMatchObject({
+      day: MIDNIGHT,
+      unitPriceMicros: 300,
+      priceVersion: 2,
+    })
+  })
+})

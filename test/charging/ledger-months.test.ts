@@ -1,0 +1,204 @@
+import { describe, it } from "vitest"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { given } from "../support/spec.ts"
+import {
+  NOW,
+  at,
+  charge,
+  charged,
+  closed,
+  counted,
+  funded,
+  givenBack,
+  limitSet,
+  monthClosed,
+  nightly,
+  opened,
+} from "./ledger-facts.ts"
+
+const APRIL = at("2026-04-01")
+const close = { type: "CloseMonth", at: APRIL } as const
+const DOLLAR = 1_000_000
+
+describe("CloseMonth", () => {
+  it("closes a month once it is over", () => {
+    given(ledger, opened())
+      .when({ ...close, at: APRIL - 1 })
+      .recordsNothing()
+    given(ledger, opened()).when(close).records(monthClosed())
+    given(ledger, opened(), monthClosed())
+      .when({ ...close, at: at("2026-05-01") - 1 })
+      .recordsNothing()
+    given(ledger, opened(), monthClosed())
+      .when({ ...close, at: at("2026-05-01") })
+      .records(monthClosed({ at: at("2026-05-01"), month: "2026-04", headRevision: 1 }))
+  })
+
+  it("closes nothing of a ledger that was never opened", () => {
+    given(ledger).when(close).recordsNothing()
+    given(ledger, funded(7)).when(close).recordsNothing()
+  })
+
+  it("closes each month that is over, the oldest first, over the end of a year", () => {
+    const late = { ...close, at: at("2027-02-01") }
+    const months = ["03", "04", "05", "06", "07", "08", "09", "10", "11", "12"].map((month) => {
+      return `2026-${month}`
+    })
+    given(ledger, opened(), funded(7))
+      .when(late)
+      .records(
+        ...[...months, "2027-01"].map((month, i) =>
+          monthClosed({
+            at: late.at,
+            month,
+            openingMicros: i === 0 ? 0 : 7,
+            addedMicros: i === 0 ? 7 : 0,
+            fundsMicros: 7,
+            headRevision: 1,
+          }),
+        ),
+      )
+  })
+
+  it("names the head that it closes behind: the last fact's revision and hash", () => {
+    const headHash = "ab".repeat(32)
+    given(ledger, opened(), funded(7), limitSet())
+      .when({ ...close, headHash })
+      .records(monthClosed({ addedMicros: 7, fundsMicros: 7, headRevision: 2, headHash }))
+  })
+})
+
+describe("a closing", () => {
+  const purchase = { purchaseId: "pur_1", keyId: "key_1", personId: null } as const
+  const bought: readonly LedgerEvent[] = [
+    { type: "PurchaseStarted", at: NOW, ...purchase, amountMicros: 5 * DOLLAR },
+    {
+      type: "PurchasePaid",
+      at: NOW,
+      ...purchase,
+      amountMicros: 5 * DOLLAR,
+      startedAt: NOW,
+      paymentId: "pi_1",
+    },
+  ]
+  const corrected: LedgerEvent = { type: "FundsCorrected", at: NOW, amountMicros: -3, reason: "x" }
+
+  it("sums up what moved the funds: the opening and these come to the funds", () => {
+    const facts = [
+      opened(),
+      funded(20_000),
+      ...bought,
+      corrected,
+      charged(),
+      givenBack({ amountMicros: 4_000 }),
+      charged({ chargeId: "chg_2" }),
+      counted(),
+      nightly(),
+    ]
+    given(ledger, ...facts)
+      .when(close)
+      .records(
+        monthClosed({
+          addedMicros: 20_000,
+          purchasedMicros: 5 * DOLLAR,
+          correctedMicros: -3,
+          chargedMicros: 18_100,
+          givenBackMicros: 4_000,
+          fundsMicros: 20_000 + 5 * DOLLAR - 3 - 18_100 + 4_000,
+          charges: 3,
+          headRevision: 9,
+        }),
+      )
+  })
+
+  it("opens with what was there before the ledger was opened, and counts it as no movement", () => {
+    given(ledger, funded(7), charged({ amountMicros: 2 }), opened())
+      .when(close)
+      .records(monthClosed({ openingMicros: 5, fundsMicros: 5, headRevision: 2 }))
+  })
+
+  it("begins the next month at nothing, with the funds as its opening", () => {
+    const may = at("2026-05-01")
+    const april = { at: APRIL } as const
+    const facts = [
+      opened(),
+      funded(20_000),
+      charged(),
+      monthClosed({ addedMicros: 20_000, chargedMicros: 9_000, fundsMicros: 11_000, charges: 1 }),
+      { ...charged({ chargeId: "chg_2", amountMicros: 1_000 }), ...april },
+      { ...givenBack(), ...april },
+    ]
+    given(ledger, ...facts)
+      .when({ ...close, at: may })
+      .records(
+        monthClosed({
+          at: may,
+          month: "2026-04",
+          openingMicros: 11_000,
+          chargedMicros: 1_000,
+          givenBackMicros: 9_000,
+          fundsMicros: 19_000,
+          charges: 1,
+          headRevision: 5,
+        }),
+      )
+  })
+
+  it("leads whatever is recorded in the next month, and nothing that is not", () => {
+    const facts = [opened(), funded(20_000), charged()]
+    const lead = monthClosed({
+      addedMicros: 20_000,
+      chargedMicros: 9_000,
+      fundsMicros: 11_000,
+      charges: 1,
+      headRevision: 2,
+    })
+    const second = { chargeId: "chg_2", at: APRIL } as const
+    given(ledger, ...facts)
+      .when(charge(second))
+      .records(lead, charged(second))
+    given(ledger, ...facts)
+      .when({ type: "CloseCharges", at: APRIL, chargeIds: ["chg_1"] })
+      .records(lead, { ...closed("chg_1"), at: APRIL })
+    given(ledger, ...facts)
+      .when({ type: "LockAccount", at: APRIL })
+      .records(lead, { type: "AccountLocked", at: APRIL })
+    given(ledger, ...facts)
+      .when(charge({ at: APRIL }))
+      .recordsNothing()
+    given(ledger, ...facts)
+      .when(charge({ ...second, amountMicros: 11_001 }))
+      .refuses("payment_required")
+    given(ledger, ...facts)
+      .when(charge({ ...second, at: APRIL - 1 }))
+      .records(charged({ ...second, at: APRIL - 1 }))
+  })
+
+  it("leads once: the next command of the month has no more of it", () => {
+    const second = { chargeId: "chg_2", at: APRIL } as const
+    given(
+      ledger,
+      opened(),
+      funded(20_000),
+      monthClosed({ addedMicros: 20_000, fundsMicros: 20_000 }),
+    )
+      .when(charge(second))
+      .records(charged(second))
+  })
+
+  it("keeps what is given back later out of the month that is closed", () => {
+    given(ledger, opened(), funded(20_000), charged())
+      .when({ type: "GiveBack", at: APRIL, chargeId: "chg_1", amountMicros: null, reason: "late" })
+      .records(
+        monthClosed({
+          addedMicros: 20_000,
+          chargedMicros: 9_000,
+          fundsMicros: 11_000,
+          charges: 1,
+          headRevision: 2,
+        }),
+        givenBack({ at: APRIL, reason: "late" }),
+      )
+  })
+})

@@ -1,0 +1,135 @@
+import { describe, expect, it } from "vitest"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { emptyRecent, known, remember } from "../../domain/charging/recent.ts"
+import { given } from "../support/spec.ts"
+import { charge, charged, closed, funded, givenBack, monthClosed, opened } from "./ledger-facts.ts"
+
+const ready = [opened(), funded(1_000_000)]
+const order = { chargeId: "order_1", open: false } as const
+const bought = charged({ ...order, once: true })
+/** So many charges of nothing, each under a name of its own. */
+const others = (count: number) =>
+  Array.from({ length: count }, (_, i) => {
+    return charged({ chargeId: `order_${i + 100}`, amountMicros: 0, open: false, once: true })
+  })
+
+describe("a charge of a name that its caller chose", () => {
+  it("says so in its fact, where it was searched for up to any revision", () => {
+    for (const searchedTo of [-1, 0, 1]) {
+      given(ledger, ...ready)
+        .when(charge({ ...order, searchedTo }))
+        .records(bought)
+    }
+  })
+
+  it("is charged once, though the search did not see it", () => {
+    given(ledger, ...ready, bought)
+      .when(charge({ ...order, searchedTo: 1 }))
+      .recordsNothing()
+    given(ledger, ...ready, bought)
+      .when(charge({ ...order, amountMicros: 5, searchedTo: 1 }))
+      .recordsNothing()
+  })
+
+  it("is charged once, also when it was open, closed, or given back", () => {
+    const open = charged({ chargeId: "order_1", once: true })
+    for (const end of [[], [closed("order_1")], [givenBack({ chargeId: "order_1" })]]) {
+      given(ledger, ...ready, open, ...end)
+        .when(charge({ ...order, searchedTo: 1 }))
+        .recordsNothing()
+    }
+  })
+
+  it("is decided afresh after a refusal", () => {
+    given(ledger, opened())
+      .when(charge({ ...order, searchedTo: 0 }))
+      .refuses("payment_required")
+    given(ledger, ...ready)
+      .when(charge({ ...order, searchedTo: 0 }))
+      .records(bought)
+  })
+
+  it("is refused for its amount before its name is looked for", () => {
+    given(ledger, ...ready, bought)
+      .when(charge({ ...order, amountMicros: -1, searchedTo: 1 }))
+      .refuses("bad_amount")
+  })
+
+  it("does not stop charges of ids that derive from carried state", () => {
+    given(ledger, ...ready, bought)
+      .when(charge(order))
+      .records(charged(order))
+    given(ledger, ...ready, charged(order))
+      .when(charge({ ...order, searchedTo: 1 }))
+      .records(bought)
+  })
+
+  it("is to be searched for again once a newer one was forgotten, and only then", () => {
+    // Revisions: the first name is at 2, and each other one by 1 later.
+    const facts = [...ready, ...others(257)]
+    given(ledger, ...facts)
+      .when(charge({ ...order, searchedTo: 1 }))
+      .refuses("search_again")
+    given(ledger, ...facts)
+      .when(charge({ ...order, searchedTo: 2 }))
+      .records(bought)
+    given(ledger, ...ready, ...others(256))
+      .when(charge({ ...order, searchedTo: -1 }))
+      .records(bought)
+  })
+
+  it("is known for as long as no more than 255 others were used since", () => {
+    given(ledger, ...ready, bought, ...others(255))
+      .when(charge({ ...order, searchedTo: 1 }))
+      .recordsNothing()
+    given(ledger, ...ready, bought, ...others(256))
+      .when(charge({ ...order, searchedTo: 1 }))
+      .refuses("search_again")
+  })
+
+  it("is searched for again before funds and limits are looked at", () => {
+    given(ledger, ...others(257))
+      .when(charge({ ...order, searchedTo: -1 }))
+      .refuses("search_again", { message: expect.stringContaining("look again") as string })
+  })
+
+  it("is known by its own revision where a month's closing came first", () => {
+    const late = { at: monthClosed().at }
+    const facts = [...ready, monthClosed({ fundsMicros: 1_000_000 }), { ...bought, ...late }]
+    // The charge is at revision 3: a search that saw it answers by itself.
+    given(ledger, ...facts, ...others(256).map((one) => ({ ...one, ...late })))
+      .when(charge({ ...order, chargeId: "order_2", searchedTo: 2, ...late }))
+      .refuses("search_again")
+    given(ledger, ...facts, ...others(256).map((one) => ({ ...one, ...late })))
+      .when(charge({ ...order, chargeId: "order_2", searchedTo: 3, ...late }))
+      .records(charged({ ...order, chargeId: "order_2", once: true, ...late }))
+  })
+})
+
+describe("the names that were used lately", () => {
+  it("are the last 256, each with its revision", () => {
+    const recent = emptyRecent()
+    for (let i = 0; i < 257; i += 1) remember(recent, `name ${i}`, 10 + i)
+    expect(recent.names.size).toBe(256)
+    expect(recent.forgottenTo).toBe(10)
+    expect(known(recent, "name 0", 10)).toBe("new")
+    expect(known(recent, "name 0", 9)).toBe("unsure")
+    expect(known(recent, "name 1", 9)).toBe("used")
+  })
+
+  it("forget the latest revision of a name that was used twice", () => {
+    const recent = emptyRecent()
+    remember(recent, "name 0", 0)
+    for (let i = 1; i < 256; i += 1) remember(recent, `name ${i}`, i)
+    remember(recent, "name 0", 300)
+    expect(recent.forgottenTo).toBe(-1)
+    remember(recent, "name 256", 301)
+    remember(recent, "name 257", 302)
+    expect(recent.forgottenTo).toBe(300)
+    expect(known(recent, "name 0", 299)).toBe("unsure")
+  })
+
+  it("are none at first: nothing was forgotten", () => {
+    expect(known(emptyRecent(), "name", -1)).toBe("new")
+  })
+})

@@ -1,0 +1,61 @@
+/** Purchases of the ledger's tests, with everything said that a test does not care about. */
+import type { StartPurchase } from "../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type {
+  PurchaseFailed,
+  PurchasePaid,
+  PurchaseStarted,
+  PurchaseTerms,
+} from "../../domain/charging/purchase-events.ts"
+import type { Stamped } from "../../domain/kernel/decider.ts"
+import { NOW, at } from "./ledger-facts.ts"
+
+/** A dollar, in micros. */
+export const DOLLAR = 1_000_000
+/** A cent, in micros. */
+export const CENT = 10_000
+/** When the month of `NOW` is over. */
+export const APRIL = at("2026-04-01")
+
+/** A key may buy for up to 25 dollars, and 40 a month. */
+export const may = (changed: Partial<PurchaseTerms> = {}, keyId = "key_1"): LedgerEvent => ({
+  type: "PurchaseTermsSet",
+  at: NOW,
+  keyId,
+  mode: "on",
+  perPurchaseMicros: 25 * DOLLAR,
+  perMonthMicros: 40 * DOLLAR,
+  ...changed,
+})
+/** That key buys for 25 dollars. */
+export const buy = (changed: Partial<StartPurchase & Stamped> = {}): StartPurchase & Stamped => ({
+  type: "StartPurchase",
+  at: NOW,
+  purchaseId: "pur_1",
+  keyId: "key_1",
+  personId: "per_1",
+  amountMicros: 25 * DOLLAR,
+  ...changed,
+})
+/** It began to. */
+export const started = (changed: Partial<PurchaseStarted> = {}): PurchaseStarted => ({
+  ...buy(),
+  type: "PurchaseStarted",
+  ...changed,
+})
+/** It was paid. */
+export const paid = (changed: Partial<PurchasePaid> = {}): PurchasePaid => ({
+  ...started(),
+  type: "PurchasePaid",
+  startedAt: NOW,
+  paymentId: "pi_1",
+  ...changed,
+})
+/** It was not paid. */
+export const failed = (changed: Partial<PurchaseFailed> = {}): PurchaseFailed => ({
+  ...started(),
+  type: "PurchaseFailed",
+  startedAt: NOW,
+  code: "declined",
+  ...changed,
+})
