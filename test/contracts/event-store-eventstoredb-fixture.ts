@@ -1,10 +1,17 @@
+import { setImmediate as nextTurn } from "node:timers/promises"
+
 import { afterEach } from "vitest"
 
 import {
   type EventStoreDbOptions,
   openEventStoreDb,
 } from "../../adapters/eventstore/eventstoredb/event-store.ts"
-import type { EventStore } from "../../adapters/eventstore/port.ts"
+import {
+  type Appended,
+  type EventStore,
+  Unavailable,
+  UnknownOutcome,
+} from "../../adapters/eventstore/port.ts"
 import {
   EventStoreDbServer,
   type EventStoreDbServerOptions,
@@ -36,4 +43,24 @@ export class EventStoreDbUnderTest {
     this.#stores.push(store)
     return store
   }
+}
+
+/** Appends the same bytes until it is known that they are stored. */
+export async function appendSurely(
+  store: EventStore,
+  ...append: Parameters<EventStore["append"]>
+): Promise<Appended> {
+  for (;;) {
+    try {
+      return await store.append(...append)
+    } catch (error) {
+      if (!(error instanceof UnknownOutcome || error instanceof Unavailable)) throw error
+      await nextTurn()
+    }
+  }
+}
+
+/** Waits until something that happens outside of the test makes this true. */
+export async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await nextTurn()
 }

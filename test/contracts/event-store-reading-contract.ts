@@ -36,6 +36,7 @@ function readContract(here: () => Corner): void {
       await store.append(stream("longer name"), someEvents(1), NO_STREAM)
       expect(await collect(store.read(stream("longer")))).toEqual([])
       expect(await collect(store.read(stream(), { direction: "backwards" }))).toEqual([])
+      expect(await collect(store.read(""))).toEqual([])
     })
 
     it("gives long streams in pages, both ways", async () => {

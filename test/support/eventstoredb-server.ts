@@ -119,6 +119,11 @@ export class EventStoreDbServer {
     return { ...this.#counts }
   }
 
+  /** How many subscribers there are now. */
+  get subscribers(): number {
+    return this.#subscriptions.size
+  }
+
   /** Drops all subscribers as if they were too slow; answers how many there were. */
   dropSubscribers(): number {
     const dropped = [...this.#subscriptions]

@@ -3,10 +3,10 @@ import { randomUUID } from "node:crypto"
 import type { UUID } from "@eventstore/db-client/generated/shared_pb.js"
 import type { BatchAppendReq, BatchAppendResp } from "@eventstore/db-client/generated/streams_pb.js"
 
-import { type Appended, Unavailable, UnknownOutcome } from "../port.ts"
+import { AccessDenied, type Appended, Unavailable, UnknownOutcome } from "../port.ts"
 import { type AppendProposal, appendRequest } from "./append-request.ts"
 import type { Session } from "./connection.ts"
-import { appendRefusal } from "./failures.ts"
+import { appendRefusal, refusal } from "./failures.ts"
 
 /** An append on its way, and who waits for it. */
 export interface Append extends AppendProposal {
@@ -98,9 +98,11 @@ export class AppendLine {
 
   #break(cause: Error): void {
     this.#isBroken = true
-    for (const append of this.#unanswered.values()) {
-      append.reject(new UnknownOutcome("the connection broke after an append was sent", { cause }))
-    }
+    const refused = refusal(cause)
+    const unknown = new UnknownOutcome("the connection broke after an append was sent", { cause })
+    // Credentials are looked at before anything else: what came with wrong ones was not stored.
+    const outcome = refused instanceof AccessDenied ? refused : unknown
+    for (const append of this.#unanswered.values()) append.reject(outcome)
     this.#unanswered.clear()
   }
 

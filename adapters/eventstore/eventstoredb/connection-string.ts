@@ -18,6 +18,12 @@ const OPTIONS = new Set([
   "userkeyfile",
 ])
 
+/** How long the server may leave a keep-alive unanswered, in milliseconds, where the string is silent. */
+const KEEP_ALIVE_TIMEOUT_MS = 10_000
+
+/** How many clients there were in this process. */
+let clients = 0
+
 /**
  * Makes a client from a connection string: `esdb://` with one host or several, `esdb+discover://` for
  * a cluster; credentials and the authority of its certificate stand in it. It does not connect yet.
@@ -28,6 +34,7 @@ const OPTIONS = new Set([
  * @throws RangeError when it cannot be read, or asks for what the client does not do
  */
 export function clientFor(url: string): EventStoreDBClient {
+  let keepAliveTimeoutMs = KEEP_ALIVE_TIMEOUT_MS
   for (const [key, value] of optionsOf(url)) {
     const option = key.toLowerCase().replace(/[_-]/g, "")
     if (!OPTIONS.has(option)) {
@@ -39,12 +46,28 @@ export function clientFor(url: string): EventStoreDBClient {
           "or leave encryption out with tls=false",
       )
     }
+    if (option === "keepalivetimeout") keepAliveTimeoutMs = Number(value)
   }
   try {
-    return EventStoreDBClient.connectionString(url)
+    return EventStoreDBClient.connectionString(apart(url, keepAliveTimeoutMs))
   } catch (error) {
     throw new RangeError(`the connection string of the event store is wrong: ${describe(error)}`)
   }
+}
+
+/**
+ * The connection string with a setting that no other client of this process has, a millisecond more
+ * or less: clients whose settings are equal share their connection, and another client would be no
+ * help where that one is dead.
+ */
+function apart(url: string, keepAliveTimeoutMs: number): string {
+  // Whoever wants no keep-alive, or wrote what is no number, keeps what he wrote.
+  if (!(keepAliveTimeoutMs > 0)) return url
+  const string = url.trim().replace(/\/+$/, "")
+  const timeoutMs = keepAliveTimeoutMs + (clients % 1_000)
+  clients += 1
+  const isFirst = optionsOf(string).length === 0
+  return `${string}${isFirst ? "?" : "&"}keepAliveTimeout=${timeoutMs}`
 }
 
 function optionsOf(url: string): readonly (readonly [key: string, value: string])[] {

@@ -38,6 +38,10 @@ export class Session {
   constructor(url: string, onDisposed: (session: Session) => void) {
     this.#client = clientFor(url)
     this.#onDisposed = onDisposed
+    // After a failed call the client looks for the server while nobody waits for the outcome, so that
+    // a failure of that, unhandled, would end the process. The next call fails of the same and says so.
+    const findAnother = this.#client["handleError"]
+    this.#client["handleError"] = (...failed) => findAnother(...failed).catch(() => undefined)
   }
 
   /** Aborts when the server did not answer in time: what still runs here should go elsewhere. */

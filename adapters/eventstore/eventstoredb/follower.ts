@@ -19,6 +19,9 @@ import type { Reader } from "./reader.ts"
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
 
+/** The server is asked for its head at most this often. */
+const LOOK_INTERVAL_MS = 10
+
 /** Where a follower gets its events from. */
 export interface Source {
   readonly connection: Connection
@@ -89,7 +92,9 @@ export class Follower {
       this.#handled = page.at(-1)?.position ?? this.#handled
       if (signal.aborted) return
     }
-    if (!signal.aborted) await this.#reach(upTo)
+    if (signal.aborted) return
+    this.#handled = upTo
+    await this.#reach(upTo)
   }
 
   /** Follows from there, until that ends. @throws Unavailable, AccessDenied, SubscriberFault */
@@ -97,73 +102,65 @@ export class Follower {
     const { session } = this.#source.connection
     const flow = new LiveFlow(this.#handled, ({ stream }) => this.#isWanted(stream))
     const leave = (): void => flow.leave()
-    const signal = AbortSignal.any([this.#stopping, session.retired])
-    signal.addEventListener("abort", leave)
-    if (signal.aborted) return
+    const ends = [this.#stopping, session.retired]
+    for (const signal of ends) signal.addEventListener("abort", leave)
+    if (this.#stopping.aborted) leave()
     try {
       const call = await session.call((grpc, ...parameters) => {
         const begun = grpc.read(followRequest(this.#handled), ...parameters)
         begun.on("data", (message: ReadResp) => flow.take(message))
         begun.on("error", (cause: Error) => this.#end(flow, cause))
         begun.on("end", leave)
-        flow.over.addEventListener("abort", () => begun.cancel())
         return begun
       })
-      const watching = this.#watch(flow)
-      try {
-        await this.#handOver(flow)
-      } finally {
-        leave()
-        call.cancel()
-        await watching
-      }
+      flow.onOver = () => call.cancel()
+      if (flow.isOver) call.cancel()
+      await this.#handOver(flow)
     } finally {
       leave()
-      signal.removeEventListener("abort", leave)
+      for (const signal of ends) signal.removeEventListener("abort", leave)
     }
   }
 
-  /** Hands over what comes. @throws SubscriberFault */
+  /**
+   * Hands over what comes. Where the head is, only the server knows: it is asked when nothing is left
+   * to hand over, not more often than is of use, and when nothing comes.
+   *
+   * @throws Unavailable, AccessDenied, SubscriberFault
+   */
   async #handOver(flow: LiveFlow): Promise<void> {
+    const { reader, pollMs } = this.#source
     let told = this.#handled
-    while (!flow.over.aborted) {
+    let head: Position | null = null
+    let lookedAt = 0
+    while (!flow.isOver) {
       const { events, end } = flow.next()
       await this.#hand(events)
       this.#handled = end
-      if (flow.isPast(end)) continue
-      if (flow.isLive && comparePositions(end, told) > 0) {
-        told = end
-        await this.#reach(end)
-      } else await flow.news()
-    }
-  }
-
-  /** Asks for the head when nothing comes, for a server that is gone is silent too. Never rejects. */
-  async #watch(flow: LiveFlow): Promise<void> {
-    const { reader, pollMs } = this.#source
-    let overdue: Position | null = null
-    for (let messages = 0; ;) {
-      await pause(pollMs, flow.over)
-      if (flow.over.aborted) return
-      const isSilent = messages === flow.messages
-      messages = flow.messages
-      try {
-        const head = isSilent ? await reader.head(flow.over) : null
-        if (flow.over.aborted) return
-        // What was there a poll ago and did not come will not come.
-        if (overdue !== null && comparePositions(flow.seen, overdue) < 0) flow.leave()
-        overdue = head !== null && comparePositions(flow.seen, head) < 0 ? head : null
-        if (head !== null && overdue === null) flow.confirmHead()
-      } catch (error) {
-        this.#end(flow, refusal(error))
+      if (head !== null && comparePositions(end, head) >= 0) {
+        await this.#reach(head)
+        told = head
+        head = null
       }
+      if (flow.isPast(end)) continue
+      if (head !== null) {
+        // It is on its way. What has not come after that time does not come, and has to be read.
+        if (!(await flow.news(pollMs))) return
+        continue
+      }
+      const isNew = comparePositions(end, told) > 0
+      const waitMs = isNew ? lookedAt + LOOK_INTERVAL_MS - performance.now() : pollMs
+      if (waitMs > 0 && (await flow.news(waitMs))) continue
+      lookedAt = performance.now()
+      const found = await reader.head(this.#stopping)
+      if (isNew || comparePositions(end, found) < 0) head = found
     }
   }
 
   /** Following ended from outside. */
   #end(flow: LiveFlow, cause: Error): void {
     // Whoever left it himself is told that it was cancelled.
-    if (flow.over.aborted) return
+    if (flow.isOver) return
     flow.leave()
     if (!isTooSlow(cause)) this.#lose(refusal(cause))
   }
@@ -178,7 +175,6 @@ export class Follower {
   }
 
   async #reach(head: Position): Promise<void> {
-    this.#handled = head
     this.#isLost = false
     try {
       await this.#subscriber.onCaughtUp?.(head)

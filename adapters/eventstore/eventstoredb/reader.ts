@@ -54,9 +54,11 @@ export class Reader {
   }
 
   /** One stream. @throws Unavailable, AccessDenied */
-  read(stream: string, range: ReadRange): AsyncGenerator<readonly StoredEvent[]> {
+  async *read(stream: string, range: ReadRange): AsyncGenerator<readonly StoredEvent[]> {
+    // No stream has this name, and the server has no answer for it that says so.
+    if (stream === "") return
     const limit = range.limit ?? EVERYTHING.limit
-    return this.#pages(streamRequest(stream, range), { ...EVERYTHING, limit })
+    yield* this.#pages(streamRequest(stream, range), { ...EVERYTHING, limit })
   }
 
   /** All streams strictly after a place, up to and with another. @throws Unavailable, AccessDenied */

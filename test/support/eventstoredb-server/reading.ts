@@ -47,7 +47,7 @@ export async function answerRead(call: ReadCall, log: EventLog): Promise<void> {
 }
 
 /** Writes events as fast as they are taken; stops when nobody takes them any more. */
-export async function send(call: ReadCall, records: readonly LogRecord[]): Promise<void> {
+async function send(call: ReadCall, records: readonly LogRecord[]): Promise<void> {
   for (const record of records) {
     if (isOver(call)) return
     if (!call.write(eventMessage(record))) await drained(call)

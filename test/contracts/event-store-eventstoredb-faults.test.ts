@@ -1,0 +1,166 @@
+import { describe, expect, it } from "vitest"
+
+import {
+  AccessDenied,
+  NO_STREAM,
+  TooLarge,
+  Unavailable,
+  UnknownOutcome,
+  WrongRevision,
+} from "../../adapters/eventstore/port.ts"
+import type { AppendFault } from "../support/eventstoredb-server/faults.ts"
+import { appendSurely, EventStoreDbUnderTest, until } from "./event-store-eventstoredb-fixture.ts"
+import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
+
+const eventStoreDb = new EventStoreDbUnderTest()
+
+/** A server that does this to its next append, and nothing to those after it. */
+async function failingOnce(fault: AppendFault) {
+  const server = await eventStoreDb.start()
+  const faults: AppendFault[] = [fault]
+  server.faultOf = () => faults.shift() ?? "none"
+  return server
+}
+
+// The numbers are those of the list of what the client and real servers were seen to do. Without one
+// are persistent subscriptions (15), which are not used, and the speed (16), which is measured.
+describe("EventStoreDB: what the server answers", () => {
+  it("2: tells which revision was expected and which found, where the client has no message", async () => {
+    const store = eventStoreDb.open(await eventStoreDb.start())
+    await store.append("a", someEvents(3), NO_STREAM)
+    const refused = await store.append("a", someEvents(1), 0).catch((error: unknown) => error)
+    expect(refused).toEqual(new WrongRevision("a", 0, 2))
+    expect((refused as Error).message).toBe("stream a: expected revision 0, found 2")
+  })
+
+  it.each([
+    ["not-ready", Unavailable, "Server Is Not Ready"],
+    ["busy", Unavailable, "Server Is Busy"],
+    ["no-leader", Unavailable, "No leader info"],
+    ["denied", AccessDenied, "refuses these credentials"],
+    ["deleted", AccessDenied, "was deleted"],
+    ["too-large", TooLarge, "takes 1048576 bytes"],
+    ["bad-request", RangeError, "cannot keep this: no"],
+  ] as const)("9: knows that nothing was stored: %s", async (fault, error, words) => {
+    const store = eventStoreDb.open(await failingOnce(fault))
+    const events = someEvents(2)
+    const refused = store.append("a", events, NO_STREAM)
+    await expect(refused).rejects.toThrow(error)
+    await expect(refused).rejects.toThrow(words)
+    expect(await collect(store.read("a"))).toEqual([])
+    expect((await store.append("a", events, NO_STREAM)).revision).toBe(1)
+  })
+
+  it.each([
+    ["cut-unstored", 0],
+    ["cut-stored", 2],
+    ["timeout-unstored", 0],
+    ["timeout-stored", 2],
+    ["unknown", 0],
+    ["silent-unstored", 0],
+    ["silent-stored", 2],
+  ] as const)("3, 8: does not know, and the same bytes again do: %s", async (fault, stored) => {
+    const store = eventStoreDb.open(await failingOnce(fault), { appendTimeoutMs: 300 })
+    const events = someEvents(2)
+    await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(UnknownOutcome)
+    expect(await collect(store.read("a"))).toHaveLength(stored)
+    const appended = await store.append("a", events, NO_STREAM)
+    const there = await collect(store.read("a"))
+    expect(idsOf(there)).toEqual(idsOf(events))
+    expect(appended).toEqual({ revision: 1, position: there[1]?.position })
+  })
+
+  it("5: is told by the server when an append is too large for it", async () => {
+    const server = await failingOnce("too-large")
+    const store = eventStoreDb.open(server)
+    await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(TooLarge)
+    const over = [anEvent({ data: "x".repeat(1024 * 1024) })]
+    await expect(store.append("a", over, NO_STREAM)).rejects.toThrow("over 1048576")
+    expect(server.counts.batchAppends).toBe(1)
+    expect(await collect(store.read("a"))).toEqual([])
+  })
+
+  it("6: refuses a wrong revision also where the connection string would let it pass", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { url: `${server.url}&throwOnAppendFailure=false` })
+    await store.append("a", someEvents(2), NO_STREAM)
+    await expect(store.append("a", someEvents(1), 7)).rejects.toEqual(new WrongRevision("a", 7, 1))
+  })
+
+  it("7: asks the server for nothing that it has strange answers for", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    await expect(store.append("a", [], NO_STREAM)).rejects.toThrow(RangeError)
+    await expect(store.append("", someEvents(1), NO_STREAM)).rejects.toThrow(RangeError)
+    await expect(collect(store.read("a", { limit: 0 }))).rejects.toThrow(RangeError)
+    await expect(collect(store.readAll({ limit: 0 }))).rejects.toThrow(RangeError)
+    expect(await collect(store.read(""))).toEqual([])
+    expect(server.counts).toEqual({ appends: 0, batchAppends: 0, reads: 0, subscriptions: 0 })
+  })
+})
+
+describe("EventStoreDB: connections", () => {
+  it("4: sends in order what was not awaited, also on a fresh connection", async () => {
+    const server = await eventStoreDb.start()
+    const events = someEvents(60)
+    const appended = async (): Promise<readonly number[]> => {
+      const store = eventStoreDb.open(server)
+      const stream = `s-${server.relay.accepted}`
+      const all = events.map((event, index) => store.append(stream, [event], index - 1))
+      return (await Promise.all(all)).map(({ revision }) => revision)
+    }
+    const inOrder = events.map((_, index) => index)
+    expect(await appended()).toEqual(inOrder)
+    server.relay.cut()
+    expect(await appended()).toEqual(inOrder)
+  })
+
+  it("8: loses and doubles nothing of 16 writers when the server is killed again and again", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    const follower = followed(store, {})
+    const ids: string[] = []
+    let isLoaded = true
+    const writers = Array.from({ length: 16 }, async (_, writer) => {
+      for (let revision = NO_STREAM; isLoaded; revision += 1) {
+        const event = anEvent()
+        ids.push(event.id)
+        await appendSurely(store, `w-${writer}`, [event], revision)
+      }
+    })
+    for (let round = 1; round <= 3; round += 1) {
+      const seen = follower.heads.length
+      await follower.until(() => follower.heads.length > seen + 3)
+      await server.relay.refuse()
+      await follower.until(() => follower.interruptions.length === round)
+      await server.relay.accept()
+    }
+    isLoaded = false
+    await Promise.all(writers)
+    await follower.until(() => follower.events.length >= ids.length)
+    expect(idsOf(follower.events).toSorted()).toEqual(ids.toSorted())
+    expect(follower.events).toEqual(await collect(store.readAll()))
+    expect(follower.interruptions).toHaveLength(3)
+  })
+
+  it("9: is unavailable while the server is gone and while it starts, and then not any more", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    await store.append("a", someEvents(1), NO_STREAM)
+    await server.relay.refuse()
+    await until(() => server.relay.connections === 0)
+    // The first may still be sent to nobody; then it is known that there is nobody.
+    await store.append("a", someEvents(1), 0).catch(() => undefined)
+    await expect(store.append("a", someEvents(1), 0)).rejects.toThrow(Unavailable)
+    await expect(store.append("a", someEvents(1), 0)).rejects.toThrow("ECONNREFUSED")
+    await expect(collect(store.read("a"))).rejects.toThrow(Unavailable)
+    await expect(store.head()).rejects.toThrow(Unavailable)
+    server.isReady = false
+    await server.relay.accept()
+    const notReady = "Server Is Not Ready"
+    await expect(store.append("a", someEvents(1), 0)).rejects.toThrow(notReady)
+    await expect(collect(store.read("a"))).rejects.toThrow(notReady)
+    server.isReady = true
+    expect((await store.append("a", someEvents(1), 0)).revision).toBe(1)
+  })
+})

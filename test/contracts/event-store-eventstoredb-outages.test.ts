@@ -1,0 +1,218 @@
+import { describe, expect, it } from "vitest"
+
+import {
+  comparePositions,
+  NO_STREAM,
+  START,
+  Unavailable,
+  UnknownOutcome,
+} from "../../adapters/eventstore/port.ts"
+import { appendSurely, EventStoreDbUnderTest, until } from "./event-store-eventstoredb-fixture.ts"
+import { collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
+
+const eventStoreDb = new EventStoreDbUnderTest()
+
+describe("EventStoreDB: a server that is silent", () => {
+  it("10: is waited for no longer than the append's own time, and then it may have stored", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { appendTimeoutMs: 300 })
+    await appendSurely(store, "a", someEvents(1), NO_STREAM)
+    server.relay.freeze()
+    const events = someEvents(1)
+    const begun = performance.now()
+    await expect(store.append("a", events, 0)).rejects.toThrow(UnknownOutcome)
+    // Two keep-alives of the client's own would take 20 seconds.
+    expect(performance.now() - begun).toBeLessThan(10_000)
+    // Nothing can be sent now, and what was not sent was not stored.
+    const unsent = store.append("a", someEvents(1), 0)
+    await expect(unsent).rejects.toThrow("not sent to the event store within 300 ms")
+    server.relay.thaw()
+    expect((await appendSurely(store, "a", events, 0)).revision).toBe(1)
+  })
+
+  it("10: fails a read for which nothing comes", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { readTimeoutMs: 200 })
+    await store.append("a", someEvents(1), NO_STREAM)
+    server.relay.freeze()
+    await expect(collect(store.read("a"))).rejects.toThrow("sent nothing for 200 ms")
+    await expect(store.head()).rejects.toThrow(Unavailable)
+    server.relay.thaw()
+    expect(await collect(store.read("a"))).toHaveLength(1)
+  })
+
+  it("10: is lost for those who follow, who come back by themselves", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { readTimeoutMs: 200, pollMs: 20 })
+    await store.append("a", someEvents(1), NO_STREAM)
+    const follower = followed(store, {})
+    await follower.until(() => follower.heads.length > 0)
+    server.relay.freeze()
+    await follower.until(() => follower.interruptions.length > 0)
+    const told = follower.heads.length
+    server.relay.thaw()
+    await follower.until(() => follower.heads.length > told)
+    await store.append("a", someEvents(1), 0)
+    await follower.until(() => follower.events.length === 2)
+    expect(follower.interruptions[0]).toEqual(
+      new Unavailable("the event store sent nothing for 200 ms"),
+    )
+  })
+
+  it("11: takes nothing from the others when one answer is overdue, and gets a new client", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { appendTimeoutMs: 500 })
+    const answers: string[] = []
+    server.faultOf = ({ stream }) => (stream === "silent" ? "silent-unstored" : "none")
+    const silent = store.append("silent", someEvents(1), NO_STREAM)
+    const others = Array.from({ length: 20 }, (_, index) =>
+      store.append(`s-${index}`, someEvents(1), NO_STREAM).then(() => answers.push("answered")),
+    )
+    await Promise.all(others)
+    await expect(silent).rejects.toThrow(UnknownOutcome)
+    expect(answers).toHaveLength(20)
+    expect(server.counts.batchAppends).toBe(1)
+    await store.append("after", someEvents(1), NO_STREAM)
+    expect(server.counts.batchAppends).toBe(2)
+    // The first client is not needed any more and disconnects.
+    await until(() => server.relay.connections === 1)
+    expect(server.relay.accepted).toBe(2)
+  })
+
+  it("11: gets no answers lost by the death of another server", async () => {
+    const [here, there] = [await eventStoreDb.start(), await eventStoreDb.start()]
+    const [store, other] = [eventStoreDb.open(here), eventStoreDb.open(there)]
+    await Promise.all([store, other].map((one) => one.append("a", someEvents(1), NO_STREAM)))
+    here.relay.freeze()
+    there.relay.freeze()
+    const pending = Array.from({ length: 16 }, (_, index) =>
+      store.append(`s-${index}`, someEvents(1), NO_STREAM),
+    )
+    const lost = expect(other.append("a", someEvents(1), 0)).rejects.toThrow(UnknownOutcome)
+    await there.relay.refuse()
+    await lost
+    here.relay.thaw()
+    const revisions = (await Promise.all(pending)).map(({ revision }) => revision)
+    expect(revisions).toEqual(pending.map(() => 0))
+    expect((await store.append("a", someEvents(1), 0)).revision).toBe(1)
+    expect(here.counts.batchAppends).toBe(1)
+  })
+
+  it("18: does not keep a store from being closed", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { appendTimeoutMs: 300, readTimeoutMs: 300 })
+    await appendSurely(store, "a", someEvents(2_000), NO_STREAM)
+    const follower = followed(store, {})
+    await follower.until(() => follower.heads.length > 0)
+    const append = (async () => {
+      for await (const page of store.read("a", { direction: "backwards" })) {
+        expect(page[0]?.revision).toBe(1_999)
+        server.relay.freeze()
+        break
+      }
+      return store.append("a", someEvents(1), 1_999)
+    })()
+    await expect(append).rejects.toThrow(UnknownOutcome)
+    const begun = performance.now()
+    await store.close()
+    expect(performance.now() - begun).toBeLessThan(10_000)
+    await expect(follower.subscription.ended).resolves.toBeUndefined()
+  })
+})
+
+describe("EventStoreDB: those who follow", () => {
+  it("12: come back after a loss from where they were, told once", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    const written = someEvents(40)
+    const follower = followed(store, {})
+    for (const [index, event] of written.entries()) {
+      if (index % 10 === 9) server.relay.cut()
+      await appendSurely(store, "a", [event], index - 1)
+      if (index % 10 === 5) await follower.until(() => follower.events.length === index + 1)
+    }
+    await follower.until(() => follower.events.length === 40)
+    expect(idsOf(follower.events)).toEqual(idsOf(written))
+    expect(follower.interruptions).toHaveLength(4)
+    expect(follower.interruptions[0]).toBeInstanceOf(Unavailable)
+  })
+
+  it("12: are told that they have seen everything after a loss during which nothing happened", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    const { position } = await store.append("a", someEvents(1), NO_STREAM)
+    const follower = followed(store, {})
+    await follower.until(() => follower.heads.length === 1)
+    server.relay.cut()
+    await follower.until(() => follower.heads.length === 2)
+    expect(follower.heads).toEqual([position, position])
+    expect(follower.interruptions).toHaveLength(1)
+    expect(follower.events).toHaveLength(1)
+  })
+
+  it.each(["23.10", "24.2"] as const)(
+    "13: are not told of being too slow for %s, which is no loss",
+    async (version) => {
+      const server = await eventStoreDb.start({ version })
+      const store = eventStoreDb.open(server)
+      const follower = followed(store, {})
+      await until(() => server.subscribers === 1)
+      const batches = Array.from({ length: 4 }, () => someEvents(500))
+      for (const [index, batch] of batches.entries()) {
+        await store.append("a", batch, index * 500 - 1)
+        await follower.until(() => follower.events.length === (index + 1) * 500)
+      }
+      expect(idsOf(follower.events)).toEqual(idsOf(batches.flat()))
+      expect(follower.interruptions).toEqual([])
+      const end = follower.events.at(-1)?.position ?? START
+      await follower.until(() => comparePositions(follower.heads.at(-1) ?? START, end) === 0)
+      if (version === "23.10") expect(server.counts.subscriptions).toBeGreaterThan(1)
+      else expect(server.counts.subscriptions).toBe(1)
+    },
+  )
+
+  it("13: lose and double nothing when they are dropped all the time", async () => {
+    const server = await eventStoreDb.start({ version: "23.10" })
+    const store = eventStoreDb.open(server)
+    const follower = followed(store, { prefixes: ["a"] })
+    const written = someEvents(150)
+    for (const [index, event] of written.entries()) {
+      await store.append("a", [event], index - 1)
+      if (index % 7 === 0) server.dropSubscribers()
+    }
+    await follower.until(() => follower.events.length === written.length)
+    expect(idsOf(follower.events)).toEqual(idsOf(written))
+    expect(follower.interruptions).toEqual([])
+  })
+
+  it("13: read what came while they were busy, instead of keeping it all", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    const leave = Promise.withResolvers<void>()
+    const follower = followed(store, {}, () => leave.promise)
+    await until(() => server.subscribers === 1)
+    const batches = Array.from({ length: 7 }, () => someEvents(500))
+    for (const [index, batch] of batches.entries()) {
+      await store.append("a", batch, index * 500 - 1)
+    }
+    await until(() => server.subscribers === 0)
+    leave.resolve()
+    await follower.until(() => follower.events.length === 3_500)
+    expect(idsOf(follower.events)).toEqual(idsOf(batches.flat()))
+    await until(() => server.counts.subscriptions === 2)
+    expect(follower.interruptions).toEqual([])
+  })
+
+  it("11: notice that nothing comes any more, and read", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { pollMs: 20 })
+    const follower = followed(store, {})
+    await follower.until(() => follower.heads.length > 0)
+    server.isMute = true
+    const events = someEvents(3)
+    await store.append("a", events, NO_STREAM)
+    await follower.until(() => follower.events.length === 3)
+    expect(idsOf(follower.events)).toEqual(idsOf(events))
+    expect(follower.interruptions).toEqual([])
+  })
+})
