@@ -165,4 +165,4 @@ function load(raw: unknown): Ledger {
 }
 
 /** How a ledger's state is kept beside its stream. Calls that are only gathered are not in it. */
-export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 2, save, load }
+export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 3, save, load }

@@ -13,7 +13,7 @@ import type { Tallies } from "./tallies.ts"
 import { talliesNamed, tallyOfLimit } from "./tallies.ts"
 
 /** Which reminders of a limit were reached in one window. */
-interface Reached extends LimitName {
+interface Reached extends LimitName, Pick<Limit, "period"> {
   readonly windowStart: number
   readonly amounts: readonly Micros[]
 }
@@ -137,20 +137,18 @@ export function remindersReached(
 /** Keeps in mind that a reminder was told. */
 export function markReached(book: LimitBook, tallies: Tallies, fact: ReminderReached): void {
   const place = placeOf(fact)
-  const { holder, holderId, class: limited, windowStart, reminderMicros } = fact
+  const { holder, holderId, class: limited, period, windowStart, reminderMicros } = fact
   const former = book.reached.get(place)
   const told = former?.windowStart === windowStart ? former.amounts : []
   const amounts = [...told, reminderMicros]
-  book.reached.set(place, { holder, holderId, class: limited, windowStart, amounts })
+  book.reached.set(place, { holder, holderId, class: limited, period, windowStart, amounts })
   setRemindersOf(book, tallies, fact)
 }
 
 /** Makes ready for the windows that have begun: what was told in those that ended is told again. */
 export function renewReminders(book: LimitBook, tallies: Tallies): void {
-  const { windows } = tallies
-  const current = new Set([windows.day, windows.week, windows.month])
   for (const [place, reached] of book.reached) {
-    if (current.has(reached.windowStart)) continue
+    if (reached.windowStart === tallies.windows[reached.period]) continue
     book.reached.delete(place)
     setRemindersOf(book, tallies, reached)
   }

@@ -120,6 +120,32 @@ describe("a reminder", () => {
       .records(charged({ ...again, at: first }))
   })
 
+  it.each([
+    // The windows of one period begin when those of another do: Monday, 1 June 2026 begins all three.
+    ["day", "2026-06-01", "2026-06-02"],
+    ["day", "2026-06-30", "2026-07-01"],
+    ["week", "2026-06-01", "2026-06-08"],
+    ["week", "2026-06-29", "2026-07-06"],
+    ["month", "2026-06-01", "2026-07-01"],
+  ] as const)("of a key's %s is told on %s, and anew on %s", (period, first, next) => {
+    const ends = { day: 1, week: 7, month: next === "2026-07-01" ? 31 : 30 }
+    const key = { ...KEY_LIMIT, period, remindersMicros: [9_000] }
+    const told = (begins: string) => {
+      const window = { windowStart: at(begins), resetsAt: at(begins) + ends[period] * 86_400_000 }
+      return reminded({ ...KEY_LIMIT, period, at: at(begins), ...window })
+    }
+    const second = { chargeId: "chg_2", at: at(next) } as const
+    const facts = [limitSet({ ...key, at: at(first) }), funded(1_000_000)]
+    given(ledger, ...facts, charged({ at: at(first) }), told(first))
+      .when(charge(second))
+      .records(charged(second), told(next))
+    // Also where a fact has begun the next window already.
+    const begun = charged({ ...second, chargeId: "chg_3", amountMicros: 1 })
+    given(ledger, ...facts, charged({ at: at(first) }), told(first), begun)
+      .when(charge({ ...second, amountMicros: 8_999 }))
+      .records(charged({ ...second, amountMicros: 8_999 }), told(next))
+  })
+
   it("of a week goes on over the end of a month", () => {
     const weekly = limitSet({ period: "week", remindersMicros: [9_000], at: at("2026-03-30") })
     const week = { windowStart: at("2026-03-30"), resetsAt: at("2026-04-06") }
