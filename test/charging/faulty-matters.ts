@@ -1,5 +1,8 @@
 /** Ledgers that get a rule of reminders, months or purchases wrong. */
+import type { ReminderReached } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
+import { PERIODS } from "../../domain/kernel/window.ts"
+import { naiveCalendar } from "../kernel/naive-calendar.ts"
 import {
   type FaultyLedger,
   again,
@@ -10,6 +13,22 @@ import {
   remembering,
 } from "./faulting.ts"
 import { isSameName } from "./plain-facts.ts"
+import type { Subject } from "./subject.ts"
+
+/** Tells no reminder again that was told, in whatever window, where this says so. */
+function untold(isStill: (told: ReminderReached, now: ReminderReached) => boolean): Subject {
+  return remembering((answer, _command, facts) => {
+    if (isRefusal(answer)) return answer
+    return answer.filter((fact) => {
+      if (fact.type !== "ReminderReached") return true
+      return !facts.some((one) => {
+        if (one.type !== "ReminderReached" || !isSameName(one, fact)) return false
+        const isSame = one.period === fact.period && one.reminderMicros === fact.reminderMicros
+        return isSame && isStill(one, fact)
+      })
+    })
+  })
+}
 
 /** Faults of reminders. */
 export const FAULTY_REMINDERS: readonly FaultyLedger[] = [
@@ -34,15 +53,13 @@ export const FAULTY_REMINDERS: readonly FaultyLedger[] = [
   {
     fault: "a reminder is told once for ever",
     breaks: "remindersAreToldOnce",
-    subject: remembering((answer, _command, facts) => {
-      if (isRefusal(answer)) return answer
-      return answer.filter((fact) => {
-        if (fact.type !== "ReminderReached") return true
-        return !facts.some((one) => {
-          if (one.type !== "ReminderReached" || !isSameName(one, fact)) return false
-          return one.period === fact.period && one.reminderMicros === fact.reminderMicros
-        })
-      })
+    subject: untold(() => true),
+  },
+  {
+    fault: "a reminder is not told in a window while another one goes on",
+    breaks: "remindersAreToldOnce",
+    subject: untold((told, { at }) => {
+      return PERIODS.some((period) => naiveCalendar[period](at).from === told.windowStart)
     }),
   },
   {

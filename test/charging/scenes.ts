@@ -3,7 +3,6 @@
  * order.
  */
 import fc from "fast-check"
-import type { LimitName } from "../../domain/charging/limits.ts"
 import { PERIODS, type Period } from "../../domain/kernel/window.ts"
 import type { Amount, Intention, Turn, Wait } from "./turns.ts"
 import { CALLERS, NAMES, SPENDERS } from "./turns.ts"
@@ -140,27 +139,32 @@ function beside(own: Turn): Turn {
 
 /** Reminders are reached, and reached again: after the limit was set anew, or what was spent came back. */
 const reminded: fc.Arbitrary<readonly Turn[]> = fc
-  .record({
-    period: fc.constantFrom<Period>("week", "month"),
-    remindersMicros: fc.constantFrom([3], [3, 5], [5, 3, 4], [1, 8]),
-    amounts: fc.tuple(fc.integer({ min: 2, max: 9 }), fc.nat(3), fc.nat(3)),
-    between: fc.constantFrom<Intention>(
-      { do: "give back", place: 1, part: "whole" },
-      { do: "unlimit", name: NAMES[0] as LimitName },
-      { do: "record" },
-    ),
-    wider: fc.nat(2),
-    cross: borderOf(["week", "month"]),
-  })
-  .map(({ period, remindersMicros, amounts, between, wider, cross }): readonly Turn[] => {
-    const name = NAMES[0] as LimitName
+  .constantFrom(...MEETINGS.filter(({ name }) => name.class !== "ai"))
+  .chain(({ name, spenders, periods }) =>
+    fc.record({
+      name: fc.constant(name),
+      spender: fc.constantFrom(...spenders),
+      period: fc.constantFrom(...periods),
+      begins: anyPeriod,
+      remindersMicros: fc.constantFrom([3], [3, 5], [5, 3, 4], [1, 8]),
+      amounts: fc.tuple(fc.integer({ min: 2, max: 9 }), fc.nat(3), fc.nat(3)),
+      between: fc.constantFrom<Intention>(
+        { do: "give back", place: 1, part: "whole" },
+        { do: "unlimit", name },
+        { do: "record" },
+      ),
+      wider: fc.nat(2),
+      cross: borderOf(periods),
+    }),
+  )
+  .map(({ name, spender, period, begins, remindersMicros, amounts, between, wider, cross }) => {
     const limit = (micros: number): Intention => {
       const amount = { micros, leaveKeysOut: false, remindersMicros, reminderOff: null }
       return { do: "limit", name, period, amount }
     }
     const spend = (micros: number): Intention => ({
       do: "charge",
-      spender: { via: "company", keyId: null, personId: null },
+      spender,
       class: "general",
       amount: { micros },
       open: true,
@@ -172,7 +176,7 @@ const reminded: fc.Arbitrary<readonly Turn[]> = fc
     const [first, second, third] = amounts
     return [
       READY,
-      turn({ until: period, off: 0 }, limit(28)),
+      turn({ until: begins, off: 0 }, limit(28)),
       turn(NOW, spend(first)),
       turn(NOW, between),
       turn(NOW, limit(28 + wider)),
