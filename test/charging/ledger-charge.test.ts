@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest"
 import { MAX_OPEN_CHARGES } from "../../domain/charging/charge.ts"
 import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
-import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, given } from "../support/spec.ts"
 import {
   KEY_LIMIT,
@@ -89,42 +88,6 @@ describe("Charge", () => {
     given(ledger, ...ready)
       .when({ ...two, amountMicros: 8_999 })
       .refuses("bad_amount")
-  })
-
-  it("is refused where an amount could not be added exactly", () => {
-    const code = "amount_too_large"
-    given(ledger, opened(MAX_MICROS), charged({ amountMicros: 1 }))
-      .when(charge({ chargeId: "chg_2", amountMicros: MAX_MICROS, exempt: "funds" }))
-      .refuses(code)
-    given(ledger, funded(1))
-      .when(charge({ amountMicros: 0.5 }))
-      .refuses(code)
-  })
-
-  it("is refused where funds or one sum of one window could not be added exactly", () => {
-    const code = "amount_too_large"
-    const spent = { amountMicros: MAX_MICROS, exempt: "funds", open: false } as const
-    const most = charged({ ...spent, at: at("2026-03-31") })
-    const one = { chargeId: "chg_2", amountMicros: 1, exempt: "funds" } as const
-    const [sameDay, sameWeek, nextMonth] = ["2026-03-31", "2026-04-01", "2026-05-04"].map(at)
-    // The funds: nothing is left below them, though every window is new.
-    given(ledger, most)
-      .when(charge({ ...one, at: nextMonth as number }))
-      .refuses(code)
-    // The week that goes on over the end of the month, and the month whose week has ended.
-    given(ledger, most, funded(MAX_MICROS))
-      .when(charge({ ...one, at: sameWeek as number }))
-      .refuses(code)
-    given(ledger, { ...most, at: at("2026-03-02") }, funded(MAX_MICROS))
-      .when(charge({ ...one, at: sameDay as number }))
-      .refuses(code)
-    // The key, which counts both classes, where the company's sum of this class is nothing.
-    given(ledger, { ...most, class: "ai" }, funded(MAX_MICROS))
-      .when(charge({ ...one, at: sameDay as number }))
-      .refuses(code)
-    given(ledger, most, funded(MAX_MICROS))
-      .when(charge({ ...one, at: nextMonth as number }))
-      .records(charged({ ...one, at: nextMonth as number }))
   })
 
   it("is refused behind ten thousand open ones, until one of them ends", () => {

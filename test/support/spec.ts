@@ -43,10 +43,13 @@ export function given<C, S, E extends Fact, R extends Fact>(
         }),
         refuses: vi.defineHelper((code: CodeOf<R>, partial: Partial<R> = {}) => {
           expect(isRefusal(answer) ? answer : { recorded: answer }).toMatchObject({
+            type: expect.stringMatching(/Refused$/) as string,
             at: command.at,
             code,
             ...partial,
           })
+          // Where a no speaks to a person, it is a sentence.
+          if ("message" in answer) expect(answer.message).toMatch(/^[A-Z].+\.$/)
         }),
       }
     },

@@ -1,0 +1,169 @@
+import { describe, expect, it } from "vitest"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { MAX_MICROS } from "../../domain/kernel/money.ts"
+import { fold, given } from "../support/spec.ts"
+import {
+  KEY_LIMIT,
+  NOW,
+  at,
+  charge,
+  charged,
+  funded,
+  givenBack,
+  limitSet,
+  monthClosed,
+  opened,
+} from "./ledger-facts.ts"
+
+const code = "amount_too_large"
+const free = { chargeId: "chg_2", exempt: "funds", open: false } as const
+/** A final charge of the most there can be, on the last day of March, a Tuesday. */
+const most = charged({
+  amountMicros: MAX_MICROS,
+  exempt: "funds",
+  open: false,
+  at: at("2026-03-31"),
+})
+const [SAME_DAY, SAME_WEEK, MAY] = [at("2026-03-31"), at("2026-04-01"), at("2026-05-04")]
+
+describe("a charge that could not be added exactly is refused", () => {
+  it("for the funds: they go as low as adds up, and no lower", () => {
+    const one = { ...free, amountMicros: 1, at: MAY }
+    given(ledger, most).when(charge(one)).refuses(code)
+    given(ledger, { ...most, amountMicros: MAX_MICROS - 1 })
+      .when(charge(one))
+      .records(charged(one))
+    given(ledger, opened(MAX_MICROS), charged({ amountMicros: 1 }))
+      .when(charge({ ...free, amountMicros: MAX_MICROS }))
+      .refuses(code)
+  })
+
+  it("for an amount that is no whole number of micros", () => {
+    given(ledger, funded(1))
+      .when(charge({ amountMicros: 0.5 }))
+      .refuses(code)
+    given(ledger, funded(1))
+      .when(charge({ amountMicros: 1, quantity: 0.5, unitPriceMicros: 2 }))
+      .refuses("bad_amount")
+  })
+
+  it("for the sum of a window: the month, and the week that goes on over its end", () => {
+    const one = { ...free, amountMicros: 1 } as const
+    const whole = [most, funded(MAX_MICROS)]
+    const nearly = [{ ...most, amountMicros: MAX_MICROS - 1 }, funded(MAX_MICROS)]
+    const early = { at: at("2026-03-02") }
+    for (const [facts, moved] of [
+      [[whole, nearly], { at: SAME_DAY }],
+      [[whole, nearly], { at: SAME_WEEK }],
+      [[whole.map((fact) => ({ ...fact, ...early })), nearly], { at: SAME_DAY }],
+    ] as const) {
+      given(ledger, ...facts[0])
+        .when(charge({ ...one, ...moved }))
+        .refuses(code)
+      given(ledger, ...facts[1])
+        .when(charge({ ...one, ...moved }))
+        .records(charged({ ...one, ...moved }))
+    }
+    given(ledger, ...whole)
+      .when(charge({ ...one, at: MAY }))
+      .records(charged({ ...one, at: MAY }))
+  })
+
+  it("for the sum of a window that a fact has begun", () => {
+    const one = { ...free, amountMicros: 1, at: SAME_WEEK } as const
+    const begun = charged({ chargeId: "chg_3", amountMicros: 0, open: false, at: SAME_WEEK })
+    given(ledger, most, funded(MAX_MICROS), begun).when(charge(one)).refuses(code)
+    given(ledger, { ...most, amountMicros: MAX_MICROS - 1 }, funded(MAX_MICROS), begun)
+      .when(charge(one))
+      .records(charged(one))
+  })
+
+  it("for the sum of the key, which counts both classes, where the company's is nothing", () => {
+    const one = { ...free, amountMicros: 1, at: SAME_DAY } as const
+    given(ledger, { ...most, class: "ai" }, funded(MAX_MICROS))
+      .when(charge(one))
+      .refuses(code)
+    given(ledger, { ...most, class: "ai", keyId: "key_2" }, funded(MAX_MICROS))
+      .when(charge(one))
+      .records(charged(one))
+  })
+
+  it("for the company's sum, also where the key reaches a reminder first", () => {
+    const key = limitSet({ ...KEY_LIMIT, remindersMicros: [1] })
+    const others = { ...most, keyId: "key_2", personId: "per_2", at: NOW }
+    given(ledger, key, others, funded(MAX_MICROS))
+      .when(charge({ ...free, amountMicros: 1 }))
+      .refuses(code)
+    // And once the day has ended since.
+    given(ledger, key, others, funded(MAX_MICROS))
+      .when(charge({ ...free, amountMicros: 1, at: at("2026-03-03") }))
+      .refuses(code)
+  })
+
+  it("for the month's sum of what was charged, until the month is over", () => {
+    // Given back by hand, nothing of it stands in the windows: only the month has it.
+    const back = givenBack({ amountMicros: MAX_MICROS, at: SAME_DAY, chargedAt: SAME_DAY })
+    const one = { ...free, amountMicros: 1 } as const
+    given(ledger, opened(), most, back)
+      .when(charge({ ...one, at: SAME_DAY }))
+      .refuses(code)
+    given(ledger, opened(), most, back)
+      .when(charge({ ...one, at: SAME_WEEK }))
+      .records(
+        monthClosed({
+          chargedMicros: MAX_MICROS,
+          givenBackMicros: MAX_MICROS,
+          charges: 1,
+          headRevision: 2,
+        }),
+        charged({ ...one, at: SAME_WEEK }),
+      )
+    given(ledger, most, back)
+      .when(charge({ ...one, at: SAME_DAY }))
+      .records(charged({ ...one, at: SAME_DAY }))
+  })
+
+  it("for what may come back in a month, where it is open", () => {
+    const back = givenBack({ chargeId: "chg_0", amountMicros: MAX_MICROS - 9_000, chargedAt: 0 })
+    const open = (amountMicros: number) => ({ ...free, amountMicros, open: true })
+    const debt: LedgerEvent = {
+      type: "FundsCorrected",
+      at: NOW,
+      amountMicros: -MAX_MICROS,
+      reason: "a debt",
+    }
+    const facts = [opened(), debt, back]
+    given(ledger, ...facts)
+      .when(charge(open(9_000)))
+      .records(charged(open(9_000)))
+    given(ledger, ...facts)
+      .when(charge(open(9_001)))
+      .refuses(code)
+    given(ledger, ...facts)
+      .when(charge({ ...open(9_001), open: false }))
+      .records(charged({ ...open(9_001), open: false }))
+    given(ledger, ...facts, charged({ amountMicros: 1 }))
+      .when(charge(open(9_000)))
+      .refuses(code)
+    given(ledger, ...facts, charged({ amountMicros: 1 }))
+      .when(charge(open(8_999)))
+      .records(charged(open(8_999)))
+  })
+
+  it("behind a limit and the funds: what does not fit them is refused for that", () => {
+    given(ledger, most, funded(MAX_MICROS), limitSet({ amountMicros: 0 }))
+      .when(charge({ ...free, amountMicros: 1, at: SAME_DAY }))
+      .refuses("spend_limit_reached")
+    given(ledger, most, funded(MAX_MICROS))
+      .when(charge({ ...free, amountMicros: 1, at: SAME_DAY, exempt: null }))
+      .refuses("payment_required")
+  })
+
+  it("and nothing else is: the most there can be passes", () => {
+    const all = { ...free, amountMicros: MAX_MICROS }
+    given(ledger, opened()).when(charge(all)).records(charged(all))
+    expect(accountOf(fold(ledger, opened(), charged(all))).fundsMicros).toBe(-MAX_MICROS)
+  })
+})

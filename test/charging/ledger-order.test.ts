@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest"
+import type { Charge } from "../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { MAX_MICROS } from "../../domain/kernel/money.ts"
+import { fold } from "../support/spec.ts"
+import {
+  NOW,
+  charge,
+  charged,
+  closed,
+  funded,
+  givenBack,
+  limitSet,
+  opened,
+} from "./ledger-facts.ts"
+
+/**
+ * Everything that can stand against a charge, in the order of decisions.md §1 and §4, and what of it
+ * is a matter of the command. Each stands with all that come behind it: the first is the answer.
+ */
+const REASONS: readonly {
+  readonly answer: string
+  readonly facts?: readonly LedgerEvent[]
+  readonly command?: Partial<Charge>
+}[] = [
+  { answer: "nothing new", facts: [charged({ amountMicros: 0 })] },
+  { answer: "bad_amount", command: { unitPriceMicros: MAX_MICROS - 1 } },
+  { answer: "search_again", command: { searchedTo: -1 } },
+  { answer: "ledger_closed", facts: [{ type: "LedgerClosed", at: NOW }] },
+  { answer: "account_locked", facts: [{ type: "AccountLocked", at: NOW }] },
+  { answer: "spend_limit_reached", facts: [limitSet({ amountMicros: 0 })] },
+  { answer: "payment_required", facts: [], command: { exempt: null } },
+  { answer: "too_many_open_charges", facts: manyOpen() },
+  { answer: "amount_too_large", facts: [] },
+]
+
+function manyOpen(): readonly LedgerEvent[] {
+  return Array.from({ length: 10_000 }, (_, i) => charged({ chargeId: `c${i}`, amountMicros: 0 }))
+}
+
+/** Names enough that one is forgotten, and a debt that no amount can be added to. */
+const BEFORE: readonly LedgerEvent[] = [
+  opened(),
+  ...Array.from({ length: 257 }, (_, i) => {
+    return charged({ chargeId: `o${i}`, amountMicros: 0, open: false, once: true })
+  }),
+  charged({ chargeId: "debt", amountMicros: 1, open: false, exempt: "funds" }),
+]
+
+describe("the first of all reasons against a charge is the answer", () => {
+  it.each(REASONS.map(({ answer }, place) => [answer, place] as const))("%s", (right, place) => {
+    const reasons = REASONS.slice(place)
+    const most = { amountMicros: MAX_MICROS, unitPriceMicros: MAX_MICROS, exempt: "funds" } as const
+    const command = reasons.reduceRight(
+      (whole, reason) => ({ ...whole, ...reason.command }),
+      charge(most),
+    )
+    const state = fold(ledger, ...BEFORE, ...reasons.flatMap(({ facts = [] }) => facts))
+    const answer = ledger.decide(command, state)
+    expect("code" in answer ? answer.code : "nothing new").toBe(right)
+  })
+
+  it("used names are quiet before a closed ledger is a no", () => {
+    const used = [charged({ once: true }), closed("chg_1"), givenBack()]
+    const state = fold(ledger, ...used, { type: "LedgerClosed", at: NOW }, funded(1))
+    expect(ledger.decide(charge({ searchedTo: -1 }), state)).toEqual([])
+  })
+})
