@@ -28,7 +28,7 @@ export function decideCharge(
   const { at, chargeId, amountMicros, quantity, searchedTo } = command
   if (state.open.has(chargeId)) return []
   const isProduct = amountMicros === quantity * command.unitPriceMicros
-  if (amountMicros < 0 || !isProduct || !Number.isSafeInteger(quantity)) {
+  if (amountMicros < 0 || quantity < 0 || !isProduct || !Number.isSafeInteger(quantity)) {
     // Below zero it would add to the funds; else the bill's line would not multiply out.
     const message = "A charge is 0 or more, and its quantity times its unit price."
     return { type: "LedgerRefused", at, code: "bad_amount", message }

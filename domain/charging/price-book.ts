@@ -75,6 +75,9 @@ export interface OpenPriceBook {
   readonly prices: readonly PricedUnit[]
 }
 
+/** No unit costs more: $10,000, so that what many of them cost stays within exact arithmetic. */
+const MOST_UNIT_PRICE_MICROS: Micros = 10_000_000_000
+
 /** Changes a price. The same price again: nothing new. */
 export interface SetPrice {
   readonly type: "SetPrice"
@@ -108,8 +111,9 @@ export const priceBook: Decider<SetPrice | OpenPriceBook, PriceBook, PriceEvent,
       return state.opened ? [] : [{ type: "PriceBookOpened", at, prices: command.prices }]
     }
     const { item, unitPriceMicros } = command
-    if (unitPriceMicros < 0 || !isMicros(unitPriceMicros)) {
-      const message = "A price is 0 or more."
+    const isPrice = unitPriceMicros >= 0 && unitPriceMicros <= MOST_UNIT_PRICE_MICROS
+    if (!isPrice || !isMicros(unitPriceMicros)) {
+      const message = "A price is 0 or more, and at most $10,000."
       return { type: "PriceRefused", at, code: "bad_amount", message }
     }
     if (state.prices[item] === unitPriceMicros) return []

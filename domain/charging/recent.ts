@@ -7,6 +7,19 @@
  * is ever recorded twice, and what is kept is bounded.
  */
 
+/** What `isCallersId` asks for, in words. */
+export const CALLERS_ID_RULE =
+  "has 1 to 200 characters of A-Z a-z 0-9 _ . @ + -, begins with a letter or digit, and not with chg_"
+
+/**
+ * Whether a caller may choose this id for a charge. Ids that derive from carried state (`chg_…`, or
+ * with a colon: `<boxId>:<minute>`, `<keyId>:<personId>:<day>`) are not theirs to choose: the two
+ * kinds are made once-only in different ways and must never meet.
+ */
+export function isCallersId(id: string): boolean {
+  return /^[A-Za-z\d][\w.@+-]{0,199}$/.test(id) && !id.startsWith("chg_")
+}
+
 /** How many names are kept. */
 const MOST_KEPT = 256
 

@@ -33,6 +33,11 @@ export function microsFromDollars(text: string): Micros | null {
   return sign === "-" && micros !== 0 ? -micros : micros
 }
 
+/** The amount as people read it, exact: `$0.009`, `-$12.50`. */
+export function moneyText(micros: Micros): string {
+  return `${micros < 0 ? "-" : ""}$${dollarText(Math.abs(micros))}`
+}
+
 /** The amount in dollars as exact decimal text with at least two decimals: `0.009`, `-12.50`. */
 export function dollarText(micros: Micros): string {
   const sign = micros < 0 ? "-" : ""

@@ -14,3 +14,8 @@ export function parseTextResource(
   if (match === null) return null
   return { messageId: match[1] as string, recipient: match[2] as string }
 }
+
+/** The resource as its owner knows it: of a text its message id, without where the recipient stands. */
+export function resourceId(resource: string): string {
+  return parseTextResource(resource)?.messageId ?? resource
+}

@@ -81,7 +81,9 @@ const setLimit = operation({
       (one) =>
         one.holder === name.holder && one.holderId === name.holderId && one.class === name.class,
     )
-    return { limit: reading === undefined ? null : shown(reading) }
+    const { leaveKeysOut, remindersMicros } = limit
+    const set = reading === undefined ? null : { ...shown(reading), leaveKeysOut, remindersMicros }
+    return { limit: set }
   },
 })
 
@@ -103,6 +105,8 @@ const listLimits = operation({
   input: z.object({ company: z.string() }),
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
+    // Calls that are only gathered weigh already: they are recorded, so that the list shows them.
+    await ports.settle()
     await showWrites(ports)
     const standings = await limitStandings(ports.readAll, companyId, ports.clock.now())
     return {

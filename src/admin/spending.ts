@@ -5,8 +5,10 @@ import type { LedgerRefused, PurchaseRefused } from "../../domain/charging/ledge
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
+import { CALLERS_ID_RULE, isCallersId } from "../../domain/charging/recent.ts"
+import { resourceId } from "../../domain/phone/text-resource.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
-import { dollarText } from "../../domain/kernel/money.ts"
+import { moneyText } from "../../domain/kernel/money.ts"
 import type { ChargeRow } from "../../projections/charges.ts"
 import { companiesOfCharge, endedCharge, listOpenCharges } from "../../projections/charges.ts"
 import { LEDGER } from "../aggregates.ts"
@@ -18,17 +20,17 @@ import { dollars, findCompany, findPersonOf, showWrites, words } from "./inputs.
 import type { AdminContext, AdminOperation } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
-/** What a charge may be called: it becomes part of ids and of file cells. */
-const chargeName = z
-  .string()
-  .regex(/^[\w.:@+-]{1,200}$/, "has 1 to 200 characters of A-Z a-z 0-9 _ . : @ + -")
+const chargeName = z.string().refine(isCallersId, CALLERS_ID_RULE)
+
+/** How often an id is looked up again because something happened to it in the same moment. */
+const MOST_LOOKS = 20
 
 const Spending = z.object({
   company: z.string(),
   person: z.string().optional(),
   class: z.enum(["ai", "general"]),
   dollars,
-  item: words.refine((text) => text.trim() !== "", "must not be empty"),
+  item: words.refine((text) => text.trim() !== "" && text.length <= 500, "has 1 to 500 characters"),
   id: chargeName.optional(),
 })
 
@@ -40,10 +42,12 @@ const charge = operation({
     const companyId = await findCompany(ports, input.company)
     const { person } = input
     if (person !== undefined) await findPersonOf(ports, companyId, person)
-    for (;;) {
+    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+      context.signal.throwIfAborted()
       const answer = await chargeOnce(context, companyId, input)
       if (answer !== null) return answer
     }
+    throw changing(input.id ?? "")
   },
 })
 
@@ -58,7 +62,9 @@ async function chargeOnce(
   const stream = ledgerStream(companyId)
   if (row !== null) {
     const { fundsMicros } = await ports.runner.look(LEDGER, stream, accountOf)
-    return made(companyId, chargeId, false, -row.amount_micros, fundsMicros)
+    const { item, state, given_back_micros: givenBackMicros } = row
+    const found = made(companyId, chargeId, false, -row.amount_micros, fundsMicros)
+    return { ...found, item, state, givenBackMicros }
   }
   const spender: Spender =
     input.person === undefined
@@ -110,6 +116,12 @@ function made(
   return { companyId, chargeId, charged, amountMicros, balanceMicros }
 }
 
+/** Others change this charge all the time: nothing was done. */
+function changing(chargeId: ChargeId): OperatorRefused {
+  const message = `Charge ${chargeId} could not be settled: something else changes it; try again.`
+  return new OperatorRefused("conflict", message)
+}
+
 /** The no to a charge, in the words and the body of the API. */
 function refusedCharge(refusal: ChargeRefused | LedgerRefused | PurchaseRefused): OperatorRefused {
   if (refusal.type !== "ChargeRefused") {
@@ -141,7 +153,8 @@ const giveBack = operation({
       company === undefined
         ? await companyOfCharge(context, chargeId)
         : await findCompany(ports, company)
-    for (;;) {
+    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+      context.signal.throwIfAborted()
       const found = await lookUpCharge(ports, companyId, chargeId)
       const { row, searchedTo } = found
       if (row === null) throw new OperatorRefused("not_found", `There is no charge ${chargeId}.`)
@@ -170,12 +183,13 @@ const giveBack = operation({
       if (refusal.type === "LedgerRefused" && refusal.code === "search_again") continue
       throw refusedCharge(refusal)
     }
+    throw changing(chargeId)
   },
 })
 
 function alreadyGivenBack(chargeId: ChargeId, row: ChargeRow): OperatorRefused {
-  const back = dollarText(row.given_back_micros)
-  const message = `Of charge ${chargeId}, $${back} was given back already; there is no second time.`
+  const back = moneyText(row.given_back_micros)
+  const message = `Of charge ${chargeId}, ${back} was given back already; there is no second time.`
   return new OperatorRefused("conflict", message, { givenBackMicros: row.given_back_micros })
 }
 
@@ -204,7 +218,7 @@ const open = operation({
         at: row.at.toISOString(),
         item: row.item,
         amountMicros: -row.amount_micros,
-        resource: row.resource,
+        resource: row.resource === null ? null : resourceId(row.resource),
         keyId: row.key_id,
         personId: row.person_id,
       })),

@@ -48,7 +48,12 @@ const setLimit: CommandSpec = {
   does: "operation",
   name: "limit set",
   summary: "set a spending limit",
-  notes: [HOLDER_NOTE, DOLLARS_NOTE, "Windows begin at midnight UTC; weeks on Monday."],
+  notes: [
+    HOLDER_NOTE,
+    "It replaces the holder's limit of this class whole: say --remind and --leave-keys-out again.",
+    DOLLARS_NOTE,
+    "Windows begin at midnight UTC; weeks on Monday.",
+  ],
   example: "limit set --company acme --class general --period month --dollars 200 --remind 150 190",
   changes: true,
   options: [
@@ -123,7 +128,7 @@ const correctFunds: CommandSpec = {
   does: "operation",
   name: "funds correct",
   summary: "correct a company's funds, up or down, also below zero",
-  notes: ["--reason is required: it stands on the bill.", DOLLARS_NOTE],
+  notes: ["--reason is required: it is part of the fact, for auditors.", DOLLARS_NOTE],
   example: 'funds correct --company acme --dollars -12.50 --reason "chargeback of invoice 1042"',
   changes: true,
   options: [

@@ -1,15 +1,23 @@
 /** Reading what an operator writes behind an option. */
 import { InvalidArgumentError } from "commander"
+import { CALLERS_ID_RULE, isCallersId } from "../../domain/charging/recent.ts"
 import { microsFromDollars } from "../../domain/kernel/money.ts"
 
 /** Dollars, zero or more, kept as they are written. @throws InvalidArgumentError */
 export function dollarsText(text: string): string {
   const micros = microsFromDollars(text)
   if (micros === null) {
-    throw new InvalidArgumentError("Write dollars such as 12.50, at most six decimals.")
+    const form = "Write dollars such as 12.50, at most six decimals and nine thousand million."
+    throw new InvalidArgumentError(form)
   }
   if (micros < 0) throw new InvalidArgumentError("Dollars cannot be below zero here.")
   return text.trim()
+}
+
+/** The id that a caller chooses for a charge. @throws InvalidArgumentError */
+export function chargeId(text: string): string {
+  if (isCallersId(text)) return text
+  throw new InvalidArgumentError(`It ${CALLERS_ID_RULE}.`)
 }
 
 /** A whole number from 1 on. @throws InvalidArgumentError */

@@ -1,6 +1,6 @@
 /** What an operation answered, as people read it: `key: value` lines and tables. */
 import Table from "cli-table3"
-import { dollarText } from "../../domain/kernel/money.ts"
+import { moneyText } from "../../domain/kernel/money.ts"
 import type { Terminal } from "./terminal.ts"
 import { harmless } from "./terminal.ts"
 
@@ -97,15 +97,10 @@ function labelOf(name: string): string {
 function shown(name: string, value: unknown): string {
   if (value === null || value === undefined) return NOTHING
   if (typeof value === "boolean") return value ? "yes" : "no"
-  if (typeof value === "number" && name.endsWith("Micros")) return money(value)
+  if (typeof value === "number" && name.endsWith("Micros")) return moneyText(value)
   if (Array.isArray(value) && !value.some((one) => typeof one === "object")) {
     return value.length === 0 ? NOTHING : value.map((one) => shown(name, one)).join(", ")
   }
   const text = typeof value === "string" ? value : JSON.stringify(value)
   return harmless(text).replaceAll("\n", "\\n")
-}
-
-/** Micros as exact dollars: `$12.50`, `-$0.009`. */
-function money(micros: number): string {
-  return dollarText(micros).replace(/^(-?)/, "$1$$")
 }

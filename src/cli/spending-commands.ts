@@ -2,7 +2,7 @@
 import { PRICED_ITEMS } from "../../domain/charging/price-book.ts"
 import type { CommandSpec, Input, OptionSpec } from "./command.ts"
 import { COMPANY, DOLLARS_NOTE } from "./command.ts"
-import { dayText, dollarsText, someText } from "./option-values.ts"
+import { chargeId, dayText, dollarsText, someText } from "./option-values.ts"
 
 /** The same as `COMPANY` for commands that see to it themselves, or can do without. */
 const MAYBE_COMPANY: OptionSpec = { ...COMPANY, isRequired: false }
@@ -31,7 +31,7 @@ const charge: CommandSpec = {
     { flags: "--class <class>", description: "what kind it is", choices: ["ai", "general"] },
     { flags: "--dollars <dollars>", description: "how much", parse: dollarsText },
     { flags: "--item <text>", description: "what was bought", parse: someText },
-    { flags: "--id <id>", description: "names it, so that it is charged once", parse: someText },
+    { flags: "--id <id>", description: "names it, so that it is charged once", parse: chargeId },
   ],
   check: checkCharge,
 }
@@ -40,7 +40,7 @@ const giveBack: CommandSpec = {
   does: "operation",
   name: "charge give-back",
   summary: "give a charge back, whole or in part, once: an operator's correction",
-  notes: ["--reason is required: it stands on the bill.", DOLLARS_NOTE],
+  notes: ["--reason is required: it is part of the fact, for auditors.", DOLLARS_NOTE],
   example: 'charge give-back chg_5cW1 --reason "charged for a test"',
   changes: true,
   arguments: [{ name: "CHARGE_ID", description: "the charge, by id", field: "chargeId" }],

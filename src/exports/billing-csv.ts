@@ -4,6 +4,7 @@
  * person changes no byte. No cell can come alive in a spreadsheet.
  */
 import { stringify } from "csv-stringify/sync"
+import { resourceId } from "../../domain/phone/text-resource.ts"
 import { dollarText } from "../../domain/kernel/money.ts"
 import type { ChargeRow } from "../../projections/charges.ts"
 
@@ -72,7 +73,7 @@ function lineOf(row: ChargeRow): Line {
     person_id: row.person_id ?? "",
     key_id: row.key_id ?? "",
     class: row.class ?? "",
-    resource: row.resource ?? "",
+    resource: row.resource === null ? "" : resourceId(row.resource),
     price_version: textOf(row.price_version),
   }
 }

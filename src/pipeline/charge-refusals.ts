@@ -4,7 +4,7 @@ import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { isUsedUp } from "../../domain/charging/limits.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { dollarText, dollarsFromMicros } from "../../domain/kernel/money.ts"
+import { dollarsFromMicros, moneyText } from "../../domain/kernel/money.ts"
 import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
@@ -64,10 +64,10 @@ const CLASSES = { ai: " AI", general: " general", all: "" } as const
 
 function limitMessage(limit: LimitReading): string {
   const { amountMicros, usedMicros, remainingMicros, askedMicros, period } = limit
-  const asked = askedMicros === 0 ? "" : `, and this costs $${dollarText(askedMicros)}`
+  const asked = askedMicros === 0 ? "" : `, and this costs ${moneyText(askedMicros)}`
   return (
-    `${HOLDERS[limit.holder]}${CLASSES[limit.class]} limit of $${dollarText(amountMicros)} a ` +
-    `${period} stops this: $${dollarText(usedMicros)} is used and $${dollarText(remainingMicros)} ` +
+    `${HOLDERS[limit.holder]}${CLASSES[limit.class]} limit of ${moneyText(amountMicros)} a ` +
+    `${period} stops this: ${moneyText(usedMicros)} is used and ${moneyText(remainingMicros)} ` +
     `is left${asked}. It resets at ${new Date(limit.resetsAt).toISOString()}. ` +
     "Adding funds does not help."
   )
@@ -84,7 +84,9 @@ export function lockedRefusal(): Refusal {
 function paymentRefusal(refused: ChargeRefused, payer: Payer | null): Refusal {
   const needed = refused.amountMicros
   const balance = refused.fundsMicros
-  const message = `This costs $${dollarText(needed)} and the company has $${dollarText(balance)} of funds.`
+  const line = refused.creditLineMicros
+  const beyond = line === 0 ? "" : ` and a credit line of ${moneyText(line)}`
+  const message = `This costs ${moneyText(needed)} and the company has ${moneyText(balance)} of funds${beyond}.`
   const sums = { needed: dollarsFromMicros(needed), balance: dollarsFromMicros(balance) }
   // Who may only spend prepaid funds is not shown a way to pay: an owner adds funds elsewhere.
   if (refused.prepaidOnly || payer === null) return refusal("payment_required", message, sums)

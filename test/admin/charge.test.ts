@@ -107,7 +107,8 @@ describe("charge", () => {
 
   it("charges the same id once, however often and long after", async () => {
     const first = await spend({ id: "run-1" })
-    expect(await spend({ id: "run-1" })).toEqual({ ...first, charged: false })
+    const state = { item: "chat completion", state: "final", givenBackMicros: 0 }
+    expect(await spend({ id: "run-1" })).toEqual({ ...first, charged: false, ...state })
     // More than the ledger keeps in mind: only the look-up knows the id now.
     for (let i = 0; i < 300; i += 50) {
       await Promise.all(
@@ -117,6 +118,13 @@ describe("charge", () => {
     expect(await spend({ id: "run-1" })).toMatchObject({ charged: false, chargeId: "run-1" })
     expect(await balance()).toBe(49_500_000)
   })
+
+  it.each(["key_1:per_1:2031-01-15", "chg_1", "+1", "-x", "ü", "a".repeat(201)])(
+    "takes no id that the ledger makes itself, or that a file would bend: %s",
+    async (id) => {
+      await expect(spend({ id })).rejects.toThrow(/begins with a letter or digit/)
+    },
+  )
 
   it("charges one id sent many times at once exactly once", async () => {
     const made = await Promise.all(Array.from({ length: 40 }, () => spend({ id: "same" })))
@@ -154,6 +162,13 @@ describe("charge give-back", () => {
     expect(await facts("ChargeGivenBack")).toEqual([
       expect.objectContaining({ chargeId: "c-1", amountMicros: "500000", reason: "a mistake" }),
     ])
+  })
+
+  it("says of an id that was charged and came back what became of it", async () => {
+    await spend({ id: "c-9" })
+    await giveBack("c-9")
+    const again = await spend({ id: "c-9" })
+    expect(again).toMatchObject({ charged: false, state: "given_back", givenBackMicros: 500_000 })
   })
 
   it("gives a part back, and never a second time", async () => {
