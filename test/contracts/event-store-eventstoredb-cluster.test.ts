@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import { EventStoreDBClient, jsonEvent } from "@eventstore/db-client"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
 import { AccessDenied, NO_STREAM, Unavailable } from "../../adapters/eventstore/port.ts"
 import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import { appendSurely, EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
+import { appendSurely, EventStoreDbUnderTest, until } from "./event-store-eventstoredb-fixture.ts"
 import { collect, followed, someEvents } from "./event-store-fixture.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
@@ -137,8 +138,7 @@ describe("EventStoreDB: a cluster", () => {
     expect(leader.log.stream("a")).toHaveLength(1)
   })
 
-  // What fails where nobody waits for it ends the process: vitest would fail the run.
-  it("11: is unavailable for all at once when no node answers, and ends nothing", async () => {
+  it("is unavailable for all at once when no node answers, and then not any more", async () => {
     const [leader, follower] = await cluster()
     const url = `esdb+discover://127.0.0.1:${leader.port}?tls=false&discoveryInterval=1`
     const store = eventStoreDb.open(leader, { url })
@@ -160,5 +160,27 @@ describe("EventStoreDB: a cluster", () => {
     )
     await leader.relay.accept()
     expect((await appendSurely(store, "a", someEvents(1), 0)).revision).toBe(1)
+  })
+
+  it("11: does not end the process when a search fails that nobody waits for", async () => {
+    const [leader, seed] = await cluster()
+    const url = `esdb+discover://127.0.0.1:${seed.port}?tls=false&discoveryInterval=20`
+    const store = eventStoreDb.open(seed, { url })
+    const subscriber = followed(store, {})
+    await until(() => leader.subscribers === 1)
+    const unhandled: unknown[] = []
+    const onUnhandled = (reason: unknown): void => void unhandled.push(reason)
+    process.on("unhandledRejection", onUnhandled)
+    await seed.relay.refuse()
+    leader.isReady = false
+    await expect(store.head()).rejects.toThrow("Server Is Not Ready")
+    // While the client searches for another node, the call breaks that is still on the first one.
+    const searched = expect(store.head()).rejects.toThrow("Failed to discover")
+    leader.relay.cut()
+    await searched
+    await subscriber.until(() => subscriber.interruptions.length === 1)
+    await nextTurn()
+    process.off("unhandledRejection", onUnhandled)
+    expect(unhandled).toEqual([])
   })
 })

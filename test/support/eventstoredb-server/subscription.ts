@@ -30,7 +30,8 @@ export class ServerSubscription {
   readonly #ways: SubscriptionWays
   readonly #passes: Filter
   readonly #interval: number
-  #live: LogRecord[] | null = null
+  /** What waits for a subscriber who is live: events, and places that were looked at without one. */
+  #live: (LogRecord | bigint)[] | null = null
   #sent: bigint
   #considered = 0
   #wake: () => void = () => undefined
@@ -81,7 +82,10 @@ export class ServerSubscription {
     let next = records.findIndex(({ commit }) => commit > this.#sent)
     for (; next !== -1 && next < records.length && !this.#isOver(); next += 1) {
       const record = records[next]
-      if (record !== undefined) await this.#send(record)
+      if (record === undefined) continue
+      this.#sent = record.commit
+      if (this.#passes(record)) await this.#send(record)
+      if (this.#isInterval()) await this.#send(record.commit)
     }
     // From here to the message nothing can come: who is told that he has all, has all.
     this.#live = []
@@ -90,33 +94,41 @@ export class ServerSubscription {
 
   async #follow(): Promise<void> {
     while (!this.#isOver() && this.#live !== null) {
-      const record = this.#live.shift()
-      if (record !== undefined) await this.#send(record)
-      else {
+      const next = this.#live.shift()
+      if (next === undefined) {
         await new Promise<void>((resolve) => {
           this.#wake = resolve
         })
+        continue
       }
+      if (typeof next !== "bigint") this.#sent = next.commit
+      await this.#send(next)
     }
   }
 
-  /** Sends an event if it passes, and a checkpoint when enough was looked at. */
-  async #send(record: LogRecord): Promise<void> {
-    this.#sent = record.commit
-    if (this.#passes(record) && !this.#call.write(eventMessage(record))) await drained(this.#call)
+  async #send(next: LogRecord | bigint): Promise<void> {
+    // The place of what follows, of which the server only knows where it begins.
+    const message = typeof next === "bigint" ? checkpoint(next + 1n, 0n) : eventMessage(next)
+    if (!this.#call.write(message)) await drained(this.#call)
+    if (typeof next === "bigint") await nextTurn()
+  }
+
+  /** Whether enough was looked at since the last checkpoint. */
+  #isInterval(): boolean {
     this.#considered += 1
-    if (this.#considered % this.#interval !== 0) return
-    // The place of the next record, of which the server only knows where it begins.
-    this.#call.write(checkpoint(record.commit + 1n, 0n))
-    await nextTurn()
+    return this.#considered % this.#interval === 0
   }
 
   #buffer(records: readonly LogRecord[]): void {
     if (this.#live === null || this.#isOver() || this.#ways.isMute()) return
-    this.#live.push(...records.filter(this.#passes))
-    if (this.#live.length <= LIVE_BUFFER_EVENTS) return this.#wake()
-    if (this.#ways.whenTooSlow === "drop") this.drop()
-    else this.#live = null
+    for (const record of records) {
+      if (this.#passes(record)) this.#live.push(record)
+      if (this.#isInterval()) this.#live.push(record.commit)
+    }
+    if (this.#live.length > LIVE_BUFFER_EVENTS) {
+      if (this.#ways.whenTooSlow === "drop") this.drop()
+      else this.#live = null
+    }
     this.#wake()
   }
 
