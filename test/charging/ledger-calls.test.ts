@@ -155,6 +155,7 @@ describe("what is gathered", () => {
     const shared = { ...call, via: "shared_key", keyId: "key_app" } as const
     serveCall(state, { ...shared, personId: null }, NOW)
     serveCall(state, { ...shared, personId: "per_2" }, NOW)
+    serveCall(state, { ...shared, personId: "per_3" }, NOW)
     serveCall(state, call, NOW)
     const price = { unitPriceMicros: 100, priceVersion: 1 }
     expect(takeServedCalls(state)).toEqual({
@@ -165,6 +166,7 @@ describe("what is gathered", () => {
         { via: "own_key", keyId: "key_1", personId: "per_1", calls: 3 },
         { via: "shared_key", keyId: "key_app", personId: null, calls: 1 },
         { via: "shared_key", keyId: "key_app", personId: "per_2", calls: 1 },
+        { via: "shared_key", keyId: "key_app", personId: "per_3", calls: 1 },
       ],
     })
   })

@@ -8,14 +8,14 @@ import { NOW, at, charge, charged, closed, funded, givenBack, opened } from "./l
 
 const TERMS = { mode: "on", perPurchaseMicros: MAX_MICROS, perMonthMicros: MAX_MICROS } as const
 const terms: LedgerEvent = { type: "PurchaseTermsSet", at: NOW, keyId: "key_1", ...TERMS }
-const buying: LedgerEvent = {
-  type: "PurchaseStarted",
+const purchase = {
   at: NOW,
   purchaseId: "pur_1",
   keyId: "key_1",
   personId: null,
   amountMicros: 5_000_000,
-}
+} as const
+const buying: LedgerEvent = { type: "PurchaseStarted", ...purchase }
 
 describe("AddFunds", () => {
   const add = { type: "AddFunds", at: NOW, amountMicros: 7, reference: "wire 1" } as const
@@ -83,6 +83,10 @@ describe("AddFunds", () => {
     given(ledger, terms, buying)
       .when({ ...add, amountMicros: rest + 1 })
       .refuses("bad_amount")
+    const declined = { ...purchase, type: "PurchaseFailed", startedAt: NOW, code: "no" } as const
+    given(ledger, terms, buying, declined)
+      .when({ ...add, amountMicros: MAX_MICROS })
+      .records(funded(MAX_MICROS, "wire 1"))
   })
 
   it("is refused where the sum of its month could not be added exactly, until the next month", () => {

@@ -29,6 +29,8 @@ describe("SetLimit", () => {
 
   it("records nothing where the same limit stands", () => {
     given(ledger, limitSet()).when(setLimit()).recordsNothing()
+    const whole = { ...PERSON_LIMIT, remindersMicros: [1, 2], leaveKeysOut: true }
+    given(ledger, limitSet(whole)).when(setLimit(whole)).recordsNothing()
   })
 
   it.each([{ period: "week" }, { amountMicros: 1 }, { remindersMicros: [1] }] as const)(
@@ -39,6 +41,20 @@ describe("SetLimit", () => {
       expect(readings).toHaveLength(1)
     },
   )
+
+  it("replaces a person's limit that differs in whether it leaves keys out, or in one reminder", () => {
+    const whole = { ...PERSON_LIMIT, remindersMicros: [1, 2], leaveKeysOut: true }
+    for (const changed of [
+      { leaveKeysOut: false },
+      { remindersMicros: [1, 3] },
+      { remindersMicros: [2, 1] },
+      { remindersMicros: [1, 2, 3] },
+    ]) {
+      given(ledger, limitSet(whole))
+        .when(setLimit({ ...whole, ...changed }))
+        .records(limitSet({ ...whole, ...changed }))
+    }
+  })
 
   it("replaces a person's limit that leaves keys out by one that does not", () => {
     const state = fold(

@@ -173,6 +173,16 @@ describe("a reminder", () => {
       )
   })
 
+  it("of one person is not that of another with a limit like it", () => {
+    const second = { chargeId: "chg_2", keyId: "key_2", personId: "per_2" } as const
+    const people = ["per_1", "per_2"].map((holderId) =>
+      limitSet({ ...PERSON_LIMIT, holderId, remindersMicros: [9_000] }),
+    )
+    given(ledger, ...ready, ...people, charged(), reminded(PERSON_LIMIT))
+      .when(charge(second))
+      .records(charged(second), reminded({ ...PERSON_LIMIT, holderId: "per_2" }))
+  })
+
   it("is not told of limits that the charge does not touch, nor of a refused charge", () => {
     const others = [
       limitSet({ class: "ai", remindersMicros: [1] }),

@@ -2,19 +2,9 @@ import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
-import { ledgerCheckpoint } from "../../domain/charging/ledger-state.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, given } from "../support/spec.ts"
-import {
-  NOW,
-  charge,
-  charged,
-  closed,
-  funded,
-  givenBack,
-  limitSet,
-  opened,
-} from "./ledger-facts.ts"
+import { NOW, charge, charged, closed, funded, givenBack, opened } from "./ledger-facts.ts"
 
 const ready = [opened(), funded(1_000_000)]
 
@@ -97,28 +87,5 @@ describe("the ledger's state", () => {
 
   it("has a stream of its own per company", () => {
     expect(ledgerStream("co_1")).toBe("ledger-co_1")
-  })
-
-  it("is saved without the holders that have nothing to say", () => {
-    const quiet = [
-      charged(),
-      givenBack(),
-      limitSet(),
-      charged({ chargeId: "chg_2", keyId: "key_2" }),
-    ]
-    const saved = JSON.stringify(ledgerCheckpoint.save(fold(ledger, ...quiet)))
-    expect(saved).not.toContain('"key_1",[')
-    expect(saved).toContain('["key_2",[9000,9000,9000]]')
-  })
-
-  it("is not touched by what is done to a state that was loaded from its checkpoint", () => {
-    const state = fold(ledger, ...ready, limitSet(), charged())
-    const saved = ledgerCheckpoint.save(state)
-    const text = JSON.stringify(saved)
-    const loaded = ledgerCheckpoint.load(saved)
-    ledger.evolve(loaded, charged({ chargeId: "chg_2" }))
-    ledger.evolve(loaded, funded(5, "wire"))
-    expect(JSON.stringify(ledgerCheckpoint.save(state))).toBe(text)
-    expect(JSON.stringify(saved)).toBe(text)
   })
 })
