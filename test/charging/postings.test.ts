@@ -1,47 +1,67 @@
-import fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
-import { histories } from "./histories.ts"
-import { charged, funded, givenBack, limitSet } from "./ledger-facts.ts"
-import { fundsIn } from "./plain-facts.ts"
-import { play } from "./play.ts"
-import { realLedger } from "./subject.ts"
+import {
+  NOW,
+  charged,
+  closed,
+  counted,
+  funded,
+  givenBack,
+  limitSet,
+  monthClosed,
+  nightly,
+  opened,
+  reminded,
+} from "./ledger-facts.ts"
+import { failed, may, paid, started } from "./purchase-facts.ts"
 
-describe("postings", () => {
-  it("move what a fact moves, from one account to another", () => {
-    expect(postingsOf(funded(7))).toEqual([
-      { account: "credits", amountMicros: -7 },
-      { account: "funds", amountMicros: 7 },
+const corrected = (amountMicros: number): LedgerEvent => {
+  return { type: "FundsCorrected", at: NOW, amountMicros, reason: "x" }
+}
+
+describe("postings move what a fact moves, from one account to another", () => {
+  it.each([
+    ["funds that an operator adds", funded(7), "credits", "funds", 7],
+    ["funds that were bought", paid({ amountMicros: 7 }), "payments", "funds", 7],
+    ["a correction up", corrected(7), "corrections", "funds", 7],
+    ["a correction down", corrected(-7), "corrections", "funds", -7],
+    ["a charge", charged(), "funds", "spending:general:text_segment", 9_000],
+    ["a charge for ai", charged({ class: "ai" }), "funds", "spending:ai:text_segment", 9_000],
+    ["a night's calls", nightly(), "funds", "spending:general:api_call", 100],
+    [
+      "a part given back",
+      givenBack({ amountMicros: 1 }),
+      "spending:general:text_segment",
+      "funds",
+      1,
+    ],
+  ] as const)("%s", (_what, fact, from, to, amountMicros) => {
+    expect(postingsOf(fact)).toEqual([
+      { account: from, amountMicros: -amountMicros },
+      { account: to, amountMicros },
     ])
-    expect(postingsOf(charged())).toEqual([
-      { account: "funds", amountMicros: -9_000 },
-      { account: "spending:general:text_segment", amountMicros: 9_000 },
-    ])
-    expect(postingsOf(givenBack({ amountMicros: 1 }))).toEqual([
-      { account: "spending:general:text_segment", amountMicros: -1 },
-      { account: "funds", amountMicros: 1 },
-    ])
-    expect(postingsOf(limitSet())).toEqual([])
   })
 
-  it("sum to zero in every fact, and the account of the funds is the funds", () => {
-    fc.assert(
-      fc.property(histories(40), (history) => {
-        const { facts } = play(realLedger, history)
-        const balances = new Map<string, number>()
-        for (const fact of facts) {
-          const postings = postingsOf(fact)
-          expect(postings.reduce((sum, { amountMicros }) => sum + amountMicros, 0)).toBe(0)
-          for (const { account, amountMicros } of postings) {
-            balances.set(account, (balances.get(account) ?? 0) + amountMicros)
-          }
-        }
-        expect(balances.get("funds") ?? 0).toBe(fundsIn(facts))
-        const spending = [...balances].filter(([account]) => account.startsWith("spending:"))
-        // What was given back never exceeds what was spent, in any account.
-        expect(spending.every(([, balance]) => balance >= 0)).toBe(true)
-      }),
-      { numRuns: 40 },
-    )
+  it.each<LedgerEvent>([
+    opened(),
+    { type: "TermsChanged", at: NOW, prepaidOnly: true, creditLineMicros: 5 },
+    limitSet(),
+    { type: "LimitRemoved", at: NOW, holder: "company", holderId: null, class: "ai" },
+    reminded(),
+    closed("chg_1"),
+    counted(),
+    may(),
+    started(),
+    failed(),
+    { type: "AccountLocked", at: NOW },
+    { type: "AccountUnlocked", at: NOW },
+    monthClosed({ chargedMicros: 5, fundsMicros: -5 }),
+    { type: "LedgerClosed", at: NOW },
+    { type: "LedgerReopened", at: NOW },
+    charged({ amountMicros: 0 }),
+    givenBack({ amountMicros: 0 }),
+  ])("a fact that moves no money has none: $type", (fact) => {
+    expect(postingsOf(fact)).toEqual([])
   })
 })
