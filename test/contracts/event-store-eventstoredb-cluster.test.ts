@@ -162,6 +162,17 @@ describe("EventStoreDB: a cluster", () => {
     expect((await appendSurely(store, "a", someEvents(1), 0)).revision).toBe(1)
   })
 
+  it("is found when nobody was there at first", async () => {
+    const [leader] = await cluster()
+    await leader.relay.refuse()
+    const url = `esdb+discover://127.0.0.1:${leader.port}?tls=false&discoveryInterval=1`
+    const store = eventStoreDb.open(leader, { url })
+    const asked = store.append("a", someEvents(1), NO_STREAM)
+    await expect(asked).rejects.toThrow("Failed to discover")
+    await leader.relay.accept()
+    expect((await store.append("a", someEvents(1), NO_STREAM)).revision).toBe(0)
+  })
+
   it("11: does not end the process when a search fails that nobody waits for", async () => {
     const [leader, seed] = await cluster()
     const url = `esdb+discover://127.0.0.1:${seed.port}?tls=false&discoveryInterval=20`

@@ -50,9 +50,14 @@ export async function appendSurely(
   store: EventStore,
   ...append: Parameters<EventStore["append"]>
 ): Promise<Appended> {
+  return surely(() => store.append(...append))
+}
+
+/** Asks a store again and again while it is lost: on a busy machine it may be for being slow. */
+export async function surely<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
-      return await store.append(...append)
+      return await ask()
     } catch (error) {
       if (!(error instanceof UnknownOutcome || error instanceof Unavailable)) throw error
       await nextTurn()

@@ -52,6 +52,7 @@ export class AppendLine {
       call.on("end", () => line.#break(new Error("the event store ended the call")))
       return call
     })
+    session.retired.addEventListener("abort", () => line.#endWhenIdle())
     return line
   }
 

@@ -51,7 +51,14 @@ export class Session {
 
   /** Asks the server, unless it is known, whether it takes appends. @throws Unavailable, AccessDenied */
   async checkAppends(): Promise<void> {
-    const isSupported = await this.#inTime(this.#client["supports"](StreamsService.batchAppend))
+    let isSupported: boolean
+    try {
+      isSupported = await this.#inTime(this.#client["supports"](StreamsService.batchAppend))
+    } catch (error) {
+      // The client keeps the first answer, also where that was a failure: it would stay for ever.
+      this.retire()
+      throw error
+    }
     if (!isSupported) throw new Unavailable("the event store is older than 21.10: no batch appends")
   }
 

@@ -10,6 +10,7 @@ interface Source {
   readonly on: (event: "error" | "end", listener: (cause: Error) => void) => unknown
   readonly pause: () => unknown
   readonly resume: () => unknown
+  readonly cancel: () => void
 }
 
 /**
@@ -31,7 +32,7 @@ export class PageFlow {
     this.#left = limit
   }
 
-  /** Takes its end and its failure from this call, and pauses it. */
+  /** Takes its end and its failure from this call; pauses it, and breaks it off at the end. */
   from(source: Source): void {
     this.#source = source
     source.on("error", (cause) => this.fail(refusal(cause)))
@@ -53,7 +54,10 @@ export class PageFlow {
 
   /** Nothing more is wanted, or nothing more comes. */
   end(): void {
+    if (this.#isOver) return
     this.#isOver = true
+    // Else the server would go on sending while the reader is busy with the last page.
+    this.#source?.cancel()
     this.#wake()
   }
 
