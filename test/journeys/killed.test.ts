@@ -85,7 +85,7 @@ it("keeps every acknowledged charge once, and no charge twice, over kill -9 and 
   const charged = bill.split("\r\n").filter((line) => /,"?charge"?,/.test(line))
   const givenBack = bill.split("\r\n").filter((line) => /,"?give_back"?,/.test(line))
   for (const id of acknowledged.values()) {
-    expect(charged.filter((line) => line.includes(`${id}@`))).toHaveLength(1)
+    expect(charged.filter((line) => line.includes(`"${id}"`))).toHaveLength(1)
   }
   // The only others are charges whose text was never queued: each was given back or still will be.
   expect(charged.length - TEXTS).toBeGreaterThanOrEqual(0)

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 
 let world: World
 beforeAll(async () => {
   world = await openWorld()
+  await makeCallsFree(world)
 })
 afterAll(async () => {
   await world.close()

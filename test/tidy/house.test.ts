@@ -80,7 +80,7 @@ describe("the house", () => {
     expect(shipped.flatMap(unnamedErrors)).toEqual([])
   })
 
-  it("waits for its promises", { timeout: 60_000 }, () => {
+  it("waits for its promises", { timeout: 180_000 }, () => {
     const config = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile)
     const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT)
     const paths = [...shipped, ...tests].map(({ path }) => join(ROOT, path))
