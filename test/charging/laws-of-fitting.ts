@@ -96,8 +96,8 @@ function isWithoutReason(known: Known, { command, answer }: Decided): boolean {
   switch (command.type) {
     case "Charge": {
       const { quantity, unitPriceMicros, amountMicros } = command
-      const isProduct = quantity * unitPriceMicros === amountMicros && amountMicros >= 0
-      if (answer.code === "bad_amount") return isProduct
+      const isProduct = quantity * unitPriceMicros === amountMicros
+      if (answer.code === "bad_amount") return isProduct && quantity >= 0 && amountMicros >= 0
       if (answer.code === "search_again") return isKnownToBeNew(known, command.searchedTo)
       return against(known, command) === ""
     }

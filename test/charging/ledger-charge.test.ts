@@ -88,6 +88,13 @@ describe("Charge", () => {
     given(ledger, ...ready)
       .when({ ...two, amountMicros: 8_999 })
       .refuses("bad_amount")
+    given(ledger, ...ready)
+      .when({ ...two, quantity: -2, unitPriceMicros: -4_500 })
+      .refuses("bad_amount")
+    const none = { quantity: 0, amountMicros: 0 }
+    given(ledger, ...ready)
+      .when({ ...two, ...none })
+      .records({ ...charged(), unitPriceMicros: 4_500, ...none })
   })
 
   it("is refused behind ten thousand open ones, until one of them ends", () => {

@@ -1,6 +1,12 @@
 import { describe, expect, it } from "vitest"
 import { ledger } from "../../domain/charging/ledger.ts"
-import { emptyRecent, known, remember } from "../../domain/charging/recent.ts"
+import {
+  CALLERS_ID_RULE,
+  emptyRecent,
+  isCallersId,
+  known,
+  remember,
+} from "../../domain/charging/recent.ts"
 import { given } from "../support/spec.ts"
 import { charge, charged, closed, funded, givenBack, monthClosed, opened } from "./ledger-facts.ts"
 
@@ -103,6 +109,34 @@ describe("a charge of a name that its caller chose", () => {
     given(ledger, ...facts, ...others(256).map((one) => ({ ...one, ...late })))
       .when(charge({ ...order, chargeId: "order_2", searchedTo: 3, ...late }))
       .records(charged({ ...order, chargeId: "order_2", once: true, ...late }))
+  })
+})
+
+describe("an id that a caller may choose", () => {
+  it.each(["a", "7", "order_1", "Order.7@shop+1-b", "x".repeat(200), "chg", "Chg_1", "achg_1"])(
+    "may be %s",
+    (id) => {
+      expect(isCallersId(id)).toBe(true)
+    },
+  )
+
+  it.each([
+    ["of no characters", ""],
+    ["longer than 200", "x".repeat(201)],
+    ["one that the program makes", "chg_019a"],
+    ["one with a colon, as nights and minutes have", "key_1:per_1:2026-03-02"],
+    ["begun with a mark", "_order"],
+    ["begun with a dot", ".order"],
+    ["of two words", "order 1"],
+    ["of a line and more", "order\n"],
+    ["of letters beyond A to Z", "bestellung_ä"],
+  ])("is not %s", (_what, id) => {
+    expect(isCallersId(id)).toBe(false)
+  })
+
+  it("is said in words to whoever chooses another", () => {
+    expect(CALLERS_ID_RULE).toContain("1 to 200 characters")
+    expect(CALLERS_ID_RULE).toContain("not with chg_")
   })
 })
 

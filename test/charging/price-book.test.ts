@@ -8,7 +8,6 @@ import {
   priceBook,
   priceOf,
 } from "../../domain/charging/price-book.ts"
-import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, given } from "../support/spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -54,7 +53,15 @@ describe("SetPrice", () => {
       .recordsNothing()
   })
 
-  it.each([-1, 0.5, Number.NaN, MAX_MICROS + 1])("is refused %d micros", (unitPriceMicros) => {
+  it("takes prices of nothing and of $10,000", () => {
+    for (const unitPriceMicros of [0, 10_000_000_000]) {
+      given(priceBook)
+        .when({ ...set, unitPriceMicros })
+        .records({ ...fact, unitPriceMicros })
+    }
+  })
+
+  it.each([-1, 0.5, Number.NaN, 10_000_000_001])("is refused %d micros", (unitPriceMicros) => {
     given(priceBook)
       .when({ ...set, unitPriceMicros })
       .refuses("bad_amount")

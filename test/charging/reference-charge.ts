@@ -49,7 +49,7 @@ export function referenceCharge(
   const { type: _type, headHash: _headHash, searchedTo, ...request } = command
   const { at, chargeId, quantity, unitPriceMicros, amountMicros } = request
   if (openIn(facts).includes(chargeId)) return []
-  const isWhole = Number.isInteger(quantity) && amountMicros >= 0
+  const isWhole = Number.isInteger(quantity) && quantity >= 0 && amountMicros >= 0
   if (!isWhole || quantity * unitPriceMicros !== amountMicros) return refused(at, "bad_amount")
   const name = searchedTo === null ? "new" : knownOf(facts, `charge ${chargeId}`, searchedTo)
   if (name === "used") return []

@@ -6,6 +6,7 @@ import {
   dollarsFromMicros,
   isMicros,
   microsFromDollars,
+  moneyText,
 } from "../../domain/kernel/money.ts"
 import { companyIdOfTag, keyIdOfTag, tagOf } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf, restOf } from "../../domain/kernel/streams.ts"
@@ -49,6 +50,9 @@ describe("money", () => {
     [MAX_MICROS, "9000000000.00"],
   ])("writes %i micros as %s", (micros, dollars) => {
     expect(dollarText(micros)).toBe(dollars)
+    // With a sign before the dollar's, as people read it.
+    const read = dollars.startsWith("-") ? `-$${dollars.slice(1)}` : `$${dollars}`
+    expect(moneyText(micros)).toBe(read)
   })
 
   it("is read back from its text, to the micro", () => {
