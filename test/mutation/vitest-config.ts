@@ -18,7 +18,7 @@ class LawsLastSequencer extends BaseSequencer {
 export default defineConfig({
   test: {
     environment: "node",
-    // The files of one run share a worker, which takes half of the time away. Each mutant still gets
+    // The files of one run share a worker, which takes a third of the time away. Each mutant still gets
     // a worker of its own: vitest keeps none over from run to run.
     isolate: false,
     include: ["test/{charging,kernel}/**/*.test.ts"],
