@@ -35,6 +35,20 @@ describe("EventStoreDB: a server that is silent", () => {
     expect((await appendSurely(store, "a", events, 0)).revision).toBe(1)
   })
 
+  it("11: is given up while it is connected to, and leaves no connection behind", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { appendTimeoutMs: 300 })
+    server.relay.freeze()
+    const events = someEvents(1)
+    while (server.relay.accepted < 3) {
+      await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(Unavailable)
+    }
+    server.relay.thaw()
+    expect((await appendSurely(store, "a", events, NO_STREAM)).revision).toBe(0)
+    await until(() => server.relay.connections === 1)
+    expect(server.relay.accepted).toBeGreaterThan(3)
+  })
+
   it("10: fails a read for which nothing comes", async () => {
     const server = await eventStoreDb.start()
     const store = eventStoreDb.open(server, { readTimeoutMs: 200 })

@@ -5,14 +5,14 @@ import { Unavailable } from "../port.ts"
 import { clientFor } from "./connection-string.ts"
 import { refusal } from "./failures.ts"
 
-/** How long a server may take to be found, in milliseconds. */
-const CONNECT_TIMEOUT_MS = 5_000
-
 /** How long a client may take to end its calls, in milliseconds: once it never did. */
 const DISPOSE_TIMEOUT_MS = 1_000
 
 /** What each call begins with: the metadata with the credentials, and no deadline of gRPC's. */
 type CallArguments = ReturnType<EventStoreDBClient["callArguments"]>
+
+/** The client's connection to a server. */
+type Channel = Awaited<ReturnType<EventStoreDBClient["getChannel"]>>
 
 /** A call of the server that gives events or answers until it ends. */
 type Call = ReturnType<StreamsClient["read"]> | ReturnType<StreamsClient["batchAppend"]>
@@ -29,19 +29,18 @@ type Call = ReturnType<StreamsClient["read"]> | ReturnType<StreamsClient["batchA
 export class Session {
   readonly #client: EventStoreDBClient
   readonly #retired = new AbortController()
+  readonly #connectTimeoutMs: number
   readonly #onDisposed: (session: Session) => void
-  #grpc: StreamsClient | null = null
+  #channel: Channel | null = null
   #calls = 0
   #disposed: Promise<void> | null = null
 
   /** `onDisposed` is told when it has disconnected. @throws RangeError for a wrong connection string */
-  constructor(url: string, onDisposed: (session: Session) => void) {
+  constructor(url: string, connectTimeoutMs: number, onDisposed: (session: Session) => void) {
     this.#client = clientFor(url)
+    this.#connectTimeoutMs = connectTimeoutMs
     this.#onDisposed = onDisposed
-    // After a failed call the client looks for the server while nobody waits for the outcome, so that
-    // a failure of that, unhandled, would end the process. The next call fails of the same and says so.
-    const findAnother = this.#client["handleError"]
-    this.#client["handleError"] = (...failed) => findAnother(...failed).catch(() => undefined)
+    this.#mend(this.#client)
   }
 
   /** Aborts when the server did not answer in time: what still runs here should go elsewhere. */
@@ -73,7 +72,6 @@ export class Session {
   ): Promise<C> {
     let isAbandoned = false
     const begin = this.#client["GRPCStreamCreator"](StreamsClient, "call", (grpc) => {
-      this.#grpc = grpc
       const call = make(
         grpc,
         ...this.#client["callArguments"]({ requiresLeader: true }, { deadline: Infinity }),
@@ -110,32 +108,53 @@ export class Session {
 
   async #dispose(): Promise<void> {
     await withinTime(this.#client.dispose(), DISPOSE_TIMEOUT_MS)
-    this.#grpc?.close()
+    this.#channel?.close()
     this.#onDisposed(this)
+  }
+
+  /** What the client leaves open, or leaves to chance. */
+  #mend(client: EventStoreDBClient): void {
+    // It never closes its last connection.
+    const connect = client["getChannel"]
+    client["getChannel"] = async () => {
+      this.#channel = await connect()
+      if (this.#disposed !== null) this.#channel.close()
+      return this.#channel
+    }
+    // After a failed call it looks for the server while nobody waits for the outcome, so that a failure
+    // of that, unhandled, would end the process. The next call fails of the same and says so.
+    const findAnother = client["handleError"]
+    client["handleError"] = (...failed) => findAnother(...failed).catch(() => undefined)
   }
 
   /** What is asked of the server before a call can begin. @throws Unavailable, AccessDenied */
   async #inTime<T>(asked: Promise<T>): Promise<T> {
     try {
-      const answer = await withinTime(asked, CONNECT_TIMEOUT_MS)
+      const answer = await withinTime(asked, this.#connectTimeoutMs)
       if (answer !== LATE) return answer
     } catch (error) {
       throw refusal(error)
     }
     this.retire()
-    throw new Unavailable(`the event store did not answer within ${CONNECT_TIMEOUT_MS} ms`)
+    throw new Unavailable(`the event store did not answer within ${this.#connectTimeoutMs} ms`)
   }
 }
 
 /** Has one client at a time, and another one when the server does not answer that one any more. */
 export class Connection {
   readonly #url: string
+  readonly #connectTimeoutMs: number
   readonly #sessions = new Set<Session>()
   #session: Session
 
-  /** Does not connect yet. @throws RangeError when the connection string is wrong */
-  constructor(url: string) {
+  /**
+   * Does not connect yet. `connectTimeoutMs` bounds how long a server may take to be found.
+   *
+   * @throws RangeError when the connection string is wrong
+   */
+  constructor(url: string, connectTimeoutMs: number) {
     this.#url = url
+    this.#connectTimeoutMs = connectTimeoutMs
     this.#session = this.#open()
   }
 
@@ -151,7 +170,8 @@ export class Connection {
   }
 
   #open(): Session {
-    const session = new Session(this.#url, (disposed) => this.#sessions.delete(disposed))
+    const forget = (disposed: Session): void => void this.#sessions.delete(disposed)
+    const session = new Session(this.#url, this.#connectTimeoutMs, forget)
     this.#sessions.add(session)
     return session
   }

@@ -39,9 +39,11 @@ export interface EventStoreDbOptions {
  * store once it is closed
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
-  const connection = new Connection(options.url)
-  const reader = new Reader(connection, options.readTimeoutMs ?? 10_000)
-  const appender = new Appender(connection, options.appendTimeoutMs ?? 5_000)
+  const { appendTimeoutMs = 5_000, readTimeoutMs = 10_000 } = options
+  // Who appends waits no longer for a server to be found than for its answer.
+  const connection = new Connection(options.url, appendTimeoutMs)
+  const reader = new Reader(connection, readTimeoutMs)
+  const appender = new Appender(connection, appendTimeoutMs)
   const source: Source = { connection, reader, pollMs: options.pollMs ?? 1_000 }
   const running = new Set<Subscription>()
   let closing: Promise<void> | null = null
