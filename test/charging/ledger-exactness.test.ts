@@ -78,6 +78,15 @@ describe("a charge that could not be added exactly is refused", () => {
     given(ledger, { ...most, amountMicros: MAX_MICROS - 1 }, funded(MAX_MICROS), begun)
       .when(charge(one))
       .records(charged(one))
+    // Of the month alone: the week of the great charge has ended.
+    const early = { at: at("2026-03-02") }
+    const last = { ...begun, at: SAME_DAY }
+    given(ledger, { ...most, ...early }, funded(MAX_MICROS), last)
+      .when(charge({ ...one, at: SAME_DAY }))
+      .refuses(code)
+    given(ledger, { ...most, ...early, amountMicros: MAX_MICROS - 1 }, funded(MAX_MICROS), last)
+      .when(charge({ ...one, at: SAME_DAY }))
+      .records(charged({ ...one, at: SAME_DAY }))
   })
 
   it("for the sum of the key, which counts both classes, where the company's is nothing", () => {

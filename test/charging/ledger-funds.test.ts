@@ -73,6 +73,9 @@ describe("AddFunds", () => {
     given(ledger, funded(9_000), charged(), givenBack())
       .when({ ...most, amountMicros: MAX_MICROS - 8_999 })
       .refuses("bad_amount")
+    given(ledger, funded(9_000), charged(), givenBack())
+      .when(most)
+      .records(funded(MAX_MICROS - 9_000, "wire 1"))
     given(ledger, funded(9_000), charged(), closed("chg_1"))
       .when({ ...most, amountMicros: MAX_MICROS })
       .records(funded(MAX_MICROS, "wire 1"))
@@ -148,6 +151,14 @@ describe("CorrectFunds", () => {
     given(ledger, terms, buying)
       .when(correctBy(MAX_MICROS - 4_999_999))
       .refuses("bad_amount")
+    // What may come back holds no debt up.
+    const debt = corrected(9_000 - MAX_MICROS)
+    given(ledger, charged({ exempt: "funds" }), debt)
+      .when(correctBy(-1))
+      .refuses("bad_amount")
+    given(ledger, charged({ exempt: "funds", open: false }), debt)
+      .when(correctBy(1))
+      .records(corrected(1))
   })
 
   it("is refused where the sum of its month could not be added exactly", () => {

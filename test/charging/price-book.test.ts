@@ -3,6 +3,7 @@ import {
   DEFAULT_BOOK,
   DEFAULT_PRICES,
   PRICED_ITEMS,
+  PRICES_STREAM,
   type PriceBookOpened,
   type PriceSet,
   priceBook,
@@ -69,6 +70,14 @@ describe("SetPrice", () => {
 })
 
 describe("the price book", () => {
+  it("has a stream of its own, and a default book of all its items", () => {
+    expect(PRICES_STREAM).toBe("prices")
+    expect(DEFAULT_BOOK).toHaveLength(PRICED_ITEMS.length)
+    expect(DEFAULT_BOOK).toContainEqual({ item: "text_segment", unitPriceMicros: 9_000 })
+    const book = fold(priceBook, { type: "PriceBookOpened", at: NOW, prices: DEFAULT_BOOK })
+    expect(book.prices).toEqual(DEFAULT_PRICES)
+  })
+
   it("begins as version 1 with the default prices", () => {
     const book = fold(priceBook)
     expect(PRICED_ITEMS.map((item) => priceOf(book, item))).toEqual(

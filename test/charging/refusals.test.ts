@@ -115,6 +115,19 @@ describe("the state of refusals", () => {
     given(refusals, kept, other, nextDay).when(keep(kept)).records(counted(1, kept))
   })
 
+  it("forgets a want of funds with its day", () => {
+    const days = Array.from({ length: 50 }, (_, i) => {
+      return refused({ at: NOW + i * 86_400_000, code: "payment_required", refusedBy: null })
+    })
+    expect(fold(refusals, ...days).kinds.size).toBe(1)
+  })
+
+  it("is not moved by what was only counted", () => {
+    given(refusals, refused(), counted(3)).when(keep(refused())).records(counted(1))
+    const other = refused({ keyId: "key_2" })
+    given(refusals, refused(), counted(3)).when(keep(other)).records(other)
+  })
+
   it("has a stream of its own, so that the refused cannot grow the ledger", () => {
     expect(refusalsStream("co_1")).toBe("refusals-co_1")
   })
