@@ -71,7 +71,7 @@ describe("17: what is stored in EventStoreDB", () => {
           expect(last === undefined ? "" : expectedHash(last, before)).toBe(previousHash)
           expect(await parsed(stream)).toEqual(written.map((one) => [one.data, one.metadata]))
         }),
-        { numRuns: 5 },
+        { numRuns: 3 },
       )
     },
   )
