@@ -28,9 +28,10 @@ export const chargesEndOnce: Law = (trace) => {
     if (fact.type !== "ChargeGivenBack") continue
     // An id may have been charged again, after the search: then it is the one that was found.
     const ofId = charges.filter((one) => one.fact.chargeId === fact.chargeId && !one.isBack)
-    const back =
-      open(fact.chargeId) ?? ofId.findLast((one) => weighedAt(one.fact) === fact.chargedAt)
-    if (back === undefined) return `given back again: ${show(fact)}`
+    const found = ofId.filter((one) => weighedAt(one.fact) === fact.chargedAt)
+    const whole = found.findLast((one) => one.fact.amountMicros >= fact.amountMicros)
+    const back = open(fact.chargeId) ?? whole ?? found.at(-1)
+    if (back === undefined) return `given back again, or elsewhere: ${show(fact)}`
     if (weighedAt(back.fact) !== fact.chargedAt) return `weighed elsewhere: ${show(fact)}`
     if (fact.amountMicros > back.fact.amountMicros) return `more than was charged: ${show(fact)}`
     Object.assign(back, { isOpen: false, isBack: true })
