@@ -79,8 +79,9 @@ export const onceIsOnce: Law = (trace) => {
     if (command.type === "Charge" && isSilent && !hasItsCharge(facts, command)) {
       return `taken for an acceptance: ${show(command)}`
     }
-    if (isRefusal(answer) && show(answer) !== show(again)) {
-      return `a refusal is not decided afresh: ${show(again)}`
+    const isWithoutFacts = isRefusal(answer) || isSilent
+    if (isWithoutFacts && show(answer) !== show(again)) {
+      return `what recorded nothing is not decided afresh: ${show(again)}`
     }
     if (!mayRepeat(command) && factsOf(answer).length > 0 && factsOf(again).length > 0) {
       return `recorded again: ${show(again)}`
