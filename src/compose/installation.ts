@@ -4,6 +4,7 @@ import { openBuiltInCarrier } from "../../adapters/carrier/built-in.ts"
 import { builtInCarrierId } from "../../adapters/carrier/port.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
 import { openDatabaseClock } from "../../adapters/clock/database.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { Clock } from "../../adapters/clock/port.ts"
@@ -135,6 +136,7 @@ async function openOutside(
     pacer: machinePacer,
     sealing: openPostgresSealing(pool, masterKey),
     checkpoints: openPostgresCheckpoints(pool, behind),
+    locks: openPostgresLocks(behind, log.warn),
     claims: openPostgresClaims(pool, processes),
     work: openPostgresWork(behind, processes),
     standIns: openPostgresStandIns(pool),
@@ -151,8 +153,8 @@ async function openParts(
 ): Promise<AdminPorts> {
   const { log, baseUrl } = options
   const outside = await openOutside(options, pool, onIdleError, closers)
-  const { behind, pacer, store, sealing, clock, checkpoints, standIns } = outside
-  const runner = openRunner({ store, checkpoints, clock, pacer, warn: log.warn })
+  const { behind, pacer, store, sealing, clock, checkpoints, locks, standIns } = outside
+  const runner = openRunner({ store, checkpoints, locks, clock, pacer, warn: log.warn })
 
   let workers: Workers | null = null
   const lanes = { pool: behind, pacer, store, opener: sealing, decode: recordedOf, warn: log.warn }

@@ -2,51 +2,105 @@
 import { Unavailable, WrongRevision } from "../../adapters/eventstore/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
+import type { Working } from "./fresh.ts"
+import { catchUp, isConfirmedSince, isFresh } from "./fresh.ts"
 import { forgetState } from "./gathered.ts"
 import type { Batch, Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
 import { loadStream } from "./load.ts"
-import type { RunnerPorts } from "./port.ts"
 import { DeadlinePassed, OutcomeUnknown } from "./port.ts"
 
 const CHECKPOINT_EVENTS = 200
 const RETRY_FIRST_MS = 20
 const RETRY_MOST_MS = 1_000
+/** So long a writer waits for its turn; then it writes all the same, and the store decides. */
+const TURN_WAIT_MS = 100
+const CONTENDED_FOR_MS = 1_000
 
 /** Works until nobody waits. Errors go to the callers they concern: it never throws. */
-export async function drain(ports: RunnerPorts, lane: Lane): Promise<void> {
+export async function drain(working: Working, lane: Lane): Promise<void> {
   let retryMs = RETRY_FIRST_MS
   while (lane.queue.length > 0) {
-    turnAwayLate(ports, lane)
-    const worked = await workOnce(ports, lane)
-    keepCheckpoint(ports, lane, CHECKPOINT_EVENTS)
+    turnAwayLate(working, lane)
+    const worked = await inTurn(working, lane, () => workOnce(working, lane))
+    keepCheckpoint(working, lane, CHECKPOINT_EVENTS)
     if (worked) {
       retryMs = RETRY_FIRST_MS
       continue
     }
     // The store asks for patience; callers whose deadline passes meanwhile are turned away.
-    await ports.pacer.pause(retryMs)
+    await working.pacer.pause(retryMs)
     retryMs = Math.min(retryMs * 2, RETRY_MOST_MS)
   }
 }
 
-/** Loads if need be and stores one batch; false where the store could not be reached. */
-async function workOnce(ports: RunnerPorts, lane: Lane): Promise<boolean> {
+/** Where writers were in each other's way, they take turns by a lock; one that is not free is left. */
+async function inTurn<T>(working: Working, lane: Lane, work: () => Promise<T>): Promise<T> {
+  if (lane.contendedUntil <= working.pacer.elapsedMs()) return work()
+  const release = await working.locks.take(lane.stream, TURN_WAIT_MS)
+  // Whoever had the turn before has written.
+  lane.isStale = true
   try {
-    lane.loaded ??= (await loadStream(ports, lane.aggregate, lane.stream)) as Loaded<unknown>
+    return await work()
+  } finally {
+    await release?.()
+  }
+}
+
+/** Loads if need be and stores one batch; false where the store could not be reached. */
+async function workOnce(working: Working, lane: Lane): Promise<boolean> {
+  let { loaded } = lane
+  try {
+    if (loaded === null) loaded = await load(working, lane)
+    else if (!isFresh(working, lane)) await catchUp(working, lane)
   } catch (error) {
     if (error instanceof Unavailable) return false
-    failAll(ports, lane, lane.queue.splice(0), error)
+    failAll(working, lane, lane.queue.splice(0), error)
     return true
   }
-  const batch = gather(ports, lane, lane.loaded)
-  if (batch.events.length > 0) return storeBatch(ports, lane, lane.loaded, batch)
+  const batch = gather(working, lane, loaded)
+  if (batch.events.length > 0) return storeBatch(working, lane, loaded, batch)
+  return answerUnstored(working, lane, batch)
+}
+
+async function load(working: Working, lane: Lane): Promise<Loaded<unknown>> {
+  const asOf = working.pacer.elapsedMs()
+  lane.isStale = false
+  const loaded = (await loadStream(working, lane.aggregate, lane.stream)) as Loaded<unknown>
+  lane.confirmedAt = asOf
+  lane.loaded = loaded
+  return loaded
+}
+
+/**
+ * Answers those for whom nothing is stored. A no stands only by a state that was the store's since
+ * its caller came: where another process wrote meanwhile, it is decided again.
+ */
+async function answerUnstored(working: Working, lane: Lane, batch: Batch): Promise<boolean> {
+  const waiting = batch.answers.map((one) => one.waiting)
+  const refused = batch.answers.filter(({ outcome }) => !outcome.accepted)
+  const latest = Math.max(...refused.map((one) => one.waiting.arrivedAt), -Infinity)
+  if (refused.length > 0 && !isConfirmedSince(working, lane, latest)) {
+    try {
+      if (await catchUp(working, lane)) {
+        lane.queue.unshift(...waiting)
+        return true
+      }
+    } catch (error) {
+      if (error instanceof Unavailable) {
+        lane.queue.unshift(...waiting)
+        return false
+      }
+      failAll(working, lane, waiting, error)
+      return true
+    }
+  }
   answerAll(lane, batch)
   return true
 }
 
-function turnAwayLate(ports: RunnerPorts, lane: Lane): void {
-  const now = ports.pacer.elapsedMs()
+function turnAwayLate(working: Working, lane: Lane): void {
+  const now = working.pacer.elapsedMs()
   if (!lane.queue.some((waiting) => waiting.deadline <= now)) return
   const everybody = lane.queue.splice(0)
   lane.queue.push(...everybody.filter((waiting) => waiting.deadline > now))
@@ -56,7 +110,7 @@ function turnAwayLate(ports: RunnerPorts, lane: Lane): void {
 
 /** Stores a batch and answers its callers; false where the store could not be reached. */
 async function storeBatch(
-  ports: RunnerPorts,
+  working: Working,
   lane: Lane,
   loaded: Loaded<unknown>,
   batch: Batch,
@@ -64,27 +118,36 @@ async function storeBatch(
   const { events, answers } = batch
   const waiting = answers.map((one) => one.waiting)
   try {
-    loaded.position = await appendSurely(ports, {
+    loaded.position = await appendSurely(working, {
       stream: lane.stream,
       events,
       expectedRevision: loaded.revision - events.length,
       deadline: Math.max(...waiting.map((one) => one.deadline)),
     })
     loaded.hash = batch.hash
+    lane.confirmedAt = working.pacer.elapsedMs()
+    lane.conflicts = 0
     lane.factsSinceCheckpoint += events.length
     for (const { data } of events) lane.bytesSinceCheckpoint += data.length
     answerAll(lane, batch)
     return true
   } catch (error) {
     // The state holds facts that are not stored: it is thrown away, and the store is asked again.
-    forgetState(ports, lane)
+    forgetState(working, lane)
+    if (error instanceof WrongRevision) noteConflict(working, lane)
     if (error instanceof WrongRevision || error instanceof Unavailable) {
       lane.queue.unshift(...waiting)
       return error instanceof WrongRevision
     }
-    failAll(ports, lane, waiting, error)
+    failAll(working, lane, waiting, error)
     return true
   }
+}
+
+/** After the second conflict in a row the writers of this stream take turns, for a while. */
+function noteConflict(working: Working, lane: Lane): void {
+  lane.conflicts += 1
+  if (lane.conflicts >= 2) lane.contendedUntil = working.pacer.elapsedMs() + CONTENDED_FOR_MS
 }
 
 function answerAll(lane: Lane, batch: Batch): void {
@@ -94,13 +157,8 @@ function answerAll(lane: Lane, batch: Batch): void {
   }
 }
 
-function failAll(
-  ports: RunnerPorts,
-  lane: Lane,
-  waiting: readonly Waiting[],
-  error: unknown,
-): void {
-  forgetState(ports, lane)
+function failAll(working: Working, lane: Lane, waiting: readonly Waiting[], error: unknown): void {
+  forgetState(working, lane)
   for (const { command, reject } of waiting) {
     // Somebody who only looked has nothing in doubt: the store could not be read, and that is all.
     const isUnsure = command === null && error instanceof OutcomeUnknown
@@ -109,7 +167,7 @@ function failAll(
 }
 
 /** Keeps a checkpoint once enough facts came since the last: their number, or twice its own bytes. */
-export function keepCheckpoint(ports: RunnerPorts, lane: Lane, least: number): void {
+export function keepCheckpoint(working: Working, lane: Lane, least: number): void {
   const form = lane.aggregate.checkpoint
   if (form === undefined || lane.loaded === null) return
   if (lane.factsSinceCheckpoint < least) return
@@ -122,8 +180,8 @@ export function keepCheckpoint(ports: RunnerPorts, lane: Lane, least: number): v
   // Written behind the append path: no caller waits for a cache.
   const checkpoint = { revision, hash, shape: form.shape, saved }
   lane.saving = lane.saving
-    .then(() => ports.checkpoints.save(lane.stream, checkpoint))
+    .then(() => working.checkpoints.save(lane.stream, checkpoint))
     .catch((error: unknown) => {
-      ports.warn(`no checkpoint was kept for ${lane.stream}`, error)
+      working.warn(`no checkpoint was kept for ${lane.stream}`, error)
     })
 }

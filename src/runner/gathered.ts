@@ -21,10 +21,12 @@ export function takeGathered(
   lane.hasGathered = false
   const command = lane.aggregate.gathering?.take(loaded.state) as object | null
   if (command === null) return null
+  const arrivedAt = ports.pacer.elapsedMs()
   return {
     command: { given: command, cause: causedBy(newId("cmd")) },
     view: () => undefined,
-    deadline: ports.pacer.elapsedMs() + KEPT_MS,
+    arrivedAt,
+    deadline: arrivedAt + KEPT_MS,
     resolve: (outcome) => {
       if (!outcome.accepted) ports.warn(`${lane.stream} refused what was gathered`, outcome.refusal)
     },

@@ -21,7 +21,8 @@ export interface Waiting {
   /** A caller who looks once what is gathered was recorded. */
   readonly records?: true
   readonly view: (state: unknown, at: number) => unknown
-  /** By the pacer's elapsed time. */
+  /** When the caller came and when it no longer waits, by the pacer's elapsed time. */
+  readonly arrivedAt: number
   readonly deadline: number
   readonly resolve: (outcome: AnyOutcome) => void
   readonly reject: (error: unknown) => void
@@ -33,6 +34,16 @@ export interface Lane {
   readonly aggregate: AnyAggregate
   /** Null until it is loaded, and again whenever it may differ from the store. */
   loaded: Loaded<unknown> | null
+  /** When the state was last known to be the store's, by the pacer's elapsed time. */
+  confirmedAt: number
+  /** Facts were heard of that the state does not have. */
+  isStale: boolean
+  /** Appends in a row that met another writer's facts. */
+  conflicts: number
+  /** Until when this stream's writers take turns by a lock, by the pacer's elapsed time. */
+  contendedUntil: number
+  /** What the state takes of the memory, about. */
+  bytes: number
   readonly queue: Waiting[]
   /** The work in flight; null when idle. */
   busy: Promise<void> | null
@@ -61,6 +72,11 @@ export function newLane(aggregate: AnyAggregate, stream: string): Lane {
     stream,
     aggregate,
     loaded: null,
+    confirmedAt: -Infinity,
+    isStale: false,
+    conflicts: 0,
+    contendedUntil: -Infinity,
+    bytes: 0,
     queue: [],
     busy: null,
     hasGathered: false,

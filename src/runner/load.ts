@@ -51,6 +51,17 @@ export async function loadStream<S, E extends Fact>(
   return fresh
 }
 
+/** Folds what the store has beyond a state. @throws Unavailable when the store cannot be read */
+export async function foldNews<S, E extends Fact>(
+  store: EventStore,
+  aggregate: Foldable<S, E>,
+  loaded: Loaded<S>,
+  stream: string,
+): Promise<void> {
+  const range = { from: loaded.revision + 1 }
+  for await (const page of store.read(stream, range)) fold(aggregate, loaded, page)
+}
+
 /** Folds what came after a checkpoint; null where the checkpoint is of another history. */
 async function foldFrom<S, E extends Fact>(
   store: EventStore,

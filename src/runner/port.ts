@@ -1,6 +1,7 @@
 /** What callers of the runner see: commands in, outcomes out, and what can go wrong. */
 import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
 import type { Clock, Pacer } from "../../adapters/clock/port.ts"
+import type { Locks } from "../../adapters/locks/port.ts"
 import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
 import type { CheckpointForm, Decider, Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
@@ -12,6 +13,8 @@ export interface Aggregate<C, S, E extends Fact, R extends Fact> {
   readonly codec: Codec<E>
   /** How its state is kept beside the stream; without it a load folds from the start. */
   readonly checkpoint?: CheckpointForm<S>
+  /** What a state takes of the memory, in bytes, about; cheap to say. Without it: a thousand. */
+  readonly bytesOf?: (state: S) => number
 }
 
 /**
@@ -124,6 +127,12 @@ export interface Runner {
     stream: string,
     item: I,
   ) => Promise<N | null>
+  /** Takes note of stored events: a state that lacks one of them is brought up before it is used. */
+  readonly heard: (
+    events: readonly { readonly stream: string; readonly revision: number }[],
+  ) => void
+  /** Takes note that everything stored at a moment was heard: `asOfMs` by the pacer's elapsed time. */
+  readonly confirmed: (asOfMs: number) => void
   /** Resolves once everything that is gathered was recorded, or could not be and was told of. */
   readonly record: () => Promise<void>
   /** Records what is gathered, waits for all in flight, and keeps the checkpoints that are due. */
@@ -134,8 +143,15 @@ export interface Runner {
 export interface RunnerPorts {
   readonly store: EventStore
   readonly checkpoints: Checkpoints
+  /** Writers of one stream in several processes take turns by these, once they were in each other's way. */
+  readonly locks: Locks
   readonly clock: Clock
   readonly pacer: Pacer
   /** Told of what went wrong without a caller to tell: a checkpoint that could not be kept. */
   readonly warn: (message: string, error: unknown) => void
+  /** How much memory the states may take, in bytes, about; default `DEFAULT_MOST_BYTES`. */
+  readonly mostBytes?: number
 }
+
+/** How much memory the states of all streams may take together, unless said otherwise. */
+export const DEFAULT_MOST_BYTES = 256 * 1024 * 1024

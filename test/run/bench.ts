@@ -1,6 +1,7 @@
 /** A runner on the memory store, with faults on demand and time that passes only by pausing. */
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -42,11 +43,13 @@ export function runnerOn(
   checkpoints: Checkpoints = openMemoryCheckpoints(),
   warnings: string[] = [],
 ): Runner {
+  const pacer = virtualPacer()
   return openRunner({
     store,
     checkpoints,
     clock: { now: () => START },
-    pacer: virtualPacer(),
+    pacer,
+    locks: openMemoryLocks(pacer),
     warn: (message) => warnings.push(message),
   })
 }

@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
@@ -41,11 +42,13 @@ function gatheringBench(faults: (attempt: number) => AppendFault = () => "none")
           bells.push(resolve)
           signal?.addEventListener("abort", () => resolve())
         })
+  const pacer = { elapsedMs: () => 0, pause }
   const runner = openRunner({
     store,
     checkpoints: openMemoryCheckpoints(),
     clock: { now: () => now },
-    pacer: { elapsedMs: () => 0, pause },
+    pacer,
+    locks: openMemoryLocks(pacer),
     warn: (message) => warnings.push(message),
   })
   const ring = () => {

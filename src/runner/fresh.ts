@@ -1,0 +1,59 @@
+/**
+ * How far a state in memory can be behind the store, where other processes write as well.
+ *
+ * A yes needs nothing of this: it is appended at an exact revision, and refused by the store where
+ * the state was behind. A no and a look are answered from memory, so the state must be known to have
+ * been the store's at most a second ago, and for a no at some moment since its caller came.
+ */
+import type { Lane } from "./lane.ts"
+import { foldNews } from "./load.ts"
+import type { RunnerPorts } from "./port.ts"
+
+/** An entry of a cache is valid for so long after it was confirmed. */
+const FRESH_FOR_MS = 1_000
+
+/** What all lanes of a runner share about what was heard from the store. */
+export interface Heard {
+  /** Everything that was stored by then was heard, by the pacer's elapsed time. */
+  confirmedAt: number
+}
+
+/** The ports of a runner, and what it heard. */
+export interface Working extends RunnerPorts {
+  readonly heard: Heard
+  /** Told when a lane comes to rest. */
+  readonly worked: (lane: Lane) => void
+}
+
+/** When the state was last known to be the store's. */
+function confirmedAt({ heard }: Working, lane: Lane): number {
+  return lane.isStale ? lane.confirmedAt : Math.max(lane.confirmedAt, heard.confirmedAt)
+}
+
+/** Whether the state may be answered from. */
+export function isFresh(working: Working, lane: Lane): boolean {
+  if (lane.loaded === null || lane.isStale) return false
+  return working.pacer.elapsedMs() - confirmedAt(working, lane) <= FRESH_FOR_MS
+}
+
+/** Whether the state was the store's at some moment since a caller came. */
+export function isConfirmedSince(working: Working, lane: Lane, arrivedAt: number): boolean {
+  return !lane.isStale && confirmedAt(working, lane) >= arrivedAt
+}
+
+/** Folds what the store has beyond the state; true where there was something. @throws Unavailable */
+export async function catchUp(working: Working, lane: Lane): Promise<boolean> {
+  const { loaded } = lane
+  if (loaded === null) return false
+  const asOf = working.pacer.elapsedMs()
+  lane.isStale = false
+  const before = loaded.revision
+  try {
+    await foldNews(working.store, lane.aggregate, loaded, lane.stream)
+  } catch (error) {
+    lane.isStale = true
+    throw error
+  }
+  lane.confirmedAt = asOf
+  return loaded.revision > before
+}
