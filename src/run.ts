@@ -61,8 +61,9 @@ export function openRunner(given: RunnerPorts): Runner {
     heard: (events) => {
       for (const { stream, revision } of events) {
         const lane = lanes.get(stream)
-        if (lane === undefined || lane.loaded === null) continue
-        if (revision > lane.loaded.revision) lane.isStale = true
+        if (lane === undefined) continue
+        // A load that is under way may have read the stream before this event was in it.
+        if (lane.loaded === null || revision > lane.loaded.revision) lane.isStale = true
       }
     },
     confirmed: (asOfMs) => {

@@ -5,3 +5,36 @@ export interface Processes {
   /** Whether a process still runs. One that lost its database connection counts as dead. */
   readonly isAlive: (processId: string) => Promise<boolean>
 }
+
+/**
+ * Duties: what one process of an installation does at a time, such as keeping one read model up. A
+ * duty is free again as soon as its process ends, however it ends, and goes to whoever asks first.
+ */
+export interface Duties {
+  /**
+   * Asks for duties until they are given up. `onChange` is told of each that comes to this process,
+   * and of each that is lost with the connection that held it: another process may have it by then.
+   * Resolves after the first try.
+   */
+  readonly ask: (
+    names: readonly string[],
+    onChange: (name: string, isHeld: boolean) => void,
+  ) => Promise<AskedDuties>
+}
+
+/** Duties that were asked for. */
+export interface AskedDuties {
+  /** Lets go what is held and asks no more. Never throws: what cannot be let go ends with its process. */
+  readonly giveUp: () => Promise<void>
+}
+
+/** What the processes of an installation call out to one another. */
+export interface Calls {
+  /**
+   * Listens for a name. `onCall` is told what was called out with it, and null where something may
+   * have been missed, because the connection was lost for a while.
+   *
+   * @throws the driver's error where the database cannot be told
+   */
+  readonly listen: (name: string, onCall: (text: string | null) => void) => Promise<void>
+}

@@ -107,9 +107,11 @@ const verify = operation({
       ok: sums.length === 0,
       detail: sums.map((one) => `${one.company_id}: ${one.sum} micros`).join(", ") || "all do",
     })
-    for (const one of await verifyProjections(context)) {
+    const verified = await verifyProjections(context)
+    const standing = await ports.projector.status()
+    for (const one of verified) {
       const differing = one.tables.filter((table) => table.live !== table.rebuilt)
-      const stopped = ports.projector.status().find(({ name }) => name === one.name)?.fault
+      const stopped = standing.find(({ name }) => name === one.name)?.fault
       const fault = one.fault ?? stopped ?? null
       checks.push({
         name: `read model ${one.name} = rebuild`,

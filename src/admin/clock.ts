@@ -19,7 +19,8 @@ async function waitForAll(ports: AdminPorts): Promise<string> {
   for (;;) {
     const head = await ports.store.head()
     if (!(await ports.projector.waitFor(head, WAIT_MS))) {
-      const stopped = ports.projector.status().filter((one) => one.state === "stopped")
+      const standing = await ports.projector.status()
+      const stopped = standing.filter((one) => one.state === "stopped")
       const names = stopped.map((one) => one.name).join(", ")
       const why = names === "" ? "took longer than a minute" : `stopped: ${names}`
       throw new OperatorRefused("unavailable", `A read model ${why}; see "projections status".`)

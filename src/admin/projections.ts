@@ -12,7 +12,7 @@ const status = operation({
   name: "projections status",
   input: z.object({}),
   run: async ({ ports }) => ({
-    projections: ports.projector.status().map((one) => ({
+    projections: (await ports.projector.status()).map((one) => ({
       ...one,
       position: one.position.commit < 0n ? null : tokenOf(one.position),
     })),

@@ -45,6 +45,7 @@ import type { Workers } from "../reactions/workers.ts"
 import { recordedOf } from "../recorded.ts"
 import { openRunner } from "../run.ts"
 import type { Runner } from "../run.ts"
+import { startConfirming } from "../runner/confirming.ts"
 
 /** What an installation is opened with. */
 export interface InstallationOptions {
@@ -122,7 +123,7 @@ async function openOutside(
   const behind = openBehindPool(databaseUrl, BEHIND_CONNECTIONS, onIdleError)
   closers.push(() => behind.end())
   const { clock, setClock } = await openClock(options, pool, closers)
-  const processes = await registerProcess(databaseUrl, log.warn, true)
+  const processes = await registerProcess(databaseUrl, log.warn)
   closers.push(() => processes.close())
   const { masterKey } = await loadInstallation(pool, options.masterKey)
   const store: EventStore = openPostgresEventStore({ url: databaseUrl })
@@ -161,8 +162,15 @@ async function openParts(
   const onApplied = (name: string) => {
     if (name === workRows.name) workers?.wake()
   }
-  const projector = await startProjector({ ...lanes, onApplied }, PROJECTIONS, [workRows])
+  const projector = await startProjector(
+    { ...lanes, duties: outside.processes, onHeard: runner.heard, onApplied },
+    PROJECTIONS,
+    [workRows],
+  )
   closers.push(() => projector.close())
+  const { handedOver } = projector
+  const confirming = startConfirming({ store, pacer, runner, handedOver, warn: log.warn })
+  closers.push(() => confirming.stop())
   closers.push(() => runner.close())
   const gathered = openGathered(runner, log)
   closers.push(() => gathered.settle())

@@ -10,7 +10,6 @@ import {
 } from "../../adapters/data-folder/data-folder.ts"
 import { NewerDatabase } from "../../adapters/postgres/migrate.ts"
 import { ReadModelAhead } from "../../adapters/postgres/projector/projector.ts"
-import { DatabaseInUse } from "../../adapters/processes/postgres.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
 import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
@@ -107,7 +106,7 @@ async function openHeld(
 
 /** Faults of opening that an operator can mend, as one sentence. */
 function explainOpening(error: unknown): unknown {
-  const isPlain = [NewerDatabase, WrongMasterKey, ReadModelAhead, DatabaseInUse]
+  const isPlain = [NewerDatabase, WrongMasterKey, ReadModelAhead]
   if (error instanceof Error && isPlain.some((kind) => error instanceof kind)) {
     return new StartupFault(error.message, error)
   }

@@ -8,6 +8,7 @@ import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import type { RunningProjector } from "../../adapters/postgres/projector/projector.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
+import type { Duties } from "../../adapters/processes/port.ts"
 import type { Projection, Recorded } from "../../projections/projection.ts"
 import { anEvent } from "../contracts/event-store-fixture.ts"
 
@@ -41,6 +42,12 @@ export function sums({ name, category, version = 1, afterApply }: SumOptions): P
   }
 }
 
+/** What a projector may be started with that is not the fixture's own. */
+export interface StartOptions {
+  readonly pool?: pg.Pool
+  readonly duties?: Duties
+}
+
 /** Reads an event of the fixture. */
 function decode(stored: StoredEvent): Recorded {
   const fact = JSON.parse(stored.data) as { amount: number }
@@ -58,11 +65,20 @@ function decode(stored: StoredEvent): Recorded {
   }
 }
 
+/** Everybody has all duties at once: what is left is that a batch goes only onto what it follows. */
+const EVERYBODY: Duties = {
+  ask: async (names, onChange) => {
+    for (const name of names) onChange(name, true)
+    return { giveUp: async () => undefined }
+  },
+}
+
 /** A store, and projectors on it as a process would start them. */
 export class ProjectorUnderTest {
   readonly store = openMemoryEventStore()
   readonly warnings: string[] = []
   readonly applied: string[] = []
+  readonly heard: StoredEvent[] = []
   readonly #pool: pg.Pool
   readonly #revisions = new Map<string, number>()
 
@@ -75,7 +91,7 @@ export class ProjectorUnderTest {
   async start(
     projections: readonly Projection[],
     hints: readonly Projection[] = [],
-    pool: pg.Pool = this.#pool,
+    { pool = this.#pool, duties = EVERYBODY }: StartOptions = {},
   ): Promise<RunningProjector> {
     const projector = await startProjector(
       {
@@ -86,6 +102,8 @@ export class ProjectorUnderTest {
         opener: { open: async (_company, sealed) => sealed },
         warn: (message) => this.warnings.push(message),
         onApplied: (name) => this.applied.push(name),
+        onHeard: (events) => this.heard.push(...events),
+        duties,
       },
       projections,
       hints,

@@ -75,7 +75,7 @@ describe("a rebuild", () => {
     await test.add("spending-a", 100)
     expect(await test.shown(projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
-    expect(projector.status()[0]).toMatchObject({ state: "running", fault: null })
+    expect((await projector.status())[0]).toMatchObject({ state: "running", fault: null })
   })
 
   it("is at the head when it is done, though the last facts mean nothing to it", async () => {
@@ -96,7 +96,7 @@ describe("a rebuild", () => {
     await test.shown(projector)
     await expect(projector.rebuild("spent", () => undefined)).rejects.toThrow("has no amount")
     expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
-    expect(projector.status()[0]?.state).toBe("stopped")
+    expect((await projector.status())[0]?.state).toBe("stopped")
     // What stands is still what folding up to there gives.
     expect((await projector.verify("spent", () => undefined)).same).toBe(true)
   })

@@ -76,7 +76,7 @@ describe("a projector", () => {
     await test.shown(second)
     expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
     expect(await test.rows("hints")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
-    expect(second.status()).toMatchObject([{ name: "spent", version: 2 }, { name: "hints" }])
+    expect(await second.status()).toMatchObject([{ name: "spent", version: 2 }, { name: "hints" }])
     expect(second.rebuildable).toEqual(["spent"])
     await expect(second.rebuild("hints", () => undefined)).rejects.toThrow(RangeError)
     await expect(second.verify("nothing", () => undefined)).rejects.toThrow(/there are spent/)
@@ -109,7 +109,7 @@ describe("a fact that cannot be taken", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 3, facts: 2 }])
     expect(await test.rows("earned")).toEqual([{ company_id: "a", sum: 5, facts: 1 }])
     const fault = "spending-a revision 2: this fact has no amount"
-    expect(projector.status()).toMatchObject([
+    expect(await projector.status()).toMatchObject([
       { name: "spent", state: "stopped", fault, behind: 0, position: { commit: 1n } },
       { name: "earned", state: "running", fault: null },
     ])
@@ -128,7 +128,7 @@ describe("a fact that cannot be taken", () => {
     const second = await test.start([broken])
     await test.add("spending-a", 2)
     expect(await test.shown(second)).toBe(false)
-    expect(second.status()[0]?.fault).toBe("spending-a revision 0: a bug")
+    expect((await second.status())[0]?.fault).toBe("spending-a revision 0: a bug")
     await second.close()
     const mended = await test.start([SPENT])
     expect(await test.shown(mended)).toBe(true)

@@ -1,12 +1,11 @@
 /** Folding a read model anew beside the live one: to swap them, or to compare them. */
 import type { Transaction } from "kysely"
-import type { PoolClient } from "pg"
+import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/projection.ts"
-import type { Position, StoredEvent } from "../../eventstore/port.ts"
+import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { kyselyOn } from "../kysely-on.ts"
-import type { Lane, LanePorts } from "./lane.ts"
 import type { Progress, Verification } from "./port.ts"
 import { FoldFault } from "./port.ts"
 import {
@@ -14,81 +13,128 @@ import {
   besideSchema,
   checksum,
   createTables,
+  heldRow,
   inTransaction,
+  later,
+  storedRow,
   swapTables,
 } from "./tables.ts"
+import type { WriterPorts } from "./writer.ts"
+
+/** What folding beside works with. */
+interface BesidePorts extends WriterPorts {
+  readonly store: EventStore
+}
+
+/** The lock of whoever folds a read model beside the live one: there is one place for it. */
+const BESIDE = "select pg_advisory_lock(hashtextextended($1, 7005))"
+const DONE_BESIDE = "select pg_advisory_unlock(hashtextextended($1, 7005))"
+
+/** Rebuilding and comparing, one after the other: each holds up to three connections. */
+export function openBeside(ports: BesidePorts) {
+  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const mine = last.then(work)
+    last = mine.catch(() => undefined)
+    return mine
+  }
+  return {
+    /**
+     * Folds a read model anew and puts it in the place of the live one.
+     *
+     * @throws FoldFault: the live one stays as it was
+     */
+    rebuild: (projection: Projection, progress: Progress): Promise<void> =>
+      inTurn(() => rebuild(ports, projection, progress)),
+    /** Compares a read model's tables with a rebuild up to where it stands. */
+    verify: (projection: Projection, progress: Progress): Promise<Verification> =>
+      inTurn(() => verify(ports, projection, progress)),
+  }
+}
 
 /**
- * Builds the read model beside and puts it in the place of the live one. One that is stopped begins
- * to run again.
- *
- * @throws FoldFault: the live one stays as it was
+ * The live one may be kept up by any process. Who writes it waits meanwhile for its row in the table
+ * of positions, then finds the position moved, and looks again.
  */
-export async function rebuildBeside(
-  ports: LanePorts,
-  lane: Lane,
+async function rebuild(
+  ports: BesidePorts,
+  projection: Projection,
   progress: Progress,
 ): Promise<void> {
-  const { projection } = lane
-  const built = await foldBeside(ports, lane, START, null, progress)
-  await lane.whileStill(async () => {
-    // What came in the meantime is little. What comes from here on waits in the lane.
-    const head = await ports.store.head()
-    const folded = await foldBeside(ports, lane, built, null, progress)
-    const position = [head, folded, lane.position].reduce(later)
+  const { name, version } = projection
+  await alone(ports.pool, name, async () => {
+    const built = await foldBeside(ports, projection, START, null, progress)
     await inTransaction(ports.pool, async (client) => {
+      const row = await heldRow(client, name)
+      // What came in the meantime is little. What comes from here on waits in its lane.
+      const head = await ports.store.head()
+      const folded = await foldBeside(ports, projection, built, null, progress)
+      const position = [head, folded, row.position].reduce(later)
       await swapTables(client, projection)
       await client.query(
         `update ledger.projections
          set version = $2, commit_position = $3, prepare_position = $4, fault = null
          where name = $1`,
-        [projection.name, projection.version, position.commit, position.prepare],
+        [name, version, position.commit, position.prepare],
       )
     })
-    lane.restart(position)
   })
 }
 
-function later(a: Position, b: Position): Position {
-  return comparePositions(a, b) < 0 ? b : a
-}
-
-/** Compares a read model's tables with a rebuild up to where it stands. */
-export async function verifyBeside(
-  ports: LanePorts,
-  lane: Lane,
+async function verify(
+  ports: BesidePorts,
+  projection: Projection,
   progress: Progress,
 ): Promise<Verification> {
+  const { name } = projection
   try {
-    return await compareBeside(ports, lane, progress)
+    return await alone(ports.pool, name, () => compareBeside(ports, projection, progress))
   } catch (error) {
     if (!(error instanceof FoldFault)) throw error
-    return { name: lane.projection.name, same: false, fault: error.message, tables: [] }
+    return { name, same: false, fault: error.message, tables: [] }
   }
 }
 
 async function compareBeside(
-  ports: LanePorts,
-  lane: Lane,
+  ports: BesidePorts,
+  projection: Projection,
   progress: Progress,
 ): Promise<Verification> {
-  const { projection } = lane
-  const built = await foldBeside(ports, lane, START, lane.position, progress)
-  return lane.whileStill(async () => {
-    await foldBeside(ports, lane, built, lane.position, progress)
-    const schema = besideSchema(projection.name)
-    const tables = await inTransaction(ports.pool, async (client) => {
-      const compared = []
-      for (const table of projection.tables) {
-        const live = await checksum(client, LIVE_SCHEMA, table)
-        compared.push({ table, live, rebuilt: await checksum(client, schema, table) })
-      }
-      await client.query(`drop schema "${schema}" cascade`)
-      return compared
-    })
+  const { name } = projection
+  const { position: near } = await storedRow(ports.pool, name)
+  const built = await foldBeside(ports, projection, START, near, progress)
+  return inTransaction(ports.pool, async (client) => {
+    const { position, version } = await heldRow(client, name)
+    if (version !== projection.version) {
+      throw new FoldFault("another version of this program keeps it up")
+    }
+    await foldBeside(ports, projection, built, position, progress)
+    const schema = besideSchema(name)
+    const tables = []
+    for (const table of projection.tables) {
+      const live = await checksum(client, LIVE_SCHEMA, table)
+      tables.push({ table, live, rebuilt: await checksum(client, schema, table) })
+    }
+    await client.query(`drop schema "${schema}" cascade`)
     const same = tables.every((one) => one.live === one.rebuilt)
-    return { name: projection.name, same, fault: null, tables }
+    return { name, same, fault: null, tables }
   })
+}
+
+/** Runs `work` while no other process folds this read model beside. */
+async function alone<T>(pool: Pool, name: string, work: () => Promise<T>): Promise<T> {
+  const client = await pool.connect()
+  let failed = true
+  try {
+    await client.query(BESIDE, [name])
+    const result = await work()
+    await client.query(DONE_BESIDE, [name])
+    failed = false
+    return result
+  } finally {
+    // Where it failed, the lock ends with its connection.
+    client.release(failed)
+  }
 }
 
 /**
@@ -96,13 +142,12 @@ async function compareBeside(
  * a page. Folding from the start makes the schema anew. Answers the place of the last event read.
  */
 async function foldBeside(
-  ports: LanePorts,
-  lane: Lane,
+  ports: BesidePorts,
+  projection: Projection,
   after: Position,
   until: Position | null,
   progress: Progress,
 ): Promise<Position> {
-  const { projection } = lane
   const schema = besideSchema(projection.name)
   if (after === START) {
     await inTransaction(ports.pool, async (client) => {
@@ -131,7 +176,7 @@ async function foldBeside(
 
 /** Folds a page of events in one transaction; one that cannot be is found one by one, and named. */
 async function foldPage(
-  ports: LanePorts,
+  ports: BesidePorts,
   projection: Projection,
   schema: string,
   page: readonly StoredEvent[],

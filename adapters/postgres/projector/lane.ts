@@ -1,164 +1,203 @@
 /**
- * One read model being kept up: events wait in its lane, are written in batches, and the position of
- * the last one is stored in the same transaction. A fact it cannot take stops this lane and no other.
+ * One read model in this process. Where the process holds its duty, facts wait in its lane and are
+ * written in batches; one that it cannot take stops this lane and no other. Elsewhere the lane stands
+ * by: it writes nothing, and knows by the stored position what is written.
  *
- * A batch is written only onto the position that this lane stored last. So one whose commit was lost
- * on the way back is not written again, and neither is one that another process wrote. A position
- * that went back (commits do not wait for the disk, and the server may crash) is where it goes on.
+ * Wherever the stored position may be another than this lane thinks (it takes over, a batch was in
+ * doubt, somebody built the read model anew, a crash of the server took commits back) it looks at the
+ * table first, and reads from the store what is missing behind it.
  */
-import type { Pool } from "pg"
-import type { Transaction } from "kysely"
-import type { Opener, Projection, Recorded } from "../../../projections/projection.ts"
+import type { Projection } from "../../../projections/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
-import { comparePositions } from "../../eventstore/port.ts"
+import { Unavailable, comparePositions } from "../../eventstore/port.ts"
 import type { Pacer } from "../../clock/port.ts"
 import { isConnectionFault } from "../port.ts"
-import { kyselyOn } from "../kysely-on.ts"
-import { LIVE_SCHEMA, inTransaction, storedPosition } from "./tables.ts"
+import type { StoredRow } from "./tables.ts"
+import { later } from "./tables.ts"
+import { Waiters } from "./waiters.ts"
+import type { WriterPorts } from "./writer.ts"
+import { Writer } from "./writer.ts"
 
 const BATCH_EVENTS = 1_000
 const RETRY_FIRST_MS = 100
 const RETRY_MOST_MS = 5_000
-/** A position is stored without rows once this many foreign events passed. */
+/** A position is stored without rows once this many events passed that are none of its facts. */
 const STORE_POSITION_EVERY = 2_000
 
 /** What a lane works with. */
-export interface LanePorts {
-  readonly pool: Pool
+export interface LanePorts extends WriterPorts {
   readonly store: EventStore
   readonly pacer: Pacer
-  /** Reads a stored event for the read models. */
-  readonly decode: (stored: StoredEvent) => Recorded
-  readonly opener: Opener
   readonly warn: (message: string, error: unknown) => void
-  /** Called after a batch of this read model was committed. */
-  readonly onApplied: (name: string) => void
-}
-
-interface Waiter {
-  readonly position: Position
-  readonly resolve: (reached: boolean) => void
 }
 
 /** A read model's lane. */
 export class Lane {
   readonly projection: Projection
-  position: Position
-  fault: string | null
+  readonly waiters = new Waiters()
+  /** Why it stopped, here or where it is kept up. */
+  fault: string | null = null
   readonly #ports: LanePorts
-  #pending: StoredEvent[] = []
+  readonly #writer: Writer
+  /** Whether this process has the duty to keep it up. */
+  #isHere = false
+  /**
+   * How often there was reason to doubt the stored position, and how much of it is cleared: while a
+   * doubt is open the table is looked at before anything is written.
+   */
+  #doubts = 0
+  #cleared = 0
+  #isClosing = false
   #working: Promise<void> | null = null
-  #alone: Promise<unknown> = Promise.resolve()
-  #paused = false
-  #closing = false
-  #closed = false
-  /** The position as this lane last stored it, or read it from the table. */
-  #stored: Position
-  #unstored = 0
-  #waiters: Waiter[] = []
+  /** Facts that are to be written, in global order; none where it stands by. */
+  #pending: StoredEvent[] = []
+  /** Everything up to here was handed over. */
+  #seen: Position
+  /** The last of its facts that was handed over, or written before. */
+  #lastFact: Position
+  /** Events since the last fact that the stored position has not moved past. */
+  #passed = 0
 
-  constructor(ports: LanePorts, projection: Projection, position: Position, fault: string | null) {
+  constructor(ports: LanePorts, projection: Projection, stored: Position) {
     this.#ports = ports
     this.projection = projection
-    this.position = position
-    this.#stored = position
-    this.fault = fault
+    this.#writer = new Writer(ports, projection, stored)
+    this.#seen = stored
+    this.#lastFact = stored
   }
 
-  /** Events handed over and not yet written. */
+  /** Whether this process keeps it up. */
+  get isHere(): boolean {
+    return this.#isHere
+  }
+
+  /** Facts handed over and not yet written. */
   get behind(): number {
     return this.#pending.length
   }
 
+  /** All its facts up to here are written. */
+  get position(): Position {
+    const { stored } = this.#writer
+    return this.#isWhole ? later(stored, this.#seen) : stored
+  }
+
+  /** Whether all its facts up to a place are written. */
+  has(place: Position): boolean {
+    if (comparePositions(place, this.position) <= 0) return true
+    if (comparePositions(place, this.#seen) > 0) return false
+    // Everything before the first fact that waits is written, too.
+    const next = this.#isUnsure ? undefined : this.#pending[0]
+    return next !== undefined && comparePositions(place, next.position) < 0
+  }
+
   /** Takes events in global order; those it has had already are passed over. */
   deliver(events: readonly StoredEvent[]): void {
-    // A stopped lane takes events while it is paused: it may be about to begin anew.
-    if (this.fault !== null && !this.#paused) return
-    const fresh = events.filter((event) => comparePositions(event.position, this.#reach()) > 0)
-    this.#pending.push(...fresh)
+    const fresh = events.filter((event) => comparePositions(event.position, this.#seen) > 0)
+    const facts = this.#factsOf(fresh)
+    this.#seen = fresh.at(-1)?.position ?? this.#seen
+    this.#lastFact = facts.at(-1)?.position ?? this.#lastFact
+    this.#passed = facts.length > 0 ? 0 : this.#passed + fresh.length
+    if (this.#isHere && this.fault === null) this.#pending.push(...this.#unwritten(facts))
+    this.#wake()
+    this.#tell()
+  }
+
+  /** Everything up to here was handed over. */
+  reached(head: Position): void {
+    this.#seen = later(this.#seen, head)
+    this.#tell()
+  }
+
+  /** Resolves when no more than `most` facts wait, or nobody works on them. */
+  async drained(most: number): Promise<void> {
+    while (this.#pending.length > most && this.#working !== null) await this.#working
+  }
+
+  /** The duty came to this process. */
+  takeUp(): void {
+    this.#isHere = true
+    this.lookAgain()
+  }
+
+  /** The duty is another's from here on; what is just being written may still come in. */
+  putDown(): void {
+    this.#isHere = false
+    this.#pending = []
+  }
+
+  /** What is stored may have changed: it is looked at, and a stopped read model begins again. */
+  lookAgain(): void {
+    this.fault = null
+    this.#doubts += 1
     this.#wake()
   }
 
-  /** Everything up to here was handed over: with nothing left to write, this is where it stands. */
-  reached(head: Position): void {
-    if (this.fault !== null || this.#pending.length > 0 || this.#working !== null) return
-    if (comparePositions(head, this.position) > 0) this.#moveTo(head)
+  /** Learns what is stored, where another process keeps it up, or somebody mended it. */
+  follow({ position, version, fault }: StoredRow): void {
+    const isMended = this.fault !== null && fault === null && version === this.projection.version
+    if (this.#isHere && isMended) this.lookAgain()
+    if (this.#isHere) return
+    this.#writer.stored = position
+    this.fault = fault
+    this.#tell()
   }
 
-  /** Resolves when no more than `most` events wait, or the lane stopped. */
-  async drained(most: number): Promise<void> {
-    while (this.#pending.length > most && this.#working !== null && !this.#paused) {
-      await this.#working
-    }
-  }
-
-  /** True once everything up to a place is written; false when the lane is stopped. */
-  waitFor(position: Position): { readonly done: Promise<boolean>; readonly cancel: () => void } {
-    if (this.fault !== null) return { done: Promise.resolve(false), cancel: () => undefined }
-    if (comparePositions(this.position, position) >= 0) {
-      return { done: Promise.resolve(true), cancel: () => undefined }
-    }
-    const { promise, resolve } = Promise.withResolvers<boolean>()
-    const waiter = { position, resolve }
-    this.#waiters.push(waiter)
-    return {
-      done: promise,
-      cancel: () => {
-        this.#waiters = this.#waiters.filter((one) => one !== waiter)
-        resolve(false)
-      },
-    }
-  }
-
-  /** Runs `work` after all that was asked for before: what folds beside has one place for it. */
-  async alone<T>(work: () => Promise<T>): Promise<T> {
-    const mine = this.#alone.then(work)
-    this.#alone = mine.catch(() => undefined)
-    return mine
-  }
-
-  /** Runs `work` while the lane stands still between two batches. */
-  async whileStill<T>(work: () => Promise<T>): Promise<T> {
-    this.#paused = true
-    try {
-      while (this.#working !== null) await this.#working
-      return await work()
-    } finally {
-      this.#paused = false
-      if (this.fault !== null) this.#pending = []
-      this.#wake()
-    }
-  }
-
-  /** Begins anew from a place, after its tables were swapped and the place was stored. */
-  restart(position: Position): void {
-    this.fault = null
-    this.#stored = position
-    this.#unstored = 0
-    this.#passOver(position)
+  /** It will be closed: from here on it does not wait for a database that is away. */
+  leave(): void {
+    this.#isClosing = true
   }
 
   /** Writes what waits if the database is there, stores the position and stops. */
   async close(): Promise<void> {
-    this.#closing = true
+    this.leave()
     while (this.#working !== null) await this.#working
-    this.#closed = true
-    if (this.fault === null && this.#unstored > 0) {
-      await this.#storePosition(this.position).catch((error: unknown) => {
-        // Events that meant nothing to this read model are passed over once more.
+    const isKept = this.#isHere && this.fault === null && !this.#isUnsure
+    this.#isHere = false
+    if (isKept && comparePositions(this.position, this.#writer.stored) > 0) {
+      await this.#writer.moveTo(this.position).catch((error: unknown) => {
+        // Events that are none of its facts are passed over once more.
         this.#ports.warn(`the position of ${this.projection.name} could not be stored`, error)
       })
     }
-    for (const { resolve } of this.#waiters.splice(0)) resolve(false)
+    this.waiters.giveUp()
   }
 
-  #reach(): Position {
-    return this.#pending.at(-1)?.position ?? this.position
+  get #isUnsure(): boolean {
+    return this.#doubts > this.#cleared
+  }
+
+  /** Whether all facts handed over are written. */
+  get #isWhole(): boolean {
+    return comparePositions(this.#lastFact, this.#writer.stored) <= 0
+  }
+
+  get #hasWork(): boolean {
+    if (!this.#isHere || this.fault !== null) return false
+    // Who closes leaves to the next what is to be read again.
+    if (this.#isUnsure) return !this.#isClosing
+    return this.#pending.length > 0 || this.#passed >= STORE_POSITION_EVERY
+  }
+
+  #factsOf(events: readonly StoredEvent[]): StoredEvent[] {
+    const { categories } = this.projection
+    return events.filter(({ stream }) => categories.includes(stream.split("-", 1)[0] as string))
+  }
+
+  /** Those of some facts that are not stored yet, as far as it is known. */
+  #unwritten(facts: readonly StoredEvent[]): StoredEvent[] {
+    const { stored } = this.#writer
+    return facts.filter(({ position }) => comparePositions(position, stored) > 0)
+  }
+
+  #tell(): void {
+    if (this.waiters.isEmpty) return undefined
+    if (this.fault !== null) return this.waiters.giveUp()
+    return this.waiters.tell((place) => this.has(place))
   }
 
   #wake(): void {
-    if (this.#working !== null || this.#pending.length === 0) return
-    if (this.#paused || this.#closed || this.fault !== null) return
+    if (this.#working !== null || !this.#hasWork) return
     this.#working = this.#work().finally(() => {
       this.#working = null
       this.#wake()
@@ -167,116 +206,109 @@ export class Lane {
 
   async #work(): Promise<void> {
     let retryMs = RETRY_FIRST_MS
-    let most = BATCH_EVENTS
-    while (this.#pending.length > 0 && !this.#paused && this.fault === null) {
-      const batch = this.#pending.slice(0, most)
+    while (this.#hasWork) {
       try {
-        this.#passOver(await this.#write(batch))
+        if (this.#isUnsure) await this.#catchUp()
+        else if (this.#pending.length > 0) await this.#writePending()
+        else await this.#storePosition()
         retryMs = RETRY_FIRST_MS
-        most = Math.min(2 * most, BATCH_EVENTS)
       } catch (error) {
-        if (!isConnectionFault(error)) {
-          // One event of the batch cannot be taken: those before it are, and it is named.
-          if (batch.length === 1) return this.#stop(batch[0] as StoredEvent, error)
-          most = Math.ceil(batch.length / 2)
-          continue
-        }
-        this.#ports.warn(`read model ${this.projection.name} waits for the database`, error)
-        if (this.#closing) {
-          this.#closed = true
+        if (!isConnectionFault(error) && !(error instanceof Unavailable)) {
+          this.#halt(error instanceof Error ? error.message : String(error), error)
           return
         }
+        this.#ports.warn(`read model ${this.projection.name} waits for the database`, error)
+        // Nobody knows what of it is stored.
+        this.#doubts += 1
+        if (this.#isClosing) return
         await this.#ports.pacer.pause(retryMs)
         retryMs = Math.min(retryMs * 2, RETRY_MOST_MS)
       }
+      this.#tell()
     }
   }
 
-  /** Writes a batch unless it was written already; answers the place up to which all is written. */
-  async #write(batch: readonly StoredEvent[]): Promise<Position> {
-    const { projection } = this
-    const facts = batch
-      .map((stored) => ({ stored, category: stored.stream.split("-", 1)[0] as string }))
-      .filter(({ category }) => projection.categories.includes(category))
-      .map(({ stored }) => this.#ports.decode(stored))
-    const { position } = batch.at(-1) as StoredEvent
-    if (facts.length === 0) {
-      this.#unstored += batch.length
-      if (this.#unstored >= STORE_POSITION_EVERY) await this.#storePosition(position)
-      return position
+  /** Looks at what is stored, and writes what was handed over beyond it, read anew from the store. */
+  async #catchUp(): Promise<void> {
+    const { name, version, categories: prefixes } = this.projection
+    const doubts = this.#doubts
+    const row = await this.#writer.look()
+    if (row.version !== version) {
+      const other = row.version > version ? "a newer" : "an older"
+      return this.#halt(`${other} version of this program keeps it up`, null)
     }
-    const isNew = await inTransaction(this.#ports.pool, async (client) => {
-      // First of all: from here on the row is locked, and the batch is not in yet.
-      if (!(await this.#moveStored(client, position))) return false
-      await client.query(`set local search_path to ${LIVE_SCHEMA}`)
-      const tx = kyselyOn(client) as Transaction<unknown>
-      await projection.apply(tx, facts, this.#ports.opener)
-      return true
-    })
-    if (isNew) this.#stored = position
-    else await this.#lookAgain()
-    this.#unstored = 0
-    this.#ports.onApplied(projection.name)
-    return this.#stored
-  }
-
-  /** Takes the stored position for its own; where it went back, what follows it is read again. */
-  async #lookAgain(): Promise<void> {
-    const { name, categories: prefixes } = this.projection
-    const stored = await storedPosition(this.#ports.pool, name)
-    if (comparePositions(stored, this.#stored) < 0) {
-      const missed: StoredEvent[] = []
-      for await (const page of this.#ports.store.readAll({ after: stored, prefixes })) {
-        missed.push(...page.filter((one) => comparePositions(one.position, this.position) <= 0))
+    if (comparePositions(row.position, this.#writer.stored) < 0) {
+      this.#ports.warn(`read model ${name} was set back, and goes on from there`, null)
+    }
+    this.#writer.stored = row.position
+    // What comes from here on waits behind what is read here.
+    const until = this.#seen
+    this.#pending = []
+    if (!this.#isWhole) {
+      for await (const page of this.#ports.store.readAll({ after: row.position, prefixes })) {
+        const missed = page.filter((one) => comparePositions(one.position, until) <= 0)
+        if (!(await this.#writeAll(this.#factsOf(missed)))) return undefined
+        if (missed.length < page.length) break
       }
-      this.#ports.warn(`read model ${name} goes back by ${missed.length} events`, null)
-      this.#pending = [...missed, ...this.#pending]
-      this.position = stored
     }
-    this.#stored = stored
+    this.#cleared = doubts
+    return undefined
   }
 
-  async #storePosition(position: Position): Promise<void> {
-    if (await this.#moveStored(this.#ports.pool, position)) this.#stored = position
-    this.#unstored = 0
+  /** Writes facts read from the store; false where it had to end before. */
+  async #writeAll(facts: readonly StoredEvent[]): Promise<boolean> {
+    for (let from = 0; from < facts.length; from += BATCH_EVENTS) {
+      if (!this.#isHere || this.#isClosing) return false
+      if (!(await this.#write(facts.slice(from, from + BATCH_EVENTS)))) return false
+      this.#tell()
+    }
+    return true
   }
 
-  /** Stores a position in the place of the one stored last; false where that is another by now. */
-  async #moveStored(client: Pick<Pool, "query">, to: Position): Promise<boolean> {
-    const from = this.#stored
-    const { rowCount } = await client.query(
-      `update ledger.projections
-       set commit_position = $4, prepare_position = $5, fault = null
-       where name = $1 and commit_position = $2 and prepare_position = $3`,
-      [this.projection.name, from.commit, from.prepare, to.commit, to.prepare],
-    )
-    return rowCount === 1
+  async #writePending(): Promise<void> {
+    const batch = this.#pending.slice(0, BATCH_EVENTS)
+    if (!(await this.#write(batch))) return
+    this.#pending = this.#unwritten(this.#pending)
+  }
+
+  async #storePosition(): Promise<void> {
+    this.#passed = 0
+    if (!(await this.#writer.moveTo(this.position))) this.#doubts += 1
+  }
+
+  /** Writes a batch, in halves where it cannot be whole; false where it is not to go on from there. */
+  async #write(batch: readonly StoredEvent[]): Promise<boolean> {
+    try {
+      const isWritten = await this.#writer.write(batch)
+      if (!isWritten) this.#doubts += 1
+      return isWritten
+    } catch (error) {
+      if (isConnectionFault(error)) throw error
+      const [event] = batch
+      if (batch.length === 1 && event !== undefined) {
+        // One event cannot be taken: those before it are, and it is named.
+        await this.#stop(event, error)
+        return false
+      }
+    }
+    const half = Math.ceil(batch.length / 2)
+    return (await this.#write(batch.slice(0, half))) && this.#write(batch.slice(half))
   }
 
   /** A fact that cannot be taken: the lane stands still before it and says which it was. */
   async #stop(event: StoredEvent, error: unknown): Promise<void> {
-    const { name } = this.projection
     const reason = error instanceof Error ? error.message : String(error)
-    this.fault = `${event.stream} revision ${event.revision}: ${reason}`
+    const fault = `${event.stream} revision ${event.revision}: ${reason}`
+    this.#halt(fault, error)
+    await this.#writer.noteFault(fault).catch((lost: unknown) => {
+      this.#ports.warn(`why ${this.projection.name} stopped could not be stored`, lost)
+    })
+  }
+
+  #halt(fault: string, error: unknown): void {
+    this.fault = fault
     this.#pending = []
-    this.#ports.warn(`read model ${name} stopped at ${this.fault}`, error)
-    for (const { resolve } of this.#waiters.splice(0)) resolve(false)
-    await this.#ports.pool
-      .query("update ledger.projections set fault = $2 where name = $1", [name, this.fault])
-      .catch((lost: unknown) => this.#ports.warn(`why ${name} stopped could not be stored`, lost))
-  }
-
-  /** Everything up to a place is written, or means nothing to this read model. */
-  #passOver(position: Position): void {
-    this.#pending = this.#pending.filter((one) => comparePositions(one.position, position) > 0)
-    if (comparePositions(position, this.position) > 0) this.#moveTo(position)
-  }
-
-  #moveTo(position: Position): void {
-    this.position = position
-    const reached = this.#waiters.filter((one) => comparePositions(one.position, position) <= 0)
-    if (reached.length === 0) return
-    this.#waiters = this.#waiters.filter((one) => comparePositions(one.position, position) > 0)
-    for (const { resolve } of reached) resolve(true)
+    this.#ports.warn(`read model ${this.projection.name} stopped at ${fault}`, error)
+    this.waiters.giveUp()
   }
 }

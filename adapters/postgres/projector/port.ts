@@ -7,8 +7,10 @@ export interface ProjectionStatus {
   readonly version: number
   /** `running`, or `stopped` at a fact it could not take. */
   readonly state: "running" | "stopped"
+  /** Whether it is kept up by this process; else by another one of the installation. */
+  readonly here: boolean
   readonly position: Position
-  /** Events handed over and not yet written. */
+  /** Facts handed over here and not yet written. */
   readonly behind: number
   /** Why it stopped. */
   readonly fault: string | null
@@ -36,8 +38,8 @@ export class FoldFault extends Error {
 /** Runs the read models. */
 export interface Projector {
   /**
-   * Waits until these read models (default all) have taken everything up to a place.
-   * False where one of them is stopped or the time ran out.
+   * Waits until these read models (default all) have taken everything up to a place, in whichever
+   * process they are kept up. False where one of them is stopped or the time ran out.
    */
   readonly waitFor: (
     position: Position,
@@ -46,9 +48,10 @@ export interface Projector {
   ) => Promise<boolean>
   /** The read models that are folds and can be built anew. */
   readonly rebuildable: readonly string[]
-  readonly status: () => readonly ProjectionStatus[]
+  readonly status: () => Promise<readonly ProjectionStatus[]>
   /**
-   * Folds a read model anew beside the live one, then swaps them.
+   * Folds a read model anew beside the live one, then swaps them. For the moment of the swap nobody
+   * writes it, in no process.
    *
    * @throws RangeError: no such name
    * @throws FoldFault where a fact cannot be folded: the live one stays as it is

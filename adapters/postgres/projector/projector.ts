@@ -1,18 +1,25 @@
 /**
  * Keeps all read models up: one reader of all streams feeds a lane for each, so a slow or stopped
- * one holds up no other for longer than its lane has room.
+ * one holds up no other for longer than its lane has room. Each read model is kept up by the one
+ * process of the installation that has the duty; in the others its lane stands by.
  */
 import type { Pool } from "pg"
 import type { Projection } from "../../../projections/projection.ts"
-import type { EventStore, Position, Subscription } from "../../eventstore/port.ts"
+import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
+import type { AskedDuties, Duties } from "../../processes/port.ts"
+import { openBeside } from "./beside.ts"
+import { Follower } from "./following.ts"
 import type { LanePorts } from "./lane.ts"
 import { Lane } from "./lane.ts"
-import type { Projector } from "./port.ts"
-import { rebuildBeside, verifyBeside } from "./beside.ts"
-import { LIVE_SCHEMA, createTables, dropTables, inTransaction, storedPosition } from "./tables.ts"
+import type { ProjectionStatus, Projector } from "./port.ts"
+import type { Reader } from "./reader.ts"
+import { startReader } from "./reader.ts"
+import { LIVE_SCHEMA, createTables, dropTables, inTransaction, storedRows } from "./tables.ts"
 
 const LANE_ROOM = 5_000
+/** The lock under which a process that starts makes the tables that are missing. */
+const PREPARING = "select pg_advisory_xact_lock(hashtextextended('prepare read models', 7004))"
 
 /**
  * A read model holds more than the store: what it shows never happened here. The message says what
@@ -22,15 +29,24 @@ export class ReadModelAhead extends Error {
   override readonly name = "ReadModelAhead"
 }
 
+/** What a projector works with. */
+export interface ProjectorPorts extends LanePorts {
+  readonly duties: Duties
+  /** Told of all events that are read, before any read model is. */
+  readonly onHeard: (events: readonly StoredEvent[]) => void
+}
+
 /** A running projector. */
-export interface RunningProjector extends Projector {
+export interface RunningProjector extends Projector, Pick<Reader, "handedOver"> {
   /** Settles when the reader ended by a fault that is not the store's. */
   readonly ended: Promise<void>
+  /** Lets its duties go: others take them up where it stopped. */
   readonly close: () => Promise<void>
 }
 
 /**
- * Makes the tables that are missing, builds anew those of another version, and begins to read.
+ * Makes the tables that are missing, builds anew those of another version, asks for the duties to
+ * keep them up and begins to read.
  *
  * @param projections read models whose tables are folds
  * @param hints what is only written from here on: never dropped or built anew
@@ -39,58 +55,47 @@ export interface RunningProjector extends Projector {
  * @throws RangeError from `rebuild` and `verify` for a name that is no read model
  */
 export async function startProjector(
-  ports: LanePorts,
+  ports: ProjectorPorts,
   projections: readonly Projection[],
   hints: readonly Projection[],
 ): Promise<RunningProjector> {
-  const lanes = new Map<string, Lane>()
+  const positions = await prepare(ports.pool, projections, hints)
+  // Asked for after the positions: others write on meanwhile.
   const head = await ports.store.head()
+  const lanes = new Map<string, Lane>()
   for (const projection of [...projections, ...hints]) {
-    const position = await prepare(ports.pool, projection, hints.includes(projection))
-    if (comparePositions(position, head) > 0) throw ahead(projection.name)
-    lanes.set(projection.name, new Lane(ports, projection, position, null))
+    const { name } = projection
+    const position = positions.get(name) ?? START
+    if (comparePositions(position, head) > 0) throw ahead(name)
+    lanes.set(name, new Lane(ports, projection, position))
   }
-  const subscription = follow(ports.store, [...lanes.values()])
-  const find = (name: string): Lane => {
-    const lane = lanes.get(name)
-    if (lane !== undefined && !hints.includes(lane.projection)) return lane
-    const names = projections.map((projection) => projection.name).join(", ")
-    throw new RangeError(`There is no read model ${name}; there are ${names}.`)
-  }
+  const all = [...lanes.values()]
+  const reader = feed(ports, all)
+  const follower = new Follower(ports, all)
+  const asked = await ports.duties.ask([...lanes.keys()].map(dutyOf), (duty, isHeld) => {
+    const lane = all.find(({ projection }) => dutyOf(projection.name) === duty)
+    if (isHeld) lane?.takeUp()
+    else lane?.putDown()
+  })
   return {
-    ended: subscription.ended,
+    ended: reader.ended,
+    handedOver: reader.handedOver,
     rebuildable: projections.map((projection) => projection.name),
-    waitFor: async (position, timeoutMs, names) => {
-      const waits = [...lanes.values()]
-        .filter((lane) => names === undefined || names.includes(lane.projection.name))
-        .map((lane) => lane.waitFor(position))
-      const timer = setTimeout(() => waits.forEach((wait) => wait.cancel()), timeoutMs)
-      const reached = await Promise.all(waits.map((wait) => wait.done))
-      clearTimeout(timer)
-      return reached.every(Boolean)
-    },
-    status: () =>
-      [...lanes.values()].map(({ projection, position, behind, fault }) => ({
-        name: projection.name,
-        version: projection.version,
-        state: fault === null ? "running" : "stopped",
+    waitFor: (position, timeoutMs, names) =>
+      waitFor(
+        all.filter(({ projection }) => names?.includes(projection.name) ?? true),
+        follower,
         position,
-        behind,
-        fault,
-      })),
-    rebuild: async (name, progress) => {
-      const lane = find(name)
-      await lane.alone(() => rebuildBeside(ports, lane, progress))
-    },
-    verify: async (name, progress) => {
-      const lane = find(name)
-      return lane.alone(() => verifyBeside(ports, lane, progress))
-    },
-    close: async () => {
-      await subscription.stop()
-      for (const lane of lanes.values()) await lane.close()
-    },
+        timeoutMs,
+      ),
+    status: () => statusOf(ports.pool, all),
+    ...besides(ports, projections, lanes),
+    close: () => close(reader, follower, all, asked),
   }
+}
+
+function dutyOf(name: string): string {
+  return `read model ${name}`
 }
 
 function ahead(name: string): ReadModelAhead {
@@ -101,45 +106,112 @@ function ahead(name: string): ReadModelAhead {
   )
 }
 
-function follow(store: EventStore, lanes: readonly Lane[]): Subscription {
+function feed({ store, onHeard }: ProjectorPorts, lanes: readonly Lane[]): Reader {
   const after = lanes
     .map((lane) => lane.position)
     .reduce((least, one) => (comparePositions(one, least) < 0 ? one : least))
-  return store.subscribeAll(
-    { after },
-    {
-      onEvents: async (events) => {
-        for (const lane of lanes) lane.deliver(events)
-        for (const lane of lanes) await lane.drained(LANE_ROOM)
-      },
-      onCaughtUp: (head) => {
-        for (const lane of lanes) lane.reached(head)
-      },
+  return startReader(store, after, {
+    onEvents: async (events) => {
+      onHeard(events)
+      for (const lane of lanes) lane.deliver(events)
+      for (const lane of lanes) await lane.drained(LANE_ROOM)
     },
-  )
+    onCaughtUp: (head) => {
+      for (const lane of lanes) lane.reached(head)
+    },
+  })
 }
 
-/** Makes sure of a read model's tables; answers the place it stands at. */
-async function prepare(pool: Pool, projection: Projection, isHint: boolean): Promise<Position> {
-  const { name, version, tables } = projection
-  const { rows } = await pool.query<{ version: number }>(
-    "select version from ledger.projections where name = $1",
-    [name],
-  )
-  const row = rows[0]
-  if (row !== undefined && (row.version === version || isHint)) return storedPosition(pool, name)
-  await inTransaction(pool, async (client) => {
-    if (!isHint) {
-      await dropTables(client, tables)
+async function waitFor(
+  lanes: readonly Lane[],
+  follower: Follower,
+  position: Position,
+  timeoutMs: number,
+): Promise<boolean> {
+  if (lanes.some((lane) => lane.isHere && lane.fault !== null)) return false
+  const behind = lanes.filter((lane) => !lane.has(position))
+  if (behind.length === 0) return true
+  const waits = behind.map((lane) => lane.waiters.add(position))
+  if (behind.some((lane) => !lane.isHere)) follower.hurry()
+  const timer = setTimeout(() => waits.forEach((wait) => wait.cancel()), timeoutMs)
+  const reached = await Promise.all(waits.map((wait) => wait.done))
+  clearTimeout(timer)
+  return reached.every(Boolean)
+}
+
+/** How all of them stand: those kept up here by what is known here, the others by the table. */
+async function statusOf(pool: Pool, lanes: readonly Lane[]): Promise<readonly ProjectionStatus[]> {
+  const rows = new Map((await storedRows(pool)).map((row) => [row.name, row]))
+  return lanes.map((lane) => {
+    const row = rows.get(lane.projection.name)
+    if (!lane.isHere && row !== undefined) lane.follow(row)
+    const { projection, position, behind, fault, isHere: here } = lane
+    const { name, version } = projection
+    const state = fault === null ? "running" : "stopped"
+    return { name, version, state, here, position, behind, fault }
+  })
+}
+
+function besides(
+  ports: ProjectorPorts,
+  projections: readonly Projection[],
+  lanes: ReadonlyMap<string, Lane>,
+): Pick<Projector, "rebuild" | "verify"> {
+  const find = (name: string): Projection => {
+    const projection = projections.find((one) => one.name === name)
+    if (projection !== undefined) return projection
+    const names = projections.map((one) => one.name).join(", ")
+    throw new RangeError(`There is no read model ${name}; there are ${names}.`)
+  }
+  const beside = openBeside(ports)
+  return {
+    rebuild: async (name, progress) => {
+      await beside.rebuild(find(name), progress)
+      lanes.get(name)?.lookAgain()
+    },
+    verify: async (name, progress) => beside.verify(find(name), progress),
+  }
+}
+
+async function close(
+  reader: Reader,
+  follower: Follower,
+  lanes: readonly Lane[],
+  asked: AskedDuties,
+): Promise<void> {
+  for (const lane of lanes) lane.leave()
+  await reader.stop()
+  await follower.stop()
+  for (const lane of lanes) await lane.close()
+  await asked.giveUp()
+}
+
+/** Makes sure of the tables of all read models, one process after the other; answers where they stand. */
+async function prepare(
+  pool: Pool,
+  projections: readonly Projection[],
+  hints: readonly Projection[],
+): Promise<ReadonlyMap<string, Position>> {
+  return inTransaction(pool, async (client) => {
+    await client.query(PREPARING)
+    const rows = new Map((await storedRows(client)).map((row) => [row.name, row]))
+    const isReady = ({ name, version }: Projection) => rows.get(name)?.version === version
+    const changed = projections.filter((projection) => !isReady(projection))
+    const missing = hints.filter(({ name }) => !rows.has(name))
+    for (const { name, version } of [...changed, ...missing]) {
+      // Whoever writes it has this row first, and then its tables.
+      await client.query(
+        `insert into ledger.projections (name, version, commit_position, prepare_position)
+         values ($1, $2, $3, $4)
+         on conflict (name) do update set version = $2, commit_position = $3, prepare_position = $4,
+           fault = null`,
+        [name, version, START.commit, START.prepare],
+      )
+    }
+    for (const projection of changed) {
+      await dropTables(client, projection.tables)
       await createTables(client, projection, LIVE_SCHEMA)
     }
-    await client.query(
-      `insert into ledger.projections (name, version, commit_position, prepare_position)
-       values ($1, $2, $3, $4)
-       on conflict (name) do update set version = $2, commit_position = $3, prepare_position = $4,
-         fault = null`,
-      [name, version, START.commit, START.prepare],
-    )
+    return new Map((await storedRows(client)).map(({ name, position }) => [name, position]))
   })
-  return START
 }

@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/projection.ts"
 import type { Position } from "../../eventstore/port.ts"
+import { comparePositions } from "../../eventstore/port.ts"
 import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
 
 /** The schema of the live read models. */
@@ -48,15 +49,65 @@ export async function createTables(
   }
 }
 
-/** The position stored for a read model. @throws RangeError where it has none */
-export async function storedPosition(pool: Pool, name: string): Promise<Position> {
-  const { rows } = await pool.query<{ commit_position: string; prepare_position: string }>(
-    "select commit_position, prepare_position from ledger.projections where name = $1",
+/** What is stored about a read model. */
+export interface StoredRow {
+  readonly name: string
+  readonly version: number
+  /** All its facts up to here are written. */
+  readonly position: Position
+  /** Why it stopped. */
+  readonly fault: string | null
+}
+
+/** What is stored about all read models. */
+export async function storedRows(client: Pick<Pool, "query">): Promise<readonly StoredRow[]> {
+  const { rows } = await client.query<Row>("select * from ledger.projections")
+  return rows.map(storedOf)
+}
+
+/** What is stored about a read model. @throws RangeError where nothing is */
+export async function storedRow(client: Pick<Pool, "query">, name: string): Promise<StoredRow> {
+  const { rows } = await client.query<Row>("select * from ledger.projections where name = $1", [
+    name,
+  ])
+  return only(rows, name)
+}
+
+/**
+ * The same, and for the rest of the transaction nobody else writes the read model, in no process.
+ *
+ * @throws RangeError where nothing is stored
+ */
+export async function heldRow(client: PoolClient, name: string): Promise<StoredRow> {
+  const { rows } = await client.query<Row>(
+    "select * from ledger.projections where name = $1 for update",
     [name],
   )
+  return only(rows, name)
+}
+
+interface Row {
+  readonly name: string
+  readonly version: number
+  readonly commit_position: string
+  readonly prepare_position: string
+  readonly fault: string | null
+}
+
+function only(rows: readonly Row[], name: string): StoredRow {
   const row = rows[0]
-  if (row === undefined) throw new RangeError(`no position is stored for the read model ${name}`)
-  return { commit: BigInt(row.commit_position), prepare: BigInt(row.prepare_position) }
+  if (row === undefined) throw new RangeError(`nothing is stored about the read model ${name}`)
+  return storedOf(row)
+}
+
+function storedOf({ name, version, commit_position, prepare_position, fault }: Row): StoredRow {
+  const position = { commit: BigInt(commit_position), prepare: BigInt(prepare_position) }
+  return { name, version, position, fault }
+}
+
+/** The later of two places. */
+export function later(a: Position, b: Position): Position {
+  return comparePositions(a, b) < 0 ? b : a
 }
 
 /** Drops a read model's live tables, if they are there. */

@@ -1,0 +1,61 @@
+/** The one reader of all streams in this process, and how far it came. */
+import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
+import { comparePositions } from "../../eventstore/port.ts"
+import { later } from "./tables.ts"
+import { Waiters } from "./waiters.ts"
+
+/** Who is handed what is read, in global order. */
+export interface Reading {
+  /** Takes events. The next ones wait for the promise; a throw ends the reader. */
+  readonly onEvents: (events: readonly StoredEvent[]) => Promise<void>
+  /** Everything up to here was handed over. */
+  readonly onCaughtUp: (head: Position) => void
+}
+
+/** A running reader. */
+export interface Reader {
+  /** True once everything up to a place was handed over; false where the store is lost before. */
+  readonly handedOver: (place: Position) => Promise<boolean>
+  readonly ended: Promise<void>
+  readonly stop: () => Promise<void>
+}
+
+/** Begins to read after a place. */
+export function startReader(store: EventStore, after: Position, reading: Reading): Reader {
+  const waiters = new Waiters()
+  let place = after
+  let isInterrupted = false
+  const moveTo = (to: Position): void => {
+    place = later(place, to)
+    if (!isInterrupted) waiters.tell((wanted) => comparePositions(wanted, place) <= 0)
+  }
+  const subscription = store.subscribeAll(
+    { after },
+    {
+      onEvents: async (events) => {
+        await reading.onEvents(events)
+        moveTo((events.at(-1) as StoredEvent).position)
+      },
+      onCaughtUp: (head) => {
+        isInterrupted = false
+        reading.onCaughtUp(head)
+        moveTo(head)
+      },
+      onInterrupted: () => {
+        isInterrupted = true
+        waiters.giveUp()
+      },
+    },
+  )
+  return {
+    handedOver: async (wanted) => {
+      if (isInterrupted) return false
+      return comparePositions(wanted, place) <= 0 || waiters.add(wanted).done
+    },
+    ended: subscription.ended,
+    stop: async () => {
+      await subscription.stop()
+      waiters.giveUp()
+    },
+  }
+}

@@ -1,0 +1,96 @@
+/**
+ * Writing a read model's rows together with the position of the last fact in them.
+ *
+ * A batch is written only onto the position that was stored last as this writer knows it, whatever
+ * the duties say: what another process wrote, or what was written and the answer lost, is not
+ * written again. Whoever holds the row of the position holds up all writers of the read model.
+ */
+import type { Pool } from "pg"
+import type { Transaction } from "kysely"
+import type { Opener, Projection, Recorded } from "../../../projections/projection.ts"
+import type { Position, StoredEvent } from "../../eventstore/port.ts"
+import { kyselyOn } from "../kysely-on.ts"
+import type { StoredRow } from "./tables.ts"
+import { LIVE_SCHEMA, inTransaction, storedRow } from "./tables.ts"
+
+/** What a writer works with. */
+export interface WriterPorts {
+  readonly pool: Pool
+  /** Reads a stored event for the read models. */
+  readonly decode: (stored: StoredEvent) => Recorded
+  readonly opener: Opener
+  /** Called after a batch of this read model was committed here. */
+  readonly onApplied: (name: string) => void
+}
+
+/** Writes one read model. */
+export class Writer {
+  readonly #ports: WriterPorts
+  readonly #projection: Projection
+  /** The position in the table, as it was last stored or read. */
+  stored: Position
+
+  constructor(ports: WriterPorts, projection: Projection, stored: Position) {
+    this.#ports = ports
+    this.#projection = projection
+    this.stored = stored
+  }
+
+  /** What is in the table by now. @throws RangeError where nothing is; the driver's errors */
+  look(): Promise<StoredRow> {
+    return storedRow(this.#ports.pool, this.#projection.name)
+  }
+
+  /**
+   * Writes facts in one transaction; false, and nothing is written, where another position is stored
+   * than was thought.
+   *
+   * @throws what reading a fact or the read model throws, and the driver's errors
+   */
+  async write(facts: readonly StoredEvent[]): Promise<boolean> {
+    const last = facts.at(-1)
+    if (last === undefined) return true
+    const { pool, decode, opener, onApplied } = this.#ports
+    const recorded = facts.map((stored) => decode(stored))
+    const isWritten = await inTransaction(pool, async (client) => {
+      // First of all: from here on the row is locked, and the batch is not in yet.
+      if (!(await this.#move(client, last.position))) return false
+      await client.query(`set local search_path to ${LIVE_SCHEMA}`)
+      const tx = kyselyOn(client) as Transaction<unknown>
+      await this.#projection.apply(tx, recorded, opener)
+      return true
+    })
+    if (!isWritten) return false
+    this.stored = last.position
+    onApplied(this.#projection.name)
+    return true
+  }
+
+  /** Stores a position without rows; false as for `write`. */
+  async moveTo(position: Position): Promise<boolean> {
+    const isMoved = await this.#move(this.#ports.pool, position)
+    if (isMoved) this.stored = position
+    return isMoved
+  }
+
+  /** Stores why nothing is written any more. */
+  async noteFault(fault: string): Promise<void> {
+    const { name, version } = this.#projection
+    await this.#ports.pool.query(
+      "update ledger.projections set fault = $3 where name = $1 and version = $2",
+      [name, version, fault],
+    )
+  }
+
+  async #move(client: Pick<Pool, "query">, to: Position): Promise<boolean> {
+    const { name, version } = this.#projection
+    const { commit, prepare } = this.stored
+    const { rowCount } = await client.query(
+      `update ledger.projections
+       set commit_position = $4, prepare_position = $5, fault = null
+       where name = $1 and commit_position = $2 and prepare_position = $3 and version = $6`,
+      [name, commit, prepare, to.commit, to.prepare, version],
+    )
+    return rowCount === 1
+  }
+}
