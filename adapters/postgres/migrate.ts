@@ -6,6 +6,7 @@ import { roleAndSchemas } from "./migrations/0001-role-and-schemas.ts"
 import { eventStore } from "./migrations/0002-event-store.ts"
 import { ledgerTables } from "./migrations/0003-ledger-tables.ts"
 import { mails } from "./migrations/0004-mails.ts"
+import { severalProcesses } from "./migrations/0005-several-processes.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -13,6 +14,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0002-event-store": eventStore,
   "0003-ledger-tables": ledgerTables,
   "0004-mails": mails,
+  "0005-several-processes": severalProcesses,
 }
 
 /** The database was made by a newer version of this program. */

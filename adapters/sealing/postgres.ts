@@ -13,13 +13,22 @@ interface Wrapped {
 }
 
 /**
- * Sealing with the wrapped keys in PostgreSQL. Opened keys stay in memory, so an erasure must end
- * the process's cache too: `forgetCompany`. Its calls throw SealFault for text that does not open.
+ * What is called out to all processes when keys were erased: the company's id, or nothing where it
+ * may be any company.
+ */
+export const KEYS_ERASED = "ledger_keys_erased"
+
+/**
+ * Sealing with the wrapped keys in PostgreSQL. Opened keys stay in memory, so an erasure must end the
+ * cache of every process: `forgetKeys`. Its calls throw SealFault for text that does not open.
  */
 export function openPostgresSealing(
   pool: Pool,
   masterKey: Buffer,
-): Sealing & { readonly forgetCompany: (companyId: CompanyId) => void } {
+): Sealing & {
+  /** Forgets the keys of a company, or of all companies. */
+  readonly forgetKeys: (companyId: CompanyId | null) => void
+} {
   const wrapping = deriveKey(masterKey, "company keys")
   const tagging = deriveKey(masterKey, "installation tags")
   const signing = deriveKey(masterKey, "app secrets")
@@ -63,9 +72,11 @@ export function openPostgresSealing(
     },
     installationTag: (text) => keyedTag(tagging, text),
     appSecret: (keyId) => `cps_${deriveKey(signing, keyId).toString("base64url")}`,
-    forgetCompany: (companyId) => {
-      companyKeys.delete(companyId)
-      subjectKeys.deleteWhere((place) => place.startsWith(`${companyId}/`))
+    forgetKeys: (companyId) => {
+      companyKeys.deleteWhere((place) => companyId === null || place === companyId)
+      subjectKeys.deleteWhere(
+        (place) => companyId === null || place.startsWith(`${companyId}/`),
+      )
     },
   }
 }

@@ -11,6 +11,8 @@ export interface Config {
   readonly dataDir: string
   /** Null: the embedded PostgreSQL. */
   readonly databaseUrl: string | null
+  /** How many connections to PostgreSQL this process may open. */
+  readonly databaseConnections: number
   readonly clock: "system" | "test"
   readonly logLevel: "silent" | "error" | "warn" | "info" | "debug"
   /** Public address; null: the address it listens on. */
@@ -30,6 +32,12 @@ const port = z.coerce
   .min(0, "must be a port number from 0 to 65535")
   .max(65_535, "must be a port number from 0 to 65535")
 
+/** The embedded PostgreSQL takes 100 connections and serves this process alone. */
+const CONNECTIONS_EMBEDDED = 60
+/** Four processes have room in a PostgreSQL of the usual 100. */
+const CONNECTIONS_SHARED = 24
+const CONNECTIONS_WORDS = "must be a number of connections from 16 to 1000"
+
 const address = (protocols: RegExp, words: string) => z.url({ protocol: protocols, error: words })
 
 const Environment = z.object({
@@ -37,6 +45,12 @@ const Environment = z.object({
   PORT: port.default(3000),
   LEDGER_DATA_DIR: z.string().min(1).default("./data"),
   DATABASE_URL: address(/^postgres(ql)?$/, "must be postgres://user@host/database").optional(),
+  DATABASE_CONNECTIONS: z.coerce
+    .number(CONNECTIONS_WORDS)
+    .int(CONNECTIONS_WORDS)
+    .min(16, CONNECTIONS_WORDS)
+    .max(1_000, CONNECTIONS_WORDS)
+    .optional(),
   LEDGER_CLOCK: z.enum(["system", "test"], "must be system or test").default("system"),
   LOG_LEVEL: z
     .enum(
@@ -64,11 +78,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     throw new ConfigFault(lines.join("\n"))
   }
   const settings = parsed.data
+  const isShared = settings.DATABASE_URL !== undefined
   return {
     host: settings.HOST,
     port: settings.PORT,
     dataDir: resolve(settings.LEDGER_DATA_DIR),
     databaseUrl: settings.DATABASE_URL ?? null,
+    databaseConnections:
+      settings.DATABASE_CONNECTIONS ?? (isShared ? CONNECTIONS_SHARED : CONNECTIONS_EMBEDDED),
     clock: settings.LEDGER_CLOCK,
     logLevel: settings.LOG_LEVEL,
     baseUrl: settings.BASE_URL?.replace(/\/+$/, "") ?? null,

@@ -7,7 +7,7 @@ import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
 import { openDatabaseClock } from "../../adapters/clock/database.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
-import type { Clock } from "../../adapters/clock/port.ts"
+import type { TestClock } from "../../adapters/clock/test.ts"
 import { openTestClock } from "../../adapters/clock/test.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
@@ -21,9 +21,10 @@ import {
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { readAsCompany } from "../../adapters/postgres/read-as.ts"
+import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
-import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { openPostgresStandIns } from "../../adapters/stand-ins/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
@@ -50,6 +51,8 @@ import { startConfirming } from "../runner/confirming.ts"
 /** What an installation is opened with. */
 export interface InstallationOptions {
   readonly databaseUrl: string
+  /** How many connections to PostgreSQL it may open, at least 16. */
+  readonly connections: number
   readonly clock: "system" | "test"
   readonly masterKey: Buffer | null
   readonly baseUrl: () => string
@@ -63,9 +66,6 @@ export interface Installation {
   readonly close: () => Promise<void>
 }
 
-const OWNER_CONNECTIONS = 16
-const BEHIND_CONNECTIONS = 20
-const API_CONNECTIONS = 16
 const MOST_CLOSINGS = 500
 const MOST_REFUSALS = 500
 
@@ -79,7 +79,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     // While closing, connections may end before their pool has heard of it.
     if (!closing) log.warn("an idle connection was lost", error)
   }
-  const pool = openPool(databaseUrl, OWNER_CONNECTIONS, onIdleError)
+  const pool = openPool(databaseUrl, sharesOf(options.connections).owner, onIdleError)
   closers.push(() => pool.end())
   try {
     const parts = await openParts(options, pool, onIdleError, closers)
@@ -110,6 +110,16 @@ export async function closeAll(closers: Closers): Promise<void> {
   if (errors.length > 0) throw new AggregateError(errors, "not everything could be closed")
 }
 
+/** The event store appends by one connection, listens by one and reads by four; the process has two. */
+const OTHER_CONNECTIONS = 8
+
+/** What the pools may open each. What is written behind has most: each read model writes by itself. */
+function sharesOf(connections: number) {
+  const shared = connections - OTHER_CONNECTIONS
+  const owner = Math.floor(shared * 0.31)
+  return { owner, api: owner, behind: shared - 2 * owner }
+}
+
 /** Connections, time, keys and stores: everything outside that needs nothing of the others. */
 async function openOutside(
   options: InstallationOptions,
@@ -118,24 +128,29 @@ async function openOutside(
   closers: Closers,
 ) {
   const { databaseUrl, log } = options
-  const apiPool = openApiPool(databaseUrl, API_CONNECTIONS, onIdleError)
+  const shares = sharesOf(options.connections)
+  const apiPool = openApiPool(databaseUrl, shares.api, onIdleError)
   closers.push(() => apiPool.end())
-  const behind = openBehindPool(databaseUrl, BEHIND_CONNECTIONS, onIdleError)
+  const behind = openBehindPool(databaseUrl, shares.behind, onIdleError)
   closers.push(() => behind.end())
-  const { clock, setClock } = await openClock(options, pool, closers)
   const processes = await registerProcess(databaseUrl, log.warn)
   closers.push(() => processes.close())
+  const time = await openClock(options, pool, processes, closers)
   const { masterKey } = await loadInstallation(pool, options.masterKey)
   const store: EventStore = openPostgresEventStore({ url: databaseUrl })
   closers.push(() => store.close())
+  const sealing = openPostgresSealing(pool, masterKey)
+  await processes.listen(KEYS_ERASED, (companyId) => {
+    // Null: a call may have been missed.
+    sealing.forgetKeys(companyId === "" ? null : companyId)
+  })
   return {
     behind,
-    clock,
-    setClock,
+    ...time,
     processes,
     store,
     pacer: machinePacer,
-    sealing: openPostgresSealing(pool, masterKey),
+    sealing,
     checkpoints: openPostgresCheckpoints(pool, behind),
     locks: openPostgresLocks(behind, log.warn),
     claims: openPostgresClaims(pool, processes),
@@ -174,6 +189,7 @@ async function openParts(
   closers.push(() => runner.close())
   const gathered = openGathered(runner, log)
   closers.push(() => gathered.settle())
+  outside.beforeFollowing(gathered.settle)
 
   const opening = { cause: causedBy("open-price-book"), view: () => undefined }
   const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
@@ -203,18 +219,20 @@ async function openParts(
   }
 }
 
+/** The ledger's time, how it is set where it can be, and what to do before it is another one's. */
 async function openClock(
-  options: InstallationOptions,
+  { clock: kind, log: { warn } }: InstallationOptions,
   pool: Pool,
+  processes: RegisteredProcess,
   closers: Closers,
-): Promise<{ readonly clock: Clock; readonly setClock: AdminPorts["setClock"] }> {
-  if (options.clock === "test") {
-    const clock = await openTestClock(pool)
-    return { clock, setClock: clock.set }
+): Promise<Pick<TestClock, "beforeFollowing"> & Pick<AdminPorts, "clock" | "setClock">> {
+  if (kind === "test") {
+    const clock = await openTestClock({ pool, pacer: machinePacer, processes, warn })
+    return { clock, setClock: clock.set, beforeFollowing: clock.beforeFollowing }
   }
-  const clock = await openDatabaseClock(pool, machinePacer, options.log.warn)
+  const clock = await openDatabaseClock(pool, machinePacer, warn)
   closers.push(() => clock.stop())
-  return { clock, setClock: null }
+  return { clock, setClock: null, beforeFollowing: () => undefined }
 }
 
 /** What gathers before it is stored: closings, which move no money, and evidence of refusals. */

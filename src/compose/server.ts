@@ -84,9 +84,9 @@ async function openHeld(
       : null
   const stop = () => closeAll([hold.release, async () => embedded?.stop()])
   const databaseUrl = config.databaseUrl ?? (embedded?.url as string)
-  const { clock, masterKey } = config
+  const { clock, masterKey, databaseConnections: connections } = config
   try {
-    const options = { databaseUrl, clock, masterKey, baseUrl, log }
+    const options = { databaseUrl, connections, clock, masterKey, baseUrl, log }
     const installation = await openInstallation(options)
     const lost = Promise.withResolvers<string>()
     void embedded?.exited.then((exit) => {

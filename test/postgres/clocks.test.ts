@@ -4,7 +4,9 @@ import { openDatabaseClock } from "../../adapters/clock/database.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { Pacer } from "../../adapters/clock/port.ts"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
+import type { TestClock } from "../../adapters/clock/test.ts"
 import { openTestClock } from "../../adapters/clock/test.ts"
+import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 
 const database = new DatabaseUnderTest()
@@ -137,23 +139,55 @@ describe("the database's clock", () => {
   })
 })
 
+/** Opens the test clock as another process of the installation. */
+async function openInProcess(): Promise<TestClock> {
+  const processes = await registerProcess(database.url, () => undefined)
+  onTestFinished(() => processes.close())
+  const warn = (_message: string, error: unknown) => expect.unreachable(String(error))
+  return openTestClock({ pool: database.pool(), pacer: machinePacer, processes, warn })
+}
+
 describe("the test clock", () => {
   it("stands still until it is set, and is where it was after a restart", async () => {
-    const pool = database.pool()
-    const clock = await openTestClock(pool)
+    const clock = await openInProcess()
     const begin = clock.now()
     expect(clock.now()).toBe(begin)
     await clock.set(begin + 12_345_678_901)
     expect(clock.now()).toBe(begin + 12_345_678_901)
-    expect((await openTestClock(pool)).now()).toBe(begin + 12_345_678_901)
+    expect((await openInProcess()).now()).toBe(begin + 12_345_678_901)
   })
 
   it("moves forward only", async () => {
-    const clock = await openTestClock(database.pool())
+    const clock = await openInProcess()
     const now = clock.now()
     await clock.set(now)
     await expect(clock.set(now - 1)).rejects.toThrow(RangeError)
     expect(clock.now()).toBe(now)
+  })
+
+  it("is the same in all processes once it is set, and each does first what is to be done", async () => {
+    const [one, two, three] = [await openInProcess(), await openInProcess(), await openInProcess()]
+    const begin = one.now()
+    const done: number[] = []
+    two.beforeFollowing(async () => {
+      await new Promise(setImmediate)
+      done.push(two.now())
+    })
+    await one.set(begin + 1_000)
+    expect([two.now(), three.now()]).toEqual([begin + 1_000, begin + 1_000])
+    expect(done).toEqual([begin])
+    await three.set(begin + 2_000)
+    expect([one.now(), two.now()]).toEqual([begin + 2_000, begin + 2_000])
+    expect(done).toEqual([begin, begin + 1_000])
+    expect((await openInProcess()).now()).toBe(begin + 2_000)
+  })
+
+  it("goes to the latest of the times that processes set at once", async () => {
+    const clocks = [await openInProcess(), await openInProcess(), await openInProcess()]
+    const begin = (clocks[0] as TestClock).now()
+    const set = await Promise.allSettled(clocks.map((clock, i) => clock.set(begin + 10 + i)))
+    expect(set.some(({ status }) => status === "fulfilled")).toBe(true)
+    await expect.poll(() => clocks.map((clock) => clock.now())).toEqual(Array(3).fill(begin + 12))
   })
 })
 

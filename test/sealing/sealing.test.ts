@@ -136,11 +136,11 @@ describe("keys", () => {
       company,
       "per_1",
     ])
-    sealing.forgetCompany(company)
+    sealing.forgetKeys(company)
     expect(await sealing.open(company, one)).toBeNull()
     expect(await sealing.open(company, two)).toBe("Bob")
     await pool.query("delete from ledger.company_keys where company_id = $1", [company])
-    sealing.forgetCompany(company)
+    sealing.forgetKeys(company)
     expect(await sealing.open(company, two)).toBeNull()
     const { rows } = await pool.query("select from ledger.subject_keys where company_id = $1", [
       company,

@@ -39,7 +39,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
     postgres = await startEmbedded({
       dataDir,
       log: (sentence) => console.warn(sentence),
-      settings: { fsync: process.env["TEST_FSYNC"] === "on" ? "on" : "off" },
+      settings: {
+        fsync: process.env["TEST_FSYNC"] === "on" ? "on" : "off",
+        // Several files run at once, and some of them as several processes.
+        max_connections: "400",
+      },
     })
     await makeTemplate(postgres.url)
   } catch (error) {

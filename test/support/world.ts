@@ -60,6 +60,7 @@ export async function openWorld(
   }
   const installation = await openInstallation({
     databaseUrl: database.url,
+    connections: 24,
     clock: options.clock ?? "test",
     masterKey: null,
     baseUrl: () => "http://ledger.test",
