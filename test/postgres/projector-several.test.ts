@@ -1,0 +1,226 @@
+/** Read models of several processes: one keeps each up, the others stand by. */
+import type pg from "pg"
+import { afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import type { Projection } from "../../projections/projection.ts"
+import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
+import { registerProcess } from "../../adapters/processes/postgres.ts"
+import { cuttable } from "../support/cuttable.ts"
+import { DatabaseUnderTest } from "./database-under-test.ts"
+import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
+
+const database = new DatabaseUnderTest()
+const SOON = { timeout: 10_000, interval: 10 }
+const none = () => undefined
+let pool: pg.Pool
+beforeAll(() => {
+  pool = database.pool(40)
+})
+afterEach(async () => {
+  await pool.query("drop schema read cascade; create schema read")
+  await pool.query("delete from ledger.projections")
+})
+
+const SPENT = sums({ name: "spent", category: "spending" })
+const EARNED = sums({ name: "earned", category: "earning" })
+
+async function register(url = database.url): Promise<RegisteredProcess> {
+  const process = await registerProcess(url, none)
+  onTestFinished(() => process.close())
+  return process
+}
+
+/** Starts a projector in a process of its own, on a way to its duties that can be cut. */
+async function start(test: ProjectorUnderTest, ...projections: readonly Projection[]) {
+  const way = await cuttable(database.url)
+  const duties = await register(way.url)
+  const projector = await test.start(projections, [], { duties })
+  const here = async () =>
+    (await projector.status()).filter((one) => one.here).map(({ name }) => name)
+  return { projector, way, here }
+}
+
+describe("a read model in several processes", () => {
+  it("is kept up by one, and waited for and shown in all", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const [one, two] = [await start(test, SPENT, EARNED), await start(test, SPENT, EARNED)]
+    expect([await one.here(), await two.here()]).toEqual([["spent", "earned"], []])
+    for (let i = 1; i <= 20; i += 1) {
+      await test.add("spending-a", 1)
+      expect(await test.shown(two.projector)).toBe(true)
+      expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: i, facts: i }])
+    }
+    // Nothing of it is stored: the others know by themselves that it means nothing to either.
+    await test.add("other-a", 1)
+    expect(await test.shown(two.projector)).toBe(true)
+    expect((await test.stored("spent")).commit_position).toBe(19)
+    const [status] = await two.projector.status()
+    expect(status).toMatchObject({ name: "spent", here: false, state: "running" })
+    expect(status?.position.commit).toBe(20n)
+  })
+
+  it("is not waited for beyond its time where nobody keeps it up", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const nobody = { ask: async () => ({ giveUp: async () => undefined }) }
+    const projector = await test.start([SPENT], [], { duties: nobody })
+    await test.add("other-a", 1)
+    expect(await test.shown(projector)).toBe(true)
+    await test.add("spending-a", 1)
+    expect(await projector.waitFor(await test.store.head(), 30)).toBe(false)
+    expect(await test.rows("spent")).toEqual([])
+  })
+
+  it("goes on in another process where the first one stops, or loses its connection", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const [one, two, three] = [
+      await start(test, SPENT),
+      await start(test, SPENT),
+      await start(test, SPENT),
+    ]
+    await test.add("spending-a", 1)
+    await one.projector.close()
+    await test.add("spending-a", 10)
+    expect(await test.shown(two.projector)).toBe(true)
+    const isTwo = (await two.here()).length === 1
+    const [holder, other] = isTwo ? [two, three] : [three, two]
+    expect([await holder.here(), await other.here()]).toEqual([["spent"], []])
+    holder.way.set(false)
+    await test.add("spending-a", 100)
+    expect(await test.shown(other.projector)).toBe(true)
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+    await expect.poll(other.here, SOON).toEqual(["spent"])
+    expect(await holder.here()).toEqual([])
+  })
+
+  it("loses and doubles nothing while it goes from one to another under load", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const all = [await start(test, SPENT), await start(test, SPENT), await start(test, SPENT)]
+    let facts = 0
+    for (let round = 0; round < 12; round += 1) {
+      const way = all[round % 3]?.way
+      const cut = (async () => {
+        way?.set(false)
+        await test.add(`spending-${round % 2}`, 1, 1)
+        way?.set(true)
+      })()
+      for (let i = 0; i < 10; i += 1) {
+        await test.add("spending-c", 1)
+        await test.add("other-c", 1)
+        facts += 1
+      }
+      await cut
+      facts += 2
+      expect(await test.shown((all[(round + 1) % 3] as (typeof all)[0]).projector)).toBe(true)
+      const rows = await test.rows("spent")
+      expect(rows.reduce((sum, row) => sum + row.facts, 0)).toBe(facts)
+    }
+    expect((await all[0]?.projector.verify("spent", none))?.same).toBe(true)
+  })
+
+  it("is taken over with what a crash of the server took back", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const [one, two] = [await start(test, SPENT), await start(test, SPENT)]
+    await test.add("spending-a", 1)
+    await test.add("spending-a", 10)
+    await test.shown(two.projector)
+    await one.projector.close()
+    await expect.poll(two.here, SOON).toEqual(["spent"])
+    const three = await start(test, SPENT)
+    await test.shown(three.projector)
+    // Both have seen it as it is now taken back.
+    await pool.query("update read.spent set sum = 1, facts = 1")
+    await pool.query("update ledger.projections set commit_position = 0, prepare_position = 0")
+    await two.projector.close()
+    await expect.poll(three.here, SOON).toEqual(["spent"])
+    await expect
+      .poll(() => test.rows("spent"), SOON)
+      .toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+  })
+
+  it("is prepared once by processes that start at the same moment", async () => {
+    const test = new ProjectorUnderTest(pool)
+    await test.add("spending-a", 1)
+    const all = await Promise.all(Array.from({ length: 4 }, () => start(test, SPENT, EARNED)))
+    for (const { projector } of all) expect(await test.shown(projector)).toBe(true)
+    const here = await Promise.all(all.map((one) => one.here()))
+    expect(here.flat().toSorted()).toEqual(["earned", "spent"])
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
+  })
+
+  it("of another version is written by the processes of that version only", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const old = await start(test, SPENT)
+    await test.add("spending-a", 1)
+    await test.shown(old.projector)
+    const newer = await start(test, { ...SPENT, version: 2 })
+    await test.add("spending-a", 10)
+    await expect.poll(async () => (await old.projector.status())[0]?.fault, SOON).toBe(
+      "a newer version of this program keeps it up",
+    )
+    expect(await test.rows("spent")).toEqual([])
+    expect(await old.projector.verify("spent", none)).toMatchObject({
+      same: false,
+      fault: "another version of this program keeps it up",
+    })
+    await old.projector.close()
+    expect(await test.shown(newer.projector)).toBe(true)
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+  })
+})
+
+describe("from a process that does not keep it up", () => {
+  it("a read model is compared and mended while facts are written", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const [one, two] = [await start(test, SPENT), await start(test, SPENT)]
+    await test.add("spending-a", 1, 2)
+    await test.shown(one.projector)
+    await pool.query("update read.spent set sum = 1000")
+    expect((await two.projector.verify("spent", none)).same).toBe(false)
+    let isWriting = true
+    const writer = (async () => {
+      for (let i = 0; i < 100; i += 1) {
+        await test.add("spending-a", 1)
+        await pool.query("select 1")
+      }
+      isWriting = false
+    })()
+    while (isWriting) {
+      await Promise.all([
+        two.projector.rebuild("spent", none),
+        one.projector.verify("spent", none),
+        two.projector.verify("spent", none),
+      ])
+    }
+    await writer
+    expect(await test.shown(two.projector)).toBe(true)
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 103, facts: 102 }])
+    expect((await one.projector.verify("spent", none)).same).toBe(true)
+    expect(await one.here()).toEqual(["spent"])
+  })
+
+  it("a stopped one is seen to be stopped, and begins again where it is kept up", async () => {
+    const test = new ProjectorUnderTest(pool)
+    let isBroken = true
+    const mended: Projection = {
+      ...SPENT,
+      apply: async (tx, facts, opener) => {
+        if (isBroken) throw new Error("a bug")
+        await SPENT.apply(tx, facts, opener)
+      },
+    }
+    const [one, two] = [await start(test, mended), await start(test, mended)]
+    await test.add("spending-a", 1)
+    expect(await test.shown(two.projector)).toBe(false)
+    expect((await two.projector.status())[0]).toMatchObject({
+      state: "stopped",
+      fault: "spending-a revision 0: a bug",
+    })
+    await test.add("spending-a", 10)
+    isBroken = false
+    await two.projector.rebuild("spent", none)
+    await test.add("spending-a", 100)
+    await expect.poll(() => test.shown(two.projector), SOON).toBe(true)
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+    expect(await one.here()).toEqual(["spent"])
+    expect((await two.projector.status())[0]).toMatchObject({ state: "running", fault: null })
+  })
+})
