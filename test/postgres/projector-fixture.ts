@@ -49,7 +49,7 @@ export interface StartOptions {
 }
 
 /** Reads an event of the fixture. */
-function decode(stored: StoredEvent): Recorded {
+export function decode(stored: StoredEvent): Recorded {
   const fact = JSON.parse(stored.data) as { amount: number }
   if (typeof fact.amount !== "number") throw new RangeError("this fact has no amount")
   const [category = "", companyId = null] = stored.stream.split("-")
