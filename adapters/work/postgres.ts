@@ -16,8 +16,8 @@ interface Row {
 }
 
 /**
- * Rows to take: due, free, and with nothing earlier of the same subject still to do. What is locked
- * by another worker is skipped.
+ * Rows to take: due, free, with nothing earlier of the same subject still to do and nothing of it in
+ * anybody's hands, in whatever process. What is locked by another worker is skipped.
  */
 const TAKE = `
   with next as (
@@ -26,10 +26,11 @@ const TAKE = `
       and (retry_at is null or retry_at <= clock_timestamp())
       and (process_id is null or leased_until < clock_timestamp())
       and not exists (
-        select 1 from ledger.work earlier
-        where earlier.subject = w.subject and earlier.work_id < w.work_id
-          and earlier.parked is null
-          and earlier.due_at <= to_timestamp($1::float8 / 1000))
+        select 1 from ledger.work other
+        where other.subject = w.subject and other.work_id <> w.work_id
+          and other.parked is null
+          and (other.work_id < w.work_id and other.due_at <= to_timestamp($1::float8 / 1000)
+            or other.process_id is not null and other.leased_until >= clock_timestamp()))
     order by due_at, work_id
     limit $2
     for update skip locked)

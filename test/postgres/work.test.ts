@@ -101,6 +101,42 @@ describe("taking work", () => {
     expect(await take(NOW + 60_000)).toEqual(["a1"])
   })
 
+  it("gives nothing of a subject while something later of it is in another's hands", async () => {
+    await add("a", "a1", NOW + 5)
+    await add("a", "a2")
+    expect(await take(NOW, others)).toEqual(["a2"])
+    expect(await take(NOW + 5)).toEqual([])
+    expect(await queue.dueCount(NOW + 5)).toBe(2)
+    await others.settle(2, { result: "done" })
+    expect(await take(NOW + 5)).toEqual(["a1"])
+  })
+
+  it("goes through each subject in its order, one at a time, however many take", async () => {
+    const queues = Array.from({ length: 4 }, (_, i) =>
+      openPostgresWork(pool, { own: `prc_${i}`, isAlive: async () => true }),
+    )
+    const subjects = ["a", "b", "c"]
+    for (let i = 0; i < 20; i += 1) for (const name of subjects) await add(name, `${name}${i}`)
+    const done = new Map<string, string[]>(subjects.map((name) => [name, []]))
+    const inHand = new Set<string>()
+    const work = async (from: WorkQueue) => {
+      while ((await from.dueCount(NOW)) > 0) {
+        for (const { workId, subject, name } of await from.take(NOW, 2)) {
+          expect(inHand.has(subject)).toBe(false)
+          inHand.add(subject)
+          done.get(subject)?.push(name)
+          await pool.query("select 1")
+          inHand.delete(subject)
+          await from.settle(workId, { result: "done" })
+        }
+      }
+    }
+    await Promise.all(queues.map(work))
+    for (const name of subjects) {
+      expect(done.get(name)).toEqual(Array.from({ length: 20 }, (_, i) => `${name}${i}`))
+    }
+  })
+
   it("gives each row to one of many who ask at once", async () => {
     for (let i = 0; i < 40; i += 1) await add(`s${i}`, `n${i}`)
     const asked = Array.from({ length: 16 }, (_, i) => (i % 2 === 0 ? queue : others).take(NOW, 5))
