@@ -48,6 +48,10 @@ export function openRunner(given: RunnerPorts): Runner {
     },
     look: (aggregate, stream, view) =>
       look(ports, laneFor(aggregate, stream), view as Waiting["view"]) as Promise<never>,
+    lookAtTail: async (aggregate, stream, view) => {
+      const looking = { command: null, isAtTail: true as const, view: view as Waiting["view"] }
+      return (await enqueue(ports, laneFor(aggregate, stream), looking)).view as never
+    },
     glance: async (aggregate, stream, view) => {
       const lane = laneFor(aggregate, stream)
       if (lane.loaded === null || !isFresh(ports, lane)) {
@@ -85,7 +89,7 @@ export function openRunner(given: RunnerPorts): Runner {
 function enqueue(
   ports: Working,
   lane: Lane,
-  waiting: Pick<Waiting, "command" | "records" | "view">,
+  waiting: Pick<Waiting, "command" | "records" | "isAtTail" | "view">,
   deadlineMs: number = DEFAULT_DEADLINE_MS,
 ): Promise<AnyOutcome> {
   if (lane.queue.length >= MAX_WAITING) {

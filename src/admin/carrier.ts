@@ -108,7 +108,7 @@ async function statusOf(
   messageId: string,
 ): Promise<string | null> {
   const stream = recipientStream(companyId, await ports.sealing.tag(companyId, to))
-  const text = await ports.runner.look(RECIPIENT, stream, (state) => textOf(state, messageId))
+  const text = await ports.runner.lookAtTail(RECIPIENT, stream, (state) => textOf(state, messageId))
   return text?.status ?? null
 }
 

@@ -87,9 +87,9 @@ const show = operation({
   input: z.object({ company: z.string() }),
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
-    const standing = await ports.runner.look(ACCESS, accessStream(companyId), companyStanding)
+    const standing = await ports.runner.lookAtTail(ACCESS, accessStream(companyId), companyStanding)
     const stream = ledgerStream(companyId)
-    const account = await ports.runner.look(LEDGER, stream, accountOf)
+    const account = await ports.runner.lookAtTail(LEDGER, stream, accountOf)
     const terms = await ports.runner.look(LEDGER, stream, termsOf)
     return {
       companyId,
@@ -118,8 +118,8 @@ const change = operation({
     const { runner } = ports
     const companyId = await findCompany(ports, input.company)
     const [access, ledger] = [accessStream(companyId), ledgerStream(companyId)]
-    const standing = await runner.look(ACCESS, access, companyStanding)
-    const terms = await runner.look(LEDGER, ledger, termsOf)
+    const standing = await runner.lookAtTail(ACCESS, access, companyStanding)
+    const terms = await runner.lookAtTail(LEDGER, ledger, termsOf)
     const plan = input.plan ?? standing?.plan ?? "payg"
     const pays = input.pays ?? standing?.pays ?? "prepaid"
     const creditLineMicros = input.creditLine ?? terms.creditLineMicros

@@ -30,7 +30,7 @@ export const words = z
 /** A company by its id or its name. @throws OperatorRefused where there is none */
 export async function findCompany(ports: Ports, text: string): Promise<CompanyId> {
   const tag = nameTagOf(ports, text)
-  const found = await ports.runner.look(COMPANIES, COMPANIES_STREAM, (state) =>
+  const found = await ports.runner.lookAtTail(COMPANIES, COMPANIES_STREAM, (state) =>
     isRegistered(state, text) ? text : companyByNameTag(state, tag),
   )
   if (found !== null) return found
@@ -44,7 +44,9 @@ export async function findPersonOf(
   personId: PersonId,
 ): Promise<void> {
   const stream = accessStream(companyId)
-  const found = await ports.runner.look(ACCESS, stream, (state) => findPerson(state, personId))
+  const found = await ports.runner.lookAtTail(ACCESS, stream, (state) =>
+    findPerson(state, personId),
+  )
   if (found === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)
 }
 

@@ -118,7 +118,7 @@ const changePurchases = operation({
   run: async ({ ports, cause }, { keyId, purchases, addFundsPerPurchase, addFundsPerMonth }) => {
     const companyId = await findCompanyOfKey(ports, keyId)
     const view = (state: Ledger, at: number) => allowanceOf(state, keyId, at)
-    const former = await ports.runner.look(LEDGER, ledgerStream(companyId), view)
+    const former = await ports.runner.lookAtTail(LEDGER, ledgerStream(companyId), view)
     const perPurchaseMicros = addFundsPerPurchase ?? former?.perPurchaseMicros
     const perMonthMicros = addFundsPerMonth ?? former?.perMonthMicros
     if (perPurchaseMicros === undefined || perMonthMicros === undefined) {

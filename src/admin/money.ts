@@ -38,7 +38,9 @@ async function nameOf(
         "A key's limit counts every class; leave --class out.",
       )
     }
-    const found = await ports.runner.look(ACCESS, accessStream(companyId), (s) => findKey(s, key))
+    const found = await ports.runner.lookAtTail(ACCESS, accessStream(companyId), (s) =>
+      findKey(s, key),
+    )
     if (found === null) throw new OperatorRefused("not_found", `There is no key ${key}.`)
     return { holder: "key", holderId: key, class: "all" }
   }

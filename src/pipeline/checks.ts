@@ -3,7 +3,7 @@
  * and retired routes are refused before it by the router; the resource's own rules, limits, funds
  * and the effect come after it, in the handler.
  */
-import type { CompanyStanding, Key, Person } from "../../domain/access/access.ts"
+import type { Access, CompanyStanding, Key, Person } from "../../domain/access/access.ts"
 import {
   accessStream,
   companyStanding,
@@ -89,17 +89,20 @@ interface FoundKey {
   readonly standing: CompanyStanding
 }
 
-function lookUpKey(
-  ports: Ports,
+/** A key works at once in every process, so one that is not there is looked for at the tail. */
+async function lookUpKey(
+  { runner }: Ports,
   { companyId, keyId }: { readonly companyId: CompanyId; readonly keyId: KeyId },
 ): Promise<FoundKey | null> {
-  return ports.runner.look(ACCESS, accessStream(companyId), (state) => {
+  const stream = accessStream(companyId)
+  const find = (state: Access): FoundKey | null => {
     const key = findKey(state, keyId)
     const standing = companyStanding(state)
     if (key === null || standing === null) return null
     const person = key.personId === null ? null : findPerson(state, key.personId)
     return { key, person, standing }
-  })
+  }
+  return (await runner.look(ACCESS, stream, find)) ?? runner.lookAtTail(ACCESS, stream, find)
 }
 
 function spenderOf(key: Key, person: Person | null): Spender {

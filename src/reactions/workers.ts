@@ -6,6 +6,7 @@ import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { TakenWork, WorkResult } from "../../adapters/work/port.ts"
 import type { CompanyPlan } from "../../domain/company/companies.ts"
 import type { WorkKind } from "../../projections/work.ts"
+import { work as workRows } from "../../projections/work.ts"
 import { causedBy } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
 import { retryLater } from "./back-off.ts"
@@ -22,6 +23,7 @@ const IDLE_LOOK_MS = 10
 const MOST_TRIES = 20
 const SETTLE_TRIES = 20
 const SETTLE_AGAIN_MS = 250
+const HEAR_AGAIN_MS = 50
 
 type Handler = (ports: Ports, work: TakenWork) => Promise<WorkResult>
 
@@ -68,6 +70,10 @@ export function startWorkers(ports: Ports): Workers {
       answerLost = true
       const rows = await ports.work.take(ports.clock.now(), room)
       answerLost = false
+      if (rows.length > 0 && !(await untilHeard(ports, () => stopped))) {
+        await ports.work.letGo([...inHand])
+        return
+      }
       for (const row of rows) {
         inHand.add(row.workId)
         const doing: Promise<void> = perform(ports, row).finally(() => {
@@ -115,6 +121,18 @@ export function startWorkers(ports: Ports): Workers {
       await Promise.all(running)
     },
   }
+}
+
+/**
+ * Another process may have written the rows: what they follow from is heard here before they are
+ * done, so that nobody looks for it in vain. False where it is stopped before.
+ */
+async function untilHeard(ports: Ports, isStopped: () => boolean): Promise<boolean> {
+  while (!isStopped()) {
+    if (await ports.projector.hasRead(workRows.name)) return true
+    await ports.pacer.pause(HEAR_AGAIN_MS)
+  }
+  return false
 }
 
 /** Does one row. What went wrong becomes the row's result: nothing is thrown. */

@@ -73,14 +73,15 @@ async function load(working: Working, lane: Lane): Promise<Loaded<unknown>> {
 }
 
 /**
- * Answers those for whom nothing is stored. A no stands only by a state that was the store's since
- * its caller came: where another process wrote meanwhile, it is decided again.
+ * Answers those for whom nothing is stored. A no, or that there is nothing to do, stands only by a
+ * state that was the store's since its caller came: where another process wrote meanwhile, it is
+ * decided again.
  */
 async function answerUnstored(working: Working, lane: Lane, batch: Batch): Promise<boolean> {
   const waiting = batch.answers.map((one) => one.waiting)
-  const refused = batch.answers.filter(({ outcome }) => !outcome.accepted)
-  const latest = Math.max(...refused.map((one) => one.waiting.arrivedAt), -Infinity)
-  if (refused.length > 0 && !isConfirmedSince(working, lane, latest)) {
+  const decided = waiting.filter((one) => one.command !== null || one.isAtTail === true)
+  const latest = Math.max(...decided.map((one) => one.arrivedAt), -Infinity)
+  if (!isConfirmedSince(working, lane, latest)) {
     try {
       if (await catchUp(working, lane)) {
         lane.queue.unshift(...waiting)

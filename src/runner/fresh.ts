@@ -2,8 +2,9 @@
  * How far a state in memory can be behind the store, where other processes write as well.
  *
  * A yes needs nothing of this: it is appended at an exact revision, and refused by the store where
- * the state was behind. A no and a look are answered from memory, so the state must be known to have
- * been the store's at most a second ago, and for a no at some moment since its caller came.
+ * the state was behind. All else is answered from memory, so the state must be known to have been the
+ * store's: for a look at most a second ago, for a no, or that there is nothing to do, at some moment
+ * since its caller came.
  */
 import type { Lane } from "./lane.ts"
 import { foldNews } from "./load.ts"

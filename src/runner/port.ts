@@ -96,11 +96,23 @@ export interface Runner {
     execution: Execution<S, V>,
   ) => Promise<Outcome<E, R, V>>
   /**
-   * Looks at a state as the store has it; facts that are not acknowledged yet are waited for.
+   * Looks at a state as the store had it at most a second ago; facts that are not acknowledged yet
+   * are waited for.
    *
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
   readonly look: <C, S, E extends Fact, R extends Fact, V>(
+    aggregate: Aggregate<C, S, E, R>,
+    stream: string,
+    view: (state: S, at: number) => V,
+  ) => Promise<V>
+  /**
+   * The same, at a state that was the store's at some moment since this call: for what follows from
+   * something that is not there, and may have been stored by another process just now.
+   *
+   * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
+   */
+  readonly lookAtTail: <C, S, E extends Fact, R extends Fact, V>(
     aggregate: Aggregate<C, S, E, R>,
     stream: string,
     view: (state: S, at: number) => V,

@@ -153,9 +153,9 @@ describe("a read model in several processes", () => {
     await test.shown(old.projector)
     const newer = await start(test, { ...SPENT, version: 2 })
     await test.add("spending-a", 10)
-    await expect.poll(async () => (await old.projector.status())[0]?.fault, SOON).toBe(
-      "a newer version of this program keeps it up",
-    )
+    await expect
+      .poll(async () => (await old.projector.status())[0]?.fault, SOON)
+      .toBe("another version of this program keeps it up")
     expect(await test.rows("spent")).toEqual([])
     expect(await old.projector.verify("spent", none)).toMatchObject({
       same: false,

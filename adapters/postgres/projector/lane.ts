@@ -12,6 +12,7 @@ import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts
 import { Unavailable, comparePositions } from "../../eventstore/port.ts"
 import type { Pacer } from "../../clock/port.ts"
 import { isConnectionFault } from "../port.ts"
+import { Handed } from "./handed.ts"
 import type { StoredRow } from "./tables.ts"
 import { later } from "./tables.ts"
 import { Waiters } from "./waiters.ts"
@@ -51,24 +52,23 @@ export class Lane {
   #working: Promise<void> | null = null
   /** Facts that are to be written, in global order; none where it stands by. */
   #pending: StoredEvent[] = []
-  /** Everything up to here was handed over. */
-  #seen: Position
-  /** The last of its facts that was handed over, or written before. */
-  #lastFact: Position
-  /** Events since the last fact that the stored position has not moved past. */
-  #passed = 0
+  readonly #handed: Handed
 
   constructor(ports: LanePorts, projection: Projection, stored: Position) {
     this.#ports = ports
     this.projection = projection
     this.#writer = new Writer(ports, projection, stored)
-    this.#seen = stored
-    this.#lastFact = stored
+    this.#handed = new Handed(projection, stored)
   }
 
   /** Whether this process keeps it up. */
   get isHere(): boolean {
     return this.#isHere
+  }
+
+  /** The same, and all that is stored was handed over here. */
+  get isSure(): boolean {
+    return this.#isHere && !this.#isUnsure
   }
 
   /** Facts handed over and not yet written. */
@@ -79,13 +79,13 @@ export class Lane {
   /** All its facts up to here are written. */
   get position(): Position {
     const { stored } = this.#writer
-    return this.#isWhole ? later(stored, this.#seen) : stored
+    return this.#isWhole ? later(stored, this.#handed.seen) : stored
   }
 
   /** Whether all its facts up to a place are written. */
   has(place: Position): boolean {
     if (comparePositions(place, this.position) <= 0) return true
-    if (comparePositions(place, this.#seen) > 0) return false
+    if (comparePositions(place, this.#handed.seen) > 0) return false
     // Everything before the first fact that waits is written, too.
     const next = this.#isUnsure ? undefined : this.#pending[0]
     return next !== undefined && comparePositions(place, next.position) < 0
@@ -93,11 +93,7 @@ export class Lane {
 
   /** Takes events in global order; those it has had already are passed over. */
   deliver(events: readonly StoredEvent[]): void {
-    const fresh = events.filter((event) => comparePositions(event.position, this.#seen) > 0)
-    const facts = this.#factsOf(fresh)
-    this.#seen = fresh.at(-1)?.position ?? this.#seen
-    this.#lastFact = facts.at(-1)?.position ?? this.#lastFact
-    this.#passed = facts.length > 0 ? 0 : this.#passed + fresh.length
+    const facts = this.#handed.take(events)
     if (this.#isHere && this.fault === null) this.#pending.push(...this.#unwritten(facts))
     this.#wake()
     this.#tell()
@@ -105,7 +101,7 @@ export class Lane {
 
   /** Everything up to here was handed over. */
   reached(head: Position): void {
-    this.#seen = later(this.#seen, head)
+    this.#handed.reached(head)
     this.#tell()
   }
 
@@ -169,19 +165,14 @@ export class Lane {
 
   /** Whether all facts handed over are written. */
   get #isWhole(): boolean {
-    return comparePositions(this.#lastFact, this.#writer.stored) <= 0
+    return comparePositions(this.#handed.lastFact, this.#writer.stored) <= 0
   }
 
   get #hasWork(): boolean {
     if (!this.#isHere || this.fault !== null) return false
     // Who closes leaves to the next what is to be read again.
     if (this.#isUnsure) return !this.#isClosing
-    return this.#pending.length > 0 || this.#passed >= STORE_POSITION_EVERY
-  }
-
-  #factsOf(events: readonly StoredEvent[]): StoredEvent[] {
-    const { categories } = this.projection
-    return events.filter(({ stream }) => categories.includes(stream.split("-", 1)[0] as string))
+    return this.#pending.length > 0 || this.#handed.passed >= STORE_POSITION_EVERY
   }
 
   /** Those of some facts that are not stored yet, as far as it is known. */
@@ -234,22 +225,20 @@ export class Lane {
     const doubts = this.#doubts
     const row = await this.#writer.look()
     if (row.version !== version) {
-      const other = row.version > version ? "a newer" : "an older"
-      return this.#halt(`${other} version of this program keeps it up`, null)
+      return this.#halt("another version of this program keeps it up", null)
     }
     if (comparePositions(row.position, this.#writer.stored) < 0) {
       this.#ports.warn(`read model ${name} was set back, and goes on from there`, null)
     }
     this.#writer.stored = row.position
     // What comes from here on waits behind what is read here.
-    const until = this.#seen
+    const until = this.#handed.seen
     this.#pending = []
-    if (!this.#isWhole) {
-      for await (const page of this.#ports.store.readAll({ after: row.position, prefixes })) {
-        const missed = page.filter((one) => comparePositions(one.position, until) <= 0)
-        if (!(await this.#writeAll(this.#factsOf(missed)))) return undefined
-        if (missed.length < page.length) break
-      }
+    const missing = { after: row.position, prefixes }
+    for await (const page of this.#isWhole ? [] : this.#ports.store.readAll(missing)) {
+      const facts = page.filter((one) => comparePositions(one.position, until) <= 0)
+      if (!(await this.#writeAll(this.#handed.factsOf(facts)))) return undefined
+      if (facts.length < page.length) break
     }
     this.#cleared = doubts
     return undefined
@@ -267,12 +256,11 @@ export class Lane {
 
   async #writePending(): Promise<void> {
     const batch = this.#pending.slice(0, BATCH_EVENTS)
-    if (!(await this.#write(batch))) return
-    this.#pending = this.#unwritten(this.#pending)
+    if (await this.#write(batch)) this.#pending = this.#unwritten(this.#pending)
   }
 
   async #storePosition(): Promise<void> {
-    this.#passed = 0
+    this.#handed.passed = 0
     if (!(await this.#writer.moveTo(this.position))) this.#doubts += 1
   }
 
@@ -299,10 +287,10 @@ export class Lane {
   async #stop(event: StoredEvent, error: unknown): Promise<void> {
     const reason = error instanceof Error ? error.message : String(error)
     const fault = `${event.stream} revision ${event.revision}: ${reason}`
-    this.#halt(fault, error)
     await this.#writer.noteFault(fault).catch((lost: unknown) => {
       this.#ports.warn(`why ${this.projection.name} stopped could not be stored`, lost)
     })
+    this.#halt(fault, error)
   }
 
   #halt(fault: string, error: unknown): void {

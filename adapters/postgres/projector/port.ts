@@ -39,13 +39,19 @@ export class FoldFault extends Error {
 export interface Projector {
   /**
    * Waits until these read models (default all) have taken everything up to a place, in whichever
-   * process they are kept up. False where one of them is stopped or the time ran out.
+   * process they are kept up, and this process has read it. False where one of them is stopped or
+   * the time ran out.
    */
   readonly waitFor: (
     position: Position,
     timeoutMs: number,
     names?: readonly string[],
   ) => Promise<boolean>
+  /**
+   * True once this process has read every fact that a read model's rows, as they are by now, were
+   * made of, whichever process made them; false where the store is lost before.
+   */
+  readonly hasRead: (name: string) => Promise<boolean>
   /** The read models that are folds and can be built anew. */
   readonly rebuildable: readonly string[]
   readonly status: () => Promise<readonly ProjectionStatus[]>

@@ -15,7 +15,14 @@ import { Lane } from "./lane.ts"
 import type { ProjectionStatus, Projector } from "./port.ts"
 import type { Reader } from "./reader.ts"
 import { startReader } from "./reader.ts"
-import { LIVE_SCHEMA, createTables, dropTables, inTransaction, storedRows } from "./tables.ts"
+import {
+  LIVE_SCHEMA,
+  createTables,
+  dropTables,
+  inTransaction,
+  storedRow,
+  storedRows,
+} from "./tables.ts"
 
 const LANE_ROOM = 5_000
 /** The lock under which a process that starts makes the tables that are missing. */
@@ -80,11 +87,16 @@ export async function startProjector(
   return {
     ended: reader.ended,
     handedOver: reader.handedOver,
+    hasRead: async (name) => {
+      // What is written here was read here.
+      if (lanes.get(name)?.isSure === true) return true
+      return reader.handedOver((await storedRow(ports.pool, name)).position)
+    },
     rebuildable: projections.map((projection) => projection.name),
     waitFor: (position, timeoutMs, names) =>
       waitFor(
         all.filter(({ projection }) => names?.includes(projection.name) ?? true),
-        follower,
+        { reader, follower },
         position,
         timeoutMs,
       ),
@@ -122,16 +134,18 @@ function feed({ store, onHeard }: ProjectorPorts, lanes: readonly Lane[]): Reade
   })
 }
 
+/** Waits for the rows, and for the reader: what is looked at in memory is to be as new as they are. */
 async function waitFor(
   lanes: readonly Lane[],
-  follower: Follower,
+  { reader, follower }: { readonly reader: Reader; readonly follower: Follower },
   position: Position,
   timeoutMs: number,
 ): Promise<boolean> {
   if (lanes.some((lane) => lane.isHere && lane.fault !== null)) return false
   const behind = lanes.filter((lane) => !lane.has(position))
-  if (behind.length === 0) return true
+  if (behind.length === 0 && reader.has(position)) return true
   const waits = behind.map((lane) => lane.waiters.add(position))
+  if (!reader.has(position)) waits.push(reader.waitFor(position))
   if (behind.some((lane) => !lane.isHere)) follower.hurry()
   const timer = setTimeout(() => waits.forEach((wait) => wait.cancel()), timeoutMs)
   const reached = await Promise.all(waits.map((wait) => wait.done))

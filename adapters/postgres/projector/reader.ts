@@ -2,6 +2,7 @@
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { comparePositions } from "../../eventstore/port.ts"
 import { later } from "./tables.ts"
+import type { Waiting } from "./waiters.ts"
 import { Waiters } from "./waiters.ts"
 
 /** Who is handed what is read, in global order. */
@@ -16,18 +17,24 @@ export interface Reading {
 export interface Reader {
   /** True once everything up to a place was handed over; false where the store is lost before. */
   readonly handedOver: (place: Position) => Promise<boolean>
+  /** Whether everything up to a place was handed over. */
+  readonly has: (place: Position) => boolean
+  /** Waits for a place, also over a loss of the store. */
+  readonly waitFor: (place: Position) => Waiting
   readonly ended: Promise<void>
   readonly stop: () => Promise<void>
 }
 
 /** Begins to read after a place. */
 export function startReader(store: EventStore, after: Position, reading: Reading): Reader {
-  const waiters = new Waiters()
+  const [strict, patient] = [new Waiters(), new Waiters()]
   let place = after
   let isInterrupted = false
+  const has = (wanted: Position): boolean => comparePositions(wanted, place) <= 0
   const moveTo = (to: Position): void => {
     place = later(place, to)
-    if (!isInterrupted) waiters.tell((wanted) => comparePositions(wanted, place) <= 0)
+    patient.tell(has)
+    if (!isInterrupted) strict.tell(has)
   }
   const subscription = store.subscribeAll(
     { after },
@@ -43,19 +50,22 @@ export function startReader(store: EventStore, after: Position, reading: Reading
       },
       onInterrupted: () => {
         isInterrupted = true
-        waiters.giveUp()
+        strict.giveUp()
       },
     },
   )
   return {
     handedOver: async (wanted) => {
       if (isInterrupted) return false
-      return comparePositions(wanted, place) <= 0 || waiters.add(wanted).done
+      return has(wanted) || strict.add(wanted).done
     },
+    has,
+    waitFor: (wanted) => patient.add(wanted),
     ended: subscription.ended,
     stop: async () => {
       await subscription.stop()
-      waiters.giveUp()
+      strict.giveUp()
+      patient.giveUp()
     },
   }
 }

@@ -1,0 +1,43 @@
+import type { Projection } from "../../../projections/projection.ts"
+import type { Position, StoredEvent } from "../../eventstore/port.ts"
+import { comparePositions } from "../../eventstore/port.ts"
+import { later } from "./tables.ts"
+
+/** What the reader handed over to one read model. */
+export class Handed {
+  readonly #categories: readonly string[]
+  /** Everything up to here was handed over. */
+  seen: Position
+  /** The last of the read model's facts that was handed over, or written before. */
+  lastFact: Position
+  /** Events since the last fact. */
+  passed = 0
+
+  constructor({ categories }: Projection, stored: Position) {
+    this.#categories = categories
+    this.seen = stored
+    this.lastFact = stored
+  }
+
+  /** Takes events in global order; gives the facts among them that were not handed over before. */
+  take(events: readonly StoredEvent[]): StoredEvent[] {
+    const fresh = events.filter((event) => comparePositions(event.position, this.seen) > 0)
+    const facts = this.factsOf(fresh)
+    this.seen = fresh.at(-1)?.position ?? this.seen
+    this.lastFact = facts.at(-1)?.position ?? this.lastFact
+    this.passed = facts.length > 0 ? 0 : this.passed + fresh.length
+    return facts
+  }
+
+  /** Everything up to here was handed over. */
+  reached(head: Position): void {
+    this.seen = later(this.seen, head)
+  }
+
+  /** The read model's facts among some events. */
+  factsOf(events: readonly StoredEvent[]): StoredEvent[] {
+    return events.filter(({ stream }) =>
+      this.#categories.includes(stream.split("-", 1)[0] as string),
+    )
+  }
+}
