@@ -25,10 +25,7 @@ export class DutyBook {
   /** One statement after the other: a lock that is taken twice must be let go twice. */
   #last: Promise<unknown> = Promise.resolve()
 
-  constructor(
-    client: () => pg.Client | null,
-    warn: (message: string, error: unknown) => void,
-  ) {
+  constructor(client: () => pg.Client | null, warn: (message: string, error: unknown) => void) {
     this.#client = client
     this.#warn = warn
   }

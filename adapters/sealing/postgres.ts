@@ -74,9 +74,7 @@ export function openPostgresSealing(
     appSecret: (keyId) => `cps_${deriveKey(signing, keyId).toString("base64url")}`,
     forgetKeys: (companyId) => {
       companyKeys.deleteWhere((place) => companyId === null || place === companyId)
-      subjectKeys.deleteWhere(
-        (place) => companyId === null || place.startsWith(`${companyId}/`),
-      )
+      subjectKeys.deleteWhere((place) => companyId === null || place.startsWith(`${companyId}/`))
     },
   }
 }

@@ -26,7 +26,8 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
     },
   }
   const reads: string[] = []
-  const warn = (message: string, error: unknown) => expect.unreachable(`${message} ${String(error)}`)
+  const warn = (message: string, error: unknown) =>
+    expect.unreachable(`${message} ${String(error)}`)
   const runner = openRunner({
     store: {
       ...store,
