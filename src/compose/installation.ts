@@ -48,6 +48,9 @@ import { openRunner } from "../run.ts"
 import type { Runner } from "../run.ts"
 import { startConfirming } from "../runner/confirming.ts"
 
+/** So many events are folded between two lines of the log. */
+const TOLD_EVERY_EVENTS = 100_000
+
 /** What an installation is opened with. */
 export interface InstallationOptions {
   readonly databaseUrl: string
@@ -177,8 +180,9 @@ async function openParts(
   const onApplied = (name: string) => {
     if (name === workRows.name) workers?.wake()
   }
+  const onRenewing = tellOfRenewing(log)
   const projector = await startProjector(
-    { ...lanes, duties: outside.processes, onHeard: runner.heard, onApplied },
+    { ...lanes, duties: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
     PROJECTIONS,
     [workRows],
   )
@@ -260,5 +264,15 @@ function openGathered(runner: Runner, log: Log) {
       await closings.settled()
       await refused.settled()
     },
+  }
+}
+
+/** Says that the start takes its time, and how far it came. */
+function tellOfRenewing(log: Log): (name: string, events: number) => void {
+  const told = new Map<string, number>()
+  return (name, events) => {
+    if (events < (told.get(name) ?? 0)) return
+    told.set(name, events + TOLD_EVERY_EVENTS)
+    log.info(`the read model ${name} is of another version and is built anew`, { events })
   }
 }

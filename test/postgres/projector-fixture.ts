@@ -77,6 +77,8 @@ const EVERYBODY: Duties = {
 export class ProjectorUnderTest {
   readonly store = openMemoryEventStore()
   readonly warnings: string[] = []
+  /** The read models that were built anew at a start, a line for each time it was told. */
+  readonly renewed: string[] = []
   readonly applied: string[] = []
   readonly heard: StoredEvent[] = []
   readonly #pool: pg.Pool
@@ -103,6 +105,7 @@ export class ProjectorUnderTest {
         warn: (message) => this.warnings.push(message),
         onApplied: (name) => this.applied.push(name),
         onHeard: (events) => this.heard.push(...events),
+        onRenewing: (name) => this.renewed.push(name),
         duties,
       },
       projections,

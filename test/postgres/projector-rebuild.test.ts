@@ -127,3 +127,72 @@ describe("a rebuild", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
   })
 })
+
+describe("a start with another version of a read model", () => {
+  it("shows the former one, kept up, until the new one is whole", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const old = await test.start([SPENT])
+    await test.add("spending-a", 1)
+    await test.shown(old)
+    const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const starting = test.start([
+      {
+        ...SPENT,
+        version: 2,
+        apply: async (tx, facts, opener) => {
+          begun.resolve()
+          await gate.promise
+          await SPENT.apply(tx, facts, opener)
+        },
+      },
+    ])
+    await begun.promise
+    await test.add("spending-a", 10)
+    expect(await test.shown(old)).toBe(true)
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+    gate.resolve()
+    const renewed = await starting
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+    await old.close()
+    await test.add("spending-a", 100)
+    expect(await test.shown(renewed)).toBe(true)
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+  })
+
+  it("builds it once, however many processes start at once", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const old = await test.start([SPENT])
+    await test.add("spending-a", 1)
+    await test.shown(old)
+    await old.close()
+    const newer = { ...SPENT, version: 2 }
+    const [one] = await Promise.all([test.start([newer]), test.start([newer])])
+    expect(await test.shown(one)).toBe(true)
+    expect(test.renewed).toEqual(["spent"])
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
+  })
+
+  it("shows all before a fact that the new one cannot take", async () => {
+    const test = new ProjectorUnderTest(pool)
+    const lenient: Projection = { ...SPENT, apply: async () => undefined }
+    const old = await test.start([lenient, EARNED])
+    await test.add("spending-a", 1, "poison", 2)
+    await test.add("earning-a", 1)
+    await test.shown(old)
+    await old.close()
+    const projector = await test.start([{ ...SPENT, version: 2 }, EARNED])
+    await test.add("earning-a", 1)
+    expect(await test.shown(projector, "earned")).toBe(true)
+    expect(await test.shown(projector, "spent")).toBe(false)
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
+    expect(await projector.status()).toMatchObject([
+      {
+        name: "spent",
+        version: 2,
+        state: "stopped",
+        fault: "spending-a revision 1: this fact has no amount",
+      },
+      { name: "earned", state: "running" },
+    ])
+  })
+})

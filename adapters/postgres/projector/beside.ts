@@ -7,7 +7,7 @@ import { START, comparePositions } from "../../eventstore/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import type { Progress, Verification } from "./port.ts"
-import { FoldFault } from "./port.ts"
+import { FoldFault, foldFault } from "./port.ts"
 import {
   LIVE_SCHEMA,
   besideSchema,
@@ -30,7 +30,10 @@ interface BesidePorts extends WriterPorts {
 const BESIDE = "select pg_advisory_lock(hashtextextended($1, 7005))"
 const DONE_BESIDE = "select pg_advisory_unlock(hashtextextended($1, 7005))"
 
-/** Rebuilding and comparing, one after the other: each holds up to three connections. */
+/** Rebuilding and comparing. */
+export type Beside = ReturnType<typeof openBeside>
+
+/** One after the other: each holds up to three connections. */
 export function openBeside(ports: BesidePorts) {
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -45,7 +48,14 @@ export function openBeside(ports: BesidePorts) {
      * @throws FoldFault: the live one stays as it was
      */
     rebuild: (projection: Projection, progress: Progress): Promise<void> =>
-      inTurn(() => rebuild(ports, projection, progress)),
+      inTurn(() => alone(ports.pool, projection.name, () => rebuild(ports, projection, progress))),
+    /**
+     * The same for a read model of another version; one that is of this version by now is left.
+     *
+     * @throws FoldFault: the live one stays as it was
+     */
+    renew: (projection: Projection, progress: Progress): Promise<void> =>
+      inTurn(() => alone(ports.pool, projection.name, () => renew(ports, projection, progress))),
     /** Compares a read model's tables with a rebuild up to where it stands. */
     verify: (projection: Projection, progress: Progress): Promise<Verification> =>
       inTurn(() => verify(ports, projection, progress)),
@@ -62,23 +72,31 @@ async function rebuild(
   progress: Progress,
 ): Promise<void> {
   const { name, version } = projection
-  await alone(ports.pool, name, async () => {
-    const built = await foldBeside(ports, projection, START, null, progress)
-    await inTransaction(ports.pool, async (client) => {
-      const row = await heldRow(client, name)
-      // What came in the meantime is little. What comes from here on waits in its lane.
-      const head = await ports.store.head()
-      const folded = await foldBeside(ports, projection, built, null, progress)
-      const position = [head, folded, row.position].reduce(later)
-      await swapTables(client, projection)
-      await client.query(
-        `update ledger.projections
-         set version = $2, commit_position = $3, prepare_position = $4, fault = null
-         where name = $1`,
-        [name, version, position.commit, position.prepare],
-      )
-    })
+  const built = await foldBeside(ports, projection, START, null, progress)
+  await inTransaction(ports.pool, async (client) => {
+    const row = await heldRow(client, name)
+    // What came in the meantime is little. What comes from here on waits in its lane.
+    const head = await ports.store.head()
+    const folded = await foldBeside(ports, projection, built, null, progress)
+    const position = [head, folded, row.position].reduce(later)
+    await swapTables(client, projection)
+    await client.query(
+      `update ledger.projections
+       set version = $2, commit_position = $3, prepare_position = $4, fault = null
+       where name = $1`,
+      [name, version, position.commit, position.prepare],
+    )
   })
+}
+
+/** Another process that starts may have built it meanwhile. */
+async function renew(
+  ports: BesidePorts,
+  projection: Projection,
+  progress: Progress,
+): Promise<void> {
+  const { version } = await storedRow(ports.pool, projection.name)
+  if (version !== projection.version) await rebuild(ports, projection, progress)
 }
 
 async function verify(
@@ -190,11 +208,7 @@ async function foldPage(
   } catch (error) {
     if (isConnectionFault(error)) throw error
     const [first] = page
-    if (page.length === 1 && first !== undefined) {
-      const reason = error instanceof Error ? error.message : String(error)
-      const message = `${first.stream} revision ${first.revision}: ${reason}`
-      throw new FoldFault(message, { cause: error })
-    }
+    if (page.length === 1 && first !== undefined) throw foldFault(first, error)
     for (const stored of page) await foldPage(ports, projection, schema, [stored])
   }
 }

@@ -13,6 +13,7 @@ import { Unavailable, comparePositions } from "../../eventstore/port.ts"
 import type { Pacer } from "../../clock/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { Handed } from "./handed.ts"
+import { foldFault } from "./port.ts"
 import type { StoredRow } from "./tables.ts"
 import { later } from "./tables.ts"
 import { Waiters } from "./waiters.ts"
@@ -132,11 +133,10 @@ export class Lane {
   /** Learns what is stored, where another process keeps it up, or somebody mended it. */
   follow({ position, version, fault }: StoredRow): void {
     const isMended = this.fault !== null && fault === null && version === this.projection.version
-    if (this.#isHere && isMended) this.lookAgain()
-    if (this.#isHere) return
+    if (this.#isHere) return isMended ? this.lookAgain() : undefined
     this.#writer.stored = position
     this.fault = fault
-    this.#tell()
+    return this.#tell()
   }
 
   /** It will be closed: from here on it does not wait for a database that is away. */
@@ -182,7 +182,6 @@ export class Lane {
   }
 
   #tell(): void {
-    if (this.waiters.isEmpty) return undefined
     if (this.fault !== null) return this.waiters.giveUp()
     return this.waiters.tell((place) => this.has(place))
   }
@@ -285,8 +284,7 @@ export class Lane {
 
   /** A fact that cannot be taken: the lane stands still before it and says which it was. */
   async #stop(event: StoredEvent, error: unknown): Promise<void> {
-    const reason = error instanceof Error ? error.message : String(error)
-    const fault = `${event.stream} revision ${event.revision}: ${reason}`
+    const { message: fault } = foldFault(event, error)
     await this.#writer.noteFault(fault).catch((lost: unknown) => {
       this.#ports.warn(`why ${this.projection.name} stopped could not be stored`, lost)
     })

@@ -1,5 +1,5 @@
 /** What the rest of the house asks of the runner of read models. */
-import type { Position } from "../../eventstore/port.ts"
+import type { Position, StoredEvent } from "../../eventstore/port.ts"
 
 /** How a read model stands. */
 export interface ProjectionStatus {
@@ -33,6 +33,12 @@ export interface Verification {
 /** A fact cannot be folded. The message names it and says why. */
 export class FoldFault extends Error {
   override readonly name = "FoldFault"
+}
+
+/** The fault of a fact, by what was thrown when it was folded. */
+export function foldFault({ stream, revision }: StoredEvent, cause: unknown): FoldFault {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new FoldFault(`${stream} revision ${revision}: ${reason}`, { cause })
 }
 
 /** Runs the read models. */

@@ -8,11 +8,13 @@ import type { Projection } from "../../../projections/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedDuties, Duties } from "../../processes/port.ts"
+import type { Beside } from "./beside.ts"
 import { openBeside } from "./beside.ts"
 import { Follower } from "./following.ts"
 import type { LanePorts } from "./lane.ts"
 import { Lane } from "./lane.ts"
 import type { ProjectionStatus, Projector } from "./port.ts"
+import { FoldFault } from "./port.ts"
 import type { Reader } from "./reader.ts"
 import { startReader } from "./reader.ts"
 import {
@@ -41,6 +43,8 @@ export interface ProjectorPorts extends LanePorts {
   readonly duties: Duties
   /** Told of all events that are read, before any read model is. */
   readonly onHeard: (events: readonly StoredEvent[]) => void
+  /** Told now and then how many events a read model of another version was built anew from. */
+  readonly onRenewing: (name: string, events: number) => void
 }
 
 /** A running projector. */
@@ -52,8 +56,8 @@ export interface RunningProjector extends Projector, Pick<Reader, "handedOver"> 
 }
 
 /**
- * Makes the tables that are missing, builds anew those of another version, asks for the duties to
- * keep them up and begins to read.
+ * Makes the tables that are missing, builds those of another version anew beside the live ones (which
+ * other processes go on to show meanwhile), asks for the duties to keep them up and begins to read.
  *
  * @param projections read models whose tables are folds
  * @param hints what is only written from here on: never dropped or built anew
@@ -66,21 +70,25 @@ export async function startProjector(
   projections: readonly Projection[],
   hints: readonly Projection[],
 ): Promise<RunningProjector> {
-  const positions = await prepare(ports.pool, projections, hints)
+  const beside = openBeside(ports)
+  await prepare(ports.pool, projections, hints)
+  for (const projection of projections) await renew(ports, beside, projection)
+  const rows = new Map((await storedRows(ports.pool)).map((row) => [row.name, row]))
   // Asked for after the positions: others write on meanwhile.
   const head = await ports.store.head()
   const lanes = new Map<string, Lane>()
   for (const projection of [...projections, ...hints]) {
     const { name } = projection
-    const position = positions.get(name) ?? START
+    const position = rows.get(name)?.position ?? START
     if (comparePositions(position, head) > 0) throw ahead(name)
     lanes.set(name, new Lane(ports, projection, position))
   }
   const all = [...lanes.values()]
   const reader = feed(ports, all)
   const follower = new Follower(ports, all)
-  const asked = await ports.duties.ask([...lanes.keys()].map(dutyOf), (duty, isHeld) => {
-    const lane = all.find(({ projection }) => dutyOf(projection.name) === duty)
+  const duties = new Map(all.map((lane) => [dutyOf(lane.projection), lane]))
+  const asked = await ports.duties.ask([...duties.keys()], (duty, isHeld) => {
+    const lane = duties.get(duty)
     if (isHeld) lane?.takeUp()
     else lane?.putDown()
   })
@@ -101,13 +109,14 @@ export async function startProjector(
         timeoutMs,
       ),
     status: () => statusOf(ports.pool, all),
-    ...besides(ports, projections, lanes),
+    ...besides(beside, projections, lanes),
     close: () => close(reader, follower, all, asked),
   }
 }
 
-function dutyOf(name: string): string {
-  return `read model ${name}`
+/** Each version has a duty of its own: a process of the former one does not hold up the new one's. */
+function dutyOf({ name, version }: Projection): string {
+  return `read model ${name} version ${version}`
 }
 
 function ahead(name: string): ReadModelAhead {
@@ -167,7 +176,7 @@ async function statusOf(pool: Pool, lanes: readonly Lane[]): Promise<readonly Pr
 }
 
 function besides(
-  ports: ProjectorPorts,
+  beside: Beside,
   projections: readonly Projection[],
   lanes: ReadonlyMap<string, Lane>,
 ): Pick<Projector, "rebuild" | "verify"> {
@@ -177,7 +186,6 @@ function besides(
     const names = projections.map((one) => one.name).join(", ")
     throw new RangeError(`There is no read model ${name}; there are ${names}.`)
   }
-  const beside = openBeside(ports)
   return {
     rebuild: async (name, progress) => {
       await beside.rebuild(find(name), progress)
@@ -200,32 +208,58 @@ async function close(
   await asked.giveUp()
 }
 
-/** Makes sure of the tables of all read models, one process after the other; answers where they stand. */
+/** Makes the tables that are missing, one process after the other; hints go on as they are. */
 async function prepare(
   pool: Pool,
   projections: readonly Projection[],
   hints: readonly Projection[],
-): Promise<ReadonlyMap<string, Position>> {
-  return inTransaction(pool, async (client) => {
+): Promise<void> {
+  await inTransaction(pool, async (client) => {
     await client.query(PREPARING)
-    const rows = new Map((await storedRows(client)).map((row) => [row.name, row]))
-    const isReady = ({ name, version }: Projection) => rows.get(name)?.version === version
-    const changed = projections.filter((projection) => !isReady(projection))
-    const missing = hints.filter(({ name }) => !rows.has(name))
-    for (const { name, version } of [...changed, ...missing]) {
-      // Whoever writes it has this row first, and then its tables.
+    const names = new Set((await storedRows(client)).map(({ name }) => name))
+    const isMissing = ({ name }: Projection) => !names.has(name)
+    for (const projection of [...projections, ...hints].filter(isMissing)) {
       await client.query(
         `insert into ledger.projections (name, version, commit_position, prepare_position)
-         values ($1, $2, $3, $4)
-         on conflict (name) do update set version = $2, commit_position = $3, prepare_position = $4,
-           fault = null`,
-        [name, version, START.commit, START.prepare],
+         values ($1, $2, $3, $4)`,
+        [projection.name, projection.version, START.commit, START.prepare],
       )
     }
-    for (const projection of changed) {
+    for (const { name, version } of hints) {
+      await client.query("update ledger.projections set version = $2 where name = $1", [
+        name,
+        version,
+      ])
+    }
+    for (const projection of projections.filter(isMissing)) {
       await dropTables(client, projection.tables)
       await createTables(client, projection, LIVE_SCHEMA)
     }
-    return new Map((await storedRows(client)).map(({ name, position }) => [name, position]))
   })
+}
+
+/** Builds a read model of another version anew. One that meets a fact it cannot take shows all before it. */
+async function renew(
+  { pool, warn, onRenewing }: ProjectorPorts,
+  beside: Beside,
+  projection: Projection,
+): Promise<void> {
+  const { name, version } = projection
+  try {
+    await beside.renew(projection, (events) => onRenewing(name, events))
+  } catch (error) {
+    if (!(error instanceof FoldFault)) throw error
+    warn(`read model ${name} cannot be built anew to its end`, error)
+    await inTransaction(pool, async (client) => {
+      // Whoever writes it has this row first, and then its tables.
+      await client.query(
+        `update ledger.projections
+         set version = $2, commit_position = $3, prepare_position = $4, fault = null
+         where name = $1`,
+        [name, version, START.commit, START.prepare],
+      )
+      await dropTables(client, projection.tables)
+      await createTables(client, projection, LIVE_SCHEMA)
+    })
+  }
 }
