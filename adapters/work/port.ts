@@ -44,6 +44,12 @@ export interface ListedWork {
   readonly parked: string | null
 }
 
+/** A row that waits for an operator. */
+export type ParkedWork = Omit<TakenWork, "tries"> & {
+  /** Why; null where it does not wait for an operator. */
+  readonly parked: string | null
+}
+
 /** The queue. */
 export interface WorkQueue {
   /** Takes up to `limit` rows that are due at `now` (the ledger's time). */
@@ -65,6 +71,10 @@ export interface WorkQueue {
   /** The names of all rows of a kind. */
   readonly names: (kind: string) => Promise<readonly string[]>
   readonly list: (limit: number) => Promise<readonly ListedWork[]>
+  /** One row; null where there is none. */
+  readonly find: (workId: number) => Promise<ParkedWork | null>
+  /** Takes a row away that is parked. False: it is not parked, or not there. */
+  readonly dropParked: (workId: number) => Promise<boolean>
   /** Makes a row due at once (`now` by the ledger's time), parked or not. False: no such row. */
   readonly retry: (workId: number, now: number) => Promise<boolean>
 }

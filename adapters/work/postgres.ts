@@ -78,6 +78,15 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       )
       return rows[0]?.due ?? null
     },
+    ...openForOperators(pool),
+  }
+}
+
+/** What an operator sees of the queue and does to it. */
+function openForOperators(
+  pool: Pool,
+): Pick<WorkQueue, "names" | "list" | "find" | "dropParked" | "retry"> {
+  return {
     names: async (kind) => {
       const { rows } = await pool.query<{ name: string }>(
         "select name from ledger.work where kind = $1",
@@ -91,6 +100,22 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
         [limit],
       )
       return rows.map(listed)
+    },
+    find: async (workId) => {
+      const { rows } = await pool.query<Row>("select * from ledger.work where work_id = $1", [
+        workId,
+      ])
+      const row = rows[0]
+      if (row === undefined) return null
+      const { tries: _tries, ...work } = taken(row)
+      return { ...work, parked: row.parked }
+    },
+    dropParked: async (workId) => {
+      const { rowCount } = await pool.query(
+        "delete from ledger.work where work_id = $1 and parked is not null",
+        [workId],
+      )
+      return rowCount === 1
     },
     retry: async (workId, now) => {
       const { rowCount } = await pool.query(

@@ -1,6 +1,7 @@
 /** The ledger's time, waiting for what is under way, and the queue of work. */
 import { z } from "zod"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
+import { giveUp } from "../reactions/skip.ts"
 import { tokenOf } from "../position-token.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
@@ -115,6 +116,24 @@ const retryWork = operation({
   },
 })
 
+const skipWork = operation({
+  name: "work skip",
+  input: z.object({ workId: z.int().positive() }),
+  run: async ({ ports, cause }, { workId }) => {
+    const work = await ports.work.find(workId)
+    if (work === null) throw new OperatorRefused("not_found", `There is no work ${workId}.`)
+    if (work.parked === null) {
+      const message = `Work ${workId} is not parked: it goes on by itself.`
+      throw new OperatorRefused("conflict", message)
+    }
+    const refused = await giveUp(ports, work, cause)
+    if (refused !== null) throw new OperatorRefused("conflict", refused.refusal)
+    // It may be gone already: what ended the work took its row away, or somebody tries it once more.
+    await ports.work.dropParked(workId)
+    return { workId, skipped: true }
+  },
+})
+
 /** Operations on time and work. */
 export const clockOperations: readonly AdminOperation[] = [
   wait,
@@ -123,4 +142,5 @@ export const clockOperations: readonly AdminOperation[] = [
   advanceClock,
   listWork,
   retryWork,
+  skipWork,
 ]

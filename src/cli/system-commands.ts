@@ -154,6 +154,21 @@ const retryWork: CommandSpec = {
   ],
 }
 
+const skipWork: CommandSpec = {
+  does: "operation",
+  name: "work skip",
+  summary: "give a parked row of work up",
+  notes: [
+    "A text counts as failed from then on (given_up) and its charge is given back;",
+    "a reminder is not sent. Work that is owed to a company or its bill cannot be given up.",
+  ],
+  example: 'work skip 42 --reason "the carrier lost it"',
+  changes: true,
+  arguments: [
+    { name: "WORK_ID", description: "the row's number", field: "workId", parse: countingNumber },
+  ],
+}
+
 const projectionStatus: CommandSpec = {
   does: "operation",
   name: "projections status",
@@ -196,6 +211,7 @@ export const SYSTEM_COMMANDS: readonly CommandSpec[] = [
   wait,
   listWork,
   retryWork,
+  skipWork,
   projectionStatus,
   rebuildProjection,
   verifyProjections,

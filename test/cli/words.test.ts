@@ -152,6 +152,7 @@ const inputs: readonly (readonly [string, object])[] = [
   ["wait", {}],
   ["work list", {}],
   ["work retry 42", { workId: 42 }],
+  ["work skip 42", { workId: 42 }],
   ["audit show ledger-co_1", { stream: "ledger-co_1" }],
   [
     "audit show ledger-co_1 --type Charged --key key_1 --person per_1 --since 2026-11-01T00:00 " +
