@@ -1,9 +1,9 @@
 /** Every decider with the form its facts are stored in: what `Runner.execute` takes. */
 import { accessCodec } from "../domain/access/access-events.ts"
-import { access } from "../domain/access/access.ts"
+import { access, accessBytes } from "../domain/access/access.ts"
 import { ledgerCodec } from "../domain/charging/ledger-formats.ts"
 import { ledger } from "../domain/charging/ledger.ts"
-import { ledgerCheckpoint } from "../domain/charging/ledger-state.ts"
+import { ledgerBytes, ledgerCheckpoint } from "../domain/charging/ledger-state.ts"
 import {
   callFault,
   mustRecordCalls,
@@ -22,7 +22,7 @@ import { recipient, recipientCheckpoint } from "../domain/phone/recipient.ts"
 import type { AnyFact } from "../projections/projection.ts"
 
 /** Who may do what in a company. */
-export const ACCESS = { decider: access, codec: accessCodec }
+export const ACCESS = { decider: access, codec: accessCodec, bytesOf: accessBytes }
 /** Which companies there are. */
 export const COMPANIES = { decider: companies, codec: companiesCodec }
 /** A company's funds, limits and charges; API calls gather beside it. */
@@ -30,6 +30,7 @@ export const LEDGER = {
   decider: ledger,
   codec: ledgerCodec,
   checkpoint: ledgerCheckpoint,
+  bytesOf: ledgerBytes,
   gathering: {
     add: serveCall,
     fault: callFault,

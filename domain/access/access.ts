@@ -102,7 +102,8 @@ export interface Key {
   readonly status: "active" | "paused" | "deleted"
 }
 
-interface AccessState {
+/** A company's access state. Only the functions of this file look inside. */
+export interface Access {
   companyId: CompanyId | null
   name: Sealed | null
   plan: Plan
@@ -113,8 +114,10 @@ interface AccessState {
   readonly keys: Map<KeyId, Key>
 }
 
-/** A company's access state. Only the functions of this file look inside. */
-export type Access = AccessState
+/** What a company's access takes in memory, in bytes, about: a key has its operations with it. */
+export function accessBytes({ people, keys }: Access): number {
+  return people.size * 400 + keys.size * 4_000
+}
 
 /** The rules of access. */
 export const access: Decider<AccessCommand, Access, AccessEvent, AccessRefused> = {

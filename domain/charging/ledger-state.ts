@@ -166,3 +166,19 @@ function load(raw: unknown): Ledger {
 
 /** How a ledger's state is kept beside its stream. Calls that are only gathered are not in it. */
 export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 3, save, load }
+
+/** About what an entry of each kind takes in memory, in bytes: measured, and rounded up. */
+const BYTES = { holder: 200, limit: 500, open: 600, name: 100, tally: 400, purchase: 250 }
+
+/** What a ledger takes in memory, in bytes, about. Found by counting, so it may be asked often. */
+export function ledgerBytes({ tallies, book, open, calls, purchases, ...state }: Ledger): number {
+  return (
+    (tallies.people.size + tallies.keys.size) * BYTES.holder +
+    (book.limits.size + book.reached.size) * BYTES.limit +
+    open.size * BYTES.open +
+    (state.references.size + state.recent.names.size) * BYTES.name +
+    calls.uncharged.size * BYTES.tally +
+    (purchases.terms.size + purchases.pending.size) * BYTES.purchase +
+    (purchases.ended.size + purchases.taken.size) * BYTES.purchase
+  )
+}

@@ -1,3 +1,4 @@
+import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
@@ -5,12 +6,14 @@ import {
   type AddPerson,
   type CreateKey,
   access,
+  accessBytes,
   accessStream,
   companyStanding,
   findKey,
   findPerson,
   isManaged,
 } from "../../domain/access/access.ts"
+import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
 import { fold, given } from "../support/spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -243,4 +246,19 @@ describe("a company's access", () => {
     expect(companyStanding(fold(access))).toBeNull()
     expect(accessStream("co_1")).toBe("access-co_1")
   })
+})
+
+it("says what it takes in memory by its people and keys", () => {
+  const people = Array.from({ length: 1_000 }, (_, i): AccessEvent => {
+    return { ...personAdded, personId: `per_${i}`, emailTag: `e${i}` }
+  })
+  const keys = Array.from({ length: 1_000 }, (_, i): AccessEvent => {
+    return { ...keyCreated, keyId: `key_${i}`, operations: ALL_OPERATIONS }
+  })
+  for (const facts of [people, keys]) {
+    const state = fold(access, opened, ...facts)
+    const written = serialize(state).length
+    expect(accessBytes(state)).toBeGreaterThan(written / 2)
+    expect(accessBytes(state)).toBeLessThan(written * 6)
+  }
 })

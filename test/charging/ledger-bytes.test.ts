@@ -1,0 +1,33 @@
+/** What a state says it takes in memory, held against what it takes when it is written down. */
+import { serialize } from "node:v8"
+import { expect, it } from "vitest"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { ledgerBytes } from "../../domain/charging/ledger-state.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { fold } from "../support/spec.ts"
+import { KEY_LIMIT, callsOf, charged, counted, funded, limitSet, opened } from "./ledger-facts.ts"
+import { may } from "./purchase-facts.ts"
+
+const MANY = 2_000
+const many = (fact: (name: string) => LedgerEvent): Ledger =>
+  fold(
+    ledger,
+    opened(0),
+    ...Array.from({ length: MANY }, (_, i) => fact(`a_name_of_22_letters_${i}`)),
+  )
+
+it.each<[string, (name: string) => LedgerEvent]>([
+  ["keys that spent", (keyId) => charged({ keyId, open: false })],
+  ["open charges", (chargeId) => charged({ chargeId })],
+  ["limits of keys", (holderId) => limitSet({ ...KEY_LIMIT, holderId })],
+  ["references of funds", (reference) => funded(1, reference)],
+  ["tallies of calls", (keyId) => counted({ tallies: [{ ...callsOf(2), keyId }] })],
+  ["terms of purchases", (keyId) => ({ ...may(), keyId })],
+])("%s", (_what, fact) => {
+  const state = many(fact)
+  const bytes = ledgerBytes(state)
+  const written = serialize({ ...state, tallies: { ...state.tallies, last: null } }).length
+  expect(bytes).toBeGreaterThan(written / 2)
+  expect(bytes).toBeLessThan(written * 4)
+})
