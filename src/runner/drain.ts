@@ -7,7 +7,7 @@ import { catchUp, isConfirmedSince, isFresh } from "./fresh.ts"
 import { forgetState } from "./gathered.ts"
 import type { Batch, Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
-import { loadStream } from "./load.ts"
+import { addSinceCheckpoint, loadStream } from "./load.ts"
 import { DeadlinePassed, OutcomeUnknown } from "./port.ts"
 
 const CHECKPOINT_EVENTS = 200
@@ -128,8 +128,7 @@ async function storeBatch(
     loaded.hash = batch.hash
     lane.confirmedAt = working.pacer.elapsedMs()
     lane.conflicts = 0
-    lane.factsSinceCheckpoint += events.length
-    for (const { data } of events) lane.bytesSinceCheckpoint += data.length
+    for (const event of events) addSinceCheckpoint(loaded, event)
     answerAll(lane, batch)
     return true
   } catch (error) {
@@ -171,12 +170,12 @@ function failAll(working: Working, lane: Lane, waiting: readonly Waiting[], erro
 export function keepCheckpoint(working: Working, lane: Lane, least: number): void {
   const form = lane.aggregate.checkpoint
   if (form === undefined || lane.loaded === null) return
-  if (lane.factsSinceCheckpoint < least) return
-  if (least > 1 && lane.bytesSinceCheckpoint < 2 * lane.checkpointBytes) return
-  const { revision, hash } = lane.loaded
+  const { revision, hash, sinceCheckpoint } = lane.loaded
+  if (sinceCheckpoint.facts < least) return
+  if (least > 1 && sinceCheckpoint.bytes < 2 * lane.checkpointBytes) return
   const saved = form.save(lane.loaded.state) as unknown
-  lane.factsSinceCheckpoint = 0
-  lane.bytesSinceCheckpoint = 0
+  sinceCheckpoint.facts = 0
+  sinceCheckpoint.bytes = 0
   lane.checkpointBytes = JSON.stringify(saved).length
   // Written behind the append path: no caller waits for a cache.
   const checkpoint = { revision, hash, shape: form.shape, saved }

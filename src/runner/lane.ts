@@ -55,8 +55,6 @@ export interface Lane {
   isTimed: boolean
   /** The checkpoint being kept. */
   saving: Promise<void>
-  factsSinceCheckpoint: number
-  bytesSinceCheckpoint: number
   checkpointBytes: number
 }
 
@@ -84,8 +82,6 @@ export function newLane(aggregate: AnyAggregate, stream: string): Lane {
     hasGathered: false,
     isTimed: false,
     saving: Promise.resolve(),
-    factsSinceCheckpoint: 0,
-    bytesSinceCheckpoint: 0,
     checkpointBytes: 0,
   }
 }

@@ -17,6 +17,8 @@ export interface Loaded<S> {
   at: number
   /** The last fact's place in the global order; null for none. */
   position: Position | null
+  /** What came after the last checkpoint: each load has to fold so much. */
+  readonly sinceCheckpoint: { facts: number; bytes: number }
 }
 
 /** What of an aggregate loading needs. */
@@ -46,6 +48,7 @@ export async function loadStream<S, E extends Fact>(
     hash: NO_HASH,
     at: 0,
     position: null,
+    sinceCheckpoint: { facts: 0, bytes: 0 },
   }
   for await (const page of ports.store.read(stream)) fold(aggregate, fresh, page)
   return fresh
@@ -80,7 +83,9 @@ async function foldFrom<S, E extends Fact>(
     if (first === undefined || readMetadata(first.metadata).hash !== kept.hash) return null
     const { at } = decodeStored(aggregate.codec, first)
     const { revision, hash } = kept
-    loaded = { state: form.load(kept.saved), revision, hash, at, position: first.position }
+    const sinceCheckpoint = { facts: 0, bytes: 0 }
+    const state = form.load(kept.saved)
+    loaded = { state, revision, hash, at, position: first.position, sinceCheckpoint }
     fold(aggregate, loaded, page.slice(1))
   }
   return loaded
@@ -96,11 +101,21 @@ function fold<S, E extends Fact>(
     loaded.state = aggregate.decider.evolve(loaded.state, event)
     loaded.revision = stored.revision
     loaded.at = Math.max(loaded.at, event.at)
+    addSinceCheckpoint(loaded, stored)
   }
   const last = events.at(-1)
   if (last === undefined) return
   loaded.hash = readMetadata(last.metadata).hash
   loaded.position = last.position
+}
+
+/** Counts an event that the checkpoint does not have. */
+export function addSinceCheckpoint(
+  { sinceCheckpoint }: Loaded<unknown>,
+  { data }: { readonly data: string },
+): void {
+  sinceCheckpoint.facts += 1
+  sinceCheckpoint.bytes += data.length
 }
 
 /** Reads a stored event back. @throws FormatFault, EnvelopeFault where it has no such form */

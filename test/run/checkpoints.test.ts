@@ -30,6 +30,18 @@ describe("a checkpoint", () => {
     expect(readFrom).toEqual([450])
   })
 
+  it("is kept at last by processes that each end after a few facts", async () => {
+    const { store, checkpoints, again } = bench()
+    await execute(again(), addFunds(1_000_000))
+    for (let i = 0; i < 250; i += 1) {
+      // Nobody closes them: they were killed.
+      await execute(again(), charge(`chg_${i}`, 1))
+    }
+    const kept = await checkpoints.load(STREAM)
+    expect(kept?.revision).toBeGreaterThanOrEqual(199)
+    expect((await runnerOn(store, checkpoints).look(LEDGER, STREAM, openCharges)).length).toBe(250)
+  })
+
   it("that cannot be kept is warned about and changes nothing", async () => {
     const { store } = bench()
     const warnings: string[] = []
