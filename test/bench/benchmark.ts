@@ -26,15 +26,33 @@ export interface Ratio {
   /** What it is divided by, named in the same way; null where the figure itself is judged. */
   readonly per: string | null
   readonly better: "more" | "less"
-  readonly target: number
+  /** By store where stores differ; null where a store has none. */
+  readonly target: Goal
   /** Where the design has lost its point; null where only a target was set. */
-  readonly floor: number | null
+  readonly floor: Goal
 }
+
+/** What is expected, of whatever store or of each. */
+export type Goal = number | null | Readonly<Partial<Record<StoreName, number>>>
+
+/** What is expected of a store. */
+export function goalOf(goal: Goal, store: StoreName): number | null {
+  return goal === null || typeof goal === "number" ? goal : (goal[store] ?? null)
+}
+
+/** Where the events of a benchmark can live. */
+export const STORES = ["postgres", "eventstoredb", "memory"] as const
+/** One of them. */
+export type StoreName = (typeof STORES)[number]
+/** The variable that names a server of EventStoreDB to measure. */
+export const SERVER_VARIABLE = "EVENTSTORE_TEST_URL"
 
 /** A benchmark. */
 export interface Benchmark {
   readonly name: string
   readonly title: string
+  /** The stores it can be run on; none for one that needs no store. */
+  readonly stores: readonly StoreName[]
   /** At least `FEWEST_ROUNDS`; a warm-up round comes before them. */
   readonly rounds: number
   /** In the order of a round. */
@@ -47,6 +65,10 @@ export interface Benchmark {
 export interface Setting {
   /** Aborted by Ctrl-C: whatever takes long gives up then, and throws the signal's reason. */
   readonly signal: AbortSignal
+  /** One of the benchmark's own stores. */
+  readonly store: StoreName
+  /** Told in words what happens next. */
+  readonly report: (message: string) => void
 }
 
 /** A benchmark that was set up. */

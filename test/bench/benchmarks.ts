@@ -1,6 +1,18 @@
 /** Every benchmark there is, in the order in which they run. */
 import type { Benchmark } from "./benchmark.ts"
+import { catchUp } from "./catch-up/benchmark.ts"
+import { charges } from "./charges/benchmark.ts"
+import { companies } from "./companies/benchmark.ts"
 import { decide } from "./decide/benchmark.ts"
+import { million } from "./million/benchmark.ts"
+import { replay } from "./replay/benchmark.ts"
 
 /** What `npm run bench` runs. */
-export const BENCHMARKS: readonly Benchmark[] = [decide]
+export const BENCHMARKS: readonly Benchmark[] = [
+  decide,
+  charges,
+  replay,
+  catchUp,
+  million,
+  companies,
+]

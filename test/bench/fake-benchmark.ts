@@ -16,6 +16,7 @@ export function fakeBenchmark(
   const benchmark: Benchmark = {
     name: "fake",
     title: "made-up figures",
+    stores: [],
     rounds: 3,
     figures: [
       { name: "fast", title: "the fast one", unit: "per second" },

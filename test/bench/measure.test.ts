@@ -1,14 +1,18 @@
 import { describe, expect, it } from "vitest"
+import type { Setting } from "./benchmark.ts"
 import { Dishonest } from "./benchmark.ts"
 import { BENCHMARKS } from "./benchmarks.ts"
 import { fakeBenchmark } from "./fake-benchmark.ts"
-import type { Watch } from "./measure.ts"
 import { measure, ratiosOf, valuesOf } from "./measure.ts"
 
 const numbered = { fast: (round: number) => round * 100, slow: (round: number) => round + 1 }
 const GOALS = { better: "more", target: 4, floor: 2 } as const
 const RATIO = { ...GOALS, id: "1", title: "fast ÷ slow", of: "fast", per: "slow" }
-const quiet: Watch = { signal: new AbortController().signal, report: () => undefined }
+const quiet: Setting = {
+  signal: new AbortController().signal,
+  store: "memory",
+  report: () => undefined,
+}
 
 describe("measure", () => {
   it("measures one figure after the other, round after round, then checks and takes down", async () => {

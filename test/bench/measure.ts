@@ -1,6 +1,6 @@
 /** Runs a benchmark: sets up, warms up, measures round after round, checks, takes down. */
 import { performance } from "node:perf_hooks"
-import type { Benchmark, Opened, Ratio, Setting } from "./benchmark.ts"
+import type { Benchmark, Opened, Ratio, Setting, StoreName } from "./benchmark.ts"
 import { FEWEST_ROUNDS } from "./benchmark.ts"
 
 /** Every figure of one round by its name. */
@@ -9,14 +9,9 @@ export type Round = ReadonlyMap<string, number>
 /** What a benchmark came to. */
 export interface Measured {
   readonly benchmark: Benchmark
+  readonly store: StoreName
   readonly rounds: readonly Round[]
   readonly tookMs: number
-}
-
-/** Who listens while a benchmark runs. */
-export interface Watch extends Setting {
-  /** Told in words what happens next. */
-  readonly report: (message: string) => void
 }
 
 /**
@@ -26,7 +21,7 @@ export interface Watch extends Setting {
  * @throws Dishonest when what was measured did not really happen
  * @throws the signal's reason once it is aborted
  */
-export async function measure(benchmark: Benchmark, watch: Watch): Promise<Measured> {
+export async function measure(benchmark: Benchmark, watch: Setting): Promise<Measured> {
   const { name, rounds } = benchmark
   if (rounds < FEWEST_ROUNDS) throw new Error(`${name} has fewer than ${FEWEST_ROUNDS} rounds`)
   const begun = performance.now()
@@ -41,7 +36,7 @@ export async function measure(benchmark: Benchmark, watch: Watch): Promise<Measu
     }
     watch.report(`${name}: checking what was measured`)
     await opened.check()
-    return { benchmark, rounds: measured, tookMs: performance.now() - begun }
+    return { benchmark, store: watch.store, rounds: measured, tookMs: performance.now() - begun }
   } finally {
     await opened.close()
   }
@@ -50,7 +45,7 @@ export async function measure(benchmark: Benchmark, watch: Watch): Promise<Measu
 async function measureRound(
   { name, figures }: Benchmark,
   opened: Opened,
-  { signal, report }: Watch,
+  { signal, report }: Setting,
   which: string,
 ): Promise<Round> {
   const round = new Map<string, number>()

@@ -2,15 +2,15 @@
  * The words of `npm run bench` and what becomes of them. Exit codes: 0 measured (whether or not the
  * targets were met), 1 not honest or not written, 2 wrong usage, 130 interrupted.
  */
-import { Argument, Command, CommanderError } from "commander"
+import { Argument, Command, CommanderError, Option } from "commander"
 import type { OutFile } from "../../src/cli/out-file.ts"
 import { CannotWrite, openOutFile } from "../../src/cli/out-file.ts"
 import { progressLine } from "../../src/cli/progress.ts"
 import type { Terminal } from "../../src/cli/terminal.ts"
-import type { Benchmark } from "./benchmark.ts"
-import { Dishonest } from "./benchmark.ts"
+import type { Benchmark, Setting, StoreName } from "./benchmark.ts"
+import { Dishonest, SERVER_VARIABLE, STORES } from "./benchmark.ts"
 import { circumstances } from "./machine.ts"
-import type { Measured, Watch } from "./measure.ts"
+import type { Measured } from "./measure.ts"
 import { measure } from "./measure.ts"
 import { documentOf, renderRun } from "./report.ts"
 
@@ -22,6 +22,9 @@ const INTERRUPTED = 130
 /** What is to be done. */
 interface Order {
   readonly chosen: readonly Benchmark[]
+  readonly store: StoreName
+  /** The benchmarks that cannot be run, each with the reason. */
+  readonly leftOut: readonly string[]
   /** Where the JSON document goes; null for nowhere. */
   readonly json: string | null
 }
@@ -60,6 +63,9 @@ function parse(
   const program = new Command("npm run bench --")
     .description("Measures how fast the ledger is, as ratios taken side by side.")
     .addArgument(new Argument("[names...]", "what to run; default everything").choices(names))
+    .addOption(
+      new Option("--store <name>", "where the events live").choices(STORES).default("postgres"),
+    )
     .option("--json <file>", "also write everything that was measured to this file")
     .addHelpText("after", `\nBenchmarks:\n${listOf(benchmarks)}`)
     .exitOverride()
@@ -73,24 +79,42 @@ function parse(
     terminal.err(`\nBenchmarks:\n${listOf(benchmarks)}`)
     return WRONG_USAGE
   }
-  const { json = null } = program.opts<{ json?: string }>()
-  const isChosen = ({ name }: Benchmark) => program.args.includes(name)
-  return { chosen: program.args.length === 0 ? benchmarks : benchmarks.filter(isChosen), json }
+  const { json = null, store } = program.opts<{ json?: string; store: StoreName }>()
+  const isNamed = ({ name }: Benchmark) => program.args.includes(name)
+  const named = program.args.length === 0 ? benchmarks : benchmarks.filter(isNamed)
+  const reasons = new Map(named.map((one) => [one, whyNot(one, store)]))
+  const chosen = named.filter((one) => reasons.get(one) === null)
+  const leftOut = [...reasons].flatMap(([{ name }, why]) => (why === null ? [] : `${name}: ${why}`))
+  return { chosen, store, leftOut, json }
+}
+
+/** Why a benchmark cannot be run on a store; null where it can. */
+function whyNot({ stores }: Benchmark, store: StoreName): string | null {
+  if (stores.length === 0) return null
+  if (!stores.includes(store)) return `it is not measured on ${store}`
+  const isServerMissing = store === "eventstoredb" && (process.env[SERVER_VARIABLE] ?? "") === ""
+  return isServerMissing ? `${SERVER_VARIABLE} names no server of EventStoreDB` : null
 }
 
 function listOf(benchmarks: readonly Benchmark[]): string {
   return benchmarks.map(({ name, title }) => `  ${name}: ${title}\n`).join("")
 }
 
-async function perform({ chosen, json }: Order, terminal: Terminal, signal: AbortSignal) {
+async function perform(
+  { chosen, store, leftOut, json }: Order,
+  terminal: Terminal,
+  signal: AbortSignal,
+) {
   // A file that cannot be written is told now and not after the work.
   const file = json === null ? null : await openOutFile(json)
   const progress = progressLine(terminal)
   try {
     const where = await circumstances()
-    const measured = await measureAll(chosen, { signal, report: progress.report })
+    const measured = await measureAll(chosen, { signal, store, report: progress.report })
     progress.end()
     terminal.out(renderRun(where, measured, terminal))
+    if (leftOut.length > 0)
+      terminal.out(`\nLeft out:\n${leftOut.map((one) => `  ${one}\n`).join("")}`)
     if (file !== null) await keep(file, documentOf(where, measured))
   } finally {
     progress.end()
@@ -98,7 +122,7 @@ async function perform({ chosen, json }: Order, terminal: Terminal, signal: Abor
   }
 }
 
-async function measureAll(chosen: readonly Benchmark[], watch: Watch) {
+async function measureAll(chosen: readonly Benchmark[], watch: Setting) {
   const measured: Measured[] = []
   for (const benchmark of chosen) measured.push(await measure(benchmark, watch))
   return measured

@@ -1,7 +1,8 @@
 /** What was measured, as a table for people and as a document for programs. */
 import type { Page, Row } from "../../src/cli/render.ts"
 import { renderTable } from "../../src/cli/render.ts"
-import type { Ratio, Unit } from "./benchmark.ts"
+import type { Ratio, StoreName, Unit } from "./benchmark.ts"
+import { goalOf } from "./benchmark.ts"
 import type { Circumstances } from "./machine.ts"
 import type { Measured } from "./measure.ts"
 import { ratiosOf, valuesOf } from "./measure.ts"
@@ -21,9 +22,10 @@ export function renderRun(
     `${date}, ${code}${isChanged === true ? " with changes" : ""}`,
     `${cpu}, ${cores} cores, ${Math.round(memoryBytes / GIB)} GiB; load ${load.toFixed(2)}`,
     `${os}; Node ${node}`,
-    ...measured.map(({ benchmark: { name, title }, rounds, tookMs }) => {
+    ...measured.map(({ benchmark: { name, title, stores }, store, rounds, tookMs }) => {
       const seconds = Math.round(tookMs / 1_000)
-      return `${name}: ${title}; ${rounds.length} rounds after a warm-up, ${seconds} s`
+      const on = stores.length === 0 ? "" : ` on ${store}`
+      return `${name}${on}: ${title}; ${rounds.length} rounds after a warm-up, ${seconds} s`
     }),
   ]
   const rows = [...measured.flatMap(ratioRows), ...measured.flatMap(figureRows)]
@@ -31,21 +33,29 @@ export function renderRun(
 }
 
 function ratioRows(measured: Measured): readonly Row[] {
-  const { benchmark } = measured
+  const { benchmark, store } = measured
   return benchmark.ratios.map((ratio) => {
     const { median, ...rest } = summarise(ratiosOf(measured, ratio))
     const unit = unitOf(benchmark.figures, ratio)
     const sign = ratio.better === "more" ? "≥" : "≤"
     const goal = (value: number | null) => (value === null ? null : `${sign} ${value}`)
+    const { target, floor, result } = judged(ratio, store, median)
     return {
       ratio: ratio.id,
       what: unit === null ? ratio.title : `${ratio.title}, ${unit}`,
       ...spreadCells({ median, ...rest }),
-      target: goal(ratio.target),
-      floor: goal(ratio.floor),
-      result: judge(median, ratio),
+      target: goal(target),
+      floor: goal(floor),
+      result,
     }
   })
+}
+
+/** What is expected of a ratio on a store, and how its median did; nulls where nothing is expected. */
+function judged({ better, ...goals }: Ratio, store: StoreName, median: number) {
+  const [target, floor] = [goalOf(goals.target, store), goalOf(goals.floor, store)]
+  if (target === null) return { target, floor, result: null }
+  return { target, floor, result: judge(median, { better, target, floor }) }
 }
 
 /** The figures that no ratio shows as they are. */
@@ -92,13 +102,14 @@ export function documentOf(circumstances: Circumstances, measured: readonly Meas
     benchmarks: measured.map((one) => ({
       name: one.benchmark.name,
       title: one.benchmark.title,
+      store: one.benchmark.stores.length === 0 ? null : one.store,
       rounds: one.rounds.length,
       tookMs: Math.round(one.tookMs),
       ratios: one.benchmark.ratios.map((ratio) => {
         const values = ratiosOf(one, ratio)
         const summary = summarise(values)
         const unit = unitOf(one.benchmark.figures, ratio)
-        return { ...ratio, unit, ...summary, result: judge(summary.median, ratio), values }
+        return { ...ratio, unit, ...summary, ...judged(ratio, one.store, summary.median), values }
       }),
       figures: one.benchmark.figures.map((figure) => {
         const values = valuesOf(one, figure.name)

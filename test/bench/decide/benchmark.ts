@@ -30,6 +30,7 @@ const BARE_STEPS = 40
 export const decide: Benchmark = {
   name: "decide",
   title: "the ledger's rules alone, all limits set, 3 % refused; commands are made beforehand",
+  stores: [],
   rounds: 15,
   figures: [
     { name: "bareSmall", title: "bare Map.get and add, 200 keys", unit: "per second" },

@@ -1,0 +1,103 @@
+/** Ratios 1 to 3: charges on one company, beside what its store and its design come to without it. */
+import { randomUUID } from "node:crypto"
+import { NO_STREAM } from "../../../adapters/eventstore/port.ts"
+import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import { callTogether } from "../ground/callers.ts"
+import { openCompany } from "../ground/company.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import type { Ground } from "../ground/ground.ts"
+import { onGround } from "../ground/open-on.ts"
+import { openRival } from "./optimistic.ts"
+
+const SIZE = { people: 20, keys: 40 }
+/** Those who write without a queue are many times slower, and measured as long. */
+const RIVALS = 32
+
+/** Charges on one company. */
+export const charges: Benchmark = {
+  name: "charges",
+  title: "charges on one company, each caller answered by itself once it is stored",
+  stores: ["postgres", "eventstoredb", "memory"],
+  rounds: 5,
+  figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
+    { name: "appends", title: "one-event appends one after the other", unit: "per second" },
+    { name: "one", title: "charges by 1 caller", unit: "per second" },
+    { name: "some", title: "charges by 32 callers", unit: "per second" },
+    { name: "many", title: "charges by 256 callers", unit: "per second" },
+    { name: "rivals", title: "read what is new, decide, append, retry by 32", unit: "per second" },
+  ],
+  ratios: [
+    {
+      id: "1",
+      title: "charges by 256 callers ÷ appends one after the other",
+      of: "many",
+      per: "appends",
+      better: "more",
+      target: { postgres: 14, eventstoredb: 18 },
+      floor: { postgres: 9, eventstoredb: 10 },
+    },
+    {
+      id: "2",
+      title: "charges by 32 callers ÷ by 1",
+      of: "some",
+      per: "one",
+      better: "more",
+      target: { postgres: 8, eventstoredb: 8 },
+      floor: { postgres: 5, eventstoredb: 5 },
+    },
+    {
+      id: "3",
+      title: "charges by 32 callers ÷ read what is new, decide, append, retry by 32",
+      of: "some",
+      per: "rivals",
+      better: "more",
+      target: { postgres: 60, eventstoredb: 80 },
+      floor: { postgres: 30, eventstoredb: 40 },
+    },
+  ],
+  open: onGround(openOn),
+}
+
+async function openOn(ground: Ground, { signal }: Setting): Promise<Omit<Opened, "close">> {
+  const runner = ground.newRunner()
+  const ours = await openCompany(ground, runner, SIZE)
+  const theirs = await openCompany(ground, runner, SIZE)
+  const opening = Array.from({ length: RIVALS }, () => openRival(ground, theirs))
+  const rivals = await Promise.all(opening)
+  const append = await openAppends(ground)
+  const charged = (callers: number) => async () => {
+    ours.draw()
+    return (await callTogether(callers, () => ours.charge(runner), signal)).perSecond
+  }
+  return {
+    measure: {
+      flush: () => flushMicroseconds(ground.pool),
+      appends: async () => (await callTogether(1, append, signal)).perSecond,
+      one: charged(1),
+      some: charged(32),
+      many: charged(256),
+      rivals: async () => {
+        theirs.draw()
+        const call = (own: number) => (rivals[own] as () => Promise<boolean>)()
+        return (await callTogether(RIVALS, call, signal)).perSecond
+      },
+    },
+    check: async () => {
+      await ours.check(runner)
+      await theirs.check(ground.newRunner())
+    },
+  }
+}
+
+/** Appends of one event as large as a charge, each after the answer to the one before. */
+async function openAppends({ store }: Ground): Promise<() => Promise<boolean>> {
+  const stream = `bench-${randomUUID()}`
+  const [data, metadata] = [`{"${"d".repeat(520)}":1}`, `{"${"m".repeat(120)}":1}`]
+  let revision = NO_STREAM
+  return async () => {
+    const event = { id: randomUUID(), type: "Appended", data, metadata }
+    revision = (await store.append(stream, [event], revision)).revision
+    return true
+  }
+}

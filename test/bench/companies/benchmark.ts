@@ -1,0 +1,109 @@
+/** Ratio 11: a thousand companies that each wait for their answer, beside rows that are inserted. */
+import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import { callTogether } from "../ground/callers.ts"
+import type { SpendingCompany } from "../ground/company.ts"
+import { openCompany } from "../ground/company.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import type { Ground } from "../ground/ground.ts"
+import { onGround } from "../ground/open-on.ts"
+
+const SIZE = { people: 1, keys: 1 }
+const COMPANIES = 1_000
+const OPENED_TOGETHER = 100
+/** Calls that each company has ready: more would only fill the memory. */
+const DRAWN = 50
+const INSERTERS = 32
+/** What a slower disk would take longer for each flush. */
+const MORE_FLUSH_MICROSECONDS = 1_000
+
+/** Many companies at once. */
+export const companies: Benchmark = {
+  name: "companies",
+  title: `${COMPANIES.toLocaleString("en-US")} companies with one caller each`,
+  stores: ["postgres"],
+  rounds: 5,
+  figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
+    { name: "rows", title: "one-row inserts + commits by 32 connections", unit: "per second" },
+    { name: "charges", title: "charges by 1,000 companies", unit: "per second" },
+    { name: "slowFlush", title: "one-row commit with 1 ms more flush", unit: "µs" },
+    { name: "slowRows", title: "one-row inserts with 1 ms more flush", unit: "per second" },
+    { name: "slowCharges", title: "charges with 1 ms more flush", unit: "per second" },
+  ],
+  ratios: [
+    {
+      id: "11",
+      title: "charges by 1,000 companies ÷ one-row inserts + commits by 32 connections",
+      of: "charges",
+      per: "rows",
+      better: "more",
+      target: 2,
+      floor: 1.4,
+    },
+    {
+      id: "11 slow",
+      title: "the same with 1 ms more flush",
+      of: "slowCharges",
+      per: "slowRows",
+      better: "more",
+      target: 1.7,
+      floor: 1.2,
+    },
+  ],
+  open: onGround(openOn),
+}
+
+async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit<Opened, "close">> {
+  const { pool } = ground
+  const runner = ground.newRunner()
+  const all: SpendingCompany[] = []
+  report(`companies: opening ${COMPANIES} companies`)
+  while (all.length < COMPANIES) {
+    signal.throwIfAborted()
+    const opening = Array.from({ length: OPENED_TOGETHER }, () =>
+      openCompany(ground, runner, SIZE, DRAWN),
+    )
+    all.push(...(await Promise.all(opening)))
+  }
+  await pool.query("create table public.inserted (id bigserial primary key, text text not null)")
+  const text = "t".repeat(600)
+
+  const charges = async (): Promise<number> => {
+    const charge = (own: number) => (all[own] as SpendingCompany).charge(runner)
+    return (await callTogether(COMPANIES, charge, signal)).perSecond
+  }
+  const rows = async (): Promise<number> => {
+    const insert = async () => {
+      const statement = "insert into public.inserted (text) values ($1)"
+      await pool.query({ name: "insert", text: statement, values: [text] })
+      return true
+    }
+    return (await callTogether(INSERTERS, insert, signal)).perSecond
+  }
+  return {
+    measure: {
+      flush: async () => {
+        await setFlushDelay(ground, 0)
+        return flushMicroseconds(pool)
+      },
+      rows,
+      charges,
+      slowFlush: async () => {
+        await setFlushDelay(ground, MORE_FLUSH_MICROSECONDS)
+        return flushMicroseconds(pool)
+      },
+      slowRows: rows,
+      slowCharges: charges,
+    },
+    check: async () => {
+      for (const company of all) await company.check(runner)
+    },
+  }
+}
+
+/** Each flush waits for so long before it begins, also where nobody else commits. */
+async function setFlushDelay({ pool }: Ground, microseconds: number): Promise<void> {
+  await pool.query(`alter system set commit_delay = ${microseconds}`)
+  await pool.query("alter system set commit_siblings = 0")
+  await pool.query("select pg_reload_conf()")
+}

@@ -1,0 +1,122 @@
+/** A company that spends through a runner, and the look at its stream afterwards. */
+import { randomBytes } from "node:crypto"
+import type { EventStore } from "../../../adapters/eventstore/port.ts"
+import type { Charge } from "../../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent } from "../../../domain/charging/ledger-events.ts"
+import { accountOf, openCharges, readLimits } from "../../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import { LEDGER } from "../../../src/aggregates.ts"
+import { causedBy, readMetadata } from "../../../src/envelope.ts"
+import type { Runner } from "../../../src/run.ts"
+import { honest } from "../benchmark.ts"
+import { openAudit } from "../decide/audit.ts"
+import type { CompanySize } from "../decide/company.ts"
+import { companyOf } from "../decide/company.ts"
+import { trafficOf } from "../decide/traffic.ts"
+import type { Ground } from "./ground.ts"
+
+/** Both sides of a ratio draw the same calls. */
+const SEED = 20_261_121
+/** What the keys with a small limit may spend a day: soon used up, so that some charges are refused. */
+const TIGHT_MICROS = 20_000_000
+/** Charges that are handed to the runner together where only the result counts. */
+const TOGETHER = 500
+/** So many calls are drawn at a time, unless said otherwise. */
+const DRAWN = 20_000
+
+/** A company on a store. */
+export interface SpendingCompany {
+  readonly stream: string
+  /** Draws calls ahead, so that making them takes no time that is measured. */
+  readonly draw: () => void
+  /** The next call. Its charge is final: one event, and nothing has to end it. */
+  readonly next: () => Charge
+  /** Has the next call decided by a runner. True where its charge was accepted and is stored. */
+  readonly charge: (runner: Runner) => Promise<boolean>
+  /** Has so many charges accepted, as fast as it goes. */
+  readonly fill: (runner: Runner, charges: number, signal: AbortSignal) => Promise<void>
+  /** Notes a charge that was accepted in another way. */
+  readonly noteAccepted: () => void
+  /**
+   * Reads the stream again and compares it with what callers were told.
+   *
+   * @throws Dishonest where a charge is missing, was not told, or passed a limit or the funds
+   */
+  readonly check: (runner: Runner) => Promise<void>
+}
+
+/** Opens a company with limits on everything. */
+export async function openCompany(
+  { store }: Pick<Ground, "store">,
+  runner: Runner,
+  size: CompanySize,
+  drawnAtOnce = DRAWN,
+): Promise<SpendingCompany> {
+  const stream = ledgerStream(`co_${randomBytes(9).toString("hex")}`)
+  const traffic = trafficOf(size, SEED)
+  const cause = causedBy("bench")
+  const execution = { cause, deadlineMs: 60_000, view: () => undefined }
+  let drawn: readonly Charge[] = []
+  let taken = 0
+  let accepted = 0
+
+  const draw = (): void => {
+    drawn = traffic
+      .charges(drawnAtOnce)
+      .map(({ at: _at, headHash: _hash, ...call }) => ({ ...call, open: false }))
+    taken = 0
+  }
+  const next = (): Charge => {
+    if (taken >= drawn.length) draw()
+    const call = drawn[taken] as Charge
+    taken += 1
+    return call
+  }
+  const charge = async (by: Runner): Promise<boolean> => {
+    const outcome = await by.execute(LEDGER, stream, next(), execution)
+    const isAccepted = outcome.accepted && outcome.facts.length > 0
+    if (isAccepted) accepted += 1
+    return isAccepted
+  }
+
+  for (const command of companyOf(size, TIGHT_MICROS).opening) {
+    const outcome = await runner.execute(LEDGER, stream, command, execution)
+    honest(outcome.accepted, `${command.type} was refused`)
+  }
+  return {
+    stream,
+    draw,
+    next,
+    charge,
+    fill: async (by, charges, signal) => {
+      const end = accepted + charges
+      while (accepted < end) {
+        signal.throwIfAborted()
+        const some = Math.min(TOGETHER, end - accepted)
+        await Promise.all(Array.from({ length: some }, () => charge(by)))
+      }
+    },
+    noteAccepted: () => {
+      accepted += 1
+    },
+    check: async (by) => {
+      const audit = openAudit()
+      for await (const event of factsOf(store, stream)) audit.record(event)
+      const now = Date.now()
+      const view = { fundsMicros: 0, openCharges: [] as readonly string[] }
+      view.fundsMicros = (await by.lookAtTail(LEDGER, stream, accountOf)).fundsMicros
+      view.openCharges = await by.look(LEDGER, stream, openCharges)
+      const limits = await by.look(LEDGER, stream, (state) => readLimits(state, now))
+      audit.compare({ acknowledged: accepted, ...view, limits })
+    },
+  }
+}
+
+/** The facts of a ledger, read from its stream. */
+export async function* factsOf(store: EventStore, stream: string): AsyncGenerator<LedgerEvent> {
+  for await (const page of store.read(stream)) {
+    for (const { type, metadata, data } of page) {
+      yield LEDGER.codec.decode(type, readMetadata(metadata).version, data)
+    }
+  }
+}
