@@ -8,6 +8,7 @@
  * the one before, and the old table stays.
  */
 import type { Fact } from "./decider.ts"
+import { instantText, isInstant, parseInstant } from "./instant.ts"
 
 /** One way to write a value of type T as canonical JSON text and to read it back from parsed JSON. */
 export interface Kind<T> {
@@ -99,40 +100,12 @@ export const micros: Kind<number> = {
   },
 }
 
-/** The last instant that ISO 8601 text can name, either side of 1970. */
-const MAX_TIME_MS = 8_640_000_000_000_000
-
-const DAY_MS = 86_400_000
-/** The day that was written last, for nearly all instants of one time are of one day. */
-const lastDay = { start: Number.NaN, text: "" }
-const TWO_DIGITS = Array.from({ length: 60 }, (_, i) => String(i).padStart(2, "0"))
-
-/** The text that `toISOString` gives, for a third of its price. */
-function instantText(value: number): string {
-  const start = Math.floor(value / DAY_MS) * DAY_MS
-  if (start !== lastDay.start) {
-    lastDay.start = start
-    lastDay.text = new Date(value).toISOString().slice(0, -13)
-  }
-  const ms = value - start
-  const seconds = Math.floor(ms / 1_000)
-  const minutes = Math.floor(seconds / 60)
-  const hh = TWO_DIGITS[Math.floor(minutes / 60)]
-  const mmm = String((ms % 1_000) + 1_000).slice(1)
-  return `${lastDay.text}${hh}:${TWO_DIGITS[minutes % 60]}:${TWO_DIGITS[seconds % 60]}.${mmm}Z`
-}
-
 /** An instant in UTC milliseconds, as ISO 8601 text in the one form that `toISOString` gives. */
 export const time: Kind<number> = {
-  write: (value) => {
-    const isInstant = Number.isInteger(value) && Math.abs(value) <= MAX_TIME_MS
-    return isInstant ? `"${instantText(value)}"` : fault("an instant", value)
-  },
+  write: (value) => (isInstant(value) ? `"${instantText(value)}"` : fault("an instant", value)),
   read: (raw) => {
-    const value = typeof raw === "string" ? Date.parse(raw) : Number.NaN
-    if (Number.isNaN(value)) return fault("an instant", raw)
-    // Other spellings, even of local time, would parse too, and would not be what was hashed.
-    return new Date(value).toISOString() === raw ? value : fault("an instant", raw)
+    const value = typeof raw === "string" ? parseInstant(raw) : null
+    return value ?? fault("an instant", raw)
   },
 }
 
@@ -250,13 +223,15 @@ function readFields(
   raw: Record<string, unknown>,
   into: Record<string, unknown>,
 ): Record<string, unknown> {
-  for (const { name, kind } of fields) {
-    try {
+  let reading = ""
+  try {
+    for (const { name, kind } of fields) {
+      reading = name
       into[name] = kind.read(raw[name])
-    } catch (error) {
-      if (error instanceof FormatFault) throw new FormatFault(`${name}: ${error.message}`)
-      throw error
     }
+  } catch (error) {
+    if (error instanceof FormatFault) throw new FormatFault(`${reading}: ${error.message}`)
+    throw error
   }
   return into
 }
