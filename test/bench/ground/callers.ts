@@ -8,7 +8,7 @@ export interface Rate {
 }
 
 /** How long a rate is measured, in milliseconds: long enough for hundreds of flushes to the disk. */
-export const MEASURED_MS = 1_000
+const MEASURED_MS = 1_000
 
 /**
  * Lets so many callers call, each as soon as it was answered, for a while. What counts are the calls

@@ -113,7 +113,7 @@ export async function openCompany(
 }
 
 /** The facts of a ledger, read from its stream. */
-export async function* factsOf(store: EventStore, stream: string): AsyncGenerator<LedgerEvent> {
+async function* factsOf(store: EventStore, stream: string): AsyncGenerator<LedgerEvent> {
   for await (const page of store.read(stream)) {
     for (const { type, metadata, data } of page) {
       yield LEDGER.codec.decode(type, readMetadata(metadata).version, data)

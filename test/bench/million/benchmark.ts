@@ -32,7 +32,7 @@ export const million: Benchmark = {
   figures: [
     { name: "many", title: "first charge of a cold company with 1,000,000 behind it", unit: "µs" },
     { name: "few", title: "first charge of a cold company with 100 behind it", unit: "µs" },
-    { name: "behind", title: "peak memory of a subscriber 1,000,000 behind", unit: "bytes" },
+    { name: "behind", title: "memory taken by a subscription 1,000,000 behind", unit: "bytes" },
   ],
   ratios: [
     {
@@ -46,7 +46,7 @@ export const million: Benchmark = {
     },
     {
       id: "9 behind",
-      title: "peak memory of a process whose subscription is 1,000,000 behind",
+      title: "most memory a subscription takes that is 1,000,000 behind",
       of: "behind",
       per: null,
       better: "less",
@@ -86,7 +86,7 @@ async function openOn(ground: Ground, setting: Setting): Promise<Omit<Opened, "c
     measure: {
       many: () => cold(many),
       few: () => cold(few),
-      behind: () => peakBytes(ground, store, signal),
+      behind: () => mostBytes(ground, store, signal),
     },
     check: async () => {
       await many.check(ground.newRunner(frozen))
@@ -111,7 +111,7 @@ async function goToWorstPoint(
 }
 
 /** What a process of its own needs for following everything from the start. */
-async function peakBytes(
+async function mostBytes(
   { databaseUrl }: Ground,
   store: StoreName,
   signal: AbortSignal,
@@ -120,7 +120,7 @@ async function peakBytes(
   const url = store === "postgres" ? databaseUrl : (process.env[SERVER_VARIABLE] ?? "")
   const env = { ...process.env, FOLLOWED_STORE: store, FOLLOWED_URL: url }
   const { stdout } = await promisify(execFile)(process.execPath, [script], { signal, env })
-  const { events, peak } = JSON.parse(stdout) as { events: number; peak: number }
+  const { events, took } = JSON.parse(stdout) as { events: number; took: number }
   honest(events >= MANY, `the subscriber got ${events} events`)
-  return peak
+  return took
 }

@@ -1,19 +1,17 @@
 /**
  * Run in a process of its own: follows all that is stored from the start up to the head, with a
- * subscriber that takes its time, and prints how many events came and the most memory it had.
+ * subscriber that takes its time, and prints how many events came and how much memory the process took for it at most.
  */
 import { setImmediate as turn } from "node:timers/promises"
-import { openEventStoreDb } from "../../../adapters/eventstore/eventstoredb/event-store.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import { START } from "../../../adapters/eventstore/port.ts"
-import { openPostgresEventStore } from "../../../adapters/eventstore/postgres/event-store.ts"
 
 const { FOLLOWED_STORE: name, FOLLOWED_URL: url = "" } = process.env
-const store: EventStore =
-  name === "postgres" ? openPostgresEventStore({ url }) : openEventStoreDb({ url })
+const store = await openStore()
 /** The read ahead has time to come in: whatever piles up is seen. */
 const TURNS_A_BATCH = 20
 
+const before = process.memoryUsage.rss()
 let events = 0
 let peak = 0
 const caughtUp = Promise.withResolvers<void>()
@@ -32,4 +30,16 @@ const subscription = store.subscribeAll(
 await caughtUp.promise
 await subscription.stop()
 await store.close()
-process.stdout.write(JSON.stringify({ events, peak }))
+process.stdout.write(JSON.stringify({ events, took: peak - before }))
+
+/** Only what is measured is loaded. */
+async function openStore(): Promise<EventStore> {
+  if (name === "postgres") {
+    const { openPostgresEventStore } =
+      await import("../../../adapters/eventstore/postgres/event-store.ts")
+    return openPostgresEventStore({ url })
+  }
+  const { openEventStoreDb } =
+    await import("../../../adapters/eventstore/eventstoredb/event-store.ts")
+  return openEventStoreDb({ url })
+}
