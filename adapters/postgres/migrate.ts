@@ -7,6 +7,7 @@ import { eventStore } from "./migrations/0002-event-store.ts"
 import { ledgerTables } from "./migrations/0003-ledger-tables.ts"
 import { mails } from "./migrations/0004-mails.ts"
 import { severalProcesses } from "./migrations/0005-several-processes.ts"
+import { movingHouse } from "./migrations/0006-moving-house.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -15,6 +16,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0003-ledger-tables": ledgerTables,
   "0004-mails": mails,
   "0005-several-processes": severalProcesses,
+  "0006-moving-house": movingHouse,
 }
 
 /** The database was made by a newer version of this program. */

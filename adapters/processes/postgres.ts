@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { setTimeout as pause } from "node:timers/promises"
 import type { Pool, Client } from "pg"
 import { openPool } from "../postgres/database.ts"
+import { share } from "./alone.ts"
 import { DutyBook } from "./duties.ts"
 import type { Calls, Duties, Processes } from "./port.ts"
 import type { Session } from "./session.ts"
@@ -24,6 +25,7 @@ const BURY_EVERY_BEATS = 4
  * holds the lock is lost, the process registers again as soon as the database is back. Once a second
  * it buries the dead.
  *
+ * @throws TakenAlone where another process has the installation to itself
  * @throws the driver's error where the first registration fails
  */
 export async function registerProcess(
@@ -39,6 +41,7 @@ export async function registerProcess(
   try {
     session = await openSession(url, {
       begin: async (client) => {
+        await share(client)
         await register(client, own)
         await calls.listenOn(client)
       },

@@ -11,6 +11,8 @@ export interface Config {
   readonly dataDir: string
   /** Null: the embedded PostgreSQL. */
   readonly databaseUrl: string | null
+  /** EventStoreDB or KurrentDB; null: the event store inside PostgreSQL. */
+  readonly eventStoreUrl: string | null
   /** How many connections to PostgreSQL this process may open. */
   readonly databaseConnections: number
   readonly clock: "system" | "test"
@@ -40,6 +42,22 @@ const CONNECTIONS_WORDS = "must be a number of connections from 16 to 1000"
 
 const address = (protocols: RegExp, words: string) => z.url({ protocol: protocols, error: words })
 
+const EVENTSTORE_WORDS =
+  "must be esdb://host:2113 or esdb+discover://host:2113, with ?tls=false where it is not encrypted"
+
+/**
+ * The address of EventStoreDB. It is no URL (there may be several hosts), and its client reads the
+ * whole of it when the store is opened; here only what can be told with everything else.
+ */
+const eventStore = z
+  .string()
+  .regex(/^esdb(\+discover)?:\/\/[^/?\s]+([/?]\S*)?$/i, EVENTSTORE_WORDS)
+  .refine(
+    (text) => !/[?&]tls_?-?verify_?-?cert=(?!true(&|$))/i.test(text),
+    "has tlsVerifyCert=false: certificates are always verified, so name the authority of the " +
+      "server's with tlsCAFile=/path/to/ca.crt",
+  )
+
 const Environment = z.object({
   HOST: z.string().min(1).default("127.0.0.1"),
   PORT: port.default(3000),
@@ -51,6 +69,7 @@ const Environment = z.object({
     .min(16, CONNECTIONS_WORDS)
     .max(1_000, CONNECTIONS_WORDS)
     .optional(),
+  EVENTSTORE_URL: eventStore.optional(),
   LEDGER_CLOCK: z.enum(["system", "test"], "must be system or test").default("system"),
   LOG_LEVEL: z
     .enum(
@@ -84,6 +103,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     port: settings.PORT,
     dataDir: resolve(settings.LEDGER_DATA_DIR),
     databaseUrl: settings.DATABASE_URL ?? null,
+    eventStoreUrl: settings.EVENTSTORE_URL ?? null,
     databaseConnections:
       settings.DATABASE_CONNECTIONS ?? (isShared ? CONNECTIONS_SHARED : CONNECTIONS_EMBEDDED),
     clock: settings.LEDGER_CLOCK,
@@ -110,10 +130,16 @@ export function listSettings(env: Readonly<Record<string, string | undefined>>) 
 function masked(name: string, value: string | number | undefined): string {
   if (value === undefined) return "(unset)"
   if (SECRET.has(name)) return "***"
+  if (name === "EVENTSTORE_URL") return maskedEventStore(String(value))
   if (name !== "DATABASE_URL") return String(value)
   const url = new URL(String(value))
   if (url.password !== "") url.password = "***"
   return url.toString()
+}
+
+/** The address of EventStoreDB without its password: the last `@` ends what may hold one. */
+export function maskedEventStore(url: string): string {
+  return url.replace(/^([^:]+:\/\/[^:@/?]*):.*@/, "$1:***@")
 }
 
 function setOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {

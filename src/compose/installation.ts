@@ -9,8 +9,7 @@ import { openDatabaseClock } from "../../adapters/clock/database.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { TestClock } from "../../adapters/clock/test.ts"
 import { openTestClock } from "../../adapters/clock/test.ts"
-import type { EventStore } from "../../adapters/eventstore/port.ts"
-import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
+import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { openBuiltInMailer } from "../../adapters/mailer/built-in.ts"
 import {
   kyselyOf,
@@ -47,6 +46,8 @@ import { recordedOf } from "../recorded.ts"
 import { openRunner } from "../run.ts"
 import type { Runner } from "../run.ts"
 import { startConfirming } from "../runner/confirming.ts"
+import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
+import { refuseUnfinished } from "./unfinished-restore.ts"
 
 /** So many events are folded between two lines of the log. */
 const TOLD_EVERY_EVENTS = 100_000
@@ -54,6 +55,8 @@ const TOLD_EVERY_EVENTS = 100_000
 /** What an installation is opened with. */
 export interface InstallationOptions {
   readonly databaseUrl: string
+  /** A server of EventStoreDB or KurrentDB; null: the event store inside the database. */
+  readonly eventStoreUrl: string | null
   /** How many connections to PostgreSQL it may open, at least 16. */
   readonly connections: number
   readonly clock: "system" | "test"
@@ -72,7 +75,13 @@ export interface Installation {
 const MOST_CLOSINGS = 500
 const MOST_REFUSALS = 500
 
-/** Migrates the database and opens everything. @throws NewerDatabase, WrongMasterKey */
+/**
+ * Migrates the database and opens everything.
+ *
+ * @throws NewerDatabase, WrongMasterKey, WrongEventStore, UnfinishedRestore, TakenAlone, ReadModelAhead,
+ * each with a sentence that says what to do
+ * @throws Unavailable, AccessDenied, StartupFault when the event store cannot be opened
+ */
 export async function openInstallation(options: InstallationOptions): Promise<Installation> {
   const { databaseUrl, log } = options
   await migrateToLatest(databaseUrl)
@@ -138,10 +147,14 @@ async function openOutside(
   closers.push(() => behind.end())
   const processes = await registerProcess(databaseUrl, log.warn)
   closers.push(() => processes.close())
+  const memory = openInstallationMemory(pool, [workRows.name])
+  await refuseUnfinished(memory)
+  const chosen = await openEventStore(databaseUrl, options.eventStoreUrl)
+  const { store } = chosen
+  closers.push(() => store.close())
+  await checkEventStore(memory, chosen)
   const time = await openClock(options, pool, processes, closers)
   const { masterKey } = await loadInstallation(pool, options.masterKey)
-  const store: EventStore = openPostgresEventStore({ url: databaseUrl })
-  closers.push(() => store.close())
   const sealing = openPostgresSealing(pool, masterKey)
   await processes.listen(KEYS_ERASED, (companyId) => {
     // Null: a call may have been missed.
@@ -152,6 +165,7 @@ async function openOutside(
     ...time,
     processes,
     store,
+    rememberStore: () => rememberEventStore(memory, chosen),
     pacer: machinePacer,
     sealing,
     checkpoints: openPostgresCheckpoints(pool, behind),
@@ -174,6 +188,9 @@ async function openParts(
   const outside = await openOutside(options, pool, onIdleError, closers)
   const { behind, pacer, store, sealing, clock, checkpoints, locks, standIns } = outside
   const runner = openRunner({ store, checkpoints, locks, clock, pacer, warn: log.warn })
+  await openPriceBook(runner)
+  // Before anything is made from it: what is made from a store that nobody knows again is lost.
+  await outside.rememberStore()
 
   let workers: Workers | null = null
   const lanes = { pool: behind, pacer, store, opener: sealing, decode: recordedOf, warn: log.warn }
@@ -194,10 +211,6 @@ async function openParts(
   const gathered = openGathered(runner, log)
   closers.push(() => gathered.settle())
   outside.beforeFollowing(gathered.settle)
-
-  const opening = { cause: causedBy("open-price-book"), view: () => undefined }
-  const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
-  await runner.execute(PRICES, PRICES_STREAM, openBook, opening)
 
   const mailer = openBuiltInMailer({ ...outside, pool: behind })
   const mail = { mailer, sentMails: mailer }
@@ -221,6 +234,13 @@ async function openParts(
     housekeep,
     checkpointOf: (stream) => checkpoints.load(stream),
   }
+}
+
+/** The first prices are the first fact of an installation. */
+async function openPriceBook(runner: Runner): Promise<void> {
+  const opening = { cause: causedBy("open-price-book"), view: () => undefined }
+  const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
+  await runner.execute(PRICES, PRICES_STREAM, openBook, opening)
 }
 
 /** The ledger's time, how it is set where it can be, and what to do before it is another one's. */

@@ -8,11 +8,13 @@ import {
   openDataFolder,
   withdraw,
 } from "../../adapters/data-folder/data-folder.ts"
+import { AccessDenied, Unavailable } from "../../adapters/eventstore/port.ts"
 import { NewerDatabase } from "../../adapters/postgres/migrate.ts"
 import { ReadModelAhead } from "../../adapters/postgres/projector/projector.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
 import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
+import { TakenAlone } from "../../adapters/processes/alone.ts"
 import { WrongMasterKey } from "../../adapters/sealing/installation.ts"
 import { ADMIN_OPERATIONS } from "../admin/index.ts"
 import { runOperation } from "../admin/run-operation.ts"
@@ -22,9 +24,12 @@ import { DOCS_URL } from "../documents.ts"
 import type { Log } from "../ports.ts"
 import { RETIRED, ROUTES } from "../routes.ts"
 import type { Config } from "./config.ts"
+import { maskedEventStore } from "./config.ts"
 import { makeDemo } from "./demo.ts"
+import { WrongEventStore } from "./event-store.ts"
 import type { Installation } from "./installation.ts"
 import { closeAll, openInstallation } from "./installation.ts"
+import { UnfinishedRestore } from "./unfinished-restore.ts"
 
 /** Where the server speaks to its operator. */
 export interface ServerOptions {
@@ -84,9 +89,10 @@ async function openHeld(
       : null
   const stop = () => closeAll([hold.release, async () => embedded?.stop()])
   const databaseUrl = config.databaseUrl ?? (embedded?.url as string)
-  const { clock, masterKey, databaseConnections: connections } = config
+  const { eventStoreUrl, clock, masterKey, databaseConnections: connections } = config
   try {
-    const options = { databaseUrl, connections, clock, masterKey, baseUrl, log }
+    const stores = { databaseUrl, eventStoreUrl, connections }
+    const options = { ...stores, clock, masterKey, baseUrl, log }
     const installation = await openInstallation(options)
     const lost = Promise.withResolvers<string>()
     void embedded?.exited.then((exit) => {
@@ -100,15 +106,38 @@ async function openHeld(
     }
   } catch (error) {
     await embedded?.stop()
-    throw explainOpening(error)
+    throw explainOpening(error, config)
   }
 }
 
+/** What says by itself what is wrong and how it is mended. */
+const PLAIN = [
+  NewerDatabase,
+  WrongMasterKey,
+  ReadModelAhead,
+  WrongEventStore,
+  UnfinishedRestore,
+  TakenAlone,
+]
+
 /** Faults of opening that an operator can mend, as one sentence. */
-function explainOpening(error: unknown): unknown {
-  const isPlain = [NewerDatabase, WrongMasterKey, ReadModelAhead]
-  if (error instanceof Error && isPlain.some((kind) => error instanceof kind)) {
+export function explainOpening(error: unknown, config: Config): unknown {
+  if (error instanceof Error && PLAIN.some((kind) => error instanceof kind)) {
     return new StartupFault(error.message, error)
+  }
+  if (config.eventStoreUrl !== null && error instanceof Unavailable) {
+    return new StartupFault(
+      `The server of EVENTSTORE_URL cannot be used (${error.message}): start it, or correct the ` +
+        "address; without encryption it needs ?tls=false.",
+      error,
+    )
+  }
+  if (config.eventStoreUrl !== null && error instanceof AccessDenied) {
+    return new StartupFault(
+      "The server of EVENTSTORE_URL refuses its user: put one into the address (esdb://user:" +
+        "password@host) who may read $all and write all streams, such as one of $admins.",
+      error,
+    )
   }
   const code = error instanceof Error && "code" in error ? String(error.code) : ""
   if (["ECONNREFUSED", "ENOTFOUND", "28P01", "28000", "3D000", "ETIMEDOUT"].includes(code)) {
@@ -158,6 +187,9 @@ export async function runServer(options: ServerOptions): Promise<number> {
     say(`company-ledger listens on ${url}`)
     say(`  docs         ${url}${DOCS_URL}`)
     say(`  data folder  ${stores.folder.path}`)
+    if (config.eventStoreUrl !== null) {
+      say(`  event store  ${maskedEventStore(config.eventStoreUrl)}`)
+    }
     if (options.demo) for (const line of await makeDemo(stores.ports, url)) say(line)
     return await stopped.promise
   } finally {

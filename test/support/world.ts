@@ -43,10 +43,17 @@ export interface World {
   readonly close: () => Promise<void>
 }
 
+/** How a world is opened. */
+export interface WorldOptions {
+  readonly clock?: "system" | "test"
+  /** A database that is there; default one of the world's own. */
+  readonly url?: string
+  /** A server of EventStoreDB; default the event store inside the database. */
+  readonly eventStoreUrl?: string
+}
+
 /** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
-export async function openWorld(
-  options: { readonly clock?: "system" | "test"; readonly url?: string } = {},
-): Promise<World> {
+export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const database =
     options.url === undefined
       ? await testDatabase()
@@ -60,6 +67,7 @@ export async function openWorld(
   }
   const installation = await openInstallation({
     databaseUrl: database.url,
+    eventStoreUrl: options.eventStoreUrl ?? null,
     connections: 24,
     clock: options.clock ?? "test",
     masterKey: null,
@@ -73,7 +81,7 @@ async function worldOf(
   { ports, close }: Installation,
   database: { readonly url: string; readonly drop: () => Promise<void> },
   warnings: string[],
-  options: { readonly clock?: "system" | "test" },
+  options: WorldOptions,
 ): Promise<World> {
   const app = await buildApp(ports, ROUTES, RETIRED)
   await app.ready()

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest"
+import { listSettings, maskedEventStore, readConfig } from "../../src/compose/config.ts"
+import { openEventStore } from "../../src/compose/event-store.ts"
+
+const settingOf = (EVENTSTORE_URL: string) =>
+  listSettings({ EVENTSTORE_URL }).find(({ name }) => name === "EVENTSTORE_URL")
+
+describe("EVENTSTORE_URL", () => {
+  it.each([
+    "esdb://127.0.0.1:2113?tls=false",
+    "esdb://admin:s3cret@node-1:2113,node-2:2113?tlsCAFile=/etc/ca.crt",
+    "esdb+discover://cluster.example.com:2113",
+    "esdb://node:2113/?tls=true&tlsVerifyCert=true",
+  ])("takes %s", (url) => {
+    expect(readConfig({ EVENTSTORE_URL: url }).eventStoreUrl).toBe(url)
+  })
+
+  it("is none where it is not set, or empty", () => {
+    expect(readConfig({}).eventStoreUrl).toBeNull()
+    expect(readConfig({ EVENTSTORE_URL: "" }).eventStoreUrl).toBeNull()
+  })
+
+  it.each([
+    ["http://127.0.0.1:2113", /EVENTSTORE_URL must be esdb:\/\/host:2113 or/],
+    ["esdb://", /EVENTSTORE_URL must be/],
+    ["esdb://host:2113?tlsVerifyCert=false", /tlsVerifyCert=false: .* tlsCAFile=/],
+    ["esdb://host:2113?tls=true&tls-verify-cert=0", /tlsCAFile=/],
+  ])("refuses %s with the fix, beside all other faults", (url, words) => {
+    expect(() => readConfig({ EVENTSTORE_URL: url })).toThrow(words)
+    expect(() => readConfig({ EVENTSTORE_URL: url, PORT: "x" })).toThrow(/PORT must be/)
+  })
+
+  it("is shown without its password", () => {
+    expect(settingOf("esdb://admin:s3@cret@node:2113?tls=false")).toMatchObject({
+      value: "esdb://admin:***@node:2113?tls=false",
+      source: "environment",
+    })
+    expect(maskedEventStore("esdb://node:2113?tls=false")).toBe("esdb://node:2113?tls=false")
+  })
+
+  it("is refused with a sentence where the client cannot use it, the password left out", async () => {
+    const opening = openEventStore("postgres://nowhere/db", "esdb://me:s3cret@node:2113?nonsense=1")
+    await expect(opening).rejects.toThrow(/^EVENTSTORE_URL cannot be used: .*nonsense\.$/)
+    await expect(opening).rejects.not.toThrow(/s3cret/)
+  })
+})
