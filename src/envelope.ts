@@ -131,7 +131,7 @@ function parseObject(text: string): Record<string, unknown> {
 }
 
 /** The hash a stored event must carry, computed from the stored text and the hash before it. */
-export function expectedHash(event: StoredEvent, previousHash: string): string {
+export function expectedHash(event: Omit<StoredEvent, "position">, previousHash: string): string {
   const bare = event.metadata.replace(/"hash":"[0-9a-f]{64}",/, "")
   const { stream, revision, type, id, data } = event
   return hashOf({ previousHash, stream, revision, type, id, data, bare })

@@ -1,6 +1,7 @@
 /** The settings of the program, read once from the environment; all faults are told together. */
 import { resolve } from "node:path"
 import { z } from "zod"
+import { addressFault, maskedAddress } from "../event-store-address.ts"
 
 /** What the environment may set. */
 export interface Config {
@@ -42,21 +43,10 @@ const CONNECTIONS_WORDS = "must be a number of connections from 16 to 1000"
 
 const address = (protocols: RegExp, words: string) => z.url({ protocol: protocols, error: words })
 
-const EVENTSTORE_WORDS =
-  "must be esdb://host:2113 or esdb+discover://host:2113, with ?tls=false where it is not encrypted"
-
-/**
- * The address of EventStoreDB. It is no URL (there may be several hosts), and its client reads the
- * whole of it when the store is opened; here only what can be told with everything else.
- */
-const eventStore = z
-  .string()
-  .regex(/^esdb(\+discover)?:\/\/[^/?\s]+([/?]\S*)?$/i, EVENTSTORE_WORDS)
-  .refine(
-    (text) => !/[?&]tls_?-?verify_?-?cert=(?!true(&|$))/i.test(text),
-    "has tlsVerifyCert=false: certificates are always verified, so name the authority of the " +
-      "server's with tlsCAFile=/path/to/ca.crt",
-  )
+const eventStore = z.string().superRefine((text, context) => {
+  const fault = addressFault(text)
+  if (fault !== null) context.addIssue(fault)
+})
 
 const Environment = z.object({
   HOST: z.string().min(1).default("127.0.0.1"),
@@ -130,16 +120,11 @@ export function listSettings(env: Readonly<Record<string, string | undefined>>) 
 function masked(name: string, value: string | number | undefined): string {
   if (value === undefined) return "(unset)"
   if (SECRET.has(name)) return "***"
-  if (name === "EVENTSTORE_URL") return maskedEventStore(String(value))
+  if (name === "EVENTSTORE_URL") return maskedAddress(String(value))
   if (name !== "DATABASE_URL") return String(value)
   const url = new URL(String(value))
   if (url.password !== "") url.password = "***"
   return url.toString()
-}
-
-/** The address of EventStoreDB without its password: the last `@` ends what may hold one. */
-export function maskedEventStore(url: string): string {
-  return url.replace(/^([^:]+:\/\/[^:@/?]*):.*@/, "$1:***@")
 }
 
 function setOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -21,10 +21,10 @@ import { runOperation } from "../admin/run-operation.ts"
 import { serveAdmin } from "../admin/socket-server.ts"
 import { buildApp } from "../app.ts"
 import { DOCS_URL } from "../documents.ts"
+import { maskedAddress } from "../event-store-address.ts"
 import type { Log } from "../ports.ts"
 import { RETIRED, ROUTES } from "../routes.ts"
 import type { Config } from "./config.ts"
-import { maskedEventStore } from "./config.ts"
 import { makeDemo } from "./demo.ts"
 import { WrongEventStore } from "./event-store.ts"
 import type { Installation } from "./installation.ts"
@@ -188,7 +188,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
     say(`  docs         ${url}${DOCS_URL}`)
     say(`  data folder  ${stores.folder.path}`)
     if (config.eventStoreUrl !== null) {
-      say(`  event store  ${maskedEventStore(config.eventStoreUrl)}`)
+      say(`  event store  ${maskedAddress(config.eventStoreUrl)}`)
     }
     if (options.demo) for (const line of await makeDemo(stores.ports, url)) say(line)
     return await stopped.promise

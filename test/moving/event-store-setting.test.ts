@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
-import { listSettings, maskedEventStore, readConfig } from "../../src/compose/config.ts"
+import { listSettings, readConfig } from "../../src/compose/config.ts"
+import { maskedAddress } from "../../src/event-store-address.ts"
 import { openEventStore } from "../../src/compose/event-store.ts"
 
 const settingOf = (EVENTSTORE_URL: string) =>
@@ -35,7 +36,7 @@ describe("EVENTSTORE_URL", () => {
       value: "esdb://admin:***@node:2113?tls=false",
       source: "environment",
     })
-    expect(maskedEventStore("esdb://node:2113?tls=false")).toBe("esdb://node:2113?tls=false")
+    expect(maskedAddress("esdb://node:2113?tls=false")).toBe("esdb://node:2113?tls=false")
   })
 
   it("is refused with a sentence where the client cannot use it, the password left out", async () => {

@@ -1,0 +1,28 @@
+/** How the address of a server of EventStoreDB or KurrentDB is written, and shown. */
+
+const FORM = /^esdb(\+discover)?:\/\/[^/?\s]+([/?]\S*)?$/i
+
+/**
+ * Why a text is no such address; null where it is one. It is no URL (there may be several hosts), and
+ * its client reads the whole of it when the store is opened: here is what can be told before.
+ */
+export function addressFault(text: string): string | null {
+  if (!FORM.test(text)) {
+    return (
+      "must be esdb://host:2113 or esdb+discover://host:2113, with ?tls=false where it is not " +
+      "encrypted"
+    )
+  }
+  if (/[?&]tls[_-]?verify[_-]?cert=(?!true(&|$))/i.test(text)) {
+    return (
+      "has tlsVerifyCert=false: certificates are always verified, so name the authority of the " +
+      "server's with tlsCAFile=/path/to/ca.crt"
+    )
+  }
+  return null
+}
+
+/** The address without its password: the last `@` ends what may hold one. */
+export function maskedAddress(address: string): string {
+  return address.replace(/^([^:]+:\/\/[^:@/?]*):.*@/, "$1:***@")
+}

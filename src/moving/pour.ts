@@ -1,0 +1,160 @@
+/**
+ * Pouring events into a store that is empty, or holds the first of them already: in global order,
+ * with their bytes, ids and revisions. Poured again it goes on where it stopped.
+ */
+import type { Pacer } from "../../adapters/clock/port.ts"
+import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
+import {
+  START,
+  Unavailable,
+  UnknownOutcome,
+  WrongRevision,
+  comparePositions,
+} from "../../adapters/eventstore/port.ts"
+import type { MovedEvent } from "./chains.ts"
+import { NotTheSame, checkSame, eachOf } from "./compare.ts"
+import type { ReadyAppend } from "./window.ts"
+import { Window } from "./window.ts"
+
+/** A store that does not answer is given up after so long, milliseconds. */
+const GIVE_UP_AFTER_MS = 60_000
+const FIRST_PAUSE_MS = 100
+const LONGEST_PAUSE_MS = 5_000
+
+/** What is poured, and where. */
+export interface Pouring<E extends MovedEvent> {
+  readonly source: AsyncIterable<readonly E[]>
+  readonly target: EventStore
+  readonly pacer: Pacer
+  /** Aborted to stop between two appends. */
+  readonly signal: AbortSignal
+  /** Sees each event before it is poured; what it throws ends it. */
+  readonly onEvent: (event: E, index: number) => void
+  /** Whether what follows from an event has not been written yet; then from no later one either. */
+  readonly isUnhandled: (event: E, index: number) => boolean
+  readonly progress: (events: number) => void
+}
+
+/** What was poured. */
+export interface Poured {
+  readonly events: number
+  /** So many of them were there already. */
+  readonly found: number
+  /** The place in the target behind the last event that is handled. */
+  readonly handled: Position
+}
+
+/**
+ * Pours events. Nobody else may write to the target meanwhile.
+ *
+ * @throws NotTheSame where the target holds anything but the first of these events
+ * @throws Unavailable, UnknownOutcome when the target was lost for a minute; AccessDenied, TooLarge
+ * @throws the signal's reason, and what the source and `onEvent` throw
+ */
+export async function pour<E extends MovedEvent>(pouring: Pouring<E>): Promise<Poured> {
+  const { source, target, signal, onEvent, isUnhandled, progress } = pouring
+  const there = eachOf(target.readAll())
+  const stream = new Stream(pouring)
+  let isThere = true
+  let index = 0
+  let found = 0
+  let handled: Position | null = null
+  try {
+    for await (const event of eachOf(source)) {
+      signal.throwIfAborted()
+      onEvent(event, index)
+      if (handled === null && isUnhandled(event, index)) handled = await stream.flush()
+      const next = isThere ? await there.next() : null
+      if (next?.done === false) {
+        checkSame(event, next.value)
+        stream.last = next.value.position
+        found += 1
+      } else {
+        isThere = false
+        await stream.add(event)
+      }
+      index += 1
+      progress(index)
+    }
+    await checkEnd(isThere ? there : null)
+    const last = await stream.flush()
+    return { events: index, found, handled: handled ?? last }
+  } finally {
+    await there.return(undefined)
+  }
+}
+
+/** Sees that nothing follows what was poured. @throws NotTheSame */
+async function checkEnd(there: AsyncGenerator<MovedEvent> | null): Promise<void> {
+  const next = await there?.next()
+  if (next === undefined || next.done === true) return
+  const { stream, revision } = next.value
+  throw new NotTheSame(`it holds ${stream} revision ${revision} beside them`)
+}
+
+/** What flows into the target: some appends at a time, in order. */
+class Stream {
+  readonly #pouring: Pick<Pouring<never>, "target" | "pacer" | "signal">
+  #window = new Window()
+  /** The place of the last event in the target. */
+  last: Position = START
+
+  constructor(pouring: Pick<Pouring<never>, "target" | "pacer" | "signal">) {
+    this.#pouring = pouring
+  }
+
+  async add(event: MovedEvent): Promise<void> {
+    if (this.#window.add(event)) return
+    await this.flush()
+    this.#window.add(event)
+  }
+
+  /** Stores what waits; answers the place of the last event. */
+  async flush(): Promise<Position> {
+    const { appends } = this.#window
+    this.#window = new Window()
+    if (appends.length === 0) return this.last
+    this.#pouring.signal.throwIfAborted()
+    for (const place of await this.#store(appends)) {
+      // Where one append of many failed, the store may have taken those behind it before it.
+      if (comparePositions(place, this.last) <= 0) {
+        throw new NotTheSame("it has taken events in another order: empty it and begin again")
+      }
+      this.last = place
+    }
+    return this.last
+  }
+
+  /** All at once, and after a failure one after the other; the same again is stored once. */
+  async #store(appends: readonly ReadyAppend[]): Promise<readonly Position[]> {
+    const { target, pacer, signal } = this.#pouring
+    const append = async ({ stream, events, expectedRevision }: ReadyAppend): Promise<Position> =>
+      (await target.append(stream, events, expectedRevision)).position
+    const first = await Promise.allSettled(appends.map(append))
+    const failed = first.find((one) => one.status === "rejected")
+    if (failed === undefined) return first.flatMap((one) => ("value" in one ? [one.value] : []))
+    passing(failed.reason)
+    const until = pacer.elapsedMs() + GIVE_UP_AFTER_MS
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      await pacer.pause(pauseMs, signal)
+      signal.throwIfAborted()
+      try {
+        const places: Position[] = []
+        for (const one of appends) places.push(await append(one))
+        return places
+      } catch (error) {
+        passing(error)
+        if (pacer.elapsedMs() > until) throw error
+      }
+    }
+  }
+}
+
+/** Lets an error pass that may be gone the next time. @throws NotTheSame, or the error itself */
+function passing(error: unknown): void {
+  if (error instanceof WrongRevision) {
+    throw new NotTheSame(`somebody else writes to it (${error.message})`, { cause: error })
+  }
+  if (error instanceof Unavailable || error instanceof UnknownOutcome) return
+  throw error
+}

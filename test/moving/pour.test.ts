@@ -1,0 +1,203 @@
+import { describe, expect, it } from "vitest"
+import type { AppendFault } from "../../adapters/eventstore/memory.ts"
+import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { START, Unavailable } from "../../adapters/eventstore/port.ts"
+import { causedBy, wrap } from "../../src/envelope.ts"
+import { priceCodec } from "../../domain/charging/price-book.ts"
+import { BrokenChain, Chains } from "../../src/moving/chains.ts"
+import { compareAll } from "../../src/moving/compare.ts"
+import type { Pouring } from "../../src/moving/pour.ts"
+import { pour } from "../../src/moving/pour.ts"
+import { factsOf } from "./looking.ts"
+
+/** A pacer that pauses for no time and counts it all the same. */
+function countingPacer() {
+  let elapsed = 0
+  return {
+    elapsedMs: () => elapsed,
+    pause: async (ms: number) => void (elapsed += ms),
+  }
+}
+
+/** A store with chained facts: so many on each of some streams, by turns. */
+async function filled(streams: number, each: number): Promise<EventStore> {
+  const store = openMemoryEventStore()
+  const hashes = new Map<string, string>()
+  for (let revision = 0; revision < each; revision += 1) {
+    for (let one = 0; one < streams; one += 1) {
+      const stream = `prices-${one}`
+      const previousHash = hashes.get(stream) ?? "0".repeat(64)
+      const price = {
+        item: "text_segment",
+        unitPriceMicros: revision,
+        version: revision + 2,
+      } as const
+      const fact = { type: "PriceSet", at: 1, ...price } as const
+      const place = { stream, revision, previousHash }
+      const { proposed, hash } = wrap(priceCodec, fact, place, causedBy("cmd_test"))
+      hashes.set(stream, hash)
+      await store.append(stream, [proposed], revision - 1)
+    }
+  }
+  return store
+}
+
+function pouring(
+  source: EventStore,
+  target: EventStore,
+  more: Partial<Pouring<StoredEvent>> = {},
+): Pouring<StoredEvent> {
+  return {
+    source: source.readAll(),
+    target,
+    pacer: countingPacer(),
+    signal: new AbortController().signal,
+    onEvent: () => undefined,
+    isUnhandled: () => false,
+    progress: () => undefined,
+    ...more,
+  }
+}
+
+describe("pouring events", () => {
+  it("stores all of them as they are and in their order, many at once", async () => {
+    const source = await filled(7, 40)
+    const calls: number[] = []
+    const target = openMemoryEventStore({
+      faults: ({ events }) => {
+        calls.push(events.length)
+        return "none"
+      },
+    })
+    const poured = await pour(pouring(source, target))
+    expect(poured).toEqual({ events: 280, found: 0, handled: await target.head() })
+    expect(await factsOf(target)).toEqual(await factsOf(source))
+    expect(calls).toHaveLength(280)
+    const single = await filled(1, 1_200)
+    calls.length = 0
+    await pour(pouring(single, openMemoryEventStore({ faults: record(calls) })))
+    expect(calls).toEqual([500, 500, 200])
+  })
+
+  it("goes on where it stopped, and stops between two appends", async () => {
+    const source = await filled(5, 30)
+    const target = openMemoryEventStore()
+    const stopping = new AbortController()
+    const stop = new Error("stop")
+    const first = pouring(source, target, {
+      signal: stopping.signal,
+      progress: (events) => {
+        if (events === 77) stopping.abort(stop)
+      },
+    })
+    await expect(pour(first)).rejects.toBe(stop)
+    const half = (await factsOf(target)).length
+    expect(half).toBeGreaterThan(0)
+    expect(half).toBeLessThan(150)
+    const poured = await pour(pouring(source, target))
+    expect(poured).toMatchObject({ events: 150, found: half })
+    expect(await factsOf(target)).toEqual(await factsOf(source))
+  })
+
+  it.each<AppendFault>(["stored-unknown", "unavailable", "unstored-unknown"])(
+    "sends the same again after %s, and nothing is there twice",
+    async (fault) => {
+      const source = await filled(1, 1_200)
+      let appends = 0
+      const target = openMemoryEventStore({ faults: () => (++appends % 3 === 2 ? fault : "none") })
+      await pour(pouring(source, target))
+      expect(appends).toBeGreaterThan(3)
+      expect(await factsOf(target)).toEqual(await factsOf(source))
+    },
+  )
+
+  it("sees that the order was lost where a store took a later append and not an earlier one", async () => {
+    const source = await filled(3, 1)
+    let appends = 0
+    const target = openMemoryEventStore({
+      faults: () => (++appends === 2 ? "unavailable" : "none"),
+    })
+    await expect(pour(pouring(source, target))).rejects.toThrow(/another order: empty it/)
+  })
+
+  it("gives a store up that stays away, with its own error", async () => {
+    const source = await filled(1, 3)
+    const target = openMemoryEventStore({ faults: () => "unavailable" })
+    await expect(pour(pouring(source, target))).rejects.toThrow(Unavailable)
+  })
+
+  it("refuses a target that holds anything else, before and behind, and writes nothing", async () => {
+    const source = await filled(2, 3)
+    const other = await filled(2, 3)
+    const before = await factsOf(other)
+    await expect(pour(pouring(source, other))).rejects.toThrow(
+      /prices-0 revision 0 has another id there/,
+    )
+    expect(await factsOf(other)).toEqual(before)
+    const longer = openMemoryEventStore()
+    await pour(pouring(source, longer))
+    const [extra] = await factsOf(other)
+    if (extra === undefined) throw new Error("there is no event")
+    await longer.append("prices-9", [extra], -1)
+    await expect(pour(pouring(source, longer))).rejects.toThrow(
+      /it holds prices-9 revision 0 beside them/,
+    )
+  })
+
+  it("tells where the handled ones end in the target", async () => {
+    const source = await filled(3, 10)
+    const target = openMemoryEventStore()
+    const isUnhandled = (_: StoredEvent, index: number) => index >= 17
+    const { handled } = await pour(pouring(source, target, { isUnhandled }))
+    expect(handled.commit).toBe(16n)
+    expect(await pour(pouring(source, target, { isUnhandled }))).toMatchObject({ handled })
+    const none = pouring(source, openMemoryEventStore(), { isUnhandled: () => true })
+    expect((await pour(none)).handled).toEqual(START)
+  })
+})
+
+const record = (calls: number[]) => (attempt: { readonly events: readonly unknown[] }) => {
+  calls.push(attempt.events.length)
+  return "none" as const
+}
+
+describe("chains", () => {
+  it("hold for what was written, and name the place of what was changed or is missing", async () => {
+    const facts = await factsOf(await filled(2, 4))
+    const whole = new Chains()
+    for (const fact of facts) whole.follow(fact)
+    expect(whole.streams).toBe(2)
+    const followAll = (changed: typeof facts) => () => {
+      const chains = new Chains()
+      for (const fact of changed) chains.follow(fact)
+    }
+    const changed = facts.map((fact, index) =>
+      index === 5 ? { ...fact, data: fact.data.replace('"version":4', '"version":5') } : fact,
+    )
+    expect(followAll(changed)).toThrow(BrokenChain)
+    expect(followAll(changed)).toThrow(/^prices-1 revision 2: its hash is/)
+    expect(followAll(facts.toSpliced(3, 1))).toThrow(
+      /^prices-1 revision 2: revision 1 is missing before it$/,
+    )
+  })
+})
+
+describe("comparing stores", () => {
+  it("counts what is the same, and names the first place that is not", async () => {
+    const source = await filled(2, 3)
+    const target = openMemoryEventStore()
+    await pour(pouring(source, target))
+    const compare = (one: EventStore, other: EventStore) =>
+      compareAll(one.readAll(), other.readAll(), () => undefined)
+    expect(await compare(source, target)).toBe(6)
+    const more = await filled(2, 4)
+    await expect(compare(more, openMemoryEventStore())).rejects.toThrow(
+      /prices-0 revision 0 is missing there/,
+    )
+    await expect(compare(openMemoryEventStore(), more)).rejects.toThrow(
+      /prices-0 revision 0 is there and was never copied/,
+    )
+    await expect(compare(source, more)).rejects.toThrow(/has another id there/)
+  })
+})
