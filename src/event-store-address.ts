@@ -1,5 +1,8 @@
 /** How the address of a server of EventStoreDB or KurrentDB is written, and shown. */
 
+/** Names the event store inside the installation's own database, where an address may stand. */
+export const IN_DATABASE = "database"
+
 const FORM = /^esdb(\+discover)?:\/\/[^/?\s]+([/?]\S*)?$/i
 
 /**

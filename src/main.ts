@@ -5,7 +5,9 @@ import { isServerOf } from "./cli/admin-client.ts"
 import type { Host } from "./cli/host.ts"
 import { runCommandLine } from "./cli/execute.ts"
 import { processTerminal } from "./cli/terminal.ts"
+import type { Config } from "./compose/config.ts"
 import { listSettings, readConfig } from "./compose/config.ts"
+import { move } from "./compose/moves.ts"
 import { openStores, runServer } from "./compose/server.ts"
 import { openLog } from "./log.ts"
 
@@ -19,6 +21,11 @@ function stopSignal(): AbortSignal {
 }
 
 const { env } = process
+
+/** A command's own log: on a terminal it would stand between the lines of its answer. */
+const commandLog = ({ logLevel }: Config) =>
+  openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
+
 const signal = stopSignal()
 const terminal = processTerminal(process)
 
@@ -30,14 +37,17 @@ const host: Host = {
   },
   openLocal: async () => {
     const config = readConfig(env)
-    const log = openLog(env["LOG_LEVEL"] === undefined ? "error" : config.logLevel)
-    const stores = await openStores(config, () => config.baseUrl ?? "", log)
+    const stores = await openStores(config, () => config.baseUrl ?? "", commandLog(config))
     return { operations: ADMIN_OPERATIONS, ports: stores.ports, close: stores.close }
   },
   start: async ({ demo }) => {
     const config = readConfig(env)
     const say = (line: string) => terminal.out(`${line}\n`)
     return runServer({ config, demo, log: openLog(config.logLevel), say, signal })
+  },
+  move: async (name, input, talk) => {
+    const config = readConfig(env)
+    return move(config, name, input, commandLog(config), talk)
   },
   settings: () => listSettings(env),
 }

@@ -4,6 +4,7 @@
  */
 import type { Client } from "pg"
 import pg from "pg"
+import { Unavailable } from "../eventstore/port.ts"
 
 /** The two keys of the lock. */
 const LOCK = "7007, 1"
@@ -26,7 +27,7 @@ export async function share(client: Client): Promise<void> {
 
 /** An installation that no other process works on. */
 export interface Alone {
-  /** Aborts when the connection that holds it was lost: another process may begin. */
+  /** Aborts with Unavailable when the connection that holds it was lost: another may begin. */
   readonly lost: AbortSignal
   readonly release: () => Promise<void>
 }
@@ -39,7 +40,7 @@ export async function takeAlone(url: string): Promise<Alone | null> {
     application_name: "company-ledger alone",
     keepAlive: true,
   })
-  const lose = () => lost.abort(new Error("the connection to the database was lost"))
+  const lose = () => lost.abort(new Unavailable("the connection to the database broke"))
   client.on("error", lose)
   try {
     await client.connect()

@@ -50,7 +50,8 @@ const verify: CommandSpec = {
   render: renderVerdict,
 }
 
-function renderVerdict(result: unknown, page: Page): string {
+/** The checks of an audit as a table, and what they come to. */
+export function renderVerdict(result: unknown, page: Page): string {
   const checks = isRow(result) ? rowsOf(result["checks"]) : null
   if (!isRow(result) || checks === null) return renderResult(result, page)
   const rows = checks.map(({ name, ok, detail }) => ({

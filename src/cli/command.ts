@@ -68,8 +68,17 @@ export interface ProgramCommand extends AnyCommand {
   readonly does: "start" | "config"
 }
 
+/**
+ * A command that moves the whole installation: only where no server runs on it. It ends in an audit.
+ */
+export interface MoveCommand extends AnyCommand {
+  readonly does: "move"
+  /** The answer for people. */
+  readonly render: (result: unknown, page: Page) => string
+}
+
 /** A command. */
-export type CommandSpec = OperationCommand | ProgramCommand
+export type CommandSpec = OperationCommand | ProgramCommand | MoveCommand
 
 /** Option that most commands share: which company. */
 export const COMPANY: OptionSpec = {

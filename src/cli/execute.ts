@@ -7,7 +7,7 @@ import type { AdminAnswer, AdminRequest, ErrorBody } from "../admin/protocol.ts"
 import type { Talk } from "../admin/run-operation.ts"
 import { errorBodyOf, runOperation } from "../admin/run-operation.ts"
 import { ServerGone, askServer } from "./admin-client.ts"
-import type { OperationCommand } from "./command.ts"
+import type { MoveCommand, OperationCommand } from "./command.ts"
 import type { Host } from "./host.ts"
 import { CannotWrite, openOutFile } from "./out-file.ts"
 import { progressLine } from "./progress.ts"
@@ -79,6 +79,7 @@ async function perform(
   const { command, input, json } = invocation
   if (command.does === "start") return host.start({ demo: input["demo"] === true })
   if (command.does === "operation") return operate(command, invocation, host, terminal, signal)
+  if (command.does === "move") return move(command, invocation, host, terminal, signal)
   const settings = host.settings()
   const rows = settings.map(({ name, value, source }) => ({ name, value, source }))
   if (json) printJson(terminal, { settings })
@@ -123,6 +124,28 @@ async function operate(
   } finally {
     await file?.discard()
   }
+}
+
+/** Moves the installation and prints how that ended. A server that runs on it is left alone. */
+async function move(
+  command: MoveCommand,
+  { input, json }: Invocation,
+  host: Host,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const living = await host.livingServer()
+  if (living !== null) {
+    const message =
+      "A server works on this installation: stop it first, so that nothing new is written meanwhile."
+    return refused({ error: "conflict", message }, json, terminal)
+  }
+  const progress = progressLine(terminal)
+  const talk = { progress: progress.report, signal }
+  const result = await host.move(command.name, input, talk).finally(progress.end)
+  if (json) printJson(terminal, result)
+  else terminal.out(command.render(result, terminal))
+  return result.ok ? DONE : REFUSED
 }
 
 function requestOf({ command, input, actor, reason }: Invocation): AdminRequest {
@@ -191,7 +214,9 @@ function failed(
     const isChange = command.does === "operation" && command.changes === true
     const message = isChange
       ? "Interrupted: look whether it was done before giving it again."
-      : "Interrupted before it was done."
+      : command.does === "move"
+        ? "Interrupted: give the same command again, and it goes on where it stopped."
+        : "Interrupted before it was done."
     if (json) printJson(terminal, { error: "interrupted", message })
     else terminal.err(`${message}\n`)
     return INTERRUPTED

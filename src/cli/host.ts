@@ -1,5 +1,7 @@
 /** What the command line asks of the program that it is part of. */
 import type { AdminOperation, AdminPorts } from "../admin/operation.ts"
+import type { Input } from "./command.ts"
+import type { Talk } from "../admin/run-operation.ts"
 
 /** The stores, opened for the length of one command. */
 export interface OpenedStores {
@@ -7,6 +9,14 @@ export interface OpenedStores {
   readonly ports: AdminPorts
   /** Waits for what is in flight, then closes everything that was opened. */
   close(): Promise<void>
+}
+
+/** How a move tells its operator where it is, and hears that nobody waits any more. */
+export type MoveTalk = Pick<Talk, "progress" | "signal">
+
+/** What a move answers: `ok` says whether the audit at its end found everything in order. */
+export interface Moved {
+  readonly ok: boolean
 }
 
 /** An effective setting. */
@@ -28,6 +38,11 @@ export interface Host {
   openLocal(): Promise<OpenedStores>
   /** Runs the server until it is stopped; resolves with the exit code. */
   start(options: { readonly demo: boolean }): Promise<number>
+  /**
+   * Moves the whole installation; by the command's name and input. @throws OperatorRefused, and the
+   * signal's reason
+   */
+  move(name: string, input: Input, talk: MoveTalk): Promise<Moved>
   /** The effective settings. */
   settings(): readonly ShownSetting[]
 }

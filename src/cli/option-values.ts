@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from "commander"
 import { CALLERS_ID_RULE, isCallersId } from "../../domain/charging/recent.ts"
 import { microsFromDollars } from "../../domain/kernel/money.ts"
+import { IN_DATABASE, addressFault } from "../event-store-address.ts"
 
 /** Dollars, zero or more, kept as they are written. @throws InvalidArgumentError */
 export function dollarsText(text: string): string {
@@ -83,4 +84,11 @@ export function monthText(text: string): string {
 export function someText(text: string): string {
   if (text.trim() !== "") return text
   throw new InvalidArgumentError("It must not be empty.")
+}
+
+/** Where events can be moved to: a server of EventStoreDB, or the database. @throws InvalidArgumentError */
+export function storeAddress(text: string): string {
+  const fault = text === IN_DATABASE ? null : addressFault(text)
+  if (fault === null) return text
+  throw new InvalidArgumentError(`It ${fault}; or "${IN_DATABASE}".`)
 }

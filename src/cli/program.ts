@@ -8,6 +8,7 @@ import { MAIL_COMMANDS } from "./mail-commands.ts"
 import { MONEY_COMMANDS } from "./money-commands.ts"
 import { someText } from "./option-values.ts"
 import { SPENDING_COMMANDS } from "./spending-commands.ts"
+import { MOVE_COMMANDS } from "./move-commands.ts"
 import { SYSTEM_COMMANDS } from "./system-commands.ts"
 
 /** The program's name, as it is installed. */
@@ -22,6 +23,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...SPENDING_COMMANDS,
   ...MAIL_COMMANDS,
   ...AUDIT_COMMANDS,
+  ...MOVE_COMMANDS,
 ]
 
 /** What the first words of commands with two words are about. */
@@ -37,6 +39,7 @@ const TOPICS: Readonly<Record<string, string>> = {
   price: "the price book",
   export: "bills for finance",
   audit: "the facts, and proof that they hold",
+  store: "the event store",
   carrier: "the built-in test carrier",
   mail: "the built-in mailer",
   "stand-in": "built-in stand-ins for outside things",
@@ -171,7 +174,8 @@ const OUT_OPTION: OptionSpec = {
 /** The options of a command, those it shares with others behind its own. */
 function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
   const own = spec.options ?? []
-  if (spec.does !== "operation") return spec.does === "config" ? [...own, JSON_OPTION] : own
+  if (spec.does === "start") return own
+  if (spec.does !== "operation") return [...own, JSON_OPTION]
   return [
     ...own,
     ...(spec.hasFile === true ? [OUT_OPTION] : []),

@@ -47,6 +47,7 @@ import { openRunner } from "../run.ts"
 import type { Runner } from "../run.ts"
 import { startConfirming } from "../runner/confirming.ts"
 import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
+import { HINTS } from "./hints.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
 
 /** So many events are folded between two lines of the log. */
@@ -58,7 +59,7 @@ export interface InstallationOptions {
   /** A server of EventStoreDB or KurrentDB; null: the event store inside the database. */
   readonly eventStoreUrl: string | null
   /** How many connections to PostgreSQL it may open, at least 16. */
-  readonly connections: number
+  readonly databaseConnections: number
   readonly clock: "system" | "test"
   readonly masterKey: Buffer | null
   readonly baseUrl: () => string
@@ -91,7 +92,7 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     // While closing, connections may end before their pool has heard of it.
     if (!closing) log.warn("an idle connection was lost", error)
   }
-  const pool = openPool(databaseUrl, sharesOf(options.connections).owner, onIdleError)
+  const pool = openPool(databaseUrl, sharesOf(options.databaseConnections).owner, onIdleError)
   closers.push(() => pool.end())
   try {
     const parts = await openParts(options, pool, onIdleError, closers)
@@ -140,14 +141,14 @@ async function openOutside(
   closers: Closers,
 ) {
   const { databaseUrl, log } = options
-  const shares = sharesOf(options.connections)
+  const shares = sharesOf(options.databaseConnections)
   const apiPool = openApiPool(databaseUrl, shares.api, onIdleError)
   closers.push(() => apiPool.end())
   const behind = openBehindPool(databaseUrl, shares.behind, onIdleError)
   closers.push(() => behind.end())
   const processes = await registerProcess(databaseUrl, log.warn)
   closers.push(() => processes.close())
-  const memory = openInstallationMemory(pool, [workRows.name])
+  const memory = openInstallationMemory(pool, HINTS)
   await refuseUnfinished(memory)
   const chosen = await openEventStore(databaseUrl, options.eventStoreUrl)
   const { store } = chosen

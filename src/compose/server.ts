@@ -1,21 +1,10 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
 import { dirname } from "node:path"
 import type { FastifyInstance } from "fastify"
-import type { DataFolder, FolderHold } from "../../adapters/data-folder/data-folder.ts"
-import {
-  announce,
-  holdFolder,
-  openDataFolder,
-  withdraw,
-} from "../../adapters/data-folder/data-folder.ts"
-import { AccessDenied, Unavailable } from "../../adapters/eventstore/port.ts"
-import { NewerDatabase } from "../../adapters/postgres/migrate.ts"
-import { ReadModelAhead } from "../../adapters/postgres/projector/projector.ts"
+import type { DataFolder } from "../../adapters/data-folder/data-folder.ts"
+import { announce, withdraw } from "../../adapters/data-folder/data-folder.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
-import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
-import { TakenAlone } from "../../adapters/processes/alone.ts"
-import { WrongMasterKey } from "../../adapters/sealing/installation.ts"
 import { ADMIN_OPERATIONS } from "../admin/index.ts"
 import { runOperation } from "../admin/run-operation.ts"
 import { serveAdmin } from "../admin/socket-server.ts"
@@ -26,10 +15,10 @@ import type { Log } from "../ports.ts"
 import { RETIRED, ROUTES } from "../routes.ts"
 import type { Config } from "./config.ts"
 import { makeDemo } from "./demo.ts"
-import { WrongEventStore } from "./event-store.ts"
 import type { Installation } from "./installation.ts"
 import { closeAll, openInstallation } from "./installation.ts"
-import { UnfinishedRestore } from "./unfinished-restore.ts"
+import { explainOpening } from "./opening-faults.ts"
+import { openPlace } from "./place.ts"
 
 /** Where the server speaks to its operator. */
 export interface ServerOptions {
@@ -60,97 +49,16 @@ export async function openStores(
   baseUrl: () => string,
   log: Log,
 ): Promise<OpenStores> {
-  const folder = await openDataFolder(config.dataDir)
-  const hold = await holdFolder(folder)
-  if (hold === null) {
-    throw new StartupFault(
-      `Another company-ledger is using ${folder.path}: stop it first, ` +
-        "or set LEDGER_DATA_DIR to another folder.",
-    )
-  }
+  const place = await openPlace(config, log)
   try {
-    return await openHeld(config, folder, hold, baseUrl, log)
+    const installation = await openInstallation({ ...config, ...place, baseUrl, log })
+    const { folder, databaseLost } = place
+    const close = () => closeAll([place.close, installation.close])
+    return { ports: installation.ports, folder, databaseLost, close }
   } catch (error) {
-    await hold.release()
-    throw error
-  }
-}
-
-async function openHeld(
-  config: Config,
-  folder: DataFolder,
-  hold: FolderHold,
-  baseUrl: () => string,
-  log: Log,
-): Promise<OpenStores> {
-  const embedded =
-    config.databaseUrl === null
-      ? await startEmbedded({ dataDir: folder.path, log: (sentence) => log.info(sentence) })
-      : null
-  const stop = () => closeAll([hold.release, async () => embedded?.stop()])
-  const databaseUrl = config.databaseUrl ?? (embedded?.url as string)
-  const { eventStoreUrl, clock, masterKey, databaseConnections: connections } = config
-  try {
-    const stores = { databaseUrl, eventStoreUrl, connections }
-    const options = { ...stores, clock, masterKey, baseUrl, log }
-    const installation = await openInstallation(options)
-    const lost = Promise.withResolvers<string>()
-    void embedded?.exited.then((exit) => {
-      if (!exit.asked) lost.resolve(`PostgreSQL ended by itself:\n${exit.lastLines.join("\n")}`)
-    })
-    return {
-      ports: installation.ports,
-      folder,
-      databaseLost: lost.promise,
-      close: () => closeAll([stop, installation.close]),
-    }
-  } catch (error) {
-    await embedded?.stop()
+    await place.close()
     throw explainOpening(error, config)
   }
-}
-
-/** What says by itself what is wrong and how it is mended. */
-const PLAIN = [
-  NewerDatabase,
-  WrongMasterKey,
-  ReadModelAhead,
-  WrongEventStore,
-  UnfinishedRestore,
-  TakenAlone,
-]
-
-/** Faults of opening that an operator can mend, as one sentence. */
-export function explainOpening(error: unknown, config: Config): unknown {
-  if (error instanceof Error && PLAIN.some((kind) => error instanceof kind)) {
-    return new StartupFault(error.message, error)
-  }
-  if (config.eventStoreUrl !== null && error instanceof Unavailable) {
-    return new StartupFault(
-      `The server of EVENTSTORE_URL cannot be used (${error.message}): start it, or correct the ` +
-        "address; without encryption it needs ?tls=false.",
-      error,
-    )
-  }
-  if (config.eventStoreUrl !== null && error instanceof AccessDenied) {
-    return new StartupFault(
-      "The server of EVENTSTORE_URL refuses its user: put one into the address (esdb://user:" +
-        "password@host) who may read $all and write all streams, such as one of $admins.",
-      error,
-    )
-  }
-  const code = error instanceof Error && "code" in error ? String(error.code) : ""
-  if (["ECONNREFUSED", "ENOTFOUND", "28P01", "28000", "3D000", "ETIMEDOUT"].includes(code)) {
-    const why = error instanceof Error ? error.message : code
-    return new StartupFault(`The database of DATABASE_URL cannot be opened (${why}).`, error)
-  }
-  if (code === "42501") {
-    return new StartupFault(
-      "The user of DATABASE_URL may not create roles and schemas: use the database's owner with CREATEROLE.",
-      error,
-    )
-  }
-  return error
 }
 
 /** Runs the server until the signal aborts; answers the exit code. @throws StartupFault */

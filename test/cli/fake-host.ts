@@ -38,6 +38,10 @@ export function fakeHost(
       deeds.push(demo ? "start with demo" : "start")
       return 7
     },
+    move: async (name) => {
+      deeds.push(name)
+      return { ok: true }
+    },
     settings: () => [{ name: "PORT", value: "3000", source: "default" }],
     ...overrides,
   }

@@ -68,7 +68,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const installation = await openInstallation({
     databaseUrl: database.url,
     eventStoreUrl: options.eventStoreUrl ?? null,
-    connections: 24,
+    databaseConnections: 24,
     clock: options.clock ?? "test",
     masterKey: null,
     baseUrl: () => "http://ledger.test",

@@ -1,0 +1,66 @@
+/** The audit that every move of an installation ends in. */
+import { ADMIN_OPERATIONS } from "../admin/index.ts"
+import type { AdminPorts } from "../admin/operation.ts"
+import { OperatorRefused } from "../admin/operation.ts"
+import { runOperation } from "../admin/run-operation.ts"
+import type { Log } from "../ports.ts"
+import type { Config } from "./config.ts"
+import { openInstallation } from "./installation.ts"
+import { explainOpening } from "./opening-faults.ts"
+
+/** How long the read models may take from one line of progress to the next, milliseconds. */
+const TELL_EVERY_MS = 2_000
+
+/** What a move tells its operator while it works. */
+export interface MoveTalk {
+  readonly progress: (message: string) => void
+  readonly signal: AbortSignal
+}
+
+/** What the audit says. */
+export interface AuditVerdict {
+  readonly ok: boolean
+  readonly [detail: string]: unknown
+}
+
+/**
+ * Opens the installation as a server does, waits until its read models show everything, and verifies
+ * all of it.
+ *
+ * @throws StartupFault where it cannot be opened; OperatorRefused where the audit is refused
+ * @throws the signal's reason
+ */
+export async function auditMoved(
+  config: Config,
+  databaseUrl: string,
+  log: Log,
+  { progress, signal }: MoveTalk,
+): Promise<AuditVerdict> {
+  const baseUrl = () => config.baseUrl ?? ""
+  const options = { ...config, databaseUrl, baseUrl, log }
+  const { ports, close } = await openInstallation(options).catch((error: unknown) => {
+    throw explainOpening(error, config)
+  })
+  try {
+    await shown(ports, { progress, signal })
+    const request = { operation: "audit verify", input: {}, actor: "system", reason: null }
+    const talk = { progress, signal, send: async () => undefined }
+    const answer = await runOperation(ADMIN_OPERATIONS, ports, request, talk)
+    if (!("error" in answer)) return answer.result as AuditVerdict
+    throw new OperatorRefused(answer.error.error, answer.error.message)
+  } finally {
+    await close()
+  }
+}
+
+/** Waits for the read models, which are made anew; one that stopped is the audit's to tell. */
+async function shown(ports: AdminPorts, { progress, signal }: MoveTalk): Promise<void> {
+  for (;;) {
+    signal.throwIfAborted()
+    if (await ports.projector.waitFor(await ports.store.head(), TELL_EVERY_MS)) return
+    const standing = await ports.projector.status()
+    if (standing.some(({ fault }) => fault !== null)) return
+    const behind = standing.reduce((most, one) => Math.max(most, one.behind), 0)
+    progress(`read models are made anew, ${behind} facts in hand`)
+  }
+}

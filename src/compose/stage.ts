@@ -1,0 +1,67 @@
+/** What moving an installation needs: its place and its database, with nobody else at work there. */
+import type { Pool } from "pg"
+import type { InstallationMemory } from "../../adapters/installation/port.ts"
+import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
+import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
+import { takeAlone } from "../../adapters/processes/alone.ts"
+import { OperatorRefused } from "../admin/operation.ts"
+import type { Log } from "../ports.ts"
+import type { Config } from "./config.ts"
+import { HINTS } from "./hints.ts"
+import { closeAll } from "./installation.ts"
+import type { Closers } from "./installation.ts"
+import { explainOpening } from "./opening-faults.ts"
+import type { Place } from "./place.ts"
+
+/** A database that this process works on alone. */
+export interface Stage {
+  readonly databaseUrl: string
+  readonly pool: Pool
+  readonly memory: InstallationMemory
+  /** Aborts when the operator does not wait any more, or the database was lost. */
+  readonly signal: AbortSignal
+  /** Closed with the stage, before it. */
+  readonly closers: Closers
+}
+
+const CONNECTIONS = 4
+
+/**
+ * Brings the database to its newest form and works on it while no other process does.
+ *
+ * @throws OperatorRefused `conflict` where another process works on it
+ * @throws StartupFault, and what the work throws
+ */
+export async function onStage<T>(
+  config: Config,
+  place: Place,
+  log: Log,
+  asked: AbortSignal,
+  work: (stage: Stage) => Promise<T>,
+): Promise<T> {
+  const { databaseUrl } = place
+  const closers: Closers = []
+  try {
+    await migrateToLatest(databaseUrl)
+    const alone = await takeAlone(databaseUrl)
+    if (alone === null) {
+      throw new OperatorRefused(
+        "conflict",
+        "Other processes of company-ledger work on this database: stop every one of them first, " +
+          "so that nothing new is written meanwhile.",
+      )
+    }
+    closers.push(alone.release)
+    const warn = (error: Error) => log.warn("an idle connection was lost", error)
+    const pool = openPool(databaseUrl, CONNECTIONS, warn)
+    closers.push(() => pool.end())
+    const memory = openInstallationMemory(pool, HINTS)
+    const signal = AbortSignal.any([asked, alone.lost])
+    return await work({ databaseUrl, pool, memory, signal, closers })
+  } catch (error) {
+    throw explainOpening(error, config)
+  } finally {
+    await closeAll(closers)
+  }
+}

@@ -1,0 +1,159 @@
+/** Moving an installation's events into another event store. */
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import {
+  AccessDenied,
+  Unavailable,
+  UnknownOutcome,
+  comparePositions,
+} from "../../adapters/eventstore/port.ts"
+import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import { OperatorRefused } from "../admin/operation.ts"
+import { IN_DATABASE, maskedAddress } from "../event-store-address.ts"
+import { BrokenChain, Chains } from "../moving/chains.ts"
+import { NotTheSame, compareAll } from "../moving/compare.ts"
+import { pour } from "../moving/pour.ts"
+import type { Log } from "../ports.ts"
+import type { Config } from "./config.ts"
+import type { ChosenStore } from "./event-store.ts"
+import { checkEventStore, identify, openEventStore } from "./event-store.ts"
+import type { AuditVerdict, MoveTalk } from "./final-audit.ts"
+import { auditMoved } from "./final-audit.ts"
+import { openPlace } from "./place.ts"
+import type { Stage } from "./stage.ts"
+import { onStage } from "./stage.ts"
+import { refuseUnfinished } from "./unfinished-restore.ts"
+
+const REPORT_EVERY = 1_000
+
+/** What was copied. */
+export interface StoreCopy {
+  readonly ok: boolean
+  /** The address of the store, masked, or `database`. */
+  readonly to: string
+  readonly events: number
+  readonly streams: number
+  /** So many of the events were there from a copy that had been cut short, or from before. */
+  readonly alreadyThere: number
+  readonly audit: AuditVerdict
+}
+
+/**
+ * Copies all events into an event store that is empty, or holds the first of them: in global order,
+ * with their bytes, ids and metadata. Then the installation is the other store's: its database
+ * remembers that, its read models are made anew from there, and the audit is run.
+ *
+ * @param to an address of EventStoreDB, or `database`
+ * @throws OperatorRefused: another process works on the installation, the target holds something else,
+ * a chain of hashes is broken, a store was lost
+ * @throws StartupFault where the installation cannot be opened; the signal's reason
+ */
+export async function copyStore(
+  config: Config,
+  to: string,
+  log: Log,
+  talk: MoveTalk,
+): Promise<StoreCopy> {
+  const eventStoreUrl = to === IN_DATABASE ? null : to
+  const place = await openPlace(config, log)
+  try {
+    const copied = await onStage(config, place, log, talk.signal, (stage) =>
+      copyAll(stage, config.eventStoreUrl, eventStoreUrl, talk.progress),
+    )
+    const moved = { ...config, eventStoreUrl }
+    const audit = await auditMoved(moved, place.databaseUrl, log, talk)
+    return { ok: audit.ok, to: maskedAddress(to), ...copied, audit }
+  } finally {
+    await place.close()
+  }
+}
+
+type Copied = Pick<StoreCopy, "events" | "streams" | "alreadyThere">
+
+async function copyAll(
+  stage: Stage,
+  fromUrl: string | null,
+  toUrl: string | null,
+  progress: MoveTalk["progress"],
+): Promise<Copied> {
+  const { memory, closers } = stage
+  await refuseUnfinished(memory)
+  const source = await openEventStore(stage.databaseUrl, fromUrl)
+  closers.push(() => source.store.close())
+  await checkEventStore(memory, source)
+  if ((await memory.store()) === null) {
+    throw new OperatorRefused(
+      "conflict",
+      "This installation holds nothing yet: start it with EVENTSTORE_URL set to the other store.",
+    )
+  }
+  const target = await openEventStore(stage.databaseUrl, toUrl)
+  closers.push(() => target.store.close())
+  if (source.kind === "postgres" && target.kind === "postgres") {
+    throw new OperatorRefused("conflict", "The events are in the database already.")
+  }
+  try {
+    return await copyBetween(stage, source, target, progress)
+  } catch (error) {
+    throw explained(error)
+  }
+}
+
+async function copyBetween(
+  { memory, signal }: Stage,
+  source: ChosenStore,
+  target: ChosenStore,
+  progress: MoveTalk["progress"],
+): Promise<Copied> {
+  const chains = new Chains()
+  const handled = await memory.handled()
+  const every = (verb: string) => (events: number) => {
+    if (events % REPORT_EVERY === 0) progress(`${events} events ${verb}`)
+  }
+  const poured = await pour<StoredEvent>({
+    source: source.store.readAll(),
+    target: target.store,
+    pacer: machinePacer,
+    signal,
+    onEvent: (event) => chains.follow(event),
+    isUnhandled: ({ position }) => comparePositions(position, handled) > 0,
+    progress: every("copied"),
+  })
+  const compared = every("compared")
+  const events = await compareAll(source.store.readAll(), target.store.readAll(), (count) => {
+    signal.throwIfAborted()
+    compared(count)
+  })
+  const identity = await identify(target)
+  if (identity === null) throw new Error("the copied store is empty")
+  signal.throwIfAborted()
+  await memory.moveTo(identity, poured.handled)
+  return { events, streams: chains.streams, alreadyThere: poured.found }
+}
+
+/** What an operator can act on, as such. */
+function explained(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const { message } = error
+  if (error instanceof NotTheSame) {
+    return new OperatorRefused(
+      "not_a_copy",
+      `The other store holds something else than this one (${message}): name an empty one, or the ` +
+        "one that an earlier copy of this installation was begun in.",
+    )
+  }
+  if (error instanceof BrokenChain) {
+    const hint = "the events were changed behind the ledger's back; audit verify says more."
+    return new OperatorRefused("broken_chain", `Nothing is moved: ${message}; ${hint}`)
+  }
+  if (error instanceof Unavailable || error instanceof UnknownOutcome) {
+    return new OperatorRefused(
+      "unavailable",
+      `A store was lost (${message}): give the same command again, and it goes on where it stopped.`,
+    )
+  }
+  if (error instanceof AccessDenied) {
+    const who = "it needs a user who may read $all and write all streams."
+    return new OperatorRefused("access_denied", `The other store refuses its user: ${who}`)
+  }
+  return error
+}

@@ -1,0 +1,198 @@
+/** Moving an installation's events into another event store. */
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterEach, beforeEach, expect, it } from "vitest"
+import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
+import { takeAlone } from "../../adapters/processes/alone.ts"
+import { readConfig } from "../../src/compose/config.ts"
+import type { StoreCopy } from "../../src/compose/store-copy.ts"
+import { copyStore } from "../../src/compose/store-copy.ts"
+import { query } from "../support/embedded.ts"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import { execute, testDatabase } from "../support/postgres.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { factsOf, faultsOf } from "./looking.ts"
+
+const closing: (() => Promise<unknown>)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+let server: EventStoreDbServer
+let url: string
+let dataDir: string
+beforeEach(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), "ledger-move-"))
+  closing.push(() => rm(dataDir, { recursive: true, force: true }))
+  const database = await testDatabase()
+  closing.push(() => database.drop())
+  url = database.url
+  server = await EventStoreDbServer.start()
+  closing.push(() => server.stop())
+})
+
+const SILENT = { info: () => undefined, warn: () => undefined }
+
+function copy(to: string, from?: string, signal?: AbortSignal): Promise<StoreCopy> {
+  const settings = { DATABASE_URL: url, LEDGER_DATA_DIR: dataDir, LEDGER_CLOCK: "test" }
+  const config = readConfig({ ...settings, EVENTSTORE_URL: from })
+  const talk = { progress: () => undefined, signal: signal ?? new AbortController().signal }
+  return copyStore(config, to, SILENT, talk)
+}
+
+/** An installation in the database in which something happened; its company. */
+async function lived(): Promise<string> {
+  const world = await openWorld({ url })
+  const { companyId, key } = await makeCompany(world)
+  for (const last of [1, 2, 3]) {
+    const body = { to: `+1415555010${last}`, body: "hello" }
+    await world.call(key, "POST", "/api/v1/phone/messages", { body })
+  }
+  const charge = { company: companyId, class: "ai", dollars: "0.42", item: "chat", id: "run-1" }
+  await world.operate("charge", charge)
+  await world.operate("wait")
+  await world.close()
+  return companyId
+}
+
+/** Everything that follows from facts, and would follow twice if they were taken for new ones. */
+async function consequences(): Promise<unknown> {
+  const work = "select kind, name, due_at, tries from ledger.work order by 1, 2"
+  const texts = "select * from ledger.carrier_texts order by text_id"
+  return [await query(url, work), await query(url, texts)]
+}
+
+async function factsInServer() {
+  const store = openEventStoreDb({ url: server.url })
+  const facts = await factsOf(store)
+  await store.close()
+  return facts
+}
+
+async function factsInDatabase() {
+  return query(url, "select stream, revision, id, data from eventstore.events order by position")
+}
+
+it("moves everything as it is, makes the read models anew, and ends in a whole audit", async () => {
+  const companyId = await lived()
+  const before = await factsInDatabase()
+  const followed = await consequences()
+  const copied = await copy(server.url)
+  expect(copied).toMatchObject({ ok: true, to: server.url, alreadyThere: 0 })
+  expect(copied.events).toBe(before.length)
+  expect(copied.streams).toBe(new Set(before.map((row) => (row as { stream: string }).stream)).size)
+  const facts = await factsInServer()
+  expect(facts.map(({ stream, revision, id, data }) => ({ stream, revision, id, data }))).toEqual(
+    before,
+  )
+  expect(await consequences()).toEqual(followed)
+
+  await expect(openWorld({ url })).rejects.toThrow(/set EVENTSTORE_URL to that server/)
+  const world = await openWorld({ url, eventStoreUrl: server.url })
+  closing.push(() => world.close())
+  expect(await world.operate("company show", { company: companyId })).toMatchObject({
+    balanceMicros: 50_000_000 - 420_000 - 3 * 9_000,
+  })
+  await world.operate("funds add", { company: companyId, dollars: "5" })
+  expect(await faultsOf(world)).toEqual([])
+  expect(world.warnings).toEqual([])
+  expect(await factsInDatabase()).toEqual(before)
+}, 60_000)
+
+it("goes on where it was cut short, and changes nothing before its end", async () => {
+  await lived()
+  const stopping = new AbortController()
+  const reason = new Error("interrupted")
+  let appends = 0
+  server.faultOf = () => {
+    appends += 1
+    if (appends === 5) stopping.abort(reason)
+    return "none"
+  }
+  await expect(copy(server.url, undefined, stopping.signal)).rejects.toBe(reason)
+  const half = (await factsInServer()).length
+  expect(half).toBeGreaterThan(0)
+  const world = await openWorld({ url })
+  await makeCompany(world)
+  await world.close()
+  const total = (await factsInDatabase()).length
+  expect(half).toBeLessThan(total)
+  const copied = await copy(server.url)
+  expect(copied).toMatchObject({ ok: true, events: total, alreadyThere: half })
+}, 60_000)
+
+it("moves back behind what the database still has", async () => {
+  const companyId = await lived()
+  const { events } = await copy(server.url)
+  const world = await openWorld({ url, eventStoreUrl: server.url })
+  await world.operate("funds add", { company: companyId, dollars: "7" })
+  await world.operate("wait")
+  await world.close()
+  const back = await copy("database", server.url)
+  expect(back).toMatchObject({ ok: true, to: "database", alreadyThere: events })
+  expect(back.events).toBeGreaterThan(events)
+  await expect(openWorld({ url, eventStoreUrl: server.url })).rejects.toThrow(/store copy --to URL/)
+  const home = await openWorld({ url })
+  closing.push(() => home.close())
+  expect(await home.operate("company show", { company: companyId })).toMatchObject({
+    balanceMicros: 57_000_000 - 420_000 - 3 * 9_000,
+  })
+}, 60_000)
+
+it("stops at a broken chain, names the place, and leaves the installation where it was", async () => {
+  const companyId = await lived()
+  const statement = `update eventstore.events set data = replace(data, '"50000000"', '"90000000"')
+    where stream = 'ledger-${companyId}'`
+  await execute(url, statement)
+  await expect(copy(server.url)).rejects.toMatchObject({
+    name: "OperatorRefused",
+    code: "broken_chain",
+    message: expect.stringMatching(
+      new RegExp(`^Nothing is moved: ledger-${companyId} revision \\d+: its hash is`),
+    ) as string,
+  })
+  const world = await openWorld({ url })
+  await world.close()
+}, 60_000)
+
+it("refuses a store that holds something else, and one that cannot be reached", async () => {
+  await lived()
+  const other = await testDatabase()
+  closing.push(() => other.drop())
+  const stranger = await openWorld({ url: other.url, eventStoreUrl: server.url })
+  await makeCompany(stranger)
+  await stranger.close()
+  const before = await factsInServer()
+  await expect(copy(server.url)).rejects.toMatchObject({
+    code: "not_a_copy",
+    message: expect.stringMatching(/name an empty one/) as string,
+  })
+  expect(await factsInServer()).toEqual(before)
+  await server.stop()
+  await expect(copy(server.url)).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringMatching(/give the same command again/) as string,
+  })
+}, 60_000)
+
+it("refuses to work beside a process that may write, and where there is nothing to move", async () => {
+  await expect(copy(server.url)).rejects.toThrow(/holds nothing yet/)
+  await lived()
+  const world = await openWorld({ url })
+  await expect(copy(server.url)).rejects.toThrow(/Other processes .* stop every one/)
+  await world.close()
+  await expect(copy("database")).rejects.toThrow(/in the database already/)
+  expect(await factsInServer()).toEqual([])
+}, 60_000)
+
+it("lets no process begin meanwhile", async () => {
+  await lived()
+  const alone = await takeAlone(url)
+  expect(await takeAlone(url)).toBeNull()
+  await expect(openWorld({ url })).rejects.toThrow(/wait until that has ended/)
+  await alone?.release()
+  const world = await openWorld({ url })
+  expect(await takeAlone(url)).toBeNull()
+  await world.close()
+}, 60_000)
