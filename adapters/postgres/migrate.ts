@@ -19,6 +19,9 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0006-moving-house": movingHouse,
 }
 
+/** The names of all migrations that this version knows, in their order. */
+export const MIGRATION_NAMES: readonly string[] = Object.keys(MIGRATIONS)
+
 /** The database was made by a newer version of this program. */
 export class NewerDatabase extends Error {
   override readonly name = "NewerDatabase"
@@ -57,7 +60,8 @@ function newerOr(error: unknown): unknown {
     return error
   }
   return new NewerDatabase(
-    "This database was made by a newer version of company-ledger; start it with that version.",
+    "This database was made by a newer version of company-ledger: start it with that version, or " +
+      "restore a backup that this version made.",
     { cause: error },
   )
 }

@@ -35,6 +35,18 @@ export async function loadInstallation(pool: Pool, given: Buffer | null): Promis
   )
   const { rows } = await pool.query<Row>("select * from ledger.installation")
   const row = rows[0] as Row
+  return { installationId: row.installation_id, masterKey: fittingKey(row, given) }
+}
+
+/**
+ * The master key of an installation: the one given, or the one kept beside its check.
+ *
+ * @throws WrongMasterKey when neither fits
+ */
+export function fittingKey(
+  row: Pick<Row, "master_key" | "master_check">,
+  given: Buffer | null,
+): Buffer {
   const masterKey = given ?? row.master_key
   if (masterKey === null) {
     throw new WrongMasterKey(
@@ -44,7 +56,7 @@ export async function loadInstallation(pool: Pool, given: Buffer | null): Promis
   if (checkOf(masterKey) !== row.master_check) {
     throw new WrongMasterKey("LEDGER_MASTER_KEY is not the key this installation was made with.")
   }
-  return { installationId: row.installation_id, masterKey }
+  return masterKey
 }
 
 function checkOf(masterKey: Buffer): string {

@@ -2,6 +2,7 @@
 import { z } from "zod"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import { LEDGER } from "../aggregates.ts"
 import { auditStreams } from "../audit/streams.ts"
@@ -92,42 +93,45 @@ async function shown(
 const verify = operation({
   name: "audit verify",
   input: z.object({ company: z.string().optional() }),
-  run: async (context, { company }) => {
-    const { ports, progress, signal } = context
-    const companyId = company === undefined ? null : await findCompany(ports, company)
-    await ports.settle()
-    await showWrites(ports)
-    const streams = await auditStreams(ports, { companyId, progress, signal })
-    const checks: AuditCheck[] = [...streams.checks]
-    const owned = await chargesWithoutOwner(context, streams.openCharges)
-    checks.push(owned)
-    const sums = await unbalanced(ports.readAll)
-    checks.push({
-      name: "accounts sum to zero",
-      ok: sums.length === 0,
-      detail: sums.map((one) => `${one.company_id}: ${one.sum} micros`).join(", ") || "all do",
-    })
-    const verified = await verifyProjections(context)
-    const standing = await ports.projector.status()
-    for (const one of verified) {
-      const differing = one.tables.filter((table) => table.live !== table.rebuilt)
-      const stopped = standing.find(({ name }) => name === one.name)?.fault
-      const fault = one.fault ?? stopped ?? null
-      checks.push({
-        name: `read model ${one.name} = rebuild`,
-        ok: one.same && fault === null,
-        detail:
-          (fault === null ? "" : `stopped at ${fault}`) ||
-          differing
-            .map((table) => `${table.table}: live ${table.live}; rebuilt ${table.rebuilt}`)
-            .join(", ") ||
-          one.tables.map((table) => `${table.table} ${table.live}`).join(", "),
-      })
-    }
-    const ok = checks.every((check) => check.ok)
-    return { ok, checks, streams: streams.streams, events: streams.events, heads: streams.heads }
-  },
+  run: async (context, { company }) =>
+    verifyAll(context, company === undefined ? null : await findCompany(context.ports, company)),
 })
+
+/** Verifies everything, or one company. */
+export async function verifyAll(context: AdminContext, companyId: CompanyId | null) {
+  const { ports, progress, signal } = context
+  await ports.settle()
+  await showWrites(ports)
+  const streams = await auditStreams(ports, { companyId, progress, signal })
+  const checks: AuditCheck[] = [...streams.checks]
+  const owned = await chargesWithoutOwner(context, streams.openCharges)
+  checks.push(owned)
+  const sums = await unbalanced(ports.readAll)
+  checks.push({
+    name: "accounts sum to zero",
+    ok: sums.length === 0,
+    detail: sums.map((one) => `${one.company_id}: ${one.sum} micros`).join(", ") || "all do",
+  })
+  const verified = await verifyProjections(context)
+  const standing = await ports.projector.status()
+  for (const one of verified) {
+    const differing = one.tables.filter((table) => table.live !== table.rebuilt)
+    const stopped = standing.find(({ name }) => name === one.name)?.fault
+    const fault = one.fault ?? stopped ?? null
+    checks.push({
+      name: `read model ${one.name} = rebuild`,
+      ok: one.same && fault === null,
+      detail:
+        (fault === null ? "" : `stopped at ${fault}`) ||
+        differing
+          .map((table) => `${table.table}: live ${table.live}; rebuilt ${table.rebuilt}`)
+          .join(", ") ||
+        one.tables.map((table) => `${table.table} ${table.live}`).join(", "),
+    })
+  }
+  const ok = checks.every((check) => check.ok)
+  return { ok, checks, streams: streams.streams, events: streams.events, heads: streams.heads }
+}
 
 /** Every open charge has a row of work that will end it. */
 async function chargesWithoutOwner(

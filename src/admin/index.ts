@@ -1,5 +1,6 @@
 /** Everything an operator can do. */
 import { auditOperations } from "./audit.ts"
+import { backupOperations } from "./backup.ts"
 import { carrierOperations } from "./carrier.ts"
 import { clockOperations } from "./clock.ts"
 import { companyOperations } from "./companies.ts"
@@ -27,4 +28,5 @@ export const ADMIN_OPERATIONS: readonly AdminOperation[] = [
   ...auditOperations,
   ...exportOperations,
   ...projectionOperations,
+  ...backupOperations,
 ]

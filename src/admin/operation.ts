@@ -3,6 +3,7 @@
  * and sends it to the running server, or runs it itself where none runs. One list, one meaning.
  */
 import type { ZodType } from "zod"
+import type { KeptTables } from "../../adapters/backup/port.ts"
 import type { SentMails } from "../../adapters/mailer/port.ts"
 import type { Processes } from "../../adapters/processes/port.ts"
 import type { StandIns } from "../../adapters/stand-ins/port.ts"
@@ -23,6 +24,8 @@ export interface AdminPorts extends Ports {
   readonly housekeep: () => Promise<void>
   /** Writes down what is gathered and not yet stored: closings, refusals. */
   readonly settle: () => Promise<void>
+  /** What a backup holds beside the events. */
+  readonly keptTables: KeptTables
   /** Every checkpoint that is kept, for the audit. */
   readonly checkpointOf: (stream: string) => Promise<KeptCheckpoint | null>
 }

@@ -55,6 +55,8 @@ export interface OperationCommand extends AnyCommand {
   readonly needsReason?: boolean
   /** Whether it takes `--out` for what the operation sends. */
   readonly hasFile?: boolean
+  /** What stands in the file, where nobody else may read it; it is then named by the word FILE. */
+  readonly hasSecretFile?: boolean
   /** Why these words cannot stand together; null where they can. */
   readonly check?: (input: Input) => string | null
   /** The answer for people; default all its fields. */

@@ -96,7 +96,7 @@ async function operate(
   signal: AbortSignal,
 ): Promise<number> {
   const { out, json } = invocation
-  const file = out === null || out === "-" ? null : await openOutFile(out)
+  const file = out === null || out === "-" ? null : await openOutFile(out, command.hasSecretFile)
   const progress = progressLine(terminal)
   const send = async (chunk: string) => {
     signal.throwIfAborted()

@@ -1,7 +1,7 @@
-/** Commands that move a whole installation. */
+/** Commands that move a whole installation, or keep it for such a move. */
 import { renderVerdict } from "./audit-commands.ts"
 import type { CommandSpec } from "./command.ts"
-import { storeAddress } from "./option-values.ts"
+import { someText, storeAddress } from "./option-values.ts"
 import type { Page } from "./render.ts"
 import { isRow, renderFields } from "./render.ts"
 
@@ -38,9 +38,56 @@ const copyStore: CommandSpec = {
   },
 }
 
+const backup: CommandSpec = {
+  does: "operation",
+  name: "backup",
+  summary: "write everything that is truth into one file, also beside a running server",
+  notes: [
+    "The file holds secrets: the keys that open personal data, unless LEDGER_MASTER_KEY keeps the " +
+      "master key outside. Only its owner may read it (mode 0600); keep it that way.",
+    "It appears whole or not at all, and every line of it vouches for all before it. It holds the " +
+      "state of one moment: that at which the command was given, or a little later.",
+    "Read models and caches are left out: a restore makes them anew. In the end the audit is run; " +
+      "exit code 1 where something does not hold, and the file is there all the same.",
+  ],
+  example: "backup ledger-2026-11-30.backup",
+  hasSecretFile: true,
+  render: (result, page) => {
+    if (!isRow(result)) return ""
+    const { file, events, rows, bytes, checksum, audit } = result
+    return (
+      renderFields(Object.entries({ file, events, rows, bytes, checksum })) +
+      renderAudit(audit, page)
+    )
+  },
+  isWell: (result) => isRow(result) && result["ok"] === true,
+}
+
+const restore: CommandSpec = {
+  does: "move",
+  name: "restore",
+  summary: "restore a backup into an empty installation",
+  notes: [
+    "The installation is that of the settings: LEDGER_DATA_DIR, DATABASE_URL, EVENTSTORE_URL. It must " +
+      "be empty, its event store as well; a backup of either kind of event store fits both.",
+    "The whole file is checked before anything is written. A restore that was cut short goes on with " +
+      "the same file, and until then nothing can be started there.",
+    "Where the master key was kept outside, LEDGER_MASTER_KEY must be set as it was.",
+  ],
+  example: "restore ledger-2026-11-30.backup",
+  arguments: [{ name: "FILE", description: "the backup", field: "file", parse: someText }],
+  render: (result, page) => {
+    if (!isRow(result)) return ""
+    const { file, events, rows, alreadyThere, audit } = result
+    return (
+      renderFields(Object.entries({ file, events, rows, alreadyThere })) + renderAudit(audit, page)
+    )
+  },
+}
+
 function renderAudit(audit: unknown, page: Page): string {
   return `\n${renderVerdict(audit, page)}\n`
 }
 
 /** Commands that move a whole installation. */
-export const MOVE_COMMANDS: readonly CommandSpec[] = [copyStore]
+export const MOVE_COMMANDS: readonly CommandSpec[] = [copyStore, backup, restore]

@@ -17,9 +17,15 @@ export class CannotWrite extends Error {
   override readonly name = "CannotWrite"
 }
 
-/** Begins to write a file that shall stand at `path`. @throws CannotWrite */
-export async function openOutFile(path: string): Promise<OutFile> {
-  const { target, mode } = await placeOf(path)
+/**
+ * Begins to write a file that shall stand at `path`, with the mode of the one that stands there. A
+ * secret one is its owner's alone to read.
+ *
+ * @throws CannotWrite
+ */
+export async function openOutFile(path: string, isSecret = false): Promise<OutFile> {
+  const { target, mode: usual } = await placeOf(path)
+  const mode = isSecret ? 0o600 : usual
   const suffix = randomBytes(6).toString("hex")
   const temporary = join(dirname(target), `.${basename(target).slice(0, 100)}.${suffix}.tmp`)
   const file = await saying(path, () => open(temporary, "wx", mode))

@@ -114,7 +114,7 @@ function addCommand(
   const parent = words.length === 1 ? program : topicOf(program, words[0] ?? "")
   const command = parent.command(words.at(-1) ?? "").description(`${spec.summary}.`)
   command.enablePositionalOptions()
-  for (const argument of spec.arguments ?? []) command.addArgument(argumentOf(argument))
+  for (const argument of argumentsOf(spec)) command.addArgument(argumentOf(argument))
   for (const option of optionsOf(spec)) command.addOption(optionOf(option))
   const notes = (spec.notes ?? []).map((note) => `${wrapped(note, columns)}\n`).join("")
   command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM} ${spec.example}`)
@@ -171,6 +171,19 @@ const OUT_OPTION: OptionSpec = {
   parse: someText,
 }
 
+const SECRET_FILE: ArgumentSpec = {
+  name: "FILE",
+  description: "where to write; - for standard output",
+  field: "out",
+  parse: someText,
+}
+
+/** The words of a command by their places; a secret file's is the first. */
+function argumentsOf(spec: CommandSpec): readonly ArgumentSpec[] {
+  const own = spec.arguments ?? []
+  return spec.does === "operation" && spec.hasSecretFile === true ? [SECRET_FILE, ...own] : own
+}
+
 /** The options of a command, those it shares with others behind its own. */
 function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
   const own = spec.options ?? []
@@ -206,7 +219,7 @@ function optionOf({ flags, description, isRequired, choices, parse }: OptionSpec
 function invocationOf(spec: CommandSpec, command: Command): Invocation {
   const said = command.opts<Record<string, unknown>>()
   const input: Record<string, unknown> = {}
-  for (const [index, { field }] of (spec.arguments ?? []).entries()) {
+  for (const [index, { field }] of argumentsOf(spec).entries()) {
     const value: unknown = command.processedArgs[index]
     if (value !== undefined) input[field] = value
   }
@@ -214,16 +227,16 @@ function invocationOf(spec: CommandSpec, command: Command): Invocation {
     const name = new Option(flags).attributeName()
     if (said[name] !== undefined) input[field ?? name] = said[name]
   }
+  const { out: named, ...rest } = input
   const text = (name: string) => (typeof said[name] === "string" ? said[name] : null)
-  const hasFile = spec.does === "operation" && spec.hasFile === true
-  const out = hasFile ? text("out") : null
+  const out = typeof named === "string" ? named : text("out")
   if (out === "-" && said["json"] === true) {
-    command.error("error: --out - and --json would both write to standard output")
+    command.error("error: - for the file and --json would both write to standard output")
   }
   const isChange = spec.does === "operation" && spec.changes === true
   return {
     command: spec,
-    input,
+    input: rest,
     json: said["json"] === true,
     actor: isChange ? text("as") : null,
     reason: isChange ? text("reason") : null,

@@ -4,6 +4,7 @@ import type { Moved } from "../cli/host.ts"
 import type { Log } from "../ports.ts"
 import type { Config } from "./config.ts"
 import type { MoveTalk } from "./final-audit.ts"
+import { restoreBackup } from "./restoring.ts"
 import { copyStore } from "./store-copy.ts"
 
 /** Carries a move out. What a move throws is an answer, as each says. */
@@ -17,6 +18,8 @@ export async function move(
   switch (name) {
     case "store copy":
       return copyStore(config, String(input["to"]), log, talk)
+    case "restore":
+      return restoreBackup(config, String(input["file"]), log, talk)
     default:
       throw new Error(`there is no move ${name}`)
   }

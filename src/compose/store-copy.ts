@@ -1,16 +1,11 @@
 /** Moving an installation's events into another event store. */
 import { machinePacer } from "../../adapters/clock/pacer.ts"
-import {
-  AccessDenied,
-  Unavailable,
-  UnknownOutcome,
-  comparePositions,
-} from "../../adapters/eventstore/port.ts"
+import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { OperatorRefused } from "../admin/operation.ts"
 import { IN_DATABASE, maskedAddress } from "../event-store-address.ts"
-import { BrokenChain, Chains } from "../moving/chains.ts"
-import { NotTheSame, compareAll } from "../moving/compare.ts"
+import { Chains } from "../moving/chains.ts"
+import { compareAll } from "../moving/compare.ts"
 import { pour } from "../moving/pour.ts"
 import type { Log } from "../ports.ts"
 import type { Config } from "./config.ts"
@@ -18,6 +13,7 @@ import type { ChosenStore } from "./event-store.ts"
 import { checkEventStore, identify, openEventStore } from "./event-store.ts"
 import type { AuditVerdict, MoveTalk } from "./final-audit.ts"
 import { auditMoved } from "./final-audit.ts"
+import { moveFault } from "./move-faults.ts"
 import { openPlace } from "./place.ts"
 import type { Stage } from "./stage.ts"
 import { onStage } from "./stage.ts"
@@ -94,7 +90,7 @@ async function copyAll(
   try {
     return await copyBetween(stage, source, target, progress)
   } catch (error) {
-    throw explained(error)
+    throw moveFault(error)
   }
 }
 
@@ -128,32 +124,4 @@ async function copyBetween(
   signal.throwIfAborted()
   await memory.moveTo(identity, poured.handled)
   return { events, streams: chains.streams, alreadyThere: poured.found }
-}
-
-/** What an operator can act on, as such. */
-function explained(error: unknown): unknown {
-  if (!(error instanceof Error)) return error
-  const { message } = error
-  if (error instanceof NotTheSame) {
-    return new OperatorRefused(
-      "not_a_copy",
-      `The other store holds something else than this one (${message}): name an empty one, or the ` +
-        "one that an earlier copy of this installation was begun in.",
-    )
-  }
-  if (error instanceof BrokenChain) {
-    const hint = "the events were changed behind the ledger's back; audit verify says more."
-    return new OperatorRefused("broken_chain", `Nothing is moved: ${message}; ${hint}`)
-  }
-  if (error instanceof Unavailable || error instanceof UnknownOutcome) {
-    return new OperatorRefused(
-      "unavailable",
-      `A store was lost (${message}): give the same command again, and it goes on where it stopped.`,
-    )
-  }
-  if (error instanceof AccessDenied) {
-    const who = "it needs a user who may read $all and write all streams."
-    return new OperatorRefused("access_denied", `The other store refuses its user: ${who}`)
-  }
-  return error
 }

@@ -1,0 +1,154 @@
+/** The tables of a backup in PostgreSQL. */
+import type { Pool, PoolClient } from "pg"
+import { writeMove } from "../installation/postgres.ts"
+import { inTransaction } from "../postgres/projector/tables.ts"
+import type { KeptTables, RestoredTables, TablePart, TableRows } from "./port.ts"
+import { KEPT, POSITIONS } from "./tables.ts"
+
+const FETCHED_ROWS = 200
+/** What is handed over at once, unless a single row is larger; in characters. */
+const HANDED_CHARACTERS = 256 * 1024
+
+/** Reads the tables of a backup. @param hints the projections that are never folded anew */
+export function openKeptTables(pool: Pool, hints: readonly string[]): KeptTables {
+  return {
+    migrations: async () => {
+      const { rows } = await pool.query<{ name: string }>(
+        "select name from ledger.kysely_migration order by name",
+      )
+      return rows.map(({ name }) => name)
+    },
+    read: (part) => readPart(pool, part, hints),
+  }
+}
+
+async function* readPart(
+  pool: Pool,
+  part: TablePart,
+  hints: readonly string[],
+): AsyncGenerator<TableRows> {
+  const client = await pool.connect()
+  let isDone = false
+  try {
+    await client.query("begin isolation level repeatable read read only")
+    if (part === "before") yield* readRows(client, positionsOf(hints))
+    for (const rows of KEPT.flatMap((table) => table.rows)) {
+      if (rows.part === part) yield* readRows(client, rows)
+    }
+    await client.query("commit")
+    isDone = true
+  } finally {
+    // Where it was not read to its end, the transaction ends with its connection.
+    client.release(!isDone)
+  }
+}
+
+/** The positions of the hints. */
+function positionsOf(hints: readonly string[]): { name: string; from: string; key: string } {
+  const names = hints.map((hint) => `'${hint.replaceAll("'", "''")}'`).join(",")
+  const from = `(select * from ledger.${POSITIONS} where name = any(array[${names}]))`
+  return { name: POSITIONS, from, key: "name" }
+}
+
+async function* readRows(
+  client: PoolClient,
+  rows: { readonly name: string; readonly from?: string; readonly key: string },
+): AsyncGenerator<TableRows> {
+  const { name, from = `ledger.${name}`, key } = rows
+  await client.query(
+    `declare rows no scroll cursor for
+     select row_to_json(t)::text as row from ${from} t order by ${key}`,
+  )
+  for (;;) {
+    const fetched = await client.query<{ row: string }>(`fetch ${FETCHED_ROWS} from rows`)
+    if (fetched.rows.length === 0) break
+    for (const some of handfuls(fetched.rows.map(({ row }) => row))) {
+      yield { name, count: some.length, json: `[${some.join(",")}]` }
+    }
+  }
+  await client.query("close rows")
+}
+
+function* handfuls(rows: readonly string[]): Generator<readonly string[]> {
+  let some: string[] = []
+  let characters = 0
+  for (const row of rows) {
+    if (some.length > 0 && characters + row.length > HANDED_CHARACTERS) {
+      yield some
+      some = []
+      characters = 0
+    }
+    some.push(row)
+    characters += row.length
+  }
+  yield some
+}
+
+/** Writes the tables of a backup. @param hints the projections that are never folded anew */
+export function openRestoredTables(pool: Pool, hints: readonly string[]): RestoredTables {
+  return {
+    isEmpty: async () => {
+      const looks = [...KEPT.map(({ table }) => table), POSITIONS, "event_store"].map(
+        (table) => `exists (select 1 from ledger.${table})`,
+      )
+      const { rows } = await pool.query<{ filled: boolean }>(
+        `select ${looks.join(" or ")} as filled`,
+      )
+      return rows[0]?.filled === false
+    },
+    begin: async (backup) => {
+      await pool.query(
+        "insert into ledger.unfinished_restore (backup) values ($1) on conflict do nothing",
+        [backup],
+      )
+    },
+    finish: (rows, store, handled) =>
+      inTransaction(pool, async (client) => {
+        for await (const some of rows) await writeRows(client, some)
+        for (const { table, counter } of KEPT) {
+          if (counter !== undefined) await countOn(client, table, counter)
+        }
+        // Whoever had work in hand is gone.
+        await client.query("update ledger.work set process_id = null, leased_until = null")
+        await writeMove(client, store, handled, hints)
+        await client.query("delete from ledger.unfinished_restore")
+      }),
+  }
+}
+
+/**
+ * Writes rows into the columns that they name; one that is there stays.
+ *
+ * @throws RangeError where there are no such
+ */
+async function writeRows(client: PoolClient, { name, json }: TableRows): Promise<void> {
+  const table = tableOf(name)
+  const [first] = JSON.parse(json) as readonly object[]
+  if (first === undefined) return
+  const columns = Object.keys(first)
+  const foreign = columns.find((column) => !/^[a-z_]+$/.test(column))
+  if (foreign !== undefined) throw new RangeError(`there is no column ${foreign} in ${table}`)
+  const list = columns.map((column) => `"${column}"`).join(", ")
+  await client.query(
+    `insert into ledger.${table} (${list}) overriding system value
+     select ${list} from json_populate_recordset(null::ledger.${table}, $1::json)
+     on conflict do nothing`,
+    [json],
+  )
+}
+
+/** @throws RangeError where no table has such rows */
+function tableOf(name: string): string {
+  if (name === POSITIONS) return POSITIONS
+  const found = KEPT.find(({ rows }) => rows.some((one) => one.name === name))
+  if (found === undefined) throw new RangeError(`there is no table for ${name}`)
+  return found.table
+}
+
+/** Lets PostgreSQL count on behind what was written. */
+async function countOn(client: PoolClient, table: string, column: string): Promise<void> {
+  await client.query(
+    `select setval(pg_get_serial_sequence('ledger.${table}', '${column}'), max(${column}))
+     from ledger.${table} having max(${column}) is not null`,
+  )
+}

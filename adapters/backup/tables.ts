@@ -1,0 +1,92 @@
+import type { TablePart } from "./port.ts"
+
+/** Rows of a table that a backup holds. */
+interface KeptRows {
+  /** What the rows are called in a backup. */
+  readonly name: string
+  readonly part: TablePart
+  /** The table and which of its rows, as a statement selects them; default the whole table. */
+  readonly from?: string
+  /** In which order rows are read. */
+  readonly key: string
+}
+
+/** A table that a backup holds. */
+interface KeptTable {
+  readonly table: string
+  /** The column that PostgreSQL counts up. */
+  readonly counter?: string
+  readonly rows: readonly KeptRows[]
+}
+
+const whole = (table: string, part: TablePart, key: string, counter?: string): KeptTable => ({
+  table,
+  ...(counter === undefined ? {} : { counter }),
+  rows: [{ name: table, part, key }],
+})
+
+/**
+ * Every table of the schema `ledger` that a backup holds, in the order they are written in.
+ *
+ * - `work` waits for its time, and a row that is done is gone: read with the place up to which rows
+ *   were made, it is neither lost nor made again. It could be made from all events anew, but then
+ *   every reminder ever sent would be asked for again.
+ * - `claims` hold answers for 30 days, for callers who ask again, and what the ids of their requests
+ *   derive from. Answers are those given before the events are read: their facts are in the backup. A
+ *   request that was begun or answered later is held as one that somebody left in the middle: who asks
+ *   again finds what of it is in the backup, and does the rest.
+ * - `installation`, `company_keys`, `subject_keys`: without them nothing sealed can be read again.
+ * - `test_clock`, `stand_ins`: what an operator set.
+ * - `carrier_texts`, `mails`, `mail_recipients`: what the built-in carrier and mailer took. They stand
+ *   for things outside, which a restore does not set back.
+ */
+export const KEPT: readonly KeptTable[] = [
+  whole("work", "before", "work_id", "work_id"),
+  {
+    table: "claims",
+    rows: [
+      {
+        name: "claims",
+        part: "before",
+        from: "(select * from ledger.claims where state = 'done')",
+        key: "key_id, idempotency_key",
+      },
+      {
+        name: "claims_left",
+        part: "after",
+        from: `(
+          select company_id, key_id, idempotency_key, fingerprint,
+            case state when 'free' then 'free' else 'running' end as state,
+            '' as process_id, attempt, begun, claimed_at
+          from ledger.claims)`,
+        key: "key_id, idempotency_key",
+      },
+    ],
+  },
+  whole("installation", "after", "only_one"),
+  whole("company_keys", "after", "company_id"),
+  whole("subject_keys", "after", "company_id, subject"),
+  whole("test_clock", "after", "only_one"),
+  whole("stand_ins", "after", "name"),
+  whole("carrier_texts", "after", "text_id"),
+  whole("mails", "after", "place", "place"),
+  whole("mail_recipients", "after", "place", "place"),
+]
+
+/**
+ * Tables that no backup holds: `checkpoints` and all read models are folds of events, `processes` are
+ * those that run just now, the event store and an unfinished restore are of this place alone. Of
+ * `projections` only the place of what is no fold is held, beside `work`.
+ */
+export const LEFT_OUT: readonly string[] = [
+  "checkpoints",
+  "event_store",
+  "kysely_migration",
+  "kysely_migration_lock",
+  "processes",
+  "projections",
+  "unfinished_restore",
+]
+
+/** The table of positions, of which a backup holds some rows. */
+export const POSITIONS = "projections"

@@ -1,0 +1,201 @@
+/** Restoring a backup into an empty installation. */
+import { openRestoredTables } from "../../adapters/backup/postgres.ts"
+import type { TableRows } from "../../adapters/backup/port.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { MIGRATION_NAMES } from "../../adapters/postgres/migrate.ts"
+import { WrongMasterKey, fittingKey } from "../../adapters/sealing/installation.ts"
+import { OperatorRefused } from "../admin/operation.ts"
+import type { BackupBlock, BackupSummary } from "../moving/backup-file.ts"
+import { BackupFault, EVENTS, readBackup } from "../moving/backup-file.ts"
+import type { MovedEvent } from "../moving/chains.ts"
+import { pour } from "../moving/pour.ts"
+import type { Log } from "../ports.ts"
+import type { Config } from "./config.ts"
+import type { ChosenStore } from "./event-store.ts"
+import { identify, openEventStore } from "./event-store.ts"
+import type { AuditVerdict, MoveTalk } from "./final-audit.ts"
+import { auditMoved } from "./final-audit.ts"
+import { HINTS } from "./hints.ts"
+import { moveFault } from "./move-faults.ts"
+import { openPlace } from "./place.ts"
+import type { Stage } from "./stage.ts"
+import { onStage } from "./stage.ts"
+
+const REPORT_EVERY = 1_000
+
+/** What was restored. */
+export interface Restored {
+  readonly ok: boolean
+  readonly file: string
+  readonly events: number
+  readonly rows: number
+  /** So many of the events were there from a restore that had been cut short. */
+  readonly alreadyThere: number
+  readonly checksum: string
+  readonly audit: AuditVerdict
+}
+
+/**
+ * Restores a backup into the installation of these settings, which must be empty: its database, and
+ * its event store, wherever that is. The whole file is checked before anything is written. One that
+ * was cut short goes on with the same file; until then the installation cannot be started.
+ *
+ * @throws OperatorRefused: the file is no whole backup, or of a newer version; the installation is not
+ * empty; another process works on it; a store was lost
+ * @throws StartupFault where the installation cannot be opened; the signal's reason
+ */
+export async function restoreBackup(
+  config: Config,
+  file: string,
+  log: Log,
+  talk: MoveTalk,
+): Promise<Restored> {
+  const { progress, signal } = talk
+  const summary = await readWhole(file, config, talk)
+  const place = await openPlace(config, log)
+  try {
+    const alreadyThere = await onStage(config, place, log, signal, (stage) =>
+      restoreAll(stage, config.eventStoreUrl, file, summary, progress),
+    )
+    const audit = await auditMoved(config, place.databaseUrl, log, talk)
+    const { [EVENTS]: events = 0, ...others } = summary.end.counts
+    const rows = Object.values(others).reduce((sum, count) => sum + count, 0)
+    const { checksum } = summary
+    return { ok: audit.ok, file, events, rows, alreadyThere, checksum, audit }
+  } finally {
+    await place.close()
+  }
+}
+
+/** Reads the file once to its end, and sees that this program can use it. @throws OperatorRefused */
+async function readWhole(
+  file: string,
+  { masterKey }: Config,
+  { progress, signal }: MoveTalk,
+): Promise<BackupSummary> {
+  progress("checking the file")
+  try {
+    const blocks = readBackup(file)
+    for (;;) {
+      signal.throwIfAborted()
+      const next = await blocks.next()
+      if (next.done === true) {
+        checkVersion(next.value)
+        return next.value
+      }
+      if (next.value.kind === "installation") checkKey(next.value, masterKey)
+    }
+  } catch (error) {
+    throw fileFault(file, error)
+  }
+}
+
+/** @throws BackupFault */
+function checkVersion({ head }: BackupSummary): void {
+  const unknown = head.migrations.find((name) => !MIGRATION_NAMES.includes(name))
+  if (unknown === undefined) return
+  throw new BackupFault(
+    `it was made by a newer version of company-ledger (${unknown}): use that version`,
+  )
+}
+
+/** @throws WrongMasterKey when what is sealed in the backup could not be read */
+function checkKey({ json }: BackupBlock, given: Buffer | null): void {
+  const [row] = JSON.parse(json) as readonly {
+    readonly master_key: string | null
+    readonly master_check: string
+  }[]
+  if (row === undefined) return
+  const kept = row.master_key === null ? null : Buffer.from(row.master_key.slice(2), "hex")
+  fittingKey({ master_key: kept, master_check: row.master_check }, given)
+}
+
+function fileFault(file: string, error: unknown): unknown {
+  const { message } = error as Error
+  if (error instanceof BackupFault || error instanceof SyntaxError) {
+    return new OperatorRefused("bad_backup", `${file} cannot be restored: ${message}.`)
+  }
+  if (error instanceof WrongMasterKey) return new OperatorRefused("wrong_master_key", message)
+  const code = (error as NodeJS.ErrnoException).code
+  if (code === undefined) return error
+  return new OperatorRefused("bad_backup", `${file} cannot be read (${code}).`)
+}
+
+/** Writes everything; answers how many events were there already. */
+async function restoreAll(
+  stage: Stage,
+  eventStoreUrl: string | null,
+  file: string,
+  summary: BackupSummary,
+  progress: MoveTalk["progress"],
+): Promise<number> {
+  const { pool, signal, closers } = stage
+  const chosen = await openEventStore(stage.databaseUrl, eventStoreUrl)
+  closers.push(() => chosen.store.close())
+  try {
+    await begin(stage, chosen, summary)
+    const { handledEvents } = summary.end
+    const poured = await pour({
+      source: eventsIn(file),
+      target: chosen.store,
+      pacer: machinePacer,
+      signal,
+      onEvent: () => undefined,
+      isUnhandled: (_event, index) => index >= handledEvents,
+      progress: (events) => {
+        if (events % REPORT_EVERY === 0)
+          progress(`${events} of ${summary.end.counts[EVENTS]} events`)
+      },
+    })
+    const identity = await identify(chosen)
+    if (identity === null) throw new OperatorRefused("bad_backup", `${file} holds no events.`)
+    signal.throwIfAborted()
+    await openRestoredTables(pool, HINTS).finish(rowsIn(file), identity, poured.handled)
+    return poured.found
+  } catch (error) {
+    throw moveFault(error)
+  }
+}
+
+/** Marks the installation, unless this very restore was begun. @throws OperatorRefused */
+async function begin(
+  { pool, memory }: Stage,
+  chosen: ChosenStore,
+  { checksum }: BackupSummary,
+): Promise<void> {
+  const begun = await memory.unfinishedRestore()
+  if (begun === checksum) return
+  if (begun !== null) {
+    throw new OperatorRefused(
+      "conflict",
+      "The restore of another backup was begun here and cut short: give that file, or restore into " +
+        "another, empty installation.",
+    )
+  }
+  const tables = openRestoredTables(pool, HINTS)
+  if (!(await tables.isEmpty()) || (await identify(chosen)) !== null) {
+    throw new OperatorRefused(
+      "not_empty",
+      "A backup is restored into an empty installation only, and this one holds something: name " +
+        "another data folder (LEDGER_DATA_DIR), or another database and event store (DATABASE_URL, " +
+        "EVENTSTORE_URL).",
+    )
+  }
+  await tables.begin(checksum)
+}
+
+async function* eventsIn(file: string): AsyncGenerator<readonly MovedEvent[]> {
+  for await (const { kind, json } of readBackup(file)) {
+    if (kind !== EVENTS) continue
+    const events = JSON.parse(json) as readonly [string, number, string, string, string, string][]
+    yield events.map(([stream, revision, id, type, data, metadata]) => {
+      return { stream, revision, id, type, data, metadata }
+    })
+  }
+}
+
+async function* rowsIn(file: string): AsyncGenerator<TableRows> {
+  for await (const { kind, count, json } of readBackup(file)) {
+    if (kind !== EVENTS) yield { name: kind, count, json }
+  }
+}

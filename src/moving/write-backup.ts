@@ -1,0 +1,114 @@
+/**
+ * Writing a backup of a running installation.
+ *
+ * Nothing stands still meanwhile, so what is read in which order decides what can be missing. First,
+ * in one snapshot, what must not know of more than the events do: work that waits, and answers that
+ * were given. Then all events up to the head of that moment. Then, in another snapshot, what those
+ * events need: keys are made before a fact is sealed with them, requests are claimed before they
+ * charge. So no answer is kept for a charge that is not there, no request is charged again that asks
+ * again, no work is lost, and no fact is without its key.
+ */
+import type { KeptTables } from "../../adapters/backup/port.ts"
+import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { comparePositions } from "../../adapters/eventstore/port.ts"
+import { BackupWriter, EVENTS } from "./backup-file.ts"
+
+const BLOCK_EVENTS = 500
+const BLOCK_BYTES = 256 * 1024
+const REPORT_EVERY = 10_000
+
+/** What a backup is made of, and where it goes. */
+export interface BackupSources {
+  readonly tables: KeptTables
+  readonly store: EventStore
+  readonly send: (text: string) => Promise<void>
+  readonly progress: (message: string) => void
+  /** Aborted to stop between two blocks. */
+  readonly signal: AbortSignal
+}
+
+/** What was written. */
+export interface WrittenBackup {
+  readonly events: number
+  /** Rows of all tables. */
+  readonly rows: number
+  readonly bytes: number
+  /** The checksum of the whole file, as its last line has it. */
+  readonly checksum: string
+}
+
+/** Writes a backup. @throws the signal's reason, and what the stores throw */
+export async function writeBackup(sources: BackupSources): Promise<WrittenBackup> {
+  const { tables, store, send, signal } = sources
+  const writer = new BackupWriter(async (text) => {
+    signal.throwIfAborted()
+    await send(text)
+  })
+  await writer.begin({ migrations: await tables.migrations() })
+  let handled: Position | null = null
+  for await (const { name, count, json } of tables.read("before")) {
+    if (name === "projections") handled = positionIn(json)
+    await writer.block({ kind: name, count, json })
+  }
+  const handledEvents = await writeEvents(sources, writer, await store.head(), handled)
+  for await (const { name, count, json } of tables.read("after")) {
+    await writer.block({ kind: name, count, json })
+  }
+  const checksum = await writer.end(handledEvents)
+  const { [EVENTS]: events = 0, ...others } = writer.counts
+  const rows = Object.values(others).reduce((sum, count) => sum + count, 0)
+  return { events, rows, bytes: writer.bytes, checksum }
+}
+
+/** The least of the stored positions. */
+function positionIn(json: string): Position | null {
+  const rows = JSON.parse(json) as readonly {
+    readonly commit_position: number
+    readonly prepare_position: number
+  }[]
+  return rows
+    .map((row) => ({ commit: BigInt(row.commit_position), prepare: BigInt(row.prepare_position) }))
+    .reduce<Position | null>(
+      (least, one) => (least === null || comparePositions(one, least) < 0 ? one : least),
+      null,
+    )
+}
+
+/** Writes all events up to a place; answers how many of them stand up to `handled`. */
+async function writeEvents(
+  { store, progress }: BackupSources,
+  writer: BackupWriter,
+  head: Position,
+  handled: Position | null,
+): Promise<number> {
+  let block: string[] = []
+  let bytes = 0
+  let events = 0
+  let handledEvents = 0
+  const flush = async () => {
+    if (block.length > 0) {
+      await writer.block({ kind: EVENTS, count: block.length, json: `[${block.join(",")}]` })
+    }
+    block = []
+    bytes = 0
+  }
+  for await (const page of store.readAll()) {
+    const wanted = page.filter(({ position }) => comparePositions(position, head) <= 0)
+    for (const event of wanted) {
+      const text = textOf(event)
+      if (block.length >= BLOCK_EVENTS || bytes + text.length > BLOCK_BYTES) await flush()
+      block.push(text)
+      bytes += text.length
+      events += 1
+      if (handled !== null && comparePositions(event.position, handled) <= 0) handledEvents += 1
+      if (events % REPORT_EVERY === 0) progress(`${events} events`)
+    }
+    if (wanted.length < page.length) break
+  }
+  await flush()
+  return handledEvents
+}
+
+function textOf({ stream, revision, id, type, data, metadata }: StoredEvent): string {
+  return JSON.stringify([stream, revision, id, type, data, metadata])
+}
