@@ -3,7 +3,7 @@
  * and sends it to the running server, or runs it itself where none runs. One list, one meaning.
  */
 import type { ZodType } from "zod"
-import type { KeptTables } from "../../adapters/backup/port.ts"
+import type { KeptTables } from "../../adapters/installation/port.ts"
 import type { SentMails } from "../../adapters/mailer/port.ts"
 import type { Processes } from "../../adapters/processes/port.ts"
 import type { StandIns } from "../../adapters/stand-ins/port.ts"

@@ -1,6 +1,6 @@
 /** Opens everything an installation consists of, in order, and closes it in the reverse order. */
 import type { Pool } from "pg"
-import { openKeptTables } from "../../adapters/backup/postgres.ts"
+import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
 import { openBuiltInCarrier } from "../../adapters/carrier/built-in.ts"
 import { builtInCarrierId } from "../../adapters/carrier/port.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"

@@ -1,6 +1,6 @@
 /** Restoring a backup into an empty installation. */
-import { openRestoredTables } from "../../adapters/backup/postgres.ts"
-import type { TableRows } from "../../adapters/backup/port.ts"
+import { openRestoredTables } from "../../adapters/installation/kept-tables.ts"
+import type { TableRows } from "../../adapters/installation/port.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { MIGRATION_NAMES } from "../../adapters/postgres/migrate.ts"
 import { WrongMasterKey, fittingKey } from "../../adapters/sealing/installation.ts"

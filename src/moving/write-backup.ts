@@ -8,7 +8,7 @@
  * charge. So no answer is kept for a charge that is not there, no request is charged again that asks
  * again, no work is lost, and no fact is without its key.
  */
-import type { KeptTables } from "../../adapters/backup/port.ts"
+import type { KeptTables } from "../../adapters/installation/port.ts"
 import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { BackupWriter, EVENTS } from "./backup-file.ts"

@@ -1,7 +1,7 @@
 /** The tables of a backup in PostgreSQL. */
 import type { Pool, PoolClient } from "pg"
-import { writeMove } from "../installation/postgres.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
+import { writeMove } from "./postgres.ts"
 import type { KeptTables, RestoredTables, TablePart, TableRows } from "./port.ts"
 import { KEPT, POSITIONS } from "./tables.ts"
 

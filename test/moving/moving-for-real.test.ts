@@ -1,0 +1,130 @@
+/** The commands as an operator gives them: real processes, an embedded PostgreSQL, Ctrl-C. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readdir, stat, writeFile } from "node:fs/promises"
+import { dirname, join, resolve } from "node:path"
+import { afterAll, expect, it } from "vitest"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import type { Place } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+
+const MAIN = resolve(import.meta.dirname, "../../src/main.ts")
+const closing: (() => Promise<unknown>)[] = []
+afterAll(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+async function place(settings: Record<string, string> = {}): Promise<Place> {
+  const made = await makePlace(settings)
+  closing.push(() => made.clear())
+  return made
+}
+
+/** Gives a command and interrupts it as soon as `when` resolves; answers its exit code. */
+async function interrupted(
+  { dataDir }: Place,
+  settings: Record<string, string>,
+  words: readonly string[],
+  when: Promise<unknown>,
+): Promise<{ readonly code: unknown; readonly stderr: string }> {
+  const { PATH, HOME, TMPDIR } = process.env
+  const env = { PATH, HOME, TMPDIR, LEDGER_DATA_DIR: dataDir, ...settings }
+  const child = spawn(process.execPath, [MAIN, ...words], {
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+  let stderr = ""
+  child.stderr.on("data", (text) => (stderr += String(text)))
+  child.stdout.resume()
+  const ended = once(child, "exit")
+  await Promise.race([when, ended])
+  child.kill("SIGINT")
+  const [code] = (await ended) as [unknown]
+  return { code, stderr }
+}
+
+it("backs up beside a server, restores into an empty folder, and moves to EventStoreDB", async () => {
+  const home = await place()
+  const server = await home.start("--demo")
+  await home.ledger("charge", "--company", "acme", "--class", "ai", "--dollars", "1", "--item", "x")
+  const file = join(dirname(home.dataDir), "acme.backup")
+  const written = await home.ledger("backup", file)
+  expect(written).toMatchObject({ ok: true, file, audit: { ok: true } })
+  expect((await stat(file)).mode & 0o777).toBe(0o600)
+  expect((await stat(file)).size).toBe(written.bytes)
+  const beside = await home.attempt("restore", file, "--json")
+  expect(beside.code).toBe(1)
+  expect(JSON.parse(beside.stdout)).toMatchObject({ error: "conflict" })
+  expect(await server.end("SIGTERM")).toBe(0)
+  const alone = await home.attempt("backup", join(dirname(file), "none", "b"))
+  expect(alone).toMatchObject({ code: 1 })
+  expect(alone.stderr).toMatch(/its folder does not exist/)
+
+  const other = await place()
+  const restored = await other.ledger("restore", file)
+  expect(restored).toMatchObject({ ok: true, events: written.events, audit: { ok: true } })
+  const shown = await home.ledger("company", "show", "acme")
+  expect(await other.ledger("company", "show", "acme")).toEqual(shown)
+  const twice = await other.attempt("restore", file, "--json")
+  expect(twice.code).toBe(1)
+  expect(JSON.parse(twice.stdout)).toMatchObject({ error: "not_empty" })
+
+  const store = await EventStoreDbServer.start()
+  closing.push(() => store.stop())
+  const begun = Promise.withResolvers<undefined>()
+  store.faultOf = () => {
+    begun.resolve(undefined)
+    // Its answer never comes: the command is interrupted while it waits.
+    return "silent-stored"
+  }
+  const words = ["store", "copy", "--to", store.url]
+  const cut = await interrupted(other, {}, words, begun.promise)
+  expect(cut).toMatchObject({ code: 130 })
+  expect(cut.stderr).toMatch(/give the same command again, and it goes on where it stopped/)
+  store.faultOf = () => "none"
+  const copied = await other.ledger(...words)
+  expect(copied).toMatchObject({ ok: true, to: store.url, events: written.events })
+  expect(copied.alreadyThere).toBeGreaterThan(0)
+  const without = await other.attempt("company", "list")
+  expect(without).toMatchObject({ code: 1 })
+  expect(without.stderr).toMatch(/set EVENTSTORE_URL to that server/)
+  const moved = await place({ LEDGER_DATA_DIR: other.dataDir, EVENTSTORE_URL: store.url })
+  const running = await moved.start()
+  expect(await moved.ledger("company", "show", "acme")).toEqual(shown)
+  expect(running.lines.join("\n")).toContain(`event store  ${store.url}`)
+  expect(await moved.ledger("audit", "verify")).toMatchObject({ ok: true })
+  expect(await running.end("SIGTERM")).toBe(0)
+}, 180_000)
+
+it("leaves no file behind where a backup is interrupted", async () => {
+  const home = await place()
+  const folder = dirname(home.dataDir)
+  const file = join(folder, "cut.backup")
+  await writeFile(file, "the one before")
+  // It stands beside its place from the beginning on; the stores take longer to open.
+  const appears = async (): Promise<void> => {
+    for (;;) {
+      if ((await readdir(folder)).some((name) => name.includes("cut.backup."))) return
+    }
+  }
+  const cut = await interrupted(home, {}, ["backup", file], appears())
+  expect(cut.code).toBe(130)
+  expect((await readdir(folder)).filter((name) => name.includes("cut"))).toEqual(["cut.backup"])
+  expect((await stat(file)).size).toBe("the one before".length)
+}, 60_000)
+
+it("says wrong usage with 2, and explains itself", async () => {
+  const home = await place()
+  for (const words of [
+    ["store", "copy"],
+    ["store", "copy", "--to", "http://host"],
+    ["store", "copy", "--to", "esdb://host?tlsVerifyCert=false"],
+    ["backup"],
+    ["restore"],
+  ]) {
+    expect(await home.attempt(...words, "--json"), words.join(" ")).toMatchObject({ code: 2 })
+  }
+  const help = await home.attempt("backup", "--help")
+  expect(help).toMatchObject({ code: 0 })
+  expect(help.stdout).toMatch(/holds secrets[^]*0600/)
+}, 60_000)
