@@ -57,9 +57,13 @@ export async function checkEventStore(
   memory: InstallationMemory,
   chosen: ChosenStore,
 ): Promise<void> {
+  const known = await memory.store()
+  if (known !== null && known.kind !== chosen.kind) {
+    throw new WrongEventStore(wordsFor(known, chosen, null))
+  }
   // In this order: whoever stores more than the price book has remembered the store before it.
   const [first, second] = await firstEvents(chosen.store, 2)
-  const remembered = await memory.store()
+  const remembered = known ?? (await memory.store())
   if (remembered === null) {
     // The price book alone is what a first start leaves that was cut short.
     if (first === undefined || (second === undefined && first.stream === PRICES_STREAM)) return
