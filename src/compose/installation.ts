@@ -47,6 +47,8 @@ import { recordedOf } from "../recorded.ts"
 import { openRunner } from "../run.ts"
 import type { Runner } from "../run.ts"
 import { startConfirming } from "../runner/confirming.ts"
+import type { Closers } from "./closers.ts"
+import { closeAll } from "./closers.ts"
 import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
 import { HINTS } from "./hints.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
@@ -106,22 +108,6 @@ export async function openInstallation(options: InstallationOptions): Promise<In
     await closeAll(closers)
     throw error
   }
-}
-
-/** What is to be closed, in the order it was opened. */
-export type Closers = (() => Promise<void> | void)[]
-
-/** Closes the last first, whatever one of them says. @throws AggregateError of what went wrong */
-export async function closeAll(closers: Closers): Promise<void> {
-  const errors: unknown[] = []
-  for (const close of closers.splice(0).toReversed()) {
-    try {
-      await close()
-    } catch (error) {
-      errors.push(error)
-    }
-  }
-  if (errors.length > 0) throw new AggregateError(errors, "not everything could be closed")
 }
 
 /** The event store appends by one connection, listens by one and reads by four; the process has two. */

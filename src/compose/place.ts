@@ -5,7 +5,7 @@ import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.t
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import type { Log } from "../ports.ts"
 import type { Config } from "./config.ts"
-import { closeAll } from "./installation.ts"
+import { closeAll } from "./closers.ts"
 
 /** A place that this process holds. */
 export interface Place {

@@ -28,6 +28,7 @@ const OLDEST: Readonly<Record<string, Migration>> = {
 
 /** An installation as it was stored, by table, and what is known of its company. */
 type Stored = Readonly<Record<string, readonly object[]>> & {
+  readonly "eventstore.events": readonly { readonly id: string }[]
   readonly company: { readonly companyId: string; readonly key: string }
 }
 
@@ -71,7 +72,7 @@ describe("an installation of the oldest version", () => {
     )
     expect(names.length).toBeGreaterThan(3)
     expect(await query(url, "select first_event::text from ledger.event_store")).toEqual([
-      { first_event: (stored["eventstore.events"]?.[0] as { id: string }).id },
+      { first_event: stored["eventstore.events"][0]?.id },
     ])
     await world.operate("wait")
     const balanceMicros = 50_000_000 - 420_000 - 9_000
