@@ -150,6 +150,7 @@ const inputs: readonly (readonly [string, object])[] = [
   ["clock set 2026-12-01", { to: "2026-12-01T00:00:00.000Z" }],
   ["clock advance 15m", { duration: "15m" }],
   ["wait", {}],
+  ["backup ledger.backup", {}],
   ["work list", {}],
   ["work retry 42", { workId: 42 }],
   ["work skip 42", { workId: 42 }],

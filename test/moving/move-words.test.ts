@@ -1,0 +1,117 @@
+import { readFile, stat, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { OperatorRefused } from "../../src/admin/operation.ts"
+import type { Input } from "../../src/cli/command.ts"
+import type { Moved } from "../../src/cli/host.ts"
+import { fakeHost, fakeOperation, run, testFolder, wordsOf } from "../cli/fake-host.ts"
+
+const AUDIT = { ok: true, events: 7, streams: 2, checks: [{ name: "all", ok: true, detail: "7" }] }
+const COPIED = { ok: true, to: "esdb://host:2113", events: 7, streams: 2, alreadyThere: 3 }
+
+/** A host whose moves come to this, and what was asked of it. */
+function movingTo(result: Moved) {
+  const asked: [string, Input][] = []
+  const move = async (name: string, input: Input) => {
+    asked.push([name, input])
+    return result
+  }
+  return { asked, host: fakeHost([], { move }) }
+}
+
+describe("store copy and restore", () => {
+  it("are given on with their words, and answer one document", async () => {
+    const { host, asked } = movingTo({ ...COPIED, audit: AUDIT } as Moved)
+    const ran = await run(wordsOf("store copy --to esdb://host:2113 --json"), host)
+    expect(ran).toMatchObject({ code: 0, stderr: "" })
+    expect(JSON.parse(ran.stdout)).toEqual({ ...COPIED, audit: AUDIT })
+    await run(wordsOf("store copy --to database"), host)
+    await run(wordsOf("restore a.backup"), host)
+    expect(asked).toEqual([
+      ["store copy", { to: "esdb://host:2113" }],
+      ["store copy", { to: "database" }],
+      ["restore", { file: "a.backup" }],
+    ])
+    expect(host.deeds).toEqual([])
+  })
+
+  it("say for people what comes next", async () => {
+    const copied = movingTo({ ...COPIED, audit: AUDIT } as Moved)
+    const there = await run(wordsOf("store copy --to esdb://host:2113"), copied.host)
+    expect(there.stdout).toMatch(/already there: 3\n[^]*Everything holds: 7 facts/)
+    expect(there.stdout).toMatch(/From now on start with EVENTSTORE_URL=esdb:\/\/host:2113\.\n$/)
+    const back = movingTo({ ...COPIED, to: "database", audit: AUDIT } as Moved)
+    const home = await run(wordsOf("store copy --to database"), back.host)
+    expect(home.stdout).toMatch(/From now on start with EVENTSTORE_URL unset\.\n$/)
+  })
+
+  it("exit 1 where the audit finds something, or it is refused, and 130 where interrupted", async () => {
+    const { host } = movingTo({ ok: false })
+    expect(await run(wordsOf("restore a.backup --json"), host)).toMatchObject({ code: 1 })
+    const refusing = fakeHost([], {
+      move: async () => {
+        throw new OperatorRefused("not_empty", "Not here.")
+      },
+    })
+    expect(await run(wordsOf("restore a.backup --json"), refusing)).toEqual({
+      code: 1,
+      stdout: '{"error":"not_empty","message":"Not here."}\n',
+      stderr: "",
+    })
+    const abort = new AbortController()
+    const waiting = fakeHost([], {
+      move: async (_name, _input, { signal }) => {
+        abort.abort()
+        signal.throwIfAborted()
+        return { ok: true }
+      },
+    })
+    expect(await run(wordsOf("restore a.backup"), waiting, abort.signal)).toMatchObject({
+      code: 130,
+      stderr: "Interrupted: give the same command again, and it goes on where it stopped.\n",
+    })
+  })
+
+  it("leave a living server alone", async () => {
+    const host = fakeHost([], { livingServer: async () => ({ socketPath: "/nowhere" }) })
+    const ran = await run(wordsOf("store copy --to esdb://host:2113"), host)
+    expect(ran).toMatchObject({ code: 1, stdout: "" })
+    expect(ran.stderr).toMatch(/^A server works on this installation: stop it first/)
+    expect(host.deeds).toEqual([])
+  })
+
+  it.each([
+    "store copy",
+    "store copy --to http://host",
+    "store copy --to esdb://host?tlsVerifyCert=false",
+    "backup",
+    "backup - --json",
+    "restore",
+  ])("is wrong usage: %s", async (line) => {
+    expect(await run(wordsOf(line), fakeHost([]))).toMatchObject({ code: 2 })
+  })
+})
+
+describe("backup", () => {
+  const operation = fakeOperation("backup", async ({ send }) => {
+    await send("a\n")
+    await send("b\n")
+    return { ok: true, events: 1, rows: 2, bytes: 4, checksum: "c", audit: AUDIT }
+  })
+
+  it("writes a file that is its owner's alone to read, also over one that was not", async () => {
+    const path = join(await testFolder(), "ledger.backup")
+    await writeFile(path, "old", { mode: 0o644 })
+    const ran = await run(["backup", path], fakeHost([operation]))
+    expect(ran).toMatchObject({ code: 0 })
+    expect(ran.stdout).toMatch(/events: 1\nrows: 2\nbytes: 4\n/)
+    expect(await readFile(path, "utf8")).toBe("a\nb\n")
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+  })
+
+  it("writes to standard output for another program to take, and says the rest beside", async () => {
+    const ran = await run(["backup", "-"], fakeHost([operation]))
+    expect(ran).toMatchObject({ code: 0, stdout: "a\nb\n" })
+    expect(ran.stderr).toMatch(/Everything holds/)
+  })
+})
