@@ -1,6 +1,7 @@
 /** Writing the rows of a whole batch in one statement: a column is an array (`unnest`). */
 import type { QueryExecutorProvider, RawBuilder } from "kysely"
 import { sql } from "kysely"
+import { instantText } from "../domain/kernel/instant.ts"
 
 /** The PostgreSQL type of a column that can be an element of an array. */
 type ColumnType = "text" | "bigint" | "integer" | "boolean" | "timestamptz"
@@ -13,10 +14,28 @@ export function unnested<Row extends object>(
   columns: Columns<Row>,
   rows: readonly Row[],
 ): RawBuilder<unknown> {
-  const arrays = Object.entries<ColumnType>(columns).map(
-    ([name, type]) => sql`${rows.map((row) => row[name as keyof Row])}::${sql.raw(type)}[]`,
-  )
+  const arrays = Object.entries<ColumnType>(columns).map(([name, type]) => {
+    const values = rows.map((row) => row[name as keyof Row])
+    return sql`${arrayText(values)}::${sql.raw(type)}[]`
+  })
   return sql`unnest(${sql.join(arrays)})`
+}
+
+/**
+ * PostgreSQL's text of an array. The driver would write it as well, in several times the time: it
+ * asks of each element anew what it is, and reads every instant in the machine's own time zone.
+ */
+function arrayText(values: readonly unknown[]): string {
+  return `{${values.map(elementText).join(",")}}`
+}
+
+function elementText(value: unknown): string {
+  if (value === null) return "NULL"
+  if (typeof value === "number") return String(value)
+  if (typeof value === "boolean") return value ? "t" : "f"
+  if (value instanceof Date) return instantText(value.getTime())
+  if (typeof value !== "string") throw new TypeError(`no column has a value of ${typeof value}`)
+  return `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`
 }
 
 /**

@@ -16,6 +16,7 @@ import { Lane } from "./lane.ts"
 import type { ProjectionStatus, Projector } from "./port.ts"
 import { FoldFault } from "./port.ts"
 import type { Reader } from "./reader.ts"
+import { Readings } from "./readings.ts"
 import { startReader } from "./reader.ts"
 import {
   LIVE_SCHEMA,
@@ -66,10 +67,12 @@ export interface RunningProjector extends Projector, Pick<Reader, "handedOver"> 
  * @throws RangeError from `rebuild` and `verify` for a name that is no read model
  */
 export async function startProjector(
-  ports: ProjectorPorts,
+  given: ProjectorPorts,
   projections: readonly Projection[],
   hints: readonly Projection[],
 ): Promise<RunningProjector> {
+  const readings = new Readings(given.decode)
+  const ports = { ...given, decode: (stored: StoredEvent) => readings.of(stored) }
   const beside = openBeside(ports)
   await prepare(ports.pool, projections, hints)
   for (const projection of projections) await renew(ports, beside, projection)
@@ -84,7 +87,7 @@ export async function startProjector(
     lanes.set(name, new Lane(ports, projection, position))
   }
   const all = [...lanes.values()]
-  const reader = feed(ports, all)
+  const reader = feed(ports, readings, all)
   const follower = new Follower(ports, all)
   const duties = new Map(all.map((lane) => [dutyOf(lane.projection), lane]))
   const asked = await ports.duties.ask([...duties.keys()], (duty, isHeld) => {
@@ -127,13 +130,19 @@ function ahead(name: string): ReadModelAhead {
   )
 }
 
-function feed({ store, onHeard }: ProjectorPorts, lanes: readonly Lane[]): Reader {
+function feed(
+  { store, onHeard }: ProjectorPorts,
+  readings: Readings,
+  lanes: readonly Lane[],
+): Reader {
   const after = lanes
     .map((lane) => lane.position)
     .reduce((least, one) => (comparePositions(one, least) < 0 ? one : least))
   return startReader(store, after, {
     onEvents: async (events) => {
       onHeard(events)
+      // Now, while the database writes what came before.
+      for (const event of events) readings.readAhead(event)
       for (const lane of lanes) lane.deliver(events)
       for (const lane of lanes) await lane.drained(LANE_ROOM)
     },

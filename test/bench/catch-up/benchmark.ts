@@ -19,7 +19,7 @@ import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
 
 const SIZE = { people: 20, keys: 40 }
-const CHARGES = 20_000
+const CHARGES = 50_000
 /** One transaction an event is so slow that a part of the events has to do. */
 const SINGLE_EVENTS = 1_000
 const CAUGHT_UP_WITHIN_MS = 120_000
