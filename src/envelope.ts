@@ -46,14 +46,18 @@ export interface Wrapped {
   readonly hash: string
 }
 
-/** Writes a fact down as the next of its stream. @throws FormatFault where a field has no such form */
+/**
+ * Writes a fact down as the next of its stream, under an id of its own.
+ *
+ * @throws FormatFault where a field has no such form
+ */
 export function wrap<E extends Fact>(
   codec: Codec<E>,
   event: E,
   place: { readonly stream: string; readonly revision: number; readonly previousHash: string },
   cause: Cause,
+  id: string = randomUUIDv7(),
 ): Wrapped {
-  const id = randomUUIDv7()
   const data = codec.encode(event)
   const version = codec.version(event.type)
   const { head, tail } = metadataParts(cause, version)

@@ -25,9 +25,9 @@ export function randomTag(length: number): string {
   return out.slice(0, length)
 }
 
-/** A new id that sorts by the time it was made, `<prefix>_<22 base62 characters>`. */
-export function newId(prefix: string): string {
-  return `${prefix}_${base62(Buffer.from(randomUUIDv7().replaceAll("-", ""), "hex"))}`
+/** A new id that sorts by the time its UUID was made, `<prefix>_<22 base62 characters>`. */
+export function newId(prefix: string, uuid: string = randomUUIDv7()): string {
+  return `${prefix}_${base62(Buffer.from(uuid.replaceAll("-", ""), "hex"))}`
 }
 
 /** The id that always derives from these texts. */

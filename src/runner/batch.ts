@@ -44,7 +44,7 @@ function decideOne(
   const isNews = decided !== null && !isRefusal(decided) && decided.length > 0
   const led = isNews ? lead(ports, lane, loaded, batch) : 0
   const again = led > 0 ? decide(lane, loaded, batch, waiting, at) : decided
-  return before + led + settle(lane, loaded, batch, waiting, { at, decided: again })
+  return before + led + settle(ports, lane, loaded, batch, waiting, { at, decided: again })
 }
 
 /** Adds the facts of what is gathered to the batch; answers the bytes they take, 0 for nothing. */
@@ -75,6 +75,7 @@ function decide(
 
 /** Adds what was decided to the batch; answers the bytes that its facts take. */
 function settle(
+  ports: RunnerPorts,
   lane: Lane,
   loaded: Loaded<unknown>,
   batch: Batch,
@@ -98,7 +99,7 @@ function settle(
   const { cause } = waiting.command
   const wrapped = decided.map((fact, i) => {
     const place = { stream: lane.stream, revision: first + i, previousHash: hash }
-    const one = wrap(codec, fact, place, cause)
+    const one = wrap(codec, fact, place, cause, ports.newUuid?.())
     hash = one.hash
     return one.proposed
   })

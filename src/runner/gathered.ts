@@ -23,7 +23,7 @@ export function takeGathered(
   if (command === null) return null
   const arrivedAt = ports.pacer.elapsedMs()
   return {
-    command: { given: command, cause: causedBy(newId("cmd")) },
+    command: { given: command, cause: causedBy(newId("cmd", ports.newUuid?.())) },
     view: () => undefined,
     arrivedAt,
     deadline: arrivedAt + KEPT_MS,

@@ -161,6 +161,8 @@ export interface RunnerPorts {
   readonly pacer: Pacer
   /** Told of what went wrong without a caller to tell: a checkpoint that could not be kept. */
   readonly warn: (message: string, error: unknown) => void
+  /** Makes UUIDs in lower case, which name what is written; default random ones of version 7. */
+  readonly newUuid?: () => string
   /** How much memory the states may take, in bytes, about; default `DEFAULT_MOST_BYTES`. */
   readonly mostBytes?: number
 }
