@@ -1,0 +1,157 @@
+/** Callers: they ask for one thing after another, and retry what they do not know by the same ids. */
+import { isConnectionFault } from "../../adapters/postgres/port.ts"
+import type { ChargeErrand, Errand, TextErrand } from "./errands.ts"
+import { drawErrand } from "./errands.ts"
+import type { Fleet } from "./fleet.ts"
+import type { Process } from "./process.ts"
+import { arrange, charge, giveBack, look, serve, text } from "./requests.ts"
+import { WORLD } from "./schedule.ts"
+import type { World } from "./world.ts"
+
+/** What passes: who asks again may be answered. */
+const PASSING = new Set([
+  "Again",
+  "ClaimLost",
+  "ClockUnsure",
+  "DeadlinePassed",
+  "OutcomeUnknown",
+  "Overloaded",
+  "Refused",
+  "Unavailable",
+  "Unheard",
+])
+
+/** A charge that was asked for, and what its caller was told at the end. */
+export interface AskedCharge {
+  readonly errand: ChargeErrand
+  answer: "done" | "refused" | null
+}
+
+/** A text that was asked for, and the id that its caller was told at the end. */
+export interface AskedText {
+  readonly errand: TextErrand
+  messageId: string | null
+}
+
+/** Everybody who asks for something in a run. */
+export class Callers {
+  readonly charges: AskedCharge[] = []
+  readonly texts: AskedText[] = []
+  /** What went wrong that nothing in a run may cause. */
+  readonly faults: unknown[] = []
+  readonly #world: World
+  readonly #fleet: Fleet
+  readonly #companies: readonly string[]
+  #requests = 0
+
+  constructor(world: World, fleet: Fleet, companies: readonly string[]) {
+    this.#world = world
+    this.#fleet = fleet
+    this.#companies = companies
+  }
+
+  /** All callers, until each has done everything it wanted. */
+  async run(count: number, errands: number): Promise<void> {
+    const { schedule, chance } = this.#world
+    const one = async (caller: number): Promise<void> => {
+      for (let i = 0; i < errands; i += 1) {
+        // Some come all at once, some after a while.
+        if (chance.happens(0.5)) await schedule.pause(WORLD, chance.between(0, 1_500))
+        const errand = drawErrand(chance, this.#companies, `${caller}.${i}`)
+        try {
+          await this.#go(errand)
+        } catch (error) {
+          this.faults.push(error)
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: count }, (_, caller) => one(caller)))
+  }
+
+  async #go(errand: Errand): Promise<void> {
+    const { companyId } = errand
+    switch (errand.does) {
+      case "charge":
+        return this.#charge(errand)
+      case "text":
+        return this.#text(errand)
+      case "calls":
+        await Promise.all(
+          Array.from({ length: errand.count }, () =>
+            this.#once(({ ports }) => serve(ports, companyId, errand.caller)),
+          ),
+        )
+        return undefined
+      case "look":
+        return this.#once(({ ports }) => look(ports, companyId, errand.isAtTail))
+      case "arrange":
+        await this.#insist(({ ports }) => arrange(ports, companyId, errand.command))
+        return undefined
+      case "arrange once":
+        await this.#once(({ ports }) => arrange(ports, companyId, errand.command))
+        return undefined
+      case "give back": {
+        const made = this.charges.filter(({ answer }) => answer === "done")
+        const found = made[errand.place % Math.max(1, made.length)]
+        if (found === undefined) return undefined
+        const { companyId: owner, chargeId } = found.errand
+        await this.#insist(({ ports }) => giveBack(ports, owner, chargeId))
+      }
+    }
+  }
+
+  async #charge(errand: ChargeErrand): Promise<void> {
+    const asked: AskedCharge = { errand, answer: null }
+    this.charges.push(asked)
+    const deadlineMs = this.#world.chance.pick([200, 1_500, 8_000])
+    // After a no it is sent once more: it is decided afresh.
+    for (let times = 0; times < 2 && asked.answer !== "done"; times += 1) {
+      asked.answer = await this.#insist(({ ports }) => charge(ports, errand, deadlineMs))
+    }
+  }
+
+  async #text(errand: TextErrand): Promise<void> {
+    const asked: AskedText = { errand, messageId: null }
+    this.texts.push(asked)
+    const sent = await this.#insist(({ ports }) => {
+      this.#requests += 1
+      return text(ports, errand, `req_${this.#requests}`)
+    })
+    if (sent !== "refused") asked.messageId = sent.messageId
+    // Now and then the answer is asked for again, and must be the same.
+    if (sent === "refused" || !this.#world.chance.happens(0.3)) return
+    const again = await this.#insist(({ ports }) => {
+      this.#requests += 1
+      return text(ports, errand, `req_${this.#requests}`)
+    })
+    if (again === "refused" || again.messageId !== sent.messageId) {
+      throw new Error(`${errand.name} was answered ${JSON.stringify([sent, again])}`)
+    }
+  }
+
+  /** Asks until somebody answers. */
+  async #insist<T>(act: (process: Process) => Promise<T>): Promise<T> {
+    const { schedule, chance } = this.#world
+    for (let waitMs = 50; ; waitMs = Math.min(2 * waitMs, 2_000)) {
+      try {
+        return await this.#fleet.ask(act)
+      } catch (error) {
+        if (!isPassing(error)) throw error
+      }
+      await schedule.pause(WORLD, chance.between(1, waitMs))
+    }
+  }
+
+  /** Asks once, and leaves it at that. */
+  async #once(act: (process: Process) => Promise<unknown>): Promise<void> {
+    try {
+      await this.#fleet.ask(act)
+    } catch (error) {
+      if (!isPassing(error)) throw error
+    }
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof Error && (PASSING.has(error.name) || isConnectionFault(error))
+}

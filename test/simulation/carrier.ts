@@ -1,0 +1,60 @@
+/** A carrier that is sometimes away or silent, and knows each text by our own id for it. */
+import type {
+  Carrier,
+  CarrierAnswer,
+  CarrierKnowledge,
+  OutgoingText,
+} from "../../adapters/carrier/port.ts"
+import { CarrierSilent, CarrierUnavailable } from "../../adapters/carrier/port.ts"
+import type { Chance } from "./chance.ts"
+import type { Owner } from "./schedule.ts"
+import type { Wire } from "./wire.ts"
+import { ask } from "./wire.ts"
+
+/** What the carrier did with the texts that it got. */
+export class CarrierOffice {
+  readonly #answers = new Map<string, CarrierAnswer>()
+  readonly #chance: Chance
+  /** Whether it is in order: it is away and silent otherwise, now and then. */
+  isCalm = false
+
+  constructor(chance: Chance) {
+    this.#chance = chance
+  }
+
+  /** Whether a text went out. */
+  hasSent(textId: string): boolean {
+    return this.#answers.get(textId)?.answer === "accepted"
+  }
+
+  /** Takes a text; the same again is one text. @throws CarrierUnavailable, CarrierSilent */
+  send({ textId }: OutgoingText): CarrierAnswer {
+    const chance = this.#chance
+    if (!this.isCalm && chance.happens(0.1)) throw new CarrierUnavailable("fault: away")
+    if (!this.isCalm && chance.happens(0.1)) throw new CarrierSilent("fault: it never came")
+    const answer = this.#answers.get(textId) ?? this.#decide(textId)
+    this.#answers.set(textId, answer)
+    if (!this.isCalm && chance.happens(0.1)) throw new CarrierSilent("fault: no answer")
+    return answer
+  }
+
+  #decide(textId: string): CarrierAnswer {
+    return this.#chance.happens(0.15)
+      ? { answer: "rejected", errorCode: "no_such_number" }
+      : { answer: "accepted", carrierId: `carrier-${textId}` }
+  }
+
+  /** Says what became of a text. @throws CarrierUnavailable, CarrierSilent */
+  ask(textId: string): CarrierKnowledge {
+    if (!this.isCalm && this.#chance.happens(0.2)) throw new CarrierSilent("fault: no answer")
+    return this.#answers.get(textId) ?? { answer: "unknown" }
+  }
+}
+
+/** The carrier as a process reaches it. */
+export function carrierOf(office: CarrierOffice, wire: Wire, owner: Owner): Carrier {
+  return {
+    send: (text) => ask(wire, owner, () => office.send(text)),
+    ask: (textId) => ask(wire, owner, () => office.ask(textId)),
+  }
+}

@@ -1,0 +1,118 @@
+/** What callers want of the processes, drawn from the seed. */
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { Limit, Spender, SpendingClass } from "../../domain/charging/limits.ts"
+import { CALLERS, NAMES, SPENDERS } from "../charging/turns.ts"
+import type { Chance } from "./chance.ts"
+
+/** A charge under an id that its caller chose. */
+export interface ChargeErrand {
+  readonly does: "charge"
+  readonly companyId: string
+  readonly chargeId: string
+  readonly spender: Spender
+  readonly class: SpendingClass
+  readonly amountMicros: number
+}
+
+/** A text, under an idempotency key. */
+export interface TextErrand {
+  readonly does: "text"
+  readonly companyId: string
+  readonly name: string
+  readonly spender: (typeof CALLERS)[number]
+  readonly to: string
+  readonly body: string
+}
+
+/** What a caller wants. */
+export type Errand =
+  | ChargeErrand
+  | TextErrand
+  | {
+      readonly does: "calls"
+      readonly companyId: string
+      readonly caller: (typeof CALLERS)[number]
+      readonly count: number
+    }
+  | { readonly does: "look"; readonly companyId: string; readonly isAtTail: boolean }
+  /** A command that may be given again until it is known to be done. */
+  | { readonly does: "arrange"; readonly companyId: string; readonly command: LedgerCommand }
+  /** A command that is given once, whatever comes of it. */
+  | { readonly does: "arrange once"; readonly companyId: string; readonly command: LedgerCommand }
+  /** An operator gives one of the charges back that were made before. */
+  | { readonly does: "give back"; readonly companyId: string; readonly place: number }
+
+const NUMBERS = ["+14155550123", "+14155550124", "+14155550125"]
+const LONG = "a text that is longer than one segment ".repeat(6)
+
+/** Draws an errand; `name` is like no other's. */
+export function drawErrand(chance: Chance, companies: readonly string[], name: string): Errand {
+  const companyId = chance.pick(companies)
+  const roll = chance.below(100)
+  if (roll < 30) {
+    return {
+      does: "charge",
+      companyId,
+      chargeId: `run-${name}`,
+      spender: chance.pick(SPENDERS),
+      class: chance.pick(["ai", "general"]),
+      amountMicros: chance.pick([0, 1_000, 5_000, 9_000, chance.between(1, 30_000)]),
+    }
+  }
+  if (roll < 52) {
+    const body = chance.pick(["hello", LONG])
+    const spender = chance.pick(CALLERS)
+    return { does: "text", companyId, name, spender, to: chance.pick(NUMBERS), body }
+  }
+  if (roll < 68) {
+    return { does: "calls", companyId, caller: chance.pick(CALLERS), count: chance.between(1, 5) }
+  }
+  if (roll < 76) return { does: "look", companyId, isAtTail: chance.happens(0.3) }
+  if (roll < 82) return { does: "give back", companyId, place: chance.below(20) }
+  if (roll < 88) return { does: "arrange once", companyId, command: drawOnce(chance) }
+  return { does: "arrange", companyId, command: drawArrangement(chance, name) }
+}
+
+/** Commands that would do it a second time. */
+function drawOnce(chance: Chance): LedgerCommand {
+  const amountMicros = chance.between(1, 20_000)
+  return chance.pick<LedgerCommand>([
+    { type: "AddFunds", amountMicros, reference: null },
+    { type: "CorrectFunds", amountMicros: -amountMicros, reason: "a correction" },
+    { type: "LockAccount" },
+    { type: "UnlockAccount" },
+  ])
+}
+
+function drawArrangement(chance: Chance, name: string): LedgerCommand {
+  const roll = chance.below(10)
+  if (roll < 3) {
+    const amountMicros = chance.between(1_000, 60_000)
+    return { type: "AddFunds", amountMicros, reference: `invoice ${name}` }
+  }
+  if (roll < 4) return { type: "UnlockAccount" }
+  if (roll < 6) {
+    const keyId = chance.pick(["key_a1", "key_app"])
+    const purchaseId = `pur_${chance.below(4)}`
+    return chance.pick<LedgerCommand>([
+      { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 },
+      { type: "PayPurchase", purchaseId, paymentId: `pay ${purchaseId}` },
+      { type: "FailPurchase", purchaseId, code: "declined" },
+    ])
+  }
+  return { type: "SetLimit", ...drawLimit(chance) }
+}
+
+/** Draws a limit that what callers want comes up to soon. */
+export function drawLimit(chance: Chance): Limit {
+  const name = chance.pick(NAMES)
+  const periods = name.holder === "key" ? ["day", "week", "month"] : ["week", "month"]
+  const amountMicros = chance.pick([0, 4_000, 20_000, 60_000, 200_000])
+  return {
+    ...name,
+    period: chance.pick(periods as Limit["period"][]),
+    amountMicros,
+    remindersMicros: chance.happens(0.4) ? [Math.ceil(amountMicros / 2) + 1] : [],
+    leaveKeysOut: name.holder === "person" && chance.happens(0.3),
+  }
+}

@@ -1,0 +1,270 @@
+/** A process: the core as it is composed in the program, on the ports of a simulated world. */
+import type { Claims } from "../../adapters/claims/port.ts"
+import type { ClaimRequest } from "../../adapters/claims/port.ts"
+import { ClockUnsure } from "../../adapters/clock/port.ts"
+import { START, comparePositions } from "../../adapters/eventstore/port.ts"
+import type { Locks } from "../../adapters/locks/port.ts"
+import type { Reader } from "../../adapters/postgres/projector/reader.ts"
+import { startReader } from "../../adapters/postgres/projector/reader.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { LEDGER } from "../../src/aggregates.ts"
+import { causedBy } from "../../src/envelope.ts"
+import { openGatherer } from "../../src/gather.ts"
+import type { Ports } from "../../src/ports.ts"
+import { startWorkers } from "../../src/reactions/workers.ts"
+import type { Runner } from "../../src/run.ts"
+import { openRunner } from "../../src/run.ts"
+import { startConfirming } from "../../src/runner/confirming.ts"
+import { carrierOf } from "./carrier.ts"
+import type { Model } from "./database.ts"
+import { MODELS } from "./database.ts"
+import { keepUp } from "./follower.ts"
+import { newestCharge } from "./read-models.ts"
+import type { Owner } from "./schedule.ts"
+import { plainSealing } from "./sealing.ts"
+import { kyselyAnswering, lineOf } from "./sql.ts"
+import { storeOf } from "./store.ts"
+import type { Wire } from "./wire.ts"
+import { askDatabase } from "./wire.ts"
+import { workQueueOf } from "./work-table.ts"
+import type { World } from "./world.ts"
+
+const POLL_MS = 500
+const WAIT_STEP_MS = 20
+const LOCK_STEP_MS = 10
+const MOST_CLOSINGS = 500
+
+/** A process of a run. */
+export interface Process extends Owner {
+  isAlive: boolean
+  /** Until when it cannot tell the ledger's time, by the schedule. */
+  unsureUntil: number
+  readonly ports: Ports
+  /** Claims that it holds: its successors may take them over. */
+  readonly claims: Set<ClaimRequest>
+  /** Told when it dies. */
+  readonly onDeath: Set<() => void>
+  /** Stops it in order. */
+  readonly close: () => Promise<void>
+}
+
+/** How a process is set up. */
+export interface Setup {
+  readonly name: string
+  /** How far its clock is from the ledger's time. */
+  readonly skewMs: number
+  /** How much its states may take: little makes it forget them all the time. */
+  readonly mostBytes: number
+}
+
+/** Starts a process. */
+export function startProcess(world: World, setup: Setup): Process {
+  const { database, records } = world
+  const owner: Pick<Process, "name" | "isAlive" | "unsureUntil" | "claims" | "onDeath"> = {
+    name: setup.name,
+    isAlive: true,
+    unsureUntil: 0,
+    claims: new Set(),
+    onDeath: new Set(),
+  }
+  const base = basePorts(world, owner, setup)
+  const { runner, store, pacer } = base
+  const stopping = new AbortController()
+  const warn = base.log.warn
+  const reader = startReader(store, START, {
+    onEvents: async (events) => runner.heard(events),
+    onCaughtUp: () => undefined,
+  })
+  reader.ended.catch((error: unknown) => warn("the reader ended", error))
+  const { handedOver } = reader
+  const confirming = startConfirming({ store, pacer, runner, handedOver, warn })
+  const closings = closingsOf(runner)
+  const ports = {
+    ...base,
+    closeCharge: closings.add,
+    projector: projectorOf(world, owner, reader),
+  } as unknown as Ports
+  const workers = startWorkers(ports)
+  const onApplied = (model: Model) => {
+    if (model === "work") workers.wake()
+  }
+  const followers = MODELS.map((model) => {
+    return keepUp({ wire: world, owner, store, database, onApplied }, model, stopping.signal)
+  })
+  const polling = poll(pacer, stopping.signal, workers.wake)
+  return Object.assign(owner, {
+    ports,
+    close: async () => {
+      await workers.stop()
+      await closings.settled()
+      await confirming.stop()
+      await runner.close()
+      stopping.abort()
+      await Promise.all([...followers, polling])
+      await reader.stop()
+      records.warned.push({ process: owner.name, message: "closed", error: null })
+    },
+  })
+}
+
+/** What stands on nothing but the world. */
+function basePorts(
+  world: World,
+  owner: Owner & Pick<Process, "unsureUntil" | "claims">,
+  setup: Setup,
+) {
+  const { schedule, database, records, chance } = world
+  const pacer = schedule.pacerOf(owner)
+  const store = storeOf(world, owner)
+  const clock = {
+    now: () => {
+      if (schedule.now < owner.unsureUntil) throw new ClockUnsure("fault: the time is not known")
+      return Math.round(world.time + setup.skewMs)
+    },
+  }
+  const warn = (message: string, error: unknown): void => {
+    records.warned.push({ process: owner.name, message, error })
+  }
+  const { checkpoints } = database
+  const runner = openRunner({
+    store,
+    checkpoints: {
+      load: (stream) => {
+        if (chance.happens(world.faults.database)) return Promise.resolve(null)
+        return askDatabase(unbroken(world), owner, () => checkpoints.load(stream))
+      },
+      save: (stream, checkpoint) => {
+        return askDatabase(world, owner, () => checkpoints.save(stream, checkpoint))
+      },
+    },
+    locks: locksOf(world, owner),
+    clock,
+    pacer,
+    warn,
+    mostBytes: setup.mostBytes,
+    newUuid: () => chance.uuid(),
+  })
+  return {
+    runner: records.recorded(owner, runner),
+    store,
+    clock,
+    pacer,
+    sealing: plainSealing,
+    claims: claimsOf(world, owner),
+    carrier: carrierOf(world.carrier, world, owner),
+    work: workQueueOf(database.work, owner, (effect) => askDatabase(world, owner, effect)),
+    readAll: kyselyAnswering(async (query) => {
+      if (!lineOf(query).startsWith('select * from "charges" where "company_id" = $1')) {
+        throw new Error(`no such question is answered here: ${query.sql}`)
+      }
+      const [companyId, chargeId] = query.parameters as [string, string]
+      return askDatabase(world, owner, () => {
+        const row = newestCharge(database.rows.charges, companyId, chargeId)
+        return row === null ? [] : [row]
+      })
+    }),
+    keepRefusal: () => undefined,
+    baseUrl: () => "http://ledger.test",
+    log: { info: () => undefined, warn },
+  }
+}
+
+/** The wire to a database that breaks no connection: what is asked there is asked again, or is late. */
+function unbroken({ chance, schedule, faults }: World): Wire {
+  return { chance, schedule, faults: { ...faults, database: 0 } }
+}
+
+async function poll(pacer: Ports["pacer"], stopping: AbortSignal, wake: () => void): Promise<void> {
+  while (!stopping.aborted) {
+    await pacer.pause(POLL_MS, stopping)
+    wake()
+  }
+}
+
+/** Closings gather, as in the program. */
+function closingsOf(runner: Runner) {
+  return openGatherer<string>(MOST_CLOSINGS, async (companyId, chargeIds) => {
+    const execution = { cause: causedBy("close-charges"), view: () => undefined }
+    const command = { type: "CloseCharges" as const, chargeIds }
+    await runner.execute(LEDGER, ledgerStream(companyId), command, execution)
+  })
+}
+
+/** Waiting for read models, by the positions that are stored with their rows. */
+function projectorOf(
+  world: World,
+  owner: Owner,
+  reader: Reader,
+): Pick<Ports["projector"], "waitFor" | "hasRead"> {
+  const { database, schedule } = world
+  return {
+    waitFor: async (position, timeoutMs, names = MODELS) => {
+      const until = schedule.now + timeoutMs
+      for (;;) {
+        const isThere = await askDatabase(world, owner, () => {
+          return (names as readonly Model[]).every((name) => {
+            return comparePositions(database.positionOf(name), position) >= 0
+          })
+        })
+        if (isThere && reader.has(position)) return true
+        if (schedule.now >= until) return false
+        await schedule.pause(owner, WAIT_STEP_MS)
+      }
+    },
+    hasRead: async (name) => {
+      const position = await askDatabase(world, owner, () => database.positionOf(name as Model))
+      return reader.handedOver(position)
+    },
+  }
+}
+
+/** Locks of the database; one that is free may not be given, and one that is held may be lost. */
+function locksOf(world: World, owner: Owner): Locks {
+  const { database, schedule, chance } = world
+  return {
+    take: async (name, timeoutMs) => {
+      if (chance.happens(world.faults.lockRefused)) return null
+      const until = schedule.now + timeoutMs
+      for (;;) {
+        const isMine = await askDatabase(unbroken(world), owner, () => database.take(name, owner))
+        if (isMine) {
+          return () => askDatabase(unbroken(world), owner, () => database.release(name, owner))
+        }
+        if (schedule.now >= until) return null
+        await schedule.pause(owner, LOCK_STEP_MS)
+      }
+    },
+  }
+}
+
+/** Claims that end with the process that holds them. */
+function claimsOf(world: World, owner: Owner & Pick<Process, "claims">): Claims {
+  const { claims } = world.database
+  const change = async <T>(request: ClaimRequest, ends: boolean, effect: () => Promise<T>) => {
+    try {
+      return await askDatabase(world, owner, async () => {
+        // Whoever is dead holds nothing: somebody else may have it by now.
+        const isMine = owner.isAlive && owner.claims.has(request)
+        if (ends) owner.claims.delete(request)
+        return isMine ? await effect() : (undefined as T)
+      })
+    } catch (error) {
+      // What a process has no longer in hand, and could not say so, is taken for a dead one's.
+      if (ends && owner.claims.delete(request)) await claims.leave(request)
+      throw error
+    }
+  }
+  return {
+    claim: (request) =>
+      askDatabase(unbroken(world), owner, async () => {
+        const claim = await claims.claim(request)
+        if (claim.state === "mine") owner.claims.add(request)
+        return claim
+      }),
+    finish: (request, answer) => change(request, true, () => claims.finish(request, answer)),
+    release: (request) => change(request, true, () => claims.release(request)),
+    leave: (request) => change(request, true, () => claims.leave(request)),
+    nextAttempt: (request) => change(request, false, () => claims.nextAttempt(request)),
+    forgetBefore: async () => 0,
+  }
+}

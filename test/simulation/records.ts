@@ -1,0 +1,162 @@
+/** What was asked of the runners of a run, and what they told: the audit holds it against the store. */
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import type { ServedCall } from "../../domain/charging/calls.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { accountOf, ledgerRevision } from "../../domain/charging/ledger-views.ts"
+import type { LimitReading } from "../../domain/charging/limits.ts"
+import { categoryOf } from "../../domain/kernel/streams.ts"
+import type { Outcome, Runner } from "../../src/run.ts"
+import type { Owner, Schedule } from "./schedule.ts"
+import type { Truth } from "./truth.ts"
+
+/** How long a stream was when something was asked, and when it was told. */
+interface Span {
+  readonly process: string
+  readonly stream: string
+  /** The stream's events a second before it was asked, and when it was asked. */
+  readonly lengthBefore: number
+  readonly lengthAsked: number
+}
+
+/** A command, and what it came to. */
+export interface Commanded extends Span {
+  readonly command: object
+  /** The name of its cause, which no other command has. */
+  readonly cause: string
+  outcome: Outcome<Fact, Fact, unknown> | null
+  error: Error | null
+  lengthTold: number
+}
+
+/** A look at a ledger, as it was seen. */
+export interface Looked extends Span {
+  readonly isAtTail: boolean
+  readonly revision: number
+  readonly fundsMicros: Micros
+  /** The stream's events a second before the moment of the look. */
+  readonly lengthSecondAgo: number
+}
+
+/** A call that was to be gathered. */
+export interface Gathered extends Span {
+  readonly call: ServedCall
+  answer: "gathered" | LimitReading | Error | null
+  lengthTold: number
+}
+
+/** A warning of a process. */
+export interface Warned {
+  readonly process: string
+  readonly message: string
+  readonly error: unknown
+}
+
+/** Everything that was asked and told. */
+export class Records {
+  readonly commanded: Commanded[] = []
+  readonly looked: Looked[] = []
+  readonly gathered: Gathered[] = []
+  readonly warned: Warned[] = []
+  readonly #schedule: Schedule
+  readonly #truth: Truth
+
+  constructor(schedule: Schedule, truth: Truth) {
+    this.#schedule = schedule
+    this.#truth = truth
+  }
+
+  /** The runner of a process, of which everything is recorded. */
+  recorded(owner: Owner, runner: Runner): Runner {
+    return {
+      ...runner,
+      execute: async (aggregate, stream, command, execution) => {
+        const { cause } = execution
+        const name = `${cause.command}#${this.#next()}`
+        const one: Commanded = {
+          ...this.#span(owner, stream),
+          command: command as object,
+          cause: name,
+          outcome: null,
+          error: null,
+          lengthTold: 0,
+        }
+        this.commanded.push(one)
+        try {
+          const own = { ...execution, cause: { ...cause, command: name } }
+          const outcome = await runner.execute(aggregate, stream, command, own)
+          one.outcome = outcome as Outcome<Fact, Fact, unknown>
+          return outcome
+        } catch (error) {
+          one.error = error as Error
+          throw error
+        } finally {
+          one.lengthTold = this.#truth.lengthOf(stream)
+        }
+      },
+      look: (aggregate, stream, view) => {
+        const look = <S, V>(seen: (state: S, at: number) => V) =>
+          runner.look(aggregate as never, stream, seen as never) as Promise<V>
+        return this.#look(owner, stream, false, view, look)
+      },
+      lookAtTail: (aggregate, stream, view) => {
+        const look = <S, V>(seen: (state: S, at: number) => V) =>
+          runner.lookAtTail(aggregate as never, stream, seen as never) as Promise<V>
+        return this.#look(owner, stream, true, view, look)
+      },
+      gather: async (aggregate, stream, item) => {
+        const call = item as ServedCall
+        const one: Gathered = { ...this.#span(owner, stream), call, answer: null, lengthTold: 0 }
+        this.gathered.push(one)
+        try {
+          const fault = await runner.gather(aggregate, stream, item)
+          one.answer = fault === null ? "gathered" : (fault as LimitReading)
+          return fault
+        } catch (error) {
+          one.answer = error as Error
+          throw error
+        } finally {
+          one.lengthTold = this.#truth.lengthOf(stream)
+        }
+      },
+    }
+  }
+
+  #next(): number {
+    return this.commanded.length
+  }
+
+  #span(owner: Owner, stream: string): Span {
+    return {
+      process: owner.name,
+      stream,
+      lengthBefore: this.#truth.lengthBefore(stream, this.#schedule.now - 1_000),
+      lengthAsked: this.#truth.lengthOf(stream),
+    }
+  }
+
+  async #look<S, V>(
+    owner: Owner,
+    stream: string,
+    isAtTail: boolean,
+    view: (state: S, at: number) => V,
+    look: (seen: (state: S, at: number) => V) => Promise<V>,
+  ): Promise<V> {
+    if (categoryOf(stream) !== "ledger") return look(view)
+    const span = this.#span(owner, stream)
+    let seen: Looked | null = null
+    const answer = await look((state, at) => {
+      // What is looked at again, because it was not stored, is seen as it was the last time.
+      seen = {
+        ...span,
+        isAtTail,
+        revision: ledgerRevision(state as Ledger),
+        fundsMicros: accountOf(state as Ledger).fundsMicros,
+        lengthSecondAgo: this.#truth.lengthBefore(stream, this.#schedule.now - 1_000),
+      }
+      return view(state, at)
+    })
+    if (seen !== null) this.looked.push(seen)
+    return answer
+  }
+}

@@ -1,0 +1,159 @@
+/** Requests as a process carries them out: the ways of the program, without HTTP around them. */
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { PRICES_STREAM, priceOf } from "../../domain/charging/price-book.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { endedCharge } from "../../projections/charges.ts"
+import { LEDGER, PRICES } from "../../src/aggregates.ts"
+import { lookUpCharge } from "../../src/charges.ts"
+import { causedBy } from "../../src/envelope.ts"
+import { sendText } from "../../src/phone/send-text.ts"
+import { claimRequest, keep, letGo } from "../../src/pipeline/idempotency.ts"
+import type { Caller, Reply } from "../../src/pipeline/route.ts"
+import type { Ports } from "../../src/ports.ts"
+import type { ChargeErrand, TextErrand } from "./errands.ts"
+
+/** Something else happened in the same moment: it is to be asked again. */
+export class Again extends Error {
+  override readonly name = "Again"
+}
+
+/** What a request came to for its caller. */
+export type Answered = "done" | "refused"
+
+/** Charges under a caller's own id, unless it was ever charged. @throws Again */
+export async function charge(
+  ports: Ports,
+  errand: ChargeErrand,
+  deadlineMs: number,
+): Promise<Answered> {
+  const { companyId, chargeId, spender, amountMicros } = errand
+  const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
+  if (row !== null) return "done"
+  const outcome = await ports.runner.execute(
+    LEDGER,
+    ledgerStream(companyId),
+    {
+      type: "Charge",
+      chargeId,
+      ...spender,
+      class: errand.class,
+      item: "a run",
+      quantity: 1,
+      unitPriceMicros: amountMicros,
+      priceVersion: 0,
+      amountMicros,
+      resource: null,
+      requestedAt: ports.clock.now(),
+      dueAt: null,
+      servedFrom: null,
+      open: false,
+      exempt: null,
+      searchedTo,
+    },
+    { cause: causedBy(`charge ${chargeId}`), deadlineMs, view: () => undefined },
+  )
+  if (outcome.accepted) {
+    if (outcome.facts.length === 0) throw new Again("it was charged in the same moment")
+    return "done"
+  }
+  if (outcome.refusal.type === "LedgerRefused" && outcome.refusal.code === "search_again") {
+    throw new Again("too much happened since it was looked for")
+  }
+  return "refused"
+}
+
+/** What a text came to: its id where it was queued. */
+export type Sent = { readonly messageId: string } | "refused"
+
+/** Sends a text, or goes on with what was done of it. @throws Again, ClaimLost */
+export async function text(ports: Ports, errand: TextErrand, requestId: string): Promise<Sent> {
+  const { companyId, spender, to, body } = errand
+  const { keyId, personId } = spender
+  const key = { keyId, personId, keyHash: "", operations: new Set([]), status: "active" } as const
+  const caller: Caller = { companyId, key, person: null, spender, requestId }
+  const asked = { to, body }
+  const claimed = await claimRequest(ports, sendText, caller, errand.name, asked)
+  if (claimed.state === "refused") throw new Again(claimed.refusal.message)
+  if (claimed.state === "replay") return messageOf(JSON.parse(claimed.answer.body))
+  const { claim, seed, takenOver } = claimed
+  let reply: Reply<unknown>
+  try {
+    reply = await carryOut(ports, caller, { body: asked, query: {}, seed }, takenOver)
+    if (!reply.ok) await ports.claims.release(claim)
+  } catch (error) {
+    await letGo(ports, claim, error)
+    throw error
+  }
+  if (!reply.ok) return "refused"
+  await keep(ports, claim, { status: 200, body: JSON.stringify(reply.body), position: null })
+  return messageOf(reply.body)
+}
+
+function messageOf(body: unknown): Sent {
+  return { messageId: (body as { readonly id: string }).id }
+}
+
+type Input = Parameters<typeof sendText.handle>[2]
+
+async function carryOut(
+  ports: Ports,
+  caller: Caller,
+  input: Input,
+  takenOver: boolean,
+): Promise<Reply<unknown>> {
+  const resumed = takenOver ? await sendText.resume?.(ports, caller, input) : undefined
+  if (resumed !== undefined && "reply" in resumed) return resumed.reply
+  return sendText.handle(ports, caller, { ...input, seed: resumed?.seed ?? input.seed })
+}
+
+/** Serves an API call, or refuses it by a limit. */
+export async function serve(
+  ports: Ports,
+  companyId: string,
+  caller: TextErrand["spender"],
+): Promise<Answered> {
+  const price = await ports.runner.glance(PRICES, PRICES_STREAM, (s) => priceOf(s, "api_call"))
+  const fault = await ports.runner.gather(LEDGER, ledgerStream(companyId), { ...caller, ...price })
+  return fault === null ? "done" : "refused"
+}
+
+/** Looks at a company's account. */
+export async function look(ports: Ports, companyId: string, isAtTail: boolean): Promise<void> {
+  const stream = ledgerStream(companyId)
+  await (isAtTail
+    ? ports.runner.lookAtTail(LEDGER, stream, accountOf)
+    : ports.runner.look(LEDGER, stream, accountOf))
+}
+
+/** Gives a command to a company's ledger. */
+export async function arrange(
+  ports: Ports,
+  companyId: string,
+  command: LedgerCommand,
+): Promise<Answered> {
+  const execution = { cause: causedBy(`operator ${command.type}`), view: () => undefined }
+  const outcome = await ports.runner.execute(LEDGER, ledgerStream(companyId), command, execution)
+  return outcome.accepted ? "done" : "refused"
+}
+
+/** Gives a charge back that was made, as an operator does. @throws Again */
+export async function giveBack(
+  ports: Ports,
+  companyId: string,
+  chargeId: string,
+): Promise<Answered> {
+  const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
+  if (row === null || row.given_back_micros > 0 || row.amount_micros === 0) return "refused"
+  const command = {
+    type: "GiveBackEnded" as const,
+    charge: endedCharge(row),
+    amountMicros: null,
+    reason: "by hand",
+    searchedTo,
+  }
+  const execution = { cause: causedBy(`give back ${chargeId}`), view: () => undefined }
+  const outcome = await ports.runner.execute(LEDGER, ledgerStream(companyId), command, execution)
+  if (outcome.accepted && outcome.facts.length > 0) return "done"
+  throw new Again("it ended in the same moment, or must be looked for again")
+}

@@ -1,0 +1,141 @@
+/**
+ * The simulation's time, and the order of everything in it. Whatever waits (a timer, a message on
+ * its way, an answer) is a task with an instant; of several at one instant the seed says which comes
+ * first. Between two tasks all that can go on without waiting has gone on, so a run is one order of
+ * tasks and nothing else: no real timer and no input decides anything.
+ */
+import type { Pacer } from "../../adapters/clock/port.ts"
+import type { Chance } from "./chance.ts"
+
+/** Somebody whose tasks end with them: a process, or the world, which never ends. */
+export interface Owner {
+  readonly name: string
+  readonly isAlive: boolean
+}
+
+/** Who owns what nobody's end can stop: messages on their way, callers, what the store does. */
+export const WORLD: Owner = { name: "world", isAlive: true }
+
+interface Task {
+  readonly at: number
+  readonly order: number
+  readonly owner: Owner
+  /** Null once it is cancelled. */
+  run: (() => void) | null
+}
+
+/** A run that takes more steps than this goes round in circles. */
+const MOST_STEPS = 400_000
+
+/** Tasks in the order of their instants. */
+export class Schedule {
+  readonly #chance: Chance
+  readonly #onTask: (owner: Owner) => void
+  readonly #heap: Task[] = []
+  #now = 0
+  #steps = 0
+
+  /** `onTask` is told whose task comes next, before it is run, and may end its owner there. */
+  constructor(chance: Chance, onTask: (owner: Owner) => void) {
+    this.#chance = chance
+    this.#onTask = onTask
+  }
+
+  /** Milliseconds since the run began. */
+  get now(): number {
+    return this.#now
+  }
+
+  /** How many tasks were run. */
+  get steps(): number {
+    return this.#steps
+  }
+
+  /** Runs something after so many milliseconds, if its owner is there then; answers how to cancel. */
+  after(ms: number, owner: Owner, run: () => void): () => void {
+    const task: Task = { at: this.#now + Math.max(0, ms), order: this.#chance.part(), owner, run }
+    this.#push(task)
+    return () => {
+      task.run = null
+    }
+  }
+
+  /** Resolves after so many milliseconds, or at once when the signal aborts; never for the dead. */
+  async pause(owner: Owner, ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted === true) return
+    await new Promise<void>((resolve) => {
+      const cancel = this.after(ms, owner, resolve)
+      signal?.addEventListener("abort", () => {
+        cancel()
+        resolve()
+      })
+    })
+  }
+
+  /** The passing of time as an owner sees it. */
+  pacerOf(owner: Owner): Pacer {
+    return {
+      elapsedMs: () => this.#now,
+      pause: (ms, signal) => this.pause(owner, ms, signal),
+    }
+  }
+
+  /** Runs tasks until something is so. @throws Error when it never comes to be */
+  async runUntil(isSo: () => boolean): Promise<void> {
+    await settled()
+    while (!isSo()) {
+      const task = this.#pop()
+      if (task === undefined) throw new Error("everybody waits for something that never comes")
+      if (task.run === null || !task.owner.isAlive) continue
+      this.#steps += 1
+      if (this.#steps > MOST_STEPS) throw new Error(`no end after ${MOST_STEPS} steps`)
+      this.#now = Math.max(this.#now, task.at)
+      this.#onTask(task.owner)
+      if (task.owner.isAlive) task.run()
+      await settled()
+    }
+  }
+
+  #push(task: Task): void {
+    const heap = this.#heap
+    heap.push(task)
+    let place = heap.length - 1
+    while (place > 0) {
+      const parent = (place - 1) >> 1
+      if (!isBefore(task, heap[parent] as Task)) break
+      heap[place] = heap[parent] as Task
+      place = parent
+    }
+    heap[place] = task
+  }
+
+  #pop(): Task | undefined {
+    const heap = this.#heap
+    const first = heap[0]
+    const last = heap.pop()
+    if (first === undefined || last === undefined || heap.length === 0) return first
+    let place = 0
+    for (;;) {
+      let child = 2 * place + 1
+      if (child >= heap.length) break
+      const right = heap[child + 1]
+      if (right !== undefined && isBefore(right, heap[child] as Task)) child += 1
+      if (!isBefore(heap[child] as Task, last)) break
+      heap[place] = heap[child] as Task
+      place = child
+    }
+    heap[place] = last
+    return first
+  }
+}
+
+function isBefore(a: Task, b: Task): boolean {
+  return a.at < b.at || (a.at === b.at && a.order < b.order)
+}
+
+/** Resolves when nothing can go on any more without the next task. */
+function settled(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}

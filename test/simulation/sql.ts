@@ -1,0 +1,41 @@
+/** A database that answers statements by a function: what read models say to theirs. */
+import type { CompiledQuery, DatabaseConnection, Driver } from "kysely"
+import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from "kysely"
+
+/** Answers a statement with its rows. */
+export type Answering = (query: CompiledQuery) => Promise<readonly object[]>
+
+/** A Kysely whose statements are answered by a function; transactions are no affair of it. */
+// Who asks names the tables, as with the real one.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export function kyselyAnswering(answer: Answering): Kysely<any> {
+  const connection: DatabaseConnection = {
+    executeQuery: async <R>(query: CompiledQuery) => ({ rows: (await answer(query)) as R[] }),
+    streamQuery: () => {
+      throw new Error("nothing here is streamed")
+    },
+  }
+  const nothing = async (): Promise<void> => undefined
+  const driver: Driver = {
+    init: nothing,
+    acquireConnection: async () => connection,
+    beginTransaction: nothing,
+    commitTransaction: nothing,
+    rollbackTransaction: nothing,
+    releaseConnection: nothing,
+    destroy: nothing,
+  }
+  return new Kysely({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => driver,
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  })
+}
+
+/** A statement in one line. */
+export function lineOf({ sql }: CompiledQuery): string {
+  return sql.replaceAll(/\s+/g, " ").trim()
+}

@@ -1,0 +1,171 @@
+/** The queue of work in memory: what a projection writes, and what workers take. */
+import type { CompiledQuery, Kysely } from "kysely"
+import type { ListedWork, TakenWork, WorkQueue, WorkResult } from "../../adapters/work/port.ts"
+import type { Owner } from "./schedule.ts"
+import { kyselyAnswering, lineOf } from "./sql.ts"
+
+/** A row that was taken and not settled may be taken again after this: its taker may be dead. */
+const LEASE_MS = 5_000
+/** Reminders leave by mail, which is no part of the simulation. */
+const LEFT_OUT = "send-reminder"
+
+interface Row {
+  readonly workId: number
+  kind: string
+  readonly name: string
+  subject: string
+  readonly companyId: string | null
+  readonly payload: string
+  /** By the ledger's clock. */
+  dueAt: number
+  tries: number
+  /** By the database's own time. */
+  retryAt: number
+  leasedUntil: number
+  holder: Owner | null
+  parked: string | null
+}
+
+/** The rows, and the statements that a projection writes them with. */
+export class WorkTable {
+  readonly #rows = new Map<number, Row>()
+  readonly #now: () => number
+  #made = 0
+  /** What the projection writes through. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly sql: Kysely<any> = kyselyAnswering(async (query) => {
+    this.#write(query)
+    return []
+  })
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Rows as they stand, by kind, name and payload. */
+  rows(): readonly Readonly<Row>[] {
+    return [...this.#rows.values()]
+  }
+
+  #write(query: CompiledQuery): void {
+    const statement = lineOf(query)
+    if (statement.startsWith("delete from ledger.work where kind = 'end-charge'")) {
+      const [names] = query.parameters as [readonly string[]]
+      for (const row of this.rows()) {
+        if (row.kind === "end-charge" && names.includes(row.name)) this.#rows.delete(row.workId)
+      }
+      return
+    }
+    if (
+      !statement.startsWith("insert into ledger.work (kind, name, subject, company_id, payload")
+    ) {
+      throw new Error(`no such statement is answered here: ${statement}`)
+    }
+    const [kinds, names, subjects, companies, payloads, dueAts] = query.parameters as [
+      readonly string[],
+      readonly string[],
+      readonly string[],
+      readonly (string | null)[],
+      readonly string[],
+      readonly Date[],
+    ]
+    for (const [i, kind] of kinds.entries()) {
+      const name = names[i] as string
+      if (kind === LEFT_OUT || this.#has(kind, name)) continue
+      this.#made += 1
+      this.#rows.set(this.#made, {
+        workId: this.#made,
+        kind,
+        name,
+        subject: subjects[i] as string,
+        companyId: companies[i] ?? null,
+        payload: payloads[i] as string,
+        dueAt: (dueAts[i] as Date).getTime(),
+        tries: 0,
+        retryAt: -Infinity,
+        leasedUntil: -Infinity,
+        holder: null,
+        parked: null,
+      })
+    }
+  }
+
+  #has(kind: string, name: string): boolean {
+    return this.rows().some((row) => row.kind === kind && row.name === name)
+  }
+
+  #isFree(row: Row): boolean {
+    return row.holder === null || !row.holder.isAlive || row.leasedUntil < this.#now()
+  }
+
+  /** Takes rows that are due: of one subject one at a time, the earliest first. */
+  take(owner: Owner, now: number, limit: number): readonly TakenWork[] {
+    const due = this.rows()
+      .filter((row) => row.parked === null && row.dueAt <= now && row.retryAt <= this.#now())
+      .filter((row) => this.#isFree(row as Row))
+      .filter((row) => !this.rows().some((other) => this.#isBefore(other, row, now)))
+      .toSorted((a, b) => a.dueAt - b.dueAt || a.workId - b.workId)
+    return due.slice(0, limit).map((found) => {
+      const row = found as Row
+      row.holder = owner
+      row.leasedUntil = this.#now() + LEASE_MS
+      row.tries += 1
+      const { workId, kind, name, subject, companyId, payload, tries } = row
+      return { workId, kind, name, subject, companyId, payload: JSON.parse(payload), tries }
+    })
+  }
+
+  #isBefore(other: Readonly<Row>, row: Readonly<Row>, now: number): boolean {
+    if (other.subject !== row.subject || other.workId === row.workId || other.parked !== null) {
+      return false
+    }
+    return (other.workId < row.workId && other.dueAt <= now) || !this.#isFree(other as Row)
+  }
+
+  /** Says what became of a row. */
+  settle(owner: Owner, workId: number, result: WorkResult): void {
+    const row = this.#rows.get(workId)
+    if (row === undefined) return
+    if (result.result === "done") {
+      this.#rows.delete(workId)
+      return
+    }
+    if (row.holder !== owner) return
+    row.holder = null
+    if (result.result === "later") {
+      row.dueAt = result.dueAt
+      row.kind = result.kind ?? row.kind
+      row.subject = result.subject ?? row.subject
+      row.retryAt = -Infinity
+      row.tries = 0
+    }
+    if (result.result === "retry") row.retryAt = this.#now() + result.afterMs
+    if (result.result === "park") row.parked = result.reason
+  }
+
+  /** Lets go what an owner took and does not have in hand. */
+  letGo(owner: Owner, inHand: readonly number[]): void {
+    for (const row of this.#rows.values()) {
+      if (row.holder === owner && !inHand.includes(row.workId)) row.holder = null
+    }
+  }
+}
+
+/** The queue as a process asks it, each question through `ask`. */
+export function workQueueOf(
+  table: WorkTable,
+  owner: Owner,
+  ask: <T>(effect: () => T) => Promise<T>,
+): WorkQueue {
+  const noRows: readonly ListedWork[] = []
+  return {
+    take: (now, limit) => ask(() => table.take(owner, now, limit)),
+    letGo: (inHand) => ask(() => table.letGo(owner, inHand)),
+    settle: (workId, result) => ask(() => table.settle(owner, workId, result)),
+    dueCount: async () => 0,
+    nextDue: async () => null,
+    names: async () => [],
+    list: async () => noRows,
+    retry: async () => false,
+  }
+}
