@@ -37,12 +37,13 @@ export interface AskedText {
 export class Callers {
   readonly charges: AskedCharge[] = []
   readonly texts: AskedText[] = []
+  /** The errand that each request was made for, by the request's id. */
+  readonly errandOf = new Map<string, string>()
   /** What went wrong that nothing in a run may cause. */
   readonly faults: unknown[] = []
   readonly #world: World
   readonly #fleet: Fleet
   readonly #companies: readonly string[]
-  #requests = 0
 
   constructor(world: World, fleet: Fleet, companies: readonly string[]) {
     this.#world = world
@@ -113,20 +114,22 @@ export class Callers {
   async #text(errand: TextErrand): Promise<void> {
     const asked: AskedText = { errand, messageId: null }
     this.texts.push(asked)
-    const sent = await this.#insist(({ ports }) => {
-      this.#requests += 1
-      return text(ports, errand, `req_${this.#requests}`)
-    })
-    if (sent !== "refused") asked.messageId = sent.messageId
+    const send = () => this.#insist(({ ports }) => text(ports, errand, this.#request(errand)))
+    const sent = await send()
+    if (sent === "refused") return
+    asked.messageId = sent.messageId
     // Now and then the answer is asked for again, and must be the same.
-    if (sent === "refused" || !this.#world.chance.happens(0.3)) return
-    const again = await this.#insist(({ ports }) => {
-      this.#requests += 1
-      return text(ports, errand, `req_${this.#requests}`)
-    })
+    const again = this.#world.chance.happens(0.3) ? await send() : sent
     if (again === "refused" || again.messageId !== sent.messageId) {
       throw new Error(`${errand.name} was answered ${JSON.stringify([sent, again])}`)
     }
+  }
+
+  /** A name for a request, and what it is for. */
+  #request({ name }: TextErrand): string {
+    const requestId = `req_${this.errandOf.size + 1}`
+    this.errandOf.set(requestId, name)
+    return requestId
   }
 
   /** Asks until somebody answers. */

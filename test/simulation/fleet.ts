@@ -45,7 +45,7 @@ export class Fleet {
 
   /** The processes that are there. */
   get living(): readonly Process[] {
-    return this.#places.filter((process) => process !== null && process.isAlive)
+    return this.#places.filter((process): process is Process => process?.isAlive === true)
   }
 
   /** How many there are when all are there. */
@@ -112,11 +112,14 @@ export class Fleet {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const cut = (): void => reject(new Unheard("the connection broke"))
     process.onDeath.add(cut)
+    // Who waits no longer does not stop what the process does.
     const cancel = schedule.after(PATIENCE_MS, WORLD, () => reject(new Unheard("no answer came")))
     const answer = (tell: () => void): void => {
       schedule.after(latency(this.#world), process, tell)
     }
-    act(process).then(
+    const acting = act(process)
+    process.requests.add(acting)
+    acting.then(
       (value) => answer(() => resolve(value)),
       (error: unknown) => answer(() => reject(error)),
     )

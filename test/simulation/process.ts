@@ -44,6 +44,8 @@ export interface Process extends Owner {
   readonly claims: Set<ClaimRequest>
   /** Told when it dies. */
   readonly onDeath: Set<() => void>
+  /** What it is carrying out for callers. */
+  readonly requests: Set<Promise<unknown>>
   /** Stops it in order. */
   readonly close: () => Promise<void>
 }
@@ -60,12 +62,13 @@ export interface Setup {
 /** Starts a process. */
 export function startProcess(world: World, setup: Setup): Process {
   const { database, records } = world
-  const owner: Pick<Process, "name" | "isAlive" | "unsureUntil" | "claims" | "onDeath"> = {
+  const owner: Omit<Process, "ports" | "close"> = {
     name: setup.name,
     isAlive: true,
     unsureUntil: 0,
     claims: new Set(),
     onDeath: new Set(),
+    requests: new Set(),
   }
   const base = basePorts(world, owner, setup)
   const { runner, store, pacer } = base
@@ -95,14 +98,15 @@ export function startProcess(world: World, setup: Setup): Process {
   return Object.assign(owner, {
     ports,
     close: async () => {
+      await Promise.allSettled(owner.requests)
       await workers.stop()
       await closings.settled()
-      await confirming.stop()
       await runner.close()
+      await confirming.stop()
       stopping.abort()
       await Promise.all([...followers, polling])
       await reader.stop()
-      records.warned.push({ process: owner.name, message: "closed", error: null })
+      records.closed.add(owner.name)
     },
   })
 }

@@ -58,6 +58,8 @@ export class Records {
   readonly looked: Looked[] = []
   readonly gathered: Gathered[] = []
   readonly warned: Warned[] = []
+  /** The names of the processes that were stopped in order. */
+  readonly closed = new Set<string>()
   readonly #schedule: Schedule
   readonly #truth: Truth
 

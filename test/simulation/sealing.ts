@@ -2,8 +2,6 @@
 import { createHash } from "node:crypto"
 import type { Sealing } from "../../adapters/sealing/port.ts"
 
-const SEAL = "sealed:"
-
 /** The hash of a text, as short as a tag is. */
 function tagOf(...parts: readonly string[]): string {
   return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32)
@@ -11,8 +9,10 @@ function tagOf(...parts: readonly string[]): string {
 
 /** The same text sealed is the same, so that a run can be replayed. */
 export const plainSealing: Sealing = {
-  seal: async (_companyId, _subject, text) => SEAL + text,
-  open: async (_companyId, sealed) => sealed.slice(SEAL.length),
+  seal: async (_companyId, subject, text) =>
+    `s1.${subject}.${Buffer.from(text).toString("base64url")}`,
+  open: async (_companyId, sealed) =>
+    Buffer.from(sealed.split(".")[2] ?? "", "base64url").toString(),
   tag: async (companyId, text) => tagOf(companyId, text),
   installationTag: (text) => tagOf(text),
   appSecret: (keyId) => tagOf("app", keyId),

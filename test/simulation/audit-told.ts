@@ -1,0 +1,173 @@
+/**
+ * What was told was so: a yes is stored as it was told; a no, and that there was nothing to do, was
+ * right at some moment between the asking and the answer; nothing is stored of what was said not to
+ * be; and what was looked at was no older than it may be.
+ */
+import type { Charge, LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
+import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { LimitReading } from "../../domain/charging/limits.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { categoryOf } from "../../domain/kernel/streams.ts"
+import type { AnyFact } from "../../projections/projection.ts"
+import { codecOfStream } from "../../src/aggregates.ts"
+import { show } from "../charging/law.ts"
+import type { Facts } from "../charging/plain-facts.ts"
+import {
+  applyingTo,
+  creditLineIn,
+  fundsIn,
+  isLast,
+  limitsOn,
+  readingOf,
+} from "../charging/plain-facts.ts"
+import { decideByReference } from "../charging/reference-ledger.ts"
+import type { Commanded, Gathered, Looked, Records } from "./records.ts"
+import type { StoredStream } from "./stored.ts"
+import { ledgerFacts } from "./stored.ts"
+
+type Streams = ReadonlyMap<string, StoredStream>
+
+/** After these nothing is stored (`Runner.execute`). */
+const NOTHING_STORED = new Set(["Overloaded", "DeadlinePassed", "ClockUnsure", "Unavailable"])
+/** What they come to depends on the moment, not on the facts alone. */
+const BY_THE_CLOCK = new Set(["ChargeCalls", "CloseMonth"])
+
+/** What was told that was not so. */
+export function auditTold(streams: Streams, records: Records): readonly string[] {
+  const breaks = [
+    ...records.commanded.map((one) => ({ one, fault: commandFault(streams, one) })),
+    ...records.looked.map((one) => ({ one, fault: lookFault(streams, one) })),
+    ...records.gathered.map((one) => ({ one, fault: callFault(streams, one) })),
+  ]
+  return breaks.flatMap(({ one, fault }) => {
+    return fault === null ? [] : [`${one.stream} by ${one.process}: ${fault}`]
+  })
+}
+
+function factsOf(streams: Streams, stream: string): Facts {
+  const stored = streams.get(stream)
+  return stored === undefined ? [] : ledgerFacts(stored)
+}
+
+function commandFault(streams: Streams, told: Commanded): string | null {
+  const { stream, cause, outcome, error } = told
+  const group = streams.get(stream)?.groups.find((one) => one.cause === cause)
+  if (error !== null) {
+    const isThere = NOTHING_STORED.has(error.name) && group !== undefined
+    return isThere ? `${cause} was told ${error.name}, and is stored` : null
+  }
+  if (outcome === null) return null
+  const facts: readonly Fact[] = outcome.accepted ? outcome.facts : []
+  if (facts.length > 0) {
+    const codec = codecOfStream(stream)
+    const texts = facts.map((fact) => codec.encode(fact as AnyFact))
+    const isThere = group !== undefined && show(group.texts) === show(texts)
+    return isThere ? null : `${cause} was told yes, and is not stored so: ${show(facts)}`
+  }
+  if (group !== undefined) return `${cause} was not told yes, and is stored: ${show(group.facts)}`
+  if (categoryOf(stream) !== "ledger") return null
+  if (outcome.accepted) return quietFault(factsOf(streams, stream), told)
+  const refusal = outcome.refusal as LedgerRefusal
+  return refusal.type === "ChargeRefused"
+    ? refusedChargeFault(factsOf(streams, stream), told, refusal)
+    : refusalFault(factsOf(streams, stream), told, refusal)
+}
+
+/** Every state that the ledger had between the asking and the answer. */
+function* momentsOf(facts: Facts, told: Commanded): Generator<Facts> {
+  for (let length = told.lengthAsked; length <= told.lengthTold; length += 1) {
+    yield facts.slice(0, length)
+  }
+}
+
+function quietFault(facts: Facts, told: Commanded): string | null {
+  const command = told.command as LedgerCommand
+  if (BY_THE_CLOCK.has(command.type)) return null
+  for (const known of momentsOf(facts, told)) {
+    const at = known.at(-1)?.at ?? 0
+    const answer = decideByReference({ facts: known, gathered: [] }, { ...command, at })
+    if (!isRefusal(answer) && answer.length === 0) return null
+  }
+  return `${told.cause} was told that there was nothing to do: ${show(command)}`
+}
+
+function refusalFault(
+  facts: Facts,
+  told: Commanded,
+  { at, code }: Exclude<LedgerRefusal, ChargeRefused>,
+): string | null {
+  const command = told.command as LedgerCommand
+  for (const known of momentsOf(facts, told)) {
+    const answer = decideByReference({ facts: known, gathered: [] }, { ...command, at })
+    if (isRefusal(answer) && answer.code === code) return null
+  }
+  return `${told.cause} was refused ${code} without a reason: ${show(command)}`
+}
+
+/**
+ * A refused charge says at which revision it was decided. Calls that its process had gathered weigh
+ * in its evidence, and no plain ledger knows of them: what is without them must be as it says.
+ */
+function refusedChargeFault(
+  facts: Facts,
+  { command, cause, lengthAsked, lengthTold }: Commanded,
+  refusal: ChargeRefused,
+): string | null {
+  const length = refusal.ledgerRevision + 1
+  if (length < lengthAsked || length > lengthTold) {
+    return `${cause} was refused at ${length}, asked at ${lengthAsked}, told at ${lengthTold}`
+  }
+  const charge = command as Charge
+  const known = { facts: facts.slice(0, length), gathered: [] }
+  const readings = applyingTo(known, charge, refusal.at, charge.amountMicros)
+  const limits = readings.map((reading, i): LimitReading => {
+    const pendingMicros = refusal.limits[i]?.pendingMicros ?? 0
+    const usedMicros = reading.usedMicros + pendingMicros
+    const remainingMicros = Math.max(reading.amountMicros - usedMicros, 0)
+    return { ...reading, pendingMicros, usedMicros, remainingMicros }
+  })
+  if (show(limits) !== show(refusal.limits)) {
+    return `${cause} was refused by ${show(refusal.limits)} where there are ${show(limits)}`
+  }
+  const code = codeOf(known.facts, charge, limits)
+  return code === refusal.code ? null : `${cause} was refused ${refusal.code}, and not ${code}`
+}
+
+function codeOf(facts: Facts, charge: Charge, limits: readonly LimitReading[]): string | null {
+  const { amountMicros, exempt } = charge
+  if (isLast(facts, "LedgerClosed", "LedgerReopened")) return "ledger_closed"
+  if (isLast(facts, "AccountLocked", "AccountUnlocked")) return "account_locked"
+  const isOver = limits.some((one) => one.usedMicros + amountMicros > one.amountMicros)
+  if (isOver) return "spend_limit_reached"
+  const isShort = amountMicros > 0 && amountMicros > fundsIn(facts) + creditLineIn(facts)
+  return isShort && exempt === null ? "payment_required" : null
+}
+
+function lookFault(streams: Streams, looked: Looked): string | null {
+  const { revision, fundsMicros, isAtTail, lengthAsked, lengthSecondAgo } = looked
+  const facts = factsOf(streams, looked.stream)
+  const least = isAtTail ? lengthAsked : lengthSecondAgo
+  if (revision + 1 < least) return `seen at ${revision + 1}, though it had ${least} events`
+  const stored = fundsIn(facts.slice(0, revision + 1))
+  const isSame = revision < facts.length && stored === fundsMicros
+  return isSame ? null : `seen with funds of ${fundsMicros} at ${revision + 1}, not ${stored}`
+}
+
+/** A call is refused by what was stored at most a second before, and what its process gathered. */
+function callFault(streams: Streams, gathered: Gathered): string | null {
+  const { call, answer, lengthBefore, lengthTold } = gathered
+  if (answer === null || answer === "gathered" || answer instanceof Error) return null
+  const facts = factsOf(streams, gathered.stream)
+  for (let length = lengthBefore; length <= lengthTold; length += 1) {
+    const known = { facts: facts.slice(0, length), gathered: [] }
+    const isRight = limitsOn(known.facts, { ...call, class: "general" }).some((limit) => {
+      const { usedMicros } = readingOf(known, limit, answer.windowStart, 0)
+      const isSame = limit.amountMicros === answer.amountMicros && limit.period === answer.period
+      const isFull = answer.usedMicros + answer.askedMicros > answer.amountMicros
+      return isSame && isFull && usedMicros + answer.pendingMicros === answer.usedMicros
+    })
+    if (isRight) return null
+  }
+  return `a call was refused by ${show(answer)}`
+}
