@@ -89,7 +89,7 @@ export function openRunner(given: RunnerPorts): Runner {
 function enqueue(
   ports: Working,
   lane: Lane,
-  waiting: Pick<Waiting, "command" | "records" | "isAtTail" | "view">,
+  waiting: Pick<Waiting, "command" | "records" | "isPatient" | "isAtTail" | "view">,
   deadlineMs: number = DEFAULT_DEADLINE_MS,
 ): Promise<AnyOutcome> {
   if (lane.queue.length >= MAX_WAITING) {
@@ -171,7 +171,8 @@ async function recordGathered(ports: Working, lane: Lane): Promise<void> {
   // What a lost state left behind is in the queue already: it is waited for as well.
   if (!lane.hasGathered && lane.busy === null) return
   try {
-    await enqueue(ports, lane, { command: null, records: true, view: () => undefined })
+    const recording = { command: null, records: true, isPatient: true } as const
+    await enqueue(ports, lane, { ...recording, view: () => undefined })
   } catch (error) {
     ports.warn(`what is gathered for ${lane.stream} is not recorded yet`, error)
   }

@@ -1,4 +1,5 @@
 /** Deciding: commands one after the other, each on the state that those before it made. */
+import { ClockUnsure } from "../../adapters/clock/port.ts"
 import type { Fact, Stamped } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { wrap } from "../envelope.ts"
@@ -10,9 +11,13 @@ import type { RunnerPorts } from "./port.ts"
 const MAX_BATCH_EVENTS = 500
 const MAX_BATCH_BYTES = 512 * 1024
 
-/** Decides waiting commands until the batch is full or nobody waits. */
+/**
+ * Decides waiting commands until the batch is full or nobody waits. While the ledger's time is not
+ * known the patient stay in the queue.
+ */
 export function gather(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>): Batch {
   const batch: Batch = { events: [], hash: loaded.hash, answers: [] }
+  const patient: Waiting[] = []
   let bytes = 0
   while (lane.queue.length > 0) {
     if (batch.events.length >= MAX_BATCH_EVENTS || bytes >= MAX_BATCH_BYTES) break
@@ -20,9 +25,11 @@ export function gather(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>):
     try {
       bytes += decideOne(ports, lane, loaded, batch, waiting)
     } catch (error) {
-      waiting.reject(error)
+      if (waiting.isPatient === true && error instanceof ClockUnsure) patient.push(waiting)
+      else waiting.reject(error)
     }
   }
+  lane.queue.unshift(...patient)
   return batch
 }
 

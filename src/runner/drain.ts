@@ -28,7 +28,7 @@ export async function drain(working: Working, lane: Lane): Promise<void> {
       retryMs = RETRY_FIRST_MS
       continue
     }
-    // The store asks for patience; callers whose deadline passes meanwhile are turned away.
+    // The store, or the clock, asks for patience; callers whose deadline passes meanwhile are turned away.
     await working.pacer.pause(retryMs)
     retryMs = Math.min(retryMs * 2, RETRY_MOST_MS)
   }
@@ -47,7 +47,10 @@ async function inTurn<T>(working: Working, lane: Lane, work: () => Promise<T>): 
   }
 }
 
-/** Loads if need be and stores one batch; false where the store could not be reached. */
+/**
+ * Loads if need be and stores one batch; false where the store could not be reached, or whoever is
+ * left waits for the ledger's time.
+ */
 async function workOnce(working: Working, lane: Lane): Promise<boolean> {
   let { loaded } = lane
   try {
@@ -60,6 +63,7 @@ async function workOnce(working: Working, lane: Lane): Promise<boolean> {
   }
   const batch = gather(working, lane, loaded)
   if (batch.events.length > 0) return storeBatch(working, lane, loaded, batch)
+  if (batch.answers.length === 0 && lane.queue.length > 0) return false
   return answerUnstored(working, lane, batch)
 }
 

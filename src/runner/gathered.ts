@@ -24,6 +24,8 @@ export function takeGathered(
   const arrivedAt = ports.pacer.elapsedMs()
   return {
     command: { given: command, cause: causedBy(newId("cmd", ports.newUuid?.())) },
+    // These calls were served already: they are not lost because the time is not known just now.
+    isPatient: true,
     view: () => undefined,
     arrivedAt,
     deadline: arrivedAt + KEPT_MS,

@@ -20,6 +20,8 @@ export interface Waiting {
   readonly command: { readonly given: object; readonly cause: Cause } | null
   /** A caller who looks once what is gathered was recorded. */
   readonly records?: true
+  /** A caller who waits, up to the deadline, while this process cannot tell the ledger's time. */
+  readonly isPatient?: true
   /** A caller who looks at what was the store's at some moment since they came. */
   readonly isAtTail?: true
   readonly view: (state: unknown, at: number) => unknown

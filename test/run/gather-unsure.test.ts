@@ -1,0 +1,94 @@
+/** What is gathered while this process cannot tell the ledger's time is kept until it can. */
+import { describe, expect, it } from "vitest"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import { ClockUnsure } from "../../adapters/clock/port.ts"
+import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+import { LEDGER } from "../../src/aggregates.ts"
+import { openRunner } from "../../src/run.ts"
+import { STREAM, addFunds, execute, stored } from "./bench.ts"
+
+const PAUSES_UNSURE = 3
+const CALL = {
+  via: "own_key" as const,
+  keyId: "key_1",
+  personId: "per_1",
+  unitPriceMicros: 100,
+  priceVersion: 1,
+}
+
+/**
+ * A runner whose clock is unsure from `losesTime` on, until somebody has paused a few times. The
+ * first append after that finds the store away.
+ */
+function bench() {
+  let elapsed = 0
+  let pausesUnsure = 0
+  let isAway = false
+  const warnings: string[] = []
+  const store = openMemoryEventStore({
+    faults: () => {
+      if (!isAway) return "none"
+      isAway = false
+      pausesUnsure = PAUSES_UNSURE
+      return "unavailable"
+    },
+  })
+  const pacer = {
+    elapsedMs: () => elapsed,
+    pause: async (ms: number) => {
+      elapsed += ms
+      pausesUnsure -= 1
+      await new Promise(setImmediate)
+    },
+  }
+  const now = () => {
+    if (pausesUnsure > 0) throw new ClockUnsure("no measurement")
+    return Date.UTC(2026, 10, 21, 12) + elapsed
+  }
+  const runner = openRunner({
+    store,
+    checkpoints: openMemoryCheckpoints(),
+    clock: { now },
+    pacer,
+    locks: openMemoryLocks(pacer),
+    warn: (message) => warnings.push(message),
+  })
+  const losesTime = (pauses = PAUSES_UNSURE) => (pausesUnsure = pauses)
+  const counted = async () => {
+    const events = (await stored(store)).filter(({ type }) => type === "ApiCallsCounted")
+    return events.map(({ data }) => JSON.parse(data).tallies[0].calls as number)
+  }
+  return { runner, warnings, counted, losesTime, losesStore: () => (isAway = true) }
+}
+
+describe("what is gathered while the ledger's time is not known", () => {
+  it("is recorded at a stop, as soon as the time is known again", async () => {
+    const { runner, warnings, counted, losesTime } = bench()
+    await runner.gather(LEDGER, STREAM, CALL)
+    losesTime()
+    await runner.close()
+    expect(await counted()).toEqual([1])
+    expect(warnings).toEqual([])
+  })
+
+  it("is kept where its append failed, and refuses nobody who comes behind it", async () => {
+    const { runner, warnings, counted, losesStore } = bench()
+    await runner.gather(LEDGER, STREAM, CALL)
+    losesStore()
+    await expect(execute(runner, addFunds(5))).rejects.toThrow(ClockUnsure)
+    await runner.record()
+    expect(await counted()).toEqual([1])
+    expect((await execute(runner, addFunds(5))).accepted).toBe(true)
+    expect(warnings).toEqual([])
+  })
+
+  it("is given up at a stop only when it stays unknown, and told of", async () => {
+    const { runner, warnings, counted, losesTime } = bench()
+    await runner.gather(LEDGER, STREAM, CALL)
+    losesTime(Infinity)
+    await runner.close()
+    expect(await counted()).toEqual([])
+    expect(warnings).toEqual([`what is gathered for ${STREAM} is not recorded yet`])
+  })
+})
