@@ -61,7 +61,7 @@ export function openRunner(given: RunnerPorts): Runner {
       return view(state as never, Math.max(ports.clock.now(), at))
     },
     gather: (aggregate, stream, item) =>
-      gatherInto(ports, laneFor(aggregate, stream), item, stopping.signal) as Promise<never>,
+      gatherInto(ports, () => laneFor(aggregate, stream), item, stopping.signal) as Promise<never>,
     heard: (events) => {
       for (const { stream, revision } of events) {
         const lane = lanes.get(stream)
@@ -125,18 +125,20 @@ async function look(ports: Working, lane: Lane, view: Waiting["view"]): Promise<
 
 /**
  * Gathers an item on the state in memory, which may hold facts that are not stored yet: enough to
- * let it pass, and nobody is turned away on it.
+ * let it pass, and nobody is turned away on it. Whatever was waited for, the stream may have been let
+ * go meanwhile: what is gathered beside a state that nobody finds again would never be recorded.
  */
 async function gatherInto(
   ports: Working,
-  lane: Lane,
+  laneNow: () => Lane,
   item: unknown,
   stopping: AbortSignal,
 ): Promise<unknown> {
-  const { gathering } = lane.aggregate
-  if (gathering === undefined) throw new Error(`nothing gathers beside ${lane.stream}`)
   for (;;) {
+    const lane = laneNow()
     const { loaded } = lane
+    const { gathering } = lane.aggregate
+    if (gathering === undefined) throw new Error(`nothing gathers beside ${lane.stream}`)
     if (loaded !== null && isFresh(ports, lane)) {
       const at = Math.max(ports.clock.now(), loaded.at)
       if (gathering.mustRecord(loaded.state, at)) {

@@ -29,7 +29,7 @@ export function laneOf(kept: Kept, aggregate: AnyAggregate, stream: string): Lan
   // Moving it to the end keeps the map in order of use, so the first is the one to let go.
   lanes.delete(stream)
   lanes.set(stream, lane)
-  if (lanes.size > MOST_STREAMS || kept.bytes > kept.mostBytes) letGo(kept)
+  if (lanes.size > MOST_STREAMS || kept.bytes > kept.mostBytes) letGo(kept, lane)
   return lane
 }
 
@@ -42,11 +42,14 @@ export function measure(kept: Kept, lane: Lane): void {
   lane.bytes = bytes
 }
 
-/** Lets idle streams go: first those that hold nothing, which anybody can name by a made-up key. */
-function letGo(kept: Kept): void {
+/**
+ * Lets idle streams go: first those that hold nothing, which anybody can name by a made-up key. The
+ * one that is asked for stays, however much it takes: nobody would find again what it is used for.
+ */
+function letGo(kept: Kept, wanted: Lane): void {
   const { lanes } = kept
-  const isIdle = ({ busy, queue, hasGathered }: Lane) =>
-    busy === null && queue.length === 0 && !hasGathered
+  const isIdle = (lane: Lane) =>
+    lane !== wanted && lane.busy === null && lane.queue.length === 0 && !lane.hasGathered
   const isEmpty = ({ loaded }: Lane) => loaded !== null && loaded.revision === NO_STREAM
   for (const mayGo of [isEmpty, () => true]) {
     for (const [stream, lane] of lanes) {

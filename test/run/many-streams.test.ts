@@ -1,9 +1,12 @@
 import { describe, expect, it } from "vitest"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { LEDGER } from "../../src/aggregates.ts"
-import { STREAM, addFunds, bench, execute, runnerOn } from "./bench.ts"
+import { openRunner } from "../../src/run.ts"
+import { STREAM, addFunds, bench, execute, runnerOn, stored } from "./bench.ts"
 
 const MORE_THAN_KEPT = 20_500
 
@@ -31,5 +34,26 @@ describe("the streams in memory", () => {
       opened: false,
     })
     expect(loads).toEqual([ledgerStream("co_0")])
+  })
+
+  it("stay there while they are asked for, however little may be kept", async () => {
+    const { store } = bench()
+    const pacer = { elapsedMs: () => 0, pause: () => new Promise<void>(() => undefined) }
+    const runner = openRunner({
+      store,
+      checkpoints: openMemoryCheckpoints(),
+      locks: openMemoryLocks(pacer),
+      clock: { now: () => Date.UTC(2026, 10, 21, 12) },
+      pacer,
+      warn: (message, error) => expect.unreachable(`${message} ${String(error)}`),
+      mostBytes: 1,
+    })
+    await execute(runner, addFunds(5))
+    const call = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
+    const price = { unitPriceMicros: 100, priceVersion: 1 }
+    await runner.gather(LEDGER, STREAM, { ...call, ...price })
+    await runner.close()
+    const types = (await stored(store)).map(({ type }) => type)
+    expect(types).toEqual(["FundsAdded", "ApiCallsCounted"])
   })
 })
