@@ -49,6 +49,8 @@ describe("the streams in memory", () => {
       mostBytes: 1,
     })
     await execute(runner, addFunds(5))
+    // The stream comes to rest in the turn after its answer.
+    await new Promise(setImmediate)
     const call = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
     const price = { unitPriceMicros: 100, priceVersion: 1 }
     await runner.gather(LEDGER, STREAM, { ...call, ...price })
