@@ -66,13 +66,10 @@ export async function auditCheckpoints(world: World, streams: Streams): Promise<
   return breaks
 }
 
-/** Text that is equal for equal states, whatever order their maps were filled in. */
+/** Text that is equal for equal states, whatever order their maps and objects were filled in. */
 function orderFree(saved: unknown): string {
-  return JSON.stringify(saved, (_name, value: unknown) => {
-    if (Array.isArray(value)) {
-      return value.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
-    }
-    if (typeof value !== "object" || value === null) return value
-    return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-  })
+  if (Array.isArray(saved)) return `[${saved.map(orderFree).toSorted().join(",")}]`
+  if (typeof saved !== "object" || saved === null) return JSON.stringify(saved)
+  const fields = Object.entries(saved).map(([name, value]) => `${name}:${orderFree(value)}`)
+  return `{${fields.toSorted().join(",")}}`
 }

@@ -1,7 +1,8 @@
 /**
  * What was told was so: a yes is stored as it was told; a no, and that there was nothing to do, was
  * right at some moment between the asking and the answer; nothing is stored of what was said not to
- * be; and what was looked at was no older than it may be.
+ * be; and what was looked at was so since it was
+ * asked for, or at most a second ago.
  */
 import type { Charge, LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
@@ -147,7 +148,7 @@ function codeOf(facts: Facts, charge: Charge, limits: readonly LimitReading[]): 
 function lookFault(streams: Streams, looked: Looked): string | null {
   const { revision, fundsMicros, isAtTail, lengthAsked, lengthSecondAgo } = looked
   const facts = factsOf(streams, looked.stream)
-  const least = isAtTail ? lengthAsked : lengthSecondAgo
+  const least = isAtTail ? lengthAsked : Math.min(lengthAsked, lengthSecondAgo)
   if (revision + 1 < least) return `seen at ${revision + 1}, though it had ${least} events`
   const stored = fundsIn(facts.slice(0, revision + 1))
   const isSame = revision < facts.length && stored === fundsMicros

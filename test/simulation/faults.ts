@@ -74,7 +74,7 @@ export function drawFaults(chance: Chance): Faults {
     crashes: upTo(0.004),
     restarts: upTo(0.1),
     locksLost: upTo(0.2),
-    clockUnsure: upTo(0.1),
+    clockUnsure: upTo(0.3),
     clockJumps: upTo(0.3),
     losses: upTo(0.2),
   }

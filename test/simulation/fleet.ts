@@ -28,8 +28,6 @@ export class Fleet {
   /** Processes that are being stopped, and where they were. */
   readonly #closing = new Map<Process, number>()
   #started = 0
-  /** How often memory was lost. */
-  crashes = 0
 
   constructor(world: World) {
     const { chance } = world
@@ -65,7 +63,7 @@ export class Fleet {
     const process = owner as Process
     const place = this.#closing.get(process) ?? this.#places.indexOf(process)
     if (place === -1) return
-    this.crashes += 1
+    this.#world.count("process crashed")
     this.#closing.delete(process)
     this.#bury(process)
     this.#startLater(place)
@@ -82,13 +80,14 @@ export class Fleet {
     schedule.after(chance.between(10, 2_000), WORLD, () => this.#start(place))
   }
 
-  /** Crashes every process at once. */
+  /** Crashes every process at once, and says nothing of it. */
   crashAll(): void {
     for (const process of this.living) this.#crash(process)
   }
 
   /** Stops a process in order, which takes as long as it takes, and starts another one. */
   async #restart(process: Process): Promise<void> {
+    this.#world.count("process stopped")
     const place = this.#places.indexOf(process)
     // Nobody is sent there any more; it may crash all the same.
     this.#places[place] = null

@@ -7,7 +7,7 @@ import type { EventStore, Position, Subscription } from "../../adapters/eventsto
 import type { Database, Model } from "./database.ts"
 import type { Owner } from "./schedule.ts"
 import type { Wire } from "./wire.ts"
-import { askDatabase } from "./wire.ts"
+import { ask, askDatabase } from "./wire.ts"
 
 const LOOK_EVERY_MS = 300
 
@@ -46,9 +46,7 @@ export async function keepUp(
     }
     await wire.schedule.pause(owner, LOOK_EVERY_MS, stopping)
   }
-  await askDatabase({ ...wire, faults: { ...wire.faults, database: 0 } }, owner, () => {
-    database.release(duty, owner)
-  })
+  await ask(wire, owner, () => database.release(duty, owner))
 }
 
 function isBroken(error: unknown): boolean {
@@ -59,6 +57,7 @@ function isBroken(error: unknown): boolean {
 async function follow(ports: FollowerPorts, model: Model, stopping: AbortSignal): Promise<void> {
   const { wire, owner, store, database, onApplied } = ports
   let known: Position = await askDatabase(wire, owner, () => database.positionOf(model))
+  if (stopping.aborted) return
   const failed = Promise.withResolvers<never>()
   const change = async (write: () => boolean | Promise<boolean>): Promise<void> => {
     try {

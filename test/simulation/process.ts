@@ -174,8 +174,10 @@ function basePorts(
 }
 
 /** The wire to a database that breaks no connection: what is asked there is asked again, or is late. */
-function unbroken({ chance, schedule, faults }: World): Wire {
-  return { chance, schedule, faults: { ...faults, database: 0 } }
+function unbroken(world: World): Wire {
+  const { chance, schedule, faults } = world
+  const count = (what: string) => world.count(what)
+  return { chance, schedule, count, faults: { ...faults, database: 0 } }
 }
 
 async function poll(pacer: Ports["pacer"], stopping: AbortSignal, wake: () => void): Promise<void> {
@@ -231,10 +233,14 @@ function locksOf(world: World, owner: Owner): Locks {
       const until = schedule.now + timeoutMs
       for (;;) {
         const isMine = await askDatabase(unbroken(world), owner, () => database.take(name, owner))
+        world.count(isMine ? "lock taken" : "lock waited for")
         if (isMine) {
           return () => askDatabase(unbroken(world), owner, () => database.release(name, owner))
         }
-        if (schedule.now >= until) return null
+        if (schedule.now >= until) {
+          world.count("lock given up")
+          return null
+        }
         await schedule.pause(owner, LOCK_STEP_MS)
       }
     },
@@ -262,6 +268,8 @@ function claimsOf(world: World, owner: Owner & Pick<Process, "claims">): Claims 
     claim: (request) =>
       askDatabase(unbroken(world), owner, async () => {
         const claim = await claims.claim(request)
+        // What comes in from somebody who died meanwhile is a dead one's claim from the start.
+        if (claim.state === "mine" && !owner.isAlive) await claims.leave(request)
         if (claim.state === "mine") owner.claims.add(request)
         return claim
       }),

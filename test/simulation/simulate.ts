@@ -3,7 +3,6 @@ import { createHash } from "node:crypto"
 import { vi } from "vitest"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import type { AuditedRun } from "./audit.ts"
 import { audit, auditOpen } from "./audit.ts"
 import { Callers } from "./callers.ts"
 import type { DatabaseFlaws } from "./database.ts"
@@ -12,25 +11,27 @@ import { CALM, drawFaults } from "./faults.ts"
 import { Fleet } from "./fleet.ts"
 import { showRows } from "./read-models.ts"
 import { WORLD } from "./schedule.ts"
+import { seenIn } from "./seen.ts"
 import { setUp } from "./set-up.ts"
 import { World } from "./world.ts"
 
 const TROUBLE_MS = 20_000
 /** Calls that are gathered are recorded after five seconds. */
-const SETTLE_MS = 8_000
+const SETTLE_MS = 7_000
 const HOUR_MS = 3_600_000
-const ROUNDS = 6
+/** How the ledger's time goes on when all is calm: open charges end, and a night passes. */
+const LATER = [HOUR_MS, HOUR_MS, HOUR_MS, 25 * HOUR_MS, HOUR_MS, HOUR_MS]
+const ROUND_MS = 1_200
 
 /** What came of a run. */
 export interface Run {
   readonly seed: number
   /** What does not hold; empty where everything does. */
   readonly breaks: readonly string[]
-  /** A hash over everything that is stored, in the order in which it was. */
+  /** A hash over everything that is stored and told, in the order in which it was. */
   readonly digest: string
-  readonly events: number
-  readonly steps: number
-  readonly crashes: number
+  /** How often what happened. */
+  readonly seen: ReadonlyMap<string, number>
 }
 
 /** Runs the simulation for a seed. What fails is told in `breaks`: nothing is thrown. */
@@ -39,32 +40,25 @@ export async function simulate(seed: number, flaws: DatabaseFlaws = {}): Promise
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] })
   const world = new World(seed, flaws)
   const breaks: string[] = []
-  let crashes = 0
   try {
-    const fleet = new Fleet(world)
-    await live(world, fleet, breaks).finally(() => {
-      crashes = fleet.crashes
-    })
+    await live(world, breaks)
   } catch (error) {
     breaks.push(`the run broke: ${error instanceof Error ? error.stack : String(error)}`)
   } finally {
     vi.useRealTimers()
   }
   const events = await everything(world)
-  const digest = digestOf(world, events)
-  return { seed, breaks, digest, events: events.length, steps: world.schedule.steps, crashes }
+  return { seed, breaks, digest: digestOf(world, events), seen: seenIn(world, events) }
 }
 
 /** Trouble, then calm; what is open ends, everything is stopped, and the audit looks at it. */
-async function live(world: World, fleet: Fleet, breaks: string[]): Promise<void> {
-  const { schedule, chance } = world
+async function live(world: World, breaks: string[]): Promise<void> {
+  const { schedule, chance, database } = world
+  const fleet = new Fleet(world)
   const companies = await during(world, setUp(world, fleet))
   world.faults = drawFaults(chance)
   const callers = new Callers(world, fleet, companies)
-  let isOver = false
-  const asking = callers.run(chance.between(2, 6), chance.between(4, 14)).finally(() => {
-    isOver = true
-  })
+  const asking = callers.run(chance.between(2, 6), chance.between(4, 14))
   void fleet.misfortune(() => world.faults === CALM)
   await during(world, Promise.race([asking, schedule.pause(WORLD, TROUBLE_MS)]))
   world.faults = CALM
@@ -72,18 +66,16 @@ async function live(world: World, fleet: Fleet, breaks: string[]): Promise<void>
   // What a process could not let go in time, its end lets go.
   fleet.crashAll()
   await during(world, asking)
-  if (!isOver) breaks.push("callers are left without an answer")
   await during(world, schedule.pause(WORLD, SETTLE_MS))
   await during(world, caughtUp(world))
   breaks.push(...auditOpen(world, await everything(world)))
-  for (let round = 0; round < ROUNDS; round += 1) {
-    // First the time for open charges, then the night in which calls are charged.
-    world.jump(round === 3 ? 25 * HOUR_MS : HOUR_MS)
-    await during(world, schedule.pause(WORLD, 1_200))
+  for (const ms of LATER) {
+    database.work.retryParked()
+    world.jump(ms)
+    await during(world, schedule.pause(WORLD, ROUND_MS))
   }
   await during(world, fleet.stopAll())
-  const run: AuditedRun = { world, callers, events: await everything(world) }
-  breaks.push(...(await audit(run)))
+  breaks.push(...(await audit({ world, callers, events: await everything(world) })))
 }
 
 /** Lets time pass until something is done. */
@@ -92,6 +84,7 @@ async function during<T>(world: World, work: Promise<T>): Promise<T> {
   const done = work.finally(() => {
     isDone = true
   })
+  // Whoever waits for it is told below; until then nobody does.
   done.catch(() => undefined)
   await world.schedule.runUntil(() => isDone)
   return done

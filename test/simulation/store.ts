@@ -58,11 +58,17 @@ async function append(
   if (!owner.isAlive) return never()
   const { chance, schedule, truth } = shared
   const store = async (): Promise<Appended> => {
-    const appended = await shared.store.append(stream, events, expected)
-    truth.note(schedule.now, owner.name, stream, appended.revision + 1, events)
-    return appended
+    try {
+      const appended = await shared.store.append(stream, events, expected)
+      truth.note(schedule.now, owner.name, stream, appended.revision + 1, events)
+      return appended
+    } catch (error) {
+      shared.count(`append met ${error instanceof Error ? error.name : "nothing"}`)
+      throw error
+    }
   }
   const fate = drawFate(shared)
+  shared.count(`append ${fate}`)
   if (fate === "stored") return ask(shared, owner, store)
   if (fate === "unavailable") {
     return ask(shared, owner, () => {

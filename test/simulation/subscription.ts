@@ -96,6 +96,7 @@ class Dropping implements Subscription {
 
   #drop(): void {
     const { schedule } = this.#shared
+    this.#shared.count("subscriber dropped")
     this.#connection += 1
     const own = this.#connection
     void this.#inner?.stop()
@@ -118,7 +119,8 @@ class Dropping implements Subscription {
         await this.#subscriber.onEvents(part)
         this.#place = (part.at(-1) as StoredEvent).position
         // Now and then the same comes again at once.
-        if (!chance.happens(this.#shared.faults.doubles)) left = left.slice(size)
+        if (chance.happens(this.#shared.faults.doubles)) this.#shared.count("delivered twice")
+        else left = left.slice(size)
       }
     } finally {
       resolve()

@@ -10,6 +10,8 @@ export interface Wire {
   readonly schedule: Schedule
   /** What goes wrong just now. */
   faults: Faults
+  /** Counts something that went wrong. */
+  readonly count: (what: string) => void
 }
 
 /** How long a message takes, milliseconds. */
@@ -52,6 +54,7 @@ function broken(): Error {
 /** Asks the database. */
 export function askDatabase<T>(wire: Wire, owner: Owner, effect: () => T | Promise<T>): Promise<T> {
   const isBroken = wire.chance.happens(wire.faults.database)
+  if (isBroken) wire.count("database broke")
   const isLate = wire.chance.happens(0.5)
   return ask(wire, owner, async () => {
     if (isBroken && !isLate) throw broken()

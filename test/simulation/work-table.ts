@@ -143,6 +143,15 @@ export class WorkTable {
     if (result.result === "park") row.parked = result.reason
   }
 
+  /** An operator has everything that is parked done again. */
+  retryParked(): void {
+    for (const row of this.#rows.values()) {
+      if (row.parked === null) continue
+      row.parked = null
+      row.tries = 0
+    }
+  }
+
   /** Lets go what an owner took and does not have in hand. */
   letGo(owner: Owner, inHand: readonly number[]): void {
     for (const row of this.#rows.values()) {

@@ -35,6 +35,8 @@ export class World implements Shared {
   readonly carrier: CarrierOffice
   /** What goes wrong just now. */
   faults: Faults = CALM
+  /** How often what went wrong. */
+  readonly happened = new Map<string, number>()
   /** The ledger's time at the beginning, and what it was set forward or back by since. */
   #time: number
   #onTask: (owner: Owner) => void = () => undefined
@@ -61,6 +63,7 @@ export class World implements Shared {
   /** Sets it by something: a moment, hours, to the end of a day, a month, or back. */
   jumpSomewhere(): void {
     const { chance } = this
+    this.count("clock jumped")
     const toMidnight = DAY_MS - (this.time % DAY_MS)
     this.jump(
       chance.pick([
@@ -74,6 +77,11 @@ export class World implements Shared {
         -chance.between(1, 600_000),
       ]),
     )
+  }
+
+  /** Counts something that went wrong. */
+  count(what: string): void {
+    this.happened.set(what, (this.happened.get(what) ?? 0) + 1)
   }
 
   /** Whom each task is told of before it is run. */

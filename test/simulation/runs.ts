@@ -1,0 +1,42 @@
+/**
+ * Which seeds the simulation goes through: 200 of them, 10,000 with `LEDGER_DEEP=1`, a few with
+ * `LEDGER_RUNS=few`, and exactly one with `LEDGER_SEED=<seed>`, which replays that run.
+ */
+import process from "node:process"
+import { runsOf } from "../charging/runs.ts"
+import type { Run } from "./simulate.ts"
+import { simulate } from "./simulate.ts"
+
+const USUAL = 200
+const DEEP = 10_000
+const ONE_TEST = 50
+
+const named = process.env["LEDGER_SEED"]
+
+/** The seeds, in lots that take about a test's time. */
+export function lotsOfSeeds(): readonly (readonly number[])[] {
+  if (named !== undefined) return [[Number(named)]]
+  const { numRuns } = runsOf(USUAL, DEEP)
+  const seeds = Array.from({ length: numRuns }, (_, i) => i + 1)
+  return Array.from({ length: Math.ceil(numRuns / ONE_TEST) }, (_, lot) => {
+    return seeds.slice(lot * ONE_TEST, (lot + 1) * ONE_TEST)
+  })
+}
+
+/** What broke in a run, and how to see it again; null where everything held. */
+export function failureOf({ seed, breaks }: Run): string | null {
+  if (breaks.length === 0) return null
+  const again = `LEDGER_SEED=${seed} npm test -- test/simulation/simulation.test.ts`
+  return [`seed ${seed}:`, ...breaks.map((one) => `  ${one}`), `  again: ${again}`].join("\n")
+}
+
+/** How many seeds it takes to see something break; null where all of the usual ones hold. */
+export async function seedsUntilSeen(
+  flaws: Parameters<typeof simulate>[1],
+): Promise<number | null> {
+  for (let seed = 1; seed <= USUAL; seed += 1) {
+    const { breaks } = await simulate(seed, flaws)
+    if (breaks.length > 0) return seed
+  }
+  return null
+}

@@ -1,0 +1,28 @@
+/** What happened in a run, counted: a simulation in which something never happens proves nothing of it. */
+import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import type { World } from "./world.ts"
+
+/** How often what happened: facts by type, noes by code, errors and warnings by name. */
+export function seenIn(
+  { records, happened, schedule }: World,
+  events: readonly StoredEvent[],
+): ReadonlyMap<string, number> {
+  const seen = new Map<string, number>(happened)
+  const count = (what: string): void => void seen.set(what, (seen.get(what) ?? 0) + 1)
+  seen.set("step", schedule.steps)
+  for (const { type } of events) count(type)
+  for (const { outcome, error, command } of records.commanded) {
+    if (error !== null) count(`told ${error.name}`)
+    else if (outcome === null) count("told nothing")
+    else if (!outcome.accepted) count(`refused ${(outcome.refusal as { code?: string }).code}`)
+    else if (outcome.facts.length === 0) count(`quiet ${(command as { type?: string }).type}`)
+  }
+  for (const { answer } of records.gathered) {
+    if (answer === "gathered") count("call gathered")
+    else if (answer !== null && !(answer instanceof Error)) count("call refused")
+  }
+  for (const { message } of records.warned) {
+    if (message.startsWith("no checkpoint")) count("checkpoint not kept")
+  }
+  return seen
+}
