@@ -18,6 +18,7 @@ import { isFresh } from "./runner/fresh.ts"
 import { emptyKept, laneOf, measure } from "./runner/kept.ts"
 import type { Runner, RunnerPorts } from "./runner/port.ts"
 import { DEFAULT_DEADLINE_MS, DEFAULT_MOST_BYTES, Overloaded } from "./runner/port.ts"
+import { timeOf } from "./runner/time.ts"
 
 export type { Outcome, Runner } from "./runner/port.ts"
 export { OutcomeUnknown } from "./runner/port.ts"
@@ -57,8 +58,7 @@ export function openRunner(given: RunnerPorts): Runner {
       if (lane.loaded === null || !isFresh(ports, lane)) {
         return look(ports, lane, view as Waiting["view"]) as Promise<never>
       }
-      const { state, at } = lane.loaded
-      return view(state as never, Math.max(ports.clock.now(), at))
+      return view(lane.loaded.state as never, timeOf(ports, lane, lane.loaded))
     },
     gather: (aggregate, stream, item) =>
       gatherInto(ports, () => laneFor(aggregate, stream), item, stopping.signal) as Promise<never>,
@@ -118,7 +118,7 @@ function wake(ports: Working, lane: Lane): void {
 async function look(ports: Working, lane: Lane, view: Waiting["view"]): Promise<unknown> {
   const { loaded } = lane
   if (lane.busy === null && loaded !== null && isFresh(ports, lane)) {
-    return view(loaded.state, Math.max(ports.clock.now(), loaded.at))
+    return view(loaded.state, timeOf(ports, lane, loaded))
   }
   return (await enqueue(ports, lane, { command: null, view })).view
 }
@@ -140,13 +140,14 @@ async function gatherInto(
     const { gathering } = lane.aggregate
     if (gathering === undefined) throw new Error(`nothing gathers beside ${lane.stream}`)
     if (loaded !== null && isFresh(ports, lane)) {
-      const at = Math.max(ports.clock.now(), loaded.at)
+      const at = timeOf(ports, lane, loaded)
       if (gathering.mustRecord(loaded.state, at)) {
         await recordGathered(ports, lane)
         continue
       }
       if ((gathering.add(loaded.state, item, at) as unknown) === null) {
         lane.hasGathered = true
+        lane.gatheredAt = at
         recordSoon(ports, lane, stopping)
         return null
       }

@@ -7,6 +7,7 @@ import { takeGathered } from "./gathered.ts"
 import type { Batch, Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
 import type { RunnerPorts } from "./port.ts"
+import { timeOf } from "./time.ts"
 
 const MAX_BATCH_EVENTS = 500
 const MAX_BATCH_BYTES = 512 * 1024
@@ -44,7 +45,7 @@ function decideOne(
   batch: Batch,
   waiting: Waiting,
 ): number {
-  const at = Math.max(ports.clock.now(), loaded.at)
+  const at = timeOf(ports, lane, loaded)
   const mustRecord = waiting.records ?? lane.aggregate.gathering?.mustRecord(loaded.state, at)
   const before = mustRecord === true ? lead(ports, lane, loaded, batch) : 0
   const decided = decide(lane, loaded, batch, waiting, at)

@@ -53,6 +53,8 @@ export interface Lane {
   busy: Promise<void> | null
   /** Something may be gathered beside the state. */
   hasGathered: boolean
+  /** When something was last gathered, by the ledger's time. */
+  gatheredAt: number
   /** It will be recorded when a timer ends. */
   isTimed: boolean
   /** The checkpoint being kept. */
@@ -82,6 +84,7 @@ export function newLane(aggregate: AnyAggregate, stream: string): Lane {
     queue: [],
     busy: null,
     hasGathered: false,
+    gatheredAt: -Infinity,
     isTimed: false,
     saving: Promise.resolve(),
     checkpointBytes: 0,

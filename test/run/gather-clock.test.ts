@@ -1,4 +1,4 @@
-/** What is gathered while this process cannot tell the ledger's time is kept until it can. */
+/** What is gathered outlives a clock that cannot tell the ledger's time, and one that is set back. */
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
@@ -61,6 +61,44 @@ function bench() {
   }
   return { runner, warnings, counted, losesTime, losesStore: () => (isAway = true) }
 }
+
+describe("what is gathered by a clock that is set back", () => {
+  const midnight = Date.UTC(2026, 11, 1)
+
+  it.each([
+    ["is recorded on its own day", () => false],
+    ["is so also where it is decided again", (attempt: number) => attempt === 2],
+  ])("%s", async (_what, isLost) => {
+    let now = midnight - 1
+    let attempts = 0
+    const store = openMemoryEventStore({
+      faults: () => {
+        attempts += 1
+        return isLost(attempts) ? "unavailable" : "none"
+      },
+    })
+    const pacer = { elapsedMs: () => 0, pause: () => new Promise<void>(setImmediate) }
+    const runner = openRunner({
+      store,
+      checkpoints: openMemoryCheckpoints(),
+      clock: { now: () => now },
+      pacer: {
+        ...pacer,
+        pause: (ms) => (ms < 5_000 ? pacer.pause() : new Promise(() => undefined)),
+      },
+      locks: openMemoryLocks(pacer),
+      warn: (message, error) => expect.unreachable(`${message} ${String(error)}`),
+    })
+    await execute(runner, addFunds(5))
+    now = midnight
+    await runner.gather(LEDGER, STREAM, CALL)
+    now = midnight - 1
+    await runner.record()
+    const [counted] = (await stored(store)).filter(({ type }) => type === "ApiCallsCounted")
+    const { at, day } = JSON.parse(counted?.data ?? "{}") as { at: string; day: string }
+    expect([at, day]).toEqual(["2026-12-01T00:00:00.000Z", "2026-12-01T00:00:00.000Z"])
+  })
+})
 
 describe("what is gathered while the ledger's time is not known", () => {
   it("is recorded at a stop, as soon as the time is known again", async () => {
