@@ -79,6 +79,7 @@ function drawOnce(chance: Chance): LedgerCommand {
   return chance.pick<LedgerCommand>([
     { type: "AddFunds", amountMicros, reference: null },
     { type: "CorrectFunds", amountMicros: -amountMicros, reason: "a correction" },
+    { type: "AddFunds", amountMicros: 2 * amountMicros, reference: null },
     { type: "LockAccount" },
     { type: "UnlockAccount" },
   ])
@@ -86,14 +87,14 @@ function drawOnce(chance: Chance): LedgerCommand {
 
 function drawArrangement(chance: Chance, name: string): LedgerCommand {
   const roll = chance.below(10)
-  if (roll < 3) {
+  if (roll < 2) {
     const amountMicros = chance.between(1_000, 60_000)
     return { type: "AddFunds", amountMicros, reference: `invoice ${name}` }
   }
-  if (roll < 4) return { type: "UnlockAccount" }
-  if (roll < 6) {
+  if (roll < 5) return { type: "UnlockAccount" }
+  if (roll < 7) {
     const keyId = chance.pick(["key_a1", "key_app"])
-    const purchaseId = `pur_${chance.below(4)}`
+    const purchaseId = `pur_${chance.below(3)}`
     return chance.pick<LedgerCommand>([
       { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 },
       { type: "PayPurchase", purchaseId, paymentId: `pay ${purchaseId}` },

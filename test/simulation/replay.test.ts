@@ -1,23 +1,23 @@
 /** A seed is a run: again and again the same, and another one for every other seed. */
 import { describe, expect, it } from "vitest"
 import { failureOf } from "./runs.ts"
+import type { Run } from "./simulate.ts"
 import { simulate } from "./simulate.ts"
 
-const SEEDS = [1, 2, 3, 17, 51, 97, 2 ** 40 + 5]
+const SEEDS = [1, 2, 3, 2 ** 40 + 5]
+
+async function runs(seeds: readonly number[]): Promise<readonly Run[]> {
+  const all: Run[] = []
+  for (const seed of seeds) all.push(await simulate(seed))
+  return all
+}
 
 describe("a run", () => {
   it("is the same whenever it is replayed, byte for byte and step for step", async () => {
-    const first = []
-    for (const seed of SEEDS) first.push(await simulate(seed))
-    const second = []
-    for (const seed of SEEDS.toReversed()) second.unshift(await simulate(seed))
-    expect(second).toEqual(first)
-  })
-
-  it("is another one for every seed", async () => {
-    const digests = new Set<string>()
-    for (const seed of SEEDS) digests.add((await simulate(seed)).digest)
-    expect(digests.size).toBe(SEEDS.length)
+    const first = await runs(SEEDS)
+    const second = await runs(SEEDS.toReversed())
+    expect(second.toReversed()).toEqual(first)
+    expect(new Set(first.map(({ digest }) => digest)).size).toBe(SEEDS.length)
   })
 
   it("that fails says how to see it again", () => {

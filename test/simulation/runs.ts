@@ -4,6 +4,7 @@
  */
 import process from "node:process"
 import { runsOf } from "../charging/runs.ts"
+import type { DatabaseFlaws } from "./database.ts"
 import type { Run } from "./simulate.ts"
 import { simulate } from "./simulate.ts"
 
@@ -30,13 +31,11 @@ export function failureOf({ seed, breaks }: Run): string | null {
   return [`seed ${seed}:`, ...breaks.map((one) => `  ${one}`), `  again: ${again}`].join("\n")
 }
 
-/** How many seeds it takes to see something break; null where all of the usual ones hold. */
-export async function seedsUntilSeen(
-  flaws: Parameters<typeof simulate>[1],
-): Promise<number | null> {
+/** The first run in which something breaks; null where all of the usual ones hold. */
+export async function firstBroken(flaws: DatabaseFlaws): Promise<Run | null> {
   for (let seed = 1; seed <= USUAL; seed += 1) {
-    const { breaks } = await simulate(seed, flaws)
-    if (breaks.length > 0) return seed
+    const run = await simulate(seed, flaws)
+    if (run.breaks.length > 0) return run
   }
   return null
 }

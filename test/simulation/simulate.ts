@@ -17,10 +17,10 @@ import { World } from "./world.ts"
 
 const TROUBLE_MS = 20_000
 /** Calls that are gathered are recorded after five seconds. */
-const SETTLE_MS = 7_000
+const SETTLE_MS = 6_000
 const HOUR_MS = 3_600_000
 /** How the ledger's time goes on when all is calm: open charges end, and a night passes. */
-const LATER = [HOUR_MS, HOUR_MS, HOUR_MS, 25 * HOUR_MS, HOUR_MS, HOUR_MS]
+const LATER = [HOUR_MS, HOUR_MS, 25 * HOUR_MS, HOUR_MS]
 const ROUND_MS = 1_200
 
 /** What came of a run. */

@@ -1,0 +1,99 @@
+/**
+ * Cores with one fault each: the simulation finds every one of them within the seeds that it goes
+ * through. An audit that no fault can break guards nothing.
+ */
+import { afterEach, describe, expect, it, vi } from "vitest"
+import type { FaultyCore } from "./faulty-cores.ts"
+import { FAULTY_CORES } from "./faulty-cores.ts"
+import { firstBroken } from "./runs.ts"
+
+const FINDING_TIMEOUT_MS = 120_000
+
+/** The core that is at work; each part of it asks here how it is faulty. */
+const { at } = vi.hoisted(() => ({ at: { work: null as FaultyCore | null } }))
+
+vi.mock("../../src/runner/append.ts", async (original) => {
+  const real = await original<typeof import("../../src/runner/append.ts")>()
+  const appendSurely: typeof real.appendSurely = (ports, append) =>
+    (at.work?.appendSurely?.(real.appendSurely) ?? real.appendSurely)(ports, append)
+  return { ...real, appendSurely }
+})
+
+vi.mock("../../src/runner/fresh.ts", async (original) => {
+  const real = await original<typeof import("../../src/runner/fresh.ts")>()
+  const isConfirmedSince: typeof real.isConfirmedSince = (...asked) =>
+    at.work?.believesEveryNo === true || real.isConfirmedSince(...asked)
+  const isFresh: typeof real.isFresh = (working, lane) =>
+    at.work?.believesItsMemory === true ? lane.loaded !== null : real.isFresh(working, lane)
+  return { ...real, isConfirmedSince, isFresh }
+})
+
+vi.mock("../../src/runner/gathered.ts", async (original) => {
+  const real = await original<typeof import("../../src/runner/gathered.ts")>()
+  const forgetState: typeof real.forgetState = (ports, lane) =>
+    (at.work?.forgetState?.(real) ?? real.forgetState)(ports, lane)
+  return { ...real, forgetState }
+})
+
+vi.mock("../../src/aggregates.ts", async (original) => {
+  const real = await original<typeof import("../../src/aggregates.ts")>()
+  const { decide } = real.LEDGER.decider
+  const decider: typeof real.LEDGER.decider = {
+    ...real.LEDGER.decider,
+    decide: (command, state) => (at.work?.decide?.(decide) ?? decide)(command, state),
+  }
+  return { ...real, LEDGER: { ...real.LEDGER, decider } }
+})
+
+vi.mock("../../src/run.ts", async (original) => {
+  const real = await original<typeof import("../../src/run.ts")>()
+  const openRunner: typeof real.openRunner = (ports) => {
+    const runner = real.openRunner(ports)
+    return at.work?.runner?.(runner) ?? runner
+  }
+  return { ...real, openRunner }
+})
+
+vi.mock("../../src/phone/send-text.ts", async (original) => {
+  const real = await original<typeof import("../../src/phone/send-text.ts")>()
+  const resume: typeof real.sendText.resume = async (ports, caller, input) =>
+    at.work?.resumes === false
+      ? { seed: input.seed }
+      : ((await real.sendText.resume?.(ports, caller, input)) ?? { seed: input.seed })
+  return { ...real, sendText: { ...real.sendText, resume } }
+})
+
+vi.mock("../../src/reactions/end-charge.ts", async (original) => {
+  const real = await original<typeof import("../../src/reactions/end-charge.ts")>()
+  const endCharge: typeof real.endCharge = (ports, work) =>
+    at.work?.endCharge?.(work) ?? real.endCharge(ports, work)
+  return { ...real, endCharge }
+})
+
+vi.mock("../../adapters/checkpoints/memory.ts", async (original) => {
+  const real = await original<typeof import("../../adapters/checkpoints/memory.ts")>()
+  const openMemoryCheckpoints: typeof real.openMemoryCheckpoints = () => {
+    const checkpoints = real.openMemoryCheckpoints()
+    return at.work?.checkpoints?.(checkpoints) ?? checkpoints
+  }
+  return { ...real, openMemoryCheckpoints }
+})
+
+afterEach(() => {
+  at.work = null
+})
+
+describe("the simulation finds a core that", () => {
+  const cores = FAULTY_CORES.map((core) => [core.fault, core] as const)
+  it.each(cores)("%s", { timeout: FINDING_TIMEOUT_MS }, async (_fault, core) => {
+    at.work = core
+    const found = await firstBroken(core.flaws ?? {})
+    console.log(
+      core.fault,
+      found?.seed,
+      found?.breaks[0]?.slice(0, process.env["LONG"] ? 5000 : 300),
+    )
+    expect(found).not.toBeNull()
+    expect(found?.breaks.join("\n")).toMatch(core.breaks)
+  })
+})
