@@ -3,7 +3,7 @@ import { Unavailable, WrongRevision } from "../../adapters/eventstore/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
 import type { Working } from "./fresh.ts"
-import { catchUp, isConfirmedSince, isFresh } from "./fresh.ts"
+import { catchUp, freshFor, isConfirmedSince, isFresh } from "./fresh.ts"
 import { forgetState } from "./gathered.ts"
 import type { Batch, Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
@@ -79,13 +79,13 @@ async function load(working: Working, lane: Lane): Promise<Loaded<unknown>> {
 /**
  * Answers those for whom nothing is stored. A no, or that there is nothing to do, stands only by a
  * state that was the store's since its caller came: where another process wrote meanwhile, it is
- * decided again.
+ * decided again. The same for a look, unless the state is young enough: it may have been long on its
+ * way from the store, and whoever came meanwhile must not see what was so before they came.
  */
 async function answerUnstored(working: Working, lane: Lane, batch: Batch): Promise<boolean> {
   const waiting = batch.answers.map((one) => one.waiting)
-  const decided = waiting.filter((one) => one.command !== null || one.isAtTail === true)
-  const latest = Math.max(...decided.map((one) => one.arrivedAt), -Infinity)
-  if (!isConfirmedSince(working, lane, latest)) {
+  const since = Math.max(...waiting.map((one) => freshFor(working, one)), -Infinity)
+  if (!isConfirmedSince(working, lane, since)) {
     try {
       if (await catchUp(working, lane)) {
         lane.queue.unshift(...waiting)

@@ -6,7 +6,7 @@
  * store's: for a look at most a second ago, for a no, or that there is nothing to do, at some moment
  * since its caller came.
  */
-import type { Lane } from "./lane.ts"
+import type { Lane, Waiting } from "./lane.ts"
 import { foldNews } from "./load.ts"
 import type { RunnerPorts } from "./port.ts"
 
@@ -40,6 +40,12 @@ export function isFresh(working: Working, lane: Lane): boolean {
 /** Whether the state was the store's at some moment since a caller came. */
 export function isConfirmedSince(working: Working, lane: Lane, arrivedAt: number): boolean {
   return !lane.isStale && confirmedAt(working, lane) >= arrivedAt
+}
+
+/** From when on a state must have been the store's to answer somebody from it. */
+export function freshFor({ pacer }: Working, { command, isAtTail, arrivedAt }: Waiting): number {
+  if (command !== null || isAtTail === true) return arrivedAt
+  return Math.min(arrivedAt, pacer.elapsedMs() - FRESH_FOR_MS)
 }
 
 /** Folds what the store has beyond the state; true where there was something. @throws Unavailable */

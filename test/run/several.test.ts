@@ -38,9 +38,9 @@ function processes(count: number, store: EventStore = openMemoryEventStore()) {
       return memory.take(name, timeoutMs)
     },
   }
-  const open = (): Runner =>
+  const open = (through: EventStore = watched): Runner =>
     openRunner({
-      store: watched,
+      store: through,
       checkpoints: openMemoryCheckpoints(),
       locks,
       clock: { now: () => Date.UTC(2026, 10, 21, 12) + elapsed },
@@ -51,7 +51,8 @@ function processes(count: number, store: EventStore = openMemoryEventStore()) {
     })
   return {
     store,
-    runners: Array.from({ length: count }, open),
+    runners: Array.from({ length: count }, () => open()),
+    open,
     reads,
     taken,
     pass: (ms: number) => (elapsed += ms),
@@ -120,6 +121,31 @@ describe("what is looked at", () => {
       expect(await funds(one)).toBe(5)
     }
     expect(reads).toEqual([])
+  })
+
+  it("is not what was so before the caller came, however long it was on its way", async () => {
+    const { store, runners, pass, open } = processes(1)
+    const [one] = runners as [Runner]
+    await execute(one, addFunds(5))
+    const gate = Promise.withResolvers<void>()
+    const late = open({
+      ...store,
+      read: async function* (...args: Parameters<typeof store.read>) {
+        const pages = []
+        for await (const page of store.read(...args)) pages.push(page)
+        await gate.promise
+        yield* pages
+      },
+    })
+    const first = funds(late)
+    await new Promise(setImmediate)
+    await execute(one, addFunds(7))
+    pass(1_001)
+    const second = funds(late)
+    gate.resolve()
+    expect(await second).toBe(12)
+    // Who came before the others wrote may see either.
+    expect([5, 12]).toContain(await first)
   })
 
   it("is brought up at once where a fact was heard that it lacks", async () => {
