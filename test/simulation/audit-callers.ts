@@ -58,10 +58,15 @@ function textFaults({ callers, world }: AuditedRun, streams: Streams): readonly 
   for (const [name, times] of sent) {
     if (times > 1) breaks.push(`${name} went out ${times} times`)
   }
-  for (const { messageId } of callers.texts) {
-    if (messageId === null) continue
-    const count = queued.filter(({ fact }) => fact.messageId === messageId).length
-    if (count !== 1) breaks.push(`${messageId} was told to be queued, and is ${count} times`)
+  for (const { messageIds } of callers.texts) {
+    // Another id is told only where the carrier refused the text of the one before.
+    for (const [i, messageId] of messageIds.entries()) {
+      const count = queued.filter(({ fact }) => fact.messageId === messageId).length
+      if (count !== 1) breaks.push(`${messageId} was told to be queued, and is ${count} times`)
+      const next = messageIds[i + 1] ?? messageId
+      const isAnother = next !== messageId && world.carrier.hasSent(messageId)
+      if (isAnother) breaks.push(`${messageId} went out, and ${next} was told for it`)
+    }
   }
   for (const ledger of ledgersIn(streams)) {
     const facts = ledgerFacts(ledger)

@@ -23,7 +23,13 @@ export interface AuditedRun {
 }
 
 /** What faults may make a process warn of. */
-const PASSING = new Set(["UnknownOutcome", "OutcomeUnknown", "Unavailable", "ClockUnsure"])
+const PASSING = new Set([
+  "ClockUnsure",
+  "DeadlinePassed",
+  "OutcomeUnknown",
+  "Unavailable",
+  "UnknownOutcome",
+])
 /** Calls that were served are given up only with the memory of their process. */
 const GIVEN_UP = /^what was gathered|^\S+ refused what was gathered/
 

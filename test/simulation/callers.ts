@@ -27,10 +27,10 @@ export interface AskedCharge {
   answer: "done" | "refused" | null
 }
 
-/** A text that was asked for, and the id that its caller was told at the end. */
+/** A text that was asked for, and the ids that its caller was told, one after the other. */
 export interface AskedText {
   readonly errand: TextErrand
-  messageId: string | null
+  readonly messageIds: string[]
 }
 
 /** Everybody who asks for something in a run. */
@@ -51,13 +51,14 @@ export class Callers {
     this.#companies = companies
   }
 
-  /** All callers, until each has done everything it wanted. */
+  /** So many callers, until each has done everything it wanted. */
   async run(count: number, errands: number): Promise<void> {
     const { schedule, chance } = this.#world
+    const idles = chance.pick([0.1, 0.5])
     const one = async (caller: number): Promise<void> => {
       for (let i = 0; i < errands; i += 1) {
         // Some come all at once, some after a while.
-        if (chance.happens(0.5)) await schedule.pause(WORLD, chance.between(0, 1_500))
+        if (chance.happens(idles)) await schedule.pause(WORLD, chance.between(0, 1_500))
         const errand = drawErrand(chance, this.#companies, `${caller}.${i}`)
         try {
           await this.#go(errand)
@@ -112,16 +113,13 @@ export class Callers {
   }
 
   async #text(errand: TextErrand): Promise<void> {
-    const asked: AskedText = { errand, messageId: null }
+    const asked: AskedText = { errand, messageIds: [] }
     this.texts.push(asked)
-    const send = () => this.#insist(({ ports }) => text(ports, errand, this.#request(errand)))
-    const sent = await send()
-    if (sent === "refused") return
-    asked.messageId = sent.messageId
-    // Now and then the answer is asked for again, and must be the same.
-    const again = this.#world.chance.happens(0.3) ? await send() : sent
-    if (again === "refused" || again.messageId !== sent.messageId) {
-      throw new Error(`${errand.name} was answered ${JSON.stringify([sent, again])}`)
+    // Now and then what was answered is asked for again.
+    for (let times = this.#world.chance.between(1, 2); times > 0; times -= 1) {
+      const sent = await this.#insist(({ ports }) => text(ports, errand, this.#request(errand)))
+      if (sent === "refused") return
+      asked.messageIds.push(sent.messageId)
     }
   }
 

@@ -87,13 +87,8 @@ describe("the simulation finds a core that", () => {
   const cores = FAULTY_CORES.map((core) => [core.fault, core] as const)
   it.each(cores)("%s", { timeout: FINDING_TIMEOUT_MS }, async (_fault, core) => {
     at.work = core
-    const found = await firstBroken(core.flaws ?? {})
-    console.log(
-      core.fault,
-      found?.seed,
-      found?.breaks[0]?.slice(0, process.env["LONG"] ? 5000 : 300),
-    )
-    expect(found).not.toBeNull()
-    expect(found?.breaks.join("\n")).toMatch(core.breaks)
+    const found = await firstBroken(core.flaws ?? {}, core.breaks, core.likely)
+    console.log(core.fault, found?.seed, found?.breaks[0]?.slice(0, 100))
+    expect(found?.breaks ?? []).toContainEqual(expect.stringMatching(core.breaks))
   })
 })

@@ -18,6 +18,8 @@ export interface FaultyCore {
   readonly fault: string
   /** What the audit says of it. */
   readonly breaks: RegExp
+  /** The seed that found it the last time: it is looked at first. */
+  readonly likely: number
   readonly appendSurely?: (real: AppendSurely) => AppendSurely
   readonly believesEveryNo?: true
   readonly believesItsMemory?: true
@@ -38,6 +40,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "says yes before the store did",
     breaks: /was told yes, and is not stored/,
+    likely: 1,
     appendSurely: (real) => async (ports, append) => {
       real(ports, append).catch(() => undefined)
       const commit = BigInt(append.expectedRevision + append.events.length)
@@ -47,11 +50,13 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "takes an unknown outcome for a no, and decides anew",
     breaks: /is stored twice|calls counted of/,
+    likely: 1,
     appendSurely: () => appendOnce,
   },
   {
     fault: "says that nobody knows, and decides anew all the same",
     breaks: /was told DeadlinePassed, and is stored|is stored twice/,
+    likely: 1,
     appendSurely: (real) => async (ports, append) => {
       try {
         return await real(ports, { ...append, deadline: -Infinity })
@@ -62,22 +67,26 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   },
   {
     fault: "answers a no from a state that others have moved",
-    breaks: /was refused at \d+, asked at|nothing to do|without a reason|seen at \d+, though/,
+    breaks: /was refused at \d+, asked at|nothing to do|without a reason/,
+    likely: 1,
     believesEveryNo: true,
   },
   {
     fault: "looks at what it remembers, however old",
     breaks: /^.*seen at \d+, though it had/m,
+    likely: 1,
     believesItsMemory: true,
   },
   {
     fault: "does not hear what others wrote, and believes that it did",
     breaks: /seen at \d+, though it had|was refused at \d+, asked at|nothing to do/,
+    likely: 1,
     runner: (real) => ({ ...real, heard: () => undefined }),
   },
   {
     fault: "loses gathered calls with the state that it throws away",
     breaks: /calls lost without a crash/,
+    likely: 1,
     forgetState: () => (_ports, lane) => {
       lane.loaded = null
       lane.hasGathered = false
@@ -86,6 +95,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "records gathered calls twice where it decides again",
     breaks: /calls counted of/,
+    likely: 1,
     forgetState: (real) => (ports, lane) => {
       const gathered = lane.loaded === null ? null : real.takeGathered(ports, lane, lane.loaded)
       lane.loaded = null
@@ -95,6 +105,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "ignores the limits of people",
     breaks: /where there should be a no/,
+    likely: 1,
     decide: (real) => (command, state) => {
       const answer = real(command, state)
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
@@ -104,12 +115,14 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "asks for no funds",
     breaks: /"exempt":"funds".* where there should be/,
+    likely: 1,
     decide: (real) => (command, state) =>
       real(command.type === "Charge" ? { ...command, exempt: "funds" } : command, state),
   },
   {
     fault: "gives an open charge back and keeps it open",
     breaks: /is stored|where there should be/,
+    likely: 1,
     decide: (real) => (command, state) => {
       const answer = real(command, state)
       if (command.type !== "GiveBack" || isRefusal(answer)) return answer
@@ -121,21 +134,25 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "begins anew what a dead process had begun",
     breaks: /is not there once|paid for no text|went out \d times|is \d times|was answered/,
+    likely: 1,
     resumes: false,
   },
   {
     fault: "ends the work for an open charge, and not the charge",
     breaks: /and nobody ended it|no work will end it|paid for no text/,
+    likely: 1,
     endCharge: async () => ({ result: "done" }),
   },
   {
     fault: "forgets the position with the rows of a read model",
     breaks: /^accounts is /m,
+    likely: 1,
     flaws: { keepsPositionsApart: true },
   },
   {
     fault: "keeps the checkpoint before as the one of now",
     breaks: / and not /,
+    likely: 1,
     checkpoints: (real) => {
       const former = new Map<string, Checkpoint>()
       return {

@@ -24,6 +24,9 @@ interface Task {
   run: (() => void) | null
 }
 
+/** Each step takes a moment: no two are at one instant of a clock that is as fine as a machine's. */
+const STEP_MS = 0.001
+
 /** A run that takes more steps than this goes round in circles. */
 const MOST_STEPS = 40_000
 
@@ -89,7 +92,7 @@ export class Schedule {
       if (task.run === null || !task.owner.isAlive) continue
       this.#steps += 1
       if (this.#steps > MOST_STEPS) throw new Error(`no end after ${MOST_STEPS} steps`)
-      this.#now = Math.max(this.#now, task.at)
+      this.#now = Math.max(this.#now + STEP_MS, task.at)
       this.#onTask(task.owner)
       if (task.owner.isAlive) task.run()
       await settled()
