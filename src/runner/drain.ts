@@ -122,6 +122,8 @@ async function storeBatch(
 ): Promise<boolean> {
   const { events, answers } = batch
   const waiting = answers.map((one) => one.waiting)
+  // The state is the store's in the moment of the append: its answer may be long on its way.
+  const asOf = working.pacer.elapsedMs()
   try {
     loaded.position = await appendSurely(working, {
       stream: lane.stream,
@@ -130,7 +132,7 @@ async function storeBatch(
       deadline: Math.max(...waiting.map((one) => one.deadline)),
     })
     loaded.hash = batch.hash
-    lane.confirmedAt = working.pacer.elapsedMs()
+    lane.confirmedAt = asOf
     lane.conflicts = 0
     for (const event of events) addSinceCheckpoint(loaded, event)
     answerAll(lane, batch)

@@ -75,6 +75,31 @@ describe("a no", () => {
     expect((await execute(two, charge("chg_1", 10))).accepted).toBe(true)
   })
 
+  it("is decided again where another wrote before its caller came, behind an append on its way", async () => {
+    const { store, runners, pass, open } = processes(1)
+    const [one] = runners as [Runner]
+    await execute(one, addFunds(5))
+    const gate = Promise.withResolvers<void>()
+    const late = open({
+      ...store,
+      append: async (...args) => {
+        const appended = await store.append(...args)
+        await gate.promise
+        return appended
+      },
+    })
+    const first = execute(late, charge("chg_1", 5))
+    await new Promise(setImmediate)
+    pass(1)
+    await execute(one, addFunds(5))
+    pass(1)
+    const second = execute(late, charge("chg_2", 5))
+    pass(1)
+    gate.resolve()
+    expect((await first).accepted).toBe(true)
+    expect((await second).accepted).toBe(true)
+  })
+
   it("stands where the store says the same, after one look at it for a whole batch", async () => {
     const { runners, reads, pass } = processes(1)
     const [one] = runners as [Runner]
