@@ -4,7 +4,7 @@ import type { ChargeErrand, Errand, TextErrand } from "./errands.ts"
 import { drawErrand } from "./errands.ts"
 import type { Fleet } from "./fleet.ts"
 import type { Process } from "./process.ts"
-import { arrange, charge, giveBack, look, serve, text } from "./requests.ts"
+import { arrange, change, charge, giveBack, look, serve, text } from "./requests.ts"
 import { WORLD } from "./schedule.ts"
 import type { World } from "./world.ts"
 
@@ -88,6 +88,9 @@ export class Callers {
         return this.#once(({ ports }) => look(ports, companyId, errand.isAtTail))
       case "arrange":
         await this.#insist(({ ports }) => arrange(ports, companyId, errand.command))
+        return undefined
+      case "key":
+        await this.#insist(({ ports }) => change(ports, companyId, errand.command))
         return undefined
       case "arrange once":
         await this.#once(({ ports }) => arrange(ports, companyId, errand.command))

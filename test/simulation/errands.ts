@@ -1,4 +1,5 @@
 /** What callers want of the processes, drawn from the seed. */
+import type { AccessCommand } from "../../domain/access/access.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Limit, Spender, SpendingClass } from "../../domain/charging/limits.ts"
 import { CALLERS, NAMES, SPENDERS } from "../charging/turns.ts"
@@ -39,6 +40,8 @@ export type Errand =
   | { readonly does: "arrange"; readonly companyId: string; readonly command: LedgerCommand }
   /** A command that is given once, whatever comes of it. */
   | { readonly does: "arrange once"; readonly companyId: string; readonly command: LedgerCommand }
+  /** The same of who may do what in a company. */
+  | { readonly does: "key"; readonly companyId: string; readonly command: AccessCommand }
   /** An operator gives one of the charges back that were made before. */
   | { readonly does: "give back"; readonly companyId: string; readonly place: number }
 
@@ -69,8 +72,18 @@ export function drawErrand(chance: Chance, companies: readonly string[], name: s
   }
   if (roll < 76) return { does: "look", companyId, isAtTail: chance.happens(0.3) }
   if (roll < 82) return { does: "give back", companyId, place: chance.below(20) }
-  if (roll < 88) return { does: "arrange once", companyId, command: drawOnce(chance) }
+  if (roll < 85) return { does: "key", companyId, command: drawKey(chance) }
+  if (roll < 91) return { does: "arrange once", companyId, command: drawOnce(chance) }
   return { does: "arrange", companyId, command: drawArrangement(chance, name) }
+}
+
+function drawKey(chance: Chance): AccessCommand {
+  const keyId = chance.pick(["key_a1", "key_b1"])
+  const type = chance.pick(["PauseKey", "ResumeKey"] as const)
+  return chance.pick<AccessCommand>([
+    { type: "CreateKey", keyId, personId: null, keyHash: keyId, operations: [], label: null },
+    { type, keyId },
+  ])
 }
 
 /** Commands that would do it a second time. */
@@ -91,12 +104,14 @@ function drawArrangement(chance: Chance, name: string): LedgerCommand {
     const amountMicros = chance.between(1_000, 60_000)
     return { type: "AddFunds", amountMicros, reference: `invoice ${name}` }
   }
-  if (roll < 5) return { type: "UnlockAccount" }
-  if (roll < 7) {
+  if (roll < 4) return { type: "UnlockAccount" }
+  if (roll < 8) {
     const keyId = chance.pick(["key_a1", "key_app"])
-    const purchaseId = `pur_${chance.below(3)}`
+    const purchaseId = `pur_${chance.below(2)}`
     return chance.pick<LedgerCommand>([
       { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 },
+      { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 },
+      { type: "PayPurchase", purchaseId, paymentId: `pay ${purchaseId}` },
       { type: "PayPurchase", purchaseId, paymentId: `pay ${purchaseId}` },
       { type: "FailPurchase", purchaseId, code: "declined" },
     ])

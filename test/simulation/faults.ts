@@ -71,7 +71,7 @@ export function drawFaults(chance: Chance): Faults {
     doubles: upTo(0.2),
     database: upTo(0.08),
     lockRefused: upTo(0.5),
-    crashes: upTo(0.004),
+    crashes: upTo(0.008),
     restarts: upTo(0.1),
     locksLost: upTo(0.2),
     clockUnsure: upTo(0.3),

@@ -3,6 +3,14 @@
  * through. An audit that no fault can break guards nothing.
  */
 import { afterEach, describe, expect, it, vi } from "vitest"
+import type * as keeping from "../../adapters/checkpoints/memory.ts"
+import type * as aggregates from "../../src/aggregates.ts"
+import type * as texting from "../../src/phone/send-text.ts"
+import type * as ending from "../../src/reactions/end-charge.ts"
+import type * as running from "../../src/run.ts"
+import type * as appending from "../../src/runner/append.ts"
+import type * as freshness from "../../src/runner/fresh.ts"
+import type * as gathering from "../../src/runner/gathered.ts"
 import type { FaultyCore } from "./faulty-cores.ts"
 import { FAULTY_CORES } from "./faulty-cores.ts"
 import { firstBroken } from "./runs.ts"
@@ -13,14 +21,14 @@ const FINDING_TIMEOUT_MS = 120_000
 const { at } = vi.hoisted(() => ({ at: { work: null as FaultyCore | null } }))
 
 vi.mock("../../src/runner/append.ts", async (original) => {
-  const real = await original<typeof import("../../src/runner/append.ts")>()
+  const real = await original<typeof appending>()
   const appendSurely: typeof real.appendSurely = (ports, append) =>
     (at.work?.appendSurely?.(real.appendSurely) ?? real.appendSurely)(ports, append)
   return { ...real, appendSurely }
 })
 
 vi.mock("../../src/runner/fresh.ts", async (original) => {
-  const real = await original<typeof import("../../src/runner/fresh.ts")>()
+  const real = await original<typeof freshness>()
   const isConfirmedSince: typeof real.isConfirmedSince = (...asked) =>
     at.work?.believesEveryNo === true || real.isConfirmedSince(...asked)
   const isFresh: typeof real.isFresh = (working, lane) =>
@@ -29,14 +37,14 @@ vi.mock("../../src/runner/fresh.ts", async (original) => {
 })
 
 vi.mock("../../src/runner/gathered.ts", async (original) => {
-  const real = await original<typeof import("../../src/runner/gathered.ts")>()
+  const real = await original<typeof gathering>()
   const forgetState: typeof real.forgetState = (ports, lane) =>
     (at.work?.forgetState?.(real) ?? real.forgetState)(ports, lane)
   return { ...real, forgetState }
 })
 
 vi.mock("../../src/aggregates.ts", async (original) => {
-  const real = await original<typeof import("../../src/aggregates.ts")>()
+  const real = await original<typeof aggregates>()
   const { decide } = real.LEDGER.decider
   const decider: typeof real.LEDGER.decider = {
     ...real.LEDGER.decider,
@@ -46,7 +54,7 @@ vi.mock("../../src/aggregates.ts", async (original) => {
 })
 
 vi.mock("../../src/run.ts", async (original) => {
-  const real = await original<typeof import("../../src/run.ts")>()
+  const real = await original<typeof running>()
   const openRunner: typeof real.openRunner = (ports) => {
     const runner = real.openRunner(ports)
     return at.work?.runner?.(runner) ?? runner
@@ -55,7 +63,7 @@ vi.mock("../../src/run.ts", async (original) => {
 })
 
 vi.mock("../../src/phone/send-text.ts", async (original) => {
-  const real = await original<typeof import("../../src/phone/send-text.ts")>()
+  const real = await original<typeof texting>()
   const resume: typeof real.sendText.resume = async (ports, caller, input) =>
     at.work?.resumes === false
       ? { seed: input.seed }
@@ -64,14 +72,14 @@ vi.mock("../../src/phone/send-text.ts", async (original) => {
 })
 
 vi.mock("../../src/reactions/end-charge.ts", async (original) => {
-  const real = await original<typeof import("../../src/reactions/end-charge.ts")>()
+  const real = await original<typeof ending>()
   const endCharge: typeof real.endCharge = (ports, work) =>
     at.work?.endCharge?.(work) ?? real.endCharge(ports, work)
   return { ...real, endCharge }
 })
 
 vi.mock("../../adapters/checkpoints/memory.ts", async (original) => {
-  const real = await original<typeof import("../../adapters/checkpoints/memory.ts")>()
+  const real = await original<typeof keeping>()
   const openMemoryCheckpoints: typeof real.openMemoryCheckpoints = () => {
     const checkpoints = real.openMemoryCheckpoints()
     return at.work?.checkpoints?.(checkpoints) ?? checkpoints
@@ -88,7 +96,6 @@ describe("the simulation finds a core that", () => {
   it.each(cores)("%s", { timeout: FINDING_TIMEOUT_MS }, async (_fault, core) => {
     at.work = core
     const found = await firstBroken(core.flaws ?? {}, core.breaks, core.likely)
-    console.log(core.fault, found?.seed, found?.breaks[0]?.slice(0, 100))
     expect(found?.breaks ?? []).toContainEqual(expect.stringMatching(core.breaks))
   })
 })

@@ -50,7 +50,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "takes an unknown outcome for a no, and decides anew",
     breaks: /is stored twice|calls counted of/,
-    likely: 1,
+    likely: 28,
     appendSurely: () => appendOnce,
   },
   {
@@ -68,13 +68,13 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "answers a no from a state that others have moved",
     breaks: /was refused at \d+, asked at|nothing to do|without a reason/,
-    likely: 1,
+    likely: 15,
     believesEveryNo: true,
   },
   {
     fault: "looks at what it remembers, however old",
     breaks: /^.*seen at \d+, though it had/m,
-    likely: 1,
+    likely: 2,
     believesItsMemory: true,
   },
   {
@@ -86,7 +86,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "loses gathered calls with the state that it throws away",
     breaks: /calls lost without a crash/,
-    likely: 1,
+    likely: 26,
     forgetState: () => (_ports, lane) => {
       lane.loaded = null
       lane.hasGathered = false
@@ -95,7 +95,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "records gathered calls twice where it decides again",
     breaks: /calls counted of/,
-    likely: 1,
+    likely: 26,
     forgetState: (real) => (ports, lane) => {
       const gathered = lane.loaded === null ? null : real.takeGathered(ports, lane, lane.loaded)
       lane.loaded = null
@@ -134,13 +134,13 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "begins anew what a dead process had begun",
     breaks: /is not there once|paid for no text|went out \d times|is \d times|was answered/,
-    likely: 1,
+    likely: 41,
     resumes: false,
   },
   {
     fault: "ends the work for an open charge, and not the charge",
     breaks: /and nobody ended it|no work will end it|paid for no text/,
-    likely: 1,
+    likely: 61,
     endCharge: async () => ({ result: "done" }),
   },
   {

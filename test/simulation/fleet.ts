@@ -80,9 +80,13 @@ export class Fleet {
     schedule.after(chance.between(10, 2_000), WORLD, () => this.#start(place))
   }
 
-  /** Crashes every process at once, and says nothing of it. */
-  crashAll(): void {
-    for (const process of this.living) this.#crash(process)
+  /** Ends every process that is there, at once or in order, and starts others. */
+  replaceAll(): void {
+    const isInOrder = this.#world.chance.happens(0.5)
+    for (const process of this.living) {
+      if (isInOrder) void this.#restart(process)
+      else this.#crash(process)
+    }
   }
 
   /** Stops a process in order, which takes as long as it takes, and starts another one. */
@@ -138,8 +142,14 @@ export class Fleet {
       const { faults } = this.#world
       const [process] = this.living
       if (process !== undefined && chance.happens(faults.restarts)) void this.#restart(process)
-      if (chance.happens(faults.locksLost)) database.loseLocks()
-      if (chance.happens(faults.losses)) store.interrupt(new Error("fault: the store was lost"))
+      if (chance.happens(faults.locksLost)) {
+        this.#world.count("locks lost")
+        database.loseLocks()
+      }
+      if (chance.happens(faults.losses)) {
+        this.#world.count("store lost")
+        store.interrupt(new Error("fault: the store was lost"))
+      }
       if (chance.happens(faults.clockJumps)) this.#world.jumpSomewhere()
       const other = this.living.at(-1)
       if (other !== undefined && chance.happens(faults.clockUnsure)) {

@@ -229,7 +229,10 @@ function locksOf(world: World, owner: Owner): Locks {
   const { database, schedule, chance } = world
   return {
     take: async (name, timeoutMs) => {
-      if (chance.happens(world.faults.lockRefused)) return null
+      if (chance.happens(world.faults.lockRefused)) {
+        world.count("lock refused")
+        return null
+      }
       const until = schedule.now + timeoutMs
       for (;;) {
         const isMine = await askDatabase(unbroken(world), owner, () => database.take(name, owner))

@@ -1,10 +1,12 @@
 /** Requests as a process carries them out: the ways of the program, without HTTP around them. */
+import type { AccessCommand } from "../../domain/access/access.ts"
+import { accessStream } from "../../domain/access/access.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { PRICES_STREAM, priceOf } from "../../domain/charging/price-book.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { endedCharge } from "../../projections/charges.ts"
-import { LEDGER, PRICES } from "../../src/aggregates.ts"
+import { ACCESS, LEDGER, PRICES } from "../../src/aggregates.ts"
 import { lookUpCharge } from "../../src/charges.ts"
 import { causedBy } from "../../src/envelope.ts"
 import { sendText } from "../../src/phone/send-text.ts"
@@ -134,6 +136,17 @@ export async function arrange(
 ): Promise<Answered> {
   const execution = { cause: causedBy(`operator ${command.type}`), view: () => undefined }
   const outcome = await ports.runner.execute(LEDGER, ledgerStream(companyId), command, execution)
+  return outcome.accepted ? "done" : "refused"
+}
+
+/** Gives a command to a company's access. */
+export async function change(
+  ports: Ports,
+  companyId: string,
+  command: AccessCommand,
+): Promise<Answered> {
+  const execution = { cause: causedBy(`owner ${command.type}`), view: () => undefined }
+  const outcome = await ports.runner.execute(ACCESS, accessStream(companyId), command, execution)
   return outcome.accepted ? "done" : "refused"
 }
 

@@ -24,6 +24,9 @@ export function lotsOfSeeds(): readonly (readonly number[])[] {
   })
 }
 
+/** Whether every usual seed is gone through: fewer show less of what can happen. */
+export const isWhole = named === undefined && runsOf(USUAL).numRuns >= USUAL
+
 /** What broke in a run, and how to see it again; null where everything held. */
 export function failureOf({ seed, breaks }: Run): string | null {
   if (breaks.length === 0) return null

@@ -2,6 +2,19 @@
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { World } from "./world.ts"
 
+/** What must happen somewhere in all the usual runs. */
+export const HAPPENS: readonly string[] = [
+  ...["append answer lost", "append late", "append request lost", "append unavailable"],
+  ...["append met WrongRevision", "subscriber dropped", "delivered twice", "store lost"],
+  ...["database broke", "process crashed", "process stopped", "clock jumped"],
+  ...["lock taken", "lock waited for", "lock refused", "locks lost"],
+  ...["told OutcomeUnknown", "told DeadlinePassed", "told ClockUnsure", "told nothing"],
+  ...["refused spend_limit_reached", "refused payment_required", "refused account_locked"],
+  ...["call gathered", "call refused", "ApiCallsCounted", "MonthClosed", "ReminderReached"],
+  ...["Charged", "ChargesClosed", "ChargeGivenBack", "FundsCorrected", "PurchasePaid"],
+  ...["TextQueued", "TextAccepted", "TextRejected", "TextAbandoned", "KeyCreated", "KeyPaused"],
+]
+
 /** How often what happened: facts by type, noes by code, errors and warnings by name. */
 export function seenIn(
   { records, happened, schedule }: World,

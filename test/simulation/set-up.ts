@@ -1,9 +1,10 @@
 /** How a run begins: prices, and companies with a number, funds and limits. */
+import { accessStream } from "../../domain/access/access.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { DEFAULT_BOOK, PRICES_STREAM } from "../../domain/charging/price-book.ts"
 import { phoneStream } from "../../domain/phone/phone.ts"
-import { LEDGER, PHONE, PRICES } from "../../src/aggregates.ts"
+import { ACCESS, LEDGER, PHONE, PRICES } from "../../src/aggregates.ts"
 import { causedBy } from "../../src/envelope.ts"
 import type { Ports } from "../../src/ports.ts"
 import type { Chance } from "./chance.ts"
@@ -28,6 +29,7 @@ export async function setUp(world: World, fleet: Fleet): Promise<readonly string
     const open = { type: "OpenPriceBook" as const, prices }
     await ports.runner.execute(PRICES, PRICES_STREAM, open, execution)
     for (const companyId of companies) {
+      await openAccess(ports, companyId)
       await addNumber(ports, companyId)
       for (const command of beginnings(chance)) {
         await ports.runner.execute(LEDGER, ledgerStream(companyId), command, execution)
@@ -35,6 +37,13 @@ export async function setUp(world: World, fleet: Fleet): Promise<readonly string
     }
   })
   return companies
+}
+
+async function openAccess({ runner }: Ports, companyId: string): Promise<void> {
+  const name = await plainSealing.seal(companyId, "company", companyId)
+  const execution = { cause: causedBy("set up"), view: () => undefined }
+  const opening = { type: "OpenCompany", companyId, name, plan: "payg", pays: "card" } as const
+  await runner.execute(ACCESS, accessStream(companyId), opening, execution)
 }
 
 async function addNumber({ runner }: Ports, companyId: string): Promise<void> {

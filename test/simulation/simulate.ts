@@ -64,7 +64,7 @@ async function live(world: World, breaks: string[]): Promise<void> {
   world.faults = CALM
   world.carrier.isCalm = true
   // What a process could not let go in time, its end lets go.
-  fleet.crashAll()
+  fleet.replaceAll()
   await during(world, asking)
   await during(world, schedule.pause(WORLD, SETTLE_MS))
   await during(world, caughtUp(world))
