@@ -5,7 +5,7 @@ import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import type { Facts } from "../charging/plain-facts.ts"
 import { openIn } from "../charging/plain-facts.ts"
-import type { AuditedRun } from "./audit.ts"
+import type { AuditedRun } from "./audited-run.ts"
 import type { StoredStream } from "./stored.ts"
 import { ledgerFacts, ledgersIn } from "./stored.ts"
 

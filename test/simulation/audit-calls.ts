@@ -1,6 +1,6 @@
 /** Calls that were served: counted at most once, and lost only with the memory of a process. */
 import type { ApiCallsCounted } from "../../domain/charging/ledger-events.ts"
-import type { AuditedRun } from "./audit.ts"
+import type { AuditedRun } from "./audited-run.ts"
 import type { StoredStream } from "./stored.ts"
 import { ledgersIn } from "./stored.ts"
 

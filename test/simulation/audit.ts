@@ -9,18 +9,10 @@ import { auditCalls } from "./audit-calls.ts"
 import { auditCheckpoints, auditModels, orphans } from "./audit-derived.ts"
 import { auditStored } from "./audit-stored.ts"
 import { auditTold } from "./audit-told.ts"
-import type { Callers } from "./callers.ts"
+import type { AuditedRun } from "./audited-run.ts"
 import type { Records } from "./records.ts"
 import { readStreams } from "./stored.ts"
 import type { World } from "./world.ts"
-
-/** A run that is over. */
-export interface AuditedRun {
-  readonly world: World
-  readonly callers: Callers
-  /** Everything that is stored, in global order. */
-  readonly events: readonly StoredEvent[]
-}
 
 /** What faults may make a process warn of. */
 const PASSING = new Set([

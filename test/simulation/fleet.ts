@@ -10,12 +10,12 @@ import type { World } from "./world.ts"
 const PATIENCE_MS = 15_000
 
 /** Nobody knows what became of a request: the connection broke, or it took too long. */
-export class Unheard extends Error {
+class Unheard extends Error {
   override readonly name = "Unheard"
 }
 
 /** Nobody took the request. */
-export class Refused extends Error {
+class Refused extends Error {
   override readonly name = "Refused"
 }
 

@@ -16,7 +16,7 @@ import type { Ports } from "../../src/ports.ts"
 import type { ChargeErrand, TextErrand } from "./errands.ts"
 
 /** Something else happened in the same moment: it is to be asked again. */
-export class Again extends Error {
+class Again extends Error {
   override readonly name = "Again"
 }
 

@@ -1,5 +1,4 @@
 /** The event store as one process has it: everything takes its time, and may go wrong. */
-import type { MemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type {
   Appended,
   EventStore,
@@ -11,16 +10,10 @@ import type {
 import { Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
 import type { Owner } from "./schedule.ts"
 import { WORLD } from "./schedule.ts"
+import type { Shared } from "./shared.ts"
 import { subscribe } from "./subscription.ts"
-import type { Truth } from "./truth.ts"
 import type { Wire } from "./wire.ts"
 import { ask, latency, never } from "./wire.ts"
-
-/** What every process of a run shares of the store. */
-export interface Shared extends Wire {
-  readonly store: MemoryEventStore
-  readonly truth: Truth
-}
 
 /** What becomes of an append. */
 type Fate = "stored" | "unavailable" | "request lost" | "answer lost" | "late"

@@ -8,7 +8,7 @@ import type {
 } from "../../adapters/eventstore/port.ts"
 import { START, Unavailable } from "../../adapters/eventstore/port.ts"
 import type { Owner } from "./schedule.ts"
-import type { Shared } from "./store.ts"
+import type { Shared } from "./shared.ts"
 import { latency } from "./wire.ts"
 
 const MOST_TWICE = 5

@@ -10,7 +10,7 @@ import { CALM } from "./faults.ts"
 import { Records } from "./records.ts"
 import type { Owner } from "./schedule.ts"
 import { Schedule } from "./schedule.ts"
-import type { Shared } from "./store.ts"
+import type { Shared } from "./shared.ts"
 import { Truth } from "./truth.ts"
 
 const DAY_MS = 86_400_000

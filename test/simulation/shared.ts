@@ -1,0 +1,10 @@
+/** What the processes of a run share. */
+import type { MemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import type { Truth } from "./truth.ts"
+import type { Wire } from "./wire.ts"
+
+/** What every process of a run shares of the store. */
+export interface Shared extends Wire {
+  readonly store: MemoryEventStore
+  readonly truth: Truth
+}
