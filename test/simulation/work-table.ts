@@ -175,6 +175,8 @@ export function workQueueOf(
     nextDue: async () => null,
     names: async () => [],
     list: async () => noRows,
+    find: async () => null,
+    dropParked: async () => false,
     retry: async () => false,
   }
 }
