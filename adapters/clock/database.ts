@@ -11,6 +11,8 @@ const TRUST_FOR_MS = 60_000
 const JUMP_MS = 2_000
 /** A measurement that took longer than this says too little about when it was taken. */
 const SLOWEST_MEASURE_MS = 1_000
+/** After a jump the second measurement comes so soon. */
+const CONFIRM_AFTER_MS = 500
 
 /** A clock that measures until it is stopped. */
 export interface MeasuredClock extends Clock {
@@ -19,50 +21,99 @@ export interface MeasuredClock extends Clock {
   readonly stop: () => void
 }
 
+/** When the database's time was measured, by both clocks of this machine. */
+interface Measured {
+  readonly offsetMs: number
+  readonly elapsedMs: number
+  readonly wallMs: number
+  /** After a jump nothing is written until a second measurement says the same. */
+  readonly isConfirmed: boolean
+}
+
 /**
  * Opens the clock with a first measurement.
+ *
+ * `wallMs` is the machine's own time. It decides nothing: where it and the monotonic clock disagree
+ * about how long ago the measurement was (the machine slept, or one of them was set), the database is
+ * asked again before anything is written.
  *
  * @throws the driver's error where the first measurement fails; its `now` throws ClockUnsure
  */
 export async function openDatabaseClock(
-  pool: Pool,
+  pool: Pick<Pool, "query">,
   pacer: Pacer,
   onFault: (message: string, error: unknown) => void,
+  wallMs: () => number = Date.now,
 ): Promise<MeasuredClock> {
-  let offsetMs: number | null = null
-  let measuredAt = 0
+  let measured: Measured | null = null
+  let stopped = false
+  let confirming: NodeJS.Timeout | undefined
 
   const measure = async () => {
     const before = pacer.elapsedMs()
     const { rows } = await pool.query<{ now: number }>(
       "select (extract(epoch from clock_timestamp()) * 1000)::bigint as now",
     )
-    const after = pacer.elapsedMs()
+    const elapsedMs = pacer.elapsedMs()
     const row = rows[0]
-    if (row === undefined || after - before > SLOWEST_MEASURE_MS) return
-    const next = row.now - (before + after) / 2
-    const jumped = offsetMs !== null && Math.abs(next - offsetMs) > JUMP_MS
-    // After a jump nothing is written until a second measurement says the same.
-    offsetMs = next
-    measuredAt = jumped ? Number.NEGATIVE_INFINITY : after
-    if (jumped) onFault("the ledger's clock jumped; writing waits for a second measurement", null)
+    const tookMs = elapsedMs - before
+    if (row === undefined || tookMs < 0 || tookMs > SLOWEST_MEASURE_MS) return
+    const offsetMs = row.now - (before + elapsedMs) / 2
+    const jumped = measured !== null && Math.abs(offsetMs - measured.offsetMs) > JUMP_MS
+    measured = { offsetMs, elapsedMs, wallMs: wallMs(), isConfirmed: !jumped }
+    if (!jumped) return
+    onFault("the ledger's clock jumped; writing waits for a second measurement", null)
+    if (!stopped) confirming = setTimeout(() => void measureOrTell(), CONFIRM_AFTER_MS).unref()
+  }
+  // One that never answers keeps no other back.
+  const measureOrTell = (): Promise<void> =>
+    measure().catch((error: unknown) => {
+      onFault("the ledger's clock could not be measured", error)
+    })
+  let isAsked = false
+  const measureOnce = (): void => {
+    if (isAsked || stopped) return
+    isAsked = true
+    void measureOrTell().finally(() => (isAsked = false))
   }
 
   await measure()
-  const timer = setInterval(() => {
-    measure().catch((error: unknown) => onFault("the ledger's clock could not be measured", error))
-  }, MEASURE_EVERY_MS)
+  const timer = setInterval(() => void measureOrTell(), MEASURE_EVERY_MS)
   timer.unref()
 
   return {
     now: () => {
-      const elapsed = pacer.elapsedMs()
-      if (offsetMs === null || elapsed - measuredAt > TRUST_FOR_MS) {
-        throw new ClockUnsure("this process has no recent measurement of the ledger's clock")
-      }
-      return Math.round(elapsed + offsetMs)
+      const elapsedMs = pacer.elapsedMs()
+      const doubt = doubtOf(measured, elapsedMs, wallMs())
+      if (doubt === null) return Math.round(elapsedMs + (measured as unknown as Measured).offsetMs)
+      if (doubt === "apart") measureOnce()
+      throw new ClockUnsure(DOUBTS[doubt])
     },
     measure,
-    stop: () => clearInterval(timer),
+    stop: () => {
+      stopped = true
+      clearInterval(timer)
+      clearTimeout(confirming)
+    },
   }
+}
+
+const DOUBTS = {
+  old: "this process has no recent measurement of the ledger's clock",
+  jumped: "the ledger's clock jumped, and no second measurement says the same yet",
+  apart: "this machine's clock jumped since the ledger's clock was measured",
+} as const
+
+/** Why a measurement is not good enough to write by; null where it is. */
+function doubtOf(
+  measured: Measured | null,
+  elapsedMs: number,
+  wallMs: number,
+): keyof typeof DOUBTS | null {
+  if (measured === null) return "old"
+  const ageMs = elapsedMs - measured.elapsedMs
+  const isApart = Math.abs(wallMs - measured.wallMs - ageMs) > JUMP_MS
+  if (ageMs < 0 || isApart) return "apart"
+  if (!measured.isConfirmed) return "jumped"
+  return ageMs > TRUST_FOR_MS ? "old" : null
 }

@@ -15,14 +15,17 @@ const database = new DatabaseUnderTest()
 class SetByHand {
   elapsedMs = 1_000
   databaseMs = 1_800_000_000_000
+  /** What this machine takes the time for: nobody asks it for more than how fast it passes. */
+  wallMs = 7_000
   answerMs = 0
   fault: Error | null = null
   readonly told: string[] = []
   readonly pacer: Pacer = { elapsedMs: () => this.elapsedMs, pause: async () => undefined }
 
-  /** Both clocks go on by so much. */
+  /** All clocks go on by so much. */
   pass(ms: number): void {
     this.elapsedMs += ms
+    this.wallMs += ms
     this.databaseMs += ms
   }
 
@@ -37,7 +40,8 @@ class SetByHand {
         return { rows: [{ now }] }
       },
     } as unknown as pg.Pool
-    const clock = await openDatabaseClock(pool, this.pacer, (message) => this.told.push(message))
+    const tell = (message: string) => this.told.push(message)
+    const clock = await openDatabaseClock(pool, this.pacer, tell, () => this.wallMs)
     onTestFinished(() => clock.stop())
     return clock
   }
@@ -104,6 +108,24 @@ describe("the database's clock", () => {
     await clock.measure()
     expect(clock.now()).toBe(hand.databaseMs)
     expect(hand.told).toEqual([])
+  })
+
+  it.each([
+    ["slept: its own clock stood still", { elapsedMs: 0, wallMs: 600_000, databaseMs: 600_000 }, 1],
+    ["counts time wrong", { elapsedMs: 600_000, wallMs: 0, databaseMs: 0 }, 1],
+    ["counts time backwards", { elapsedMs: -600, wallMs: -600, databaseMs: 0 }, 0],
+    ["was set ahead", { elapsedMs: 0, wallMs: 600_000, databaseMs: 0 }, 0],
+    ["was set back", { elapsedMs: 0, wallMs: -600_000, databaseMs: 0 }, 0],
+  ])("asks the database again before it says the time on a machine that %s", async (...given) => {
+    const [, leap, jumps] = given
+    const hand = new SetByHand()
+    const clock = await hand.open()
+    hand.elapsedMs += leap.elapsedMs
+    hand.wallMs += leap.wallMs
+    hand.databaseMs += leap.databaseMs
+    expect(() => clock.now()).toThrow(ClockUnsure)
+    await vi.waitFor(() => expect(clock.now()).toBe(hand.databaseMs))
+    expect(hand.told).toHaveLength(jumps)
   })
 
   it("cannot be opened without the database, and is told of when it is lost later", async () => {
