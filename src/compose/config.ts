@@ -2,6 +2,8 @@
 import { resolve } from "node:path"
 import { z } from "zod"
 import { addressFault, maskedAddress } from "../event-store-address.ts"
+import type { Faults } from "./faults.ts"
+import { readFaults } from "./faults.ts"
 
 /** What the environment may set. */
 export interface Config {
@@ -22,6 +24,8 @@ export interface Config {
   readonly baseUrl: string | null
   /** 32 bytes; null: made at first use and kept in PostgreSQL. */
   readonly masterKey: Buffer | null
+  /** What is to go wrong; nothing, outside of tests. */
+  readonly faults: Faults
 }
 
 /** The environment holds settings that cannot be. The message has one line for each. */
@@ -82,9 +86,11 @@ const SECRET: ReadonlySet<string> = new Set(["LEDGER_MASTER_KEY"])
 /** Reads the settings. An empty variable counts as unset. @throws ConfigFault naming every fault */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const parsed = Environment.safeParse(setOnly(env))
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map((issue) => `${issue.path.join(".")} ${issue.message}.`)
-    throw new ConfigFault(lines.join("\n"))
+  const { faults, wrong } = readFaults(env)
+  if (!parsed.success || wrong.length > 0) {
+    const issues = parsed.error?.issues ?? []
+    const lines = issues.map((issue) => `${issue.path.join(".")} ${issue.message}.`)
+    throw new ConfigFault([...lines, ...wrong].join("\n"))
   }
   const settings = parsed.data
   const isShared = settings.DATABASE_URL !== undefined
@@ -103,6 +109,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       settings.LEDGER_MASTER_KEY === undefined
         ? null
         : Buffer.from(settings.LEDGER_MASTER_KEY, "hex"),
+    faults,
   }
 }
 

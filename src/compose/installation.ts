@@ -50,6 +50,8 @@ import { startConfirming } from "../runner/confirming.ts"
 import type { Closers } from "./closers.ts"
 import { closeAll } from "./closers.ts"
 import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
+import type { Faults, Faulty } from "./faults.ts"
+import { arrangeFaults } from "./faults.ts"
 import { HINTS } from "./hints.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
 
@@ -67,6 +69,8 @@ export interface InstallationOptions {
   readonly masterKey: Buffer | null
   readonly baseUrl: () => string
   readonly log: Log
+  /** What is to go wrong, in tests. */
+  readonly faults?: Faults
 }
 
 /** An open installation. */
@@ -126,6 +130,7 @@ async function openOutside(
   pool: Pool,
   onIdleError: (error: Error) => void,
   closers: Closers,
+  faulty: Faulty,
 ) {
   const { databaseUrl, log } = options
   const shares = sharesOf(options.databaseConnections)
@@ -138,10 +143,10 @@ async function openOutside(
   const memory = openInstallationMemory(pool, HINTS)
   await refuseUnfinished(memory)
   const chosen = await openEventStore(databaseUrl, options.eventStoreUrl)
-  const { store } = chosen
+  const store = faulty.store(chosen.store)
   closers.push(() => store.close())
   await checkEventStore(memory, chosen)
-  const time = await openClock(options, pool, processes, closers)
+  const time = await openClock(options, pool, processes, closers, faulty)
   const { masterKey } = await loadInstallation(pool, options.masterKey)
   const sealing = openPostgresSealing(pool, masterKey)
   await processes.listen(KEYS_ERASED, (companyId) => {
@@ -174,7 +179,8 @@ async function openParts(
   closers: Closers,
 ): Promise<AdminPorts> {
   const { log, baseUrl } = options
-  const outside = await openOutside(options, pool, onIdleError, closers)
+  const faulty = arrangeFaults(options.faults)
+  const outside = await openOutside(options, pool, onIdleError, closers, faulty)
   const { behind, pacer, store, sealing, clock, checkpoints, locks, standIns } = outside
   const runner = openRunner({ store, checkpoints, locks, clock, pacer, warn: log.warn })
   await openPriceBook(runner)
@@ -189,7 +195,7 @@ async function openParts(
   const onRenewing = tellOfRenewing(log)
   const projector = await startProjector(
     { ...lanes, duties: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
-    PROJECTIONS,
+    PROJECTIONS.map(faulty.projection),
     [workRows],
   )
   closers.push(() => projector.close())
@@ -204,12 +210,13 @@ async function openParts(
   const mailer = openBuiltInMailer({ ...outside, pool: behind })
   const mail = { mailer, sentMails: mailer }
   const base = { ...outside, ...gathered, ...mail, runner, projector, baseUrl, log }
-  const carrier = openBuiltInCarrier(behind, standIns, pacer, async (text, errorCode) => {
+  const builtIn = openBuiltInCarrier(behind, standIns, pacer, async (text, errorCode) => {
     const { companyId, to, textId: messageId } = text
     const report = { carrierId: builtInCarrierId(messageId), errorCode }
     const cause = causedBy(newId("cmd"))
     await reportDelivery({ ...base, carrier }, { companyId, to, messageId }, report, cause)
   })
+  const carrier = faulty.carrier(builtIn)
   const running = startWorkers({ ...base, carrier })
   workers = running
   closers.push(() => running.stop())
@@ -238,12 +245,14 @@ async function openClock(
   pool: Pool,
   processes: RegisteredProcess,
   closers: Closers,
+  faulty: Faulty,
 ): Promise<Pick<TestClock, "beforeFollowing"> & Pick<AdminPorts, "clock" | "setClock">> {
   if (kind === "test") {
     const clock = await openTestClock({ pool, pacer: machinePacer, processes, warn })
     return { clock, setClock: clock.set, beforeFollowing: clock.beforeFollowing }
   }
-  const clock = await openDatabaseClock(pool, machinePacer, warn)
+  const machine = faulty.machine({ pool, pacer: machinePacer })
+  const clock = await openDatabaseClock(machine.pool, machine.pacer, warn)
   closers.push(() => clock.stop())
   return { clock, setClock: null, beforeFollowing: () => undefined }
 }

@@ -15,6 +15,7 @@ import type { Log } from "../ports.ts"
 import { RETIRED, ROUTES } from "../routes.ts"
 import type { Config } from "./config.ts"
 import { makeDemo } from "./demo.ts"
+import { arrangeFaults } from "./faults.ts"
 import type { Installation } from "./installation.ts"
 import { closeAll } from "./closers.ts"
 import { openInstallation } from "./installation.ts"
@@ -78,6 +79,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
   const closers: (() => Promise<void>)[] = [stores.close]
   try {
     const app = await buildApp(stores.ports, ROUTES, RETIRED)
+    arrangeFaults(config.faults).server(app.server)
     const url = await listen(app, config)
     closers.push(() => app.close())
     address = config.baseUrl ?? url

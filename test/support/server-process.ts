@@ -18,6 +18,8 @@ export interface ServerProcess {
   readonly lines: readonly string[]
   /** Sends a signal and resolves with the exit code (null when a signal ended it). */
   readonly end: (signal: NodeJS.Signals) => Promise<number | null>
+  /** Resolves with the exit code once it has ended, whoever ended it. */
+  readonly ended: Promise<number | null>
 }
 
 /** A data folder with servers and commands on it. */
@@ -94,6 +96,7 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
         url,
         pid: child.pid as number,
         lines,
+        ended,
         end: (signal) => {
           child.kill(signal)
           return ended

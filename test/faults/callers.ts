@@ -1,0 +1,130 @@
+/** Callers that send texts and repeat, with the same `Idempotency-Key`, whatever got no answer. */
+import { randomUUID } from "node:crypto"
+import { setTimeout as pause } from "node:timers/promises"
+
+const PATH = "/api/v1/phone/messages"
+/** Says itself how to stop, so that a first text is as long as any other. */
+const BODY = "Hello. Reply STOP to end."
+/** What each of the texts costs. */
+export const PRICE_MICROS = 9_000
+const CALLERS = 12
+/** So long after something broke, everything must be served again. */
+export const BACK_WITHIN_MS = 30_000
+const BACK_OFF_MS = 20
+const BACK_OFF_MOST_MS = 500
+const SILENT_AFTER_MS = 20_000
+
+/** An answer; null where the connection told nothing. */
+export interface Answer {
+  readonly status: number
+  // A test says what it expects of a body.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any
+}
+
+/** Sends a text under a name; null where nobody knows what became of it. */
+export type Send = (name: string, to: string) => Promise<Answer | null>
+
+/** Sends over HTTP to whatever address is the server's at that moment; null: none is. */
+export function overHttp(addressNow: () => string | null, key: string): Send {
+  return async (name, to) => {
+    const address = addressNow()
+    if (address === null) return null
+    try {
+      const answer = await fetch(`${address}${PATH}`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${key}`,
+          "content-type": "application/json",
+          "idempotency-key": name,
+        },
+        body: JSON.stringify({ to, body: BODY }),
+        signal: AbortSignal.timeout(SILENT_AFTER_MS),
+      })
+      return { status: answer.status, body: await answer.json() }
+    } catch (error) {
+      // Refused, reset, or cut off in the middle of the answer.
+      if (error instanceof TypeError || error instanceof SyntaxError) return null
+      if (error instanceof DOMException && error.name === "TimeoutError") return null
+      throw error
+    }
+  }
+}
+
+/** The body of each text, for callers that come another way. */
+export function textTo(to: string): { readonly to: string; readonly body: string } {
+  return { to, body: BODY }
+}
+
+/** Texts being sent. */
+export interface Load {
+  /** Name → id, of the texts that were answered 200. */
+  readonly acknowledged: ReadonlyMap<string, string>
+  /** Answers that were no yes, by status; 0 stands for none. */
+  readonly others: ReadonlyMap<number, number>
+  /** Resolves once so many are acknowledged. */
+  readonly reached: (count: number) => Promise<void>
+  /** How long after a moment (`performance.now()`) the first request that began later was answered 200. */
+  readonly backAfterMs: (since: number) => number
+  /** Resolves when all are acknowledged. @throws where one was answered with a fault, or never */
+  readonly done: Promise<void>
+}
+
+/** New names for texts. */
+export function newNames(count: number): readonly string[] {
+  return Array.from({ length: count }, () => randomUUID())
+}
+
+/** Begins to send a text for each name. `mayEnd`: it ends, unanswered, where that says so. */
+export function startLoad(
+  names: readonly string[],
+  send: Send,
+  mayEnd: () => boolean = () => false,
+): Load {
+  const acknowledged = new Map<string, string>()
+  const others = new Map<number, number>()
+  const yeses: { readonly begunAt: number; readonly at: number }[] = []
+  const waiting: { readonly count: number; readonly resolve: () => void }[] = []
+  const left = [...names.entries()]
+
+  const sendUntilKnown = async (name: string, to: string): Promise<void> => {
+    const until = performance.now() + 3 * BACK_WITHIN_MS
+    let backOffMs = BACK_OFF_MS
+    while (!mayEnd()) {
+      const begunAt = performance.now()
+      const answer = await send(name, to)
+      if (answer?.status === 200) {
+        acknowledged.set(name, answer.body.id as string)
+        yeses.push({ begunAt, at: performance.now() })
+        for (const { count, resolve } of waiting) if (acknowledged.size >= count) resolve()
+        return
+      }
+      const status = answer?.status ?? 0
+      others.set(status, (others.get(status) ?? 0) + 1)
+      // A conflict: the first try is still being worked on, or was when its process died.
+      if (![0, 409, 503].includes(status)) throw new Error(`${name}: ${JSON.stringify(answer)}`)
+      if (begunAt > until) throw new Error(`${name} was never served: ${JSON.stringify(answer)}`)
+      await pause(backOffMs)
+      backOffMs = Math.min(2 * backOffMs, BACK_OFF_MOST_MS)
+    }
+  }
+  const callers = Array.from({ length: CALLERS }, async () => {
+    for (let next = left.shift(); next !== undefined; next = left.shift()) {
+      const [place, name] = next
+      if (mayEnd()) return
+      await sendUntilKnown(name, `+1415555${String(1_000 + (place % 40))}`)
+    }
+  })
+  const done = Promise.all(callers).then(() => undefined)
+  return {
+    acknowledged,
+    others,
+    reached: (count) => {
+      const reached = new Promise<void>((resolve) => waiting.push({ count, resolve }))
+      return Promise.race([reached, done])
+    },
+    backAfterMs: (since) =>
+      Math.min(...yeses.filter(({ begunAt }) => begunAt > since).map(({ at }) => at)) - since,
+    done,
+  }
+}

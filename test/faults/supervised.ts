@@ -1,0 +1,76 @@
+/** A server that somebody looks after: where it ends without being asked, it is started again. */
+import { announced } from "../../adapters/data-folder/data-folder.ts"
+import { askServer } from "../../src/cli/admin-client.ts"
+import type { Place, ServerProcess } from "../support/server-process.ts"
+import type { Operate } from "./reckoning.ts"
+
+/** A server under supervision. */
+export interface Supervised {
+  /** Null while it is down. */
+  readonly address: () => string | null
+  readonly pid: () => number
+  /** Kills it and resolves when it listens again. */
+  readonly kill: () => Promise<void>
+  /** How often it was started. */
+  readonly starts: () => number
+  /** Asks it to stop; answers its exit code. */
+  readonly stop: () => Promise<number | null>
+  /** Runs an operation over its admin socket. @throws where it is refused */
+  readonly operate: Operate
+}
+
+/** Starts a server of a place and looks after it. */
+export async function supervise(place: Place): Promise<Supervised> {
+  let server: ServerProcess | null = null
+  let starts = 0
+  let isStopping = false
+  let up: Promise<void> = Promise.resolve()
+
+  const start = async (): Promise<void> => {
+    const started = await place.start()
+    starts += 1
+    server = started
+    void started.ended.then(() => {
+      server = null
+      if (isStopping) return
+      up = start()
+      // Whoever waits for it is told; nobody may be waiting.
+      up.catch(() => undefined)
+    })
+  }
+  await start()
+  const running = (): ServerProcess => {
+    if (server === null) throw new Error("the server is down")
+    return server
+  }
+  return {
+    address: () => server?.url ?? null,
+    pid: () => running().pid,
+    starts: () => starts,
+    kill: async () => {
+      await running().end("SIGKILL")
+      await up
+    },
+    stop: async () => {
+      isStopping = true
+      return running().end("SIGTERM")
+    },
+    operate: operateOn(place),
+  }
+}
+
+/** Operations over the admin socket of the server that holds a place's data folder. */
+export function operateOn(place: Place): Operate {
+  return async (operation, input = {}) => {
+    const found = await announced(place.dataDir)
+    if (found === null) throw new Error(`no server runs on ${place.dataDir}`)
+    const request = { operation, input, actor: "test", reason: null }
+    const answer = await askServer(found.socketPath, request, {
+      progress: () => undefined,
+      send: async () => undefined,
+      signal: new AbortController().signal,
+    })
+    if ("error" in answer) throw new Error(`${operation}: ${JSON.stringify(answer.error)}`)
+    return answer.result
+  }
+}
