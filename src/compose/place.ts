@@ -1,4 +1,5 @@
 /** The place an installation lives in: its data folder, held, and its database, running. */
+import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { DataFolder, FolderHold } from "../../adapters/data-folder/data-folder.ts"
 import { holdFolder, openDataFolder } from "../../adapters/data-folder/data-folder.ts"
 import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
@@ -6,12 +7,16 @@ import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import type { Log } from "../ports.ts"
 import type { Config } from "./config.ts"
 import { closeAll } from "./closers.ts"
+import { keepEmbedded } from "./kept-embedded.ts"
 
 /** A place that this process holds. */
 export interface Place {
   readonly folder: DataFolder
   readonly databaseUrl: string
-  /** Settles when the embedded PostgreSQL ended under us, with a sentence; never for a given one. */
+  /**
+   * Settles where the embedded PostgreSQL ended under us and could not be started again, with a
+   * sentence; never for a given one.
+   */
   readonly databaseLost: Promise<string>
   readonly close: () => Promise<void>
 }
@@ -44,14 +49,12 @@ async function openHeld(
   hold: FolderHold,
   log: Log,
 ): Promise<Place> {
-  const lost = Promise.withResolvers<string>()
-  const parts = { folder, databaseLost: lost.promise }
-  if (databaseUrl !== null) return { ...parts, databaseUrl, close: hold.release }
-  const say = (sentence: string) => log.info(sentence)
-  const embedded = await startEmbedded({ dataDir: folder.path, log: say })
-  void embedded.exited.then((exit) => {
-    if (!exit.asked) lost.resolve(`PostgreSQL ended by itself:\n${exit.lastLines.join("\n")}`)
-  })
-  const close = () => closeAll([hold.release, () => embedded.stop()])
-  return { ...parts, databaseUrl: embedded.url, close }
+  if (databaseUrl !== null) {
+    const databaseLost = new Promise<never>(() => undefined)
+    return { folder, databaseUrl, databaseLost, close: hold.release }
+  }
+  const start = () => startEmbedded({ dataDir: folder.path, log: (sentence) => log.info(sentence) })
+  const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs)
+  const close = () => closeAll([hold.release, embedded.stop])
+  return { folder, databaseUrl: embedded.url, databaseLost: embedded.lost, close }
 }

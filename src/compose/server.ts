@@ -36,7 +36,10 @@ export interface ServerOptions {
 /** The stores of an installation with all that keeps them running. */
 export interface OpenStores extends Installation {
   readonly folder: DataFolder
-  /** Settles when the embedded PostgreSQL ended under us, with a sentence; never for a given one. */
+  /**
+   * Settles where the embedded PostgreSQL ended under us and could not be started again, with a
+   * sentence; never for a given one.
+   */
   readonly databaseLost: Promise<string>
 }
 

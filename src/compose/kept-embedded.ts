@@ -1,0 +1,72 @@
+/** The embedded PostgreSQL, started again where it ended without being asked. */
+import type { Embedded } from "../../adapters/postgres/embedded/start-embedded.ts"
+import type { Log } from "../ports.ts"
+
+/** One that ends more often than this within `OFTEN_WITHIN_MS` has a reason to, and is left. */
+const MOST_STARTS = 5
+const OFTEN_WITHIN_MS = 60_000
+
+/** A PostgreSQL that is looked after. */
+export interface KeptEmbedded {
+  readonly url: string
+  /** Resolves with a sentence where it ended and could not be started again; else never. */
+  readonly lost: Promise<string>
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Starts it, and again whenever it ends by itself: whoever has connections makes new ones, at the same
+ * address.
+ *
+ * @throws what the first start throws
+ */
+export async function keepEmbedded(
+  start: () => Promise<Embedded>,
+  log: Log,
+  elapsedMs: () => number,
+): Promise<KeptEmbedded> {
+  const lost = Promise.withResolvers<string>()
+  let running = await start()
+  let isStopping = false
+  const { url } = running
+  const endings: number[] = []
+
+  /** Null where it runs again, else why not. */
+  const startAgain = async (lastLines: readonly string[]): Promise<string | null> => {
+    const ended = `PostgreSQL ended by itself:\n${lastLines.join("\n")}`
+    endings.push(elapsedMs())
+    const recent = endings.slice(-MOST_STARTS)
+    const isOften = elapsedMs() - (recent[0] ?? 0) < OFTEN_WITHIN_MS
+    if (recent.length === MOST_STARTS && isOften) return ended
+    log.warn("PostgreSQL is started again", new Error(ended))
+    try {
+      running = await start()
+    } catch (error) {
+      return `${ended}\nIt could not be started again: ${String(error)}`
+    }
+    return running.url === url ? null : `${ended}\nIt runs again, but on another port.`
+  }
+  const watch = async (): Promise<void> => {
+    for (;;) {
+      const { asked, lastLines } = await running.exited
+      if (asked || isStopping) return
+      const why = await startAgain(lastLines)
+      if (why !== null) return lost.resolve(why)
+      // Whoever stops it meanwhile waits for this, and ends the new one.
+      if (isStopping) return
+      log.info("PostgreSQL runs again")
+    }
+  }
+  const watching = watch()
+  return {
+    url,
+    lost: lost.promise,
+    stop: async () => {
+      isStopping = true
+      await running.stop()
+      // A start may have been under way.
+      await watching
+      await running.stop()
+    },
+  }
+}

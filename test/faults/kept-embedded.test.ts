@@ -1,0 +1,96 @@
+/** When the embedded PostgreSQL is started again, and when that is given up. */
+import { expect, it } from "vitest"
+import type { Embedded, EmbeddedExit } from "../../adapters/postgres/embedded/start-embedded.ts"
+import { keepEmbedded } from "../../src/compose/kept-embedded.ts"
+
+const log = { info: () => undefined, warn: () => undefined }
+
+/** PostgreSQLs that end when they are told to; each has the next of the ports. */
+function postgresOn(ports: readonly number[]) {
+  const started: { readonly dies: () => void; readonly stops: () => number }[] = []
+  const start = async (): Promise<Embedded> => {
+    const port = ports[started.length]
+    if (port === undefined) throw new Error("the disk is gone")
+    const exit = Promise.withResolvers<EmbeddedExit>()
+    let stops = 0
+    started.push({
+      dies: () => exit.resolve({ asked: false, lastLines: ["PANIC"] }),
+      stops: () => stops,
+    })
+    return {
+      ...{ url: `postgres://127.0.0.1:${port}/ledger`, port, pid: 1, version: "18.4" },
+      adopted: false,
+      exited: exit.promise,
+      stop: async () => {
+        stops += 1
+        exit.resolve({ asked: true, lastLines: [] })
+      },
+    }
+  }
+  const dieInTurn = async (count: number): Promise<void> => {
+    for (let died = 0; died < count; died += 1) {
+      await expect.poll(() => started.length).toBe(died + 1)
+      started[died]?.dies()
+    }
+  }
+  return { started, start, dieInTurn }
+}
+
+it("starts it again at the same address, and stops the one that runs", async () => {
+  const { started, start, dieInTurn } = postgresOn([5, 5, 5])
+  let elapsed = 0
+  const kept = await keepEmbedded(start, log, () => (elapsed += 60_000))
+  await dieInTurn(2)
+  await expect.poll(() => started.length).toBe(3)
+  await kept.stop()
+  expect(started.map(({ stops }) => stops() > 0)).toEqual([false, false, true])
+})
+
+it("ends the one that is just being started where it is stopped meanwhile", async () => {
+  const { started, start, dieInTurn } = postgresOn([5, 5])
+  const gate = Promise.withResolvers<void>()
+  let starts = 0
+  const slowStart = async () => {
+    starts += 1
+    if (starts > 1) await gate.promise
+    return start()
+  }
+  const kept = await keepEmbedded(slowStart, log, () => 0)
+  await dieInTurn(1)
+  await expect.poll(() => starts).toBe(2)
+  const stopping = kept.stop()
+  gate.resolve()
+  await stopping
+  expect(started.map(({ stops }) => stops() > 0)).toEqual([true, true])
+})
+
+it("gives up where it cannot be started, and says why it ended", async () => {
+  const { start, dieInTurn } = postgresOn([5])
+  const kept = await keepEmbedded(start, log, () => 0)
+  await dieInTurn(1)
+  expect(await kept.lost).toMatch(/ended by itself:\nPANIC\n.*the disk is gone/)
+})
+
+it("gives up where it comes back at another address, which nobody here knows", async () => {
+  const { start, dieInTurn } = postgresOn([5, 6])
+  const kept = await keepEmbedded(start, log, () => 0)
+  await dieInTurn(1)
+  expect(await kept.lost).toMatch(/on another port/)
+})
+
+it.each([
+  ["gives up after five endings within a minute", 14_000, 5],
+  ["goes on after five endings in more than a minute", 20_000, 6],
+])("%s", async (_name, everyMs, starts) => {
+  const { started, start } = postgresOn([5, 5, 5, 5, 5, 5])
+  let elapsed = 0
+  const kept = await keepEmbedded(start, log, () => elapsed)
+  for (let died = 0; died < 5; died += 1) {
+    await expect.poll(() => started.length).toBe(died + 1)
+    elapsed += everyMs
+    started[died]?.dies()
+  }
+  if (starts === 5) expect(await kept.lost).toBe("PostgreSQL ended by itself:\nPANIC")
+  await expect.poll(() => started.length).toBe(starts)
+  await kept.stop()
+})

@@ -1,0 +1,79 @@
+/** PostgreSQL is killed with all its backends, under load; the program starts it again and goes on. */
+import process from "node:process"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { urlOf } from "../../adapters/postgres/embedded/connect.ts"
+import { openFolder, readAccess } from "../../adapters/postgres/embedded/folder.ts"
+import { readPidFile } from "../../adapters/postgres/embedded/postmaster.ts"
+import { query } from "../support/embedded.ts"
+import type { Place } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+import { BACK_WITHIN_MS, newNames, overHttp, startLoad } from "./callers.ts"
+import type { Sender } from "./company.ts"
+import { makeSender } from "./company.ts"
+import { reckon } from "./reckoning.ts"
+import { newChance, roundsOf } from "./rounds.ts"
+import type { Supervised } from "./supervised.ts"
+import { supervise } from "./supervised.ts"
+
+const ROUNDS = roundsOf(2, 20)
+const TEXTS = 150
+
+let place: Place
+let server: Supervised
+let sender: Sender
+const acknowledged = new Map<string, string>()
+
+beforeAll(async () => {
+  place = await makePlace({ RATE_LIMITS: "off" })
+  server = await supervise(place)
+  sender = await makeSender(server.operate, "killed")
+}, 120_000)
+afterAll(async () => {
+  await place.clear()
+})
+
+/** The ids of the first process of the place's PostgreSQL and of all that work for it. */
+async function postgresProcesses(): Promise<readonly number[]> {
+  const folder = await openFolder(place.dataDir)
+  const [access, written] = [await readAccess(folder), await readPidFile(folder.cluster)]
+  if (access === undefined || written === undefined) throw new Error("no PostgreSQL runs there")
+  const url = urlOf(access.port, access.password, "ledger")
+  const backends = await query<{ pid: number }>(url, "select pid from pg_stat_activity")
+  return [written.pid, ...backends.map(({ pid }) => pid)]
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL")
+  } catch (error) {
+    // The backend that told of the others has ended by itself.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error
+  }
+}
+
+const { seed, between } = newChance()
+
+it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
+  `loses nothing and charges nothing twice over kill -9 of PostgreSQL (seed ${seed}, round %i)`,
+  async () => {
+    const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
+    const pids = await postgresProcesses()
+    await load.reached(between(5, TEXTS - 60))
+    const before = new Map(load.acknowledged)
+    const killedAt = performance.now()
+    for (const pid of pids) kill(pid)
+    await load.done
+    expect(before.size).toBeLessThan(TEXTS)
+    expect(load.backAfterMs(killedAt)).toBeLessThan(BACK_WITHIN_MS)
+    for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
+    for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
+    await server.operate("wait")
+    await reckon(server.operate, { ...sender, acknowledged })
+  },
+  120_000,
+)
+
+it("has gone on in the same process all the time, and stops in order", async () => {
+  expect(server.starts()).toBe(1)
+  expect(await server.stop()).toBe(0)
+}, 60_000)
