@@ -5,8 +5,10 @@ import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
 import { addDocuments } from "./documents.ts"
+import type { Admission, Place } from "./pipeline/admission.ts"
+import { openAdmission } from "./pipeline/admission.ts"
 import { parseBodies } from "./pipeline/body.ts"
-import { faultRefusal } from "./pipeline/faults.ts"
+import { faultRefusal, overloadedRefusal } from "./pipeline/faults.ts"
 import type { PipelinePorts, RequestState } from "./pipeline/index.ts"
 import { carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
 import { openLastWrites } from "./pipeline/read-position.ts"
@@ -54,7 +56,8 @@ export async function buildApp(
     sendRefusal(reply, unknownPath(request))
   })
   const pipeline = { ports, lastWrites: openLastWrites() }
-  for (const route of routes) addRoute(app, pipeline, route)
+  const admission = openAdmission(ports.pacer)
+  for (const route of routes) addRoute(app, pipeline, admission, route)
   for (const url of new Set(routes.map((route) => route.url))) refuseOtherVerbs(app, routes, url)
   for (const url of retired) addRetired(app, url)
   await addDocuments(app, routes, retired, ports.baseUrl)
@@ -89,21 +92,36 @@ function refuseBytes(error: { readonly code?: string }, socket: Socket): void {
   )
 }
 
-const states = new WeakMap<FastifyRequest, RequestState>()
+/** A call and its place among those in hand. */
+interface InHand {
+  readonly state: RequestState
+  readonly place: Place
+}
 
-function addRoute(app: FastifyInstance, pipeline: PipelinePorts, route: Route): void {
+const callsInHand = new WeakMap<FastifyRequest, InHand>()
+
+function addRoute(
+  app: FastifyInstance,
+  pipeline: PipelinePorts,
+  admission: Admission,
+  route: Route,
+): void {
   app.route({
     method: route.method,
     url: route.url,
     onRequest: async (request, reply) => {
+      const place = admission.enter()
+      if (place === null) return sendRefusal(reply, overloadedRefusal(request.id))
+      reply.raw.once("close", place.leave)
       const { authorization } = request.headers
       const call = { route, requestId: request.id, authorization, caller: null, standing: null }
       const state: RequestState = { call, passed: 0 }
-      states.set(request, state)
-      await checkHead(pipeline, state, request, reply)
+      callsInHand.set(request, { state, place })
+      await place.work(() => checkHead(pipeline, state, request, reply))
     },
     handler: async (request, reply) => {
-      await carryOut(pipeline, states.get(request) as RequestState, request, reply)
+      const { state, place } = callsInHand.get(request) as InHand
+      await place.work(() => carryOut(pipeline, state, request, reply))
       return reply
     },
   })

@@ -162,6 +162,14 @@ function successOf(route: Route): Json {
   }
 }
 
+const RETRY_AFTER: Json = {
+  "Retry-After": {
+    description: "So many seconds later it is worth another try.",
+    required: true,
+    schema: { type: "integer", minimum: 1 },
+  },
+}
+
 /** The refusals by status, each with the codes it can carry and one example a code. */
 function refusalsOf(route: Route): Record<string, Json> {
   const codes = new Set<ErrorCode>([...CODES_OF_CHECKS, ...(route.refuses ?? [])])
@@ -183,6 +191,7 @@ function refusalsOf(route: Route): Record<string, Json> {
     const schema = { $ref: "#/components/schemas/Error" }
     byStatus[status] = {
       description: names,
+      ...(STATUS_OF[code] === 503 ? { headers: RETRY_AFTER } : {}),
       content: { "application/json": { schema, examples } },
     }
   }

@@ -8,7 +8,7 @@ import { refusal } from "./refusal.ts"
 const RETRY_AFTER = { "retry-after": "5" }
 
 /** Errors of the ledger that say it cannot be reached or written to in time. */
-const AWAY: ReadonlySet<string> = new Set(["DeadlinePassed", "ClockUnsure", "Unavailable"])
+const AWAY: ReadonlySet<string> = new Set(["DeadlinePassed", "Unavailable"])
 
 /** The answer to an error that was thrown. */
 export function faultRefusal(
@@ -29,9 +29,14 @@ export function faultRefusal(
     return refusal("validation", "The body was cut off.", { fields })
   }
   switch (error.name) {
-    case "Overloaded": {
-      const message = "Too many calls wait for this company; send it again later."
-      return { ...refusal("overloaded", message, { requestId }), headers: RETRY_AFTER }
+    case "Overloaded":
+      return overloadedRefusal(requestId)
+    case "ClockUnsure": {
+      log.warn("a call could not be served", error)
+      const message =
+        "This server does not know the ledger's time well enough to write right now; nothing was " +
+        "charged. Send it again."
+      return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
     }
     case "OutcomeUnknown":
       log.warn(`the outcome of request ${requestId} is unknown`, error)
@@ -49,6 +54,12 @@ export function faultRefusal(
   }
   log.warn(`request ${requestId} failed`, error)
   return refusal("internal", "Something went wrong on our side.", { requestId })
+}
+
+/** The answer to a call that would wait for too long. */
+export function overloadedRefusal(requestId: string): Refusal {
+  const message = "Too many calls wait here right now; nothing was charged. Send it again later."
+  return { ...refusal("overloaded", message, { requestId }), headers: RETRY_AFTER }
 }
 
 function unknownOutcome(error: Error, requestId: string): Refusal {

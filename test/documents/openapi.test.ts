@@ -13,7 +13,10 @@ interface Operation {
   readonly requestBody?: unknown
   readonly responses: Record<
     string,
-    { readonly content: Record<string, { readonly examples?: Record<string, unknown> }> }
+    {
+      readonly headers?: Record<string, unknown>
+      readonly content: Record<string, { readonly examples?: Record<string, unknown> }>
+    }
   >
 }
 
@@ -105,6 +108,17 @@ describe("the errors", () => {
           expect(example).toEqual({ $ref: `#/components/examples/${code}` })
         }
       }
+    }
+  })
+})
+
+describe("503", () => {
+  it("is on every route, overloaded or unavailable, and says when to come again", () => {
+    for (const { method, url } of ROUTES) {
+      const { headers, content } = find(method, url)?.responses["503"] ?? { content: {} }
+      expect(Object.keys(headers ?? {})).toEqual(["Retry-After"])
+      const { examples = {} } = content["application/json"] ?? {}
+      expect(Object.keys(examples).toSorted()).toEqual(["overloaded", "unavailable"])
     }
   })
 })

@@ -1,0 +1,112 @@
+/** Four times as many callers as a process always takes in hand, each calling again at once. */
+import { readFileSync } from "node:fs"
+import type { Agent } from "node:http"
+import { Agent as HttpAgent, request } from "node:http"
+import process from "node:process"
+import { text } from "node:stream/consumers"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Place } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+import { PRICE_MICROS, textTo } from "./callers.ts"
+import type { Sender } from "./company.ts"
+import { makeSender } from "./company.ts"
+import { audit } from "./reckoning.ts"
+import { roundsOf } from "./rounds.ts"
+import type { Supervised } from "./supervised.ts"
+import { supervise } from "./supervised.ts"
+
+const CALLERS = 4_000
+const LOAD_MS = roundsOf(3_000, 60_000)
+const NORMAL_WITHIN_MS = 5_000
+/** What a call takes where nothing is the matter, on a machine that has much else to do. */
+const NORMAL_MS = 1_000
+/** It takes 200 MB where it idles; the rest is for what it has in hand, and for garbage. */
+const MOST_MEMORY_BYTES = 1024 * 1024 * 1024
+
+let database: TestDatabase
+let place: Place
+let server: Supervised
+let sender: Sender
+
+beforeAll(async () => {
+  database = await testDatabase()
+  place = await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" })
+  server = await supervise(place)
+  sender = await makeSender(server.operate, "overloading")
+})
+afterAll(async () => {
+  await place.clear()
+  await database.drop()
+})
+
+interface Answer {
+  readonly status: number
+  readonly retryAfter: string | undefined
+  readonly error: string | undefined
+}
+
+async function send(agent: Agent, to: number): Promise<Answer> {
+  const url = `${String(server.address())}/api/v1/phone/messages`
+  const headers = { authorization: `Bearer ${sender.key}`, "content-type": "application/json" }
+  const asked = request(url, { method: "POST", agent, headers })
+  const answered = new Promise<Answer>((resolve, reject) => {
+    asked.once("error", reject)
+    asked.once("response", (answer) => {
+      text(answer).then((body) => {
+        const { error } = JSON.parse(body) as { error?: string }
+        const retryAfter = answer.headers["retry-after"]
+        resolve({ status: answer.statusCode ?? 0, retryAfter, error })
+      }, reject)
+    })
+  })
+  asked.end(JSON.stringify(textTo(`+1415555${String(1_000 + (to % 9_000))}`)))
+  return answered
+}
+
+function memoryOf(pid: number): number {
+  const kilobytes = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]
+  return Number(kilobytes) * 1024
+}
+
+it("refuses what it cannot bear with 503, stays small, and is as before within 5 s", async () => {
+  const agent = new HttpAgent({ keepAlive: true })
+  const until = performance.now() + LOAD_MS
+  const counts = new Map<string, number>()
+  let mostBytes = 0
+  const callers = Array.from({ length: CALLERS }, async (_, i) => {
+    for (let calls = 0; performance.now() < until; calls += 1) {
+      const { status, error = "", retryAfter } = await send(agent, i + calls * CALLERS)
+      const key = `${status} ${error} ${retryAfter === undefined ? "" : "retry-after"}`.trim()
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+      if (process.platform === "linux" && calls % 10 === 0) {
+        mostBytes = Math.max(mostBytes, memoryOf(server.pid()))
+      }
+    }
+  })
+  await Promise.all(callers)
+  agent.destroy()
+
+  const fresh = new HttpAgent()
+  let servedAfter = 0
+  await expect
+    .poll(
+      async () => {
+        const askedAt = performance.now()
+        const { status } = await send(fresh, 1)
+        if (status === 200) servedAfter += 1
+        return status === 200 && performance.now() - askedAt < NORMAL_MS
+      },
+      { timeout: NORMAL_WITHIN_MS, interval: 100 },
+    )
+    .toBe(true)
+  expect([...counts.keys()].toSorted()).toEqual(["200", "503 overloaded retry-after"])
+  expect(mostBytes).toBeLessThan(MOST_MEMORY_BYTES)
+
+  await server.operate("wait")
+  const shown = await server.operate("company show", { company: sender.companyId })
+  const charged = (sender.fundsMicros - shown.balanceMicros) / PRICE_MICROS
+  expect(charged).toBe((counts.get("200") ?? 0) + servedAfter)
+  await audit(server.operate)
+}, 240_000)
