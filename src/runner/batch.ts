@@ -45,12 +45,15 @@ function decideOne(
   batch: Batch,
   waiting: Waiting,
 ): number {
-  const at = timeOf(ports, lane, loaded)
+  let at = timeOf(ports, lane, loaded)
   const mustRecord = waiting.records ?? lane.aggregate.gathering?.mustRecord(loaded.state, at)
   const before = mustRecord === true ? lead(ports, lane, loaded, batch) : 0
+  // Time goes on meanwhile: what leads may be of a later millisecond, or of the next month.
+  at = Math.max(at, loaded.at)
   const decided = decide(lane, loaded, batch, waiting, at)
   const isNews = decided !== null && !isRefusal(decided) && decided.length > 0
   const led = isNews ? lead(ports, lane, loaded, batch) : 0
+  at = Math.max(at, loaded.at)
   const again = led > 0 ? decide(lane, loaded, batch, waiting, at) : decided
   return before + led + settle(ports, lane, loaded, batch, waiting, { at, decided: again })
 }

@@ -15,6 +15,7 @@ import { STREAM, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
+const OPEN = { type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 } as const
 const CALL = {
   via: "own_key" as const,
   keyId: "key_1",
@@ -23,8 +24,15 @@ const CALL = {
   priceVersion: 1,
 }
 
-/** A runner whose time a test moves: the timer that records ends when `ring` is called. */
-function gatheringBench(faults: (attempt: number) => AppendFault = () => "none") {
+/**
+ * A runner whose time a test moves, and which goes on by `passing` ms with each look; the timer that
+ * records ends when `ring` is called.
+ */
+function gatheringBench(
+  faults: (attempt: number) => AppendFault = () => "none",
+  start = NOON,
+  passing = 0,
+) {
   let attempts = 0
   const store = openMemoryEventStore({
     faults: () => {
@@ -33,7 +41,7 @@ function gatheringBench(faults: (attempt: number) => AppendFault = () => "none")
     },
   })
   const warnings: string[] = []
-  let now = NOON
+  let now = start
   const bells: (() => void)[] = []
   const pause = (ms: number, signal?: AbortSignal) =>
     ms < 5_000
@@ -46,7 +54,7 @@ function gatheringBench(faults: (attempt: number) => AppendFault = () => "none")
   const runner = openRunner({
     store,
     checkpoints: openMemoryCheckpoints(),
-    clock: { now: () => now },
+    clock: { now: () => (now += passing) },
     pacer,
     locks: openMemoryLocks(pacer),
     warn: (message) => warnings.push(message),
@@ -88,6 +96,28 @@ describe("what is gathered", () => {
     await execute(runner, addFunds(6))
     expect(await typesOf(store)).toEqual(["ApiCallsCounted", "FundsAdded", "FundsAdded"])
     expect(await countsOf(store)).toEqual([3])
+  })
+
+  it("is never later than the facts behind it, wherever a month ends in between", async () => {
+    const newMonth = Date.UTC(2026, 11, 1)
+    const seen = new Set<string>()
+    for (let before = 1; before <= 12; before += 1) {
+      const { runner, store } = gatheringBench(() => "none", newMonth - before, 1)
+      await execute(runner, OPEN)
+      await call(runner)
+      await execute(runner, charge("chg_1", 0))
+      const facts = (await stored(store)).map(({ type, data }) => {
+        return { type, at: Date.parse(JSON.parse(data).at) - newMonth }
+      })
+      const times = facts.map(({ at }) => at)
+      expect(times).toEqual(times.toSorted((a, b) => a - b))
+      const firstOfMonth = times.findIndex((at) => at >= 0)
+      const closed = facts.findIndex(({ type }) => type === "MonthClosed")
+      expect(closed).toBe(firstOfMonth > 0 ? firstOfMonth : -1)
+      seen.add(facts.map(({ type }) => type).join())
+    }
+    expect([...seen]).toContain("LedgerOpened,MonthClosed,ApiCallsCounted,Charged")
+    expect([...seen]).toContain("LedgerOpened,ApiCallsCounted,Charged")
   })
 
   it("is weighed by a refusal, which stores nothing", async () => {
