@@ -1,0 +1,99 @@
+/** Real processes on one database, of which some get a clock that is ten minutes wrong. */
+import process from "node:process"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { query } from "../support/embedded.ts"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Place, ServerProcess } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+import type { Send } from "./callers.ts"
+import { newNames, overHttp } from "./callers.ts"
+import type { Sender } from "./company.ts"
+import { makeSender } from "./company.ts"
+import { audit } from "./reckoning.ts"
+import { operateOn } from "./supervised.ts"
+
+/** A clock is measured every ten seconds at least, and soon where there is a doubt. */
+const SURE_WITHIN_MS = 15_000
+
+const FAULTS = ["leap=600000", "leap=-600000", "leap=600000,unmeasured", "leap=-600000,unmeasured"]
+
+let database: TestDatabase
+let right: Place
+const wrong: Place[] = []
+let sender: Sender
+let sendRight: Send
+
+beforeAll(async () => {
+  database = await testDatabase()
+  right = await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" })
+  const server = await right.start()
+  sender = await makeSender(operateOn(right), "clocks")
+  sendRight = overHttp(() => server.url, sender.key)
+})
+afterAll(async () => {
+  for (const place of [right, ...wrong]) await place.clear()
+  await database.drop()
+})
+
+async function startWrong(fault: string): Promise<ServerProcess> {
+  const place = await makePlace({
+    ...{ DATABASE_URL: database.url, RATE_LIMITS: "off" },
+    ...{ NODE_ENV: "test", LEDGER_CLOCK_FAULT: fault, DATABASE_CONNECTIONS: "16" },
+  })
+  wrong.push(place)
+  return place.start()
+}
+
+async function databaseNow(): Promise<number> {
+  const [row] = await query<{ now: Date }>(database.url, "select clock_timestamp() as now")
+  return Number(row?.now)
+}
+
+/** When the company's facts were, by the writer's clock. */
+async function factTimes(): Promise<readonly number[]> {
+  const stream = `ledger-${sender.companyId}`
+  const { events } = await operateOn(right)("audit show", { stream })
+  return events.map(({ at }: { at: string }) => Date.parse(at))
+}
+
+it.each(FAULTS)(
+  "says that it is unsure of the time, and is right again: %s",
+  async (fault) => {
+    const server = await startWrong(fault)
+    const send = overHttp(() => server.url, sender.key)
+    const [first, unsure, meanwhile, last] = newNames(4) as [string, string, string, string]
+    const begunAt = await databaseNow()
+    expect(await send(first, "+14155550101")).toMatchObject({ status: 200 })
+
+    process.kill(server.pid, "SIGUSR2")
+    const unavailable = {
+      status: 503,
+      body: { error: "unavailable", message: expect.stringContaining("the ledger's time") },
+    }
+    // The signal is on its way: until it is there, the answer is the first one, kept.
+    await expect.poll(() => send(first, "+14155550101")).toMatchObject(unavailable)
+    expect(await send(unsure, "+14155550101")).toMatchObject(unavailable)
+    expect(await sendRight(meanwhile, "+14155550101")).toMatchObject({ status: 200 })
+
+    const isMeasured = !fault.includes("unmeasured")
+    if (isMeasured) {
+      const again = expect.poll(() => send(last, "+14155550101"), { timeout: SURE_WITHIN_MS })
+      await again.toMatchObject({ status: 200 })
+    } else {
+      expect(await send(last, "+14155550101")).toMatchObject(unavailable)
+      expect(await sendRight(last, "+14155550101")).toMatchObject({ status: 200 })
+    }
+    const endedAt = await databaseNow()
+    const times = (await factTimes()).filter((at) => at > begunAt - 60_000)
+    expect(Math.max(...times)).toBeLessThanOrEqual(endedAt + 1_000)
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+    await server.end("SIGKILL")
+  },
+  60_000,
+)
+
+it("leaves nothing that the audit finds", async () => {
+  await operateOn(right)("wait")
+  await audit(operateOn(right))
+})
