@@ -1,0 +1,108 @@
+/** Four processes on the same stores take charges on limits that are worth exactly so many. */
+import { randomUUID } from "node:crypto"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Place } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+import type { Answer, Send } from "./callers.ts"
+import { PRICE_MICROS, overHttp } from "./callers.ts"
+import { makeSender } from "./company.ts"
+import type { Operate } from "./reckoning.ts"
+import { reckon } from "./reckoning.ts"
+import { roundsOf } from "./rounds.ts"
+import { operateOn } from "./supervised.ts"
+
+const PROCESSES = 4
+const TEXTS = roundsOf(120, 10_000)
+/** So many of them fit. */
+const FITTING = TEXTS / 4
+const CALLERS = roundsOf(32, 64)
+
+let database: TestDatabase
+let operate: Operate
+const places: Place[] = []
+const addresses: string[] = []
+
+beforeAll(async () => {
+  database = await testDatabase()
+  for (let i = 0; i < PROCESSES; i += 1) {
+    places.push(await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" }))
+  }
+  const servers = await Promise.all(places.map((place) => place.start()))
+  addresses.push(...servers.map(({ url }) => url))
+  operate = operateOn(places[0] as Place)
+})
+afterAll(async () => {
+  for (const place of places) await place.clear()
+  await database.drop()
+})
+
+/** Sends so many texts, to each process in turn; repeats what nobody knows. */
+async function sendAll(key: string): Promise<readonly { name: string; answer: Answer }[]> {
+  const sends: readonly Send[] = addresses.map((address) => overHttp(() => address, key))
+  const answers: { name: string; answer: Answer }[] = []
+  let begun = 0
+  const callers = Array.from({ length: CALLERS }, async () => {
+    for (let i = begun++; i < TEXTS; i = begun++) {
+      const [send, name] = [sends[i % PROCESSES] as Send, randomUUID()]
+      let answer: Answer | null = null
+      while (answer === null || answer.status === 503 || answer.status === 409) {
+        answer = await send(name, `+1415555${String(1_000 + (i % 200))}`)
+      }
+      answers.push({ name, answer })
+    }
+  })
+  await Promise.all(callers)
+  return answers
+}
+
+const dollars = (micros: number) => (micros / 1e6).toFixed(6)
+const worth = dollars(FITTING * PRICE_MICROS)
+const ampler = dollars((FITTING + 1) * PRICE_MICROS)
+
+/** The limits of company, person and key; the one that is named is the narrowest. */
+const CASES = [
+  { narrow: "company", company: worth, person: ampler, key: ampler },
+  { narrow: "person", company: ampler, person: worth, key: ampler },
+  { narrow: "key", company: ampler, person: ampler, key: worth },
+  { narrow: "all at once", company: worth, person: worth, key: worth },
+]
+
+it.each(CASES)(
+  "lets exactly so many pass where the limit is the narrowest: $narrow",
+  async ({ narrow, company, person, key }) => {
+    const sender = await makeSender(operate, `four ${narrow}`)
+    const of = { company: sender.companyId }
+    const month = { period: "month" }
+    await operate("limit set", { ...of, class: "general", ...month, dollars: company })
+    const { ownerId, keyId } = sender
+    await operate("limit set", {
+      ...of,
+      ...{ person: ownerId, class: "general", ...month, dollars: person },
+    })
+    await operate("limit set", { ...of, key: keyId, ...month, dollars: key })
+
+    const answers = await sendAll(sender.key)
+    const passed = answers.filter(({ answer }) => answer.status === 200)
+    expect(passed).toHaveLength(FITTING)
+    const refused = answers.filter(({ answer }) => answer.status !== 200)
+    expect(refused).toHaveLength(TEXTS - FITTING)
+    // Of several that are used up the key's stands first, and makes it a refused key.
+    const holder = narrow === "all at once" ? "key" : narrow
+    const code = holder === "key" ? "invalid_key" : "spend_limit_reached"
+    for (const { answer } of refused) {
+      expect(answer).toMatchObject({
+        status: holder === "key" ? 401 : 429,
+        body: { error: code, limit: { holder, remainingMicros: 0 } },
+      })
+    }
+    const acknowledged = new Map(passed.map(({ name, answer }) => [name, answer.body.id as string]))
+    await operate("wait")
+    await reckon(operate, { ...sender, acknowledged })
+    const { limits } = await operate("limit list", of)
+    const used = limits.map(({ usedMicros }: { usedMicros: number }) => usedMicros)
+    expect(used).toEqual([1, 1, 1].map(() => FITTING * PRICE_MICROS))
+  },
+  600_000,
+)
