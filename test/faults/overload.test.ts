@@ -12,7 +12,7 @@ import { makePlace } from "../support/server-process.ts"
 import { PRICE_MICROS, textTo } from "./callers.ts"
 import type { Sender } from "./company.ts"
 import { makeSender } from "./company.ts"
-import { audit } from "./reckoning.ts"
+import { expectAudit } from "./reckoning.ts"
 import { roundsOf } from "./rounds.ts"
 import type { Supervised } from "./supervised.ts"
 import { supervise } from "./supervised.ts"
@@ -108,5 +108,5 @@ it("refuses what it cannot bear with 503, stays small, and is as before within 5
   const shown = await server.operate("company show", { company: sender.companyId })
   const charged = (sender.fundsMicros - shown.balanceMicros) / PRICE_MICROS
   expect(charged).toBe((counts.get("200") ?? 0) + servedAfter)
-  await audit(server.operate)
+  await expectAudit(server.operate)
 }, 240_000)

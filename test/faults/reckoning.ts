@@ -62,11 +62,11 @@ export async function reckon(operate: Operate, sent: Sent, isSettled = false): P
   }
   const { balanceMicros } = await operate("company show", { company: companyId })
   expect(balanceMicros).toBe(fundsMicros - keptCount * PRICE_MICROS)
-  await audit(operate)
+  await expectAudit(operate)
 }
 
 /** The audit finds everything in order, and has looked at the read models too. */
-export async function audit(operate: Operate): Promise<void> {
+export async function expectAudit(operate: Operate): Promise<void> {
   const { checks } = await operate("audit verify")
   expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([])
   const names: string[] = checks.map(({ name }: { name: string }) => name)

@@ -10,7 +10,7 @@ import type { Send } from "./callers.ts"
 import { newNames, overHttp } from "./callers.ts"
 import type { Sender } from "./company.ts"
 import { makeSender } from "./company.ts"
-import { audit } from "./reckoning.ts"
+import { expectAudit } from "./reckoning.ts"
 import { operateOn } from "./supervised.ts"
 
 /** A clock is measured every ten seconds at least, and soon where there is a doubt. */
@@ -78,8 +78,9 @@ it.each(FAULTS)(
 
     const isMeasured = !fault.includes("unmeasured")
     if (isMeasured) {
-      const again = expect.poll(() => send(last, "+14155550101"), { timeout: SURE_WITHIN_MS })
-      await again.toMatchObject({ status: 200 })
+      await expect
+        .poll(() => send(last, "+14155550101"), { timeout: SURE_WITHIN_MS })
+        .toMatchObject({ status: 200 })
     } else {
       expect(await send(last, "+14155550101")).toMatchObject(unavailable)
       expect(await sendRight(last, "+14155550101")).toMatchObject({ status: 200 })
@@ -95,5 +96,5 @@ it.each(FAULTS)(
 
 it("leaves nothing that the audit finds", async () => {
   await operateOn(right)("wait")
-  await audit(operateOn(right))
+  await expectAudit(operateOn(right))
 })

@@ -1,0 +1,81 @@
+/** The disk under the embedded PostgreSQL is full for a while: nothing is lost, and all goes on. */
+import { execFileSync } from "node:child_process"
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import process from "node:process"
+import { afterEach, expect, it } from "vitest"
+import { makePlace } from "../support/server-process.ts"
+import { BACK_WITHIN_MS, newNames, overHttp, startLoad } from "./callers.ts"
+import { makeSender } from "./company.ts"
+import { reckon } from "./reckoning.ts"
+import { supervise } from "./supervised.ts"
+
+const TEXTS = 200
+const DISK_MEGABYTES = 400
+
+const closing: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+/** A small disk in memory, as a folder; null where this user may not make one. */
+function smallDisk(): string | null {
+  if (process.platform !== "linux" || process.geteuid?.() !== 0) return null
+  const folder = mkdtempSync(join(tmpdir(), "small-disk-"))
+  closing.push(() => rmSync(folder, { recursive: true }))
+  try {
+    const size = `size=${DISK_MEGABYTES}m`
+    execFileSync("mount", ["-t", "tmpfs", "-o", size, "none", folder], { stdio: "pipe" })
+  } catch {
+    // In a container without the right to mount.
+    return null
+  }
+  closing.push(() => void execFileSync("umount", ["--lazy", folder]))
+  return folder
+}
+
+/** Fills a disk to the last byte; answers what takes it away again. */
+function fill(disk: string): () => void {
+  const path = join(disk, "filling")
+  const file = openSync(path, "w")
+  for (let piece = 1024 * 1024; piece >= 1; piece = Math.floor(piece / 2)) {
+    for (let isFull = false; !isFull;) {
+      try {
+        isFull = writeSync(file, Buffer.alloc(piece)) < piece
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error
+        isFull = true
+      }
+    }
+  }
+  closeSync(file)
+  return () => rmSync(path)
+}
+
+it("acknowledges nothing that is not stored while the disk is full, and goes on after it", async (ctx) => {
+  const disk = smallDisk()
+  if (disk === null) return ctx.skip("only root can make a small disk, where mounting is allowed")
+  const dataDir = join(disk, "data")
+  const made = await makePlace({ LEDGER_DATA_DIR: dataDir, RATE_LIMITS: "off" })
+  const place = { ...made, dataDir }
+  closing.push(made.clear)
+  const server = await supervise(place)
+  const sender = await makeSender(server.operate, "full")
+
+  const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
+  await load.reached(20)
+  const makeRoom = fill(disk)
+  const refusals = () => (load.others.get(503) ?? 0) + (load.others.get(0) ?? 0)
+  await expect.poll(refusals, { timeout: 60_000 }).toBeGreaterThan(0)
+  expect(load.acknowledged.size).toBeLessThan(TEXTS)
+  const before = new Map(load.acknowledged)
+  const roomAt = performance.now()
+  makeRoom()
+  await load.done
+  expect(load.backAfterMs(roomAt)).toBeLessThan(BACK_WITHIN_MS)
+  for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
+  await server.operate("wait")
+  await reckon(server.operate, { ...sender, acknowledged: load.acknowledged })
+  expect(await server.stop()).toBe(0)
+}, 180_000)
