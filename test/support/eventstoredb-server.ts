@@ -17,6 +17,7 @@ import {
 import { answerAppend, answerBatchAppends, type Arrival } from "./eventstoredb-server/appending.ts"
 import { type Certificate, selfSignedCertificate } from "./eventstoredb-server/certificate.ts"
 import type { AppendFault } from "./eventstoredb-server/faults.ts"
+import { Journal } from "./eventstoredb-server/journal.ts"
 import { EventLog, type LogEvent } from "./eventstoredb-server/log.ts"
 import { refusalOf } from "./eventstoredb-server/messages.ts"
 import { answerRead, type ReadCall } from "./eventstoredb-server/reading.ts"
@@ -31,6 +32,10 @@ export interface EventStoreDbServerOptions {
   readonly tls?: boolean
   /** Lets in only who says this. */
   readonly credentials?: { readonly username: string; readonly password: string }
+  /** Where it is reached; default a free port. */
+  readonly port?: number
+  /** A file that keeps what it stored, so that it is there after a kill; default memory alone. */
+  readonly journal?: string
 }
 
 /** A node of a cluster, as gossip names it. */
@@ -43,10 +48,10 @@ const HOST = "127.0.0.1"
 
 /**
  * A server of EventStoreDB in this process, made of the client's own protocol. It keeps its streams in
- * memory, does what real servers were seen to do (each line of it has a test), and fails on demand.
+ * memory (and in a file where it is given one), does what real servers were seen to do (each line of it has a test), and fails on demand.
  */
 export class EventStoreDbServer {
-  readonly log = new EventLog()
+  readonly log: EventLog
   /** Chooses what happens to each append. */
   faultOf: (arrival: Arrival) => AppendFault = () => "none"
   /** A server that is starting takes calls and serves none. */
@@ -59,6 +64,7 @@ export class EventStoreDbServer {
   isMute = false
   readonly #options: EventStoreDbServerOptions
   readonly #certificate: Certificate | null
+  readonly #journal: Journal | null
   readonly #server = new Server({ "grpc.max_receive_message_length": 32 * 1024 * 1024 })
   readonly #subscriptions = new Set<ServerSubscription>()
   readonly #counts = { appends: 0, batchAppends: 0, reads: 0, subscriptions: 0 }
@@ -66,6 +72,8 @@ export class EventStoreDbServer {
 
   private constructor(options: EventStoreDbServerOptions) {
     this.#options = options
+    this.#journal = options.journal === undefined ? null : new Journal(options.journal)
+    this.log = new EventLog(this.#journal)
     this.#certificate = options.tls === true ? selfSignedCertificate() : null
     this.#server.addService(StreamsService, {
       read: (call: ReadCall) => void this.#read(call),
@@ -141,6 +149,7 @@ export class EventStoreDbServer {
   async stop(): Promise<void> {
     await this.#relay?.refuse()
     this.#server.forceShutdown()
+    this.#journal?.close()
   }
 
   async #listen(): Promise<void> {
@@ -159,7 +168,7 @@ export class EventStoreDbServer {
         else reject(error)
       })
     })
-    this.#relay = await Relay.open(port)
+    this.#relay = await Relay.open(port, this.#options.port)
   }
 
   async #read(call: ReadCall): Promise<void> {

@@ -23,15 +23,40 @@ export type AppendResult =
   | { readonly revision: number; readonly commit: bigint; readonly prepare: bigint }
   | { readonly found: number }
 
+/** What one append stored. */
+export interface Stored {
+  readonly stream: string
+  readonly events: readonly LogEvent[]
+  /** How far its places of commit are behind its events. */
+  readonly commitsBehind: bigint
+}
+
+/** Where a log keeps what it stores, so that another one can go on from it. */
+export interface Keeper {
+  readonly read: () => readonly Stored[]
+  readonly write: (stored: Stored) => void
+}
+
 /** What each record takes up beside its text. */
 const HEADER_BYTES = 92n
 
-/** All events of a server in one order, in memory. Places grow by the size of what was written. */
+/**
+ * All events of a server in one order, in memory, and with a keeper where it has one. Places grow by
+ * the size of what was written.
+ */
 export class EventLog {
+  readonly #keeper: Keeper | null
   readonly #records: LogRecord[] = []
   readonly #streams = new Map<string, LogRecord[]>()
   readonly #listeners = new Set<(records: readonly LogRecord[]) => void>()
   #end = 1_024n
+
+  constructor(keeper: Keeper | null = null) {
+    this.#keeper = keeper
+    for (const { stream, events, commitsBehind } of keeper?.read() ?? []) {
+      this.#keep(stream, events, commitsBehind)
+    }
+  }
 
   /** All records in their order. */
   get records(): readonly LogRecord[] {
@@ -74,6 +99,13 @@ export class EventLog {
   }
 
   #store(name: string, events: readonly LogEvent[], commitsBehind = 0n): readonly LogRecord[] {
+    this.#keeper?.write({ stream: name, events, commitsBehind })
+    const stored = this.#keep(name, events, commitsBehind)
+    for (const listener of [...this.#listeners]) listener(stored)
+    return stored
+  }
+
+  #keep(name: string, events: readonly LogEvent[], commitsBehind: bigint): readonly LogRecord[] {
     const there = this.#streams.get(name) ?? []
     const stored = events.map((event, index) => {
       const prepare = this.#end
@@ -85,7 +117,6 @@ export class EventLog {
     there.push(...stored)
     this.#streams.set(name, there)
     this.#records.push(...stored)
-    for (const listener of [...this.#listeners]) listener(stored)
     return stored
   }
 }

@@ -20,10 +20,10 @@ export class Relay {
     this.#server = this.#listener()
   }
 
-  /** Listens on a free port and passes everything on to a port of this machine. */
-  static async open(targetPort: number): Promise<Relay> {
+  /** Listens, on a free port unless one is given, and passes everything on to a port of this machine. */
+  static async open(targetPort: number, port = 0): Promise<Relay> {
     const relay = new Relay(targetPort)
-    await relay.#listen(0)
+    await relay.#listen(port)
     return relay
   }
 
