@@ -19,15 +19,15 @@ import { reckon } from "./reckoning.ts"
 import { newChance, roundsOf } from "./rounds.ts"
 
 const ROUNDS = roundsOf(1, 20)
-const TEXTS = 60
+const TEXTS = 40
 const { seed, between } = newChance()
 
 /** So often each place is passed by the texts of a round, or a little more often. */
 const PASSED: Readonly<Record<Failpoint, number>> = {
-  "append.before": 20,
-  "append.after": 20,
+  "append.before": 12,
+  "append.after": 12,
   "answers.between": TEXTS - 12,
-  "projection.inside": 20,
+  "projection.inside": 15,
   "provider.before": TEXTS - 12,
   "provider.after": TEXTS - 12,
 }

@@ -29,9 +29,13 @@ beforeAll(async () => {
   for (let i = 0; i < PROCESSES; i += 1) {
     places.push(await makePlace({ DATABASE_URL: database.url, RATE_LIMITS: "off" }))
   }
-  const servers = await Promise.all(places.map((place) => place.start()))
-  addresses.push(...servers.map(({ url }) => url))
-  operate = operateOn(places[0] as Place)
+  const [one, ...others] = places as [Place, ...Place[]]
+  const first = await one.start()
+  operate = operateOn(one)
+  // The price of a call is set before the others start: for a second they may know the former one.
+  await makeSender(operate, "four")
+  const servers = await Promise.all(others.map((place) => place.start()))
+  addresses.push(first.url, ...servers.map(({ url }) => url))
 })
 afterAll(async () => {
   for (const place of places) await place.clear()

@@ -13,7 +13,7 @@ import type { Supervised } from "./supervised.ts"
 import { supervise } from "./supervised.ts"
 
 const ROUNDS = roundsOf(2, 20)
-const TEXTS = 150
+const TEXTS = 100
 
 let database: TestDatabase
 let place: Place
@@ -38,7 +38,7 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
   `loses nothing and charges nothing twice over kill -9 of the API (seed ${seed}, round %i)`,
   async (round) => {
     const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
-    await load.reached(between(5, TEXTS - 60))
+    await load.reached(between(5, TEXTS - 40))
     const before = new Map(load.acknowledged)
     const killedAt = performance.now()
     await server.kill()

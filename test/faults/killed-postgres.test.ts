@@ -16,7 +16,7 @@ import type { Supervised } from "./supervised.ts"
 import { supervise } from "./supervised.ts"
 
 const ROUNDS = roundsOf(2, 20)
-const TEXTS = 150
+const TEXTS = 100
 
 let place: Place
 let server: Supervised
@@ -58,7 +58,7 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
   async () => {
     const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
     const pids = await postgresProcesses()
-    await load.reached(between(5, TEXTS - 60))
+    await load.reached(between(5, TEXTS - 40))
     const before = new Map(load.acknowledged)
     const killedAt = performance.now()
     for (const pid of pids) kill(pid)
