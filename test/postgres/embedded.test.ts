@@ -188,6 +188,25 @@ describe("the end", { timeout: 60_000 }, () => {
     expect(await has(second, word)).toBe(true)
   })
 
+  it("is followed by the next also where a process of it waits for ever", async (ctx) => {
+    if (process.platform !== "linux") ctx.skip("only Linux shows whose processes are whose")
+    const postgres = await start()
+    const { url, port } = postgres
+    const [waiting] = await query<{ pid: number }>(
+      url,
+      "select pid from pg_stat_activity where backend_type = 'checkpointer'",
+    )
+    const pid = waiting?.pid ?? 0
+    // Like one that waits for a lock of a process that was killed: it does not notice any more.
+    process.kill(pid, "SIGSTOP")
+    process.kill(postgres.pid, "SIGKILL")
+    await postgres.exited
+    const next = await start()
+    expect(next.port).toBe(port)
+    expect(said).toEqual(["Ended what a killed PostgreSQL left behind: 1 of its processes."])
+    expect(lives(pid)).toBe(false)
+  })
+
   it("does not keep a statement or its values in the log", async () => {
     const postgres = await start()
     await query(postgres.url, "create table once (name text primary key)")

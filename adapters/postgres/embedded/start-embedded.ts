@@ -11,6 +11,7 @@ import {
 } from "./folder.ts"
 import { type Launched, type Waits, freePort, launch } from "./launch.ts"
 import { boundLog, lastLines } from "./log-file.ts"
+import { endOrphans } from "./orphans.ts"
 import {
   endPostmaster,
   idIsTaken,
@@ -30,8 +31,10 @@ const LOOK_AT_ADOPTED_EVERY_MS = 250
 
 const BOUND_LOG_EVERY_MS = 60_000
 
-/** Children of a killed PostgreSQL hold its memory until they have noticed. */
+/** Children of a killed PostgreSQL hold its memory until they have noticed, */
 const MEMORY_IN_USE_MS = 10_000
+/** and those that have not noticed by then never will. */
+const NOTICED_WITHIN_MS = 1_000
 
 /** What is to be started, and where. */
 export interface EmbeddedOptions {
@@ -175,8 +178,14 @@ async function launchOnFreePort(
 ): Promise<Launched> {
   let port = access.port
   const settings = options.settings ?? {}
+  const begun = performance.now()
   const launched = await lookFor(MEMORY_IN_USE_MS, async () => {
     const outcome = await launch(folder, programs, { port, settings, waits })
+    if (outcome === "memory in use" && performance.now() - begun > NOTICED_WITHIN_MS) {
+      const ended = await endOrphans(folder.cluster)
+      if (ended > 0)
+        options.log(`Ended what a killed PostgreSQL left behind: ${ended} of its processes.`)
+    }
     if (outcome === "port taken") {
       const other = await freePort()
       options.log(`Port ${port} is taken: PostgreSQL moves to port ${other}.`)
