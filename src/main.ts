@@ -43,7 +43,10 @@ const host: Host = {
   start: async ({ demo }) => {
     const config = readConfig(env)
     const say = (line: string) => terminal.out(`${line}\n`)
-    return runServer({ config, demo, log: openLog(config.logLevel), say, signal })
+    const code = await runServer({ config, demo, log: openLog(config.logLevel), say, signal })
+    // What could not be closed for want of its database keeps nobody waiting who starts us again.
+    if (code !== 0) process.exit(code)
+    return code
   },
   move: async (name, input, talk) => {
     const config = readConfig(env)

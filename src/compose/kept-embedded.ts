@@ -2,9 +2,10 @@
 import type { Embedded } from "../../adapters/postgres/embedded/start-embedded.ts"
 import type { Log } from "../ports.ts"
 
-/** One that ends more often than this within `OFTEN_WITHIN_MS` has a reason to, and is left. */
-const MOST_STARTS = 5
-const OFTEN_WITHIN_MS = 60_000
+/** One that ends so soon after its start has a reason to; */
+const SOON_MS = 2_000
+/** so often in a row, and it is left. */
+const MOST_IN_VAIN = 5
 
 /** A PostgreSQL that is looked after. */
 export interface KeptEmbedded {
@@ -29,18 +30,18 @@ export async function keepEmbedded(
   let running = await start()
   let isStopping = false
   const { url } = running
-  const endings: number[] = []
+  let startedAt = elapsedMs()
+  let inVain = 0
 
   /** Null where it runs again, else why not. */
   const startAgain = async (lastLines: readonly string[]): Promise<string | null> => {
     const ended = `PostgreSQL ended by itself:\n${lastLines.join("\n")}`
-    endings.push(elapsedMs())
-    const recent = endings.slice(-MOST_STARTS)
-    const isOften = elapsedMs() - (recent[0] ?? 0) < OFTEN_WITHIN_MS
-    if (recent.length === MOST_STARTS && isOften) return ended
+    inVain = elapsedMs() - startedAt < SOON_MS ? inVain + 1 : 0
+    if (inVain === MOST_IN_VAIN) return ended
     log.warn("PostgreSQL is started again", new Error(ended))
     try {
       running = await start()
+      startedAt = elapsedMs()
     } catch (error) {
       return `${ended}\nIt could not be started again: ${String(error)}`
     }

@@ -3,6 +3,7 @@ import { dirname } from "node:path"
 import type { FastifyInstance } from "fastify"
 import type { DataFolder } from "../../adapters/data-folder/data-folder.ts"
 import { announce, withdraw } from "../../adapters/data-folder/data-folder.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { ADMIN_OPERATIONS } from "../admin/index.ts"
@@ -21,6 +22,8 @@ import { closeAll } from "./closers.ts"
 import { openInstallation } from "./installation.ts"
 import { explainOpening } from "./opening-faults.ts"
 import { openPlace } from "./place.ts"
+
+const CLOSE_WITHOUT_DATABASE_MS = 5_000
 
 /** Where the server speaks to its operator. */
 export interface ServerOptions {
@@ -72,11 +75,13 @@ export async function runServer(options: ServerOptions): Promise<number> {
   let address = config.baseUrl ?? ""
   const stores = await openStores(config, () => address, log)
   const stopped = Promise.withResolvers<number>()
+  let isLost = false
   const stop = () => stopped.resolve(0)
   signal.addEventListener("abort", stop)
   if (signal.aborted) stop()
   void stores.databaseLost.then((sentence) => {
     log.warn(sentence, null)
+    isLost = true
     stopped.resolve(1)
   })
   const closers: (() => Promise<void>)[] = [stores.close]
@@ -108,7 +113,9 @@ export async function runServer(options: ServerOptions): Promise<number> {
     return await stopped.promise
   } finally {
     signal.removeEventListener("abort", stop)
-    await closeAll(closers)
+    const closed = closeAll(closers)
+    // Much of it waits for a database, and this one will not be back as long as we are here.
+    await (isLost ? Promise.race([closed, machinePacer.pause(CLOSE_WITHOUT_DATABASE_MS)]) : closed)
   }
 }
 

@@ -1,4 +1,6 @@
 /** PostgreSQL is killed with all its backends, under load; the program starts it again and goes on. */
+import { readFile, writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import process from "node:process"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { urlOf } from "../../adapters/postgres/embedded/connect.ts"
@@ -13,7 +15,7 @@ import { makeSender } from "./company.ts"
 import { reckon } from "./reckoning.ts"
 import { newChance, roundsOf } from "./rounds.ts"
 import type { Supervised } from "./supervised.ts"
-import { supervise } from "./supervised.ts"
+import { operateOn, supervise } from "./supervised.ts"
 
 const ROUNDS = roundsOf(2, 20)
 const TEXTS = 100
@@ -78,3 +80,37 @@ it("has gone on in the same process all the time, and stops in order", async () 
   expect(server.starts()).toBe(1)
   expect(await server.stop()).toBe(0)
 }, 60_000)
+
+it("ends with 1 where PostgreSQL cannot be started again, and goes on at the next start", async () => {
+  const alone = await place.start()
+  const file = join(place.dataDir, "postgres", "PG_VERSION")
+  const version = await readFile(file, "utf8")
+  let isOver = false
+  const names = newNames(TEXTS)
+  const load = startLoad(
+    names,
+    overHttp(() => alone.url, sender.key),
+    () => isOver,
+  )
+  await load.reached(10)
+  await writeFile(file, "7\n")
+  for (const pid of await postgresProcesses()) kill(pid)
+  const killedAt = performance.now()
+  expect(await alone.ended).toBe(1)
+  expect(performance.now() - killedAt).toBeLessThan(BACK_WITHIN_MS)
+  isOver = true
+  await load.done
+  await writeFile(file, version)
+  const next = await place.start()
+  const again = startLoad(
+    names,
+    overHttp(() => next.url, sender.key),
+  )
+  await again.done
+  for (const [name, id] of again.acknowledged) acknowledged.set(name, id)
+  for (const [name, id] of load.acknowledged) expect(acknowledged.get(name)).toBe(id)
+  const operate = operateOn(place)
+  await operate("wait")
+  await reckon(operate, { ...sender, acknowledged })
+  expect(await next.end("SIGTERM")).toBe(0)
+}, 90_000)
