@@ -54,7 +54,11 @@ async function send(agent: Agent, to: number): Promise<Answer> {
   const headers = { authorization: `Bearer ${sender.key}`, "content-type": "application/json" }
   const asked = request(url, { method: "POST", agent, headers })
   const answered = new Promise<Answer>((resolve, reject) => {
-    asked.once("error", reject)
+    // The kernel takes no more connections than it has room for, either.
+    asked.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "ECONNRESET") reject(error)
+      else resolve({ status: 0, error: "no answer", retryAfter: undefined })
+    })
     asked.once("response", (answer) => {
       text(answer).then((body) => {
         const { error } = JSON.parse(body) as { error?: string }
@@ -105,12 +109,19 @@ it("refuses what it cannot bear with 503, stays small, and is as before within 5
       { timeout: NORMAL_WITHIN_MS, interval: 100 },
     )
     .toBe(true)
-  expect([...counts.keys()].toSorted()).toEqual(["200", "503 overloaded retry-after"])
+  const answers = [...counts.keys()].filter((key) => key !== "0 no answer")
+  // Who was let in and then waited too long after all is told that it is in doubt.
+  const known = ["200", "503 overloaded retry-after", "503 unavailable retry-after"]
+  expect(answers.filter((key) => !known.includes(key))).toEqual([])
+  expect(answers).toContain("503 overloaded retry-after")
   expect(mostBytes).toBeLessThan(MOST_MEMORY_BYTES)
 
   const shown = await server.operate("company show", { company: sender.companyId })
   const charged = (sender.fundsMicros - shown.balanceMicros) / PRICE_MICROS
-  expect(charged).toBe((counts.get("200") ?? 0) + servedAfter)
+  const acknowledged = (counts.get("200") ?? 0) + servedAfter
+  const inDoubt = [...counts].filter(([key]) => /no answer|unavailable/.test(key))
+  expect(charged).toBeGreaterThanOrEqual(acknowledged)
+  expect(charged).toBeLessThanOrEqual(inDoubt.reduce((sum, [, count]) => sum + count, acknowledged))
   // There is much to look at by now: only the long runs take the time.
   if (roundsOf(1, 2) === 2) await expectAudit(server.operate)
 }, 240_000)
