@@ -21,6 +21,12 @@ const PASSING = new Set([
   "Unheard",
 ])
 
+/** How often many callers come at once, and wait for nothing. */
+const RUSHES = 0.3
+
+/** How often somebody asks for a text once, and never again. */
+const GIVES_UP = 0.25
+
 /** A charge that was asked for, and what its caller was told at the end. */
 export interface AskedCharge {
   readonly errand: ChargeErrand
@@ -51,10 +57,14 @@ export class Callers {
     this.#companies = companies
   }
 
-  /** So many callers, until each has done everything it wanted. */
-  async run(count: number, errands: number): Promise<void> {
+  /** Everybody, until each has done everything they wanted. */
+  async run(): Promise<void> {
     const { schedule, chance } = this.#world
-    const idles = chance.pick([0.1, 0.5])
+    const isRush = chance.happens(RUSHES)
+    const [count, errands] = isRush
+      ? [chance.between(10, 14), chance.between(2, 4)]
+      : [chance.between(2, 8), chance.between(3, 10)]
+    const idles = isRush ? 0 : chance.pick([0.1, 0.5])
     const one = async (caller: number): Promise<void> => {
       for (let i = 0; i < errands; i += 1) {
         // Some come all at once, some after a while.
@@ -84,6 +94,8 @@ export class Callers {
           ),
         )
         return undefined
+      case "pour":
+        return this.#pour(companyId, errand.hands, errand.times)
       case "look":
         return this.#once(({ ports }) => look(ports, companyId, errand.isAtTail))
       case "arrange":
@@ -118,12 +130,25 @@ export class Callers {
   async #text(errand: TextErrand): Promise<void> {
     const asked: AskedText = { errand, messageIds: [] }
     this.texts.push(asked)
+    const send = ({ ports }: Process) => text(ports, errand, this.#request(errand))
+    // Some never ask again, whatever they heard: what they began must end without them.
+    if (this.#world.chance.happens(GIVES_UP)) return this.#once(send)
     // Now and then what was answered is asked for again.
     for (let times = this.#world.chance.between(1, 2); times > 0; times -= 1) {
-      const sent = await this.#insist(({ ports }) => text(ports, errand, this.#request(errand)))
+      const sent = await this.#insist(send)
       if (sent === "refused") return
       asked.messageIds.push(sent.messageId)
     }
+  }
+
+  async #pour(companyId: string, hands: number, times: number): Promise<void> {
+    const drop = { type: "AddFunds" as const, amountMicros: 1, reference: null }
+    const hand = async (): Promise<void> => {
+      for (let i = 0; i < times; i += 1) {
+        await this.#once(({ ports }) => arrange(ports, companyId, drop))
+      }
+    }
+    await Promise.all(Array.from({ length: hands }, hand))
   }
 
   /** A name for a request, and what it is for. */

@@ -42,6 +42,13 @@ export type Errand =
   | { readonly does: "arrange once"; readonly companyId: string; readonly command: LedgerCommand }
   /** The same of who may do what in a company. */
   | { readonly does: "key"; readonly companyId: string; readonly command: AccessCommand }
+  /** Small sums are added to the funds by many at once, one after the other by each. */
+  | {
+      readonly does: "pour"
+      readonly companyId: string
+      readonly hands: number
+      readonly times: number
+    }
   /** An operator gives one of the charges back that were made before. */
   | { readonly does: "give back"; readonly companyId: string; readonly place: number }
 
@@ -69,6 +76,9 @@ export function drawErrand(chance: Chance, companies: readonly string[], name: s
   }
   if (roll < 68) {
     return { does: "calls", companyId, caller: chance.pick(CALLERS), count: chance.between(1, 5) }
+  }
+  if (roll < 70) {
+    return { does: "pour", companyId, hands: chance.between(3, 6), times: chance.between(2, 4) }
   }
   if (roll < 76) return { does: "look", companyId, isAtTail: chance.happens(0.3) }
   if (roll < 82) return { does: "give back", companyId, place: chance.below(20) }

@@ -25,6 +25,8 @@ export interface Faults {
   readonly lockRefused: number
   /** For each step of a process: its memory is gone. */
   readonly crashes: number
+  /** For each append that was stored: its process dies before it does anything more. */
+  readonly crashesStored: number
   /** For each second: a process is stopped in order, and started again. */
   readonly restarts: number
   /** For each second: locks and duties are lost by who believes to have them. */
@@ -50,6 +52,7 @@ export const CALM: Faults = {
   database: 0,
   lockRefused: 0,
   crashes: 0,
+  crashesStored: 0,
   restarts: 0,
   locksLost: 0,
   clockUnsure: 0,
@@ -71,7 +74,8 @@ export function drawFaults(chance: Chance): Faults {
     doubles: upTo(0.2),
     database: upTo(0.08),
     lockRefused: upTo(0.5),
-    crashes: upTo(0.008),
+    crashes: upTo(0.006),
+    crashesStored: upTo(0.1),
     restarts: upTo(0.1),
     locksLost: upTo(0.2),
     clockUnsure: upTo(0.3),

@@ -50,7 +50,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "takes an unknown outcome for a no, and decides anew",
     breaks: /is stored twice|calls counted of/,
-    likely: 28,
+    likely: 1,
     appendSurely: () => appendOnce,
   },
   {
@@ -68,7 +68,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "answers a no from a state that others have moved",
     breaks: /was refused at \d+, asked at|nothing to do|without a reason/,
-    likely: 15,
+    likely: 54,
     believesEveryNo: true,
   },
   {
@@ -80,13 +80,13 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "does not hear what others wrote, and believes that it did",
     breaks: /seen at \d+, though it had|was refused at \d+, asked at|nothing to do/,
-    likely: 1,
+    likely: 3,
     runner: (real) => ({ ...real, heard: () => undefined }),
   },
   {
     fault: "loses gathered calls with the state that it throws away",
     breaks: /calls lost without a crash/,
-    likely: 26,
+    likely: 4,
     forgetState: () => (_ports, lane) => {
       lane.loaded = null
       lane.hasGathered = false
@@ -95,7 +95,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "records gathered calls twice where it decides again",
     breaks: /calls counted of/,
-    likely: 26,
+    likely: 3,
     forgetState: (real) => (ports, lane) => {
       const gathered = lane.loaded === null ? null : real.takeGathered(ports, lane, lane.loaded)
       lane.loaded = null
@@ -105,7 +105,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "ignores the limits of people",
     breaks: /where there should be a no/,
-    likely: 1,
+    likely: 6,
     decide: (real) => (command, state) => {
       const answer = real(command, state)
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
@@ -134,13 +134,13 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "begins anew what a dead process had begun",
     breaks: /is not there once|paid for no text|went out \d times|is \d times|was answered/,
-    likely: 41,
+    likely: 11,
     resumes: false,
   },
   {
     fault: "ends the work for an open charge, and not the charge",
     breaks: /and nobody ended it|no work will end it|paid for no text/,
-    likely: 61,
+    likely: 29,
     endCharge: async () => ({ result: "done" }),
   },
   {

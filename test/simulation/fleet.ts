@@ -36,7 +36,9 @@ export class Fleet {
     this.#skews = this.#places.map(() => drawSkew(chance))
     this.#mostBytes = chance.pick([1, 4_000, 1_000_000])
     world.onTask((owner) => {
-      if (owner !== WORLD && chance.happens(world.faults.crashes)) this.#crash(owner)
+      if (owner === WORLD) return
+      const isDoomed = world.doomed.delete(owner)
+      if (isDoomed || chance.happens(world.faults.crashes)) this.#crash(owner)
     })
     for (const place of this.#places.keys()) this.#start(place)
   }

@@ -1,5 +1,6 @@
 /** What the processes of a run share. */
 import type { MemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import type { Owner } from "./schedule.ts"
 import type { Truth } from "./truth.ts"
 import type { Wire } from "./wire.ts"
 
@@ -7,4 +8,6 @@ import type { Wire } from "./wire.ts"
 export interface Shared extends Wire {
   readonly store: MemoryEventStore
   readonly truth: Truth
+  /** Who dies before they do anything more. */
+  readonly doomed: Set<Owner>
 }

@@ -58,7 +58,7 @@ async function live(world: World, breaks: string[]): Promise<void> {
   const companies = await during(world, setUp(world, fleet))
   world.faults = drawFaults(chance)
   const callers = new Callers(world, fleet, companies)
-  const asking = callers.run(chance.between(2, 8), chance.between(3, 10))
+  const asking = callers.run()
   void fleet.misfortune(() => world.faults === CALM)
   await during(world, Promise.race([asking, schedule.pause(WORLD, TROUBLE_MS)]))
   world.faults = CALM

@@ -54,6 +54,7 @@ async function append(
     try {
       const appended = await shared.store.append(stream, events, expected)
       truth.note(schedule.now, owner.name, stream, appended.revision + 1, events)
+      if (chance.happens(shared.faults.crashesStored)) shared.doomed.add(owner)
       return appended
     } catch (error) {
       shared.count(`append met ${error instanceof Error ? error.name : "nothing"}`)

@@ -30,6 +30,7 @@ export class World implements Shared {
   readonly schedule: Schedule
   readonly store: MemoryEventStore = openMemoryEventStore()
   readonly truth = new Truth()
+  readonly doomed = new Set<Owner>()
   readonly records: Records
   readonly database: Database
   readonly carrier: CarrierOffice
