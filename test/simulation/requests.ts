@@ -84,8 +84,7 @@ export async function text(ports: Ports, errand: TextErrand, requestId: string):
     reply = await carryOut(ports, caller, { body: asked, query: {}, seed }, takenOver)
     if (!reply.ok) await ports.claims.release(claim)
   } catch (error) {
-    // Whoever had a claim before it was taken over may have carried it out: nothing of it is certain.
-    await (takenOver ? ports.claims.leave(claim) : letGo(ports, claim, error))
+    await letGo(ports, claim, error)
     throw error
   }
   if (!reply.ok) return "refused"
