@@ -95,9 +95,16 @@ export function freshSeed(): Seed {
 /** Errors after which certainly nothing is stored. */
 const HARMLESS: ReadonlySet<string> = new Set(["Overloaded", "DeadlinePassed", "ClockUnsure"])
 
-/** Lets a claim go after an error: what is certainly not stored frees the key, all else does not. */
-export async function letGo(ports: Ports, claim: ClaimRequest, error: unknown): Promise<void> {
-  const isHarmless = error instanceof Error && HARMLESS.has(error.name)
+/**
+ * Lets a claim go after an error: what is certainly not stored frees the key, all else does not. Of a
+ * claim that was taken over nothing is certain: whoever had it before may have carried it out.
+ */
+export async function letGo(
+  ports: Ports,
+  { claim, takenOver }: { readonly claim: ClaimRequest; readonly takenOver: boolean },
+  error: unknown,
+): Promise<void> {
+  const isHarmless = !takenOver && error instanceof Error && HARMLESS.has(error.name)
   await orWarn(ports, isHarmless ? ports.claims.release(claim) : ports.claims.leave(claim))
 }
 

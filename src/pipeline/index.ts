@@ -103,7 +103,8 @@ async function answer(
     result = await handle(pipeline, state, request, reply, mine)
     if (!result.ok && mine.claim !== null) await ports.claims.release(mine.claim)
   } catch (error) {
-    if (mine.claim !== null) await letGo(ports, mine.claim, error)
+    const { claim, takenOver } = mine
+    if (claim !== null) await letGo(ports, { claim, takenOver }, error)
     throw error
   }
   if (!result.ok) return sendRefusal(reply, result.refusal)

@@ -47,26 +47,25 @@ export async function sendText(ports: Ports, work: TakenWork): Promise<WorkResul
     const answer = await inTime(ports, ports.carrier.send(text), silence)
     return await record(ports, place, answer, cause)
   } catch (error) {
-    if (error instanceof CarrierUnavailable) return untilAvailable(ports, work, place, cause)
+    if (error instanceof CarrierUnavailable) return untilAvailable(ports, work, payload)
     if (!(error instanceof CarrierSilent)) throw error
-    // From here on the text is asked about, never sent again; other texts to them may go on.
-    const dueAt = ports.clock.now() + MINUTE_MS
-    return { result: "later", dueAt, kind: "ask-text", subject: payload.messageId }
+    return askFrom(ports.clock.now() + MINUTE_MS, payload)
   }
 }
 
-/** A carrier that takes nothing is tried for three days; a text it never took costs nothing. */
-async function untilAvailable(
-  ports: Ports,
-  work: TakenWork,
-  place: TextPlace,
-  cause: Cause,
-): Promise<WorkResult> {
-  const { queuedAt } = work.payload as TextWork
-  if (ports.clock.now() - queuedAt >= PARK_AFTER_MS) {
-    return record(ports, place, { answer: "rejected", errorCode: "carrier_unavailable" }, cause)
-  }
+/**
+ * A carrier that takes nothing is tried for three days, then it is asked: it may have taken the text
+ * from a process that died before it could say so.
+ */
+function untilAvailable(ports: Ports, work: TakenWork, payload: TextWork): WorkResult {
+  const now = ports.clock.now()
+  if (now - payload.queuedAt >= PARK_AFTER_MS) return askFrom(now, payload)
   return retryLater(work, "the carrier is not available")
+}
+
+/** From here on the text is asked about, never sent again; other texts to them may go on. */
+function askFrom(dueAt: number, { messageId }: TextWork): WorkResult {
+  return { result: "later", dueAt, kind: "ask-text", subject: messageId }
 }
 
 /** Asks the carrier what became of a text it was silent about. */

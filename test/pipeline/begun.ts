@@ -89,6 +89,26 @@ export function failingAt(world: World, death: Death, error: Error): Ports {
   return { ...world.ports, runner: { ...runner, execute } }
 }
 
+/** Ports that answer nothing about recipients but an error, whoever asks. */
+export function withoutRecipients(world: World, error: Error): Ports {
+  const { runner } = world.ports
+  const guarded =
+    <A extends unknown[], R>(ask: (aggregate: never, stream: string, ...rest: A) => Promise<R>) =>
+    async (aggregate: never, stream: string, ...rest: A): Promise<R> => {
+      if (stream.startsWith("recipient-")) throw error
+      return ask(aggregate, stream, ...rest)
+    }
+  return {
+    ...world.ports,
+    runner: {
+      ...runner,
+      execute: guarded(runner.execute as never) as Ports["runner"]["execute"],
+      look: guarded(runner.look as never) as Ports["runner"]["look"],
+      lookAtTail: guarded(runner.lookAtTail as never) as Ports["runner"]["lookAtTail"],
+    },
+  }
+}
+
 /** An idempotency key that no test was given before. */
 export function newIdempotencyKey(): string {
   given += 1

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/app.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { OutcomeUnknown } from "../../src/run.ts"
+import { DeadlinePassed, Overloaded } from "../../src/runner/port.ts"
 import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import type { Death } from "./begun.ts"
-import { claimOf, dieAt, failingAt, newIdempotencyKey } from "./begun.ts"
+import { claimOf, dieAt, failingAt, newIdempotencyKey, withoutRecipients } from "./begun.ts"
 
 let world: World
 beforeAll(async () => {
@@ -169,6 +171,31 @@ describe("a process that was killed", () => {
     expect((await again()).body.body).toBe(text.body + LINE)
     await world.operate("wait")
     expect(await fundsOf(world, company)).toBe(50_000_000 - 2 * SEGMENT)
+  })
+
+  it.for([
+    new DeadlinePassed("too late"),
+    new Overloaded("too many"),
+    new ClockUnsure("no time is known"),
+  ])("and taken over in vain (%s): the key stays held, and the text is one", async (error) => {
+    const company = await makeCompany(world)
+    const { again, body, headers, idempotencyKey } = await begin(
+      { step: "QueueText", when: "after" },
+      company,
+    )
+    const app = await buildApp(withoutRecipients(world, error), ROUTES, RETIRED)
+    const inVain = await app.inject({
+      method: "POST",
+      url: TEXTS,
+      headers: { ...headers, authorization: `Bearer ${company.key}` },
+      payload: body,
+    })
+    await app.close()
+    expect(inVain.statusCode).toBe(503)
+    expect(await claimOf(world, idempotencyKey)).toEqual({ state: "running", attempt: 0 })
+    const taken = await again()
+    expect(taken.status).toBe(200)
+    await expectOneText(company, taken.body.id)
   })
 
   it("still holds its key against another body", async () => {

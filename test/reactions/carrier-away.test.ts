@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it, vi } from "vitest"
+import { CarrierUnavailable } from "../../adapters/carrier/port.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { paidForCalls } from "./texts.ts"
+import { PRICE, paidForCalls } from "./texts.ts"
 
 let world: World
 beforeAll(async () => {
@@ -25,7 +26,34 @@ it("a text that the carrier did not take for three days is given back and was ne
   await world.operate("work retry", { workId: waiting.workId })
   await world.operate("wait")
   const list = await world.call(key, "GET", "/api/v1/phone/messages")
-  expect(list.body.messages).toMatchObject([{ status: "failed", errorCode: "carrier_unavailable" }])
+  expect(list.body.messages).toMatchObject([{ status: "failed", errorCode: "unknown_to_carrier" }])
   const { balanceMicros } = await world.operate("company show", { company: companyId })
   expect(balanceMicros).toBe(50_000_000 - (await paidForCalls(world, companyId)))
+})
+
+it("a text that it took from a process that died is not given back, however long it is away", async () => {
+  const company = await makeCompany(world)
+  const { carrier } = world.ports
+  const send = carrier.send.bind(carrier)
+  const sending = vi.spyOn(carrier, "send").mockImplementation(async (text) => {
+    // It is taken, and whoever handed it over never hears of it; from then on nobody is there.
+    await send(text)
+    throw new CarrierUnavailable("the carrier answered 503")
+  })
+  await world.operate("stand-in set", { name: "carrier", outcome: "ok" })
+  await world.call(company.key, "POST", "/api/v1/phone/messages", {
+    body: { to: "+14155550124", body: "Hello" },
+  })
+  await world.operate("wait")
+  await world.operate("clock advance", { duration: "73h" })
+  const { work } = await world.operate("work list")
+  const waiting = work.find((row: { kind: string }) => row.kind === "send-text")
+  await world.operate("work retry", { workId: waiting.workId })
+  await world.operate("wait")
+  sending.mockRestore()
+  const list = await world.call(company.key, "GET", "/api/v1/phone/messages")
+  expect(list.body.messages).toMatchObject([{ status: "sent" }])
+  const spent = await paidForCalls(world, company.companyId)
+  const { balanceMicros } = await world.operate("company show", { company: company.companyId })
+  expect(balanceMicros).toBe(50_000_000 - spent - PRICE)
 })

@@ -39,13 +39,15 @@ async function park(kind: string): Promise<number> {
   return Number(rows[0]?.work_id)
 }
 
-/** Adds a parked row; answers its number. */
+/** Adds a parked row beside those that there may be; answers its number. */
 async function addParked(kind: string, payload: object): Promise<number> {
-  await sql`
+  const name = `parked ${company.companyId}`
+  const { rows } = await sql<{ work_id: number }>`
     insert into ledger.work (kind, name, subject, company_id, payload, due_at, parked)
-    values (${kind}, ${company.companyId}, 'a', ${company.companyId}, ${JSON.stringify(payload)},
-      now(), 'a test')`.execute(world.ports.readAll)
-  return park(kind)
+    values (${kind}, ${name}, ${name}, ${company.companyId}, ${JSON.stringify(payload)}, now(),
+      'a test')
+    returning work_id`.execute(world.ports.readAll)
+  return Number(rows[0]?.work_id)
 }
 
 const skip = (workId: number) => world.operate("work skip", { workId })

@@ -30,9 +30,7 @@ export class CarrierOffice {
   /** Takes a text; the same again is one text. @throws CarrierUnavailable, CarrierSilent */
   send({ textId }: OutgoingText): CarrierAnswer {
     const chance = this.#chance
-    // Nobody is away for three days just after it took a text, and forgot to say so.
-    const isNew = !this.#answers.has(textId)
-    if (!this.isCalm && isNew && chance.happens(0.1)) throw new CarrierUnavailable("fault: away")
+    if (!this.isCalm && chance.happens(0.1)) throw new CarrierUnavailable("fault: away")
     if (!this.isCalm && chance.happens(0.1)) throw new CarrierSilent("fault: it never came")
     const answer = this.#answers.get(textId) ?? this.#decide(textId)
     this.#answers.set(textId, answer)

@@ -84,7 +84,7 @@ export async function text(ports: Ports, errand: TextErrand, requestId: string):
     reply = await carryOut(ports, caller, { body: asked, query: {}, seed }, takenOver)
     if (!reply.ok) await ports.claims.release(claim)
   } catch (error) {
-    await letGo(ports, claim, error)
+    await letGo(ports, { claim, takenOver }, error)
     throw error
   }
   if (!reply.ok) return "refused"
