@@ -1,8 +1,10 @@
 /** Every read model, in the order they are listed to an operator. */
 import { accounts } from "./accounts.ts"
 import { apiCalls } from "./api-calls.ts"
+import { apps } from "./apps.ts"
 import { charges } from "./charges.ts"
 import { companies } from "./companies.ts"
+import { invitations } from "./invitations.ts"
 import { keys } from "./keys.ts"
 import { limits } from "./limits.ts"
 import { messages } from "./messages.ts"
@@ -18,8 +20,10 @@ import { reminders } from "./reminders.ts"
 export const PROJECTIONS: readonly Projection[] = [
   accounts,
   apiCalls,
+  apps,
   charges,
   companies,
+  invitations,
   keys,
   limits,
   messages,

@@ -13,6 +13,9 @@ import {
 import { priceBook, priceCodec } from "../domain/charging/price-book.ts"
 import { refusalCodec, refusals } from "../domain/charging/refusals.ts"
 import { companies, companiesCodec } from "../domain/company/companies.ts"
+import { app, appBytes, appCheckpoint } from "../domain/connection/app.ts"
+import { appCodec } from "../domain/connection/app-events.ts"
+import { releaseCodec, releases } from "../domain/connection/releases.ts"
 import type { Codec } from "../domain/kernel/format.ts"
 import { FormatFault } from "../domain/kernel/format.ts"
 import { categoryOf } from "../domain/kernel/streams.ts"
@@ -23,6 +26,8 @@ import type { AnyFact } from "../projections/projection.ts"
 
 /** Who may do what in a company. */
 export const ACCESS = { decider: access, codec: accessCodec, bytesOf: accessBytes }
+/** One installed app of a company. */
+export const APP = { decider: app, codec: appCodec, checkpoint: appCheckpoint, bytesOf: appBytes }
 /** Which companies there are. */
 export const COMPANIES = { decider: companies, codec: companiesCodec }
 /** A company's funds, limits and charges; API calls gather beside it. */
@@ -50,16 +55,20 @@ export const RECIPIENT = {
 }
 /** The evidence of a company's refusals. */
 export const REFUSALS = { decider: refusals, codec: refusalCodec }
+/** The releases of the app. */
+export const RELEASES = { decider: releases, codec: releaseCodec }
 
 const CODECS = new Map<string, unknown>(
   Object.entries({
     access: accessCodec,
+    app: appCodec,
     companies: companiesCodec,
     ledger: ledgerCodec,
     phone: phoneCodec,
     prices: priceCodec,
     recipient: recipientCodec,
     refusals: refusalCodec,
+    releases: releaseCodec,
   }),
 )
 

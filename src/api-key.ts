@@ -22,8 +22,17 @@ export interface NewApiKey {
 
 /** Makes a key for a company. */
 export function makeApiKey(companyId: CompanyId): NewApiKey {
-  const keyTag = randomTag(8)
-  const body = `cpk_${tagOf(companyId)}_${keyTag}_${base62(randomBytes(32))}`
+  return apiKeyOf(companyId, randomTag(8), randomBytes(32))
+}
+
+/** The key that always derives from a secret, so that it need not be kept to be shown again. */
+export function deriveApiKey(companyId: CompanyId, secret: string): NewApiKey {
+  const bytes = hash("sha512", `${companyId}\n${secret}`, "buffer")
+  return apiKeyOf(companyId, base62(bytes.subarray(0, 16)).slice(-8), bytes.subarray(32))
+}
+
+function apiKeyOf(companyId: CompanyId, keyTag: string, secret: Uint8Array): NewApiKey {
+  const body = `cpk_${tagOf(companyId)}_${keyTag}_${base62(secret)}`
   const key = body + checksumOf(body)
   return { keyId: keyIdOfTag(keyTag), key, keyHash: hashOfKey(key) }
 }

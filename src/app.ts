@@ -7,14 +7,18 @@ import fastify from "fastify"
 import { addDocuments } from "./documents.ts"
 import type { Admission, Place } from "./pipeline/admission.ts"
 import { openAdmission } from "./pipeline/admission.ts"
-import { parseBodies } from "./pipeline/body.ts"
+import { parseBodies, signedBody } from "./pipeline/body.ts"
 import { faultRefusal, overloadedRefusal } from "./pipeline/faults.ts"
 import type { PipelinePorts, RequestState } from "./pipeline/index.ts"
 import { carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
+import { carryOutOpen, checkOpen } from "./pipeline/open-calls.ts"
+import type { RateLimits } from "./pipeline/rate-limits.ts"
+import { openRateLimits } from "./pipeline/rate-limits.ts"
 import { openLastWrites } from "./pipeline/read-position.ts"
 import type { Refusal } from "./pipeline/refusal.ts"
 import { bodyOf, refusal } from "./pipeline/refusal.ts"
 import type { Route } from "./pipeline/route.ts"
+import { signInOf } from "./pipeline/sign-in.ts"
 import type { Ports } from "./ports.ts"
 
 const REQUEST_TIMEOUT_MS = 30_000
@@ -57,7 +61,11 @@ export async function buildApp(
   })
   const pipeline = { ports, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
-  for (const route of routes) addRoute(app, pipeline, admission, route)
+  const rates = openRateLimits(ports)
+  for (const route of routes) {
+    if (route.auth === false) addOpenRoute(app, ports, admission, rates, route)
+    else addRoute(app, pipeline, admission, route)
+  }
   for (const url of new Set(routes.map((route) => route.url))) refuseOtherVerbs(app, routes, url)
   for (const url of retired) addRetired(app, url)
   await addDocuments(app, routes, retired, ports.baseUrl)
@@ -99,11 +107,45 @@ interface InHand {
 }
 
 const callsInHand = new WeakMap<FastifyRequest, InHand>()
+const placesInHand = new WeakMap<FastifyRequest, Place>()
 
 function addRoute(
   app: FastifyInstance,
   pipeline: PipelinePorts,
   admission: Admission,
+  route: Route,
+): void {
+  const { method, url, bodyLimitBytes } = route
+  const options = bodyLimitBytes === undefined ? {} : { bodyLimit: bodyLimitBytes }
+  app.route({
+    ...{ method, url, ...options },
+    onRequest: async (request, reply) => {
+      const place = admission.enter()
+      if (place === null) return sendRefusal(reply, overloadedRefusal(request.id))
+      reply.raw.once("close", place.leave)
+      const { authorization } = request.headers
+      const call = {
+        ...{ route, requestId: request.id, authorization, caller: null, standing: null },
+        signIn: signInOf(request.headers),
+        signed: () => ({ method, target: request.url, body: signedBody(request) }),
+      }
+      const state: RequestState = { call, passed: 0 }
+      callsInHand.set(request, { state, place })
+      await place.work(() => checkHead(pipeline, state, request, reply))
+    },
+    handler: async (request, reply) => {
+      const { state, place } = callsInHand.get(request) as InHand
+      await place.work(() => carryOut(pipeline, state, request, reply))
+      return reply
+    },
+  })
+}
+
+function addOpenRoute(
+  app: FastifyInstance,
+  ports: Ports,
+  admission: Admission,
+  rates: RateLimits,
   route: Route,
 ): void {
   app.route({
@@ -113,15 +155,12 @@ function addRoute(
       const place = admission.enter()
       if (place === null) return sendRefusal(reply, overloadedRefusal(request.id))
       reply.raw.once("close", place.leave)
-      const { authorization } = request.headers
-      const call = { route, requestId: request.id, authorization, caller: null, standing: null }
-      const state: RequestState = { call, passed: 0 }
-      callsInHand.set(request, { state, place })
-      await place.work(() => checkHead(pipeline, state, request, reply))
+      placesInHand.set(request, place)
+      checkOpen(rates, route, request, reply)
     },
     handler: async (request, reply) => {
-      const { state, place } = callsInHand.get(request) as InHand
-      await place.work(() => carryOut(pipeline, state, request, reply))
+      const place = placesInHand.get(request) as Place
+      await place.work(() => carryOutOpen(ports, route, request, reply))
       return reply
     },
   })

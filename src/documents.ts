@@ -32,6 +32,13 @@ const CODES_OF_CHECKS: readonly ErrorCode[] = [
   "unavailable",
 ]
 
+/** Those that say something of the caller. */
+const CODES_OF_CALLERS: readonly ErrorCode[] = [
+  "invalid_key",
+  "operation_not_granted",
+  "not_allowed",
+]
+
 /** Adds `/openapi.json` and `/docs`. */
 export async function addDocuments(
   app: FastifyInstance,
@@ -81,13 +88,26 @@ export function openApi(
     servers: [{ url: baseUrl }],
     security: [{ key: [] }],
     components: {
-      securitySchemes: { key: { type: "http", scheme: "bearer", bearerFormat: "cpk_…" } },
+      securitySchemes: {
+        key: {
+          ...{ type: "http", scheme: "bearer", bearerFormat: "cpk_…" },
+          description: KEY_DESCRIPTION,
+        },
+      },
       schemas: { Error: ERROR_SCHEMA },
       examples: Object.fromEntries(ERROR_CODES.map((code) => [code, { value: exampleOf(code) }])),
     },
     paths,
   }
 }
+
+/** What a key is, and how the app's shared key says who is signed in. */
+const KEY_DESCRIPTION =
+  "An API key of the company. A call through the app's shared key can carry a person's sign-in: " +
+  "`X-Person-Id`, `X-Person-Time` (ISO 8601, within 60 seconds) and `X-Person-Signature`, the " +
+  "HMAC-SHA-256 in hexadecimal, keyed with the app's secret, over five texts joined by line feeds: " +
+  "the verb, the path with its query as it is sent, the SHA-256 of the body in hexadecimal, the " +
+  "time, the person's id. The call is then checked and weighed as that person's."
 
 const ERROR_CODES = Object.keys(STATUS_OF) as ErrorCode[]
 
@@ -107,7 +127,8 @@ function operationOf(route: Route): Json {
     tags: [route.group],
     summary: route.summary,
     operationId: `${route.method.toLowerCase()}${route.url.replaceAll(/\W+(\w)/g, (_all, c: string) => c.toUpperCase())}`,
-    description: `Operation \`${route.operation}\`.${route.counted ? " Counted as an API call." : ""}`,
+    description: needsOf(route),
+    ...(route.auth === false ? { security: [] } : {}),
     ...(route.specGap === undefined ? {} : { "x-spec-gap": route.specGap }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === undefined || route.method === "GET"
@@ -118,8 +139,14 @@ function operationOf(route: Route): Json {
             content: { "application/json": { schema: schemaOf(route.body, "input") } },
           },
         }),
-    responses: { 200: successOf(route), ...refusalsOf(route) },
+    responses: { ...successOf(route), ...refusalsOf(route) },
   }
+}
+
+function needsOf({ operation, auth, counted }: Route): string {
+  const key = auth === false ? "Needs no key." : "Needs no operation of its own."
+  const needs = operation === null ? key : `Operation \`${operation}\`.`
+  return `${needs}${counted ? " Counted as an API call." : ""}`
 }
 
 function schemaOf(schema: ZodType, io: "input" | "output"): Json {
@@ -155,11 +182,15 @@ function parametersOf(route: Route): Json[] {
   return parameters
 }
 
-function successOf(route: Route): Json {
-  return {
-    description: "Done",
-    content: { "application/json": { schema: schemaOf(route.reply, "output") } },
-  }
+function successOf(route: Route): Record<string, Json> {
+  const schema = schemaOf(route.reply, "output")
+  const statuses = route.success ?? [200]
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const description = status === 202 ? "Begun" : "Done"
+      return [status, { description, content: { "application/json": { schema } } }]
+    }),
+  )
 }
 
 const RETRY_AFTER: Json = {
@@ -173,6 +204,8 @@ const RETRY_AFTER: Json = {
 /** The refusals by status, each with the codes it can carry and one example a code. */
 function refusalsOf(route: Route): Record<string, Json> {
   const codes = new Set<ErrorCode>([...CODES_OF_CHECKS, ...(route.refuses ?? [])])
+  if (route.auth === false) for (const code of CODES_OF_CALLERS) codes.delete(code)
+  if (route.limit !== undefined) codes.add("rate_limited")
   if (route.counted)
     for (const code of ["payment_required", "spend_limit_reached"] as const) codes.add(code)
   if (route.account !== undefined) codes.add("needs_managed_plan")

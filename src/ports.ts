@@ -3,9 +3,11 @@ import type { Kysely } from "kysely"
 import type { Carrier } from "../adapters/carrier/port.ts"
 import type { Claims } from "../adapters/claims/port.ts"
 import type { Clock, Pacer } from "../adapters/clock/port.ts"
+import type { ConnectCodes } from "../adapters/connect-codes/port.ts"
 import type { EventStore } from "../adapters/eventstore/port.ts"
 import type { Mailer } from "../adapters/mailer/port.ts"
 import type { Projector } from "../adapters/postgres/projector/port.ts"
+import type { Presence } from "../adapters/presence/port.ts"
 import type { Sealing } from "../adapters/sealing/port.ts"
 import type { WorkQueue } from "../adapters/work/port.ts"
 import type { ChargeRefused } from "../domain/charging/ledger-events.ts"
@@ -37,6 +39,8 @@ export interface Ports {
   readonly carrier: Carrier
   readonly mailer: Mailer
   readonly work: WorkQueue
+  readonly presence: Presence
+  readonly connectCodes: ConnectCodes
   readonly projector: Projector
   readonly readAs: ReadAs
   /** Reads the read models of all companies, for operators and reactions. */

@@ -1,11 +1,19 @@
 /** Every route of the API, and the retired ones. */
+import { accountRoutes } from "./account/routes.ts"
+import { connectionRoutes } from "./connection/routes.ts"
 import { creditsRoutes } from "./credits/read-credits.ts"
 import { peopleRoutes } from "./people/list-people.ts"
 import { phoneRoutes } from "./phone/routes.ts"
 import type { Route } from "./pipeline/route.ts"
 
 /** The routes in the order of the specification. */
-export const ROUTES: readonly Route[] = [...peopleRoutes, ...phoneRoutes, ...creditsRoutes]
+export const ROUTES: readonly Route[] = [
+  ...peopleRoutes,
+  ...phoneRoutes,
+  ...creditsRoutes,
+  ...accountRoutes,
+  ...connectionRoutes,
+]
 
 /** Paths that answer 410 to every verb, before a key is looked at. */
 export const RETIRED: readonly string[] = ["/api/v1/leads/intake", "/api/v1/leads/forms"]

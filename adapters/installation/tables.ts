@@ -75,14 +75,17 @@ export const KEPT: readonly KeptTable[] = [
 
 /**
  * Tables that no backup holds: `checkpoints` and all read models are folds of events, `processes` are
- * those that run just now, the event store and an unfinished restore are of this place alone. Of
+ * those that run just now, the event store and an unfinished restore are of this place alone; who is
+ * online and which app asks to be connected is over when a backup is restored. Of
  * `projections` only the place of what is no fold is held, beside `work`.
  */
 export const LEFT_OUT: readonly string[] = [
   "checkpoints",
+  "connect_codes",
   "event_store",
   "kysely_migration",
   "kysely_migration_lock",
+  "presence",
   "processes",
   "projections",
   "unfinished_restore",

@@ -8,6 +8,7 @@ import { ledgerTables } from "./migrations/0003-ledger-tables.ts"
 import { mails } from "./migrations/0004-mails.ts"
 import { severalProcesses } from "./migrations/0005-several-processes.ts"
 import { movingHouse } from "./migrations/0006-moving-house.ts"
+import { presenceAndConnectCodes } from "./migrations/0008-presence-and-connect-codes.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -17,6 +18,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0004-mails": mails,
   "0005-several-processes": severalProcesses,
   "0006-moving-house": movingHouse,
+  "0008-presence-and-connect-codes": presenceAndConnectCodes,
 }
 
 /** The names of all migrations that this version knows, in their order. */

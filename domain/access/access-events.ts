@@ -1,14 +1,15 @@
 /**
  * The facts about who may do what in a company, and the forms they are stored in. Names, emails and
- * labels are sealed before a command is made; the core never sees them.
+ * labels are sealed before a command is made; the core never sees them. Those about people are in
+ * `team-events.ts`.
  */
 import type { CompanyId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { Formats } from "../kernel/format.ts"
 import { codecOf, flag, list, oneOf, optional, plain, time } from "../kernel/format.ts"
 import type { Operation } from "./operations.ts"
-import type { Permission, Role } from "./permissions.ts"
 import { ALL_OPERATIONS } from "./operations.ts"
-import { PERMISSIONS, ROLES } from "./permissions.ts"
+import type { TeamEvent } from "./team-events.ts"
+import { teamFormats } from "./team-events.ts"
 
 /** The plans a company can be on, by their monthly dollars; `payg` pays as it goes. */
 export const PLANS = ["payg", "29", "79", "197", "329"] as const
@@ -33,20 +34,6 @@ export interface PlanChanged {
   readonly at: number
   readonly plan: Plan
   readonly pays: "prepaid" | "card"
-}
-
-/** Somebody belongs to the company. */
-export interface PersonAdded {
-  readonly type: "PersonAdded"
-  readonly at: number
-  readonly personId: PersonId
-  readonly name: Sealed
-  readonly email: Sealed
-  /** Keyed hash of the email in lower case: two people of a company cannot share one. */
-  readonly emailTag: string
-  readonly role: Role
-  /** Granted one by one, on top of the role. */
-  readonly permissions: readonly Permission[]
 }
 
 /** A key was made. Its secret was shown once; only the SHA-256 is kept. */
@@ -99,17 +86,34 @@ export interface CardRemoved {
   readonly at: number
 }
 
+/** The company's apps are updated from another channel. */
+export interface ChannelChanged {
+  readonly type: "ChannelChanged"
+  readonly at: number
+  readonly channel: string
+}
+
+/** The company earns by the companies it brings. */
+export interface AffiliateJoined {
+  readonly type: "AffiliateJoined"
+  readonly at: number
+  /** What its link ends in. */
+  readonly tag: string
+}
+
 /** Everything that can happen to a company's access. */
 export type AccessEvent =
   | CompanyOpened
   | PlanChanged
-  | PersonAdded
+  | TeamEvent
   | KeyCreated
   | KeyPaused
   | KeyResumed
   | KeyDeleted
   | CardSet
   | CardRemoved
+  | ChannelChanged
+  | AffiliateJoined
 
 const keyOnly = { version: 1, fields: { at: time, keyId: plain } }
 
@@ -129,18 +133,7 @@ export const accessFormats: Formats<AccessEvent> = {
     version: 1,
     fields: { at: time, plan: oneOf(...PLANS), pays: oneOf("prepaid", "card") },
   },
-  PersonAdded: {
-    version: 1,
-    fields: {
-      at: time,
-      personId: plain,
-      name: plain,
-      email: plain,
-      emailTag: plain,
-      role: oneOf(...ROLES),
-      permissions: list(oneOf(...PERMISSIONS)),
-    },
-  },
+  ...teamFormats,
   // Version 1 also said what the key may buy: that is decided in the ledger (`PurchaseTermsSet`).
   KeyCreated: {
     version: 2,
@@ -159,6 +152,8 @@ export const accessFormats: Formats<AccessEvent> = {
   KeyDeleted: keyOnly,
   CardSet: { version: 1, fields: { at: time, verified: flag, failing: flag } },
   CardRemoved: { version: 1, fields: { at: time } },
+  ChannelChanged: { version: 1, fields: { at: time, channel: plain } },
+  AffiliateJoined: { version: 1, fields: { at: time, tag: plain } },
 }
 
 /** Writes and reads access facts. */

@@ -2,16 +2,20 @@
  * Who may do what in a company: its people, their roles and permissions, its keys, plan and card.
  *
  * Stream `access-<companyId>`, bounded by the dashboard's clicks. Every API call is checked against
- * this state, so it says who calls (`findKey`) and what they may (`mayCall`).
+ * this state, so it says who calls (`findKey`, `findPerson`); what a person may is in `grants.ts`,
+ * and what becomes of people in `team.ts`.
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { CompanyId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { AccessEvent, Plan } from "./access-events.ts"
+import type { Person } from "./grants.ts"
 import type { Operation } from "./operations.ts"
-import { OPERATIONS } from "./operations.ts"
-import type { Permission, Role } from "./permissions.ts"
-import { permissionsOf } from "./permissions.ts"
+import type { Team, TeamCommand, TeamFault } from "./team.ts"
+import { decideTeam, emptyTeam, evolveTeam } from "./team.ts"
+
+/** Where a company's apps are updated from unless it was said otherwise. */
+const FIRST_CHANNEL = "stable"
 
 /** The stream of a company's access. */
 export function accessStream(companyId: CompanyId): string {
@@ -32,17 +36,6 @@ export interface ChangePlan {
   readonly type: "ChangePlan"
   readonly plan: Plan
   readonly pays: "prepaid" | "card"
-}
-
-/** Adds somebody. The same id again: nothing new. */
-export interface AddPerson {
-  readonly type: "AddPerson"
-  readonly personId: PersonId
-  readonly name: Sealed
-  readonly email: Sealed
-  readonly emailTag: string
-  readonly role: Role
-  readonly permissions: readonly Permission[]
 }
 
 /** Makes a key for a person, or a shared one for the app. The same id again: nothing new. */
@@ -73,24 +66,37 @@ export interface RemoveCard {
   readonly type: "RemoveCard"
 }
 
+/** Lets the company's apps be updated from a channel. The same again: nothing new. */
+export interface ChangeChannel {
+  readonly type: "ChangeChannel"
+  readonly channel: string
+}
+
+/** Lets the company earn by those it brings. Again: nothing new. */
+export interface JoinAffiliate {
+  readonly type: "JoinAffiliate"
+  readonly tag: string
+}
+
 /** Everything that can be asked of a company's access. */
 export type AccessCommand =
-  OpenCompany | ChangePlan | AddPerson | CreateKey | ChangeKey | SetCard | RemoveCard
+  | OpenCompany
+  | ChangePlan
+  | TeamCommand
+  | CreateKey
+  | ChangeKey
+  | SetCard
+  | RemoveCard
+  | ChangeChannel
+  | JoinAffiliate
 
 /** A command was refused. */
 export interface AccessRefused {
   readonly type: "AccessRefused"
   readonly at: number
-  readonly code: "no_such_company" | "email_taken" | "no_such_person" | "no_such_key" | "key_taken"
+  readonly code: "no_such_company" | "no_such_key" | "key_taken" | TeamFault["code"]
   /** One sentence for the person who asked. */
   readonly message: string
-}
-
-/** A person, as far as decisions need to know them. */
-export interface Person {
-  readonly personId: PersonId
-  readonly role: Role
-  readonly permissions: readonly Permission[]
 }
 
 /** A key, as far as decisions need to know it. */
@@ -109,14 +115,15 @@ export interface Access {
   plan: Plan
   pays: "prepaid" | "card"
   card: { readonly verified: boolean; readonly failing: boolean } | null
-  readonly people: Map<PersonId, Person>
-  readonly emailTags: Set<string>
+  channel: string
+  affiliateTag: string | null
+  readonly team: Team
   readonly keys: Map<KeyId, Key>
 }
 
 /** What a company's access takes in memory, in bytes, about: a key has its operations with it. */
-export function accessBytes({ people, keys }: Access): number {
-  return people.size * 400 + keys.size * 4_000
+export function accessBytes({ team, keys }: Access): number {
+  return team.people.size * 600 + keys.size * 4_000
 }
 
 /** The rules of access. */
@@ -127,8 +134,9 @@ export const access: Decider<AccessCommand, Access, AccessEvent, AccessRefused> 
     plan: "payg",
     pays: "prepaid",
     card: null,
-    people: new Map(),
-    emailTags: new Set(),
+    channel: FIRST_CHANNEL,
+    affiliateTag: null,
+    team: emptyTeam(),
     keys: new Map(),
   }),
   decide,
@@ -153,13 +161,12 @@ function decide(
       const isSame = plan === state.plan && pays === state.pays
       return isSame ? [] : [{ type: "PlanChanged", at, plan, pays }]
     }
-    case "AddPerson": {
-      if (state.people.has(command.personId)) return []
-      if (state.emailTags.has(command.emailTag)) {
-        return refuse(at, "email_taken", "Somebody in this company already has this email.")
-      }
-      return [{ ...command, type: "PersonAdded" }]
-    }
+    case "AddPerson":
+    case "ChangePerson":
+    case "ChangeAppAccess":
+    case "RemovePerson":
+    case "InvitePerson":
+      return changeTeam(command, state)
     case "CreateKey":
       return createKey(command, state)
     case "PauseKey":
@@ -173,6 +180,12 @@ function decide(
     }
     case "RemoveCard":
       return state.card === null ? [] : [{ type: "CardRemoved", at }]
+    case "ChangeChannel": {
+      const { channel } = command
+      return channel === state.channel ? [] : [{ type: "ChannelChanged", at, channel }]
+    }
+    case "JoinAffiliate":
+      return state.affiliateTag === null ? [{ type: "AffiliateJoined", at, tag: command.tag }] : []
     default:
       return unreachable(command)
   }
@@ -190,12 +203,13 @@ function evolve(state: Access, event: AccessEvent): Access {
       state.plan = event.plan
       state.pays = event.pays
       return state
-    case "PersonAdded": {
-      const { personId, role, permissions } = event
-      state.people.set(personId, { personId, role, permissions: permissionsOf(role, permissions) })
-      state.emailTags.add(event.emailTag)
+    case "PersonAdded":
+    case "PersonChanged":
+    case "AppAccessSet":
+    case "PersonRemoved":
+    case "PersonInvited":
+      evolveTeam(state.team, event)
       return state
-    }
     case "KeyCreated": {
       const { keyId, personId, keyHash } = event
       const operations = new Set(event.operations)
@@ -214,6 +228,12 @@ function evolve(state: Access, event: AccessEvent): Access {
     case "CardRemoved":
       state.card = null
       return state
+    case "ChannelChanged":
+      state.channel = event.channel
+      return state
+    case "AffiliateJoined":
+      state.affiliateTag = event.tag
+      return state
     default:
       return unreachable(event)
   }
@@ -221,6 +241,20 @@ function evolve(state: Access, event: AccessEvent): Access {
 
 function refuse(at: number, code: AccessRefused["code"], message: string): AccessRefused {
   return { type: "AccessRefused", at, code, message }
+}
+
+function changeTeam(
+  command: TeamCommand & Stamped,
+  state: Access,
+): readonly AccessEvent[] | AccessRefused {
+  const { at } = command
+  const answer = decideTeam(command, state.team)
+  if ("code" in answer) return refuse(at, answer.code, answer.message)
+  if (command.type !== "RemovePerson") return answer
+  const owned = [...state.keys.values()].filter(
+    ({ personId, status }) => personId === command.personId && status !== "deleted",
+  )
+  return [...owned.map(({ keyId }) => ({ type: "KeyDeleted" as const, at, keyId })), ...answer]
 }
 
 function createKey(
@@ -232,7 +266,7 @@ function createKey(
     if (former.keyHash === command.keyHash) return []
     return refuse(command.at, "key_taken", "This key id is taken; make another key.")
   }
-  if (command.personId !== null && !state.people.has(command.personId)) {
+  if (command.personId !== null && !state.team.people.has(command.personId)) {
     return refuse(command.at, "no_such_person", "There is no such person in this company.")
   }
   return [{ ...command, type: "KeyCreated" }]
@@ -267,15 +301,7 @@ export function findKey(state: Access, keyId: KeyId): Key | null {
 
 /** The person of this id; null where the company has none. */
 export function findPerson(state: Access, personId: PersonId): Person | null {
-  return state.people.get(personId) ?? null
-}
-
-/** Whether this person may perform the operation, by permission or role. */
-export function mayPerson(person: Person, operation: Operation): boolean {
-  const needs = OPERATIONS[operation]
-  if (needs === "any person") return true
-  if (needs === "owner") return person.role === "owner"
-  return person.permissions.includes(needs)
+  return state.team.people.get(personId) ?? null
 }
 
 /** The company itself, as the account checks and `company show` need it. */
@@ -285,13 +311,17 @@ export interface CompanyStanding {
   readonly plan: Plan
   readonly pays: "prepaid" | "card"
   readonly card: { readonly verified: boolean; readonly failing: boolean } | null
+  /** Where its apps are updated from. */
+  readonly channel: string
+  /** What its affiliate link ends in; null where it has not joined. */
+  readonly affiliateTag: string | null
 }
 
 /** How the company stands; null before it is opened. */
 export function companyStanding(state: Access): CompanyStanding | null {
-  const { companyId, name, plan, pays, card } = state
+  const { companyId, name, plan, pays, card, channel, affiliateTag } = state
   if (companyId === null || name === null) return null
-  return { companyId, name, plan, pays, card }
+  return { companyId, name, plan, pays, card, channel, affiliateTag }
 }
 
 /** Whether calling, texting, email and hosting are open: a card on file and paid up. */

@@ -50,6 +50,11 @@ const BY_ROLE: Readonly<Record<Role, readonly Permission[]>> = {
   user: [],
 }
 
+/** Whether a role may do everything but what is for owners alone: nothing is granted to it one by one. */
+export function isAdminRole(role: Role): boolean {
+  return role === "owner" || role === "admin"
+}
+
 /** What a person may do: what the role brings and what was granted one by one, in catalogue order. */
 export function permissionsOf(role: Role, granted: readonly Permission[]): readonly Permission[] {
   const held = new Set([...BY_ROLE[role], ...granted])

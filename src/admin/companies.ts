@@ -1,7 +1,6 @@
-/** Companies and their people, as an operator makes and shows them. */
+/** Companies and their cards, as an operator makes and shows them. */
 import { z } from "zod"
 import { accessStream, companyStanding } from "../../domain/access/access.ts"
-import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
 import { PLANS } from "../../domain/access/access-events.ts"
 import { accountOf, termsOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
@@ -13,7 +12,16 @@ import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { ACCESS, COMPANIES, LEDGER } from "../aggregates.ts"
 import { newId, randomTag } from "../ids.ts"
 import { openCompany } from "../reactions/open-company.ts"
-import { accepted, dollars, findCompany, nameTagOf, showWrites, words } from "./inputs.ts"
+import {
+  accepted,
+  channelName,
+  dollars,
+  email,
+  findCompany,
+  nameTagOf,
+  showWrites,
+  words,
+} from "./inputs.ts"
 import type { AdminContext, AdminOperation } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -24,7 +32,6 @@ const companyName = words
   .refine((name) => /^[^\p{C}/:@]{1,80}$/u.test(name) && !name.startsWith("co_"), {
     error: "a company's name has 1 to 80 characters, none of / : @, and does not begin with co_",
   })
-const email = words.refine((text) => /^[^\s@]+@[^\s@]+$/.test(text), "must be an email address")
 
 const CreateCompany = z.object({
   name: companyName,
@@ -95,6 +102,8 @@ const show = operation({
       companyId,
       name: standing === null ? null : await ports.sealing.open(companyId, standing.name),
       plan: standing?.plan ?? null,
+      channel: standing?.channel ?? null,
+      affiliate: standing !== null && standing.affiliateTag !== null,
       pays: standing?.pays ?? null,
       card: standing?.card ?? null,
       balanceMicros: account.fundsMicros,
@@ -113,6 +122,7 @@ const change = operation({
     pays: z.enum(["prepaid", "card"]).optional(),
     prepaidOnly: z.enum(["on", "off"]).optional(),
     creditLine: dollars.optional(),
+    channel: channelName.optional(),
   }),
   run: async ({ ports, cause }, input) => {
     const { runner } = ports
@@ -136,7 +146,12 @@ const change = operation({
     accepted(await runner.execute(LEDGER, ledger, spending, { cause, view: none }))
     const paying = { type: "ChangePlan" as const, plan, pays }
     accepted(await runner.execute(ACCESS, access, paying, { cause, view: none }))
-    return { companyId, plan, pays, prepaidOnly, creditLineMicros }
+    const channel = input.channel ?? standing?.channel ?? null
+    if (channel !== null) {
+      const updating = { type: "ChangeChannel" as const, channel }
+      accepted(await runner.execute(ACCESS, access, updating, { cause, view: none }))
+    }
+    return { companyId, plan, pays, prepaidOnly, creditLineMicros, channel }
   },
 })
 
@@ -168,40 +183,6 @@ const lock = (name: "company lock" | "company unlock", type: "LockAccount" | "Un
     },
   })
 
-const addPerson = operation({
-  name: "person add",
-  input: z.object({
-    company: z.string(),
-    name: words.refine((text) => text.trim() !== "", "must not be empty"),
-    email,
-    role: z.enum(ROLES),
-    permissions: z.array(z.enum(PERMISSIONS)).default([]),
-  }),
-  run: async ({ ports, cause }, input) => {
-    const { sealing, runner } = ports
-    const companyId = await findCompany(ports, input.company)
-    const personId = newId("per")
-    accepted(
-      await runner.execute(
-        ACCESS,
-        accessStream(companyId),
-        {
-          type: "AddPerson",
-          personId,
-          name: await sealing.seal(companyId, personId, input.name),
-          email: await sealing.seal(companyId, personId, input.email),
-          emailTag: await sealing.tag(companyId, input.email.toLowerCase()),
-          role: input.role,
-          permissions: input.permissions,
-        },
-        { cause, view: none },
-      ),
-    )
-    await showWrites(ports)
-    return { personId, companyId }
-  },
-})
-
 const card = (name: "card set" | "card remove") =>
   operation({
     name,
@@ -223,7 +204,7 @@ const card = (name: "card set" | "card remove") =>
     },
   })
 
-/** Operations on companies, people and cards. */
+/** Operations on companies and cards. */
 export const companyOperations: readonly AdminOperation[] = [
   create,
   show,
@@ -231,7 +212,6 @@ export const companyOperations: readonly AdminOperation[] = [
   list,
   lock("company lock", "LockAccount"),
   lock("company unlock", "UnlockAccount"),
-  addPerson,
   card("card set"),
   card("card remove"),
 ]

@@ -8,6 +8,7 @@ import type { Fact } from "../../domain/kernel/decider.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { microsFromDollars } from "../../domain/kernel/money.ts"
 import { companyOfKey } from "../../projections/keys.ts"
+import { companyOfPerson } from "../../projections/people.ts"
 import { ACCESS, COMPANIES } from "../aggregates.ts"
 import type { Ports } from "../ports.ts"
 import { OperatorRefused } from "./operation.ts"
@@ -26,6 +27,17 @@ export const dollars = z.string().transform((text, context) => {
 export const words = z
   .string()
   .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed Unicode")
+
+/** An email address. */
+export const email = words.refine(
+  (text) => /^[^\s@]+@[^\s@]+$/.test(text),
+  "must be an email address",
+)
+
+/** The name of a channel of releases. */
+export const channelName = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,29}$/, "must be 1 to 30 small letters, digits and dashes")
 
 /** A company by its id or its name. @throws OperatorRefused where there is none */
 export async function findCompany(ports: Ports, text: string): Promise<CompanyId> {
@@ -53,6 +65,14 @@ export async function findPersonOf(
 /** The tag by which equal company names are known. */
 export function nameTagOf(ports: Ports, name: string): string {
   return ports.sealing.installationTag(name.trim().toLowerCase())
+}
+
+/** The company of a person. @throws OperatorRefused where nobody has this id */
+export async function findCompanyOfPerson(ports: Ports, personId: PersonId): Promise<CompanyId> {
+  await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS, ["people"])
+  const companyId = await companyOfPerson(ports.readAll, personId)
+  if (companyId !== null) return companyId
+  throw new OperatorRefused("not_found", `There is no person ${personId}.`)
 }
 
 /** The company of a key. @throws OperatorRefused where there is no such key */

@@ -15,7 +15,7 @@ import { openCharges } from "../../domain/charging/ledger-views.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
-import { LEDGER, RECIPIENT, codecOfStream } from "../aggregates.ts"
+import { APP, LEDGER, RECIPIENT, codecOfStream } from "../aggregates.ts"
 import type { AdminPorts, KeptCheckpoint } from "../admin/operation.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../envelope.ts"
 
@@ -61,6 +61,7 @@ interface Folded {
 
 /** Categories that are folded: those with checkpoints. */
 const FOLDED: Readonly<Record<string, Folded>> = {
+  app: APP as unknown as Folded,
   ledger: LEDGER as unknown as Folded,
   recipient: RECIPIENT as unknown as Folded,
 }

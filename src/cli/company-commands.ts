@@ -1,6 +1,5 @@
-/** Commands for companies, their people and cards. */
+/** Commands for companies and cards. */
 import { PLANS } from "../../domain/access/access-events.ts"
-import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
 import type { ArgumentSpec, CommandSpec } from "./command.ts"
 import { COMPANY, DOLLARS_NOTE } from "./command.ts"
 import { dollarsText, someText } from "./option-values.ts"
@@ -72,10 +71,11 @@ const change: CommandSpec = {
       description: "how much it may spend beyond its funds",
       parse: dollarsText,
     },
+    { flags: "--channel <channel>", description: "where its apps are updated from" },
   ],
-  check: ({ plan, pays, prepaidOnly, creditLine }) =>
-    [plan, pays, prepaidOnly, creditLine].every((word) => word === undefined)
-      ? "say what to change: --plan, --pays, --prepaid-only or --credit-line"
+  check: ({ plan, pays, prepaidOnly, creditLine, channel }) =>
+    [plan, pays, prepaidOnly, creditLine, channel].every((word) => word === undefined)
+      ? "say what to change: --plan, --pays, --prepaid-only, --credit-line or --channel"
       : null,
 }
 
@@ -95,28 +95,6 @@ const unlock: CommandSpec = {
   example: "company unlock acme",
   changes: true,
   arguments: [COMPANY_ARGUMENT],
-}
-
-const addPerson: CommandSpec = {
-  does: "operation",
-  name: "person add",
-  summary: "add a person to a company",
-  example:
-    "person add --company acme --name Ada --email ada@example.com --role user " +
-    '--permission "Use phone" "See billing"',
-  changes: true,
-  options: [
-    COMPANY,
-    { flags: "--name <name>", description: "their name", isRequired: true, parse: someText },
-    { flags: "--email <email>", description: "their email", isRequired: true, parse: someText },
-    { flags: "--role <role>", description: "their role", isRequired: true, choices: ROLES },
-    {
-      flags: "--permission <permission...>",
-      description: "permissions beside those of the role",
-      field: "permissions",
-      choices: PERMISSIONS,
-    },
-  ],
 }
 
 const setCard: CommandSpec = {
@@ -141,7 +119,7 @@ const removeCard: CommandSpec = {
   options: [COMPANY],
 }
 
-/** Commands for companies, their people and cards. */
+/** Commands for companies and cards. */
 export const COMPANY_COMMANDS: readonly CommandSpec[] = [
   create,
   show,
@@ -149,7 +127,6 @@ export const COMPANY_COMMANDS: readonly CommandSpec[] = [
   list,
   lock,
   unlock,
-  addPerson,
   setCard,
   removeCard,
 ]

@@ -3,10 +3,12 @@ import { Argument, Command, CommanderError, Option } from "commander"
 import { AUDIT_COMMANDS } from "./audit-commands.ts"
 import type { ArgumentSpec, CommandSpec, Input, OperationCommand, OptionSpec } from "./command.ts"
 import { COMPANY_COMMANDS } from "./company-commands.ts"
+import { CONNECTION_COMMANDS } from "./connection-commands.ts"
 import { KEY_COMMANDS } from "./key-commands.ts"
 import { MAIL_COMMANDS } from "./mail-commands.ts"
 import { MONEY_COMMANDS } from "./money-commands.ts"
 import { someText } from "./option-values.ts"
+import { PEOPLE_COMMANDS } from "./people-commands.ts"
 import { SPENDING_COMMANDS } from "./spending-commands.ts"
 import { MOVE_COMMANDS } from "./move-commands.ts"
 import { SYSTEM_COMMANDS } from "./system-commands.ts"
@@ -18,9 +20,11 @@ const PROGRAM = "company-ledger"
 export const COMMANDS: readonly CommandSpec[] = [
   ...SYSTEM_COMMANDS,
   ...COMPANY_COMMANDS,
+  ...PEOPLE_COMMANDS,
   ...KEY_COMMANDS,
   ...MONEY_COMMANDS,
   ...SPENDING_COMMANDS,
+  ...CONNECTION_COMMANDS,
   ...MAIL_COMMANDS,
   ...AUDIT_COMMANDS,
   ...MOVE_COMMANDS,
@@ -32,6 +36,10 @@ const TOPICS: Readonly<Record<string, string>> = {
   person: "people of a company",
   card: "cards of the built-in test processor",
   key: "API keys",
+  app: "installed apps",
+  connect: "apps that ask to be connected",
+  release: "releases of the app",
+  affiliate: "the affiliate programme",
   limit: "spending limits",
   funds: "funds",
   charges: "charges",

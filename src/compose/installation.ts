@@ -5,6 +5,7 @@ import { openBuiltInCarrier } from "../../adapters/carrier/built-in.ts"
 import { builtInCarrierId } from "../../adapters/carrier/port.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
 import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
 import { openDatabaseClock } from "../../adapters/clock/database.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
@@ -21,6 +22,7 @@ import {
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { readAsCompany } from "../../adapters/postgres/read-as.ts"
+import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
@@ -166,6 +168,8 @@ async function openOutside(
     claims: openPostgresClaims(pool, processes),
     work: openPostgresWork(behind, processes),
     standIns: openPostgresStandIns(pool),
+    presence: openPostgresPresence(pool),
+    connectCodes: openPostgresConnectCodes(pool),
     readAs: readAsCompany(apiPool),
     readAll: kyselyOf<unknown>(pool),
     keptTables: openKeptTables(pool, HINTS),

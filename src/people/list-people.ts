@@ -1,6 +1,11 @@
-/** `GET /api/v1/people`: the company's people and who is online. */
+/** `GET /api/v1/people`: the company's people, who is online and who is invited. */
 import { z } from "zod"
-import { PERMISSIONS, ROLES, permissionsOf } from "../../domain/access/permissions.ts"
+import type { Place, Sighting } from "../../adapters/presence/port.ts"
+import { PLACES } from "../../adapters/presence/port.ts"
+import { GRANTABLE, personOf } from "../../domain/access/grants.ts"
+import { PERMISSIONS, ROLES, isAdminRole } from "../../domain/access/permissions.ts"
+import type { InvitationRow } from "../../projections/invitations.ts"
+import { listInvitations } from "../../projections/invitations.ts"
 import type { PersonRow } from "../../projections/people.ts"
 import { listPeople } from "../../projections/people.ts"
 import type { Caller, Route } from "../pipeline/route.ts"
@@ -19,19 +24,23 @@ const Person = z.object({
   canUseApp: z.boolean(),
   permissions: z.array(z.enum(PERMISSIONS)).optional(),
   online: z.boolean(),
-  onlineIn: z.array(z.enum(["app", "dashboard", "launcher"])),
+  onlineIn: z.array(z.enum(PLACES)),
   lastSeenAt: isoTime.nullable(),
-  lastSeenIn: z.string().nullable(),
+  lastSeenIn: z.enum(PLACES).nullable(),
   app: z
-    .object({ role: z.string(), grant: z.array(z.string()), deny: z.array(z.string()) })
+    .object({
+      role: z.enum(ROLES),
+      grant: z.array(z.enum(GRANTABLE)),
+      deny: z.array(z.enum(GRANTABLE)),
+    })
     .nullable(),
 })
 
+const Invite = z.object({ email: z.string().nullable(), role: z.enum(ROLES), expiresAt: isoTime })
+
 const People = z.object({
   people: z.array(Person),
-  invited: z
-    .array(z.object({ email: z.string(), role: z.enum(ROLES), expiresAt: isoTime }))
-    .optional(),
+  invited: z.array(Invite).optional(),
   onlineSeconds: z.int(),
   at: isoTime,
 })
@@ -45,16 +54,28 @@ const peopleList = route<unknown, unknown, z.infer<typeof People>>({
   operation: "team.people.read",
   counted: false,
   reply: People,
-  reads: ["people"],
+  reads: ["people", "invitations"],
   handle: async (ports, caller) => {
     const { companyId } = caller
-    const rows = await ports.readAs(companyId, (db) => listPeople(db, companyId))
+    const now = ports.clock.now()
+    const [rows, sightings] = await Promise.all([
+      ports.readAs(companyId, (db) => listPeople(db, companyId)),
+      ports.presence.of(companyId),
+    ])
     const seesTeam = caller.person?.permissions.includes("Team") ?? false
-    const shown = rows.filter((row) => seesTeam || isSelf(row, caller))
-    const at = new Date(ports.clock.now()).toISOString()
-    const people = shown.map((row) => personOf(row, caller, seesTeam))
-    const body = { people, onlineSeconds: ONLINE_SECONDS, at }
-    return { ok: true, body: seesTeam ? { ...body, invited: [] } : body }
+    const seenBy = Map.groupBy(sightings, ({ personId }) => personId)
+    const people = rows
+      .filter((row) => seesTeam || isSelf(row, caller))
+      .map((row) => {
+        const presence = presenceOf(seenBy.get(row.person_id) ?? [], now)
+        return shownPerson(row, presence, caller, seesTeam)
+      })
+      // Who is online comes first; both halves stay in the order of names.
+      .toSorted((a, b) => Number(b.online) - Number(a.online))
+    const body = { people, onlineSeconds: ONLINE_SECONDS, at: new Date(now).toISOString() }
+    if (!seesTeam) return { ok: true, body }
+    const invited = await ports.readAs(companyId, (db) => listInvitations(db, companyId, now))
+    return { ok: true, body: { ...body, invited: invited.map(shownInvite) } }
   },
 })
 
@@ -62,23 +83,43 @@ function isSelf(row: PersonRow, caller: Caller): boolean {
   return row.person_id === caller.person?.personId
 }
 
-function personOf(row: PersonRow, caller: Caller, seesTeam: boolean): z.infer<typeof Person> {
-  const isAdmin = row.role === "owner" || row.role === "admin"
-  const person = {
+/** What sightings of one person, the latest first, say of where they are. */
+function presenceOf(sightings: readonly Sighting[], now: number) {
+  const isNow = ({ seenAt }: Sighting) => seenAt >= now - ONLINE_SECONDS * 1_000
+  const here = sightings.filter(isNow).map(({ place }) => place)
+  const last = sightings[0]
+  return {
+    online: here.length > 0,
+    onlineIn: PLACES.filter((place) => here.includes(place)) as Place[],
+    lastSeenAt: last === undefined ? null : new Date(last.seenAt).toISOString(),
+    lastSeenIn: last?.place ?? null,
+  }
+}
+
+function shownPerson(
+  row: PersonRow,
+  presence: ReturnType<typeof presenceOf>,
+  caller: Caller,
+  seesTeam: boolean,
+): z.infer<typeof Person> {
+  const { role, granted, denied } = row
+  const app = { role, grant: [...granted], deny: [...denied] }
+  const { permissions } = personOf(row.person_id, role, app)
+  return {
     id: row.person_id,
     name: row.name,
     email: row.email,
-    role: row.role,
+    role,
     self: isSelf(row, caller),
     canUseApp: true,
-    online: false,
-    onlineIn: [],
-    lastSeenAt: null,
-    lastSeenIn: null,
-    app: isAdmin ? null : { role: row.role, grant: [...row.granted], deny: [] },
+    ...(seesTeam ? { permissions: [...permissions] } : {}),
+    ...presence,
+    app: isAdminRole(role) ? null : app,
   }
-  if (!seesTeam) return person
-  return { ...person, permissions: [...permissionsOf(row.role, row.granted)] }
+}
+
+function shownInvite({ email, role, expires_at }: InvitationRow): z.infer<typeof Invite> {
+  return { email, role, expiresAt: expires_at.toISOString() }
 }
 
 /** The routes of the people slice. */

@@ -2,7 +2,8 @@
  * Reading bodies: a body that is no JSON does not end a call by itself, because key, account and
  * count are checked before it is looked at; it becomes one of these marks, which validation refuses.
  */
-import type { FastifyInstance } from "fastify"
+import type { FastifyInstance, FastifyRequest } from "fastify"
+import { isSigned } from "./sign-in.ts"
 
 /** The body is not valid JSON. */
 export const BROKEN_BODY = Symbol("broken body")
@@ -12,15 +13,29 @@ export const UNSUPPORTED_BODY = Symbol("unsupported body")
 /** No request here nests deeper; what walks a body may so call itself. */
 const MOST_LEVELS = 64
 
+/** The bytes of bodies that somebody vouches for. */
+const signedBodies = new WeakMap<FastifyRequest, Buffer>()
+
+/** The bytes of a signed request's body; null where it has none, or is not signed. */
+export function signedBody(request: FastifyRequest): Buffer | null {
+  return signedBodies.get(request) ?? null
+}
+
 /** Replaces the content type parsers of an app. */
 export function parseBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, bytes, done) => {
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, bytes, done) => {
+    keepSigned(request, bytes as Buffer)
     done(null, parseJson(bytes as Buffer))
   })
-  app.addContentTypeParser("*", { parseAs: "buffer" }, (_request, bytes, done) => {
+  app.addContentTypeParser("*", { parseAs: "buffer" }, (request, bytes, done) => {
+    keepSigned(request, bytes as Buffer)
     done(null, bytes.length === 0 ? undefined : UNSUPPORTED_BODY)
   })
+}
+
+function keepSigned(request: FastifyRequest, bytes: Buffer): void {
+  if (isSigned(request.headers)) signedBodies.set(request, bytes)
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -3,22 +3,23 @@
  * and retired routes are refused before it by the router; the resource's own rules, limits, funds
  * and the effect come after it, in the handler.
  */
-import type { Access, CompanyStanding, Key, Person } from "../../domain/access/access.ts"
+import type { Access, CompanyStanding, Key } from "../../domain/access/access.ts"
 import {
   accessStream,
   companyStanding,
   findKey,
   findPerson,
   isManaged,
-  mayPerson,
 } from "../../domain/access/access.ts"
+import type { Person } from "../../domain/access/grants.ts"
+import { mayPerson } from "../../domain/access/grants.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { accountOf, usedUpLimit } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { API_CALL } from "../../domain/charging/calls.ts"
 import { PRICES_STREAM, priceOf } from "../../domain/charging/price-book.ts"
 import type { LimitReading, Spender } from "../../domain/charging/limits.ts"
-import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { ACCESS, LEDGER, PRICES } from "../aggregates.ts"
 import { isKeyOf, parseApiKey } from "../api-key.ts"
 import type { Ports } from "../ports.ts"
@@ -26,12 +27,18 @@ import { limitRefusal, lockedRefusal } from "./charge-refusals.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 import type { Caller, Route } from "./route.ts"
+import type { SignIn, Signed } from "./sign-in.ts"
+import { personSignedIn } from "./sign-in.ts"
 
 /** A call on its way through the checks. */
 export interface Call {
   readonly route: Route
   readonly requestId: string
   readonly authorization: string | undefined
+  /** Who it says is signed in; null where it says nothing of that. */
+  readonly signIn: SignIn | null
+  /** What a sign-in vouches for; the body is there once it was read. */
+  readonly signed: () => Signed
   /** Set by the first check. */
   caller: Caller | null
   standing: CompanyStanding | null
@@ -68,10 +75,13 @@ async function checkKey(ports: Ports, call: Call): Promise<Refusal | null> {
   const found = await lookUpKey(ports, named)
   if (found === null || !isKeyOf(text, found.key.keyHash)) return badKey()
   if (found.key.status !== "active") return badKey()
-  const { key, person, standing } = found
+  const { key, standing } = found
   const { companyId } = named
   const isClosed = (state: Ledger) => (accountOf(state).closed ? true : null)
   if ((await confirmed(ports, ledgerStream(companyId), isClosed)) !== null) return badKey()
+  const signedIn = await signedInPerson(ports, call, companyId, key)
+  if ("refusal" in signedIn) return signedIn.refusal
+  const person = signedIn.person ?? found.person
   call.caller = {
     companyId,
     key,
@@ -81,6 +91,32 @@ async function checkKey(ports: Ports, call: Call): Promise<Refusal | null> {
   }
   call.standing = standing
   return null
+}
+
+/**
+ * The person that is signed in in the app: vouched for, and somebody of the company. One who is not
+ * there is looked for at the tail, because another process may have added them just now.
+ */
+async function signedInPerson(
+  { runner, sealing, clock }: Ports,
+  { signIn, signed }: Call,
+  companyId: CompanyId,
+  key: Key,
+): Promise<{ readonly person: Person | null } | { readonly refusal: Refusal }> {
+  if (signIn === null) return { person: null }
+  if (key.personId !== null) {
+    const message = "This is a person's own key, which takes no sign-in: leave X-Person-* out."
+    return { refusal: refusal("invalid_key", message) }
+  }
+  const found = personSignedIn(signIn, signed(), sealing.appSecret(key.keyId), clock.now())
+  if ("refusal" in found) return found
+  const stream = accessStream(companyId)
+  const find = (state: Access) => findPerson(state, found.personId as PersonId)
+  const person =
+    (await runner.look(ACCESS, stream, find)) ?? (await runner.lookAtTail(ACCESS, stream, find))
+  if (person !== null) return { person }
+  const message = "X-Person-Id names nobody of this company."
+  return { refusal: refusal("invalid_key", message) }
 }
 
 interface FoundKey {
@@ -180,7 +216,7 @@ async function confirmed<T>(
 async function checkOperation(_ports: Ports, { caller, route }: Call): Promise<Refusal | null> {
   if (caller === null) return badKey()
   const { operation } = route
-  if (caller.key.operations.has(operation)) return null
+  if (operation === null || caller.key.operations.has(operation)) return null
   const message = `This key may not use ${operation}; an owner can grant it.`
   return refusal("operation_not_granted", message, { operation })
 }
@@ -189,6 +225,8 @@ async function checkPerson(_ports: Ports, { caller, route }: Call): Promise<Refu
   if (caller === null) return badKey()
   // Without a sign-in a shared key speaks for the company, and nobody's permissions are asked.
   if (caller.person === null && caller.spender.via === "shared_key") return null
-  if (caller.person !== null && mayPerson(caller.person, route.operation)) return null
+  const { operation } = route
+  const { person } = caller
+  if (person !== null && (operation === null || mayPerson(person, operation))) return null
   return refusal("not_allowed", "The key's person does not have the permission for this.")
 }

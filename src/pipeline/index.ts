@@ -1,7 +1,7 @@
 /**
  * What happens to every call: the checks in their order, the idempotent replay, validation, the
  * handler, the answer. The head of the list needs no body and runs before it is read, except where
- * an `Idempotency-Key` makes the body part of the question.
+ * an `Idempotency-Key` or a sign-in makes the body part of the question.
  */
 import type { FastifyReply, FastifyRequest } from "fastify"
 import type { ZodType } from "zod"
@@ -19,6 +19,7 @@ import { namedPosition, waitForReads } from "./read-position.ts"
 import type { Refusal } from "./refusal.ts"
 import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
 import type { Caller, Reply, Resumed, Route, Seed } from "./route.ts"
+import { isSigned } from "./sign-in.ts"
 
 /** What the pipeline works with. */
 export interface PipelinePorts {
@@ -45,7 +46,7 @@ export async function checkHead(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  if (idempotencyKeyOf(state.call.route, request) !== null) return
+  if (idempotencyKeyOf(state.call.route, request) !== null || isSigned(request.headers)) return
   const refused = await runChecks(ports, state, CHECKS.length)
   if (refused !== null) sendRefusal(reply, refused)
 }
@@ -108,9 +109,9 @@ async function answer(
     throw error
   }
   if (!result.ok) return sendRefusal(reply, result.refusal)
-  const { position = null } = result
+  const { position = null, status = 200 } = result
   const kept: KeptAnswer = {
-    status: 200,
+    status,
     body: JSON.stringify(result.body),
     position: position === null ? null : tokenOf(position),
   }
@@ -183,7 +184,7 @@ function headerOf(request: FastifyRequest, name: string): string | undefined {
 }
 
 /** Parses body and query once, here; handlers get proven types. */
-function validate(
+export function validate(
   route: Route,
   request: FastifyRequest,
 ): { body: unknown; query: unknown } | { refusal: Refusal } {

@@ -4,7 +4,8 @@
  */
 import type { ZodType } from "zod"
 import type { Position } from "../../adapters/eventstore/port.ts"
-import type { Key, Person } from "../../domain/access/access.ts"
+import type { Key } from "../../domain/access/access.ts"
+import type { Person } from "../../domain/access/grants.ts"
 import type { Operation } from "../../domain/access/operations.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -44,6 +45,8 @@ export type Reply<R> =
   | {
       readonly ok: true
       readonly body: R
+      /** Default 200. */
+      readonly status?: 200 | 202
       /** Where the facts of this command stand; sent as `Ledger-Position`. */
       readonly position?: Position | null
     }
@@ -63,11 +66,16 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly group: string
   /** One line for the document. */
   readonly summary: string
-  readonly operation: Operation
+  /** What the key must be granted; null where the route has no operation of its own. */
+  readonly operation: Operation | null
   /** Whether a call is counted as an API call, and stops when the general limit is used up. */
   readonly counted: boolean
   /** Which rate limit it counts towards. */
-  readonly limit?: "paid"
+  readonly limit?: "paid" | "connect"
+  /** False where it is open to everybody: then no caller is known, and no check of one is made. */
+  readonly auth?: false
+  /** How many bytes a body may have; default 1 MiB. */
+  readonly bodyLimitBytes?: number
   /** What the company's account must have. */
   readonly account?: "managed"
   /** Whether it charges, and so takes an `Idempotency-Key`. */
@@ -75,6 +83,8 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly body?: ZodType<B>
   readonly query?: ZodType<Q>
   readonly reply: ZodType<R>
+  /** The statuses of its answers; default 200. */
+  readonly success?: readonly number[]
   /** The codes it can refuse with, beside those of the checks. */
   readonly refuses?: readonly ErrorCode[]
   /** Why a choice was made where the specification is silent. */
@@ -92,4 +102,24 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
 /** Checks a route's types where it is written, and forgets them for the list of all routes. */
 export function route<B, Q, R>(spec: Route<B, Q, R>): Route {
   return spec as unknown as Route
+}
+
+/** A route that is open to everybody: its handler is given no caller. */
+interface OpenRoute<B, Q, R> extends Omit<
+  Route<B, Q, R>,
+  "auth" | "operation" | "counted" | "handle" | "resume" | "charged"
+> {
+  readonly handle: (ports: Ports, input: Checked<B, Q>) => Promise<Reply<R>>
+}
+
+/** The same as `route` for one that needs no key. */
+export function openRoute<B, Q, R>(spec: OpenRoute<B, Q, R>): Route {
+  const { handle, ...rest } = spec
+  return route<B, Q, R>({
+    ...rest,
+    auth: false,
+    operation: null,
+    counted: false,
+    handle: (ports, _nobody, input) => handle(ports, input),
+  })
 }

@@ -2,8 +2,8 @@ import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
+import type { AddPerson } from "../../domain/access/team.ts"
 import {
-  type AddPerson,
   type CreateKey,
   access,
   accessBytes,
@@ -231,13 +231,40 @@ describe("SetCard and RemoveCard", () => {
   })
 })
 
+describe("ChangeChannel and JoinAffiliate", () => {
+  it("record what is new, once", () => {
+    const change = { type: "ChangeChannel", at: NOW, channel: "beta" } as const
+    const changed: AccessEvent = { ...change, type: "ChannelChanged" }
+    given(access, opened).when(change).records(changed)
+    given(access, opened, changed).when(change).recordsNothing()
+    given(access, opened)
+      .when({ ...change, channel: "stable" })
+      .recordsNothing()
+    const join = { type: "JoinAffiliate", at: NOW, tag: "Q7dX" } as const
+    const joined: AccessEvent = { ...join, type: "AffiliateJoined" }
+    given(access, opened).when(join).records(joined)
+    given(access, opened, joined)
+      .when({ ...join, tag: "other" })
+      .recordsNothing()
+    expect(companyStanding(fold(access, opened, changed, joined))).toMatchObject({
+      channel: "beta",
+      affiliateTag: "Q7dX",
+    })
+    for (const command of [change, join]) given(access).when(command).refuses("no_such_company")
+  })
+})
+
 describe("a company's access", () => {
   it("is found by its people and keys", () => {
     const state = fold(access, ...withKey)
-    expect(companyStanding(state)).toEqual({ ...company, card: null })
+    expect(companyStanding(state)).toEqual({
+      ...{ ...company, card: null },
+      ...{ channel: "stable", affiliateTag: null },
+    })
     expect(findPerson(state, "per_1")).toEqual({
       personId: "per_1",
       role: "user",
+      app: { grant: ["Use phone"], deny: [] },
       permissions: ["Use phone"],
     })
     expect(findKey(state, keyId)).toMatchObject({ personId: "per_1", status: "active" })

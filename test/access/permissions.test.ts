@@ -1,5 +1,11 @@
 import { describe, expect, it } from "vitest"
-import { mayPerson } from "../../domain/access/access.ts"
+import {
+  GRANTABLE,
+  type Grantable,
+  grantFault,
+  mayPerson,
+  personOf,
+} from "../../domain/access/grants.ts"
 import {
   ALL_OPERATIONS,
   OPERATIONS_WITHOUT_ROUTE,
@@ -64,11 +70,8 @@ const MATRIX = `
   team.people.read             x x x x x
 `
 
-const person = (role: Role, ...granted: Parameters<typeof permissionsOf>[1]) => ({
-  personId: "per_1",
-  role,
-  permissions: permissionsOf(role, granted),
-})
+const person = (role: Role, ...grant: Parameters<typeof permissionsOf>[1]) =>
+  personOf("per_1", role, { grant, deny: [] })
 
 describe("each role and each operation", () => {
   it("stand as in the table", () => {
@@ -116,5 +119,54 @@ describe("permissions", () => {
   it("never open what an owner alone may do", () => {
     const most = person("admin", ...PERMISSIONS)
     expect(mayPerson(most, "account.company.delete")).toBe(false)
+  })
+})
+
+describe("what is granted and denied one by one", () => {
+  const user = (grant: readonly Grantable[], deny: readonly Grantable[], role: Role = "user") =>
+    personOf("per_1", role, { grant, deny })
+
+  it("opens one operation and not its neighbours", () => {
+    const granted = user(["phone.messages.send"], [])
+    expect(mayPerson(granted, "phone.messages.send")).toBe(true)
+    expect(mayPerson(granted, "phone.messages.read")).toBe(false)
+    expect(granted.permissions).toEqual([])
+  })
+
+  it("opens and closes a permission with all that needs it", () => {
+    expect(user(["Use phone"], []).permissions).toEqual(["Use phone"])
+    const denied = user([], ["Use phone"], "manager")
+    expect(denied.permissions).not.toContain("Use phone")
+    expect(mayPerson(denied, "phone.messages.send")).toBe(false)
+    expect(mayPerson(denied, "phone.optouts.add")).toBe(true)
+  })
+
+  it("closes one operation, also one that any person may", () => {
+    const denied = user([], ["phone.messages.send", "team.people.read"], "manager")
+    expect(mayPerson(denied, "phone.messages.send")).toBe(false)
+    expect(mayPerson(denied, "phone.messages.read")).toBe(true)
+    expect(mayPerson(denied, "team.people.read")).toBe(false)
+  })
+
+  it("puts a no before every yes", () => {
+    expect(mayPerson(user(["email.send"], ["Send email"]), "email.send")).toBe(false)
+    expect(mayPerson(user(["Send email"], ["email.send"]), "email.send")).toBe(false)
+  })
+
+  it("changes nothing for owners and admins", () => {
+    for (const role of ["owner", "admin"] as const) {
+      const person = user([], ["Send email", "email.send"], role)
+      expect(person.permissions).toEqual(PERMISSIONS)
+      expect(mayPerson(person, "email.send")).toBe(true)
+    }
+  })
+
+  it("knows every name but those that nobody can be granted", () => {
+    expect(GRANTABLE.map(grantFault).filter((fault) => fault !== null)).toEqual([
+      "is for owners alone and cannot be granted",
+    ])
+    expect(grantFault("account.company.delete")).toMatch(/owners alone/)
+    for (const name of OPERATIONS_WITHOUT_ROUTE) expect(grantFault(name)).toMatch(/no route yet/)
+    for (const name of ["", "phone", "toString"]) expect(grantFault(name)).toMatch(/no permission/)
   })
 })

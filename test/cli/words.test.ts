@@ -47,6 +47,48 @@ const inputs: readonly (readonly [string, object])[] = [
     },
   ],
   [
+    'person change per_1 --name Ada --email a@b.c --role admin --permission Team "Use phone"',
+    {
+      personId: "per_1",
+      name: "Ada",
+      email: "a@b.c",
+      role: "admin",
+      permissions: ["Team", "Use phone"],
+    },
+  ],
+  ["person change per_1 --without-permissions", { personId: "per_1", withoutPermissions: true }],
+  [
+    'person app per_1 --grant phone.messages.send "Use phone" --deny sandbox.start --clear Team',
+    {
+      personId: "per_1",
+      grant: ["phone.messages.send", "Use phone"],
+      deny: ["sandbox.start"],
+      clear: ["Team"],
+    },
+  ],
+  ["person remove per_1", { personId: "per_1" }],
+  [
+    "person invite --company acme --email a@b.c --role user",
+    { company: "acme", email: "a@b.c", role: "user" },
+  ],
+  ["person seen per_1 --in launcher", { personId: "per_1", in: "launcher" }],
+  ["person list --company acme", { company: "acme" }],
+  ["affiliate join --company acme", { company: "acme" }],
+  [
+    'release publish --version 2.1.0-rc.1 --notes "New: lists" --channel beta --required',
+    { version: "2.1.0-rc.1", notes: "New: lists", channel: "beta", required: true },
+  ],
+  [
+    "release seal --version 2.1.0 --tree 4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    { version: "2.1.0", tree: "4b825dc642cb6eb9a060e54bf8d69288fbee4904" },
+  ],
+  [
+    "connect approve ABCD-EFGH-JKMN-PQRS --company acme --person per_1",
+    { code: "ABCD-EFGH-JKMN-PQRS", company: "acme", person: "per_1" },
+  ],
+  ["app list --company acme", { company: "acme" }],
+  ["company change acme --channel beta", { company: "acme", channel: "beta" }],
+  [
     "key create --company acme --person per_1 --operation phone.messages.send",
     { company: "acme", person: "per_1", operations: ["phone.messages.send"] },
   ],

@@ -5,9 +5,17 @@
 import fc from "fast-check"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 import { PLANS } from "../../domain/access/access-events.ts"
+import { GRANTABLE } from "../../domain/access/grants.ts"
 import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
 import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
 import type { CompaniesEvent } from "../../domain/company/companies.ts"
+import type { AppEvent } from "../../domain/connection/app-events.ts"
+import {
+  DEVICE_KINDS,
+  UPDATE_REASONS,
+  UPDATE_STATUSES,
+} from "../../domain/connection/app-events.ts"
+import type { ReleaseEvent } from "../../domain/connection/releases.ts"
 import type { PhoneEvent } from "../../domain/phone/phone.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
 import type { Arbitraries } from "./arbitrary-kinds.ts"
@@ -33,6 +41,29 @@ const access: Arbitraries<AccessEvent> = {
     role: fc.constantFrom(...ROLES),
     permissions: some(fc.constantFrom(...PERMISSIONS)),
   },
+  PersonChanged: {
+    at,
+    personId: plain,
+    name: orNull(plain),
+    email: orNull(plain),
+    emailTag: orNull(plain),
+    role: orNull(fc.constantFrom(...ROLES)),
+  },
+  AppAccessSet: {
+    at,
+    personId: plain,
+    grant: some(fc.constantFrom(...GRANTABLE)),
+    deny: some(fc.constantFrom(...GRANTABLE)),
+  },
+  PersonRemoved: { at, personId: plain },
+  PersonInvited: {
+    at,
+    inviteId: plain,
+    email: plain,
+    emailTag: plain,
+    role: fc.constantFrom(...ROLES),
+    expiresAt: at,
+  },
   KeyCreated: {
     at,
     keyId: plain,
@@ -46,6 +77,44 @@ const access: Arbitraries<AccessEvent> = {
   KeyDeleted: { at, keyId: plain },
   CardSet: { at, verified: flag, failing: flag },
   CardRemoved: { at },
+  ChannelChanged: { at, channel: plain },
+  AffiliateJoined: { at, tag: plain },
+}
+
+const app: Arbitraries<AppEvent> = {
+  AppCheckedIn: {
+    at,
+    installId: plain,
+    version: plain,
+    platform: orNull(plain),
+    seal: orNull(plain),
+    counts: fc.record({
+      projects: orNull(int),
+      people: orNull(int),
+      contacts: orNull(int),
+      companies: orNull(int),
+      deals: orNull(int),
+      messages: orNull(int),
+      appointments: orNull(int),
+      automations: orNull(int),
+    }),
+  },
+  DeviceReported: {
+    at,
+    installId: plain,
+    eventId: plain,
+    attemptId: plain,
+    sequence: int,
+    kind: fc.constantFrom(...DEVICE_KINDS),
+    version: plain,
+    status: fc.constantFrom(...UPDATE_STATUSES),
+    reason: orNull(fc.constantFrom(...UPDATE_REASONS)),
+  },
+}
+
+const releases: Arbitraries<ReleaseEvent> = {
+  ReleasePublished: { at, version: plain, channel: plain, notes: text, required: flag },
+  ReleaseSealed: { at, version: plain, tree: plain },
 }
 
 const companies: Arbitraries<CompaniesEvent> = {
@@ -117,4 +186,4 @@ const recipient: Arbitraries<RecipientEvent> = {
 /** Per stream category, per event type: the arbitraries of its fields. */
 export const EVENT_FIELDS: Readonly<
   Record<string, Readonly<Record<string, Readonly<Record<string, fc.Arbitrary<unknown>>>>>>
-> = { ledger, refusals, prices, access, companies, phone, recipient }
+> = { ledger, refusals, prices, access, app, companies, phone, recipient, releases }

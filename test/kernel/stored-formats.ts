@@ -6,6 +6,8 @@ import { ledgerCodec, ledgerFormats } from "../../domain/charging/ledger-formats
 import { priceCodec, priceFormats } from "../../domain/charging/price-book.ts"
 import { refusalCodec, refusalFormats } from "../../domain/charging/refusals.ts"
 import { companiesCodec, companiesFormats } from "../../domain/company/companies.ts"
+import { appCodec, appFormats } from "../../domain/connection/app-events.ts"
+import { releaseCodec, releaseFormats } from "../../domain/connection/releases.ts"
 import { phoneCodec, phoneFormats } from "../../domain/phone/phone.ts"
 import { recipientCodec, recipientFormats } from "../../domain/phone/recipient-events.ts"
 
@@ -32,6 +34,8 @@ export const STORED: readonly StoredCategory[] = [
   category("refusals", refusalFormats, refusalCodec),
   category("prices", priceFormats, priceCodec),
   category("access", accessFormats, accessCodec),
+  category("app", appFormats, appCodec),
+  category("releases", releaseFormats, releaseCodec),
   category("companies", companiesFormats, companiesCodec),
   category("phone", phoneFormats, phoneCodec),
   category("recipient", recipientFormats, recipientCodec),

@@ -1,0 +1,33 @@
+import type { Pool } from "pg"
+import type { Place, Presence } from "./port.ts"
+
+interface Row {
+  readonly person_id: string
+  readonly place: Place
+  readonly seen_at: Date
+}
+
+/** Presence in the unlogged table `ledger.presence`. */
+export function openPostgresPresence(pool: Pool): Presence {
+  return {
+    seen: async (companyId, { personId, place, seenAt }) => {
+      await pool.query(
+        `insert into ledger.presence (company_id, person_id, place, seen_at)
+         values ($1, $2, $3, $4)
+         on conflict (company_id, person_id, place)
+         do update set seen_at = greatest(presence.seen_at, excluded.seen_at)`,
+        [companyId, personId, place, new Date(seenAt)],
+      )
+    },
+    of: async (companyId) => {
+      const { rows } = await pool.query<Row>(
+        `select person_id, place, seen_at from ledger.presence
+         where company_id = $1 order by seen_at desc, place`,
+        [companyId],
+      )
+      return rows.map(({ person_id: personId, place, seen_at }) => {
+        return { personId, place, seenAt: seen_at.getTime() }
+      })
+    },
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * The people of a company: who belongs to it, what they may, who is invited. A part of `access.ts`,
+ * which owns the stream.
+ */
+import type { Stamped } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import type { PersonId, Sealed } from "../kernel/ids.ts"
+import type { AppAccess, Grantable, Person } from "./grants.ts"
+import { personOf, sameAccess, withChanges, withPermissions } from "./grants.ts"
+import type { Permission, Role } from "./permissions.ts"
+import { isAdminRole } from "./permissions.ts"
+import type { TeamEvent } from "./team-events.ts"
+
+/** Adds somebody. The same id again: nothing new. */
+export interface AddPerson {
+  readonly type: "AddPerson"
+  readonly personId: PersonId
+  readonly name: Sealed
+  readonly email: Sealed
+  readonly emailTag: string
+  readonly role: Role
+  readonly permissions: readonly Permission[]
+}
+
+/** Changes what is known of somebody; what is null stays. */
+export interface ChangePerson {
+  readonly type: "ChangePerson"
+  readonly personId: PersonId
+  readonly name: Sealed | null
+  readonly email: Sealed | null
+  readonly emailTag: string | null
+  readonly role: Role | null
+  /** Instead of those that were granted one by one. */
+  readonly permissions: readonly Permission[] | null
+}
+
+/** Grants and denies to somebody one by one; what is cleared is left to the role again. */
+export interface ChangeAppAccess extends AppAccess {
+  readonly type: "ChangeAppAccess"
+  readonly personId: PersonId
+  readonly clear: readonly Grantable[]
+}
+
+/** Removes somebody. Their keys end with it. */
+export interface RemovePerson {
+  readonly type: "RemovePerson"
+  readonly personId: PersonId
+}
+
+/** Invites somebody; who is invited already is invited anew. */
+export interface InvitePerson {
+  readonly type: "InvitePerson"
+  readonly inviteId: string
+  readonly email: Sealed
+  readonly emailTag: string
+  readonly role: Role
+  readonly expiresAt: number
+}
+
+/** Everything that can be asked about people. */
+export type TeamCommand = AddPerson | ChangePerson | ChangeAppAccess | RemovePerson | InvitePerson
+
+/** Why something about people was refused. */
+export interface TeamFault {
+  readonly code: "email_taken" | "no_such_person" | "last_owner" | "nothing_to_grant"
+  readonly message: string
+}
+
+/** The people of a company, and what must be unique among them. */
+export interface Team {
+  readonly people: Map<PersonId, Person>
+  readonly byEmailTag: Map<string, PersonId>
+}
+
+/** Nobody yet. */
+export function emptyTeam(): Team {
+  return { people: new Map(), byEmailTag: new Map() }
+}
+
+const EMAIL_TAKEN: TeamFault = {
+  code: "email_taken",
+  message: "Somebody in this company already has this email.",
+}
+const NO_SUCH_PERSON: TeamFault = {
+  code: "no_such_person",
+  message: "There is no such person in this company.",
+}
+const LAST_OWNER: TeamFault = {
+  code: "last_owner",
+  message: "A company has an owner: make somebody else one first.",
+}
+
+/** What comes of a command about people, or why nothing does. */
+export function decideTeam(
+  command: TeamCommand & Stamped,
+  state: Team,
+): readonly TeamEvent[] | TeamFault {
+  const { at } = command
+  switch (command.type) {
+    case "AddPerson":
+      if (state.people.has(command.personId)) return []
+      if (state.byEmailTag.has(command.emailTag)) return EMAIL_TAKEN
+      return [{ ...command, type: "PersonAdded" }]
+    case "ChangePerson":
+      return changePerson(command, state)
+    case "ChangeAppAccess": {
+      const person = state.people.get(command.personId)
+      if (person === undefined) return NO_SUCH_PERSON
+      if (isAdminRole(person.role)) {
+        const message = "Owners and admins may do everything: there is nothing to grant or deny."
+        return { code: "nothing_to_grant", message }
+      }
+      return setAppAccess(at, person, withChanges(person.app, command))
+    }
+    case "RemovePerson": {
+      const person = state.people.get(command.personId)
+      if (person === undefined) return NO_SUCH_PERSON
+      if (isLastOwner(state, person)) return LAST_OWNER
+      return [{ type: "PersonRemoved", at, personId: person.personId }]
+    }
+    case "InvitePerson":
+      if (state.byEmailTag.has(command.emailTag)) return EMAIL_TAKEN
+      return [{ ...command, type: "PersonInvited" }]
+    default:
+      return unreachable(command)
+  }
+}
+
+function changePerson(
+  command: ChangePerson & Stamped,
+  state: Team,
+): readonly TeamEvent[] | TeamFault {
+  const { at, personId, name, email, emailTag } = command
+  const person = state.people.get(personId)
+  if (person === undefined) return NO_SUCH_PERSON
+  const holder = emailTag === null ? undefined : state.byEmailTag.get(emailTag)
+  if (holder !== undefined && holder !== personId) return EMAIL_TAKEN
+  const role = command.role === person.role ? null : command.role
+  if (role !== null && isLastOwner(state, person)) return LAST_OWNER
+  const isChanged = name !== null || email !== null || role !== null
+  const changed: readonly TeamEvent[] = isChanged
+    ? [{ type: "PersonChanged", at, personId, name, email, emailTag, role }]
+    : []
+  if (command.permissions === null) return changed
+  const app = withPermissions(person.app, command.permissions)
+  return [...changed, ...setAppAccess(at, person, app)]
+}
+
+function setAppAccess(at: number, person: Person, app: AppAccess): readonly TeamEvent[] {
+  if (sameAccess(person.app, app)) return []
+  return [{ type: "AppAccessSet", at, personId: person.personId, ...app }]
+}
+
+function isLastOwner({ people }: Team, { role }: Person): boolean {
+  if (role !== "owner") return false
+  return [...people.values()].filter((one) => one.role === "owner").length === 1
+}
+
+/** Folds a fact about people. */
+export function evolveTeam(state: Team, event: TeamEvent): void {
+  const { people, byEmailTag } = state
+  switch (event.type) {
+    case "PersonAdded": {
+      const { personId, role, permissions: grant } = event
+      people.set(personId, personOf(personId, role, { grant, deny: [] }))
+      byEmailTag.set(event.emailTag, personId)
+      return
+    }
+    case "PersonChanged": {
+      const { personId, emailTag, role } = event
+      const person = people.get(personId)
+      if (person === undefined) return
+      if (role !== null) people.set(personId, personOf(personId, role, person.app))
+      if (emailTag === null) return
+      forgetEmail(state, personId)
+      byEmailTag.set(emailTag, personId)
+      return
+    }
+    case "AppAccessSet": {
+      const { personId, grant, deny } = event
+      const person = people.get(personId)
+      if (person !== undefined) {
+        people.set(personId, personOf(personId, person.role, { grant, deny }))
+      }
+      return
+    }
+    case "PersonRemoved":
+      people.delete(event.personId)
+      forgetEmail(state, event.personId)
+      return
+    case "PersonInvited":
+      // Nothing is decided by it: who is invited is shown until a person has the email.
+      return
+    default:
+      return unreachable(event)
+  }
+}
+
+function forgetEmail({ byEmailTag }: Team, personId: PersonId): void {
+  for (const [tag, holder] of byEmailTag) if (holder === personId) byEmailTag.delete(tag)
+}

@@ -1,0 +1,122 @@
+/**
+ * One installed app of a company: how it is, day by day, and how the updates of its devices stand.
+ *
+ * Stream `app-<companyId>-<installId>`: a fact a day and a few for each update; a checkpoint bounds
+ * the time to load it, and of reports the last are remembered.
+ */
+import type { CheckpointForm, Decider, Stamped } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import type { CompanyId } from "../kernel/ids.ts"
+import type { AppCheckedIn, AppEvent, DeviceReported } from "./app-events.ts"
+import { COUNTED } from "./app-events.ts"
+
+/** The stream of a company's installed app. */
+export function appStream(companyId: CompanyId, installId: string): string {
+  return `app-${companyId}-${installId}`
+}
+
+/** So many reports are remembered: an older one that is sent again counts as a new one. */
+const REPORTS_REMEMBERED = 2_000
+const DAY_MS = 86_400_000
+
+/** Says how an app is. The same again on the same UTC day: nothing new. */
+export type CheckIn = { readonly type: "CheckIn" } & Omit<AppCheckedIn, "type" | "at">
+
+/** Reports how an update stands. The same report again: nothing new. */
+export type ReportDevice = { readonly type: "ReportDevice" } & Omit<DeviceReported, "type" | "at">
+
+/** A report was refused. */
+export interface AppRefused {
+  readonly type: "AppRefused"
+  readonly at: number
+  readonly code: "event_taken"
+  readonly message: string
+}
+
+/** An installed app. Only the functions of this file look inside. */
+export interface App {
+  last: { readonly day: number; readonly said: string } | null
+  /** By event id what was reported, the oldest first. */
+  readonly reports: Map<string, string>
+}
+
+/** The rules of installed apps. */
+export const app: Decider<CheckIn | ReportDevice, App, AppEvent, AppRefused> = {
+  initial: () => ({ last: null, reports: new Map() }),
+  decide,
+  evolve,
+}
+
+function decide(
+  command: (CheckIn | ReportDevice) & Stamped,
+  state: App,
+): readonly AppEvent[] | AppRefused {
+  const { at } = command
+  switch (command.type) {
+    case "CheckIn": {
+      const isSame = state.last?.day === dayOf(at) && state.last.said === saidIn(command)
+      return isSame ? [] : [{ ...command, type: "AppCheckedIn" }]
+    }
+    case "ReportDevice": {
+      const former = state.reports.get(command.eventId)
+      if (former === undefined) return [{ ...command, type: "DeviceReported" }]
+      if (former === reportedIn(command)) return []
+      const message = "This eventId was used for another report; use a new one."
+      return { type: "AppRefused", at, code: "event_taken", message }
+    }
+    default:
+      return unreachable(command)
+  }
+}
+
+function evolve(state: App, event: AppEvent): App {
+  switch (event.type) {
+    case "AppCheckedIn":
+      state.last = { day: dayOf(event.at), said: saidIn(event) }
+      return state
+    case "DeviceReported": {
+      const { reports } = state
+      reports.set(event.eventId, reportedIn(event))
+      for (const oldest of reports.keys()) {
+        if (reports.size <= REPORTS_REMEMBERED) break
+        reports.delete(oldest)
+      }
+      return state
+    }
+    default:
+      return unreachable(event)
+  }
+}
+
+function dayOf(at: number): number {
+  return Math.floor(at / DAY_MS)
+}
+
+/** What a check-in says, as text that is equal for equal ones. */
+function saidIn({ version, platform, seal, counts }: Omit<AppCheckedIn, "type">): string {
+  return JSON.stringify([version, platform, seal, ...COUNTED.map((name) => counts[name])])
+}
+
+/** What a report says beside its name, as text that is equal for equal ones. */
+function reportedIn(report: Omit<DeviceReported, "type">): string {
+  const { attemptId, sequence, kind, version, status, reason } = report
+  return JSON.stringify([attemptId, sequence, kind, version, status, reason])
+}
+
+/** How an installed app is kept beside its stream. */
+export const appCheckpoint: CheckpointForm<App> = {
+  shape: 1,
+  save: ({ last, reports }) => ({ last, reports: [...reports] }),
+  load: (saved) => {
+    const { last, reports } = saved as {
+      readonly last: App["last"]
+      readonly reports: readonly (readonly [string, string])[]
+    }
+    return { last, reports: new Map(reports) }
+  },
+}
+
+/** What an installed app takes in memory, in bytes, about. */
+export function appBytes({ reports }: App): number {
+  return 500 + reports.size * 300
+}

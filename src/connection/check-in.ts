@@ -1,0 +1,71 @@
+/** `POST /api/v1/checkin`: an installed app says once a day how it is, never what is in it. */
+import { randomBytes } from "node:crypto"
+import { z } from "zod"
+import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import type { Counts } from "../../domain/connection/app-events.ts"
+import { COUNTED } from "../../domain/connection/app-events.ts"
+import { appStream } from "../../domain/connection/app.ts"
+import { RELEASES_STREAM, latestVersion, sealStanding } from "../../domain/connection/releases.ts"
+import { ACCESS, APP, RELEASES } from "../aggregates.ts"
+import { causeOf } from "../pipeline/caller-cause.ts"
+import { route } from "../pipeline/route.ts"
+import { installId, versionName } from "./schema.ts"
+
+const plainText = (most: number) =>
+  z
+    .string({ error: "Must be text." })
+    .regex(/^[\w.:@+ -]*$/, "Must be letters, digits, spaces and . : @ + - _ only.")
+    .max(most, `Must be at most ${most} characters.`)
+
+const count = z.int("Must be a whole number.").nonnegative("Must be 0 or more.").optional()
+
+const CheckIn = z.object({
+  installId: installId.nullable(),
+  version: versionName,
+  platform: plainText(100).nullish(),
+  seal: plainText(128).nullish(),
+  counts: z.object(Object.fromEntries(COUNTED.map((name) => [name, count]))).optional(),
+})
+
+const CheckedIn = z.object({
+  installId: z.string(),
+  companyId: z.string(),
+  latest: z.string().nullable(),
+  channel: z.string(),
+  seal: z.enum(["matches", "changed", "unknown"]),
+})
+
+/** The route. */
+export const checkIn = route<z.infer<typeof CheckIn>, unknown, z.infer<typeof CheckedIn>>({
+  method: "POST",
+  url: "/api/v1/checkin",
+  group: "connection",
+  summary: "Check in: version and counts, once a day",
+  operation: "connection.checkin",
+  counted: false,
+  body: CheckIn,
+  reply: CheckedIn,
+  specGap: "The specification shows no verb; POST does something.",
+  handle: async (ports, caller, { body }) => {
+    const { companyId } = caller
+    const { version, platform = null, seal = null, counts = {} } = body
+    const id = body.installId ?? randomBytes(28).toString("hex")
+    const said = Object.fromEntries(COUNTED.map((name) => [name, counts[name] ?? null]))
+    const command = { type: "CheckIn" as const, installId: id, version, platform, seal }
+    const outcome = await ports.runner.execute(
+      APP,
+      appStream(companyId, id),
+      { ...command, counts: said as unknown as Counts },
+      { cause: causeOf(caller), view: () => undefined },
+    )
+    const stream = accessStream(companyId)
+    const standing = await ports.runner.look(ACCESS, stream, companyStanding)
+    const channel = standing?.channel ?? "stable"
+    const known = await ports.runner.look(RELEASES, RELEASES_STREAM, (state) => ({
+      latest: latestVersion(state, channel),
+      seal: sealStanding(state, version, seal),
+    }))
+    const position = outcome.accepted ? outcome.position : null
+    return { ok: true, body: { installId: id, companyId, channel, ...known }, position }
+  },
+})

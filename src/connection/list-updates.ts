@@ -1,0 +1,49 @@
+/** `GET /api/v1/updates`: the releases that are newer than an app's version. */
+import { z } from "zod"
+import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import { RELEASES_STREAM, updatesAfter } from "../../domain/connection/releases.ts"
+import { ACCESS, RELEASES } from "../aggregates.ts"
+import { route } from "../pipeline/route.ts"
+import { isoTime } from "../schema.ts"
+import { orderedVersion } from "./schema.ts"
+
+const Query = z.object({ version: orderedVersion })
+
+const Updates = z.object({
+  updates: z.array(
+    z.object({
+      version: z.string(),
+      from: z.string().nullable().meta({ description: "The release it follows on" }),
+      notes: z.string(),
+      publishedAt: isoTime,
+      required: z.boolean(),
+    }),
+  ),
+  codeBranch: z
+    .object({ version: z.string(), status: z.string(), required: z.boolean() })
+    .nullable(),
+})
+
+/** The route. */
+export const listUpdates = route<unknown, z.infer<typeof Query>, z.infer<typeof Updates>>({
+  method: "GET",
+  url: "/api/v1/updates",
+  group: "connection",
+  summary: "List the updates newer than a version, oldest first",
+  operation: "connection.updates.read",
+  counted: false,
+  query: Query,
+  reply: Updates,
+  handle: async (ports, { companyId }, { query }) => {
+    const stream = accessStream(companyId)
+    const standing = await ports.runner.look(ACCESS, stream, companyStanding)
+    const channel = standing?.channel ?? "stable"
+    const updates = await ports.runner.look(RELEASES, RELEASES_STREAM, (state) =>
+      updatesAfter(state, channel, query.version).map(({ publishedAt, ...update }) => {
+        return { ...update, publishedAt: new Date(publishedAt).toISOString() }
+      }),
+    )
+    // Of the company's own code there is no branch before there is a repository.
+    return { ok: true, body: { updates, codeBranch: null } }
+  },
+})

@@ -1,0 +1,59 @@
+/** `POST /api/v1/device-updates`: a device says how an update stands; the same again is a replay. */
+import { z } from "zod"
+import {
+  DEVICE_KINDS,
+  UPDATE_REASONS,
+  UPDATE_STATUSES,
+} from "../../domain/connection/app-events.ts"
+import { appStream } from "../../domain/connection/app.ts"
+import { APP } from "../aggregates.ts"
+import { causeOf } from "../pipeline/caller-cause.ts"
+import { refusal } from "../pipeline/refusal.ts"
+import { route } from "../pipeline/route.ts"
+import { installId, versionName } from "./schema.ts"
+
+const MOST_BYTES = 4_096
+
+const uuid = z.guid("Must be a UUID.").transform((text) => text.toLowerCase())
+
+const Report = z.strictObject({
+  installId,
+  eventId: uuid,
+  attemptId: uuid,
+  sequence: z.int("Must be a whole number.").positive("Must be 1 or more."),
+  kind: z.enum(DEVICE_KINDS),
+  version: versionName,
+  status: z.enum(UPDATE_STATUSES),
+  reason: z.enum(UPDATE_REASONS).optional(),
+})
+
+const Reported = z.object({ ok: z.literal(true), replayed: z.boolean() })
+
+/** The route. */
+export const reportDevice = route<z.infer<typeof Report>, unknown, z.infer<typeof Reported>>({
+  method: "POST",
+  url: "/api/v1/device-updates",
+  group: "connection",
+  summary: "Report how an update stands on a device",
+  operation: "connection.devices.report",
+  counted: false,
+  body: Report,
+  bodyLimitBytes: MOST_BYTES,
+  reply: Reported,
+  refuses: ["conflict"],
+  specGap: "The specification shows no verb; POST does something.",
+  handle: async (ports, caller, { body }) => {
+    const command = { type: "ReportDevice" as const, ...body, reason: body.reason ?? null }
+    const outcome = await ports.runner.execute(
+      APP,
+      appStream(caller.companyId, body.installId),
+      command,
+      { cause: causeOf(caller), view: () => undefined },
+    )
+    if (!outcome.accepted) {
+      return { ok: false, refusal: refusal("conflict", outcome.refusal.message) }
+    }
+    const { facts, position } = outcome
+    return { ok: true, body: { ok: true, replayed: facts.length === 0 }, position }
+  },
+})

@@ -1,0 +1,110 @@
+/**
+ * `POST /api/v1/connect/start`: an app that is not connected yet asks for a code, which an owner
+ * approves; sent again with the code it answers how that stands, and in the end the app's key.
+ */
+import { z } from "zod"
+import { accessStream, companyStanding, findKey } from "../../domain/access/access.ts"
+import type { Access } from "../../domain/access/access.ts"
+import { ACCESS } from "../aggregates.ts"
+import {
+  CODE_LASTS_MS,
+  codeTagOf,
+  companyTagOf,
+  connectCodeOf,
+  connectedKey,
+  newConnectCode,
+} from "../connect-code.ts"
+import { refusal } from "../pipeline/refusal.ts"
+import type { Reply } from "../pipeline/route.ts"
+import { openRoute } from "../pipeline/route.ts"
+import type { Ports } from "../ports.ts"
+import { isoTime, shortText } from "../schema.ts"
+import { installId, versionName } from "./schema.ts"
+
+/** A body with a code asks how that one stands; one without begins. */
+const Start = z
+  .object({
+    code: shortText(64).optional(),
+    company: shortText(100)
+      .nullish()
+      .meta({ description: "Its name or id, where the app knows it" }),
+    installId: installId.nullish(),
+    version: versionName.optional().meta({ description: "Required where there is no code" }),
+  })
+  .refine(({ code, version }) => code !== undefined || version !== undefined, {
+    path: ["version"],
+    error: "Must be the app's version, unless a code asks how it stands.",
+  })
+
+const Waiting = z.object({
+  code: z.string(),
+  url: z.string().meta({ description: "Where an owner approves it" }),
+  expiresAt: isoTime,
+})
+const Connected = z.object({
+  companyId: z.string(),
+  company: z.string().nullable().meta({ description: "The company's name" }),
+  personId: z.string(),
+  keyId: z.string(),
+  key: z.string().meta({ description: "The app's API key: keep it, the code is soon over" }),
+  installId: z.string().nullable(),
+})
+const Started = z.union([Waiting, Connected])
+
+/** The route. */
+export const startConnection = openRoute<z.infer<typeof Start>, unknown, z.infer<typeof Started>>({
+  method: "POST",
+  url: "/api/v1/connect/start",
+  group: "connection",
+  summary: "Ask to be connected to a company, and for the key once an owner approved",
+  limit: "connect",
+  body: Start,
+  reply: Started,
+  success: [200, 202],
+  refuses: ["not_found"],
+  specGap: "The specification shows neither body nor answer.",
+  handle: async (ports, { body: { code, ...app } }) =>
+    code === undefined ? begin(ports, app) : ask(ports, code),
+})
+
+async function begin(
+  ports: Ports,
+  { company, installId: install = null, version = "" }: Omit<z.infer<typeof Start>, "code">,
+): Promise<Reply<z.infer<typeof Started>>> {
+  const now = ports.clock.now()
+  const code = newConnectCode()
+  const expiresAt = now + CODE_LASTS_MS
+  const companyTag = company === undefined || company === null ? null : companyTagOf(ports, company)
+  const request = { codeTag: codeTagOf(ports, code), companyTag, installId: install, version }
+  await ports.connectCodes.add({ ...request, expiresAt }, now)
+  return { ok: true, status: 202, body: waiting(ports, code, expiresAt) }
+}
+
+function waiting(ports: Ports, code: string, expiresAt: number): z.infer<typeof Waiting> {
+  const url = `${ports.baseUrl()}/connect/${code}`
+  return { code, url, expiresAt: new Date(expiresAt).toISOString() }
+}
+
+async function ask(ports: Ports, text: string): Promise<Reply<z.infer<typeof Started>>> {
+  const code = connectCodeOf(text)
+  const request = await ports.connectCodes.find(codeTagOf(ports, code), ports.clock.now())
+  if (request === null) return over()
+  const { approval, expiresAt, installId: install } = request
+  const pending = { ok: true, status: 202, body: waiting(ports, code, expiresAt) } as const
+  if (approval === null) return pending
+  const { companyId, personId } = approval
+  const { key, keyId, keyHash } = connectedKey(ports, code, companyId)
+  const stream = accessStream(companyId)
+  const view = (state: Access) => ({ key: findKey(state, keyId), standing: companyStanding(state) })
+  const found = await ports.runner.lookAtTail(ACCESS, stream, view)
+  // The approval is a moment ahead of the key that follows from it.
+  if (found.key === null || found.standing === null) return pending
+  if (found.key.status !== "active" || found.key.keyHash !== keyHash) return over()
+  const company = await ports.sealing.open(companyId, found.standing.name)
+  return { ok: true, body: { companyId, company, personId, keyId, key, installId: install } }
+}
+
+function over(): Reply<never> {
+  const message = "There is no such code, or its time is over: begin again without one."
+  return { ok: false, refusal: refusal("not_found", message) }
+}

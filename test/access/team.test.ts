@@ -1,0 +1,271 @@
+/** The people of a company: added, changed, granted, denied, removed, invited. */
+import { describe, expect, it } from "vitest"
+import type { AccessEvent } from "../../domain/access/access-events.ts"
+import type { AccessCommand } from "../../domain/access/access.ts"
+import { access, findKey, findPerson } from "../../domain/access/access.ts"
+import type { Grantable } from "../../domain/access/grants.ts"
+import type { Role } from "../../domain/access/permissions.ts"
+import type { Stamped } from "../../domain/kernel/decider.ts"
+import { fold, given } from "../support/spec.ts"
+
+const NOW = Date.parse("2026-03-02T10:00:00.000Z")
+
+const opened: AccessEvent = {
+  type: "CompanyOpened",
+  at: NOW,
+  companyId: "co_Ab3dE6",
+  name: "s1.company.YWNtZQ",
+  plan: "payg",
+  pays: "prepaid",
+}
+
+/** A person by number: `per_1` has the email tag `e1`. */
+const added = (n: number, role: Role, ...permissions: "Use phone"[]): AccessEvent => ({
+  type: "PersonAdded",
+  at: NOW,
+  personId: `per_${n}`,
+  name: `s1.per_${n}.YQ`,
+  email: `s1.per_${n}.Yg`,
+  emailTag: `e${n}`,
+  role,
+  permissions,
+})
+const owner = added(1, "owner")
+const user = added(2, "user", "Use phone")
+
+const change = (
+  personId: string,
+  changed: Partial<Extract<AccessCommand, { type: "ChangePerson" }>>,
+): Extract<AccessCommand, { type: "ChangePerson" }> & Stamped => ({
+  type: "ChangePerson",
+  at: NOW,
+  personId,
+  name: null,
+  email: null,
+  emailTag: null,
+  role: null,
+  permissions: null,
+  ...changed,
+})
+const changed = (personId: string, fields: object): AccessEvent => ({
+  ...{ type: "PersonChanged", at: NOW, personId },
+  ...{ name: null, email: null, emailTag: null, role: null },
+  ...fields,
+})
+
+const allow = (
+  personId: string,
+  lists: { grant?: Grantable[]; deny?: Grantable[]; clear?: Grantable[] },
+): Extract<AccessCommand, { type: "ChangeAppAccess" }> & Stamped => ({
+  ...{ type: "ChangeAppAccess", at: NOW, personId },
+  ...{ grant: [], deny: [], clear: [] },
+  ...lists,
+})
+const allowed = (personId: string, grant: Grantable[], deny: Grantable[]): AccessEvent => {
+  return { type: "AppAccessSet", at: NOW, personId, grant, deny }
+}
+
+const key = (n: number, personId: string | null): AccessEvent => ({
+  type: "KeyCreated",
+  at: NOW,
+  keyId: `key_${n}`,
+  personId,
+  keyHash: "ab",
+  operations: ["team.people.read"],
+  label: null,
+})
+
+const invite: Extract<AccessCommand, { type: "InvitePerson" }> & Stamped = {
+  type: "InvitePerson",
+  at: NOW,
+  inviteId: "inv_1",
+  email: "s1.inv_1.Yg",
+  emailTag: "e9",
+  role: "developer",
+  expiresAt: NOW + 1,
+}
+
+describe("ChangePerson", () => {
+  it("changes what is named and nothing else", () => {
+    const name = "s1.per_2.Yw"
+    given(access, opened, owner, user)
+      .when(change("per_2", { name }))
+      .records(changed("per_2", { name }))
+    const email = { email: "s1.per_2.ZA", emailTag: "e7" }
+    given(access, opened, owner, user)
+      .when(change("per_2", { ...email, role: "admin" }))
+      .records(changed("per_2", { ...email, role: "admin" }))
+    const state = fold(access, opened, owner, user, changed("per_2", { ...email, role: "admin" }))
+    expect(findPerson(state, "per_2")?.role).toBe("admin")
+  })
+
+  it("records nothing where it is so already", () => {
+    given(access, opened, owner, user)
+      .when(change("per_2", { role: "user", permissions: ["Use phone"] }))
+      .recordsNothing()
+  })
+
+  it("sets the permissions granted one by one, and leaves operations alone", () => {
+    const before = allowed("per_2", ["Use phone", "email.send"], ["See billing"])
+    given(access, opened, owner, user, before)
+      .when(change("per_2", { permissions: ["Team", "See billing"] }))
+      .records(allowed("per_2", ["Team", "See billing", "email.send"], []))
+    given(access, opened, owner, user, before)
+      .when(change("per_2", { permissions: [] }))
+      .records(allowed("per_2", ["email.send"], ["See billing"]))
+  })
+
+  it("frees the email it changes from, and takes the one it changes to", () => {
+    const moved = changed("per_2", { email: "s1.per_2.ZA", emailTag: "e7" })
+    const add = { ...added(3, "user"), type: "AddPerson" } as Extract<
+      AccessCommand,
+      { type: "AddPerson" }
+    > &
+      Stamped
+    given(access, opened, owner, user, moved)
+      .when({ ...add, emailTag: "e7" })
+      .refuses("email_taken")
+    given(access, opened, owner, user, moved)
+      .when({ ...add, emailTag: "e2" })
+      .records({ ...added(3, "user"), emailTag: "e2" } as AccessEvent)
+  })
+
+  it("is refused another's email, and takes one's own", () => {
+    const email = "s1.per_2.ZA"
+    given(access, opened, owner, user)
+      .when(change("per_2", { email, emailTag: "e1" }))
+      .refuses("email_taken")
+    given(access, opened, owner, user)
+      .when(change("per_2", { email, emailTag: "e2" }))
+      .records(changed("per_2", { email, emailTag: "e2" }))
+  })
+
+  it("leaves the last owner one", () => {
+    given(access, opened, owner, user)
+      .when(change("per_1", { role: "admin" }))
+      .refuses("last_owner")
+    given(access, opened, owner, added(3, "owner"))
+      .when(change("per_1", { role: "admin" }))
+      .records(changed("per_1", { role: "admin" }))
+  })
+
+  it("is refused for somebody who is not there", () => {
+    given(access, opened, owner)
+      .when(change("per_9", { role: "user" }))
+      .refuses("no_such_person")
+  })
+})
+
+describe("ChangeAppAccess", () => {
+  it("grants, denies and clears name by name, in one order", () => {
+    given(access, opened, owner, user)
+      .when(allow("per_2", { grant: ["sandbox.start", "email.send", "Team"] }))
+      .records(allowed("per_2", ["Team", "Use phone", "email.send", "sandbox.start"], []))
+    given(access, opened, owner, user)
+      .when(allow("per_2", { deny: ["Use phone"] }))
+      .records(allowed("per_2", [], ["Use phone"]))
+    given(access, opened, owner, user, allowed("per_2", ["Team"], ["email.send"]))
+      .when(allow("per_2", { clear: ["Team", "email.send"] }))
+      .records(allowed("per_2", [], []))
+  })
+
+  it("denies what is asked for both ways", () => {
+    given(access, opened, owner, added(2, "user"))
+      .when(allow("per_2", { grant: ["Team"], deny: ["Team"] }))
+      .records(allowed("per_2", [], ["Team"]))
+  })
+
+  it("records nothing where it is so already", () => {
+    given(access, opened, owner, user)
+      .when(allow("per_2", { grant: ["Use phone"], clear: ["Team"] }))
+      .recordsNothing()
+  })
+
+  it("is refused for owners and admins, who may everything", () => {
+    for (const role of ["owner", "admin"] as const) {
+      given(access, opened, owner, added(2, role))
+        .when(allow("per_2", { deny: ["Team"] }))
+        .refuses("nothing_to_grant")
+    }
+  })
+
+  it("is refused for somebody who is not there", () => {
+    given(access, opened, owner)
+      .when(allow("per_9", { grant: ["Team"] }))
+      .refuses("no_such_person")
+  })
+
+  it("stays through a time as admin", () => {
+    const roles = (["admin", "user"] as const).map((role) => changed("per_2", { role }))
+    const state = fold(access, opened, owner, user, allowed("per_2", [], ["Use phone"]), ...roles)
+    expect(findPerson(state, "per_2")).toMatchObject({ role: "user", permissions: [] })
+  })
+})
+
+describe("RemovePerson", () => {
+  const remove = { type: "RemovePerson", at: NOW, personId: "per_2" } as const
+  const removed: AccessEvent = { type: "PersonRemoved", at: NOW, personId: "per_2" }
+  const deleted = (n: number): AccessEvent => ({ type: "KeyDeleted", at: NOW, keyId: `key_${n}` })
+
+  it("removes somebody with all of their keys that are left", () => {
+    const keys = [key(1, "per_2"), key(2, "per_1"), key(3, null), key(4, "per_2"), key(5, "per_2")]
+    const paused: AccessEvent = { type: "KeyPaused", at: NOW, keyId: "key_4" }
+    const facts = [opened, owner, user, ...keys, paused, deleted(5)]
+    given(access, ...facts)
+      .when(remove)
+      .records(deleted(1), deleted(4), removed)
+    const state = fold(access, ...facts, deleted(1), deleted(4), removed)
+    expect(findPerson(state, "per_2")).toBeNull()
+    expect([1, 2, 3].map((n) => findKey(state, `key_${n}`)?.status)).toEqual([
+      "deleted",
+      "active",
+      "active",
+    ])
+  })
+
+  it("frees the email", () => {
+    given(access, opened, owner, user, removed)
+      .when({ ...invite, emailTag: "e2" })
+      .records({ ...invite, emailTag: "e2", type: "PersonInvited" })
+  })
+
+  it("keeps the last owner", () => {
+    given(access, opened, owner, user)
+      .when({ ...remove, personId: "per_1" })
+      .refuses("last_owner")
+    const last: AccessEvent = { ...removed, personId: "per_1" } as AccessEvent
+    given(access, opened, owner, added(3, "owner"))
+      .when({ ...remove, personId: "per_1" })
+      .records(last)
+  })
+
+  it("is refused for somebody who is not there, or no more", () => {
+    given(access, opened, owner).when(remove).refuses("no_such_person")
+    given(access, opened, owner, user, removed).when(remove).refuses("no_such_person")
+  })
+})
+
+describe("InvitePerson", () => {
+  const invited: AccessEvent = { ...invite, type: "PersonInvited" }
+
+  it("invites somebody, and again anew", () => {
+    given(access, opened, owner).when(invite).records(invited)
+    const again = { ...invite, inviteId: "inv_2", role: "user" } as const
+    given(access, opened, owner, invited)
+      .when(again)
+      .records({ ...again, type: "PersonInvited" })
+  })
+
+  it("is refused for somebody who is there", () => {
+    given(access, opened, owner)
+      .when({ ...invite, emailTag: "e1" })
+      .refuses("email_taken")
+  })
+})
+
+it("is all refused before a company is open", () => {
+  const remove = { type: "RemovePerson", at: NOW, personId: "per_1" } as const
+  for (const command of [change("per_1", {}), allow("per_1", {}), remove, invite]) {
+    given(access).when(command).refuses("no_such_company")
+  }
+})
