@@ -24,7 +24,11 @@ const CheckIn = z.object({
   version: versionName,
   platform: plainText(100).nullish(),
   seal: plainText(128).nullish(),
-  counts: z.object(Object.fromEntries(COUNTED.map((name) => [name, count]))).optional(),
+  counts: z
+    .object(Object.fromEntries(COUNTED.map((name) => [name, count])), {
+      error: "Must be an object of numbers.",
+    })
+    .optional(),
 })
 
 const CheckedIn = z.object({
@@ -45,7 +49,7 @@ export const checkIn = route<z.infer<typeof CheckIn>, unknown, z.infer<typeof Ch
   counted: false,
   body: CheckIn,
   reply: CheckedIn,
-  specGap: "The specification shows no verb; POST does something.",
+  specGap: "The specification does not show the verb: POST, because it does something.",
   handle: async (ports, caller, { body }) => {
     const { companyId } = caller
     const { version, platform = null, seal = null, counts = {} } = body

@@ -10,22 +10,30 @@ import { APP } from "../aggregates.ts"
 import { causeOf } from "../pipeline/caller-cause.ts"
 import { refusal } from "../pipeline/refusal.ts"
 import { route } from "../pipeline/route.ts"
-import { installId, versionName } from "./schema.ts"
+import { installId, oneOf, versionName } from "./schema.ts"
 
 const MOST_BYTES = 4_096
 
 const uuid = z.guid("Must be a UUID.").transform((text) => text.toLowerCase())
 
-const Report = z.strictObject({
-  installId,
-  eventId: uuid,
-  attemptId: uuid,
-  sequence: z.int("Must be a whole number.").positive("Must be 1 or more."),
-  kind: z.enum(DEVICE_KINDS),
-  version: versionName,
-  status: z.enum(UPDATE_STATUSES),
-  reason: z.enum(UPDATE_REASONS).optional(),
-})
+const Report = z.strictObject(
+  {
+    installId,
+    eventId: uuid,
+    attemptId: uuid,
+    sequence: z.int("Must be a whole number.").positive("Must be 1 or more."),
+    kind: oneOf(DEVICE_KINDS),
+    version: versionName,
+    status: oneOf(UPDATE_STATUSES),
+    reason: oneOf(UPDATE_REASONS).optional(),
+  },
+  {
+    error: ({ code, keys }) =>
+      code === "unrecognized_keys"
+        ? `Must have no field ${(keys as readonly string[]).join(", ")}.`
+        : "Must be an object.",
+  },
+)
 
 const Reported = z.object({ ok: z.literal(true), replayed: z.boolean() })
 
@@ -41,7 +49,7 @@ export const reportDevice = route<z.infer<typeof Report>, unknown, z.infer<typeo
   bodyLimitBytes: MOST_BYTES,
   reply: Reported,
   refuses: ["conflict"],
-  specGap: "The specification shows no verb; POST does something.",
+  specGap: "The specification does not show the verb: POST, because it does something.",
   handle: async (ports, caller, { body }) => {
     const command = { type: "ReportDevice" as const, ...body, reason: body.reason ?? null }
     const outcome = await ports.runner.execute(

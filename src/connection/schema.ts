@@ -4,7 +4,7 @@ import { VERSION_CHARACTERS, versionOf } from "../../domain/connection/versions.
 
 /** The name of an installed app: 28 random bytes. */
 export const installId = z
-  .string()
+  .string({ error: "Must be 56 hexadecimal characters." })
   .regex(/^[0-9a-f]{56}$/i, "Must be 56 hexadecimal characters.")
   .transform((text) => text.toLowerCase())
 
@@ -15,6 +15,11 @@ export const versionName = z
     new RegExp(`^[\\w.+-]{1,${VERSION_CHARACTERS}}$`),
     `Must be 1 to ${VERSION_CHARACTERS} letters, digits, dots, dashes or plus signs.`,
   )
+
+/** One of a closed list of words. */
+export function oneOf<const T extends readonly [string, ...string[]]>(words: T) {
+  return z.enum(words, { error: `Must be one of ${words.join(", ")}.` })
+}
 
 /** A version that can be ordered among others. */
 export const orderedVersion = z.string({ error: "Must be text." }).transform((text, context) => {

@@ -62,7 +62,7 @@ export const startConnection = openRoute<z.infer<typeof Start>, unknown, z.infer
   reply: Started,
   success: [200, 202],
   refuses: ["not_found"],
-  specGap: "The specification shows neither body nor answer.",
+  specGap: "The specification shows neither body nor answers.",
   handle: async (ports, { body: { code, ...app } }) =>
     code === undefined ? begin(ports, app) : ask(ports, code),
 })

@@ -55,6 +55,7 @@ const peopleList = route<unknown, unknown, z.infer<typeof People>>({
   counted: false,
   reply: People,
   reads: ["people", "invitations"],
+  specGap: "The specification does not show what `app.grant` and `app.deny` name.",
   handle: async (ports, caller) => {
     const { companyId } = caller
     const now = ports.clock.now()

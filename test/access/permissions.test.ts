@@ -155,9 +155,9 @@ describe("what is granted and denied one by one", () => {
 
   it("changes nothing for owners and admins", () => {
     for (const role of ["owner", "admin"] as const) {
-      const person = user([], ["Send email", "email.send"], role)
-      expect(person.permissions).toEqual(PERMISSIONS)
-      expect(mayPerson(person, "email.send")).toBe(true)
+      const admin = user([], ["Send email", "email.send"], role)
+      expect(admin.permissions).toEqual(PERMISSIONS)
+      expect(mayPerson(admin, "email.send")).toBe(true)
     }
   })
 
