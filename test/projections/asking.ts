@@ -10,6 +10,7 @@ import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
 import { EVERYTHING } from "./every-fact.ts"
 import type { Step } from "./ledger-steps.ts"
+import { liveEverything } from "./living.ts"
 import { commandOf } from "./plain-history.ts"
 
 /** Runs the commands in this order. None may be refused. */
@@ -42,12 +43,13 @@ export async function askStep(
   await world.ports.runner.execute(LEDGER, stream, command, execution)
 }
 
-/** Asks for everything that a ledger can be asked for. No time passes. */
+/** Asks for everything that a ledger can be asked for, and lives beside it. No time passes. */
 export async function askEverything(
   world: World,
   company: Pick<Company, "companyId">,
 ): Promise<void> {
   for (const given of EVERYTHING) await askStep(world, company, given)
+  await liveEverything(world, company)
 }
 
 /** Calls that the company's key served for its owner on the UTC day that begins at `day`. */

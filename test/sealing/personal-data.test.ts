@@ -12,6 +12,9 @@ const PERSONAL = {
   "person's name": "Wilhelmina Oddly",
   email: "wilhelmina.oddly@example.com",
   "second email": "quincy.second@example.com",
+  "changed name": "Quincy Changed-Twice",
+  "changed email": "quincy.third@example.com",
+  "invited email": "ingeborg.invited@example.com",
   "key's label": "Wilhelmina's laptop",
   "recipient's phone": "4155550177",
   "sender's phone": "4155550188",
@@ -34,12 +37,14 @@ beforeAll(async () => {
     ownerEmail: PERSONAL.email,
   })
   await world.operate("card set", { company: companyId, verified: true })
-  await world.operate("person add", {
-    company: PERSONAL["company's name"],
-    name: "Quincy",
-    email: PERSONAL["second email"],
-    role: "developer",
-  })
+  const person = { company: companyId, name: "Quincy", role: "developer" }
+  await world.operate("person add", { ...person, email: PERSONAL["second email"] })
+  const { personId } = await world.operate("person add", { ...person, email: "q@example.com" })
+  const [name, email] = [PERSONAL["changed name"], PERSONAL["changed email"]]
+  await world.operate("person change", { personId, name, email })
+  await world.operate("person seen", { personId, in: "app" })
+  const invited = { company: companyId, email: PERSONAL["invited email"], role: "user" }
+  await world.operate("person invite", invited)
   const { key } = await world.operate("key create", {
     company: companyId,
     person: ownerId,

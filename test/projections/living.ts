@@ -1,0 +1,89 @@
+/** What happens in a company beside money: people come, change and go, apps check in. */
+import fc from "fast-check"
+import type { Counts } from "../../domain/connection/app-events.ts"
+import { COUNTED } from "../../domain/connection/app-events.ts"
+import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
+import { appStream } from "../../domain/connection/app.ts"
+import { APP } from "../../src/aggregates.ts"
+import { causedBy } from "../../src/envelope.ts"
+import type { Company, World } from "../support/world.ts"
+
+const INSTALL = "ef".repeat(28)
+
+/** Everything that can happen to a person, and what an app can say. */
+export const living = fc.record({
+  does: fc.constant("live" as const),
+  deed: fc.constantFrom("add", "change", "move", "app", "remove", "invite", "check in", "report"),
+  /** Which person, version or sequence it is about. */
+  which: fc.nat(3),
+})
+
+/** One of them. */
+export type Living = typeof living extends fc.Arbitrary<infer D> ? Omit<D, "does"> : never
+
+/** Does it. What the house refuses has not happened. */
+export async function live(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+  { deed, which }: Living,
+): Promise<void> {
+  const company = companyId
+  if (deed === "check in" || deed === "report") return say(world, companyId, deed, which)
+  const email = `${["ada", "bea", "cyd", "dee"][which]}@example.com`
+  if (deed === "add" || deed === "invite") {
+    const name = `Somebody ${which}`
+    const input = { company, email, role: "user", ...(deed === "add" ? { name } : {}) }
+    return attempt(world, `person ${deed}`, input)
+  }
+  const { people } = await world.operate("person list", { company })
+  const others = people.filter(({ role }: { role: string }) => role !== "owner")
+  const personId = others[which % Math.max(1, others.length)]?.personId
+  if (personId === undefined) return
+  if (deed === "remove") return attempt(world, "person remove", { personId })
+  if (deed === "app") {
+    return attempt(world, "person app", { personId, grant: ["Team"], deny: ["email.send"] })
+  }
+  const change = deed === "move" ? { email } : { name: `Another ${which}`, role: "manager" }
+  return attempt(world, "person change", { personId, ...change, permissions: ["Use phone"] })
+}
+
+async function attempt(world: World, name: string, input: object): Promise<void> {
+  try {
+    await world.operate(name, input)
+  } catch (error) {
+    if (!(error instanceof Error) || error.name !== "OperatorRefused") throw error
+  }
+}
+
+async function say(
+  world: World,
+  companyId: string,
+  deed: "check in" | "report",
+  which: number,
+): Promise<void> {
+  const version = `2.${which}.0`
+  const counts = Object.fromEntries(COUNTED.map((name) => [name, which])) as unknown as Counts
+  const checkIn: CheckIn = {
+    ...{ type: "CheckIn", installId: INSTALL, version, platform: null, seal: null },
+    counts,
+  }
+  const report: ReportDevice = {
+    ...{ type: "ReportDevice", installId: INSTALL, eventId: `event-${which}` },
+    ...{ attemptId: "attempt", sequence: 4 - which, kind: "app", version },
+    ...{ status: "started", reason: null },
+  }
+  const command = deed === "report" ? report : checkIn
+  const execution = { cause: causedBy("test"), view: () => undefined }
+  await world.ports.runner.execute(APP, appStream(companyId, INSTALL), command, execution)
+}
+
+/** Does all of it once. Only those who were there before stay. */
+export async function liveEverything(
+  world: World,
+  company: Pick<Company, "companyId">,
+): Promise<void> {
+  for (const deed of ["add", "change", "move", "app", "remove", "check in", "report"] as const) {
+    await live(world, company, { deed, which: 0 })
+  }
+  await live(world, company, { deed: "invite", which: 1 })
+}
