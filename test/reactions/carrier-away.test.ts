@@ -18,7 +18,8 @@ async function tryAgain(company: string): Promise<void> {
   for (const { workId, kind, companyId, parked } of work) {
     if (companyId !== company || !kind.endsWith("-text")) continue
     expect(parked).toBeNull()
-    await world.operate("work retry", { workId })
+    // It may be done by now.
+    await world.ports.work.retry(workId, world.ports.clock.now())
   }
   await world.operate("wait")
 }
