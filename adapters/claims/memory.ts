@@ -8,6 +8,7 @@ interface Kept {
   answer: string | null
   readonly begun: string
   readonly at: number
+  readonly lasting: boolean
 }
 
 /**
@@ -27,15 +28,23 @@ export function openMemoryClaims(): Claims {
       const found = kept.get(placeOf(request))
       if (found === undefined || found.state === "free") {
         const attempt = found === undefined ? 0 : found.attempt
-        const { fingerprint, at } = request
+        const { fingerprint, at, lasting = false } = request
         const begun = found?.begun ?? request.requestId
-        const claim = { fingerprint, state: "running" as const, attempt, answer: null, begun, at }
-        kept.set(placeOf(request), claim)
+        const state = "running" as const
+        kept.set(placeOf(request), {
+          fingerprint,
+          state,
+          attempt,
+          answer: null,
+          begun,
+          at,
+          lasting,
+        })
         return { state: "mine", attempt, begun, takenOver: false }
       }
       if (found.fingerprint !== request.fingerprint) return { state: "conflict" }
       if (found.state === "done") return { state: "done", answer: found.answer ?? "" }
-      if (found.state === "running") return { state: "running" }
+      if (found.state === "running") return { state: "running", attempt: found.attempt }
       found.state = "running"
       const { attempt, begun } = found
       return { state: "mine", attempt, begun, takenOver: true }
@@ -59,7 +68,8 @@ export function openMemoryClaims(): Claims {
       return found.attempt
     },
     forgetBefore: async (at) => {
-      const old = [...kept].filter(([, claim]) => claim.at < at)
+      const isKept = ({ lasting, state }: Kept) => lasting && state !== "free"
+      const old = [...kept].filter(([, claim]) => claim.at < at && !isKept(claim))
       for (const [place] of old) kept.delete(place)
       return old.length
     },

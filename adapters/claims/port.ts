@@ -17,6 +17,8 @@ export interface ClaimRequest {
   readonly requestId: string
   /** The ledger's time, UTC milliseconds: how long an answer is kept is counted from it. */
   readonly at: number
+  /** Whether it is kept for ever once it was begun; default false. */
+  readonly lasting?: boolean
 }
 
 /** How a claim came out. */
@@ -34,8 +36,8 @@ export type Claim =
     }
   /** It was carried out: `answer` is what `finish` kept. */
   | { readonly state: "done"; readonly answer: string }
-  /** A living process is carrying it out. */
-  | { readonly state: "running" }
+  /** A living process is carrying it out, as this attempt. */
+  | { readonly state: "running"; readonly attempt: number }
   /** The key was used with another request. */
   | { readonly state: "conflict" }
 
@@ -64,6 +66,9 @@ export interface Claims {
    * answers it. @throws ClaimLost where the claim is not held (any more)
    */
   readonly nextAttempt: (request: ClaimRequest) => Promise<number>
-  /** Forgets what was claimed before an instant of the ledger's time. Gives their number. */
+  /**
+   * Forgets what was claimed before an instant of the ledger's time; of what lasts only the keys that
+   * a refusal freed. Gives their number.
+   */
   readonly forgetBefore: (at: number) => Promise<number>
 }

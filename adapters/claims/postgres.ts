@@ -62,7 +62,8 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
     },
     forgetBefore: async (at) => {
       const { rowCount } = await pool.query(
-        "delete from ledger.claims where claimed_at < to_timestamp($1::float8 / 1000)",
+        `delete from ledger.claims
+         where claimed_at < to_timestamp($1::float8 / 1000) and not (lasting and state <> 'free')`,
         [at],
       )
       return rowCount ?? 0
@@ -77,9 +78,11 @@ function placeOf(request: ClaimRequest): string {
 /** Somebody here is carrying out a request with this key: whether it is this one is in its row. */
 async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> {
   const row = await findRow(pool, request)
-  if (row === null || row.state === "free") return { state: "running" }
+  const attempt = row?.attempt ?? 0
+  if (row === null || row.state === "free") return { state: "running", attempt }
   if (row.fingerprint !== request.fingerprint) return { state: "conflict" }
-  return row.state === "done" ? { state: "done", answer: row.answer ?? "" } : { state: "running" }
+  if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
+  return { state: "running", attempt }
 }
 
 async function findRow(pool: Pool, { keyId, idempotencyKey }: ClaimRequest): Promise<Row | null> {
@@ -108,13 +111,21 @@ async function tryClaim(
   processes: Processes,
   request: ClaimRequest,
 ): Promise<Claim | null> {
-  const { companyId, keyId, idempotencyKey, fingerprint, requestId: begun, at } = request
+  const {
+    companyId,
+    keyId,
+    idempotencyKey,
+    fingerprint,
+    requestId: begun,
+    at,
+    lasting = false,
+  } = request
   const made = await pool.query(
     `insert into ledger.claims (company_id, key_id, idempotency_key, fingerprint, state,
-       process_id, attempt, begun, claimed_at)
-     values ($1, $2, $3, $4, 'running', $5, 0, $6, to_timestamp($7::float8 / 1000))
+       process_id, attempt, begun, claimed_at, lasting)
+     values ($1, $2, $3, $4, 'running', $5, 0, $6, to_timestamp($7::float8 / 1000), $8)
      on conflict do nothing`,
-    [companyId, keyId, idempotencyKey, fingerprint, processes.own, begun, at],
+    [companyId, keyId, idempotencyKey, fingerprint, processes.own, begun, at, lasting],
   )
   if (made.rowCount === 1) return { state: "mine", attempt: 0, begun, takenOver: false }
   const row = await findRow(pool, request)
@@ -123,7 +134,7 @@ async function tryClaim(
   if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
   const isLeft = row.process_id === NOBODY || row.process_id === processes.own
   const holderLives = !isLeft && (await processes.isAlive(row.process_id))
-  if (row.state === "running" && holderLives) return { state: "running" }
+  if (row.state === "running" && holderLives) return { state: "running", attempt: row.attempt }
   const taken = await pool.query(
     `update ledger.claims
      set state = 'running', process_id = $3, fingerprint = $4,

@@ -30,7 +30,7 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
         attempt: 0,
         takenOver: false,
       })
-      expect(await claims.claim(request)).toEqual({ state: "running" })
+      expect(await claims.claim(request)).toMatchObject({ state: "running" })
     })
 
     it("gives a key to exactly one of twenty who ask at once", async () => {
@@ -93,7 +93,7 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
         attempt: 0,
         takenOver: true,
       })
-      expect(await claims.claim(request)).toEqual({ state: "running" })
+      expect(await claims.claim(request)).toMatchObject({ state: "running" })
     })
 
     it("moves a running claim to the next attempt and keeps it there", async () => {
@@ -101,7 +101,7 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
       const request = aRequest()
       await claims.claim(request)
       expect(await claims.nextAttempt(request)).toBe(1)
-      expect(await claims.claim(request)).toEqual({ state: "running" })
+      expect(await claims.claim(request)).toMatchObject({ state: "running" })
       await claims.leave(request)
       expect(await claims.claim(request)).toMatchObject({
         state: "mine",
@@ -117,7 +117,7 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
       await claims.claim(request)
       expect(await claims.claim(other)).toMatchObject({ state: "mine" })
       await claims.finish(other, "{}")
-      expect(await claims.claim(request)).toEqual({ state: "running" })
+      expect(await claims.claim(request)).toMatchObject({ state: "running" })
     })
 
     it("changes nothing for whoever does not hold the claim", async () => {
