@@ -7,6 +7,7 @@
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
 import type { ApiCallsCounted, Charged, ReminderReached } from "../domain/charging/ledger-events.ts"
+import type { PurchaseStarted } from "../domain/charging/purchase-events.ts"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import { monthEnd, monthName } from "../domain/kernel/window.ts"
 import type { TextQueued } from "../domain/phone/recipient-events.ts"
@@ -21,6 +22,7 @@ export type WorkKind =
   | "close-month"
   | "charge-calls"
   | "send-reminder"
+  | "pay-purchase"
 
 /** Something to be done. */
 export interface WorkItem {
@@ -56,11 +58,18 @@ export interface CallsWork {
   readonly day: number
 }
 
+/** What `pay-purchase` needs. */
+export type PurchaseWork = Pick<PurchaseStarted, "purchaseId" | "amountMicros"> & {
+  readonly startedAt: number
+}
+
 /** What `send-reminder` needs. */
 export type ReminderWork = Omit<ReminderReached, "type">
 
 /** An open charge that has no next fact after this long is looked into. */
 const LOOK_INTO_AFTER_MS = 10 * 60_000
+/** A purchase that is not paid by then is asked about: whoever began it may be gone. */
+const ASK_AFTER_MS = 60_000
 const DAY_MS = 86_400_000
 /** The last calls of a day are recorded some seconds after it; nothing waits for their charge. */
 const CHARGE_CALLS_AFTER_MS = 10 * 60_000
@@ -74,21 +83,16 @@ export const work: Projection = {
   create: "",
   apply: async (tx: Transaction<unknown>, facts) => {
     const items = new Map<string, WorkItem>()
-    const ended: string[] = []
+    const ended: Ended[] = []
     for (const recorded of facts) {
       const item = itemOf(recorded)
       if (item !== null) items.set(`${item.kind} ${item.name}`, item)
-      for (const chargeId of endedBy(recorded)) {
-        if (!items.delete(`end-charge ${chargeId}`)) ended.push(chargeId)
+      for (const end of endedBy(recorded)) {
+        if (!items.delete(`${end.kind} ${end.name}`)) ended.push(end)
       }
     }
     // What ended first: a charge of the same name may have begun anew after it.
-    if (ended.length > 0) {
-      await sql`
-        delete from ledger.work where kind = 'end-charge' and name = any(${ended}::text[])`.execute(
-        tx,
-      )
-    }
+    if (ended.length > 0) await deleteWork(tx, ended)
     if (items.size > 0) await insertWork(tx, [...items.values()])
   },
 }
@@ -106,6 +110,8 @@ function itemOf(recorded: Recorded): WorkItem | null {
       return sendText(recorded, fact)
     case "Charged":
       return fact.open ? endCharge(recorded, fact) : null
+    case "PurchaseStarted":
+      return payPurchase(companyId, fact)
     case "LedgerOpened":
     case "MonthClosed":
       return closeMonth(companyId, fact.at)
@@ -135,6 +141,19 @@ function endCharge({ companyId }: Recorded, fact: Charged): WorkItem {
   return { kind: "end-charge", name: chargeId, subject: chargeId, companyId, payload, dueAt }
 }
 
+function payPurchase(companyId: CompanyId | null, fact: PurchaseStarted): WorkItem {
+  const { purchaseId: name, amountMicros, at } = fact
+  const payload: PurchaseWork = { purchaseId: name, amountMicros, startedAt: at }
+  return {
+    kind: "pay-purchase",
+    name,
+    subject: name,
+    companyId,
+    payload,
+    dueAt: at + ASK_AFTER_MS,
+  }
+}
+
 /**
  * The month of `at` is closed when it is over, for companies in which nothing happens by then; where
  * something does, its closing is recorded with it and this finds nothing to do.
@@ -152,10 +171,29 @@ function chargeCalls(companyId: CompanyId | null, { day }: ApiCallsCounted): Wor
   return { kind: "charge-calls", name, subject: name, companyId, payload, dueAt }
 }
 
-function endedBy({ fact }: Recorded): readonly string[] {
-  if (fact.type === "ChargesClosed") return fact.chargeIds
-  if (fact.type === "ChargeGivenBack") return [fact.chargeId]
-  return []
+/** Work that nobody waits for any more. */
+type Ended = Pick<WorkItem, "kind" | "name">
+
+function endedBy({ fact }: Recorded): readonly Ended[] {
+  switch (fact.type) {
+    case "ChargesClosed":
+      return fact.chargeIds.map((name) => ({ kind: "end-charge", name }))
+    case "ChargeGivenBack":
+      return [{ kind: "end-charge", name: fact.chargeId }]
+    case "PurchasePaid":
+    case "PurchaseFailed":
+      return [{ kind: "pay-purchase", name: fact.purchaseId }]
+    default:
+      return []
+  }
+}
+
+async function deleteWork(tx: Transaction<unknown>, ended: readonly Ended[]): Promise<void> {
+  await sql`
+    delete from ledger.work using unnest(
+      ${ended.map(({ kind }) => kind)}::text[],
+      ${ended.map(({ name }) => name)}::text[]) as ended (kind, name)
+    where work.kind = ended.kind and work.name = ended.name`.execute(tx)
 }
 
 /** Adds work; what is there already under the same kind and name stays as it is. */

@@ -169,10 +169,12 @@ function parametersOf(route: Route): Json[] {
       parameters.push({ name, in: "query", required: required.includes(name), schema })
     }
   }
-  if (route.charged === true) {
+  if (route.charged === true || route.once !== undefined) {
+    const required = route.once !== undefined
     const schema = { type: "string", minLength: 1, maxLength: 255 }
-    const description = "The same key and body give the same answer, once, for 30 days."
-    parameters.push({ name: "Idempotency-Key", in: "header", required: false, schema, description })
+    const howLong = required ? "for ever" : "for 30 days"
+    const description = `The same key and body give the same answer, once, ${howLong}.`
+    parameters.push({ name: "Idempotency-Key", in: "header", required, schema, description })
   }
   if (route.reads !== undefined) {
     const schema = { type: "string" }
@@ -208,9 +210,14 @@ function refusalsOf(route: Route): Record<string, Json> {
   if (route.limit !== undefined) codes.add("rate_limited")
   if (route.counted)
     for (const code of ["payment_required", "spend_limit_reached"] as const) codes.add(code)
-  if (route.account !== undefined) codes.add("needs_managed_plan")
+  if (route.account !== undefined) {
+    codes.add(route.account === "managed" ? "needs_managed_plan" : "card_required")
+  }
   if (route.charged === true)
     for (const code of ["conflict", "idempotency_conflict"] as const) codes.add(code)
+  if (route.once !== undefined)
+    for (const code of ["idempotency_key_required", "idempotency_conflict"] as const)
+      codes.add(code)
   if (route.body !== undefined) codes.add("unsupported_media_type")
   const byStatus: Record<string, Json> = {}
   for (const code of codes) {

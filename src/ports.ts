@@ -1,5 +1,6 @@
 /** Everything outside that the program works with, chosen once in `main.ts`. */
 import type { Kysely } from "kysely"
+import type { Cards } from "../adapters/cards/port.ts"
 import type { Carrier } from "../adapters/carrier/port.ts"
 import type { Claims } from "../adapters/claims/port.ts"
 import type { Clock, Pacer } from "../adapters/clock/port.ts"
@@ -37,6 +38,7 @@ export interface Ports {
   readonly sealing: Sealing
   readonly claims: Claims
   readonly carrier: Carrier
+  readonly cards: Cards
   readonly mailer: Mailer
   readonly work: WorkQueue
   readonly presence: Presence

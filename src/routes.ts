@@ -1,7 +1,7 @@
 /** Every route of the API, and the retired ones. */
 import { accountRoutes } from "./account/routes.ts"
 import { connectionRoutes } from "./connection/routes.ts"
-import { creditsRoutes } from "./credits/read-credits.ts"
+import { creditsRoutes } from "./credits/routes.ts"
 import { peopleRoutes } from "./people/list-people.ts"
 import { phoneRoutes } from "./phone/routes.ts"
 import type { Route } from "./pipeline/route.ts"

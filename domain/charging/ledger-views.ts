@@ -3,12 +3,13 @@ import type { ChargeId, KeyId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { monthStart } from "../kernel/window.ts"
 import { creditOf } from "./charge.ts"
+import type { PurchaseRefusalCode, StartPurchase } from "./ledger-commands.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { readLimit, readLimitsOn } from "./limit-book.ts"
 import type { LimitReading, Spender } from "./limits.ts"
 import { isUsedUp } from "./limits.ts"
 import type { PurchaseTerms } from "./purchase-events.ts"
-import { takenIn } from "./purchases.ts"
+import { purchaseFault, takenIn } from "./purchases.ts"
 import { knownTallies } from "./tallies.ts"
 
 /**
@@ -76,4 +77,13 @@ export function allowanceOf(state: Ledger, keyId: KeyId, at: number): Allowance 
   if (terms === undefined) return null
   const { paidMicros, pendingMicros } = takenIn(state.purchases, keyId, monthStart(at))
   return { ...terms, paidMicros, pendingMicros }
+}
+
+/** Why a purchase would be refused at `at`, as far as the key's terms say; null where they let it pass. */
+export function purchaseRefusal(
+  state: Ledger,
+  purchase: StartPurchase,
+  at: number,
+): PurchaseRefusalCode | null {
+  return state.closed ? "ledger_closed" : purchaseFault(state.purchases, purchase, monthStart(at))
 }

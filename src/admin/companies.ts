@@ -183,28 +183,7 @@ const lock = (name: "company lock" | "company unlock", type: "LockAccount" | "Un
     },
   })
 
-const card = (name: "card set" | "card remove") =>
-  operation({
-    name,
-    input: z.object({
-      company: z.string(),
-      verified: z.boolean().default(false),
-      failing: z.boolean().default(false),
-    }),
-    run: async ({ ports, cause }, { company, verified, failing }) => {
-      const companyId = await findCompany(ports, company)
-      const command =
-        name === "card set"
-          ? { type: "SetCard" as const, verified, failing }
-          : { type: "RemoveCard" as const }
-      const stream = accessStream(companyId)
-      const view = companyStanding
-      const outcome = accepted(await ports.runner.execute(ACCESS, stream, command, { cause, view }))
-      return { companyId, card: outcome.view?.card ?? null }
-    },
-  })
-
-/** Operations on companies and cards. */
+/** Operations on companies. */
 export const companyOperations: readonly AdminOperation[] = [
   create,
   show,
@@ -212,6 +191,4 @@ export const companyOperations: readonly AdminOperation[] = [
   list,
   lock("company lock", "LockAccount"),
   lock("company unlock", "UnlockAccount"),
-  card("card set"),
-  card("card remove"),
 ]

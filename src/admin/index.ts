@@ -1,6 +1,7 @@
 /** Everything an operator can do. */
 import { auditOperations } from "./audit.ts"
 import { backupOperations } from "./backup.ts"
+import { cardOperations } from "./cards.ts"
 import { carrierOperations } from "./carrier.ts"
 import { clockOperations } from "./clock.ts"
 import { affiliateOperations } from "./affiliate.ts"
@@ -22,6 +23,7 @@ import { projectionOperations } from "./projections.ts"
 export const ADMIN_OPERATIONS: readonly AdminOperation[] = [
   ...companyOperations,
   ...peopleOperations,
+  ...cardOperations,
   ...keyOperations,
   ...moneyOperations,
   ...spendingOperations,

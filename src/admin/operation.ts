@@ -4,6 +4,7 @@
  */
 import type { ZodType } from "zod"
 import type { KeptTables } from "../../adapters/installation/port.ts"
+import type { TestCards } from "../../adapters/cards/port.ts"
 import type { SentMails } from "../../adapters/mailer/port.ts"
 import type { Processes } from "../../adapters/processes/port.ts"
 import type { StandIns } from "../../adapters/stand-ins/port.ts"
@@ -16,6 +17,8 @@ export interface AdminPorts extends Ports {
   readonly workers: Workers
   readonly processes: Processes
   readonly standIns: StandIns
+  /** The built-in payment processor's cards; null where payments go to a real one. */
+  readonly testCards: TestCards | null
   /** What the built-in mailer took. */
   readonly sentMails: SentMails
   /** Sets the test clock; null where the clock is the system's. */

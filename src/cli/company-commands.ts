@@ -1,7 +1,7 @@
-/** Commands for companies and cards. */
+/** Commands for companies. */
 import { PLANS } from "../../domain/access/access-events.ts"
 import type { ArgumentSpec, CommandSpec } from "./command.ts"
-import { COMPANY, DOLLARS_NOTE } from "./command.ts"
+import { DOLLARS_NOTE } from "./command.ts"
 import { dollarsText, someText } from "./option-values.ts"
 
 const COMPANY_ARGUMENT: ArgumentSpec = {
@@ -97,36 +97,5 @@ const unlock: CommandSpec = {
   arguments: [COMPANY_ARGUMENT],
 }
 
-const setCard: CommandSpec = {
-  does: "operation",
-  name: "card set",
-  summary: "put a card of the built-in test processor on a company's account",
-  example: "card set --company acme --verified",
-  changes: true,
-  options: [
-    COMPANY,
-    { flags: "--verified", description: "the card is verified" },
-    { flags: "--failing", description: "its payments fail" },
-  ],
-}
-
-const removeCard: CommandSpec = {
-  does: "operation",
-  name: "card remove",
-  summary: "take a company's card off its account",
-  example: "card remove --company acme",
-  changes: true,
-  options: [COMPANY],
-}
-
-/** Commands for companies and cards. */
-export const COMPANY_COMMANDS: readonly CommandSpec[] = [
-  create,
-  show,
-  change,
-  list,
-  lock,
-  unlock,
-  setCard,
-  removeCard,
-]
+/** Commands for companies. */
+export const COMPANY_COMMANDS: readonly CommandSpec[] = [create, show, change, list, lock, unlock]

@@ -1,6 +1,7 @@
 /** From words to a command: builds the program out of the commands' data and reads words with it. */
 import { Argument, Command, CommanderError, Option } from "commander"
 import { AUDIT_COMMANDS } from "./audit-commands.ts"
+import { CARD_COMMANDS } from "./card-commands.ts"
 import type { ArgumentSpec, CommandSpec, Input, OperationCommand, OptionSpec } from "./command.ts"
 import { COMPANY_COMMANDS } from "./company-commands.ts"
 import { CONNECTION_COMMANDS } from "./connection-commands.ts"
@@ -21,6 +22,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...SYSTEM_COMMANDS,
   ...COMPANY_COMMANDS,
   ...PEOPLE_COMMANDS,
+  ...CARD_COMMANDS,
   ...KEY_COMMANDS,
   ...MONEY_COMMANDS,
   ...SPENDING_COMMANDS,

@@ -1,6 +1,7 @@
 /** The settings of the program, read once from the environment; all faults are told together. */
 import { resolve } from "node:path"
 import { z } from "zod"
+import type { StripeSettings } from "../../adapters/cards/stripe.ts"
 import { addressFault, maskedAddress } from "../event-store-address.ts"
 import type { Faults } from "./faults.ts"
 import { readFaults } from "./faults.ts"
@@ -26,6 +27,8 @@ export interface Config {
   readonly masterKey: Buffer | null
   /** What is to go wrong; nothing, outside of tests. */
   readonly faults: Faults
+  /** How Stripe takes payments; null: the built-in payment processor. */
+  readonly stripe: StripeSettings | null
 }
 
 /** The environment holds settings that cannot be. The message has one line for each. */
@@ -76,23 +79,33 @@ const Environment = z.object({
     .string()
     .regex(/^[0-9a-f]{64}$/i, "must be 64 hexadecimal digits (32 bytes)")
     .optional(),
+  CARDS_STRIPE_KEY: z
+    .string()
+    .regex(/^(sk|rk)_\w+$/, "must be a secret key of Stripe: sk_… or rk_…")
+    .optional(),
+  CARDS_STRIPE_URL: address(
+    /^https?$/,
+    "must be an address such as https://api.stripe.com",
+  ).optional(),
 })
 
 type EnvironmentName = keyof z.infer<typeof Environment>
 
 /** Settings whose values are never shown. */
-const SECRET: ReadonlySet<string> = new Set(["LEDGER_MASTER_KEY"])
+const SECRET: ReadonlySet<string> = new Set(["LEDGER_MASTER_KEY", "CARDS_STRIPE_KEY"])
 
 /** Reads the settings. An empty variable counts as unset. @throws ConfigFault naming every fault */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const parsed = Environment.safeParse(setOnly(env))
   const { faults, wrong } = readFaults(env)
-  if (!parsed.success || wrong.length > 0) {
+  const quarrels = quarrelsOf(setOnly(env))
+  if (!parsed.success || wrong.length + quarrels.length > 0) {
     const issues = parsed.error?.issues ?? []
     const lines = issues.map((issue) => `${issue.path.join(".")} ${issue.message}.`)
-    throw new ConfigFault([...lines, ...wrong].join("\n"))
+    throw new ConfigFault([...lines, ...quarrels, ...wrong].join("\n"))
   }
   const settings = parsed.data
+  const { CARDS_STRIPE_KEY: secretKey, CARDS_STRIPE_URL: url = null } = settings
   const isShared = settings.DATABASE_URL !== undefined
   return {
     host: settings.HOST,
@@ -110,7 +123,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
         ? null
         : Buffer.from(settings.LEDGER_MASTER_KEY, "hex"),
     faults,
+    stripe: secretKey === undefined ? null : { secretKey, url },
   }
+}
+
+/** What may each be set, and not both. */
+function quarrelsOf(given: Readonly<Record<string, string>>): readonly string[] {
+  const { CARDS_STRIPE_KEY: key, LEDGER_CLOCK: clock } = given
+  const movesRealMoney = key !== undefined && clock === "test"
+  return movesRealMoney ? ["LEDGER_CLOCK cannot be test where CARDS_STRIPE_KEY is set."] : []
 }
 
 /** The effective settings with where each came from; secrets are masked. */

@@ -3,6 +3,7 @@ import type { Pool } from "pg"
 import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
 import { openBuiltInCarrier } from "../../adapters/carrier/built-in.ts"
 import { builtInCarrierId } from "../../adapters/carrier/port.ts"
+import type { StripeSettings } from "../../adapters/cards/stripe.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
@@ -49,6 +50,7 @@ import { recordedOf } from "../recorded.ts"
 import { openRunner } from "../run.ts"
 import type { Runner } from "../run.ts"
 import { startConfirming } from "../runner/confirming.ts"
+import { openCards } from "./cards.ts"
 import type { Closers } from "./closers.ts"
 import { closeAll } from "./closers.ts"
 import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
@@ -69,6 +71,8 @@ export interface InstallationOptions {
   readonly databaseConnections: number
   readonly clock: "system" | "test"
   readonly masterKey: Buffer | null
+  /** How Stripe takes payments; default the built-in payment processor. */
+  readonly stripe?: StripeSettings | null
   readonly baseUrl: () => string
   readonly log: Log
   /** What is to go wrong, in tests. */
@@ -213,7 +217,8 @@ async function openParts(
 
   const mailer = openBuiltInMailer({ ...outside, pool: behind })
   const mail = { mailer, sentMails: mailer }
-  const base = { ...outside, ...gathered, ...mail, runner, projector, baseUrl, log }
+  const payments = await openCards({ ...outside, pool: behind }, options.stripe ?? null)
+  const base = { ...outside, ...gathered, ...mail, ...payments, runner, projector, baseUrl, log }
   const builtIn = openBuiltInCarrier(behind, standIns, pacer, async (text, errorCode) => {
     const { companyId, to, textId: messageId } = text
     const report = { carrierId: builtInCarrierId(messageId), errorCode }

@@ -6,7 +6,6 @@ import { dollarsFromMicros } from "../../domain/kernel/money.ts"
 import { fundsOf } from "../../projections/accounts.ts"
 import { purchaseAllowance } from "../../projections/purchases.ts"
 import { ACCESS } from "../aggregates.ts"
-import type { Route } from "../pipeline/route.ts"
 import { route } from "../pipeline/route.ts"
 
 const Credits = z.object({
@@ -21,7 +20,7 @@ const Credits = z.object({
 })
 
 /** The route. */
-const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
+export const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
   method: "GET",
   url: "/api/v1/credits",
   group: "credits",
@@ -73,6 +72,3 @@ function shown(allowance: Allowance | null) {
     remainingThisMonth: dollarsFromMicros(remaining),
   }
 }
-
-/** The routes of the credits slice. */
-export const creditsRoutes: readonly Route[] = [readCredits]

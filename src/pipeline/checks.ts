@@ -26,7 +26,7 @@ import type { Ports } from "../ports.ts"
 import { limitRefusal, lockedRefusal } from "./charge-refusals.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import type { Caller, Route } from "./route.ts"
+import type { AccountNeed, Caller, Route } from "./route.ts"
 import type { SignIn, Signed } from "./sign-in.ts"
 import { personSignedIn } from "./sign-in.ts"
 
@@ -156,11 +156,27 @@ async function checkAccount(ports: Ports, call: Call): Promise<Refusal | null> {
     const lock = (state: Ledger) => (accountOf(state).locked ? true : null)
     if ((await confirmed(ports, stream, lock)) !== null) return lockedRefusal()
   }
-  if (route.account === "managed" && !isManaged(standing)) {
-    const message = "Texting needs a card on file and a paid-up account; an owner can add a card."
-    return refusal("needs_managed_plan", message)
+  return route.account === undefined ? null : accountRefusal(route.account, standing)
+}
+
+/** Why an account does not have what is needed; null where it does. */
+export function accountRefusal(need: AccountNeed, standing: CompanyStanding): Refusal | null {
+  switch (need) {
+    case "managed": {
+      if (isManaged(standing)) return null
+      const message = "Texting needs a card on file and a paid-up account; an owner can add a card."
+      return refusal("needs_managed_plan", message)
+    }
+    case "card": {
+      if (standing.card !== null) return null
+      return refusal("card_required", "This needs a card on file; an owner can add one.")
+    }
+    case "verified card": {
+      if (standing.card?.verified === true) return null
+      const message = "This needs a verified card on file; an owner can verify one."
+      return refusal("card_required", message)
+    }
   }
-  return null
 }
 
 /** A key whose own limit is used up is a refused key, on every route. */

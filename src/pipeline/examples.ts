@@ -20,6 +20,12 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
   bad_number: {
     message: "This number cannot be texted; give a full US or Canadian number.",
   },
+  bad_amount: {
+    message: "An amount is a number of dollars from 5 to 5000 with at most two decimals.",
+  },
+  idempotency_key_required: {
+    message: "A purchase needs the header Idempotency-Key: a new one for each purchase.",
+  },
   invalid_key: { message: "The API key is missing, unknown, paused or deleted." },
   payment_required: {
     message: "This costs $0.018 and the company has $0.004 of funds.",
@@ -41,11 +47,32 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
   needs_managed_plan: {
     message: "Texting needs a card on file and a paid-up account; an owner can add a card.",
   },
+  card_required: { message: "This needs a card on file; an owner can add one." },
+  no_card: {
+    message: "The company has no card on file; an owner can add one, or send a sharedPaymentToken.",
+  },
+  needs_owner: {
+    message: "The card's bank wants an owner to confirm this payment; nothing was paid.",
+  },
+  declined: {
+    message: "The card was declined; another attempt needs a new Idempotency-Key.",
+  },
+  payment_failed: {
+    message: "The payment failed; another attempt needs a new Idempotency-Key.",
+  },
   operation_not_granted: {
     message: "This key may not use phone.messages.send; an owner can grant it.",
     operation: "phone.messages.send",
   },
   not_allowed: { message: "The key's person does not have the permission for this." },
+  purchase_not_allowed: {
+    message: "This key may not buy funds; an owner can turn on Add funds for it.",
+  },
+  purchase_needs_review: { message: "An owner must review what this key buys first." },
+  over_purchase_limit: { message: "This key may buy for at most $25.00 at a time." },
+  over_monthly_limit: {
+    message: "This key may buy for at most $100.00 a month, and $60.00 of it is bought or pending.",
+  },
   not_found: { message: "There is no opt-out of this number." },
   method_not_allowed: { message: "PUT is not possible here; use GET or POST." },
   conflict: { message: "This person texted STOP and can only opt back in by texting START." },

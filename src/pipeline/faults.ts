@@ -63,6 +63,13 @@ export function overloadedRefusal(requestId: string): Refusal {
 }
 
 function unknownOutcome(error: Error, requestId: string): Refusal {
+  if ("purchaseId" in error) {
+    const message =
+      "Nobody knows yet whether this was paid. Send it again with the same Idempotency-Key: it is " +
+      "paid at most once."
+    const details = { requestId, purchaseId: error.purchaseId }
+    return { ...refusal("unavailable", message, details), headers: RETRY_AFTER }
+  }
   const chargeId = "chargeId" in error ? error.chargeId : undefined
   const message =
     "Nobody knows yet whether this was charged. Send it again with the same Idempotency-Key, " +

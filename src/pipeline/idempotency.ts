@@ -29,6 +29,8 @@ export type Claimed =
       readonly takenOver: boolean
     }
   | { readonly state: "replay"; readonly answer: KeptAnswer }
+  /** Somebody is carrying it out, from this seed. */
+  | { readonly state: "running"; readonly seed: Seed }
   | { readonly state: "refused"; readonly refusal: Refusal }
 
 /** Why a header cannot be an idempotency key; null where it can. */
@@ -56,6 +58,7 @@ export async function claimRequest(
     fingerprint,
     requestId: caller.requestId,
     at: ports.clock.now(),
+    lasting: route.once !== undefined,
   }
   const made = await ports.claims.claim(claim)
   switch (made.state) {
@@ -66,6 +69,9 @@ export async function claimRequest(
     case "done":
       return { state: "replay", answer: await openAnswer(ports, claim, made.answer) }
     case "running": {
+      if (route.once !== undefined) {
+        return { state: "running", seed: seedOf(ports, claim, "", made.attempt) }
+      }
       const message = "A request with this Idempotency-Key is still running; send it again later."
       return { state: "refused", refusal: refusal("conflict", message) }
     }
@@ -78,11 +84,13 @@ export async function claimRequest(
 
 /**
  * What the ids of one attempt derive from. `begun` is new once the key was forgotten: what is sent
- * with it after that is another request, and must not find the facts of the first.
+ * with it after that is another request, and must not find the facts of the first. What lasts for
+ * ever is always the same request.
  */
 function seedOf(ports: Ports, claim: ClaimRequest, begun: string, attempt: number): Seed {
+  const first = claim.lasting === true ? [] : [begun]
   return {
-    parts: [claim.keyId, claim.idempotencyKey, begun, String(attempt)],
+    parts: [claim.keyId, claim.idempotencyKey, ...first, String(attempt)],
     next: async () => seedOf(ports, claim, begun, await ports.claims.nextAttempt(claim)),
   }
 }

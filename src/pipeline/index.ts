@@ -7,9 +7,9 @@ import type { FastifyReply, FastifyRequest } from "fastify"
 import type { ZodType } from "zod"
 import type { ClaimRequest } from "../../adapters/claims/port.ts"
 import { newId } from "../ids.ts"
-import { tokenOf } from "../position-token.ts"
 import type { Ports } from "../ports.ts"
 import { BROKEN_BODY, UNSUPPORTED_BODY } from "./body.ts"
+import { answerAgain, answerOf, keyRequired } from "./answers.ts"
 import type { Call, Check } from "./checks.ts"
 import { CHECKS, CHECKS_BEFORE_REPLAY } from "./checks.ts"
 import type { KeptAnswer } from "./idempotency.ts"
@@ -18,7 +18,7 @@ import type { LastWrites } from "./read-position.ts"
 import { namedPosition, waitForReads } from "./read-position.ts"
 import type { Refusal } from "./refusal.ts"
 import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
-import type { Caller, Reply, Resumed, Route, Seed } from "./route.ts"
+import type { Caller, OnceForEver, Reply, Resumed, Route, Seed } from "./route.ts"
 import { isSigned } from "./sign-in.ts"
 
 /** What the pipeline works with. */
@@ -64,6 +64,10 @@ export async function carryOut(
   if (refusedKey !== null) return sendRefusal(reply, refusedKey)
   const caller = call.caller as Caller
   const key = idempotencyKeyOf(call.route, request)
+  if (call.route.once !== undefined && (key ?? "") === "") {
+    const refused = await runChecks(ports, state, CHECKS.length)
+    return sendRefusal(reply, refused ?? keyRequired())
+  }
   if (key === null) {
     const mine = { claim: null, seed: freshSeed(), takenOver: false }
     return answer(pipeline, state, request, reply, mine)
@@ -79,7 +83,13 @@ export async function carryOut(
   const body = typeof request.body === "symbol" ? String(request.body) : request.body
   const claimed = await claimRequest(ports, call.route, caller, key, body)
   if (claimed.state === "refused") return sendRefusal(reply, claimed.refusal)
-  if (claimed.state === "replay") return sendReplay(reply, claimed.answer)
+  if (claimed.state === "running") {
+    const told = await inProgress(ports, call.route, caller, request, claimed.seed)
+    return sendAnswer(reply, answerOf(told))
+  }
+  if (claimed.state === "replay") {
+    return sendReplay(reply, await answerAgain(ports, call.route, caller, claimed.answer))
+  }
   return answer(pipeline, state, request, reply, claimed)
 }
 
@@ -102,22 +112,37 @@ async function answer(
   let result: Reply<unknown>
   try {
     result = await handle(pipeline, state, request, reply, mine)
-    if (!result.ok && mine.claim !== null) await ports.claims.release(mine.claim)
+    if (isDecidedNo(result) && mine.claim !== null) await ports.claims.release(mine.claim)
   } catch (error) {
     const { claim, takenOver } = mine
     if (claim !== null) await letGo(ports, { claim, takenOver }, error)
     throw error
   }
-  if (!result.ok) return sendRefusal(reply, result.refusal)
-  const { position = null, status = 200 } = result
-  const kept: KeptAnswer = {
-    status,
-    body: JSON.stringify(result.body),
-    position: position === null ? null : tokenOf(position),
-  }
+  if (isDecidedNo(result)) return sendRefusal(reply, result.refusal)
+  const kept = answerOf(result)
+  const position = result.ok ? (result.position ?? null) : null
   if (mine.claim !== null) await keep(ports, mine.claim, kept)
   if (position !== null) lastWrites.wrote((state.call.caller as Caller).key.keyId, position)
   return sendAnswer(reply, kept)
+}
+
+/** A no that frees the key. */
+function isDecidedNo(result: Reply<unknown>): result is Extract<Reply<unknown>, { ok: false }> {
+  return !result.ok && result.isFinal !== true
+}
+
+/** What is told of a request that somebody else is carrying out just now. */
+async function inProgress(
+  ports: Ports,
+  route: Route,
+  caller: Caller,
+  request: FastifyRequest,
+  seed: Seed,
+): Promise<Reply<unknown>> {
+  const input = validate(route, request)
+  if ("refusal" in input) return { ok: false, refusal: input.refusal }
+  const once = route.once as OnceForEver<unknown, unknown, unknown>
+  return once.inProgress(ports, caller, { ...input, seed })
 }
 
 async function handle(
@@ -174,7 +199,7 @@ async function runChecks(
 
 /** The idempotency key of a charged POST; null where it has none or the route takes none. */
 function idempotencyKeyOf(route: Route, request: FastifyRequest): string | null {
-  if (route.charged !== true) return null
+  if (route.charged !== true && route.once === undefined) return null
   return headerOf(request, "idempotency-key") ?? null
 }
 

@@ -50,13 +50,29 @@ export type Reply<R> =
       /** Where the facts of this command stand; sent as `Ledger-Position`. */
       readonly position?: Position | null
     }
-  | { readonly ok: false; readonly refusal: Refusal }
+  | {
+      readonly ok: false
+      readonly refusal: Refusal
+      /** Whether it stands for every request with this `Idempotency-Key`; default it frees the key. */
+      readonly isFinal?: boolean
+    }
 
 /**
  * What came of a request that was begun before, by a process that died or left it in doubt: its
  * answer, or the seed to begin with, from the checks on.
  */
 export type Resumed<R> = { readonly reply: Reply<R> } | { readonly seed: Seed }
+
+/** What an account may have to have: a card that is paid up, any card, or a verified one. */
+export type AccountNeed = "managed" | "card" | "verified card"
+
+/** What happens once for ever, by an `Idempotency-Key` that must be given. */
+export interface OnceForEver<B, Q, R> {
+  /** The answer while another request with the key is still being carried out. */
+  readonly inProgress: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Reply<R>>
+  /** How what was answered as not done yet (202) stands now. */
+  readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R>>
+}
 
 /** A route of the API. */
 export interface Route<B = unknown, Q = unknown, R = unknown> {
@@ -77,9 +93,11 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   /** How many bytes a body may have; default 1 MiB. */
   readonly bodyLimitBytes?: number
   /** What the company's account must have. */
-  readonly account?: "managed"
+  readonly account?: AccountNeed
   /** Whether it charges, and so takes an `Idempotency-Key`. */
   readonly charged?: boolean
+  /** Whether it is no charge and still happens once, for ever, by its `Idempotency-Key`. */
+  readonly once?: OnceForEver<B, Q, R>
   readonly body?: ZodType<B>
   readonly query?: ZodType<Q>
   readonly reply: ZodType<R>

@@ -9,18 +9,13 @@ import { PHONE } from "../aggregates.ts"
 import type { Cause } from "../envelope.ts"
 import { causedBy } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
+import { PARK_AFTER_MS, UNKNOWN_IS_NO_AFTER_MS, askAgainAfter } from "./ask-again.ts"
 import { retryLater } from "./back-off.ts"
 import { inTime } from "./in-time.ts"
 import type { TextPlace } from "./settle-text.ts"
 import { lookAtText, recordText, settleText } from "./settle-text.ts"
 
 const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
-/** A silent carrier is asked this long after the text was queued, then every hour. */
-const ASK_AFTER_MS = [MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS]
-/** A carrier that knows nothing of a text after this long never got it. */
-const UNKNOWN_IS_NO_AFTER_MS = 10 * MINUTE_MS
-const PARK_AFTER_MS = 72 * HOUR_MS
 
 const silence = () => new CarrierSilent("the carrier did not answer in time")
 
@@ -87,13 +82,6 @@ export async function askText(ports: Ports, work: TakenWork): Promise<WorkResult
     return { result: "park", reason: "the carrier has been silent about this text for 72 hours" }
   }
   return { result: "later", dueAt: ports.clock.now() + askAgainAfter(ageMs, answer !== null) }
-}
-
-/** How long to wait before the next question about a text of this age. */
-function askAgainAfter(ageMs: number, isUnknown: boolean): number {
-  const ends = isUnknown ? [UNKNOWN_IS_NO_AFTER_MS, PARK_AFTER_MS] : [PARK_AFTER_MS]
-  const next = ASK_AFTER_MS.find((after) => after > ageMs) ?? ageMs + HOUR_MS
-  return Math.min(next, ...ends.filter((end) => end > ageMs)) - ageMs
 }
 
 function placeOf(work: TakenWork, payload: TextWork): TextPlace {

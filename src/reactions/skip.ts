@@ -3,9 +3,10 @@
  * nothing stays open behind it. What is owed to a company or to its bill cannot be given up.
  */
 import type { ParkedWork } from "../../adapters/work/port.ts"
-import type { ChargeWork, TextWork, WorkKind } from "../../projections/work.ts"
+import type { ChargeWork, PurchaseWork, TextWork, WorkKind } from "../../projections/work.ts"
 import type { Cause } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
+import { settlePurchase } from "./settle-purchase.ts"
 import { recordText, settleText } from "./settle-text.ts"
 
 /** What the carrier would have said, of a text that an operator gave up. */
@@ -24,6 +25,9 @@ export async function giveUp(
       return null
     case "send-reminder":
       return null
+    case "pay-purchase":
+      await failPurchase(ports, work, cause)
+      return null
     case "end-charge": {
       const { chargeId } = work.payload as ChargeWork
       return { refusal: `Its charge is open: end it with "charge give-back ${chargeId}".` }
@@ -36,6 +40,13 @@ export async function giveUp(
       // Written by another version of this program, which may know how to do it.
       return { refusal: `This version of the program knows no work of the kind ${work.kind}.` }
   }
+}
+
+/** No funds come of the purchase, and its allowance is given back. One that has ended stays as it is. */
+async function failPurchase(ports: Ports, work: ParkedWork, cause: Cause): Promise<void> {
+  const { purchaseId: name } = work.payload as PurchaseWork
+  const purchase = { companyId: work.companyId ?? "", name }
+  await settlePurchase(ports, purchase, { answer: "payment_failed" }, cause)
 }
 
 /** The text counts as failed, and its charge is given back. One whose outcome is known stays as it is. */

@@ -14,6 +14,7 @@ import { chargeCalls } from "./charge-calls.ts"
 import { closeMonth } from "./close-month.ts"
 import { endCharge } from "./end-charge.ts"
 import { openCompany } from "./open-company.ts"
+import { payPurchase } from "./pay-purchase.ts"
 import { sendReminder } from "./send-reminder.ts"
 import { askText, sendText } from "./send-text.ts"
 
@@ -39,6 +40,7 @@ const HANDLERS: Readonly<Record<WorkKind, Handler>> = {
   "close-month": closeMonth,
   "charge-calls": chargeCalls,
   "send-reminder": sendReminder,
+  "pay-purchase": payPurchase,
 }
 
 /** Running workers. */

@@ -1,0 +1,214 @@
+/**
+ * `POST /api/v1/credits`: a key buys funds, from the company's card or the buyer's own wallet. The
+ * ledger decides and takes the key's allowance, then the processor is asked, then the ledger hears
+ * what came of it; what nobody hears is found out by `reactions/pay-purchase.ts`.
+ */
+import { z } from "zod"
+import type { OrderedPayment } from "../../adapters/cards/port.ts"
+import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import type { PurchaseRefused, StartPurchase } from "../../domain/charging/ledger-commands.ts"
+import { allowanceOf, purchaseRefusal } from "../../domain/charging/ledger-views.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import { ACCESS, LEDGER } from "../aggregates.ts"
+import { causeOf } from "../pipeline/caller-cause.ts"
+import { refusal } from "../pipeline/refusal.ts"
+import type { Caller, Checked, Resumed, Seed } from "../pipeline/route.ts"
+import { route } from "../pipeline/route.ts"
+import type { Ports } from "../ports.ts"
+import { UNKNOWN_IS_NO_AFTER_MS } from "../reactions/ask-again.ts"
+import { lookUpPurchase } from "../reactions/settle-purchase.ts"
+import { shortText } from "../schema.ts"
+import type { PurchaseReply } from "./purchase-answers.ts"
+import { Purchase, badAmount, noCard, notBegun, notYet } from "./purchase-answers.ts"
+import { answerTo, fundsNow, payBegun, purchaseIdOf, standingOf } from "./purchase.ts"
+
+const MICROS_PER_CENT = 10_000
+
+// `bad_amount` wins over `validation`, so both fields are looked at in the handler.
+const BuyCredits = z.object({
+  amount: z.unknown().meta({
+    type: "number",
+    minimum: 5,
+    maximum: 5_000,
+    multipleOf: 0.01,
+    description: "Dollars, at most two decimals",
+  }),
+  sharedPaymentToken: z.unknown().optional().meta({
+    type: "string",
+    minLength: 1,
+    maxLength: 255,
+    description: "Pays from the buyer's own wallet; default the company's card on file",
+  }),
+})
+
+const Token = shortText(255).refine((text) => text !== "", "Must not be empty.")
+
+type Input = Checked<z.infer<typeof BuyCredits>, unknown>
+
+/** The route. */
+export const buyCredits = route<z.infer<typeof BuyCredits>, unknown, z.infer<typeof Purchase>>({
+  method: "POST",
+  url: "/api/v1/credits",
+  group: "credits",
+  summary: "Buy funds with the key",
+  operation: null,
+  counted: true,
+  body: BuyCredits,
+  success: [200, 202],
+  reply: Purchase,
+  refuses: [
+    "bad_amount",
+    "purchase_not_allowed",
+    "purchase_needs_review",
+    "over_purchase_limit",
+    "over_monthly_limit",
+    "no_card",
+    "needs_owner",
+    "declined",
+    "payment_failed",
+  ],
+  specGap: "The specification does not show the verb: POST, because it makes a purchase.",
+  handle,
+  resume,
+  once: { inProgress, replay },
+})
+
+/** What is to be bought, and from what. */
+interface Order {
+  readonly amountMicros: Micros
+  readonly sharedPaymentToken: string | null
+}
+
+async function handle(ports: Ports, caller: Caller, { body, seed }: Input): Promise<PurchaseReply> {
+  const order = orderOf(body)
+  return "amountMicros" in order ? buy(ports, caller, order, seed) : order
+}
+
+/** Reads what the schema left to this: an amount of whole cents comes before all else. */
+function orderOf(body: z.infer<typeof BuyCredits>): Order | Exclude<PurchaseReply, { ok: true }> {
+  const { amount, sharedPaymentToken = null } = body
+  if (typeof amount !== "number" || Number(amount.toFixed(2)) !== amount) return badAmount()
+  const amountMicros = Math.round(amount * 100) * MICROS_PER_CENT
+  if (!Number.isSafeInteger(amountMicros)) return badAmount()
+  if (!("sharedPaymentToken" in body)) return { amountMicros, sharedPaymentToken: null }
+  const token = Token.safeParse(sharedPaymentToken)
+  if (token.success) return { amountMicros, sharedPaymentToken: token.data }
+  const fields = { sharedPaymentToken: token.error.issues[0]?.message ?? "Must be a text." }
+  const message = `The request is not valid: sharedPaymentToken: ${fields.sharedPaymentToken}`
+  return { ok: false, refusal: refusal("validation", message, { fields }) }
+}
+
+/** Begins and pays. A purchase that was freed is begun again as the next attempt. */
+async function buy(
+  ports: Ports,
+  caller: Caller,
+  order: Order,
+  first: Seed,
+): Promise<PurchaseReply> {
+  const { companyId, spender } = caller
+  const stream = ledgerStream(companyId)
+  for (let seed = first; ; seed = await seed.next()) {
+    const purchaseId = purchaseIdOf(seed)
+    const command: StartPurchase = {
+      type: "StartPurchase",
+      purchaseId,
+      keyId: caller.key.keyId,
+      personId: spender.personId,
+      amountMicros: order.amountMicros,
+    }
+    const cardless = order.sharedPaymentToken === null && !(await hasCard(ports, caller))
+    if (cardless) return withoutCard(ports, caller, command)
+    const execution = { cause: causeOf(caller), view: (_state: Ledger, at: number) => at }
+    const begun = await ports.runner.execute(LEDGER, stream, command, execution)
+    if (!begun.accepted) {
+      const refused = begun.refusal as PurchaseRefused
+      return notBegun(refused.code, refused)
+    }
+    if (begun.facts.length > 0) {
+      const name = purchaseId
+      return payBegun(ports, caller, { name, companyId, begunAt: begun.view, ...order })
+    }
+    const gone = await goOn(ports, caller, order, seed)
+    if ("reply" in gone) return gone.reply
+  }
+}
+
+async function hasCard(ports: Ports, { companyId }: Caller): Promise<boolean> {
+  const standing = await ports.runner.look(ACCESS, accessStream(companyId), companyStanding)
+  return (standing?.card ?? null) !== null
+}
+
+/** What the ledger would say comes before the missing card. */
+async function withoutCard(
+  ports: Ports,
+  caller: Caller,
+  command: StartPurchase,
+): Promise<PurchaseReply> {
+  const { keyId } = command
+  const stream = ledgerStream(caller.companyId)
+  const found = await ports.runner.look(LEDGER, stream, (state, at) => ({
+    code: purchaseRefusal(state, command, at),
+    allowance: allowanceOf(state, keyId, at),
+  }))
+  if (found.code === null) return noCard()
+  const { allowance: terms } = found
+  const takenMicros = (terms?.paidMicros ?? 0) + (terms?.pendingMicros ?? 0)
+  return notBegun(found.code, { terms, takenMicros })
+}
+
+/** Finds what was done of this attempt before, and goes on from there. */
+async function resume(
+  ports: Ports,
+  caller: Caller,
+  { body, seed }: Input,
+): Promise<Resumed<z.infer<typeof Purchase>>> {
+  const order = orderOf(body)
+  return "amountMicros" in order ? goOn(ports, caller, order, seed) : { seed }
+}
+
+async function goOn(
+  ports: Ports,
+  caller: Caller,
+  order: Order,
+  seed: Seed,
+): Promise<Resumed<z.infer<typeof Purchase>>> {
+  const { companyId } = caller
+  const name = purchaseIdOf(seed)
+  const row = await lookUpPurchase(ports, companyId, name)
+  if (row === null) return { seed }
+  if (row.amount_micros !== order.amountMicros) {
+    const message = "This Idempotency-Key was used with another request; use a new one."
+    return {
+      reply: { ok: false, refusal: refusal("idempotency_conflict", message), isFinal: true },
+    }
+  }
+  const reply = await answerTo(ports, row)
+  const isFreed = !reply.ok && reply.isFinal !== true
+  if (isFreed) return { seed: await seed.next() }
+  const begunAt = row.started_at.getTime()
+  // Later than that it is withdrawn: whoever sends it again is told how it stands, and pays nothing.
+  const mayPay = ports.clock.now() - begunAt < UNKNOWN_IS_NO_AFTER_MS
+  if (row.state !== "pending" || !mayPay) return { reply }
+  const payment: OrderedPayment = { name, companyId, begunAt, ...order }
+  return { reply: await payBegun(ports, caller, payment) }
+}
+
+async function inProgress(ports: Ports, caller: Caller, input: Input): Promise<PurchaseReply> {
+  const order = orderOf(input.body)
+  if (!("amountMicros" in order)) return order
+  const payment = { name: purchaseIdOf(input.seed), amountMicros: order.amountMicros }
+  return notYet(payment, "in_progress", null, await fundsNow(ports, caller.companyId))
+}
+
+/** A purchase that is under way says so again; else it is answered as it stands by now. */
+async function replay(
+  ports: Ports,
+  { companyId }: Caller,
+  answered: z.infer<typeof Purchase>,
+): Promise<PurchaseReply> {
+  const now = await standingOf(ports, companyId, answered.purchaseId)
+  if (!now.ok || now.body.status !== "unconfirmed") return now
+  return { ok: true, status: 202, body: { ...answered, balance: now.body.balance } }
+}

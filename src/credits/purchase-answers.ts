@@ -1,0 +1,137 @@
+/** What a buyer of funds is told. */
+import { z } from "zod"
+import type { CardPayment } from "../../adapters/cards/port.ts"
+import type { Position } from "../../adapters/eventstore/port.ts"
+import type { PurchaseRefusalCode, PurchaseRefused } from "../../domain/charging/ledger-commands.ts"
+import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import { dollarsFromMicros, moneyText } from "../../domain/kernel/money.ts"
+import { refusal } from "../pipeline/refusal.ts"
+import type { Reply } from "../pipeline/route.ts"
+
+/** A purchase as it stands. */
+export const Purchase = z.object({
+  status: z.enum(["paid", "processing", "unconfirmed", "in_progress"]).meta({
+    description:
+      "`processing`: the payment is under way. `unconfirmed`: the processor did not say. " +
+      "`in_progress`: another request with this key is being carried out. Each of them is asked " +
+      "about until it is known; the same request again says how it stands.",
+  }),
+  amount: z.number().meta({ description: "Dollars" }),
+  purchaseId: z.string(),
+  paymentId: z.string().nullable().meta({
+    description: "The payment processor's name for it; null while it is not known",
+  }),
+  balance: z.number().meta({ description: "Dollars of funds, exact to the micro-dollar" }),
+})
+
+/** What a buyer is told. */
+export type PurchaseReply = Reply<z.infer<typeof Purchase>>
+
+type Named = Pick<CardPayment, "name" | "amountMicros">
+
+/** The funds were raised. */
+export function paid(
+  payment: Named,
+  paymentId: string,
+  fundsMicros: Micros,
+  position: Position | null,
+): PurchaseReply {
+  const body = { status: "paid" as const, ...sums(payment, fundsMicros), paymentId }
+  return { ok: true, body, position }
+}
+
+/** It is not known yet whether it will be paid. */
+export function notYet(
+  payment: Named,
+  status: "processing" | "unconfirmed" | "in_progress",
+  paymentId: string | null,
+  fundsMicros: Micros,
+): PurchaseReply {
+  return { ok: true, status: 202, body: { status, ...sums(payment, fundsMicros), paymentId } }
+}
+
+function sums({ name, amountMicros }: Named, fundsMicros: Micros) {
+  return {
+    amount: dollarsFromMicros(amountMicros),
+    purchaseId: name,
+    balance: dollarsFromMicros(fundsMicros),
+  }
+}
+
+/** The processor could not be reached, and has done nothing. */
+export const NOT_TAKEN = "unavailable"
+
+/**
+ * Why a purchase that was begun has failed. What an owner or time can put right frees the key, so
+ * that the original may be sent again; the processor's no is final.
+ */
+export function failed(code: string): Exclude<PurchaseReply, { ok: true }> {
+  switch (code) {
+    case NOT_TAKEN: {
+      const message = "The payment processor cannot be reached; nothing was paid. Send it again."
+      const headers = { "retry-after": "5" }
+      return { ok: false, refusal: { ...refusal("unavailable", message), headers } }
+    }
+    case "needs_owner": {
+      const message =
+        "An owner must confirm this payment with the card's bank; nothing was paid. Send it again then."
+      return { ok: false, refusal: refusal("needs_owner", message) }
+    }
+    case "no_card":
+      return noCard()
+    case "declined": {
+      const message = "The payment was declined; another attempt needs a new Idempotency-Key."
+      return { ok: false, refusal: refusal("declined", message), isFinal: true }
+    }
+    default: {
+      const message = "The payment failed; another attempt needs a new Idempotency-Key."
+      return { ok: false, refusal: refusal("payment_failed", message), isFinal: true }
+    }
+  }
+}
+
+/** There is nothing to pay from. */
+export function noCard(): Exclude<PurchaseReply, { ok: true }> {
+  const message =
+    "The company has no card on file; an owner can add one, or send a sharedPaymentToken."
+  return { ok: false, refusal: refusal("no_card", message) }
+}
+
+/** The amount is none that can be bought. */
+export function badAmount(): Exclude<PurchaseReply, { ok: true }> {
+  const least = dollarsFromMicros(LEAST_PURCHASE_MICROS)
+  const most = dollarsFromMicros(MOST_PURCHASE_MICROS)
+  const message = `The amount is a number of dollars from ${least} to ${most} with at most two decimals.`
+  return { ok: false, refusal: refusal("bad_amount", message) }
+}
+
+/** Why a purchase may not begin. */
+export function notBegun(
+  code: PurchaseRefusalCode,
+  { terms, takenMicros }: Pick<PurchaseRefused, "terms" | "takenMicros">,
+): Exclude<PurchaseReply, { ok: true }> {
+  const no = (error: Parameters<typeof refusal>[0], message: string) => {
+    return { ok: false as const, refusal: refusal(error, message) }
+  }
+  switch (code) {
+    case "ledger_closed":
+      return no("invalid_key", "The company of this API key was deleted.")
+    case "bad_amount":
+      return badAmount()
+    case "purchase_not_allowed":
+      return no(code, "This key may not buy funds; an owner can turn on Add funds for it.")
+    case "purchase_needs_review":
+      return no(code, "An owner must review what this key buys before it may buy again.")
+    case "over_purchase_limit": {
+      const most = moneyText(terms?.perPurchaseMicros ?? 0)
+      return no(code, `This key may buy for at most ${most} at a time.`)
+    }
+    case "over_monthly_limit": {
+      const most = moneyText(terms?.perMonthMicros ?? 0)
+      const taken = moneyText(takenMicros)
+      const message = `This key may buy for at most ${most} a month, and ${taken} of it is bought or pending.`
+      return no(code, message)
+    }
+  }
+}

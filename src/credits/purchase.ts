@@ -1,0 +1,100 @@
+/** The steps of a purchase: begun in the ledger, paid by the processor, ended in the ledger. */
+import type { OrderedPayment, PaymentAnswer } from "../../adapters/cards/port.ts"
+import { CardsSilent, CardsUnavailable } from "../../adapters/cards/port.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import type { CompanyId, PurchaseId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { PurchaseRow } from "../../projections/purchases.ts"
+import { LEDGER } from "../aggregates.ts"
+import { derivedId } from "../ids.ts"
+import { causeOf } from "../pipeline/caller-cause.ts"
+import type { Caller, Seed } from "../pipeline/route.ts"
+import type { Ports } from "../ports.ts"
+import { inTime } from "../reactions/in-time.ts"
+import { isEnd, lookUpPurchase, settlePurchase } from "../reactions/settle-purchase.ts"
+import { OutcomeUnknown } from "../run.ts"
+import type { PurchaseReply } from "./purchase-answers.ts"
+import { NOT_TAKEN, failed, notYet, paid } from "./purchase-answers.ts"
+
+/** The id of a purchase: for ever the same for the same API key, `Idempotency-Key` and attempt. */
+export function purchaseIdOf({ parts }: Seed): PurchaseId {
+  return derivedId("pur", ...parts)
+}
+
+/** The funds as they are, micros. */
+export async function fundsNow(ports: Ports, companyId: CompanyId): Promise<Micros> {
+  const account = await ports.runner.look(LEDGER, ledgerStream(companyId), accountOf)
+  return account.fundsMicros
+}
+
+/**
+ * Pays a purchase that the ledger has begun, and ends it where its outcome is known.
+ *
+ * @throws OutcomeUnknown: money may have moved, so whatever went wrong is a doubt and no plain no
+ */
+export async function payBegun(
+  ports: Ports,
+  caller: Caller,
+  payment: OrderedPayment,
+): Promise<PurchaseReply> {
+  try {
+    const answer = await orderInTime(ports, payment)
+    if (answer === "silent") {
+      return notYet(payment, "unconfirmed", null, await fundsNow(ports, payment.companyId))
+    }
+    if (answer === NOT_TAKEN) {
+      const command = { type: "FailPurchase" as const, purchaseId: payment.name, code: NOT_TAKEN }
+      const execution = { cause: causeOf(caller), view: () => undefined }
+      await ports.runner.execute(LEDGER, ledgerStream(payment.companyId), command, execution)
+      return failed(NOT_TAKEN)
+    }
+    if (!isEnd(answer)) {
+      const fundsMicros = await fundsNow(ports, payment.companyId)
+      return notYet(payment, answer.answer, answer.paymentId, fundsMicros)
+    }
+    const settled = await settlePurchase(ports, payment, answer, causeOf(caller))
+    // Somebody else ended it first: what stands in the ledger is what happened.
+    if (!settled.now) return await standingOf(ports, payment.companyId, payment.name)
+    if (answer.answer !== "paid") return failed(answer.answer)
+    return paid(payment, answer.paymentId, settled.fundsMicros, settled.position)
+  } catch (error) {
+    const message = `purchase ${payment.name} was begun, and it is not known whether it was paid`
+    throw Object.assign(new OutcomeUnknown(message, { cause: error }), { purchaseId: payment.name })
+  }
+}
+
+/** What the processor answers; `silent` where it did not, `unavailable` where it did nothing. */
+async function orderInTime(
+  ports: Ports,
+  payment: OrderedPayment,
+): Promise<PaymentAnswer | "silent" | typeof NOT_TAKEN> {
+  try {
+    const silence = () => new CardsSilent("the processor did not answer in time")
+    return await inTime(ports, ports.cards.pay(payment), silence)
+  } catch (error) {
+    if (error instanceof CardsSilent) return "silent"
+    if (error instanceof CardsUnavailable) return NOT_TAKEN
+    throw error
+  }
+}
+
+/** How a purchase stands, as an answer. @throws Unavailable where its read model is behind */
+export async function standingOf(
+  ports: Ports,
+  companyId: CompanyId,
+  purchaseId: PurchaseId,
+): Promise<PurchaseReply> {
+  const row = await lookUpPurchase(ports, companyId, purchaseId)
+  if (row === null) throw new Error(`there is no purchase ${purchaseId}`)
+  return answerTo(ports, row)
+}
+
+/** The answer to a purchase that stands like this. */
+export async function answerTo(ports: Ports, row: PurchaseRow): Promise<PurchaseReply> {
+  if (row.state === "failed") return failed(row.code ?? "")
+  const payment = { name: row.purchase_id, amountMicros: row.amount_micros }
+  const fundsMicros = await fundsNow(ports, row.company_id)
+  if (row.state === "pending") return notYet(payment, "unconfirmed", null, fundsMicros)
+  return paid(payment, row.payment_id ?? "", fundsMicros, null)
+}

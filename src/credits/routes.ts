@@ -1,0 +1,7 @@
+/** The routes of the credits slice. */
+import type { Route } from "../pipeline/route.ts"
+import { buyCredits } from "./buy-credits.ts"
+import { readCredits } from "./read-credits.ts"
+
+/** In the order of the specification. */
+export const creditsRoutes: readonly Route[] = [readCredits, buyCredits]

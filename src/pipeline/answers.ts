@@ -1,0 +1,38 @@
+/** Answers as they are sent, kept, and sent again. */
+import { tokenOf } from "../position-token.ts"
+import type { Ports } from "../ports.ts"
+import type { KeptAnswer } from "./idempotency.ts"
+import type { Refusal } from "./refusal.ts"
+import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
+import type { Caller, Reply, Route } from "./route.ts"
+
+/** An answer as it is sent and kept. */
+export function answerOf(result: Reply<unknown>): KeptAnswer {
+  if (!result.ok) {
+    const body = JSON.stringify(bodyOf(result.refusal))
+    return { status: STATUS_OF[result.refusal.error], body, position: null }
+  }
+  const { body, position = null, status = 200 } = result
+  return {
+    status,
+    body: JSON.stringify(body),
+    position: position === null ? null : tokenOf(position),
+  }
+}
+
+/** A kept answer as it is sent again: what was not done when it was given is looked at anew. */
+export async function answerAgain(
+  ports: Ports,
+  route: Route,
+  caller: Caller,
+  kept: KeptAnswer,
+): Promise<KeptAnswer> {
+  if (route.once === undefined || kept.status !== 202) return kept
+  return answerOf(await route.once.replay(ports, caller, JSON.parse(kept.body)))
+}
+
+/** The refusal of what happens once and came without a key to know it by. */
+export function keyRequired(): Refusal {
+  const message = "A purchase needs the header Idempotency-Key: a new one for each purchase."
+  return refusal("idempotency_key_required", message)
+}
