@@ -10,7 +10,9 @@ import type { PurchaseRefused, StartPurchase } from "../../domain/charging/ledge
 import { allowanceOf, purchaseRefusal } from "../../domain/charging/ledger-views.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
+import { dollarsFromMicros } from "../../domain/kernel/money.ts"
 import { ACCESS, LEDGER } from "../aggregates.ts"
 import { causeOf } from "../pipeline/caller-cause.ts"
 import { refusal } from "../pipeline/refusal.ts"
@@ -27,21 +29,26 @@ import { answerTo, fundsNow, payBegun, purchaseIdOf, standingOf } from "./purcha
 const MICROS_PER_CENT = 10_000
 
 // `bad_amount` wins over `validation`, so both fields are looked at in the handler.
-const BuyCredits = z.object({
-  amount: z.unknown().meta({
-    type: "number",
-    minimum: 5,
-    maximum: 5_000,
-    multipleOf: 0.01,
-    description: "Dollars, at most two decimals",
-  }),
-  sharedPaymentToken: z.unknown().optional().meta({
-    type: "string",
-    minLength: 1,
-    maxLength: 255,
-    description: "Pays from the buyer's own wallet; default the company's card on file",
-  }),
-})
+const BuyCredits = z
+  .object({
+    amount: z
+      .unknown()
+      .optional()
+      .meta({
+        type: "number",
+        minimum: dollarsFromMicros(LEAST_PURCHASE_MICROS),
+        maximum: dollarsFromMicros(MOST_PURCHASE_MICROS),
+        multipleOf: 0.01,
+        description: "Dollars, at most two decimals",
+      }),
+    sharedPaymentToken: z.unknown().optional().meta({
+      type: "string",
+      minLength: 1,
+      maxLength: 255,
+      description: "Pays from the buyer's own wallet; default the company's card on file",
+    }),
+  })
+  .meta({ required: ["amount"] })
 
 const Token = shortText(255).refine((text) => text !== "", "Must not be empty.")
 
@@ -91,7 +98,8 @@ function orderOf(body: z.infer<typeof BuyCredits>): Order | Exclude<PurchaseRepl
   const { amount, sharedPaymentToken = null } = body
   if (typeof amount !== "number" || Number(amount.toFixed(2)) !== amount) return badAmount()
   const amountMicros = Math.round(amount * 100) * MICROS_PER_CENT
-  if (!Number.isSafeInteger(amountMicros)) return badAmount()
+  const isTooMuch = amountMicros > MOST_PURCHASE_MICROS
+  if (amountMicros < LEAST_PURCHASE_MICROS || isTooMuch) return badAmount()
   if (!("sharedPaymentToken" in body)) return { amountMicros, sharedPaymentToken: null }
   const token = Token.safeParse(sharedPaymentToken)
   if (token.success) return { amountMicros, sharedPaymentToken: token.data }

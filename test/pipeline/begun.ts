@@ -8,8 +8,8 @@ import type { Ports } from "../../src/ports.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
 import type { World } from "../support/world.ts"
 
-/** The steps of a text that are stored, in their order. */
-export type Step = "Charge" | "QueueText"
+/** The steps of a text, and of a purchase, that are stored, in their order. */
+export type Step = "Charge" | "QueueText" | "StartPurchase" | "PayPurchase"
 
 /** Where a process is killed: before a step was stored, or right after it. */
 export interface Death {

@@ -1,0 +1,64 @@
+/** Buying funds in tests, and looking at what came of it. */
+import { sql } from "kysely"
+import { expect } from "vitest"
+import { newIdempotencyKey } from "../pipeline/begun.ts"
+import type { ApiAnswer, Company, World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+
+/** Where funds are bought. */
+export const CREDITS = "/api/v1/credits"
+
+/** What a key may buy, dollars. */
+export interface Terms {
+  readonly purchase: string
+  readonly month: string
+}
+
+/** A company whose key may buy funds. */
+export async function makeBuyer(
+  world: World,
+  funds = "0",
+  { purchase, month }: Terms = { purchase: "60", month: "100" },
+): Promise<Company> {
+  const company = await makeCompany(world, funds)
+  await world.operate("key change", {
+    keyId: company.keyId,
+    addFundsPerPurchase: purchase,
+    addFundsPerMonth: month,
+  })
+  return company
+}
+
+/** Buys funds; `idempotencyKey` null sends none. */
+export function buy(
+  world: World,
+  key: string,
+  amount: unknown,
+  idempotencyKey: string | null = newIdempotencyKey(),
+  more: object = {},
+): Promise<ApiAnswer> {
+  const headers = idempotencyKey === null ? {} : { "idempotency-key": idempotencyKey }
+  return world.call(key, "POST", CREDITS, { body: { amount, ...more }, headers })
+}
+
+/** The credits state of a key. */
+export async function credits(world: World, key: string): Promise<ApiAnswer["body"]> {
+  await world.operate("wait")
+  return (await world.call(key, "GET", CREDITS)).body
+}
+
+/** How many payments the built-in processor took, of a company. */
+export async function paymentsOf(world: World, { companyId }: Company): Promise<number> {
+  const { rows } = await sql`
+    select 1 from ledger.card_payments where company_id = ${companyId} and status = 'paid'`.execute(
+    world.ports.readAll,
+  )
+  return rows.length
+}
+
+/** Everything adds up, and nothing is left to be done. */
+export async function expectSound(world: World, { companyId }: Company): Promise<void> {
+  await world.operate("wait")
+  const audit = await world.operate("audit verify", { company: companyId })
+  expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+}
