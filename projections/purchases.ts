@@ -214,6 +214,20 @@ export async function purchaseAllowance(
   return row ?? null
 }
 
+/** Purchases whose payment is not known, of one company or all (null). */
+export async function pendingPurchases(
+  db: Kysely<Tables>,
+  companyId: CompanyId | null,
+): Promise<readonly PurchaseRow[]> {
+  return db
+    .selectFrom("purchases")
+    .selectAll()
+    .where("state", "=", "pending")
+    .$if(companyId !== null, (query) => query.where("company_id", "=", companyId ?? ""))
+    .orderBy("purchase_id")
+    .execute()
+}
+
 /** A purchase as it stands; null where none of this id was begun. */
 export async function findPurchase(
   db: Kysely<Tables>,

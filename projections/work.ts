@@ -6,9 +6,15 @@
  */
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
-import type { ApiCallsCounted, Charged, ReminderReached } from "../domain/charging/ledger-events.ts"
+import type {
+  ApiCallsCounted,
+  Charged,
+  MonthClosed,
+  ReminderReached,
+} from "../domain/charging/ledger-events.ts"
 import type { PurchaseStarted } from "../domain/charging/purchase-events.ts"
 import type { CompanyId } from "../domain/kernel/ids.ts"
+import type { Micros } from "../domain/kernel/money.ts"
 import { monthEnd, monthName } from "../domain/kernel/window.ts"
 import type { TextQueued } from "../domain/phone/recipient-events.ts"
 import type { Projection, Recorded } from "./projection.ts"
@@ -23,6 +29,7 @@ export type WorkKind =
   | "charge-calls"
   | "send-reminder"
   | "pay-purchase"
+  | "collect-credit"
 
 /** Something to be done. */
 export interface WorkItem {
@@ -63,6 +70,13 @@ export type PurchaseWork = Pick<PurchaseStarted, "purchaseId" | "amountMicros"> 
   readonly startedAt: number
 }
 
+/** What `collect-credit` needs: what a company owed when the month was closed. */
+export interface CreditWork {
+  readonly month: string
+  readonly owedMicros: Micros
+  readonly closedAt: number
+}
+
 /** What `send-reminder` needs. */
 export type ReminderWork = Omit<ReminderReached, "type">
 
@@ -85,8 +99,7 @@ export const work: Projection = {
     const items = new Map<string, WorkItem>()
     const ended: Ended[] = []
     for (const recorded of facts) {
-      const item = itemOf(recorded)
-      if (item !== null) items.set(`${item.kind} ${item.name}`, item)
+      for (const item of itemsOf(recorded)) items.set(`${item.kind} ${item.name}`, item)
       for (const end of endedBy(recorded)) {
         if (!items.delete(`${end.kind} ${end.name}`)) ended.push(end)
       }
@@ -95,6 +108,15 @@ export const work: Projection = {
     if (ended.length > 0) await deleteWork(tx, ended)
     if (items.size > 0) await insertWork(tx, [...items.values()])
   },
+}
+
+function itemsOf(recorded: Recorded): readonly WorkItem[] {
+  const { fact, companyId } = recorded
+  if (fact.type === "MonthClosed" && fact.fundsMicros < 0) {
+    return [closeMonth(companyId, fact.at), collectCredit(companyId, fact)]
+  }
+  const item = itemOf(recorded)
+  return item === null ? [] : [item]
 }
 
 function itemOf(recorded: Recorded): WorkItem | null {
@@ -162,6 +184,14 @@ function closeMonth(companyId: CompanyId | null, at: number): WorkItem {
   const payload: MonthWork = { month: monthName(at) }
   const name = `${companyId}:${payload.month}`
   return { kind: "close-month", name, subject: name, companyId, payload, dueAt: monthEnd(at) }
+}
+
+function collectCredit(companyId: CompanyId | null, fact: MonthClosed): WorkItem {
+  const { month, at, fundsMicros } = fact
+  const payload: CreditWork = { month, owedMicros: -fundsMicros, closedAt: at }
+  const name = `${companyId}:${month}`
+  const subject = `${companyId} credit`
+  return { kind: "collect-credit", name, subject, companyId, payload, dueAt: at }
 }
 
 function chargeCalls(companyId: CompanyId | null, { day }: ApiCallsCounted): WorkItem {

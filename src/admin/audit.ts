@@ -6,6 +6,8 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import { LEDGER } from "../aggregates.ts"
 import { auditStreams } from "../audit/streams.ts"
+import type { PurchaseRow } from "../../projections/purchases.ts"
+import { pendingPurchases } from "../../projections/purchases.ts"
 import { unbalanced } from "../../projections/accounts.ts"
 import { findCompany, showWrites } from "./inputs.ts"
 import type { AdminContext, AdminOperation } from "./operation.ts"
@@ -105,7 +107,7 @@ export async function verifyAll(context: AdminContext, companyId: CompanyId | nu
   const streams = await auditStreams(ports, { companyId, progress, signal })
   const checks: AuditCheck[] = [...streams.checks]
   const owned = await chargesWithoutOwner(context, streams.openCharges)
-  checks.push(owned)
+  checks.push(owned, await purchasesWithoutOwner(context, companyId))
   const sums = await unbalanced(ports.readAll)
   checks.push({
     name: "accounts sum to zero",
@@ -155,6 +157,25 @@ async function chargesWithoutOwner(
     detail: orphans.join(", ") || `${open.length} open`,
   }
 }
+
+/** Every pending purchase has a row of work that finds out what became of it. */
+async function purchasesWithoutOwner(
+  { ports }: AdminContext,
+  companyId: CompanyId | null,
+): Promise<AuditCheck> {
+  const before = await pendingPurchases(ports.readAll, companyId)
+  const names = new Set(await ports.work.names("pay-purchase"))
+  // Work goes on meanwhile: a purchase whose row is gone may have ended since it was read.
+  const now = new Set((await pendingPurchases(ports.readAll, companyId)).map(idOf))
+  const orphans = before.map(idOf).filter((id) => !names.has(id) && now.has(id))
+  return {
+    name: "every pending purchase has somebody who asks about it",
+    ok: orphans.length === 0,
+    detail: orphans.join(", ") || `${before.length} pending`,
+  }
+}
+
+const idOf = ({ purchase_id }: PurchaseRow): string => purchase_id
 
 /** Operations of auditors. */
 export const auditOperations: readonly AdminOperation[] = [show, verify]

@@ -2,14 +2,13 @@
  * Finds out what became of a purchase that was begun and is not paid: the processor was silent, the
  * payment is under way, or the process that began it is gone. It only asks: it never pays.
  */
-import type { CardPayment, Cards, PaymentAnswer } from "../../adapters/cards/port.ts"
-import { CardsSilent, CardsUnavailable } from "../../adapters/cards/port.ts"
+import type { CardPayment, PaymentAnswer } from "../../adapters/cards/port.ts"
 import type { TakenWork, WorkResult } from "../../adapters/work/port.ts"
 import type { PurchaseWork } from "../../projections/work.ts"
 import { causedBy } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
 import { PARK_AFTER_MS, UNKNOWN_IS_NO_AFTER_MS, askAgainAfter } from "./ask-again.ts"
-import { inTime } from "./in-time.ts"
+import { askCards } from "./ask-cards.ts"
 import { isEnd, settlePurchase } from "./settle-purchase.ts"
 
 /** Asks about one purchase, and ends it once its payment is known. */
@@ -41,18 +40,8 @@ async function whatBecame(
   payment: CardPayment,
   ageMs: number,
 ): Promise<PaymentAnswer | "unknown" | null> {
-  const known = await answered(ports, (cards) => cards.ask(payment))
+  const known = await askCards(ports, (cards) => cards.ask(payment))
   if (known === null || known.answer !== "unknown") return known
   if (ageMs < UNKNOWN_IS_NO_AFTER_MS) return "unknown"
-  return answered(ports, (cards) => cards.withdraw(payment))
-}
-
-async function answered<T>(ports: Ports, ask: (cards: Cards) => Promise<T>): Promise<T | null> {
-  try {
-    const silence = () => new CardsSilent("the processor did not answer in time")
-    return await inTime(ports, ask(ports.cards), silence)
-  } catch (error) {
-    if (error instanceof CardsSilent || error instanceof CardsUnavailable) return null
-    throw error
-  }
+  return askCards(ports, (cards) => cards.withdraw(payment))
 }

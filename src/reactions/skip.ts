@@ -35,6 +35,7 @@ export async function giveUp(
     case "open-company":
     case "close-month":
     case "charge-calls":
+    case "collect-credit":
       return { refusal: `What ${work.kind} does is owed: mend its cause, then "work retry".` }
     default:
       // Written by another version of this program, which may know how to do it.

@@ -12,6 +12,7 @@ import type { Ports } from "../ports.ts"
 import { retryLater } from "./back-off.ts"
 import { chargeCalls } from "./charge-calls.ts"
 import { closeMonth } from "./close-month.ts"
+import { collectCredit } from "./collect-credit.ts"
 import { endCharge } from "./end-charge.ts"
 import { openCompany } from "./open-company.ts"
 import { payPurchase } from "./pay-purchase.ts"
@@ -41,6 +42,7 @@ const HANDLERS: Readonly<Record<WorkKind, Handler>> = {
   "charge-calls": chargeCalls,
   "send-reminder": sendReminder,
   "pay-purchase": payPurchase,
+  "collect-credit": collectCredit,
 }
 
 /** Running workers. */

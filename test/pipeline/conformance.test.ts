@@ -98,7 +98,6 @@ const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
   ],
   places: ["POST /api/v1/places with action: suggest", "POST /api/v1/places with action: details"],
   leads: ["GET /api/v1/leads", "POST /api/v1/leads"],
-  credits: ["POST /api/v1/credits"],
   company: ["POST /api/v1/company/delete"],
   code: ["GIT code.pull", "GIT code.push"],
 }

@@ -88,6 +88,11 @@ const cases: readonly {
     right: { "adapters/postgres/a.ts": 'import "pg"\nimport "kysely"' },
   },
   {
+    rule: "adapter-cards-vendor",
+    wrong: { "adapters/cards/a.ts": 'import "fastify"' },
+    right: { "adapters/cards/a.ts": 'import "stripe"\nimport "pg"' },
+  },
+  {
     rule: "adapter-data-folder-vendor",
     wrong: { "adapters/data-folder/a.ts": 'import "fastify"' },
     right: { "adapters/data-folder/a.ts": 'import "zod"\nimport "node:fs"' },
