@@ -50,6 +50,8 @@ export interface WorldOptions {
   readonly url?: string
   /** A server of EventStoreDB; default the event store inside the database. */
   readonly eventStoreUrl?: string
+  /** How Stripe takes payments; default the built-in payment processor. */
+  readonly stripe?: { readonly secretKey: string; readonly url: string }
 }
 
 /** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
@@ -71,6 +73,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     databaseConnections: 24,
     clock: options.clock ?? "test",
     masterKey: null,
+    stripe: options.stripe ?? null,
     baseUrl: () => "http://ledger.test",
     log,
   })
