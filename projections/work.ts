@@ -219,11 +219,12 @@ function endedBy({ fact }: Recorded): readonly Ended[] {
 }
 
 async function deleteWork(tx: Transaction<unknown>, ended: readonly Ended[]): Promise<void> {
-  await sql`
-    delete from ledger.work using unnest(
-      ${ended.map(({ kind }) => kind)}::text[],
-      ${ended.map(({ name }) => name)}::text[]) as ended (kind, name)
-    where work.kind = ended.kind and work.name = ended.name`.execute(tx)
+  for (const kind of new Set(ended.map((one) => one.kind))) {
+    const names = ended.filter((one) => one.kind === kind).map(({ name }) => name)
+    await sql`
+      delete from ledger.work
+      where kind = ${kind} and name = any(${names}::text[])`.execute(tx)
+  }
 }
 
 /** Adds work; what is there already under the same kind and name stays as it is. */

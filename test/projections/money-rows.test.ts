@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import { dayStart, monthStart } from "../../domain/kernel/window.ts"
+import { dayStart, monthEnd, monthStart } from "../../domain/kernel/window.ts"
 import { accountTerms, listAccounts } from "../../projections/accounts.ts"
 import { listCallTallies } from "../../projections/api-calls.ts"
 import { limitStandings } from "../../projections/limits.ts"
@@ -123,6 +123,8 @@ describe("purchases", () => {
       payment_id: null,
     })
     expect(await findPurchase(db, companyId, "pur_none")).toBeNull()
+    // The tests that follow begin in the middle of a day.
+    await moveTo(nextMonth + 12 * 3_600_000)
   })
 })
 

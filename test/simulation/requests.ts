@@ -77,6 +77,7 @@ export async function text(ports: Ports, errand: TextErrand, requestId: string):
   const asked = { to, body }
   const claimed = await claimRequest(ports, sendText, caller, errand.name, asked)
   if (claimed.state === "refused") throw new Again(claimed.refusal.message)
+  if (claimed.state === "running") throw new Again("somebody is carrying it out")
   if (claimed.state === "replay") return messageOf(JSON.parse(claimed.answer.body))
   const { claim, seed, takenOver } = claimed
   let reply: Reply<unknown>

@@ -6,8 +6,8 @@ import { kyselyAnswering, lineOf } from "./sql.ts"
 
 /** A row that was taken and not settled may be taken again after this: its taker may be dead. */
 const LEASE_MS = 5_000
-/** Reminders leave by mail, which is no part of the simulation. */
-const LEFT_OUT = "send-reminder"
+/** Mail and the payment processor are no part of the simulation. */
+const LEFT_OUT: ReadonlySet<string> = new Set(["send-reminder", "pay-purchase", "collect-credit"])
 
 interface Row {
   readonly workId: number
@@ -49,10 +49,10 @@ export class WorkTable {
 
   #write(query: CompiledQuery): void {
     const statement = lineOf(query)
-    if (statement.startsWith("delete from ledger.work where kind = 'end-charge'")) {
-      const [names] = query.parameters as [readonly string[]]
+    if (statement.startsWith("delete from ledger.work where kind = $1 and name = any($2")) {
+      const [kind, names] = query.parameters as [string, readonly string[]]
       for (const row of this.rows()) {
-        if (row.kind === "end-charge" && names.includes(row.name)) this.#rows.delete(row.workId)
+        if (row.kind === kind && names.includes(row.name)) this.#rows.delete(row.workId)
       }
       return
     }
@@ -71,7 +71,7 @@ export class WorkTable {
     ]
     for (const [i, kind] of kinds.entries()) {
       const name = names[i] as string
-      if (kind === LEFT_OUT || this.#has(kind, name)) continue
+      if (LEFT_OUT.has(kind) || this.#has(kind, name)) continue
       this.#made += 1
       this.#rows.set(this.#made, {
         workId: this.#made,
