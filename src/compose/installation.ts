@@ -30,16 +30,12 @@ import { loadInstallation } from "../../adapters/sealing/installation.ts"
 import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { openPostgresStandIns } from "../../adapters/stand-ins/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
-import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { DEFAULT_BOOK, PRICES_STREAM } from "../../domain/charging/price-book.ts"
-import { refusalsStream } from "../../domain/charging/refusals.ts"
 import { PROJECTIONS } from "../../projections/index.ts"
 import { work as workRows } from "../../projections/work.ts"
 import type { AdminPorts } from "../admin/operation.ts"
-import { LEDGER, PRICES, REFUSALS } from "../aggregates.ts"
+import { PRICES } from "../aggregates.ts"
 import { causedBy } from "../envelope.ts"
-import { openGatherer } from "../gather.ts"
 import { newId } from "../ids.ts"
 import type { Log } from "../ports.ts"
 import { startHousekeeping } from "../reactions/housekeeping.ts"
@@ -56,6 +52,7 @@ import { closeAll } from "./closers.ts"
 import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
 import type { Faults, Faulty } from "./faults.ts"
 import { arrangeFaults } from "./faults.ts"
+import { openGathered } from "./gathered.ts"
 import { HINTS } from "./hints.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
 
@@ -85,9 +82,6 @@ export interface Installation {
   /** Stops taking work, stores what is gathered, closes everything. */
   readonly close: () => Promise<void>
 }
-
-const MOST_CLOSINGS = 500
-const MOST_REFUSALS = 500
 
 /**
  * Migrates the database and opens everything.
@@ -264,34 +258,6 @@ async function openClock(
   const clock = await openDatabaseClock(machine.pool, machine.pacer, warn)
   closers.push(() => clock.stop())
   return { clock, setClock: null, beforeFollowing: () => undefined }
-}
-
-/** What gathers before it is stored: closings, which move no money, and evidence of refusals. */
-function openGathered(runner: Runner, log: Log) {
-  const view = () => undefined
-  const closings = openGatherer<string>(MOST_CLOSINGS, async (companyId, chargeIds) => {
-    const cause = causedBy(newId("cmd"))
-    const command = { type: "CloseCharges" as const, chargeIds }
-    await runner.execute(LEDGER, ledgerStream(companyId), command, { cause, view })
-  })
-  const refused = openGatherer<ChargeRefused>(MOST_REFUSALS, async (companyId, refusals) => {
-    const cause = causedBy(newId("cmd"))
-    const command = { type: "RecordRefusals" as const, refusals }
-    await runner.execute(REFUSALS, refusalsStream(companyId), command, { cause, view })
-  })
-  return {
-    closeCharge: (companyId: string, chargeId: string) => closings.add(companyId, chargeId),
-    keepRefusal: (companyId: string, refusal: ChargeRefused) => {
-      refused.add(companyId, refusal).catch((error: unknown) => {
-        log.warn("the evidence of a refusal could not be kept", error)
-      })
-    },
-    settle: async () => {
-      await runner.record()
-      await closings.settled()
-      await refused.settled()
-    },
-  }
 }
 
 /** Says that the start takes its time, and how far it came. */

@@ -1,0 +1,41 @@
+/** What is written down some at a time, behind whoever asked for it. */
+import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { refusalsStream } from "../../domain/charging/refusals.ts"
+import { LEDGER, REFUSALS } from "../aggregates.ts"
+import { causedBy } from "../envelope.ts"
+import { openGatherer } from "../gather.ts"
+import { newId } from "../ids.ts"
+import type { Log } from "../ports.ts"
+import type { Runner } from "../run.ts"
+
+const MOST_CLOSINGS = 500
+const MOST_REFUSALS = 500
+
+/** What gathers before it is stored: closings, which move no money, and evidence of refusals. */
+export function openGathered(runner: Runner, log: Log) {
+  const view = () => undefined
+  const closings = openGatherer<string>(MOST_CLOSINGS, async (companyId, chargeIds) => {
+    const cause = causedBy(newId("cmd"))
+    const command = { type: "CloseCharges" as const, chargeIds }
+    await runner.execute(LEDGER, ledgerStream(companyId), command, { cause, view })
+  })
+  const refused = openGatherer<ChargeRefused>(MOST_REFUSALS, async (companyId, refusals) => {
+    const cause = causedBy(newId("cmd"))
+    const command = { type: "RecordRefusals" as const, refusals }
+    await runner.execute(REFUSALS, refusalsStream(companyId), command, { cause, view })
+  })
+  return {
+    closeCharge: (companyId: string, chargeId: string) => closings.add(companyId, chargeId),
+    keepRefusal: (companyId: string, refusal: ChargeRefused) => {
+      refused.add(companyId, refusal).catch((error: unknown) => {
+        log.warn("the evidence of a refusal could not be kept", error)
+      })
+    },
+    settle: async () => {
+      await runner.record()
+      await closings.settled()
+      await refused.settled()
+    },
+  }
+}
