@@ -24,7 +24,7 @@ import { lookUpPurchase } from "../reactions/settle-purchase.ts"
 import { shortText } from "../schema.ts"
 import type { PurchaseReply } from "./purchase-answers.ts"
 import { Purchase, badAmount, noCard, notBegun, notYet } from "./purchase-answers.ts"
-import { answerTo, fundsNow, payBegun, purchaseIdOf, standingOf } from "./purchase.ts"
+import { answerTo, fundsNow, inDoubt, payBegun, purchaseIdOf, standingOf } from "./purchase.ts"
 
 const MICROS_PER_CENT = 10_000
 
@@ -138,7 +138,9 @@ async function buy(
       const name = purchaseId
       return payBegun(ports, caller, { name, companyId, begunAt: begun.view, ...order })
     }
-    const gone = await goOn(ports, caller, order, seed)
+    const gone = await goOn(ports, caller, order, seed).catch((error: unknown) => {
+      throw inDoubt(purchaseId, error)
+    })
     if ("reply" in gone) return gone.reply
   }
 }

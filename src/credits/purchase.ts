@@ -59,9 +59,14 @@ export async function payBegun(
     if (answer.answer !== "paid") return failed(answer.answer)
     return paid(payment, answer.paymentId, settled.fundsMicros, settled.position)
   } catch (error) {
-    const message = `purchase ${payment.name} was begun, and it is not known whether it was paid`
-    throw Object.assign(new OutcomeUnknown(message, { cause: error }), { purchaseId: payment.name })
+    throw inDoubt(payment.name, error)
   }
+}
+
+/** An error that says which purchase to look for, and frees no key. */
+export function inDoubt(purchaseId: PurchaseId, cause: unknown): OutcomeUnknown {
+  const message = `purchase ${purchaseId} was begun, and it is not known whether it was paid`
+  return Object.assign(new OutcomeUnknown(message, { cause }), { purchaseId })
 }
 
 /** What the processor answers; `silent` where it did not, `unavailable` where it did nothing. */

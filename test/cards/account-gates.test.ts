@@ -8,7 +8,8 @@ import type { AccountNeed } from "../../src/pipeline/route.ts"
 const NEEDS: readonly AccountNeed[] = ["managed", "card", "verified card"]
 
 function standing(card: CompanyStanding["card"]): CompanyStanding {
-  return { companyId: "co_a", name: "sealed", plan: "payg", pays: "prepaid", card }
+  const terms = { plan: "payg", pays: "prepaid", channel: "stable", affiliateTag: null } as const
+  return { companyId: "co_a", name: "sealed", ...terms, card }
 }
 
 it.for([

@@ -89,6 +89,28 @@ describe("one Idempotency-Key", () => {
     expect(await paymentsOf(world, company)).toBe(1)
   })
 
+  it("is a doubt where its claim is lost and nobody can say yet how it stands", async () => {
+    const company = await makeBuyer(world)
+    const name = newIdempotencyKey()
+    const first = await buy(world, company.key, 25, name)
+    await sql`delete from ledger.claims where idempotency_key = ${name}`.execute(
+      world.ports.readAll,
+    )
+    const projector = { ...world.ports.projector, waitFor: async () => false }
+    const app = await buildApp({ ...world.ports, projector }, ROUTES, RETIRED)
+    const behind = await app.inject({
+      method: "POST",
+      url: CREDITS,
+      headers: { authorization: `Bearer ${company.key}`, "idempotency-key": name },
+      payload: { amount: 25 },
+    })
+    await app.close()
+    const { purchaseId } = first.body
+    expect([behind.statusCode, behind.json()]).toMatchObject([503, { purchaseId }])
+    expect((await buy(world, company.key, 25, name)).body).toEqual(first.body)
+    expect(await paymentsOf(world, company)).toBe(1)
+  })
+
   it("is another purchase where another key of the API sends it", async () => {
     const one = await makeBuyer(world)
     const other = await makeBuyer(world)

@@ -134,12 +134,14 @@ describe("stand-ins", () => {
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "reject", times: 2, knows: expect.arrayContaining(["ok"]) },
       { name: "mail", outcome: "ok", times: null, knows: expect.arrayContaining(["bounce"]) },
+      { name: "cards", outcome: "ok", times: null, knows: expect.arrayContaining(["declined"]) },
     ])
     const next = () => world.ports.standIns.next("carrier")
     expect([await next(), await next(), await next()]).toEqual(["reject", "reject", "ok"])
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "ok", times: null },
       { name: "mail", outcome: "ok", times: null },
+      { name: "cards", outcome: "ok", times: null },
     ])
     await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
     const asked = await Promise.all(Array.from({ length: 5 }, next))
