@@ -172,10 +172,7 @@ const inputs: readonly (readonly [string, object])[] = [
   ],
   ["card set --company acme --verified", { company: "acme", verified: true }],
   ["card set --company acme --failing", { company: "acme", failing: true }],
-  [
-    "card set --company acme --verified --outcome needs_owner",
-    { company: "acme", verified: true, outcome: "needs_owner" },
-  ],
+  ["card set --company acme --outcome paid", { company: "acme", outcome: "paid" }],
   ["card remove --company acme", { company: "acme" }],
   [
     "carrier text-in --company acme --from +15555550123 --to +15555550100 --body STOP",
