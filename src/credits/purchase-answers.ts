@@ -37,8 +37,7 @@ export function paid(
   fundsMicros: Micros,
   position: Position | null,
 ): PurchaseReply {
-  const body = { status: "paid" as const, ...sums(payment, fundsMicros), paymentId }
-  return { ok: true, body, position }
+  return { ok: true, body: bodyOf(payment, "paid", paymentId, fundsMicros), position }
 }
 
 /** It is not known yet whether it will be paid. */
@@ -48,15 +47,17 @@ export function notYet(
   paymentId: string | null,
   fundsMicros: Micros,
 ): PurchaseReply {
-  return { ok: true, status: 202, body: { status, ...sums(payment, fundsMicros), paymentId } }
+  return { ok: true, status: 202, body: bodyOf(payment, status, paymentId, fundsMicros) }
 }
 
-function sums({ name, amountMicros }: Named, fundsMicros: Micros) {
-  return {
-    amount: dollarsFromMicros(amountMicros),
-    purchaseId: name,
-    balance: dollarsFromMicros(fundsMicros),
-  }
+function bodyOf(
+  { name: purchaseId, amountMicros }: Named,
+  status: z.infer<typeof Purchase>["status"],
+  paymentId: string | null,
+  fundsMicros: Micros,
+): z.infer<typeof Purchase> {
+  const [amount, balance] = [dollarsFromMicros(amountMicros), dollarsFromMicros(fundsMicros)]
+  return { status, amount, purchaseId, paymentId, balance }
 }
 
 /** The processor could not be reached, and has done nothing. */
