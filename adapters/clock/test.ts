@@ -34,7 +34,11 @@ export interface TestClockPorts {
 /** Opens the test clock; it begins at the database's time. Its `set` throws RangeError for a time before. */
 export async function openTestClock(ports: TestClockPorts): Promise<TestClock> {
   const { pool, processes, warn } = ports
-  await pool.query("insert into ledger.test_clock (now_at) values (now()) on conflict do nothing")
+  // In whole milliseconds, as it is set: else it could not be set to where it stands.
+  await pool.query(
+    `insert into ledger.test_clock (now_at) values (date_trunc('milliseconds', now()))
+     on conflict do nothing`,
+  )
   let now = -Infinity
   let before: () => Promise<void> = async () => undefined
   let following: Promise<void> = Promise.resolve()

@@ -184,6 +184,14 @@ describe("the test clock", () => {
     expect((await openInProcess()).now()).toBe(begin + 12_345_678_901)
   })
 
+  it("can be set to where it stands, also when it is new", async () => {
+    await database.pool().query("delete from ledger.test_clock")
+    const clock = await openInProcess()
+    const begun = clock.now()
+    await clock.set(begun)
+    expect(clock.now()).toBe(begun)
+  })
+
   it("moves forward only", async () => {
     const clock = await openInProcess()
     const now = clock.now()
