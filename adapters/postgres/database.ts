@@ -9,12 +9,19 @@ import { API_ROLE } from "./roles.ts"
 // Counts and money are within 2^53 (see domain/kernel/money.ts), so a bigint column is a number.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
 
+/**
+ * A database that cannot be connected to is told of and asked again; a machine that vanished without
+ * a word is noticed by the system.
+ */
+const REACHING = { connectionTimeoutMillis: 5_000, keepAlive: true } as const
+
 /** What can go wrong on an idle connection: the pool replaces it, and this is told. */
 export type OnIdleError = (error: Error) => void
 
 /** A pool of the owner's connections. */
 export function openPool(url: string, max: number, onIdleError: OnIdleError): pg.Pool {
   const pool = new pg.Pool({
+    ...REACHING,
     connectionString: url,
     max,
     application_name: "company-ledger",
@@ -30,6 +37,7 @@ export function openPool(url: string, max: number, onIdleError: OnIdleError): pg
  */
 export function openBehindPool(url: string, max: number, onIdleError: OnIdleError): pg.Pool {
   const pool = new pg.Pool({
+    ...REACHING,
     connectionString: url,
     max,
     application_name: "company-ledger behind",
@@ -41,6 +49,7 @@ export function openBehindPool(url: string, max: number, onIdleError: OnIdleErro
 /** A pool of the API's connections: every one has given up the owner's rights. */
 export function openApiPool(url: string, max: number, onIdleError: OnIdleError): pg.Pool {
   const pool = new pg.Pool({
+    ...REACHING,
     connectionString: url,
     max,
     application_name: "company-ledger api",
