@@ -11,6 +11,7 @@ import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import type { Duties } from "../../adapters/processes/port.ts"
 import type { Projection, Recorded } from "../../projections/projection.ts"
 import { anEvent } from "../contracts/event-store-fixture.ts"
+import { EVERYBODY } from "../support/duties.ts"
 
 /** What a test may change of a read model that sums the numbers in its streams. */
 export interface SumOptions {
@@ -45,6 +46,7 @@ export function sums({ name, category, version = 1, afterApply }: SumOptions): P
 /** What a projector may be started with that is not the fixture's own. */
 export interface StartOptions {
   readonly pool?: pg.Pool
+  /** Default `EVERYBODY`: what is left is that a batch goes only onto what it follows. */
   readonly duties?: Duties
 }
 
@@ -63,14 +65,6 @@ export function decode(stored: StoredEvent): Recorded {
     personId: null,
     actor: null,
   }
-}
-
-/** Everybody has all duties at once: what is left is that a batch goes only onto what it follows. */
-const EVERYBODY: Duties = {
-  ask: async (names, onChange) => {
-    for (const name of names) onChange(name, true)
-    return { giveUp: async () => undefined }
-  },
 }
 
 /** A store, and projectors on it as a process would start them. */

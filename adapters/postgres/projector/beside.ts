@@ -6,6 +6,7 @@ import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts
 import { START, comparePositions } from "../../eventstore/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { kyselyOn } from "../kysely-on.ts"
+import { factsOf } from "./facts.ts"
 import type { Progress, Verification } from "./port.ts"
 import { FoldFault, foldFault } from "./port.ts"
 import {
@@ -180,9 +181,7 @@ async function foldBeside(
     const wanted = page.filter(
       (stored) => until === null || comparePositions(stored.position, until) <= 0,
     )
-    const facts = wanted.filter((stored) =>
-      projection.categories.includes(stored.stream.split("-", 1)[0] as string),
-    )
+    const facts = factsOf(projection.categories, wanted)
     if (facts.length > 0) await foldPage(ports, projection, schema, facts)
     last = wanted.at(-1)?.position ?? last
     events += wanted.length

@@ -1,6 +1,7 @@
 import type { Projection } from "../../../projections/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { comparePositions } from "../../eventstore/port.ts"
+import { factsOf } from "./facts.ts"
 import { later } from "./tables.ts"
 
 /** What the reader handed over to one read model. */
@@ -36,8 +37,6 @@ export class Handed {
 
   /** The read model's facts among some events. */
   factsOf(events: readonly StoredEvent[]): StoredEvent[] {
-    return events.filter(({ stream }) =>
-      this.#categories.includes(stream.split("-", 1)[0] as string),
-    )
+    return factsOf(this.#categories, events)
   }
 }

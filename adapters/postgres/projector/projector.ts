@@ -10,6 +10,7 @@ import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedDuties, Duties } from "../../processes/port.ts"
 import type { Beside } from "./beside.ts"
 import { openBeside } from "./beside.ts"
+import { factsOf } from "./facts.ts"
 import { Follower } from "./following.ts"
 import type { LanePorts } from "./lane.ts"
 import { Lane } from "./lane.ts"
@@ -75,7 +76,11 @@ export async function startProjector(
   const ports = { ...given, decode: (stored: StoredEvent) => readings.of(stored) }
   const beside = openBeside(ports)
   await prepare(ports.pool, projections, hints)
-  for (const projection of projections) await renew(ports, beside, projection)
+  const former = await storedRows(ports.pool)
+  const changed = projections.filter(({ name, version }) =>
+    former.some((row) => row.name === name && row.version !== version),
+  )
+  for (const projection of changed) await renew(ports, beside, projection)
   const rows = new Map((await storedRows(ports.pool)).map((row) => [row.name, row]))
   // Asked for after the positions: others write on meanwhile.
   const head = await ports.store.head()
@@ -141,8 +146,10 @@ function feed(
   return startReader(store, after, {
     onEvents: async (events) => {
       onHeard(events)
-      // Now, while the database writes what came before.
-      for (const event of events) readings.readAhead(event)
+      // Now, while the database writes what came before; nothing that is written elsewhere.
+      const here = lanes.filter((lane) => lane.isHere)
+      const wanted = new Set(here.flatMap(({ projection }) => projection.categories))
+      for (const fact of factsOf([...wanted], events)) readings.readAhead(fact)
       for (const lane of lanes) lane.deliver(events)
       for (const lane of lanes) await lane.drained(LANE_ROOM)
     },

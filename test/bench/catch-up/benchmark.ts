@@ -6,11 +6,11 @@ import { START } from "../../../adapters/eventstore/port.ts"
 import { kyselyOn } from "../../../adapters/postgres/kysely-on.ts"
 import { startProjector } from "../../../adapters/postgres/projector/projector.ts"
 import { inTransaction } from "../../../adapters/postgres/projector/tables.ts"
-import type { Duties } from "../../../adapters/processes/port.ts"
 import { charges } from "../../../projections/charges.ts"
 import { PROJECTIONS } from "../../../projections/index.ts"
 import type { Projection } from "../../../projections/projection.ts"
 import { recordedOf } from "../../../src/recorded.ts"
+import { EVERYBODY } from "../../support/duties.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { openCompany } from "../ground/company.ts"
@@ -67,14 +67,6 @@ export const catchUp: Benchmark = {
     },
   ],
   open: onGround(openOn),
-}
-
-/** Nobody else is there to keep a read model up. */
-const ALONE: Duties = {
-  ask: async (names, onChange) => {
-    for (const name of names) onChange(name, true)
-    return { giveUp: async () => undefined }
-  },
 }
 
 async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit<Opened, "close">> {
@@ -136,7 +128,7 @@ function portsOf({ store, behind }: Ground): Parameters<typeof startProjector>[0
     onApplied: () => undefined,
     onHeard: () => undefined,
     onRenewing: () => undefined,
-    duties: ALONE,
+    duties: EVERYBODY,
   }
 }
 
