@@ -33,6 +33,8 @@ export interface Log {
 export interface Ports {
   readonly runner: Runner
   readonly store: EventStore
+  /** How often the installation's events have moved: what a `Ledger-Position` begins with. */
+  readonly storeGeneration: number
   readonly clock: Clock
   readonly pacer: Pacer
   readonly sealing: Sealing

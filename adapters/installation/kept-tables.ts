@@ -1,7 +1,7 @@
 /** The tables of a backup in PostgreSQL. */
 import type { Pool, PoolClient } from "pg"
 import { inTransaction } from "../postgres/projector/tables.ts"
-import { writeMove } from "./postgres.ts"
+import { generationIn, writeMove } from "./postgres.ts"
 import type { KeptTables, RestoredTables, TablePart, TableRows } from "./port.ts"
 import { KEPT, POSITIONS } from "./tables.ts"
 
@@ -18,6 +18,7 @@ export function openKeptTables(pool: Pool, hints: readonly string[]): KeptTables
       )
       return rows.map(({ name }) => name)
     },
+    generation: () => generationIn(pool),
     read: (part) => readPart(pool, part, hints),
   }
 }
@@ -102,7 +103,7 @@ export function openRestoredTables(pool: Pool, hints: readonly string[]): Restor
         [backup],
       )
     },
-    finish: (rows, store, handled) =>
+    finish: (rows, move) =>
       inTransaction(pool, async (client) => {
         for await (const some of rows) await writeRows(client, some)
         for (const { table, counter } of KEPT) {
@@ -110,7 +111,7 @@ export function openRestoredTables(pool: Pool, hints: readonly string[]): Restor
         }
         // Whoever had work in hand is gone.
         await client.query("update ledger.work set process_id = null, leased_until = null")
-        await writeMove(client, store, handled, hints)
+        await writeMove(client, move, hints)
         await client.query("delete from ledger.unfinished_restore")
       }),
   }

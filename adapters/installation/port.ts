@@ -15,10 +15,21 @@ export interface StoreIdentity {
   readonly first: Position
 }
 
+/** Where the events are from now on. */
+export interface StoreMove {
+  readonly identity: StoreIdentity
+  /** How often the events have moved, this time counted. */
+  readonly generation: number
+  /** What follows from facts goes on behind here. */
+  readonly handled: Position
+}
+
 /** The database's memory of its installation. */
 export interface InstallationMemory {
   /** The event store that everything here was made from; null before there was one. */
   readonly store: () => Promise<StoreIdentity | null>
+  /** How often the events have moved: what was said of their places before is of another store. */
+  readonly generation: () => Promise<number>
   /** Remembers the event store where there was none. Two processes may do it at once. */
   readonly rememberStore: (identity: StoreIdentity) => Promise<void>
   /**
@@ -53,6 +64,8 @@ export interface TableRows {
 export interface KeptTables {
   /** The names of the migrations that made the tables. */
   readonly migrations: () => Promise<readonly string[]>
+  /** How often the events have moved. */
+  readonly generation: () => Promise<number>
   /** All rows of one part, in one snapshot, some at a time. */
   readonly read: (part: TablePart) => AsyncIterable<TableRows>
 }
@@ -64,14 +77,8 @@ export interface RestoredTables {
   /** Remembers that a backup, by its checksum, is being restored; from here on nothing can start. */
   readonly begin: (backup: string) => Promise<void>
   /**
-   * Writes all rows, what event store they belong to and that the restore is done: all or nothing.
-   * What follows from facts goes on behind `handled`.
-   *
+   * Writes all rows, what event store they belong to and that the restore is done: all or nothing.   *
    * @throws RangeError for a table or column that there is not
    */
-  readonly finish: (
-    rows: AsyncIterable<TableRows>,
-    store: StoreIdentity,
-    handled: Position,
-  ) => Promise<void>
+  readonly finish: (rows: AsyncIterable<TableRows>, move: StoreMove) => Promise<void>
 }

@@ -1,8 +1,7 @@
 import type { Pool, PoolClient } from "pg"
 import { START } from "../eventstore/port.ts"
-import type { Position } from "../eventstore/port.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
-import type { InstallationMemory, StoreIdentity, StoreKind } from "./port.ts"
+import type { InstallationMemory, StoreIdentity, StoreKind, StoreMove } from "./port.ts"
 
 interface Row {
   readonly kind: StoreKind
@@ -23,10 +22,17 @@ export function openInstallationMemory(pool: Pool, hints: readonly string[]): In
       return rows[0] === undefined ? null : identityOf(rows[0])
     },
     rememberStore: async (identity) => {
-      await pool.query(`${INSERT} on conflict do nothing`, valuesOf(identity))
+      await pool.query(`${INSERT} on conflict do nothing`, [...valuesOf(identity), 0])
     },
+    generation: () => generationIn(pool),
     moveTo: (identity, handled) =>
-      inTransaction(pool, (client) => writeMove(client, identity, handled, hints)),
+      inTransaction(pool, async (client) => {
+        const { rows } = await client.query<{ generation: number }>(
+          "delete from ledger.event_store returning generation",
+        )
+        const generation = (rows[0]?.generation ?? 0) + 1
+        await writeMove(client, { identity, generation, handled }, hints)
+      }),
     handled: async () => {
       const { rows } = await pool.query<{ commit_position: number; prepare_position: number }>(
         `select commit_position, prepare_position from ledger.projections
@@ -46,19 +52,25 @@ export function openInstallationMemory(pool: Pool, hints: readonly string[]): In
   }
 }
 
-const INSERT = `
-  insert into ledger.event_store (kind, first_event, first_commit, first_prepare)
-  values ($1, $2, $3, $4)`
+/** How often the events have moved. */
+export async function generationIn(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ generation: number }>(
+    "select generation from ledger.event_store",
+  )
+  return rows[0]?.generation ?? 0
+}
 
-/** Writes in a transaction what `moveTo` says. */
+const INSERT = `
+  insert into ledger.event_store (kind, first_event, first_commit, first_prepare, generation)
+  values ($1, $2, $3, $4, $5)`
+
+/** Writes in a transaction what `moveTo` says, where no event store is remembered. */
 export async function writeMove(
   client: PoolClient,
-  identity: StoreIdentity,
-  handled: Position,
+  { identity, generation, handled }: StoreMove,
   hints: readonly string[],
 ): Promise<void> {
-  await client.query("delete from ledger.event_store")
-  await client.query(INSERT, valuesOf(identity))
+  await client.query(INSERT, [...valuesOf(identity), generation])
   // A read model of which nothing is known is made anew by whoever starts next.
   await client.query("delete from ledger.projections where not (name = any($1))", [hints])
   await client.query(

@@ -10,6 +10,7 @@ import { severalProcesses } from "./migrations/0005-several-processes.ts"
 import { movingHouse } from "./migrations/0006-moving-house.ts"
 import { cards } from "./migrations/0007-cards.ts"
 import { presenceAndConnectCodes } from "./migrations/0008-presence-and-connect-codes.ts"
+import { storeGenerations } from "./migrations/0010-store-generations.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -21,6 +22,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0006-moving-house": movingHouse,
   "0007-cards": cards,
   "0008-presence-and-connect-codes": presenceAndConnectCodes,
+  "0010-store-generations": storeGenerations,
 }
 
 /** The names of all migrations that this version knows, in their order. */

@@ -28,7 +28,8 @@ async function waitForAll(ports: AdminPorts): Promise<string> {
     }
     await ports.workers.idle()
     await ports.settle()
-    if (comparePositions(await ports.store.head(), head) === 0) return tokenOf(head)
+    if (comparePositions(await ports.store.head(), head) === 0)
+      return tokenOf(head, ports.storeGeneration)
   }
 }
 

@@ -14,7 +14,7 @@ const status = operation({
   run: async ({ ports }) => ({
     projections: (await ports.projector.status()).map((one) => ({
       ...one,
-      position: one.position.commit < 0n ? null : tokenOf(one.position),
+      position: one.position.commit < 0n ? null : tokenOf(one.position, ports.storeGeneration),
     })),
   }),
 })

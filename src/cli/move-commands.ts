@@ -45,7 +45,7 @@ const backup: CommandSpec = {
   notes: [
     "The file holds secrets: the keys that open personal data, unless LEDGER_MASTER_KEY keeps the " +
       "master key outside. Only its owner may read it (mode 0600); keep it that way.",
-    "It appears whole or not at all, and every line of it vouches for all before it. It holds all " +
+    "It appears whole or not at all; a file of that name is replaced by it then. Every line of it vouches for all before it. It holds all " +
       "events up to one place, and what fits them of everything else.",
     "Read models and caches are left out: a restore makes them anew. In the end the audit is run; " +
       "exit code 1 where something does not hold, and the file is there all the same.",

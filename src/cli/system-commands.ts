@@ -2,7 +2,7 @@
 import { COMMON_OUTCOMES, STAND_INS } from "../../adapters/stand-ins/port.ts"
 import type { CommandSpec, Input } from "./command.ts"
 import { countingNumber, digits, durationText, isoTime } from "./option-values.ts"
-import { isRow } from "./render.ts"
+import { isRow, renderFields, renderResult, renderTable, rowsOf } from "./render.ts"
 
 const start: CommandSpec = {
   does: "start",
@@ -173,7 +173,9 @@ const projectionStatus: CommandSpec = {
   does: "operation",
   name: "projections status",
   summary: "show how the read models stand",
-  notes: ["behind: events handed over and not yet written."],
+  notes: [
+    "behind: events handed over and not yet written; - where another process keeps the read model up.",
+  ],
   example: "projections status",
 }
 
@@ -195,6 +197,17 @@ const verifyProjections: CommandSpec = {
     { name: "NAME", description: "one read model; default all", field: "name", isOptional: true },
   ],
   isWell: (result) => isRow(result) && result["ok"] === true,
+  render: (result, page) => {
+    if (!isRow(result)) return renderResult(result, page)
+    const { ok, projections } = result
+    const rows = (rowsOf(projections) ?? []).flatMap((one) => {
+      const { tables, ...whole } = one
+      const compared = rowsOf(tables) ?? []
+      // Where a rebuild stops at a fault, there are no tables to compare.
+      return compared.length === 0 ? [whole] : compared.map((table) => ({ ...whole, ...table }))
+    })
+    return renderFields([["ok", ok]]) + renderTable(rows, page, "read models")
+  },
 }
 
 /** Commands for the program itself, the built-in carrier, the clock, work and read models. */

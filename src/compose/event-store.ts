@@ -81,18 +81,19 @@ export async function checkEventStore(
 /**
  * Remembers the store of a new installation, now that something is in it.
  *
+ * @returns how often the installation's events have moved
  * @throws WrongEventStore when another process remembers another one
  * @throws Unavailable, AccessDenied when the store cannot be asked
  */
 export async function rememberEventStore(
   memory: InstallationMemory,
   chosen: ChosenStore,
-): Promise<void> {
+): Promise<number> {
   const found = await identify(chosen)
   if (found === null) throw new Error("nothing was stored in the event store")
   await memory.rememberStore(found)
   const remembered = await memory.store()
-  if (remembered !== null && isSame(remembered, found)) return
+  if (remembered !== null && isSame(remembered, found)) return memory.generation()
   throw new WrongEventStore(
     "Another process has just opened this database with another event store: give all of them the " +
       "same EVENTSTORE_URL.",

@@ -60,7 +60,7 @@ async function shown(ports: AdminPorts, { progress, signal }: MoveTalk): Promise
     if (await ports.projector.waitFor(await ports.store.head(), TELL_EVERY_MS)) return
     const standing = await ports.projector.status()
     if (standing.some(({ fault }) => fault !== null)) return
-    const behind = standing.reduce((most, one) => Math.max(most, one.behind), 0)
+    const behind = standing.reduce((most, one) => Math.max(most, one.behind ?? 0), 0)
     progress(`read models are made anew, ${behind} facts in hand`)
   }
 }

@@ -187,7 +187,7 @@ async function openParts(
   const runner = openRunner({ store, checkpoints, locks, clock, pacer, warn: log.warn })
   await openPriceBook(runner)
   // Before anything is made from it: what is made from a store that nobody knows again is lost.
-  await outside.rememberStore()
+  const storeGeneration = await outside.rememberStore()
 
   let workers: Workers | null = null
   const lanes = { pool: behind, pacer, store, opener: sealing, decode: recordedOf, warn: log.warn }
@@ -212,7 +212,8 @@ async function openParts(
   const mailer = openBuiltInMailer({ ...outside, pool: behind })
   const mail = { mailer, sentMails: mailer }
   const payments = await openCards({ ...outside, pool: behind }, options.stripe ?? null)
-  const base = { ...outside, ...gathered, ...mail, ...payments, runner, projector, baseUrl, log }
+  const parts = { ...outside, ...gathered, ...mail, ...payments, storeGeneration }
+  const base = { ...parts, runner, projector, baseUrl, log }
   const builtIn = openBuiltInCarrier(behind, standIns, pacer, async (text, errorCode) => {
     const { companyId, to, textId: messageId } = text
     const report = { carrierId: builtInCarrierId(messageId), errorCode }

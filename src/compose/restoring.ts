@@ -110,15 +110,17 @@ function checkKey({ json }: BackupBlock, given: Buffer | null): void {
   fittingKey({ master_key: kept, master_check: row.master_check }, given)
 }
 
+const FIX = "Name a whole file that `company-ledger backup` wrote."
+
 function fileFault(file: string, error: unknown): unknown {
   const { message } = error as Error
   if (error instanceof BackupFault || error instanceof SyntaxError) {
-    return new OperatorRefused("bad_backup", `${file} cannot be restored: ${message}.`)
+    return new OperatorRefused("bad_backup", `${file} cannot be restored: ${message}. ${FIX}`)
   }
   if (error instanceof WrongMasterKey) return new OperatorRefused("wrong_master_key", message)
   const code = (error as NodeJS.ErrnoException).code
   if (code === undefined) return error
-  return new OperatorRefused("bad_backup", `${file} cannot be read (${code}).`)
+  return new OperatorRefused("bad_backup", `${file} cannot be read (${code}). ${FIX}`)
 }
 
 /** Writes everything; answers how many events were there already. */
@@ -150,7 +152,9 @@ async function restoreAll(
     const identity = await identify(chosen)
     if (identity === null) throw new OperatorRefused("bad_backup", `${file} holds no events.`)
     signal.throwIfAborted()
-    await openRestoredTables(pool, HINTS).finish(rowsIn(file), identity, poured.handled)
+    const generation = summary.head.generation + 1
+    const move = { identity, generation, handled: poured.handled }
+    await openRestoredTables(pool, HINTS).finish(rowsIn(file), move)
     return poured.found
   } catch (error) {
     throw moveFault(error)

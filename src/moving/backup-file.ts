@@ -3,7 +3,7 @@
  * hundred kilobytes at a time.
  *
  *     company-ledger backup 1
- *     <checksum> head 0 {"migrations":[…]}
+ *     <checksum> head 0 {"migrations":[…],"generation":0}
  *     <checksum> projections 1 [{…}]             rows of a table, as PostgreSQL writes them
  *     <checksum> events 120 [["ledger-…",0,"<id>","LedgerOpened","<data>","<metadata>"],…]
  *     <checksum> company_keys 3 [{…},…]
@@ -26,7 +26,11 @@ const LONGEST_LINE_BYTES = 64 * 1024 * 1024
 /** The kind of the lines that hold events. */
 export const EVENTS = "events"
 
-const Head = z.object({ migrations: z.array(z.string()).readonly() })
+const Head = z.object({
+  migrations: z.array(z.string()).readonly(),
+  /** How often the events had moved before. */
+  generation: z.int().default(0),
+})
 const End = z.object({ counts: z.record(z.string(), z.int()), handledEvents: z.int() })
 
 /** What a backup says of itself at its beginning. */

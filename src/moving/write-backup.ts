@@ -44,7 +44,10 @@ export async function writeBackup(sources: BackupSources): Promise<WrittenBackup
     signal.throwIfAborted()
     await send(text)
   })
-  await writer.begin({ migrations: await tables.migrations() })
+  await writer.begin({
+    migrations: await tables.migrations(),
+    generation: await tables.generation(),
+  })
   let handled: Position | null = null
   for await (const { name, count, json } of tables.read("before")) {
     if (name === "projections") handled = positionIn(json)

@@ -7,7 +7,7 @@ import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
 import type { Caller, Reply, Route } from "./route.ts"
 
 /** An answer as it is sent and kept. */
-export function answerOf(result: Reply<unknown>): KeptAnswer {
+export function answerOf(ports: Ports, result: Reply<unknown>): KeptAnswer {
   if (!result.ok) {
     const body = JSON.stringify(bodyOf(result.refusal))
     return { status: STATUS_OF[result.refusal.error], body, position: null }
@@ -16,7 +16,7 @@ export function answerOf(result: Reply<unknown>): KeptAnswer {
   return {
     status,
     body: JSON.stringify(body),
-    position: position === null ? null : tokenOf(position),
+    position: position === null ? null : tokenOf(position, ports.storeGeneration),
   }
 }
 
@@ -28,7 +28,7 @@ export async function answerAgain(
   kept: KeptAnswer,
 ): Promise<KeptAnswer> {
   if (route.once === undefined || kept.status !== 202) return kept
-  return answerOf(await route.once.replay(ports, caller, JSON.parse(kept.body)))
+  return answerOf(ports, await route.once.replay(ports, caller, JSON.parse(kept.body)))
 }
 
 /** The refusal of what happens once and came without a key to know it by. */

@@ -85,7 +85,7 @@ export async function carryOut(
   if (claimed.state === "refused") return sendRefusal(reply, claimed.refusal)
   if (claimed.state === "running") {
     const told = await inProgress(ports, call.route, caller, request, claimed.seed)
-    return sendAnswer(reply, answerOf(told))
+    return sendAnswer(reply, answerOf(ports, told))
   }
   if (claimed.state === "replay") {
     return sendReplay(reply, await answerAgain(ports, call.route, caller, claimed.answer))
@@ -119,7 +119,7 @@ async function answer(
     throw error
   }
   if (isDecidedNo(result)) return sendRefusal(reply, result.refusal)
-  const kept = answerOf(result)
+  const kept = answerOf(ports, result)
   const position = result.ok ? (result.position ?? null) : null
   if (mine.claim !== null) await keep(ports, mine.claim, kept)
   if (position !== null) lastWrites.wrote((state.call.caller as Caller).key.keyId, position)

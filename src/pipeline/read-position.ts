@@ -6,7 +6,7 @@
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
-import { positionOf } from "../position-token.ts"
+import { placeOf } from "../position-token.ts"
 import type { Ports } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
@@ -40,15 +40,23 @@ export function openLastWrites(): LastWrites {
   }
 }
 
-/** The place a caller's `Ledger-Position` names, a refusal where it names none, null without one. */
+/**
+ * The place a caller's `Ledger-Position` names, a refusal where it names none. Null where there is
+ * nothing to wait for: without one, and where it was said before the events moved, for all that stood
+ * there by then came along or is gone for good.
+ */
 export async function namedPosition(
   ports: Ports,
   header: string | undefined,
 ): Promise<{ readonly position: Position | null } | { readonly refusal: Refusal }> {
   if (header === undefined) return { position: null }
-  const position = positionOf(header)
-  const isKnown = position !== null && comparePositions(position, await ports.store.head()) <= 0
-  if (isKnown) return { position }
+  const place = placeOf(header)
+  if (place !== null) {
+    const { generation, position } = place
+    if (generation < ports.storeGeneration) return { position: null }
+    const isHere = generation === ports.storeGeneration
+    if (isHere && comparePositions(position, await ports.store.head()) <= 0) return { position }
+  }
   const fields = { "Ledger-Position": "This is no position of this ledger." }
   return { refusal: refusal("validation", "The header Ledger-Position is not valid.", { fields }) }
 }

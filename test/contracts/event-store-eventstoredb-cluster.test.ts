@@ -79,7 +79,7 @@ describe("EventStoreDB: the connection string", () => {
     ["esdb://u:secret@h:2113?tls=no", /expected true or false/],
     ["esdb://u:secret@h:2113?tsl=false", /unknown option: tsl/],
     ["esdb://u:secret@h:2113?tlsVerifyCert=false", /always verified/],
-    ["esdb://u:secret@h:2113?tlsCAFile=gone.pem", /File was not found/],
+    ["esdb://u:secret@h:2113?tlsCAFile=gone.pem", /cannot be read \(tlsCAFile=gone.pem\)/],
   ])("says what is wrong with %s, and not the password", (url, words) => {
     const opening = (): unknown => openEventStoreDb({ url })
     expect(opening).toThrow(RangeError)

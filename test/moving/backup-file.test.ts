@@ -14,7 +14,7 @@ const BLOCKS: readonly BackupBlock[] = [
 async function written(blocks = BLOCKS): Promise<{ readonly text: string; readonly end: string }> {
   let text = ""
   const writer = new BackupWriter(async (piece) => void (text += piece))
-  await writer.begin({ migrations: ["0001-first"] })
+  await writer.begin({ migrations: ["0001-first"], generation: 0 })
   for (const block of blocks) await writer.block(block)
   const end = await writer.end(2)
   expect(writer.bytes).toBe(Buffer.byteLength(text))
@@ -40,7 +40,7 @@ it("reads back what was written, and the checksum of the last line is the whole 
   const { blocks, summary } = await read(text)
   expect(blocks).toEqual(BLOCKS)
   expect(summary).toEqual({
-    head: { migrations: ["0001-first"] },
+    head: { migrations: ["0001-first"], generation: 0 },
     end: { counts: { claims: 1, events: 3 }, handledEvents: 2 },
     checksum: end,
   })

@@ -11,6 +11,7 @@ import { copyStore } from "../../src/compose/store-copy.ts"
 import { query } from "../support/embedded.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { execute, testDatabase } from "../support/postgres.ts"
+import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { factsOf, faultsOf } from "./looking.ts"
 
@@ -56,6 +57,37 @@ async function lived(): Promise<string> {
   return companyId
 }
 
+const TEXTS = "/api/v1/phone/messages"
+
+/** An installation in the database; a key, and what its last write was told of its place. */
+async function livedAndTold() {
+  const world = await openWorld({ url })
+  const { key } = await makeCompany(world)
+  const told = await sendOne(world, key)
+  await world.close()
+  return { key, told }
+}
+
+/** Sends a text, the same one each time. */
+async function sendOne({ call }: World, key: string, idempotencyKey = "once"): Promise<string> {
+  const headers = { "idempotency-key": idempotencyKey }
+  const text = { body: { to: "+14155550123", body: "hello" }, headers }
+  const { status, headers: found } = await call(key, "POST", TEXTS, text)
+  expect(status).toBe(200)
+  return String(found["ledger-position"])
+}
+
+/** Reads with a place of before, also as a kept answer tells it; answers what a new write is told. */
+async function tellAgain(world: World, key: string, told: string): Promise<string> {
+  for (const position of [told, await sendOne(world, key)]) {
+    const headers = { "ledger-position": position }
+    const { status, body, headers: found } = await world.call(key, "GET", TEXTS, { headers })
+    expect([status, found["ledger-stale"]]).toEqual([200, undefined])
+    expect(body.messages.length).toBeGreaterThan(0)
+  }
+  return sendOne(world, key, `new ${told}`)
+}
+
 /** Everything that follows from facts, and would follow twice if they were taken for new ones. */
 async function consequences(): Promise<unknown> {
   const work = "select kind, name, due_at, tries from ledger.work order by 1, 2"
@@ -98,6 +130,23 @@ it("moves everything as it is, makes the read models anew, and ends in a whole a
   expect(await faultsOf(world)).toEqual([])
   expect(world.warnings).toEqual([])
   expect(await factsInDatabase()).toEqual(before)
+}, 60_000)
+
+it("knows again what callers were told of places, and waits for none of the former store", async () => {
+  const { key, told } = await livedAndTold()
+  expect(told).toMatch(/^[0-9a-z]+$/)
+  await copy(server.url)
+  const there = await openWorld({ url, eventStoreUrl: server.url })
+  const moved = await tellAgain(there, key, told)
+  expect(moved).toMatch(/^1-[0-9a-z.]+$/)
+  await there.close()
+  await copy("database", server.url)
+  const back = await openWorld({ url })
+  closing.push(() => back.close())
+  await tellAgain(back, key, told)
+  expect(await tellAgain(back, key, moved)).toMatch(/^2-[0-9a-z]+$/)
+  const beyond = { "ledger-position": "2-zzzzzz" }
+  expect((await back.call(key, "GET", TEXTS, { headers: beyond })).status).toBe(400)
 }, 60_000)
 
 it("goes on where it was cut short, and changes nothing before its end", async () => {

@@ -51,7 +51,9 @@ export function clientFor(url: string): EventStoreDBClient {
   try {
     return EventStoreDBClient.connectionString(apart(url, keepAliveTimeoutMs))
   } catch (error) {
-    throw new RangeError(`the connection string of the event store is wrong: ${describe(error)}`)
+    throw new RangeError(
+      `the connection string of the event store is wrong: ${describe(error, url)}`,
+    )
   }
 }
 
@@ -79,8 +81,16 @@ function optionsOf(url: string): readonly (readonly [key: string, value: string]
   })
 }
 
-/** What the client has against a connection string, without quoting it. */
-function describe(error: unknown): string {
+/** What the client has against a connection string, without quoting it, as a part of a sentence. */
+function describe(error: unknown, url: string): string {
   const message = error instanceof Error ? error.message : String(error)
-  return /at position \d+, expected .*$/s.exec(message)?.[0] ?? message
+  if (message.startsWith("Failed to load certificate file")) {
+    const files = optionsOf(url).filter(([key]) =>
+      /^(tls-?_?ca|user-?_?(cert|key))-?_?file$/i.test(key),
+    )
+    const named = files.map(([key, value]) => `${key}=${value}`).join(", ")
+    return `a certificate cannot be read (${named})`
+  }
+  const complaint = /at position \d+, expected .*$/s.exec(message)?.[0] ?? message
+  return complaint.replace(/\.$/, "")
 }

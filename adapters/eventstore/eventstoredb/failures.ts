@@ -31,8 +31,12 @@ export function refusal(error: unknown): Unavailable | AccessDenied {
     return new AccessDenied("the event store refuses these credentials", { cause: error })
   }
   if (exception === "stream-deleted") return deleted(String(metadata?.getMap()["stream-name"]))
-  return new Unavailable(`the event store is unavailable: ${details || message}`, { cause: error })
+  const reason = (details || message).replace(EMPTY_NOTE, "")
+  return new Unavailable(`the event store is unavailable: ${reason}`, { cause: error })
 }
+
+/** The end of a message of gRPC that has nothing to add about how a name was resolved. */
+const EMPTY_NOTE = / Resolution note: ?$/
 
 /**
  * Whether the server ended a subscription only because it was not read fast enough. That is normal:

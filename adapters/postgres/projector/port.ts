@@ -10,8 +10,8 @@ export interface ProjectionStatus {
   /** Whether it is kept up by this process; else by another one of the installation. */
   readonly here: boolean
   readonly position: Position
-  /** Facts handed over here and not yet written. */
-  readonly behind: number
+  /** Facts handed over here and not yet written; null where another process keeps it up. */
+  readonly behind: number | null
   /** Why it stopped. */
   readonly fault: string | null
 }

@@ -187,7 +187,7 @@ async function statusOf(pool: Pool, lanes: readonly Lane[]): Promise<readonly Pr
     const { projection, position, behind, fault, isHere: here } = lane
     const { name, version } = projection
     const state = fault === null ? "running" : "stopped"
-    return { name, version, state, here, position, behind, fault }
+    return { name, version, state, here, position, behind: here ? behind : null, fault }
   })
 }
 
