@@ -1,12 +1,13 @@
 /** The program: the only file that reads the environment, and with `compose/` the only adapters. */
 import { announced } from "../adapters/data-folder/data-folder.ts"
 import { ADMIN_OPERATIONS } from "./admin/index.ts"
-import { isServerOf } from "./cli/admin-client.ts"
+import { askServer, isServerOf } from "./cli/admin-client.ts"
 import type { Host } from "./cli/host.ts"
 import { runCommandLine } from "./cli/execute.ts"
 import { processTerminal } from "./cli/terminal.ts"
 import type { Config } from "./compose/config.ts"
 import { listSettings, readConfig } from "./compose/config.ts"
+import { examine } from "./compose/doctor.ts"
 import { move } from "./compose/moves.ts"
 import { openStores, runServer } from "./compose/server.ts"
 import { openLog } from "./log.ts"
@@ -51,6 +52,14 @@ const host: Host = {
   move: async (name, input, talk) => {
     const config = readConfig(env)
     return move(config, name, input, commandLog(config), talk)
+  },
+  examine: async () => {
+    const config = readConfig(env)
+    const server = await host.livingServer()
+    const request = { operation: "projections status", actor: "doctor", reason: null, input: {} }
+    const talk = { progress: () => undefined, send: async () => undefined, signal }
+    const ask = server && (() => askServer(server.socketPath, request, talk))
+    return examine(config, ask)
   },
   settings: () => listSettings(env),
 }

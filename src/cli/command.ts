@@ -67,7 +67,7 @@ export interface OperationCommand extends AnyCommand {
 
 /** A command of the program itself. */
 export interface ProgramCommand extends AnyCommand {
-  readonly does: "start" | "config"
+  readonly does: "start" | "config" | "doctor"
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Talk } from "../admin/run-operation.ts"
 import { errorBodyOf, runOperation } from "../admin/run-operation.ts"
 import { ServerGone, askServer } from "./admin-client.ts"
 import type { MoveCommand, OperationCommand } from "./command.ts"
+import { renderFindings } from "./finding.ts"
 import type { Host } from "./host.ts"
 import { CannotWrite, openOutFile } from "./out-file.ts"
 import { progressLine } from "./progress.ts"
@@ -80,11 +81,26 @@ async function perform(
   if (command.does === "start") return host.start({ demo: input["demo"] === true })
   if (command.does === "operation") return operate(command, invocation, host, terminal, signal)
   if (command.does === "move") return move(command, invocation, host, terminal, signal)
+  if (command.does === "doctor") return examine(invocation, host, terminal, signal)
   const settings = host.settings()
   const rows = settings.map(({ name, value, source }) => ({ name, value, source }))
   if (json) printJson(terminal, { settings })
   else terminal.out(renderTable(rows, terminal, "settings"))
   return DONE
+}
+
+/** Prints what was found, a line each, and whether all of it serves. */
+async function examine(
+  { json }: Invocation,
+  host: Host,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const findings = await untilAborted(host.examine(), signal)
+  const ok = findings.every(({ state }) => state !== "wrong")
+  if (json) printJson(terminal, { ok, findings })
+  else terminal.out(renderFindings(findings))
+  return ok ? DONE : REFUSED
 }
 
 /** Runs an operation and prints its answer. Its file, if it has one, is kept only on success. */

@@ -1,6 +1,7 @@
 /** What the command line asks of the program that it is part of. */
 import type { AdminOperation, AdminPorts } from "../admin/operation.ts"
 import type { Input } from "./command.ts"
+import type { Finding } from "./finding.ts"
 import type { Talk } from "../admin/run-operation.ts"
 
 /** The stores, opened for the length of one command. */
@@ -43,6 +44,8 @@ export interface Host {
    * signal's reason
    */
   move(name: string, input: Input, talk: MoveTalk): Promise<Moved>
+  /** Looks at everything that the program stands on; of a running server also its read models. */
+  examine(): Promise<readonly Finding[]>
   /** The effective settings. */
   settings(): readonly ShownSetting[]
 }

@@ -20,6 +20,16 @@ const config: CommandSpec = {
   example: "config --json",
 }
 
+const doctor: CommandSpec = {
+  does: "doctor",
+  name: "doctor",
+  summary: "look at everything that the program stands on, and say how to mend what is wrong",
+  notes: [
+    "A line each: settings, Node, programs, port, disk, stores, read models. What is missing is for some of the work only; exit code 1 where something is wrong.",
+  ],
+  example: "doctor",
+}
+
 const textIn: CommandSpec = {
   does: "operation",
   name: "carrier text-in",
@@ -213,6 +223,7 @@ const verifyProjections: CommandSpec = {
 /** Commands for the program itself, the built-in carrier, the clock, work and read models. */
 export const SYSTEM_COMMANDS: readonly CommandSpec[] = [
   start,
+  doctor,
   config,
   textIn,
   deliver,

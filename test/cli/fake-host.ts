@@ -42,6 +42,7 @@ export function fakeHost(
       deeds.push(name)
       return { ok: true }
     },
+    examine: async () => [{ check: "node", state: "ok", says: "24.0.0", fix: null }],
     settings: () => [{ name: "PORT", value: "3000", source: "default" }],
     ...overrides,
   }

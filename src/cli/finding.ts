@@ -1,0 +1,25 @@
+/** What `doctor` finds, and how it is printed. */
+import { harmless } from "./terminal.ts"
+
+/** What `doctor` found at one place. */
+export interface Finding {
+  readonly check: string
+  /** `missing`: something that only some of the work needs; `scarce`: it may run out. */
+  readonly state: "ok" | "missing" | "scarce" | "wrong"
+  readonly says: string
+  /** What mends it; null where nothing has to be. */
+  readonly fix: string | null
+}
+
+/** What `doctor` found: a line each, with the fix behind an arrow. */
+export function renderFindings(findings: readonly Finding[]): string {
+  const wide = (names: readonly string[]) => Math.max(...names.map((name) => name.length)) + 2
+  const [states, checks] = [findings.map(({ state }) => state), findings.map(({ check }) => check)]
+  return findings
+    .map(({ check, state, says, fix }) => {
+      const place = `${state.padEnd(wide(states))}${check.padEnd(wide(checks))}`
+      const text = fix === null ? says : `${says} -> ${fix}`
+      return `${place}${harmless(text).replaceAll("\n", " ")}\n`
+    })
+    .join("")
+}

@@ -1,0 +1,186 @@
+/** `doctor`: looks at everything that the program stands on, and says how to mend what is wrong. */
+import { z } from "zod"
+import { freeBytes, portFault, tryProgram } from "../../adapters/machine/machine.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
+import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
+import type { AdminAnswer } from "../admin/protocol.ts"
+import type { Finding } from "../cli/finding.ts"
+import { maskedAddress } from "../event-store-address.ts"
+import type { Config } from "./config.ts"
+import { openEventStore } from "./event-store.ts"
+
+const MEBIBYTE = 1024 * 1024
+/** Below this a busy day may fill the disk. */
+const SCARCE_BYTES = 2_048 * MEBIBYTE
+/** Below this PostgreSQL may not write its next piece of log. */
+const TOO_FEW_BYTES = 128 * MEBIBYTE
+const OLDEST_NODE = "22.18"
+const STORE_TIMEOUT_MS = 5_000
+
+/** Asks the server that runs on this installation for `projections status`. */
+type AskServer = () => Promise<AdminAnswer>
+
+/** What that answers, of which this needs some. */
+const Status = z.object({
+  projections: z.array(
+    z.object({ name: z.string(), behind: z.int().nullable(), fault: z.string().nullable() }),
+  ),
+})
+
+/** Looks at everything, one after the other. @param askServer null where none runs here */
+export async function examine(
+  config: Config,
+  askServer: AskServer | null,
+): Promise<readonly Finding[]> {
+  const isShared = config.databaseUrl !== null
+  return [
+    nodeFinding(process.versions.node),
+    await programFinding("git", "only what works with source code needs it: install git"),
+    await programFinding("bwrap", "only boxes on this machine need it: install bubblewrap"),
+    await namespaceFinding(!isShared && process.getuid?.() === 0),
+    await portFinding(config, askServer !== null),
+    await diskFinding(config.dataDir),
+    await databaseFinding(config.databaseUrl),
+    await eventStoreFinding(config),
+    ...(await readModelFindings(askServer)),
+  ]
+}
+
+const well = (check: string, says: string): Finding => ({ check, state: "ok", says, fix: null })
+
+/** Whether this Node can run the program. */
+export function nodeFinding(version: string): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number)
+  const [wantedMajor = 0, wantedMinor = 0] = OLDEST_NODE.split(".").map(Number)
+  if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) {
+    return well("node", version)
+  }
+  const fix = `start with npm, which brings its own Node, or install Node ${OLDEST_NODE} or newer`
+  return { check: "node", state: "wrong", says: version, fix }
+}
+
+async function programFinding(name: string, fix: string): Promise<Finding> {
+  const ran = await tryProgram(name, ["--version"])
+  return "line" in ran
+    ? well(name, ran.line)
+    : { check: name, state: "missing", says: ran.fault, fix }
+}
+
+async function namespaceFinding(isNeeded: boolean): Promise<Finding> {
+  const check = "user namespaces"
+  const ran = await tryProgram("unshare", ["--user", "--map-root-user", "true"])
+  if ("line" in ran) return well(check, "given")
+  const fix = "allow them (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces>0)"
+  return isNeeded
+    ? { check, state: "wrong", says: ran.fault, fix: `${fix}, or start as an ordinary user` }
+    : {
+        check,
+        state: "missing",
+        says: ran.fault,
+        fix: `only boxes on this machine need them: ${fix}`,
+      }
+}
+
+async function portFinding({ host, port }: Config, isServed: boolean): Promise<Finding> {
+  const check = "port"
+  const address = `${host}:${port}`
+  if (isServed) return well(check, `${address} (a server of this installation runs)`)
+  if (port === 0) return well(check, "a free one is picked")
+  const fault = await portFault(host, port)
+  if (fault === null) return well(check, `${address} is free`)
+  const fixes: Readonly<Record<string, string>> = {
+    EADDRINUSE: "stop the program that uses it, or set PORT to another",
+    EACCES: "set PORT to 1024 or more",
+  }
+  const fix = fixes[fault] ?? "set HOST to an address of this machine"
+  return { check, state: "wrong", says: `${address}: ${fault}`, fix }
+}
+
+async function diskFinding(dataDir: string): Promise<Finding> {
+  return diskVerdict(await freeBytes(dataDir), dataDir)
+}
+
+/** What so much room on the disk of the data folder means. */
+export function diskVerdict(bytes: number, dataDir: string): Finding {
+  const says = `${Math.floor(bytes / MEBIBYTE)} MiB free for ${dataDir}`
+  if (bytes >= SCARCE_BYTES) return well("disk", says)
+  const fix = "make room, or set LEDGER_DATA_DIR to a larger disk"
+  return { check: "disk", state: bytes < TOO_FEW_BYTES ? "wrong" : "scarce", says, fix }
+}
+
+/** Where the data is: a PostgreSQL of the operator's own, or the programs of the embedded one. */
+async function databaseFinding(databaseUrl: string | null): Promise<Finding> {
+  if (databaseUrl === null) {
+    return asked("database", "or set DATABASE_URL to a PostgreSQL of your own", async () => {
+      const { version } = await findPrograms()
+      return `embedded PostgreSQL ${version}`
+    })
+  }
+  return asked(
+    "database",
+    "see that it runs, and DATABASE_URL, its user and password",
+    async () => {
+      const pool = openPool(databaseUrl, 1, () => undefined)
+      try {
+        const { rows } = await pool.query<{ server_version: string }>("show server_version")
+        return `PostgreSQL ${rows[0]?.server_version ?? ""}`
+      } finally {
+        await pool.end()
+      }
+    },
+  )
+}
+
+async function eventStoreFinding({ databaseUrl, eventStoreUrl }: Config): Promise<Finding> {
+  if (eventStoreUrl === null) return well("event store", "inside the database")
+  return asked("event store", "see that it runs, and EVENTSTORE_URL", async () => {
+    const { store } = await openEventStore(databaseUrl ?? "", eventStoreUrl)
+    try {
+      await within(STORE_TIMEOUT_MS, store.head())
+      return maskedAddress(eventStoreUrl)
+    } finally {
+      await store.close()
+    }
+  })
+}
+
+/** What a store says of itself; where it does not answer, that is the finding. */
+async function asked(check: string, fix: string, ask: () => Promise<string>): Promise<Finding> {
+  try {
+    return well(check, await ask())
+  } catch (error) {
+    const says = error instanceof Error ? error.message : String(error)
+    return { check, state: "wrong", says, fix }
+  }
+}
+
+/** @throws Error where a promise takes longer */
+async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs)
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function readModelFindings(askServer: AskServer | null): Promise<readonly Finding[]> {
+  const check = "read models"
+  if (askServer === null) return [well(check, "not looked at: no server runs here")]
+  const answer = await askServer()
+  if ("error" in answer) {
+    const fix = "see the log of the server"
+    return [{ check, state: "wrong", says: answer.error.message, fix }]
+  }
+  const { projections: models } = Status.parse(answer.result)
+  const stopped = models.filter(({ fault }) => fault !== null)
+  if (stopped.length === 0) {
+    const behind = models.reduce((sum, one) => sum + (one.behind ?? 0), 0)
+    return [well(check, `${models.length} kept up, ${behind} facts behind`)]
+  }
+  return stopped.map(({ name, fault }) => {
+    const fix = `mend what it names, then company-ledger projections rebuild ${name}`
+    return { check, state: "wrong", says: `${name} stopped: ${fault ?? ""}`, fix }
+  })
+}
