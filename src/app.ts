@@ -13,7 +13,7 @@ import type { PipelinePorts, RequestState } from "./pipeline/index.ts"
 import { carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
 import { carryOutOpen, checkOpen } from "./pipeline/open-calls.ts"
 import type { RateLimits } from "./pipeline/rate-limits.ts"
-import { openRateLimits } from "./pipeline/rate-limits.ts"
+import { NO_RATE_LIMITS, openRateLimits } from "./pipeline/rate-limits.ts"
 import { openLastWrites } from "./pipeline/read-position.ts"
 import type { Refusal } from "./pipeline/refusal.ts"
 import { bodyOf, refusal } from "./pipeline/refusal.ts"
@@ -28,11 +28,18 @@ const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
 /** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
 const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
 
+/** What of the settings the app needs. */
+export interface AppSettings {
+  /** `off` for volume tests and benchmarks. */
+  readonly rateLimits: "on" | "off"
+}
+
 /** Builds the app. `ready` it before injecting. */
 export async function buildApp(
   ports: Ports,
   routes: readonly Route[],
   retired: readonly string[],
+  { rateLimits }: AppSettings = { rateLimits: "on" },
 ): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
@@ -59,9 +66,9 @@ export async function buildApp(
   app.setNotFoundHandler((request, reply) => {
     sendRefusal(reply, unknownPath(request))
   })
-  const pipeline = { ports, lastWrites: openLastWrites() }
+  const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
+  const pipeline = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
-  const rates = openRateLimits(ports)
   for (const route of routes) {
     if (route.auth === false) addOpenRoute(app, ports, admission, rates, route)
     else addRoute(app, pipeline, admission, route)

@@ -5,6 +5,7 @@ import type { FastifyInstance } from "fastify"
 import type { ZodType } from "zod"
 import { z } from "zod"
 import { exampleOf } from "./pipeline/examples.ts"
+import { RATE_LIMITS } from "./pipeline/rate-limits.ts"
 import type { ErrorCode } from "./pipeline/refusal.ts"
 import { STATUS_OF } from "./pipeline/refusal.ts"
 import type { Route } from "./pipeline/route.ts"
@@ -143,10 +144,21 @@ function operationOf(route: Route): Json {
   }
 }
 
-function needsOf({ operation, auth, counted }: Route): string {
+function needsOf(route: Route): string {
+  const { operation, also = [], permissions = [], roles = [], auth, counted, limit } = route
   const key = auth === false ? "Needs no key." : "Needs no operation of its own."
-  const needs = operation === null ? key : `Operation \`${operation}\`.`
-  return `${needs}${counted ? " Counted as an API call." : ""}`
+  const quoted = [operation, ...also].map((name) => `\`${name}\``).join(", also ")
+  const rate = limit === undefined ? null : RATE_LIMITS[limit]
+  return [
+    operation === null ? key : `Operation ${quoted}.`,
+    route.personKey === true ? "Takes a person's own key, never the app's shared one." : "",
+    roles.length === 0 ? "" : `For an ${roles.join(" or ")} only.`,
+    permissions.length === 0 ? "" : `The person needs ${permissions.join(", ")}.`,
+    counted ? "Counted as an API call." : "",
+    rate === null ? "" : `At most ${rate.most} ${rate.calls} in a minute.`,
+  ]
+    .filter((sentence) => sentence !== "")
+    .join(" ")
 }
 
 function schemaOf(schema: ZodType, io: "input" | "output"): Json {
@@ -210,6 +222,7 @@ function refusalsOf(route: Route): Record<string, Json> {
   if (route.limit !== undefined) codes.add("rate_limited")
   if (route.counted)
     for (const code of ["payment_required", "spend_limit_reached"] as const) codes.add(code)
+  if (route.roleRefusal !== undefined) codes.add(route.roleRefusal)
   if (route.account !== undefined) {
     codes.add(route.account === "managed" ? "needs_managed_plan" : "card_required")
   }

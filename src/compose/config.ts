@@ -25,6 +25,8 @@ export interface Config {
   readonly baseUrl: string | null
   /** 32 bytes; null: made at first use and kept in PostgreSQL. */
   readonly masterKey: Buffer | null
+  /** Off for volume tests and benchmarks. */
+  readonly rateLimits: "on" | "off"
   /** What is to go wrong; nothing, outside of tests. */
   readonly faults: Faults
   /** How Stripe takes payments; null: the built-in payment processor. */
@@ -79,6 +81,7 @@ const Environment = z.object({
     .string()
     .regex(/^[0-9a-f]{64}$/i, "must be 64 hexadecimal digits (32 bytes)")
     .optional(),
+  RATE_LIMITS: z.enum(["on", "off"], "must be on or off").default("on"),
   CARDS_STRIPE_KEY: z
     .string()
     .regex(/^(sk|rk)_\w+$/, "must be a secret key of Stripe: sk_… or rk_…")
@@ -122,16 +125,19 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       settings.LEDGER_MASTER_KEY === undefined
         ? null
         : Buffer.from(settings.LEDGER_MASTER_KEY, "hex"),
+    rateLimits: settings.RATE_LIMITS,
     faults,
     stripe: secretKey === undefined ? null : { secretKey, url },
   }
 }
 
-/** What may each be set, and not both. */
+/** What may each be set, and not beside what moves real money. */
 function quarrelsOf(given: Readonly<Record<string, string>>): readonly string[] {
-  const { CARDS_STRIPE_KEY: key, LEDGER_CLOCK: clock } = given
-  const movesRealMoney = key !== undefined && clock === "test"
-  return movesRealMoney ? ["LEDGER_CLOCK cannot be test where CARDS_STRIPE_KEY is set."] : []
+  if (given["CARDS_STRIPE_KEY"] === undefined) return []
+  const forTestsOnly = { LEDGER_CLOCK: "test", RATE_LIMITS: "off" }
+  return Object.entries(forTestsOnly)
+    .filter(([name, value]) => given[name] === value)
+    .map(([name, value]) => `${name} cannot be ${value} where CARDS_STRIPE_KEY is set.`)
 }
 
 /** The effective settings with where each came from; secrets are masked. */

@@ -86,7 +86,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
   })
   const closers: (() => Promise<void>)[] = [stores.close]
   try {
-    const app = await buildApp(stores.ports, ROUTES, RETIRED)
+    const app = await buildApp(stores.ports, ROUTES, RETIRED, config)
     arrangeFaults(config.faults).server(app.server)
     const url = await listen(app, config)
     closers.push(() => app.close())

@@ -45,7 +45,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
     then: "After the payment, send the original request again.",
   },
   needs_managed_plan: {
-    message: "Texting needs a card on file and a paid-up account; an owner can add a card.",
+    message: "This needs a card on file and a paid-up account; an owner can add a card.",
   },
   card_required: { message: "This needs a card on file; an owner can add one." },
   no_card: {
@@ -65,6 +65,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
     operation: "phone.messages.send",
   },
   not_allowed: { message: "The key's person does not have the permission for this." },
+  role: { message: "Only an owner or admin of the company may do this." },
   purchase_not_allowed: {
     message: "This key may not buy funds; an owner can turn on Add funds for it.",
   },

@@ -10,7 +10,7 @@ import { newId } from "../ids.ts"
 import type { Ports } from "../ports.ts"
 import { BROKEN_BODY, UNSUPPORTED_BODY } from "./body.ts"
 import { answerAgain, answerOf, keyRequired } from "./answers.ts"
-import type { Call, Check } from "./checks.ts"
+import type { Call, Check, CheckPorts } from "./call.ts"
 import { CHECKS, CHECKS_BEFORE_REPLAY } from "./checks.ts"
 import type { KeptAnswer } from "./idempotency.ts"
 import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
@@ -22,8 +22,7 @@ import type { Caller, OnceForEver, Reply, Resumed, Route, Seed } from "./route.t
 import { isSigned } from "./sign-in.ts"
 
 /** What the pipeline works with. */
-export interface PipelinePorts {
-  readonly ports: Ports
+export interface PipelinePorts extends CheckPorts {
   readonly lastWrites: LastWrites
 }
 
@@ -41,13 +40,13 @@ export function newRequestId(): string {
 
 /** Runs the checks that need no body. Answers the request itself where one refuses. */
 export async function checkHead(
-  { ports }: PipelinePorts,
+  checking: CheckPorts,
   state: RequestState,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
   if (idempotencyKeyOf(state.call.route, request) !== null || isSigned(request.headers)) return
-  const refused = await runChecks(ports, state, CHECKS.length)
+  const refused = await runChecks(checking, state, CHECKS.length)
   if (refused !== null) sendRefusal(reply, refused)
 }
 
@@ -60,12 +59,12 @@ export async function carryOut(
 ): Promise<void> {
   const { ports } = pipeline
   const { call } = state
-  const refusedKey = await runChecks(ports, state, CHECKS_BEFORE_REPLAY)
+  const refusedKey = await runChecks(pipeline, state, CHECKS_BEFORE_REPLAY)
   if (refusedKey !== null) return sendRefusal(reply, refusedKey)
   const caller = call.caller as Caller
   const key = idempotencyKeyOf(call.route, request)
   if (call.route.once !== undefined && (key ?? "") === "") {
-    const refused = await runChecks(ports, state, CHECKS.length)
+    const refused = await runChecks(pipeline, state, CHECKS.length)
     return sendRefusal(reply, refused ?? keyRequired())
   }
   if (key === null) {
@@ -74,7 +73,7 @@ export async function carryOut(
   }
   const fault = idempotencyFault(key)
   if (fault !== null) {
-    const refused = await runChecks(ports, state, CHECKS.length)
+    const refused = await runChecks(pipeline, state, CHECKS.length)
     if (refused !== null) return sendRefusal(reply, refused)
     const fields = { "Idempotency-Key": `Must be ${fault}.` }
     const message = "The header Idempotency-Key is not valid."
@@ -146,17 +145,18 @@ async function inProgress(
 }
 
 async function handle(
-  { ports, lastWrites }: PipelinePorts,
+  pipeline: PipelinePorts,
   state: RequestState,
   request: FastifyRequest,
   reply: FastifyReply,
   mine: Mine,
 ): Promise<Reply<unknown>> {
+  const { ports, lastWrites } = pipeline
   const { route } = state.call
   const caller = state.call.caller as Caller
   const resumed = mine.takenOver ? await resume(ports, route, caller, request, mine.seed) : mine
   if ("reply" in resumed) return resumed.reply
-  const refused = await runChecks(ports, state, CHECKS.length)
+  const refused = await runChecks(pipeline, state, CHECKS.length)
   if (refused !== null) return { ok: false, refusal: refused }
   const named = await namedPosition(ports, headerOf(request, "ledger-position"))
   if ("refusal" in named) return { ok: false, refusal: named.refusal }
@@ -184,13 +184,13 @@ async function resume(
 }
 
 async function runChecks(
-  ports: Ports,
+  checking: CheckPorts,
   state: RequestState,
   until: number,
 ): Promise<Refusal | null> {
   while (state.passed < until) {
     const check = CHECKS[state.passed] as Check
-    const refused = await check.refuse(ports, state.call)
+    const refused = await check.refuse(checking, state.call)
     if (refused !== null) return refused
     state.passed += 1
   }

@@ -6,27 +6,41 @@
 import type { Ports } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import type { Route } from "./route.ts"
+import type { Caller, Route } from "./route.ts"
 
 const WINDOW_MS = 60_000
 
-/** How many calls each name lets pass in a window, and what they are called. */
-const LIMITS = {
-  paid: { most: 120, calls: "paid calls by this key" },
-  connect: { most: 10, calls: "connection requests from this address" },
-} as const satisfies Record<NonNullable<Route["limit"]>, object>
+/** How many calls each name lets pass in a window, who is counted, and what the calls are called. */
+export const RATE_LIMITS = {
+  paid: { most: 120, per: "key", calls: "paid calls by this key" },
+  "number search": { most: 10, per: "company", calls: "searches for numbers by this company" },
+  domain: { most: 6, per: "company", calls: "domains connected or checked by this company" },
+  connect: { most: 10, per: "address", calls: "connection requests from this address" },
+} as const satisfies Record<string, RateLimit>
+
+interface RateLimit {
+  readonly most: number
+  readonly per: "key" | "company" | "address"
+  readonly calls: string
+}
+
+/** The name of a counter. */
+export type RateName = keyof typeof RATE_LIMITS
 
 /** Counts calls. */
 export interface RateLimits {
-  /** Counts a call of a holder (a key, a company, an address); the refusal where it is one too many. */
-  readonly refuse: (name: keyof typeof LIMITS, holder: string) => Refusal | null
+  /** Counts a call of a holder; the refusal where it is one too many. */
+  readonly refuse: (name: RateName, holder: string) => Refusal | null
 }
+
+/** Lets every call pass, uncounted. */
+export const NO_RATE_LIMITS: RateLimits = { refuse: () => null }
 
 /** Counters in memory. */
 export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): RateLimits {
   let window = -1
   let counts = new Map<string, number>()
-  const count = (name: keyof typeof LIMITS, holder: string): number => {
+  const count = (name: RateName, holder: string): number => {
     const current = Math.floor(pacer.elapsedMs() / WINDOW_MS)
     if (current !== window) {
       window = current
@@ -39,7 +53,7 @@ export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): Ra
   }
   return {
     refuse: (name, holder) => {
-      const { most, calls } = LIMITS[name]
+      const { most, calls } = RATE_LIMITS[name]
       try {
         if (count(name, holder) <= most) return null
       } catch (error) {
@@ -50,4 +64,14 @@ export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): Ra
       return { ...refusal("rate_limited", message), headers: { "retry-after": "60" } }
     },
   }
+}
+
+/** Counts a call with a key towards its route's limit; the refusal where it is one too many. */
+export function rateRefusal(
+  rates: RateLimits,
+  { limit }: Pick<Route, "limit">,
+  { companyId, key }: Pick<Caller, "companyId" | "key">,
+): Refusal | null {
+  if (limit === undefined) return null
+  return rates.refuse(limit, RATE_LIMITS[limit].per === "key" ? key.keyId : companyId)
 }

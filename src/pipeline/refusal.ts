@@ -19,6 +19,7 @@ export const STATUS_OF = {
   payment_failed: 402,
   operation_not_granted: 403,
   not_allowed: 403,
+  role: 403,
   purchase_not_allowed: 403,
   purchase_needs_review: 403,
   over_purchase_limit: 403,

@@ -7,9 +7,11 @@ import type { Position } from "../../adapters/eventstore/port.ts"
 import type { Key } from "../../domain/access/access.ts"
 import type { Person } from "../../domain/access/grants.ts"
 import type { Operation } from "../../domain/access/operations.ts"
+import type { Permission, Role } from "../../domain/access/permissions.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
+import type { RateName } from "./rate-limits.ts"
 import type { ErrorCode, Refusal } from "./refusal.ts"
 
 /** Who calls, as far as the checks have found out. */
@@ -84,10 +86,20 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly summary: string
   /** What the key must be granted; null where the route has no operation of its own. */
   readonly operation: Operation | null
+  /** What the key must be granted besides. */
+  readonly also?: readonly Operation[]
+  /** What the key's person must hold, beside what the operation asks for. */
+  readonly permissions?: readonly Permission[]
+  /** Who alone may call it. */
+  readonly roles?: readonly Role[]
+  /** The code for those without the role; default `not_allowed`. */
+  readonly roleRefusal?: ErrorCode
+  /** Whether it takes a person's own key only, and never the app's shared one. */
+  readonly personKey?: boolean
   /** Whether a call is counted as an API call, and stops when the general limit is used up. */
   readonly counted: boolean
   /** Which rate limit it counts towards. */
-  readonly limit?: "paid" | "connect"
+  readonly limit?: RateName
   /** False where it is open to everybody: then no caller is known, and no check of one is made. */
   readonly auth?: false
   /** How many bytes a body may have; default 1 MiB. */
@@ -125,7 +137,17 @@ export function route<B, Q, R>(spec: Route<B, Q, R>): Route {
 /** A route that is open to everybody: its handler is given no caller. */
 interface OpenRoute<B, Q, R> extends Omit<
   Route<B, Q, R>,
-  "auth" | "operation" | "counted" | "handle" | "resume" | "charged"
+  | "auth"
+  | "operation"
+  | "also"
+  | "permissions"
+  | "roles"
+  | "roleRefusal"
+  | "personKey"
+  | "counted"
+  | "handle"
+  | "resume"
+  | "charged"
 > {
   readonly handle: (ports: Ports, input: Checked<B, Q>) => Promise<Reply<R>>
 }

@@ -1,7 +1,7 @@
 /** What an account must have for a route: a card, one that is verified, one that is paid up. */
 import { expect, it } from "vitest"
 import type { CompanyStanding } from "../../domain/access/access.ts"
-import { accountRefusal } from "../../src/pipeline/checks.ts"
+import { accountRefusal } from "../../src/pipeline/account-checks.ts"
 import { STATUS_OF } from "../../src/pipeline/refusal.ts"
 import type { AccountNeed } from "../../src/pipeline/route.ts"
 
