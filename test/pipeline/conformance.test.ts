@@ -1,32 +1,16 @@
-import { readFileSync } from "node:fs"
 import { describe, expect, it } from "vitest"
 import { OPERATIONS, OPERATIONS_WITHOUT_ROUTE } from "../../domain/access/operations.ts"
 import { openApi } from "../../src/documents.ts"
+import { RATE_LIMITS } from "../../src/pipeline/rate-limits.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
-
-/** A line of the specification's table of routes. */
-interface SpecRoute {
-  readonly group: string
-  readonly method: string
-  readonly path: string
-  readonly operation: string | null
-  readonly counted: boolean
-  readonly limit?: string
-  readonly account?: string
-  readonly charge?: string
-  readonly auth?: false
-  readonly chosenVerb?: boolean
-  readonly success?: number | readonly number[]
-  readonly errors?: readonly string[]
-  /** Which of several bodies on one path this line is. */
-  readonly body?: string
-}
-
-function readData(name: string): unknown {
-  return JSON.parse(readFileSync(new URL(`../data/${name}`, import.meta.url), "utf8"))
-}
-
-const SPEC = readData("routes.json") as readonly SpecRoute[]
+import {
+  SPEC_ROUTES,
+  isBuilt,
+  isRetired,
+  nameOf,
+  readData,
+  takesOwnKey,
+} from "../support/routes-table.ts"
 
 /** What is not built yet, group by group. The list only ever gets shorter. */
 const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
@@ -102,20 +86,10 @@ const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
   code: ["GIT code.pull", "GIT code.push"],
 }
 
-/** How a line of the table is called. */
-function nameOf({ method, path, body, operation }: SpecRoute): string {
-  if (method === "GIT") return `GIT ${operation}`
-  return body === undefined ? `${method} ${path}` : `${method} ${path} with ${body}`
-}
-
-const isRetired = ({ success }: SpecRoute): boolean => success === 410
-const isBuilt = (spec: SpecRoute): boolean =>
-  ROUTES.some((route) => route.method === spec.method && route.url === spec.path)
-
 describe("the table of routes", () => {
   it("is built but for what is listed as not built, name by name", () => {
     const missing: Record<string, string[]> = {}
-    for (const spec of SPEC) {
+    for (const spec of SPEC_ROUTES) {
       if (isRetired(spec) || isBuilt(spec)) continue
       missing[spec.group] = [...(missing[spec.group] ?? []), nameOf(spec)]
     }
@@ -124,7 +98,7 @@ describe("the table of routes", () => {
 
   it("has every route that is built", () => {
     const unknown = ROUTES.filter(
-      ({ method, url }) => !SPEC.some((spec) => spec.method === method && spec.path === url),
+      ({ method, url }) => !SPEC_ROUTES.some((spec) => spec.method === method && spec.path === url),
     )
     expect(unknown.map(({ method, url }) => `${method} ${url}`)).toEqual([])
   })
@@ -137,13 +111,18 @@ describe("the table of routes", () => {
   it.for(ROUTES.map((route) => [`${route.method} ${route.url}`, route] as const))(
     "says the same of %s",
     ([, route]) => {
-      const spec = SPEC.find((one) => one.method === route.method && one.path === route.url)
+      const spec = SPEC_ROUTES.find((one) => one.method === route.method && one.path === route.url)
       expect({
         group: route.group,
         operation: route.operation,
         counted: route.counted,
         limit: route.limit,
         account: route.account,
+        also: route.also,
+        permissions: route.permissions,
+        roles: route.roles,
+        roleRefusal: route.roleRefusal,
+        personKey: route.personKey ?? false,
         charges: route.charged ?? false,
         isOpen: route.auth === false,
         // Other gaps may be marked as well: each says which it is.
@@ -154,6 +133,11 @@ describe("the table of routes", () => {
         counted: spec?.counted,
         limit: spec?.limit,
         account: spec?.account,
+        also: spec?.also,
+        permissions: spec?.permissions,
+        roles: spec?.roles,
+        roleRefusal: spec?.roleRefusal,
+        personKey: spec !== undefined && takesOwnKey(spec),
         charges: spec?.charge !== undefined,
         isOpen: spec?.auth === false,
         chosenVerb: spec?.chosenVerb ?? false,
@@ -163,10 +147,24 @@ describe("the table of routes", () => {
 
   it("has its retired routes", () => {
     expect(RETIRED.toSorted()).toEqual(
-      SPEC.filter(isRetired)
+      SPEC_ROUTES.filter(isRetired)
         .map(({ path }) => path)
         .toSorted(),
     )
+  })
+})
+
+describe("the rate limits", () => {
+  it("are those that the table names, with the figures of the specification", () => {
+    const named = new Set(SPEC_ROUTES.flatMap(({ limit }) => limit ?? []))
+    expect([...named].toSorted()).toEqual(Object.keys(RATE_LIMITS).toSorted())
+    const figures = Object.entries(RATE_LIMITS).map(([name, { most, per }]) => [name, most, per])
+    expect(figures).toEqual([
+      ["paid", 120, "key"],
+      ["number search", 10, "company"],
+      ["domain", 6, "company"],
+      ["connect", 10, "address"],
+    ])
   })
 })
 
@@ -178,7 +176,7 @@ describe("the errors of the table", () => {
     >
   }
 
-  it.for(SPEC.filter((spec) => isBuilt(spec) && spec.errors !== undefined))(
+  it.for(SPEC_ROUTES.filter((spec) => isBuilt(spec) && spec.errors !== undefined))(
     "are all in the document of $method $path",
     ({ method, path, errors }) => {
       const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {}
@@ -203,7 +201,7 @@ describe("the table of operations", () => {
   })
 
   it("has the operation of every line of the table of routes", () => {
-    const named = new Set(SPEC.flatMap(({ operation }) => operation ?? []))
+    const named = new Set(SPEC_ROUTES.flatMap(({ operation }) => operation ?? []))
     expect([...named].toSorted()).toEqual(Object.keys(grantable).toSorted())
   })
 })

@@ -117,23 +117,7 @@ async function worldOf(
       }
       return found.run(context, found.input.parse(input))
     },
-    call: async (key, method, url, { body, headers } = {}) => {
-      const authorization = key === null ? {} : { authorization: `Bearer ${key}` }
-      const answer = await app.inject({
-        method,
-        url,
-        headers: { ...authorization, ...headers },
-        ...(body === undefined ? {} : { payload: body as object }),
-      })
-      const isJson = String(answer.headers["content-type"]).includes("json")
-      const found = {
-        status: answer.statusCode,
-        headers: answer.headers,
-        body: isJson ? (answer.json() as unknown) : answer.body,
-      }
-      expectContract(method, url, found)
-      return found
-    },
+    call: (key, method, url, requested) => callApp(app, key, method, url, requested),
     restart: async () => {
       await end()
       return openWorld({ ...options, url: database.url })
@@ -143,6 +127,28 @@ async function worldOf(
       await database.drop()
     },
   }
+}
+
+/** A request with a key to an app: that of a world, or one that a test built on its ports. */
+export async function callApp(
+  app: FastifyInstance,
+  ...[key, method, url, { body, headers } = {}]: Parameters<World["call"]>
+): Promise<ApiAnswer> {
+  const authorization = key === null ? {} : { authorization: `Bearer ${key}` }
+  const answer = await app.inject({
+    method,
+    url,
+    headers: { ...authorization, ...headers },
+    ...(body === undefined ? {} : { payload: body as object }),
+  })
+  const isJson = String(answer.headers["content-type"]).includes("json")
+  const found = {
+    status: answer.statusCode,
+    headers: answer.headers,
+    body: isJson ? (answer.json() as unknown) : answer.body,
+  }
+  expectContract(method, url, found)
+  return found
 }
 
 /** Lets calls of the API cost nothing, where a test looks at nothing but other charges. */

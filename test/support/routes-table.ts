@@ -1,0 +1,78 @@
+/** The specification's table of routes, as data, and routes that are made from its lines. */
+import { readFileSync } from "node:fs"
+import { z } from "zod"
+import type { Operation } from "../../domain/access/operations.ts"
+import type { Permission, Role } from "../../domain/access/permissions.ts"
+import type { ErrorCode } from "../../src/pipeline/refusal.ts"
+import type { Route } from "../../src/pipeline/route.ts"
+import { route } from "../../src/pipeline/route.ts"
+import { ROUTES } from "../../src/routes.ts"
+
+/** A line of the specification's table of routes. */
+export interface SpecRoute {
+  readonly group: string
+  readonly method: string
+  readonly path: string
+  readonly operation: Operation | null
+  readonly also?: readonly Operation[]
+  readonly permissions?: readonly Permission[]
+  readonly roles?: readonly Role[]
+  readonly roleRefusal?: ErrorCode
+  readonly personKey?: boolean
+  readonly counted: boolean
+  readonly limit?: NonNullable<Route["limit"]>
+  readonly account?: NonNullable<Route["account"]>
+  readonly charge?: string
+  readonly auth?: false
+  readonly chosenVerb?: boolean
+  readonly success?: number | readonly number[]
+  readonly errors?: readonly string[]
+  /** Which of several bodies on one path this line is. */
+  readonly body?: string
+}
+
+/** Reads a file of test data. */
+export function readData(name: string): unknown {
+  return JSON.parse(readFileSync(new URL(`../data/${name}`, import.meta.url), "utf8"))
+}
+
+/** Every line of the table. */
+export const SPEC_ROUTES = readData("routes.json") as readonly SpecRoute[]
+
+/** How a line of the table is called. */
+export function nameOf({ method, path, body, operation }: SpecRoute): string {
+  if (method === "GIT") return `GIT ${operation}`
+  return body === undefined ? `${method} ${path}` : `${method} ${path} with ${body}`
+}
+
+/** Whether a line is of a path that is over. */
+export const isRetired = ({ success }: SpecRoute): boolean => success === 410
+
+/** Whether there is a route for a line. */
+export const isBuilt = (spec: SpecRoute): boolean =>
+  ROUTES.some(({ method, url }) => method === spec.method && url === spec.path)
+
+/** Whole groups that the app's shared key never uses (decisions.md §2). */
+const OWN_KEYS_ONLY = ["boxes", "publishing", "mcp", "code", "company"]
+
+/** Whether a line takes a person's own key alone. */
+export const takesOwnKey = ({ personKey, group }: SpecRoute): boolean =>
+  personKey === true || OWN_KEYS_ONLY.includes(group)
+
+/** A route that says what a line of the table says, at an address of its own, and does nothing. */
+export function standInOf(spec: SpecRoute, url: string): Route {
+  const { method, group, operation, counted, limit, account } = spec
+  const { also, permissions, roles, roleRefusal } = spec
+  return route<unknown, unknown, { ok: true }>({
+    ...{ method: method as Route["method"], url, group, operation, counted },
+    ...(limit === undefined ? {} : { limit }),
+    ...(account === undefined ? {} : { account }),
+    ...(also === undefined ? {} : { also }),
+    ...(permissions === undefined ? {} : { permissions }),
+    ...(roles === undefined ? {} : { roles }),
+    ...(roleRefusal === undefined ? {} : { roleRefusal }),
+    ...{ personKey: takesOwnKey(spec), summary: `Stands in for ${nameOf(spec)}` },
+    reply: z.object({ ok: z.literal(true) }),
+    handle: async () => ({ ok: true, body: { ok: true } }),
+  })
+}
