@@ -59,6 +59,8 @@ export async function buildApp(
   await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: NOTHING } })
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id)
+    // Here already: the handler below would read the body first.
+    if (request.is404) sendRefusal(reply, unknownPath(request))
   })
   app.setErrorHandler((error: Error, request, reply) => {
     sendRefusal(reply, faultRefusal(error, request, ports.log))

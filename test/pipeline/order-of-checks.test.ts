@@ -1,13 +1,22 @@
+import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { buildApp } from "../../src/app.ts"
+import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { callApp, makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 
 let world: World
+/** Its own time stands still, so that no window of a rate limit ends meanwhile. */
+let app: FastifyInstance
 beforeAll(async () => {
   world = await openWorld()
+  await makeCallsFree(world)
+  const pacer = { ...world.ports.pacer, elapsedMs: () => 0 }
+  app = await buildApp({ ...world.ports, pacer }, ROUTES, RETIRED)
 })
 afterAll(async () => {
+  await app.close()
   await world.close()
 })
 
@@ -31,6 +40,13 @@ const CHECKS: readonly {
   readonly fail: (attempt: Attempt) => Promise<void> | void
 }[] = [
   {
+    name: "unknown path",
+    answer: [404, "not_found"],
+    fail: (attempt) => {
+      attempt.url = "/api/v1/phone/messages/all"
+    },
+  },
+  {
     name: "retired",
     answer: [410, "gone"],
     fail: (attempt) => {
@@ -50,6 +66,12 @@ const CHECKS: readonly {
     fail: async ({ keyId }) => world.operate("key pause", { keyId }),
   },
   {
+    name: "key's own limit used up",
+    answer: [401, "invalid_key"],
+    fail: async ({ company: { companyId: company }, keyId: key }) =>
+      world.operate("limit set", { company, key, period: "day", dollars: "0" }),
+  },
+  {
     name: "account locked",
     answer: [402, "payment_required"],
     fail: async ({ company: { companyId: company } }) => world.operate("company lock", { company }),
@@ -63,6 +85,14 @@ const CHECKS: readonly {
     name: "general limit used up",
     answer: [429, "spend_limit_reached"],
     fail: ({ company }) => setLimit(company, "0"),
+  },
+  {
+    name: "rate",
+    answer: [429, "rate_limited"],
+    fail: async ({ key }) => {
+      const calls = Array.from({ length: 120 }, () => callApp(app, key, "POST", TEXTS))
+      await Promise.all(calls)
+    },
   },
   {
     name: "operation",
@@ -79,10 +109,17 @@ const CHECKS: readonly {
     },
   },
   {
+    name: "size of the body",
+    answer: [413, "too_large"],
+    fail: (attempt) => {
+      attempt.payload = `"${"x".repeat(1024 * 1024)}"`
+    },
+  },
+  {
     name: "validation",
     answer: [400, "validation"],
     fail: (attempt) => {
-      attempt.payload = '{"to":'
+      attempt.payload ??= '{"to":'
     },
   },
   {
@@ -129,12 +166,23 @@ async function setLimit({ companyId: company }: Company, dollars: string): Promi
 
 /** Which pairs cannot fail together: one number cannot be both, nor one limit. */
 const APART: readonly (readonly [string, string])[] = [
+  ["unknown path", "retired"],
   ["retired", "verb"],
   ["general limit used up", "limit that does not suffice"],
   ["number of the recipient", "opted out"],
 ]
 
-/** Sends a text that fails these checks. The faults that need a working key come first. */
+/** These need the attempt's key; the later a check, the more of the others its fault needs to pass. */
+const NEED_THE_KEY = [
+  "key",
+  "key's own limit used up",
+  "account locked",
+  "account not managed",
+  "general limit used up",
+  "rate",
+]
+
+/** Sends a text that fails these checks. */
 async function attemptWith(names: readonly string[]): Promise<readonly [number, string]> {
   const company = await makeCompany(world, "0.009")
   const attempt: Attempt = {
@@ -149,8 +197,7 @@ async function attemptWith(names: readonly string[]): Promise<readonly [number, 
     text: { to: newNumber(), body: "Hello" },
   }
   const faults = CHECKS.filter(({ name }) => names.includes(name)).toReversed()
-  const deferred = (name: string) =>
-    ["key", "account locked", "general limit used up"].includes(name)
+  const deferred = (name: string) => NEED_THE_KEY.includes(name)
   for (const fault of faults.filter(({ name }) => !deferred(name))) await fault.fail(attempt)
   const { personId } = await world.operate("person add", {
     company: company.companyId,
@@ -167,7 +214,7 @@ async function attemptWith(names: readonly string[]): Promise<readonly [number, 
   Object.assign(attempt, made)
   for (const fault of faults.filter(({ name }) => deferred(name))) await fault.fail(attempt)
   const { key, method, url, payload } = attempt
-  const { status, body } = await world.call(key, method, url, {
+  const { status, body } = await callApp(app, key, method, url, {
     body: payload ?? JSON.stringify(attempt.text),
     headers: { "content-type": "application/json" },
   })

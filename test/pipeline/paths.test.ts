@@ -56,6 +56,11 @@ describe("404", () => {
     }
   })
 
+  it("does not read the body first", async () => {
+    const { status } = await ask("POST", "/api/v1/nothing", "x".repeat(2 * 1024 * 1024))
+    expect(status).toBe(404)
+  })
+
   it("comes before the verb and the key", async () => {
     for (const verb of VERBS.filter((one) => one !== "HEAD")) {
       expect((await ask(verb, "/api/v1/nothing")).status).toBe(404)
