@@ -1,0 +1,35 @@
+/** One request for every route that is built, as tests send it that go over all routes. */
+
+/** What is sent, beside the key. */
+export interface Sample {
+  readonly query?: string
+  readonly body?: object
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const INSTALL = "ef".repeat(28)
+const UUID = "0b6f1c6e-3f0a-4a51-9c36-4b8d1f6f2a10"
+const PHONE = { phone: "+14155557777" }
+
+/** By the route's name. A new route has no row here, and fails the tests until it has. */
+export const REQUESTS: Readonly<Record<string, Sample>> = {
+  "GET /api/v1/people": {},
+  "GET /api/v1/phone/messages": {},
+  "POST /api/v1/phone/messages": { body: { to: "+14155557778", body: "Hello" } },
+  "GET /api/v1/phone/opt-outs": {},
+  "POST /api/v1/phone/opt-outs": { body: PHONE },
+  "DELETE /api/v1/phone/opt-outs": { body: PHONE },
+  "GET /api/v1/credits": {},
+  "POST /api/v1/credits": { body: { amount: 5 }, headers: { "idempotency-key": "by route" } },
+  "GET /api/v1/affiliate": {},
+  "GET /api/v1/account": {},
+  "POST /api/v1/connect/start": { body: { version: "2.0.0" } },
+  "POST /api/v1/checkin": { body: { installId: INSTALL, version: "2.0.0" } },
+  "GET /api/v1/updates": { query: "?version=1.0.0" },
+  "POST /api/v1/device-updates": {
+    body: {
+      ...{ installId: INSTALL, eventId: UUID, attemptId: UUID, sequence: 1 },
+      ...{ kind: "app", version: "2.0.0", status: "started" },
+    },
+  },
+}
