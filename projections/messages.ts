@@ -259,18 +259,27 @@ async function changeStatuses(
       and messages.message_id = changed.message_id`.execute(tx)
 }
 
-/** The newest messages after an instant, oldest first. Runs as the API: one company is seen. */
+/** Which messages are asked for: the newest of those between two instants, both left out. */
+interface MessagesAsked {
+  readonly companyId: CompanyId
+  readonly since: Date | null
+  readonly before: Date | null
+  readonly limit: number
+}
+
+/** The newest messages of those asked for, oldest first. Runs as the API: one company is seen. */
 export async function listMessages(
   db: Kysely<Tables>,
-  query: { readonly companyId: CompanyId; readonly since: Date | null; readonly limit: number },
+  { companyId, since, before, limit }: MessagesAsked,
 ): Promise<readonly MessageRow[]> {
   let rows = db
     .selectFrom("messages")
     .selectAll()
-    .where("company_id", "=", query.companyId)
+    .where("company_id", "=", companyId)
     .orderBy("created_at", "desc")
-    .limit(query.limit)
-  if (query.since !== null) rows = rows.where("created_at", ">", query.since)
+    .limit(limit)
+  if (since !== null) rows = rows.where("created_at", ">", since)
+  if (before !== null) rows = rows.where("created_at", "<", before)
   return (await rows.execute()).toReversed()
 }
 

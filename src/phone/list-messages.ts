@@ -1,13 +1,16 @@
-/** `GET /api/v1/phone/messages`: the newest 200 texts after `since`, oldest first. */
+/**
+ * `GET /api/v1/phone/messages`: the newest 200 texts after `since`, oldest first. Where there are
+ * more, `nextCursor` gives the 200 before these, and so on back to `since`.
+ */
 import { z } from "zod"
 import type { MessageRow } from "../../projections/messages.ts"
 import { listMessages } from "../../projections/messages.ts"
 import { route } from "../pipeline/route.ts"
-import { isoTime, sinceTime } from "../schema.ts"
+import { cursorAt, cursorTime, isoTime, sinceTime } from "../schema.ts"
 
 const MOST_MESSAGES = 200
 
-const Query = z.object({ since: sinceTime.optional() })
+const Query = z.object({ since: sinceTime.optional(), cursor: cursorTime.optional() })
 
 const Message = z.object({
   id: z.string(),
@@ -23,7 +26,13 @@ const Message = z.object({
   createdAt: isoTime,
 })
 
-const Messages = z.object({ messages: z.array(Message) })
+const Messages = z.object({
+  messages: z.array(Message),
+  nextCursor: z
+    .string()
+    .optional()
+    .meta({ description: "The `cursor` of those before these; absent where there are none" }),
+})
 
 /** The route. */
 export const listTexts = route<
@@ -40,11 +49,19 @@ export const listTexts = route<
   query: Query,
   reply: Messages,
   reads: ["messages"],
+  specGap:
+    "The specification gives the newest 200 alone: `cursor` and `nextCursor` walk from there back " +
+    "to `since`, so that nothing is lost.",
   handle: async (ports, caller, { query }) => {
     const { companyId } = caller
-    const wanted = { companyId, since: query.since ?? null, limit: MOST_MESSAGES }
-    const rows = await ports.readAs(companyId, (db) => listMessages(db, wanted))
-    return { ok: true, body: { messages: rows.map(messageOf) } }
+    const { since = null, cursor: before = null } = query
+    // One more than is shown says whether there are more.
+    const asked = { companyId, since, before, limit: MOST_MESSAGES + 1 }
+    const rows = await ports.readAs(companyId, (db) => listMessages(db, asked))
+    const shown = rows.slice(-MOST_MESSAGES)
+    const oldest = rows.length > shown.length ? shown[0] : undefined
+    const more = oldest === undefined ? {} : { nextCursor: cursorAt(oldest.created_at) }
+    return { ok: true, body: { messages: shown.map(messageOf), ...more } }
   },
 })
 

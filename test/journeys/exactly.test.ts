@@ -5,7 +5,7 @@ import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 
 let world: World
 beforeAll(async () => {
-  world = await openWorld()
+  world = await openWorld({ rateLimits: "off" })
   await makeCallsFree(world)
 })
 afterAll(async () => {

@@ -5,7 +5,7 @@ import { TEXTS, makeKey, newNumber, sendText } from "./texting.ts"
 
 let world: World
 beforeAll(async () => {
-  world = await openWorld()
+  world = await openWorld({ rateLimits: "off" })
 })
 afterAll(async () => {
   await world.close()

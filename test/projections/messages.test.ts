@@ -31,7 +31,7 @@ async function textIn(body: string, to: string): Promise<string> {
 }
 
 const allMessages = async () =>
-  listMessages(db, { companyId: company.companyId, since: null, limit: 200 })
+  listMessages(db, { companyId: company.companyId, since: null, before: null, limit: 200 })
 
 describe("messages", () => {
   it("has texts in both directions, oldest first, with all that belongs to them", async () => {
@@ -87,7 +87,7 @@ describe("messages", () => {
     let isWriting = true
     const page = async () => {
       const rows = await world.ports.readAs(company.companyId, (own) =>
-        listMessages(own, { companyId: company.companyId, since, limit: 200 }),
+        listMessages(own, { companyId: company.companyId, since, before: null, limit: 200 }),
       )
       for (const row of rows) {
         expect(seen.has(row.message_id)).toBe(false)

@@ -52,6 +52,8 @@ export interface WorldOptions {
   readonly eventStoreUrl?: string
   /** How Stripe takes payments; default the built-in payment processor. */
   readonly stripe?: { readonly secretKey: string; readonly url: string }
+  /** Default on; off where a test sends more than they let pass. */
+  readonly rateLimits?: "on" | "off"
 }
 
 /** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
@@ -86,7 +88,7 @@ async function worldOf(
   warnings: string[],
   options: WorldOptions,
 ): Promise<World> {
-  const app = await buildApp(ports, ROUTES, RETIRED)
+  const app = await buildApp(ports, ROUTES, RETIRED, { rateLimits: options.rateLimits ?? "on" })
   await app.ready()
   const end = async () => {
     await app.close()

@@ -1,0 +1,159 @@
+/** Reading all texts by `since` and `cursor`: nothing is lost, and nothing comes twice. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { World } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { TEXTS, makeKey, newNumber, sendText } from "./texting.ts"
+
+const PAGE = 200
+
+interface Text {
+  readonly id: string
+  readonly body: string
+  readonly createdAt: string
+}
+
+let world: World
+/** Another process on the same database. */
+let other: World
+beforeAll(async () => {
+  world = await openWorld({ clock: "system", rateLimits: "off" })
+  other = await openWorld({ clock: "system", rateLimits: "off", url: world.databaseUrl })
+  await makeCallsFree(world)
+})
+afterAll(async () => {
+  await other.close()
+  await world.close()
+})
+
+/** Everything after an instant, page by page, the newest first; each page's own order is kept. */
+async function readAfter(from: World, key: string, since: string | null): Promise<readonly Text[]> {
+  const found: Text[] = []
+  let cursor: string | undefined
+  do {
+    const words = {
+      ...(since === null ? {} : { since }),
+      ...(cursor === undefined ? {} : { cursor }),
+    }
+    const query = new URLSearchParams(words).toString()
+    const { status, body } = await from.call(key, "GET", `${TEXTS}?${query}`)
+    expect(status).toBe(200)
+    expect(body.messages.length).toBeLessThanOrEqual(PAGE)
+    found.unshift(...body.messages)
+    cursor = body.nextCursor
+  } while (cursor !== undefined)
+  return found
+}
+
+/** Four who write at once: by two processes, out and in. */
+async function writeByFour(each: number) {
+  const company = await makeCompany(world)
+  const { from } = (await sendText(world, company.key)).body
+  const keys = [await makeKey(world, company), await makeKey(world, company)]
+  const ids: string[] = []
+  let isDone = false
+  const write = async (writer: number) => {
+    for (let i = 0; i < each; i += 1) {
+      if (writer === 3) {
+        const to = { from: newNumber(), to: from, body: `in ${i}` }
+        ids.push((await other.operate("carrier text-in", to)).messageId)
+        continue
+      }
+      const by = writer === 0 ? other : world
+      const key = keys[writer % 2]?.key ?? ""
+      const { status, body } = await sendText(by, key, { body: `by ${writer}: ${i}` })
+      expect(status).toBe(200)
+      ids.push(body.id)
+    }
+  }
+  const written = Promise.all([0, 1, 2, 3].map(write)).then(() => {
+    isDone = true
+  })
+  return { company, ids, written, isDone: () => isDone }
+}
+
+const idsOf = (texts: readonly Text[]) => texts.map(({ id }) => id)
+
+describe("while four write at once", () => {
+  it("who asks again and again for what is new gets everything, once, in order", async () => {
+    const { company, ids, written, isDone } = await writeByFour(90)
+    const found: Text[] = []
+    let rounds = 0
+    for (let last = false; !last; rounds += 1) {
+      last = isDone()
+      if (last) await Promise.all([world.operate("wait"), other.operate("wait")])
+      // Now in this process, now in the other.
+      const reader = rounds % 2 === 0 ? world : other
+      found.push(...(await readAfter(reader, company.key, found.at(-1)?.createdAt ?? null)))
+    }
+    await written
+    expect(rounds).toBeGreaterThan(2)
+    const [first, ...rest] = idsOf(found)
+    expect(first).toMatch(/^msg_/)
+    expect(rest.toSorted()).toEqual(ids.toSorted())
+    const times = found.map(({ createdAt }) => createdAt)
+    expect(times).toEqual([...new Set(times)].toSorted())
+    expect(await readAfter(other, company.key, null)).toHaveLength(found.length)
+  }, 60_000)
+
+  it("who walks back sees what was there when the walk began, once", async () => {
+    const { company, written } = await writeByFour(70)
+    const walks: (readonly string[])[] = []
+    let before: readonly string[] = []
+    while (before.length <= PAGE) {
+      walks.push(idsOf(await readAfter(world, company.key, null)))
+      before = walks.at(-1) ?? []
+    }
+    await written
+    await world.operate("wait")
+    const all = idsOf(await readAfter(world, company.key, null))
+    expect(all).toHaveLength(4 * 70 + 1)
+    // The order of the list never changes behind a reader: each walk is how it begins.
+    for (const walk of walks) expect(walk).toEqual(all.slice(0, walk.length))
+  }, 60_000)
+})
+
+describe("cursor", () => {
+  it("walks back from the newest page to since, and ends", async () => {
+    const { company, ids, written } = await writeByFour(105)
+    await written
+    await world.operate("wait")
+    const pages: (readonly Text[])[] = []
+    let cursor: string | null = ""
+    while (cursor !== null) {
+      const query: string = cursor === "" ? "" : `?cursor=${cursor}`
+      const { body } = await world.call(company.key, "GET", `${TEXTS}${query}`)
+      pages.unshift(body.messages)
+      cursor = body.nextCursor ?? null
+    }
+    expect(pages.map((page) => page.length)).toEqual([21, PAGE, PAGE])
+    const all = pages.flat()
+    expect(all).toHaveLength(ids.length + 1)
+    for (const [place, more] of [
+      [all.length - PAGE - 1, false],
+      [all.length - PAGE - 2, true],
+    ] as const) {
+      const since = all[place]?.createdAt
+      const { body } = await world.call(company.key, "GET", `${TEXTS}?since=${since}`)
+      expect(body.messages).toEqual(all.slice(-PAGE))
+      expect(body.nextCursor !== undefined).toBe(more)
+      expect(await readAfter(world, company.key, since ?? null)).toEqual(all.slice(place + 1))
+    }
+  }, 60_000)
+
+  it.for(["", "A", "1.5", "-1", "zzzzzzzzzz", "1 2", "';--", "a&cursor=b"])(
+    "that is none is 400: %s",
+    async (cursor) => {
+      const { key } = await makeCompany(world)
+      const { status, body } = await world.call(key, "GET", `${TEXTS}?cursor=${cursor}`)
+      expect([status, body.error]).toEqual([400, "validation"])
+      expect(Object.keys(body.fields)).toEqual(["cursor"])
+    },
+  )
+
+  it("of another company's list shows nothing of it", async () => {
+    const [one, another] = [await makeCompany(world), await makeCompany(world)]
+    await sendText(world, one.key)
+    const { body } = await world.call(another.key, "GET", `${TEXTS}?cursor=zzzzzzzzz`)
+    expect(body).toEqual({ messages: [] })
+  })
+})
