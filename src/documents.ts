@@ -188,7 +188,7 @@ function parametersOf(route: Route): Json[] {
     const description = `The same key and body give the same answer, once, ${howLong}.`
     parameters.push({ name: "Idempotency-Key", in: "header", required, schema, description })
   }
-  if (route.reads !== undefined) {
+  if (route.reads !== undefined || route.looks !== undefined) {
     const schema = { type: "string" }
     const description = "Waits up to 2 s until the answer shows what was written at this position."
     parameters.push({ name: "Ledger-Position", in: "header", required: false, schema, description })

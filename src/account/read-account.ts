@@ -39,6 +39,7 @@ export const readAccount = route<unknown, unknown, z.infer<typeof Account>>({
   counted: false,
   reply: Account,
   reads: ["accounts", "people"],
+  looks: ["access", "releases"],
   specGap:
     "The specification names the fields and not their shapes: company and person are objects, " +
     "billing is what the company pays from.",

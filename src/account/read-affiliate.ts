@@ -45,6 +45,7 @@ export const readAffiliate = route<unknown, unknown, z.infer<typeof Affiliate>>(
   operation: "account.affiliate.read",
   counted: true,
   reply: Affiliate,
+  looks: ["access"],
   specGap: "The specification does not show all earnings, nor what status and connectType can be.",
   handle: async (ports, { companyId }) => {
     const stream = accessStream(companyId)

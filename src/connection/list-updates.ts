@@ -34,6 +34,7 @@ export const listUpdates = route<unknown, z.infer<typeof Query>, z.infer<typeof 
   counted: false,
   query: Query,
   reply: Updates,
+  looks: ["access", "releases"],
   specGap:
     "The specification does not show what `from` is: the release of the channel before this one.",
   handle: async (ports, { companyId }, { query }) => {

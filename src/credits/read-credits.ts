@@ -29,6 +29,7 @@ export const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
   counted: true,
   reply: Credits,
   reads: ["accounts", "purchases"],
+  looks: ["access"],
   handle: async (ports, caller) => {
     const { companyId } = caller
     const { keyId } = caller.key

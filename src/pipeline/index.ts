@@ -15,7 +15,7 @@ import { CHECKS, CHECKS_BEFORE_REPLAY } from "./checks.ts"
 import type { KeptAnswer } from "./idempotency.ts"
 import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
 import type { LastWrites } from "./read-position.ts"
-import { namedPosition, waitForReads } from "./read-position.ts"
+import { lookAgain, namedPosition, waitForReads } from "./read-position.ts"
 import type { Refusal } from "./refusal.ts"
 import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
 import type { Caller, OnceForEver, Reply, Resumed, Route, Seed } from "./route.ts"
@@ -162,6 +162,9 @@ async function handle(
   if ("refusal" in named) return { ok: false, refusal: named.refusal }
   const input = validate(route, request)
   if ("refusal" in input) return { ok: false, refusal: input.refusal }
+  if (route.looks !== undefined && named.position !== null) {
+    await lookAgain(ports, caller.companyId, route.looks)
+  }
   if (route.reads !== undefined && route.method === "GET") {
     const places = [named.position, lastWrites.last(caller.key.keyId)]
     if (await waitForReads(ports, route.reads, places)) void reply.header("Ledger-Stale", "true")

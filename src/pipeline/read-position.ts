@@ -5,7 +5,10 @@
  */
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import type { KeyId } from "../../domain/kernel/ids.ts"
+import { accessStream } from "../../domain/access/access.ts"
+import { RELEASES_STREAM } from "../../domain/connection/releases.ts"
+import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+import { ACCESS, RELEASES } from "../aggregates.ts"
 import { placeOf } from "../position-token.ts"
 import type { Ports } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
@@ -71,4 +74,30 @@ export async function waitForReads(
   if (wanted.length === 0) return false
   const latest = wanted.reduce((a, b) => (comparePositions(a, b) < 0 ? b : a))
   return !(await ports.projector.waitFor(latest, WAIT_MS, reads))
+}
+
+const nothing = () => undefined
+
+/** What a route can look at, and how its state comes to be that of the store's tail. */
+const LOOKS = {
+  access: ({ runner }: Ports, companyId: CompanyId) =>
+    runner.lookAtTail(ACCESS, accessStream(companyId), nothing),
+  releases: ({ runner }: Ports) => runner.lookAtTail(RELEASES, RELEASES_STREAM, nothing),
+}
+
+/** Something whose state a route looks at. */
+export type Looked = keyof typeof LOOKS
+
+/**
+ * Brings what a route looks at up to the store's tail: a state in memory can be a second old, and
+ * another process may have written at the place that the caller names.
+ *
+ * @throws as `Runner.lookAtTail` does
+ */
+export async function lookAgain(
+  ports: Ports,
+  companyId: CompanyId,
+  looks: readonly Looked[],
+): Promise<void> {
+  await Promise.all(looks.map((name) => LOOKS[name](ports, companyId)))
 }

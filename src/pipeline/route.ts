@@ -11,6 +11,7 @@ import type { Permission, Role } from "../../domain/access/permissions.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
+import type { Looked } from "./read-position.ts"
 import type { RateName } from "./rate-limits.ts"
 import type { ErrorCode, Refusal } from "./refusal.ts"
 
@@ -121,6 +122,8 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly specGap?: string
   /** The read models it reads, whose progress a caller may wait for. */
   readonly reads?: readonly string[]
+  /** Whose state it looks at beside them: for a caller who names a place, as it is at the tail. */
+  readonly looks?: readonly Looked[]
   readonly handle: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Reply<R>>
   /**
    * Goes on with what was begun before. It was let in then, so it runs before the account, the

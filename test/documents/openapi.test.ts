@@ -82,7 +82,7 @@ describe("the document", () => {
     const names = (method: string, url: string) =>
       find(method, url)?.parameters?.map((one) => `${one.in} ${one.name}`)
     expect(names("POST", "/api/v1/phone/messages")).toEqual(["header Idempotency-Key"])
-    const list = ["query since", "header Ledger-Position"]
+    const list = ["query since", "query cursor", "header Ledger-Position"]
     expect(names("GET", "/api/v1/phone/messages")).toEqual(list)
     expect(names("DELETE", "/api/v1/phone/opt-outs")).toEqual(["query phone"])
   })

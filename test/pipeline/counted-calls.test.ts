@@ -146,6 +146,24 @@ describe("the limits hold at the moment of the call", () => {
   })
 })
 
+describe("a call's day", () => {
+  it("ends at midnight UTC: 23:59:59.9 and 00:00:00.1 are two days, for tallies and limits", async () => {
+    const { ports } = world
+    const at = (time: string) => ports.setClock?.(Date.parse(time))
+    await at("2031-03-04T23:59:59.900Z")
+    await limit(CALL, { key: company.keyId, period: "day" })
+    const answers = [await read()]
+    await at("2031-03-05T00:00:00.100Z")
+    answers.push(await read(), await read())
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 401])
+    const days = (await tallies()).map(({ day, calls }) => [day, calls])
+    expect(days.toSorted()).toEqual([
+      ["2031-03-04", 1],
+      ["2031-03-05", 1],
+    ])
+  })
+})
+
 describe("what is gathered", () => {
   it("outlives a restart", async () => {
     await read()
@@ -156,12 +174,12 @@ describe("what is gathered", () => {
   it("is recorded for its own day before anything is decided on the next", async () => {
     await read()
     const { ports } = world
-    await ports.setClock?.(Date.parse("2031-01-16T00:00:00.000Z"))
+    await ports.setClock?.(Date.parse("2031-03-06T00:00:00.000Z"))
     await read()
     const days = (await tallies()).map(({ day, calls }) => [day, calls])
     expect(days).toEqual([
-      ["2031-01-16", 1],
-      ["2031-01-15", 1],
+      ["2031-03-06", 1],
+      ["2031-03-05", 1],
     ])
   })
 })
