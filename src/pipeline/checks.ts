@@ -12,7 +12,7 @@ import { checkAccount, checkGeneralLimit, checkKeyLimit, countCall } from "./acc
 import type { Check } from "./call.ts"
 import { checkKey } from "./key-check.ts"
 import { operationRefusal, personRefusal } from "./person-checks.ts"
-import { rateRefusal } from "./rate-limits.ts"
+import { rateRefusal } from "./rate-check.ts"
 import type { Caller } from "./route.ts"
 
 /** The checks in their order. */

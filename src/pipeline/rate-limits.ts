@@ -6,7 +6,6 @@
 import type { Ports } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import type { Caller, Route } from "./route.ts"
 
 const WINDOW_MS = 60_000
 
@@ -64,14 +63,4 @@ export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): Ra
       return { ...refusal("rate_limited", message), headers: { "retry-after": "60" } }
     },
   }
-}
-
-/** Counts a call with a key towards its route's limit; the refusal where it is one too many. */
-export function rateRefusal(
-  rates: RateLimits,
-  { limit }: Pick<Route, "limit">,
-  { companyId, key }: Pick<Caller, "companyId" | "key">,
-): Refusal | null {
-  if (limit === undefined) return null
-  return rates.refuse(limit, RATE_LIMITS[limit].per === "key" ? key.keyId : companyId)
 }

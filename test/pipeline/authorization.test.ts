@@ -164,7 +164,7 @@ const CASES: readonly Case[] = [
 ]
 
 /** Asks every row, and compares what came of all of them with what should. */
-async function hold(rows: readonly (readonly [Row, Who, string])[]): Promise<void> {
+async function expectOutcomes(rows: readonly (readonly [Row, Who, string])[]): Promise<void> {
   const found: Record<string, string> = {}
   const wanted: Record<string, string> = {}
   for (const [row, who, wants] of rows) {
@@ -183,7 +183,7 @@ describe("every route", () => {
 
   it.for(CASES)("answers %s", async ([, who, wants]) => {
     const rows = ROWS.map(async (row) => [row, await who(row.spec), wants(row.spec)] as const)
-    await hold(await Promise.all(rows))
+    await expectOutcomes(await Promise.all(rows))
   })
 
   it("refuses an owner's key that lacks its operation, and names it", async () => {
@@ -192,7 +192,7 @@ describe("every route", () => {
     for (const operation of operations) {
       const who = await callers.without(operation)
       const rows = ROWS.filter(({ spec }) => spec.operation === operation)
-      await hold(rows.map((row) => [row, who, `403 operation_not_granted ${operation}`]))
+      await expectOutcomes(rows.map((row) => [row, who, `403 operation_not_granted ${operation}`]))
     }
   })
 
@@ -202,7 +202,7 @@ describe("every route", () => {
     for (const row of rows) {
       for (const operation of row.spec.also ?? []) {
         const who = await callers.without(operation)
-        await hold([[row, who, `403 operation_not_granted ${operation}`]])
+        await expectOutcomes([[row, who, `403 operation_not_granted ${operation}`]])
       }
     }
   })
@@ -210,7 +210,7 @@ describe("every route", () => {
   it("refuses somebody who lacks one of the permissions it asks for", async () => {
     for (const row of ROWS) {
       for (const permission of permissionsFor(row.spec)) {
-        await hold([[row, await callers.lacking(permission), refusalOf(row.spec)]])
+        await expectOutcomes([[row, await callers.lacking(permission), refusalOf(row.spec)]])
       }
     }
   })
@@ -219,7 +219,7 @@ describe("every route", () => {
     for (const row of ROWS) {
       const { operation } = row.spec
       if (operation === null || NEEDS[operation] === "owner") continue
-      await hold([[row, await callers.denied(operation), refusalOf(row.spec)]])
+      await expectOutcomes([[row, await callers.denied(operation), refusalOf(row.spec)]])
     }
   })
 })

@@ -104,7 +104,7 @@ const READING_ROUTES = ROUTES.filter(({ method }) => method === "GET").map((rout
 const readingOf = (name: string) => READINGS[name] as Reading
 
 async function headToken(): Promise<string> {
-  return tokenOf(await world.ports.store.head())
+  return tokenOf(await world.ports.store.head(), 0)
 }
 
 const readAt = (from: World, key: string, url: string, position: string) =>
@@ -147,7 +147,7 @@ describe.for(READING_ROUTES)("$name", ({ name, url, reads }) => {
     }
     const projector = { ...world.ports.projector, waitFor }
     const app = await buildApp({ ...world.ports, projector }, ROUTES, RETIRED)
-    const requested = { headers: { "ledger-position": tokenOf(head) } }
+    const requested = { headers: { "ledger-position": tokenOf(head, 0) } }
     const { status, headers } = await callApp(app, company.key, "GET", url, requested)
     await app.close()
     const isWaiting = reads.length > 0
@@ -157,7 +157,7 @@ describe.for(READING_ROUTES)("$name", ({ name, url, reads }) => {
 
   it("refuses a place beyond the head, and what is none", async () => {
     const { commit } = await world.ports.store.head()
-    const beyond = tokenOf({ commit: commit + 1_000_000n, prepare: commit + 1_000_000n })
+    const beyond = tokenOf({ commit: commit + 1_000_000n, prepare: commit + 1_000_000n }, 0)
     for (const position of [beyond, "no place"]) {
       const { status, body } = await readAt(world, company.key, url, position)
       expect([status, body.error, Object.keys(body.fields)]).toEqual([

@@ -1,0 +1,15 @@
+/** The check of how often a key, or its company, calls. */
+import type { RateLimits } from "./rate-limits.ts"
+import { RATE_LIMITS } from "./rate-limits.ts"
+import type { Refusal } from "./refusal.ts"
+import type { Caller, Route } from "./route.ts"
+
+/** Counts a call with a key towards its route's limit; the refusal where it is one too many. */
+export function rateRefusal(
+  rates: RateLimits,
+  { limit }: Pick<Route, "limit">,
+  { companyId, key }: Pick<Caller, "companyId" | "key">,
+): Refusal | null {
+  if (limit === undefined) return null
+  return rates.refuse(limit, RATE_LIMITS[limit].per === "key" ? key.keyId : companyId)
+}
