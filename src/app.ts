@@ -5,6 +5,8 @@ import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
 import { addDocuments } from "./documents.ts"
+import { HEALTH_URLS, addHealth } from "./health.ts"
+import { METRICS_URL, addMetrics } from "./metrics.ts"
 import type { Admission, Place } from "./pipeline/admission.ts"
 import { openAdmission } from "./pipeline/admission.ts"
 import { parseBodies, signedBody } from "./pipeline/body.ts"
@@ -20,6 +22,7 @@ import { bodyOf, refusal } from "./pipeline/refusal.ts"
 import type { Route } from "./pipeline/route.ts"
 import { signInOf } from "./pipeline/sign-in.ts"
 import type { Ports } from "./ports.ts"
+import { watchPressure } from "./pressure.ts"
 
 const REQUEST_TIMEOUT_MS = 30_000
 const BODY_LIMIT_BYTES = 1024 * 1024
@@ -27,6 +30,9 @@ const BODY_LIMIT_BYTES = 1024 * 1024
 const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
 /** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
 const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
+
+/** What supervisors ask, open to everybody. */
+const WATCHED_URLS = [HEALTH_URLS.live, HEALTH_URLS.ready, METRICS_URL]
 
 /** What of the settings the app needs. */
 export interface AppSettings {
@@ -62,6 +68,7 @@ export async function buildApp(
     // Here already: the handler below would read the body first.
     if (request.is404) sendRefusal(reply, unknownPath(request))
   })
+  await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {
     sendRefusal(reply, faultRefusal(error, request, ports.log))
   })
@@ -71,11 +78,21 @@ export async function buildApp(
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
   const pipeline = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
+  addMetrics(app, ports, admission)
+  addHealth(app, ports)
   for (const route of routes) {
     if (route.auth === false) addOpenRoute(app, ports, admission, rates, route)
     else addRoute(app, pipeline, admission, route)
   }
-  for (const url of new Set(routes.map((route) => route.url))) refuseOtherVerbs(app, routes, url)
+  for (const url of new Set(routes.map((route) => route.url))) {
+    const own = routes.filter((route) => route.url === url)
+    refuseOtherVerbs(
+      app,
+      url,
+      own.map(({ method }) => method),
+    )
+  }
+  for (const url of WATCHED_URLS) refuseOtherVerbs(app, url, ["GET", "HEAD"])
   for (const url of retired) addRetired(app, url)
   await addDocuments(app, routes, retired, ports.baseUrl)
   return app
@@ -176,8 +193,7 @@ function addOpenRoute(
 }
 
 /** A known path with another verb: 405 with the verbs it has. */
-function refuseOtherVerbs(app: FastifyInstance, routes: readonly Route[], url: string): void {
-  const allowed: string[] = routes.filter((route) => route.url === url).map(({ method }) => method)
+function refuseOtherVerbs(app: FastifyInstance, url: string, allowed: readonly string[]): void {
   const others = VERBS.filter((verb) => !allowed.includes(verb))
   const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
     const message = `${request.method} is not possible here; use ${allowed.join(" or ")}.`

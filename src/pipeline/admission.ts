@@ -28,6 +28,8 @@ export interface Place {
 export interface Admission {
   /** Takes a call in hand; null where it is to be turned away. */
   readonly enter: () => Place | null
+  /** How many calls are in hand. */
+  readonly inHand: () => number
 }
 
 /** Opens the door of a process. */
@@ -61,6 +63,7 @@ export function openAdmission(pacer: Pick<Pacer, "elapsedMs">): Admission {
     perSecond = null
   }
   return {
+    inHand: () => inHand,
     enter: () => {
       if (isTooLong()) return null
       inHand += 1

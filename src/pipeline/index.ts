@@ -16,7 +16,7 @@ import type { KeptAnswer } from "./idempotency.ts"
 import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
 import type { LastWrites } from "./read-position.ts"
 import { lookAgain, namedPosition, waitForReads } from "./read-position.ts"
-import type { Refusal } from "./refusal.ts"
+import type { ErrorCode, Refusal } from "./refusal.ts"
 import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
 import type { Caller, OnceForEver, Reply, Resumed, Route, Seed } from "./route.ts"
 import { isSigned } from "./sign-in.ts"
@@ -250,8 +250,16 @@ function parse(
 
 /** Sends a refusal with the status of its code. */
 export function sendRefusal(reply: FastifyReply, refused: Refusal): void {
+  refusedReplies.set(reply, refused.error)
   if (refused.headers !== undefined) void reply.headers(refused.headers)
   void reply.code(STATUS_OF[refused.error]).send(bodyOf(refused))
+}
+
+const refusedReplies = new WeakMap<FastifyReply, ErrorCode>()
+
+/** What a call was refused with; null where it was answered. */
+export function refusedWith(reply: FastifyReply): ErrorCode | null {
+  return refusedReplies.get(reply) ?? null
 }
 
 function sendAnswer(reply: FastifyReply, { status, body, position }: KeptAnswer): void {

@@ -1,0 +1,40 @@
+/**
+ * Turns calls away while the process itself cannot keep up: its event loop is late, or its memory
+ * nearly full. How many calls it takes in hand is the door's to decide (pipeline/admission.ts).
+ */
+import { getHeapStatistics } from "node:v8"
+import underPressure from "@fastify/under-pressure"
+import type { FastifyInstance } from "fastify"
+import { overloadedRefusal } from "./pipeline/faults.ts"
+import { sendRefusal } from "./pipeline/index.ts"
+
+/** A loop that is later than this answers nobody in time. */
+const LATEST_LOOP_MS = 2_000
+/** Beyond this part of what V8 may use, collecting takes all the time there is. */
+const FULL_HEAP = 0.95
+
+/** When a process counts as overloaded, and how often it is looked at. */
+export interface Pressure {
+  readonly heapBytes: number
+  readonly sampleEveryMs: number
+}
+
+const PRESSURE: Pressure = {
+  heapBytes: Math.floor(getHeapStatistics().heap_size_limit * FULL_HEAP),
+  sampleEveryMs: 1_000,
+}
+
+/** Watches the process from here on. */
+export async function watchPressure(
+  app: FastifyInstance,
+  { heapBytes, sampleEveryMs }: Pressure = PRESSURE,
+): Promise<void> {
+  await app.register(underPressure, {
+    maxEventLoopDelay: LATEST_LOOP_MS,
+    maxHeapUsedBytes: heapBytes,
+    sampleInterval: sampleEveryMs,
+    pressureHandler: (request, reply) => {
+      sendRefusal(reply, overloadedRefusal(request.id))
+    },
+  })
+}
