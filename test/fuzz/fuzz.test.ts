@@ -1,0 +1,152 @@
+/**
+ * Every route of the API's document, asked with requests made from the document: whatever is sent, the
+ * answer is one that the document promises, and nothing of the inside shows.
+ */
+import { Ajv2020 } from "ajv/dist/2020.js"
+import fc from "fast-check"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { ROUTES } from "../../src/routes.ts"
+import { isDeep, runsOf } from "../charging/runs.ts"
+import { expectContract } from "../support/reply-contract.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import type { FuzzRequest, Operation } from "./requests.ts"
+import { requestsTo } from "./requests.ts"
+
+const USUAL = 300
+const DEEP = 5_000
+
+let world: World
+let company: Company
+let poor: string
+let document: {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
+  readonly components: object
+}
+let ajv: Ajv2020
+beforeAll(async () => {
+  world = await openWorld({ rateLimits: "off" })
+  company = await makeCompany(world)
+  await world.operate("funds add", { company: company.companyId, dollars: "100000" })
+  await world.operate("card set", { company: company.companyId, verified: true })
+  const allowance = { addFundsPerPurchase: "5000", addFundsPerMonth: "10000000" }
+  await world.operate("key change", { keyId: company.keyId, purchases: "on", ...allowance })
+  const { key } = await world.operate("key create", {
+    ...{ company: company.companyId, person: company.ownerId, operations: ["phone.messages.read"] },
+  })
+  poor = key
+  document = (await world.app.inject("/openapi.json")).json()
+  ajv = new Ajv2020({ strict: false, validateFormats: false })
+  ajv.addSchema({ $id: "api", components: document.components })
+})
+afterAll(async () => {
+  await world.close()
+})
+
+const NAMES = ROUTES.map(({ method, url }) => `${method} ${url}`)
+
+function operationOf(name: string): Operation {
+  const [method = "", url = ""] = name.split(" ")
+  const operation = document.paths[url]?.[method.toLowerCase()]
+  if (operation === undefined) throw new Error(`${name} is not in the document`)
+  return operation
+}
+
+async function send(name: string, { query, headers, payload }: FuzzRequest) {
+  const [method = "", url = ""] = name.split(" ")
+  const answer = await world.app.inject({
+    ...{ method: method as "GET", url: `${url}${query}`, headers },
+    ...(payload === null ? {} : { payload }),
+  })
+  return { status: answer.statusCode, headers: answer.headers, text: answer.payload }
+}
+
+/** Holds an answer against the document, and against what every answer must be. */
+function expectPromised(name: string, answer: Awaited<ReturnType<typeof send>>): void {
+  const [method = "", url = ""] = name.split(" ")
+  const call = `${name} ${answer.status} ${answer.text.slice(0, 300)}`
+  expect(answer.status, call).toBeLessThan(500)
+  const promised = operationOf(name).responses[answer.status]
+  expect(promised, `${call}: no such status in the document`).toBeDefined()
+  const body: unknown = JSON.parse(answer.text)
+  const schema = promised?.content?.["application/json"].schema ?? {}
+  const isFit = ajv.validate(absolute(schema), body)
+  expect(isFit, `${call}: ${ajv.errorsText()}`).toBe(true)
+  if (answer.status >= 400) {
+    const examples = promised?.content?.["application/json"].examples ?? {}
+    expect(Object.keys(examples), call).toContain((body as { error: string }).error)
+  }
+  expectContract(method, url, { status: answer.status, headers: answer.headers, body })
+}
+
+/** A schema whose references are found. */
+function absolute(schema: object): object {
+  return JSON.parse(
+    JSON.stringify(schema).replaceAll('"#/components', '"api#/components'),
+  ) as object
+}
+
+/** How often each status came. */
+const seen = new Map<string, Set<number>>()
+
+describe("a request made from the document", () => {
+  it.for(NAMES)("is answered as the document says: %s", { timeout: 600_000 }, async (name) => {
+    const keys = fc.oneof(
+      { weight: 12, arbitrary: fc.constant(company.key) },
+      { weight: 1, arbitrary: fc.constantFrom(null, "cpk_unknown", "", poor) },
+    )
+    const statuses = new Set<number>()
+    seen.set(name, statuses)
+    await fc.assert(
+      fc.asyncProperty(requestsTo(operationOf(name), keys), async (request) => {
+        const answer = await send(name, request)
+        statuses.add(answer.status)
+        expectPromised(name, answer)
+      }),
+      { ...runsOf(USUAL, DEEP), endOnFailure: !isDeep },
+    )
+    expect(world.warnings).toEqual([])
+  })
+
+  it("was sometimes right and sometimes wrong, on every route that takes something", () => {
+    for (const name of NAMES) {
+      const statuses = [...(seen.get(name) ?? [])]
+      expect(
+        statuses.some((status) => status < 300),
+        `${name} was never right`,
+      ).toBe(true)
+      const takesBody = operationOf(name).requestBody !== undefined
+      if (takesBody) expect(statuses, name).toContain(400)
+    }
+  })
+})
+
+describe("a body that is too much", () => {
+  const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`
+  const withBody = NAMES.filter((name) => !name.startsWith("GET"))
+  const asJson = (text: string): FuzzRequest => {
+    const headers = {
+      authorization: `Bearer ${company.key}`,
+      "content-type": "application/json",
+      "idempotency-key": text.slice(0, 40).replaceAll('"', ""),
+    }
+    return { query: "", headers, payload: Buffer.from(text) }
+  }
+
+  it.for(withBody)("is refused by %s", async (name) => {
+    for (const text of [
+      nested(60),
+      nested(50_000),
+      "[".repeat(60) + "]".repeat(60),
+      JSON.stringify({ body: "x".repeat(20 * 1024 * 1024) }),
+      `{"__proto__":{"to":"+14155550123","isAdmin":true},"constructor":{"prototype":{}}}`,
+      `{"to":"+14155550123","to":"+14155550124","body":"\\ud800"}`,
+      `{"a":"\\u0000"}`,
+    ]) {
+      const answer = await send(name, asJson(text))
+      expectPromised(name, answer)
+      expect(answer.status, text.slice(0, 40)).toBeGreaterThanOrEqual(400)
+    }
+    expect(Object.keys(Object.prototype)).toEqual([])
+  })
+})
