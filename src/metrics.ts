@@ -55,7 +55,7 @@ export function addMetrics(
     if (error !== null) refusals.inc({ route, error })
   })
   app.route({
-    ...{ method: ["GET", "HEAD"], url: METRICS_URL },
+    ...{ method: ["GET", "HEAD"], url: METRICS_URL, config: { pressureHandler: () => undefined } },
     handler: async (_request, reply) => {
       return reply.type(registry.contentType).send(await registry.metrics())
     },

@@ -1,6 +1,7 @@
 /**
  * Every route of the API's document, asked with requests made from the document: whatever is sent, the
- * answer is one that the document promises, and nothing of the inside shows.
+ * answer is one that the document promises, and nothing of the inside shows. 300 requests a route, and
+ * 5,000 with `LEDGER_DEEP=1`.
  */
 import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
