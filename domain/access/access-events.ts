@@ -70,6 +70,20 @@ export interface KeyDeleted {
   readonly keyId: KeyId
 }
 
+/** A key stopped working because its company was deleted. */
+export interface KeySwitchedOff {
+  readonly type: "KeySwitchedOff"
+  readonly at: number
+  readonly keyId: KeyId
+}
+
+/** The deletion of the company was undone: what it switched off works again. */
+export interface KeySwitchedOn {
+  readonly type: "KeySwitchedOn"
+  readonly at: number
+  readonly keyId: KeyId
+}
+
 /** A payment card is on file. */
 export interface CardSet {
   readonly type: "CardSet"
@@ -110,6 +124,8 @@ export type AccessEvent =
   | KeyPaused
   | KeyResumed
   | KeyDeleted
+  | KeySwitchedOff
+  | KeySwitchedOn
   | CardSet
   | CardRemoved
   | ChannelChanged
@@ -150,6 +166,8 @@ export const accessFormats: Formats<AccessEvent> = {
   KeyPaused: keyOnly,
   KeyResumed: keyOnly,
   KeyDeleted: keyOnly,
+  KeySwitchedOff: keyOnly,
+  KeySwitchedOn: keyOnly,
   CardSet: { version: 1, fields: { at: time, verified: flag, failing: flag } },
   CardRemoved: { version: 1, fields: { at: time } },
   ChannelChanged: { version: 1, fields: { at: time, channel: plain } },

@@ -54,6 +54,11 @@ export interface ChangeKey {
   readonly keyId: KeyId
 }
 
+/** Switches off every key that works, or on again every key that was: the company was deleted, or is back. */
+export interface SwitchKeys {
+  readonly type: "SwitchKeysOff" | "SwitchKeysOn"
+}
+
 /** Puts a card on file, or changes how it stands. */
 export interface SetCard {
   readonly type: "SetCard"
@@ -85,6 +90,7 @@ export type AccessCommand =
   | TeamCommand
   | CreateKey
   | ChangeKey
+  | SwitchKeys
   | SetCard
   | RemoveCard
   | ChangeChannel
@@ -94,7 +100,8 @@ export type AccessCommand =
 export interface AccessRefused {
   readonly type: "AccessRefused"
   readonly at: number
-  readonly code: "no_such_company" | "no_such_key" | "key_taken" | TeamFault["code"]
+  readonly code: 
+    "no_such_company" | "no_such_key" | "key_taken" | "company_deleted" | TeamFault["code"]
   /** One sentence for the person who asked. */
   readonly message: string
 }
@@ -105,7 +112,8 @@ export interface Key {
   readonly personId: PersonId | null
   readonly keyHash: string
   readonly operations: ReadonlySet<Operation>
-  readonly status: "active" | "paused" | "deleted"
+  /** `switched_off`: it worked when the company was deleted, and does again when that is undone. */
+  readonly status: "active" | "paused" | "switched_off" | "deleted"
 }
 
 /** A company's access state. Only the functions of this file look inside. */
@@ -173,6 +181,10 @@ function decide(
     case "ResumeKey":
     case "DeleteKey":
       return changeKey(command, state)
+    case "SwitchKeysOff":
+      return keyIdsIn(state, "active").map((keyId) => ({ type: "KeySwitchedOff", at, keyId }))
+    case "SwitchKeysOn":
+      return keyIdsIn(state, "switched_off").map((keyId) => ({ type: "KeySwitchedOn", at, keyId }))
     case "SetCard": {
       const { verified, failing } = command
       const same = state.card?.verified === verified && state.card.failing === failing
@@ -222,6 +234,10 @@ function evolve(state: Access, event: AccessEvent): Access {
       return setStatus(state, event.keyId, "active")
     case "KeyDeleted":
       return setStatus(state, event.keyId, "deleted")
+    case "KeySwitchedOff":
+      return setStatus(state, event.keyId, "switched_off")
+    case "KeySwitchedOn":
+      return setStatus(state, event.keyId, "active")
     case "CardSet":
       state.card = { verified: event.verified, failing: event.failing }
       return state
@@ -285,6 +301,10 @@ function changeKey(
   if (status === undefined || status === "deleted") {
     return refuse(at, "no_such_key", "There is no such key in this company.")
   }
+  if (type === "ResumeKey" && status === "switched_off") {
+    const message = "This key is switched off with its company, which was deleted: restore that."
+    return refuse(at, "company_deleted", message)
+  }
   return [{ type: FACTS[type], at, keyId }]
 }
 
@@ -292,6 +312,15 @@ function setStatus(state: Access, keyId: KeyId, status: Key["status"]): Access {
   const key = state.keys.get(keyId)
   if (key !== undefined) state.keys.set(keyId, { ...key, status })
   return state
+}
+
+function keyIdsIn(state: Access, status: Key["status"]): readonly KeyId[] {
+  return [...state.keys.values()].filter((key) => key.status === status).map(({ keyId }) => keyId)
+}
+
+/** How many keys work, or did until their company was deleted. */
+export function keysInUse(state: Access): number {
+  return keyIdsIn(state, "active").length + keyIdsIn(state, "switched_off").length
 }
 
 /** The key of this id, whatever its status; null where the company has none. */

@@ -93,7 +93,7 @@ function refusalCode(
   verdict: Verdict,
 ): ChargeRefusalCode | null {
   const { at, amountMicros: asked, exempt, open } = command
-  if (state.closed) return "ledger_closed"
+  if (state.closedAt !== null) return "ledger_closed"
   if (state.locked) return "account_locked"
   if (verdict === "does not fit") return "spend_limit_reached"
   // What costs nothing needs no funds, even where a correction took them below zero.

@@ -147,6 +147,11 @@ export interface CloseOrReopen {
   readonly type: "CloseLedger" | "ReopenLedger"
 }
 
+/** Begins to erase a company whose deletion can no longer be undone. Again: nothing new. */
+export interface BeginErasure {
+  readonly type: "BeginErasure"
+}
+
 /** Everything a ledger can be asked to do. */
 export type LedgerCommand =
   | OpenLedger
@@ -168,10 +173,18 @@ export type LedgerCommand =
   | LockOrUnlock
   | CloseMonth
   | CloseOrReopen
+  | BeginErasure
 
 /** Why a command that is no charge was refused. */
 export type LedgerRefusalCode =
-  "bad_limit" | "no_such_limit" | "bad_amount" | "bad_calls" | "search_again" | "ledger_closed"
+  | "bad_limit"
+  | "no_such_limit"
+  | "bad_amount"
+  | "bad_calls"
+  | "search_again"
+  | "ledger_closed"
+  | "company_erased"
+  | "not_deleted"
 
 /** A command that is no charge was refused. `search_again`: look the id up again, and ask again. */
 export interface LedgerRefused {

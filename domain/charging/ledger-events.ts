@@ -217,6 +217,12 @@ export interface LedgerReopened {
   readonly at: number
 }
 
+/** The deletion can be undone no more: the company's keys are destroyed from here on. */
+export interface ErasureBegun {
+  readonly type: "ErasureBegun"
+  readonly at: number
+}
+
 /** Everything that can happen to a ledger. */
 export type LedgerEvent =
   | LedgerOpened
@@ -236,6 +242,7 @@ export type LedgerEvent =
   | MonthClosed
   | LedgerClosed
   | LedgerReopened
+  | ErasureBegun
 
 /** Why a charge was refused. */
 export type ChargeRefusalCode =

@@ -223,6 +223,7 @@ export const ledgerFormats: Formats<LedgerEvent> = {
   },
   LedgerClosed: { version: 1, fields: { at: time } },
   LedgerReopened: { version: 1, fields: { at: time } },
+  ErasureBegun: { version: 1, fields: { at: time } },
 }
 
 /** Writes and reads ledger facts. */

@@ -27,7 +27,10 @@ export interface Ledger {
   /** Facts folded so far, so the last one's revision is one less. */
   facts: number
   opened: boolean
-  closed: boolean
+  /** When the company was deleted; null where it is not. */
+  closedAt: number | null
+  /** Its data is being erased, or is. */
+  erasing: boolean
   locked: boolean
   prepaidOnly: boolean
   creditLineMicros: Micros
@@ -50,7 +53,8 @@ export function initialLedger(): Ledger {
   return {
     facts: 0,
     opened: false,
-    closed: false,
+    closedAt: null,
+    erasing: false,
     locked: false,
     prepaidOnly: false,
     creditLineMicros: 0,
@@ -74,7 +78,8 @@ type Scalars = Pick<
   Ledger,
   | "facts"
   | "opened"
-  | "closed"
+  | "closedAt"
+  | "erasing"
   | "locked"
   | "prepaidOnly"
   | "creditLineMicros"
@@ -103,9 +108,9 @@ interface SavedLedger {
 }
 
 function save(state: Ledger): SavedLedger {
-  const { facts, opened, closed, locked, prepaidOnly, creditLineMicros } = state
+  const { facts, opened, closedAt, erasing, locked, prepaidOnly, creditLineMicros } = state
   const { fundsMicros, openMicros, month, book, calls, purchases, recent } = state
-  const terms = { opened, closed, locked, prepaidOnly, creditLineMicros }
+  const terms = { opened, closedAt, erasing, locked, prepaidOnly, creditLineMicros }
   return {
     scalars: { facts, ...terms, fundsMicros, openMicros, month: copyOf(month) },
     references: [...state.references],
@@ -165,7 +170,7 @@ function load(raw: unknown): Ledger {
 }
 
 /** How a ledger's state is kept beside its stream. Calls that are only gathered are not in it. */
-export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 3, save, load }
+export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 4, save, load }
 
 /** About what an entry of each kind takes in memory, in bytes: measured, and rounded up. */
 const BYTES = { holder: 200, limit: 500, open: 600, name: 100, tally: 400, purchase: 250 }

@@ -35,7 +35,8 @@ export interface Account {
 
 /** The account as it stands. */
 export function accountOf(state: Ledger): Account {
-  const { opened, closed, locked, prepaidOnly, fundsMicros } = state
+  const { opened, closedAt, locked, prepaidOnly, fundsMicros } = state
+  const closed = closedAt !== null
   return { opened, closed, locked, prepaidOnly, fundsMicros, creditLineMicros: creditOf(state) }
 }
 
@@ -85,5 +86,5 @@ export function purchaseRefusal(
   purchase: StartPurchase,
   at: number,
 ): PurchaseRefusalCode | null {
-  return state.closed ? "ledger_closed" : purchaseFault(state.purchases, purchase, monthStart(at))
+  return state.closedAt !== null ? "ledger_closed" : purchaseFault(state.purchases, purchase, monthStart(at))
 }

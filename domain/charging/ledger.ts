@@ -21,6 +21,7 @@ import { isMicros } from "../kernel/money.ts"
 import { monthStart } from "../kernel/window.ts"
 import { markCharged } from "./calls.ts"
 import { chargeName, decideCharge, searchAgain, spenderOf } from "./charge.ts"
+import { decideDeletion } from "./deletion.ts"
 import type {
   AddFunds,
   ChangeTerms,
@@ -116,9 +117,9 @@ function decideInMonth(command: LedgerCommand & Stamped, state: Ledger): Decisio
     case "CloseMonth":
       return []
     case "CloseLedger":
-      return state.closed ? [] : [{ type: "LedgerClosed", at }]
     case "ReopenLedger":
-      return state.closed ? [{ type: "LedgerReopened", at }] : []
+    case "BeginErasure":
+      return decideDeletion(command, state)
     case "OpenLedger":
       return openLedger(command, state)
     case "ChangeTerms":
@@ -126,7 +127,7 @@ function decideInMonth(command: LedgerCommand & Stamped, state: Ledger): Decisio
     case "SetLimit":
     case "RemoveLimit":
     case "SetPurchaseTerms":
-      if (state.closed) return refuse(at, "ledger_closed", "This company was deleted.")
+      if (state.closedAt !== null) return refuse(at, "ledger_closed", "This company was deleted.")
       return arrange(command, state)
     default:
       return unreachable(command)
@@ -216,7 +217,10 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
       return state
     case "LedgerClosed":
     case "LedgerReopened":
-      state.closed = event.type === "LedgerClosed"
+      state.closedAt = event.type === "LedgerClosed" ? event.at : null
+      return state
+    case "ErasureBegun":
+      state.erasing = true
       return state
     default:
       return unreachable(event)
@@ -353,7 +357,7 @@ function startPurchase(command: StartPurchase & Stamped, state: Ledger): Decisio
   const isExact =
     mayRise(state, amountMicros) && holds(state.month, "purchasedMicros", amountMicros, at)
   const beyond = isExact ? null : "bad_amount"
-  const code = state.closed ? "ledger_closed" : (beyond ?? purchaseFault(purchases, command, month))
+  const code = state.closedAt !== null ? "ledger_closed" : (beyond ?? purchaseFault(purchases, command, month))
   if (code === null)
     return [{ type: "PurchaseStarted", at, purchaseId, keyId, personId, amountMicros }]
   const { paidMicros, pendingMicros } = takenIn(purchases, keyId, month)

@@ -42,6 +42,7 @@ export function postingsOf(event: LedgerEvent): readonly Posting[] {
     case "MonthClosed":
     case "LedgerClosed":
     case "LedgerReopened":
+    case "ErasureBegun":
       return []
   }
 }

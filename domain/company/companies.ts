@@ -2,7 +2,7 @@
  * Which companies there are: their names are unique, because a name is the git user and what an
  * operator calls a company by; so are their tags, because a tag routes a key.
  *
- * Stream `companies`: one fact a company.
+ * Stream `companies`: one fact a company, and one when it was erased.
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
 import type { Formats } from "../kernel/format.ts"
@@ -41,24 +41,44 @@ export interface CompanyRegistered extends CompanyPlan {
   readonly at: number
 }
 
+/**
+ * What was personal of a company is erased: its keys are destroyed, so nothing that was sealed for it
+ * can be read again. Its name is free for another.
+ */
+export interface CompanyErased {
+  readonly type: "CompanyErased"
+  readonly at: number
+  readonly companyId: CompanyId
+}
+
 /** Everything that can happen to the list of companies. */
-export type CompaniesEvent = CompanyRegistered
+export type CompaniesEvent = CompanyRegistered | CompanyErased
 
 /** Registers a company. The same id again: nothing new. */
 export interface RegisterCompany extends CompanyPlan {
   readonly type: "RegisterCompany"
 }
 
+/** Strikes a company whose keys are destroyed off the list of names. Again: nothing new. */
+export interface EraseCompany {
+  readonly type: "EraseCompany"
+  readonly companyId: CompanyId
+}
+
+/** Everything that can be asked of the list of companies. */
+export type CompaniesCommand = RegisterCompany | EraseCompany
+
 /** A registration was refused. */
 export interface CompanyRefused {
   readonly type: "CompanyRefused"
   readonly at: number
-  readonly code: "name_taken" | "id_taken"
+  readonly code: "name_taken" | "id_taken" | "no_such_company"
   readonly message: string
 }
 
 interface CompaniesState {
   readonly ids: Set<CompanyId>
+  readonly erased: Set<CompanyId>
   readonly byNameTag: Map<string, CompanyId>
 }
 
@@ -66,27 +86,49 @@ interface CompaniesState {
 export type Companies = CompaniesState
 
 /** The rules of registration. */
-export const companies: Decider<RegisterCompany, Companies, CompaniesEvent, CompanyRefused> = {
-  initial: () => ({ ids: new Set(), byNameTag: new Map() }),
-  decide: (command: RegisterCompany & Stamped, state) => {
-    const { at, companyId, nameTag } = command
-    const named = state.byNameTag.get(nameTag)
-    if (named !== undefined && named === companyId) return []
-    if (named !== undefined) {
-      const message = "A company of this name exists already; choose another name."
-      return { type: "CompanyRefused", at, code: "name_taken", message }
-    }
-    if (state.ids.has(companyId)) {
-      const message = "This company id is taken; send the command again with another id."
-      return { type: "CompanyRefused", at, code: "id_taken", message }
-    }
-    return [{ ...command, type: "CompanyRegistered" }]
-  },
+export const companies: Decider<CompaniesCommand, Companies, CompaniesEvent, CompanyRefused> = {
+  initial: () => ({ ids: new Set(), erased: new Set(), byNameTag: new Map() }),
+  decide: (command, state) =>
+    command.type === "RegisterCompany" ? register(command, state) : erase(command, state),
   evolve: (state, event) => {
-    state.ids.add(event.companyId)
-    state.byNameTag.set(event.nameTag, event.companyId)
+    const { companyId } = event
+    if (event.type === "CompanyRegistered") {
+      state.ids.add(companyId)
+      state.byNameTag.set(event.nameTag, companyId)
+      return state
+    }
+    state.erased.add(companyId)
+    for (const [tag, id] of state.byNameTag) if (id === companyId) state.byNameTag.delete(tag)
     return state
   },
+}
+
+function register(
+  command: RegisterCompany & Stamped,
+  state: Companies,
+): readonly CompaniesEvent[] | CompanyRefused {
+  const { at, companyId, nameTag } = command
+  const named = state.byNameTag.get(nameTag)
+  if (named !== undefined && named === companyId) return []
+  if (named !== undefined) {
+    const message = "A company of this name exists already; choose another name."
+    return { type: "CompanyRefused", at, code: "name_taken", message }
+  }
+  if (state.ids.has(companyId)) {
+    const message = "This company id is taken; send the command again with another id."
+    return { type: "CompanyRefused", at, code: "id_taken", message }
+  }
+  return [{ ...command, type: "CompanyRegistered" }]
+}
+
+function erase(
+  { at, companyId }: EraseCompany & Stamped,
+  state: Companies,
+): readonly CompaniesEvent[] | CompanyRefused {
+  if (state.erased.has(companyId)) return []
+  if (state.ids.has(companyId)) return [{ type: "CompanyErased", at, companyId }]
+  const message = "There is no such company."
+  return { type: "CompanyRefused", at, code: "no_such_company", message }
 }
 
 /** The company whose name has this tag; null where there is none. */
@@ -99,7 +141,7 @@ export function isRegistered(state: Companies, companyId: CompanyId): boolean {
   return state.ids.has(companyId)
 }
 
-/** How many companies are registered. */
+/** How many companies were ever registered. */
 export function companyCount(state: Companies): number {
   return state.ids.size
 }
@@ -120,7 +162,8 @@ export const companiesFormats: Formats<CompaniesEvent> = {
       owner: record<FirstOwner>({ personId: plain, name: plain, email: plain, emailTag: plain }),
     },
   },
+  CompanyErased: { version: 1, fields: { at: time, companyId: plain } },
 }
 
-/** Writes and reads the facts of registration. */
+/** Writes and reads the facts of the list. */
 export const companiesCodec = codecOf<CompaniesEvent>(companiesFormats)

@@ -80,7 +80,8 @@ describe("a checkpoint", () => {
       scalars: {
         facts: MUCH.length,
         opened: true,
-        closed: true,
+        closedAt: NOW,
+        erasing: false,
         locked: true,
         prepaidOnly: true,
         creditLineMicros: 6,

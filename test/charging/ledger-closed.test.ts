@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { deletionOf } from "../../domain/charging/deletion.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { fold, given } from "../support/spec.ts"
@@ -40,6 +41,40 @@ describe("CloseLedger and ReopenLedger", () => {
     given(ledger).when({ type: "ReopenLedger", at: NOW }).recordsNothing()
     given(ledger, shut, reopened).when({ type: "ReopenLedger", at: NOW }).recordsNothing()
     given(ledger, shut, reopened).when({ type: "CloseLedger", at: NOW }).records(shut)
+  })
+})
+
+describe("BeginErasure", () => {
+  const FORTNIGHT = 14 * 86_400_000
+  const due = NOW + FORTNIGHT
+  const begun: LedgerEvent = { type: "ErasureBegun", at: due }
+
+  it("begins 14 days after the deletion, to the millisecond, once", () => {
+    given(ledger, shut)
+      .when({ type: "BeginErasure", at: due - 1 })
+      .refuses("not_deleted")
+    given(ledger, shut).when({ type: "BeginErasure", at: due }).records(begun)
+    given(ledger, shut, begun).when({ type: "BeginErasure", at: due }).recordsNothing()
+    expect(deletionOf(fold(ledger, shut))).toEqual({ erasedFrom: due, erasing: false })
+    expect(deletionOf(fold(ledger, shut, begun))).toEqual({ erasedFrom: due, erasing: true })
+  })
+
+  it("does not begin for a company that is not deleted, or deleted anew since", () => {
+    given(ledger).when({ type: "BeginErasure", at: due }).refuses("not_deleted")
+    given(ledger, shut, reopened).when({ type: "BeginErasure", at: due }).refuses("not_deleted")
+    const again: LedgerEvent = { type: "LedgerClosed", at: NOW + 1 }
+    given(ledger, shut, reopened, again)
+      .when({ type: "BeginErasure", at: due })
+      .refuses("not_deleted")
+    expect(deletionOf(fold(ledger, shut, reopened))).toBeNull()
+  })
+
+  it("leaves no way back: until then there is one", () => {
+    given(ledger, shut)
+      .when({ type: "ReopenLedger", at: due })
+      .records({ type: "LedgerReopened", at: due })
+    given(ledger, shut, begun).when({ type: "ReopenLedger", at: due }).refuses("company_erased")
+    given(ledger, shut, begun).when({ type: "CloseLedger", at: due }).recordsNothing()
   })
 })
 

@@ -112,10 +112,28 @@ function decideInMonth(known: Known, command: LedgerCommand & Stamped, rules: Ru
     case "CloseLedger":
       return turn(facts, at, "LedgerClosed", "LedgerReopened")
     case "ReopenLedger":
-      return turn(facts, at, "LedgerReopened", "LedgerClosed")
+      return isErasing(facts)
+        ? { type: "LedgerRefused", at, code: "company_erased", message: "" }
+        : turn(facts, at, "LedgerReopened", "LedgerClosed")
+    case "BeginErasure":
+      return beginErasure(facts, at)
     default:
       return arrange(facts, command)
   }
+}
+
+const FORTNIGHT = 14 * 86_400_000
+
+function isErasing(facts: Facts): boolean {
+  return facts.some(({ type }) => type === "ErasureBegun")
+}
+
+function beginErasure(facts: Facts, at: number): Answer {
+  if (isErasing(facts)) return []
+  const last = facts.findLast(({ type }) => type === "LedgerClosed" || type === "LedgerReopened")
+  const isDue = last?.type === "LedgerClosed" && at - last.at >= FORTNIGHT
+  if (isDue) return [{ type: "ErasureBegun", at }]
+  return { type: "LedgerRefused", at, code: "not_deleted", message: "" }
 }
 
 type Switch = "AccountLocked" | "AccountUnlocked" | "LedgerClosed" | "LedgerReopened"

@@ -66,3 +66,27 @@ describe("the companies", () => {
     expect(companyCount(state)).toBe(1)
   })
 })
+
+describe("EraseCompany", () => {
+  const erase = { type: "EraseCompany", at: NOW, companyId: "co_Ab3dE6" } as const
+  const erased = { type: "CompanyErased", at: NOW, companyId: "co_Ab3dE6" } as const
+
+  it("strikes a company off the names, once", () => {
+    given(companies, registered).when(erase).records(erased)
+    given(companies, registered, erased).when(erase).recordsNothing()
+    given(companies).when(erase).refuses("no_such_company")
+  })
+
+  it("leaves its name to another company, its id and its place to nobody", () => {
+    const other = { ...registered, companyId: "co_other1" }
+    given(companies, registered, erased)
+      .when({ ...register, companyId: "co_other1" })
+      .records(other)
+    given(companies, registered, erased).when(register).refuses("id_taken")
+    const state = fold(companies, registered, erased)
+    expect(companyByNameTag(state, "acme-tag")).toBeNull()
+    expect([isRegistered(state, "co_Ab3dE6"), companyCount(state)]).toEqual([true, 1])
+    const taken = fold(companies, registered, erased, other)
+    expect(companyByNameTag(taken, "acme-tag")).toBe("co_other1")
+  })
+})

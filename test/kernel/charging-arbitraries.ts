@@ -119,6 +119,7 @@ export const ledger: Arbitraries<LedgerEvent> = {
   },
   LedgerClosed: { at },
   LedgerReopened: { at },
+  ErasureBegun: { at },
 }
 
 const reading: FieldArbitraries<LimitReading> = {

@@ -75,6 +75,8 @@ const access: Arbitraries<AccessEvent> = {
   KeyPaused: { at, keyId: plain },
   KeyResumed: { at, keyId: plain },
   KeyDeleted: { at, keyId: plain },
+  KeySwitchedOff: { at, keyId: plain },
+  KeySwitchedOn: { at, keyId: plain },
   CardSet: { at, verified: flag, failing: flag },
   CardRemoved: { at },
   ChannelChanged: { at, channel: plain },
@@ -129,6 +131,7 @@ const companies: Arbitraries<CompaniesEvent> = {
     withNumber: flag,
     owner: fc.record({ personId: plain, name: plain, email: plain, emailTag: plain }),
   },
+  CompanyErased: { at, companyId: plain },
 }
 
 const phone: Arbitraries<PhoneEvent> = {

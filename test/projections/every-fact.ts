@@ -100,6 +100,9 @@ export const EVERYTHING: readonly Step[] = [
   does({ type: "ReopenLedger" }),
   passes(40),
   does({ type: "CloseMonth" }),
+  does({ type: "CloseLedger" }),
+  passes(14),
+  does({ type: "BeginErasure" }),
 ]
 
 /** Every type of fact that a ledger has. One that is missing here does not compile. */
@@ -124,4 +127,5 @@ export const FACT_TYPES = Object.keys({
   MonthClosed: true,
   LedgerClosed: true,
   LedgerReopened: true,
+  ErasureBegun: true,
 } satisfies Record<LedgerEvent["type"], true>).toSorted()
