@@ -43,9 +43,10 @@ interface Tables {
 /** The read model. */
 export const apps: Projection = {
   name: "apps",
-  version: 1,
-  categories: ["app"],
+  version: 2,
+  categories: ["app", "companies"],
   tables: ["check_ins", "devices"],
+  personal: ["check_ins", "devices"],
   create: `
     create table check_ins (
       company_id text not null,
@@ -72,6 +73,10 @@ export const apps: Projection = {
     )`,
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") {
+        await tx.deleteFrom("check_ins").where("company_id", "=", fact.companyId).execute()
+        await tx.deleteFrom("devices").where("company_id", "=", fact.companyId).execute()
+      }
       if (companyId === null) continue
       if (fact.type === "AppCheckedIn") await checkIn(tx, companyId, fact)
       if (fact.type === "DeviceReported") await report(tx, companyId, fact)

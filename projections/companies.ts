@@ -1,5 +1,6 @@
 /** Read model `companies`: each company's name, for operators who call it by name. */
 import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
 import type { Projection } from "./projection.ts"
 
 /** A company; `name` is null once it was erased. */
@@ -16,9 +17,10 @@ interface Tables {
 /** The read model. */
 export const companies: Projection = {
   name: "companies",
-  version: 1,
+  version: 2,
   categories: ["companies"],
   tables: ["companies"],
+  personal: ["companies"],
   create: `
     create table companies (
       company_id text primary key,
@@ -27,6 +29,9 @@ export const companies: Projection = {
     )`,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact } of facts) {
+      if (fact.type === "CompanyErased") {
+        await sql`update companies set name = null where company_id = ${fact.companyId}`.execute(tx)
+      }
       if (fact.type !== "CompanyRegistered") continue
       const { companyId: company_id, name, at } = fact
       const row = { company_id, name: await opener.open(company_id, name) }

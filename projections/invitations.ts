@@ -22,9 +22,10 @@ interface Tables {
 /** The read model. */
 export const invitations: Projection = {
   name: "invitations",
-  version: 1,
-  categories: ["access"],
+  version: 2,
+  categories: ["access", "companies"],
   tables: ["invitations"],
+  personal: ["invitations"],
   create: `
     create table invitations (
       company_id text not null,
@@ -37,6 +38,9 @@ export const invitations: Projection = {
     )`,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") {
+        await tx.deleteFrom("invitations").where("company_id", "=", fact.companyId).execute()
+      }
       if (companyId === null) continue
       if (fact.type === "PersonInvited") {
         const { inviteId: invite_id, emailTag: email_tag, role, expiresAt } = fact

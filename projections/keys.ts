@@ -1,5 +1,6 @@
 /** Read model `keys`: which company and person a key belongs to, for operators. */
 import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
 import type { CompanyId, KeyId } from "../domain/kernel/ids.ts"
 import type { Projection } from "./projection.ts"
 
@@ -10,7 +11,8 @@ export interface KeyRow {
   readonly person_id: string | null
   readonly label: string | null
   readonly operations: readonly string[]
-  readonly status: "active" | "paused" | "deleted"
+  /** `switched_off` with its company, which was deleted. */
+  readonly status: "active" | "paused" | "switched_off" | "deleted"
   readonly created_at: Date
 }
 
@@ -21,9 +23,10 @@ interface Tables {
 /** The read model. */
 export const keys: Projection = {
   name: "keys",
-  version: 1,
-  categories: ["access"],
+  version: 2,
+  categories: ["access", "companies"],
   tables: ["keys"],
+  personal: ["keys"],
   create: `
     create table keys (
       company_id text not null,
@@ -37,6 +40,9 @@ export const keys: Projection = {
     create index on keys (company_id)`,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") {
+        await sql`update keys set label = null where company_id = ${fact.companyId}`.execute(tx)
+      }
       if (companyId === null) continue
       if (fact.type === "KeyCreated") {
         const label = fact.label === null ? null : await opener.open(companyId, fact.label)
@@ -56,6 +62,8 @@ export const keys: Projection = {
       if (fact.type === "KeyPaused") await setStatus(tx, fact.keyId, "paused")
       if (fact.type === "KeyResumed") await setStatus(tx, fact.keyId, "active")
       if (fact.type === "KeyDeleted") await setStatus(tx, fact.keyId, "deleted")
+      if (fact.type === "KeySwitchedOff") await setStatus(tx, fact.keyId, "switched_off")
+      if (fact.type === "KeySwitchedOn") await setStatus(tx, fact.keyId, "active")
     }
   },
 }

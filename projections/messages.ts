@@ -45,9 +45,10 @@ interface Tables {
 /** The read model. */
 export const messages: Projection = {
   name: "messages",
-  version: 1,
-  categories: ["phone", "recipient"],
+  version: 2,
+  categories: ["companies", "phone", "recipient"],
   tables: ["messages", "message_numbers"],
+  personal: ["messages", "message_numbers"],
   create: `
     create table messages (
       company_id text not null,
@@ -73,14 +74,18 @@ export const messages: Projection = {
       primary key (company_id, number_id)
     )`,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    const batch = new Batch(tx, opener)
-    for (const { fact, companyId } of facts) {
+    let batch = new Batch(tx, opener)
+    for (const { fact, category, companyId } of facts) {
       const company = companyId ?? ""
-      if (fact.type === "NumberAdded") {
+      if (fact.type === "CompanyErased") {
+        await batch.write()
+        await eraseTexts(tx, fact.companyId)
+        batch = new Batch(tx, opener)
+      } else if (fact.type === "NumberAdded") {
         const number = await opener.open(company, fact.number)
         const row = { company_id: company, number_id: fact.numberId, number }
         await tx.insertInto("message_numbers").values(row).execute()
-      } else {
+      } else if (category === "recipient") {
         await batch.take(company, fact as RecipientEvent)
       }
     }
@@ -209,6 +214,12 @@ class Batch {
     this.#numbers.set(numberId, number)
     return number
   }
+}
+
+async function eraseTexts(tx: Transaction<Tables>, company: CompanyId): Promise<void> {
+  const nothing = sql`from_number = null, to_number = null, body = null`
+  await sql`update messages set ${nothing} where company_id = ${company}`.execute(tx)
+  await sql`update message_numbers set number = null where company_id = ${company}`.execute(tx)
 }
 
 async function newestMessage(tx: Transaction<Tables>, company: CompanyId): Promise<number> {

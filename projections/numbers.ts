@@ -1,5 +1,6 @@
 /** Read model `numbers`: which company holds which phone number. */
 import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
 import type { Projection } from "./projection.ts"
 
 /** A held number; `number` is null once its company was erased. */
@@ -18,9 +19,10 @@ interface Tables {
 /** The read model. */
 export const numbers: Projection = {
   name: "numbers",
-  version: 1,
-  categories: ["phone"],
+  version: 2,
+  categories: ["companies", "phone"],
   tables: ["numbers"],
+  personal: ["numbers"],
   create: `
     create table numbers (
       company_id text not null,
@@ -33,6 +35,9 @@ export const numbers: Projection = {
     create index on numbers (company_id)`,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") {
+        await sql`update numbers set number = null where company_id = ${fact.companyId}`.execute(tx)
+      }
       if (fact.type !== "NumberAdded" || companyId === null) continue
       const number = await opener.open(companyId, fact.number)
       const { numberId: number_id, sms, at } = fact

@@ -3,6 +3,7 @@
  * they texted stands before an opt-out the company added.
  */
 import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import { restOf } from "../domain/kernel/streams.ts"
 import type { RecipientEvent } from "../domain/phone/recipient-events.ts"
@@ -31,9 +32,10 @@ interface Tables {
 /** The read model. */
 export const optOuts: Projection = {
   name: "opt-outs",
-  version: 1,
-  categories: ["recipient"],
+  version: 2,
+  categories: ["companies", "recipient"],
   tables: ["opt_outs"],
+  personal: ["opt_outs"],
   create: `
     create table opt_outs (
       company_id text not null,
@@ -48,7 +50,11 @@ export const optOuts: Projection = {
     );
     create index on opt_outs (company_id, changed_at)`,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
-    for (const { fact, companyId, stream } of facts) {
+    for (const { fact, category, companyId, stream } of facts) {
+      if (fact.type === "CompanyErased") {
+        await sql`update opt_outs set phone = null where company_id = ${fact.companyId}`.execute(tx)
+      }
+      if (category !== "recipient") continue
       const change = changeOf(fact as RecipientEvent)
       if (change === null || companyId === null) continue
       const phone = await opener.open(companyId, change.phone)

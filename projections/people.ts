@@ -27,9 +27,10 @@ interface Tables {
 /** The read model. */
 export const people: Projection = {
   name: "people",
-  version: 2,
-  categories: ["access"],
+  version: 3,
+  categories: ["access", "companies"],
   tables: ["people"],
+  personal: ["people"],
   create: `
     create table people (
       company_id text not null,
@@ -44,6 +45,7 @@ export const people: Projection = {
     )`,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") await eraseNames(tx, fact.companyId)
       if (companyId === null) continue
       if (fact.type === "PersonAdded") {
         const [name, email] = await Promise.all([
@@ -81,6 +83,14 @@ export const people: Projection = {
       }
     }
   },
+}
+
+async function eraseNames(tx: Transaction<Tables>, companyId: CompanyId): Promise<void> {
+  await tx
+    .updateTable("people")
+    .set({ name: null, email: null })
+    .where("company_id", "=", companyId)
+    .execute()
 }
 
 /** What is another by a change of somebody. */

@@ -61,6 +61,11 @@ export interface Projection {
   readonly categories: readonly string[]
   /** Its tables, each with a `company_id`. */
   readonly tables: readonly string[]
+  /**
+   * Those of its tables in which personal text stands in the clear. Where a company was erased
+   * (`CompanyErased`) it is taken out of them; folding anew finds it unreadable.
+   */
+  readonly personal?: readonly string[]
   /** SQL that makes the tables, without schema. */
   readonly create: string
   /** Writes what a batch of facts means, in their order. */

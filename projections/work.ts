@@ -6,6 +6,7 @@
  */
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
+import { erasedFrom } from "../domain/charging/deletion.ts"
 import type {
   ApiCallsCounted,
   Charged,
@@ -30,6 +31,8 @@ export type WorkKind =
   | "send-reminder"
   | "pay-purchase"
   | "collect-credit"
+  | "switch-keys"
+  | "erase-company"
 
 /** Something to be done. */
 export interface WorkItem {
@@ -115,6 +118,9 @@ function itemsOf(recorded: Recorded): readonly WorkItem[] {
   if (fact.type === "MonthClosed" && fact.fundsMicros < 0) {
     return [closeMonth(companyId, fact.at), collectCredit(companyId, fact)]
   }
+  if (fact.type === "LedgerClosed") {
+    return [switchKeys(recorded), eraseCompany(companyId, fact.at)]
+  }
   const item = itemOf(recorded)
   return item === null ? [] : [item]
 }
@@ -139,6 +145,8 @@ function itemOf(recorded: Recorded): WorkItem | null {
       return closeMonth(companyId, fact.at)
     case "ApiCallsCounted":
       return chargeCalls(companyId, fact)
+    case "LedgerReopened":
+      return switchKeys(recorded)
     case "ReminderReached": {
       const { type: _type, ...payload } = fact
       const name = `${companyId}:${revision}`
@@ -201,15 +209,31 @@ function chargeCalls(companyId: CompanyId | null, { day }: ApiCallsCounted): Wor
   return { kind: "charge-calls", name, subject: name, companyId, payload, dueAt }
 }
 
+/** The keys follow the deletion of their company, and its undoing, in order. */
+function switchKeys({ companyId, revision, fact }: Recorded): WorkItem {
+  const name = `${companyId}:${revision}`
+  const subject = `${companyId} keys`
+  return { kind: "switch-keys", name, subject, companyId, payload: {}, dueAt: fact.at }
+}
+
+function eraseCompany(companyId: CompanyId | null, closedAt: number): WorkItem {
+  const name = String(companyId)
+  const subject = `${name} erasure`
+  const dueAt = erasedFrom(closedAt)
+  return { kind: "erase-company", name, subject, companyId, payload: {}, dueAt }
+}
+
 /** Work that nobody waits for any more. */
 type Ended = Pick<WorkItem, "kind" | "name">
 
-function endedBy({ fact }: Recorded): readonly Ended[] {
+function endedBy({ fact, companyId }: Recorded): readonly Ended[] {
   switch (fact.type) {
     case "ChargesClosed":
       return fact.chargeIds.map((name) => ({ kind: "end-charge", name }))
     case "ChargeGivenBack":
       return [{ kind: "end-charge", name: fact.chargeId }]
+    case "LedgerReopened":
+      return [{ kind: "erase-company", name: String(companyId) }]
     case "PurchasePaid":
     case "PurchaseFailed":
       return [{ kind: "pay-purchase", name: fact.purchaseId }]

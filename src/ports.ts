@@ -5,6 +5,7 @@ import type { Carrier } from "../adapters/carrier/port.ts"
 import type { Claims } from "../adapters/claims/port.ts"
 import type { Clock, Pacer } from "../adapters/clock/port.ts"
 import type { ConnectCodes } from "../adapters/connect-codes/port.ts"
+import type { Erasure } from "../adapters/erasure/port.ts"
 import type { EventStore } from "../adapters/eventstore/port.ts"
 import type { Mailer } from "../adapters/mailer/port.ts"
 import type { Projector } from "../adapters/postgres/projector/port.ts"
@@ -45,6 +46,7 @@ export interface Ports {
   readonly work: WorkQueue
   readonly presence: Presence
   readonly connectCodes: ConnectCodes
+  readonly erasure: Erasure
   readonly projector: Projector
   readonly readAs: ReadAs
   /** Reads the read models of all companies, for operators and reactions. */

@@ -1,5 +1,6 @@
 /** Every route of the API, and the retired ones. */
 import { accountRoutes } from "./account/routes.ts"
+import { companyRoutes } from "./company/routes.ts"
 import { connectionRoutes } from "./connection/routes.ts"
 import { creditsRoutes } from "./credits/routes.ts"
 import { peopleRoutes } from "./people/list-people.ts"
@@ -12,6 +13,7 @@ export const ROUTES: readonly Route[] = [
   ...phoneRoutes,
   ...creditsRoutes,
   ...accountRoutes,
+  ...companyRoutes,
   ...connectionRoutes,
 ]
 

@@ -10,6 +10,7 @@ import { severalProcesses } from "./migrations/0005-several-processes.ts"
 import { movingHouse } from "./migrations/0006-moving-house.ts"
 import { cards } from "./migrations/0007-cards.ts"
 import { presenceAndConnectCodes } from "./migrations/0008-presence-and-connect-codes.ts"
+import { erasedKeys } from "./migrations/0009-erased-keys.ts"
 import { storeGenerations } from "./migrations/0010-store-generations.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
@@ -22,6 +23,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0006-moving-house": movingHouse,
   "0007-cards": cards,
   "0008-presence-and-connect-codes": presenceAndConnectCodes,
+  "0009-erased-keys": erasedKeys,
   "0010-store-generations": storeGenerations,
 }
 

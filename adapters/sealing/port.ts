@@ -13,11 +13,19 @@ export const COMPANY_SUBJECT = "company"
 
 /** Seals and opens personal text, and tells equal texts apart without reading them. */
 export interface Sealing {
-  /** Seals a text under the subject's key, which is made if it does not exist yet. */
+  /**
+   * Seals a text under the subject's key, which is made if it does not exist yet.
+   *
+   * @throws CompanyErased
+   */
   readonly seal: (companyId: CompanyId, subject: string, text: string) => Promise<Sealed>
   /** The text, or null when its key was erased. @throws SealFault when it was tampered with */
   readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>
-  /** A keyed hash (32 hexadecimal characters) that is equal for equal texts of one company. */
+  /**
+   * A keyed hash (32 hexadecimal characters) that is equal for equal texts of one company.
+   *
+   * @throws CompanyErased
+   */
   readonly tag: (companyId: CompanyId, text: string) => Promise<string>
   /** A keyed hash that is equal for equal texts across the installation. */
   readonly installationTag: (text: string) => string
@@ -28,4 +36,9 @@ export interface Sealing {
 /** Sealed text was changed, or belongs to another company. */
 export class SealFault extends Error {
   override readonly name = "SealFault"
+}
+
+/** The company's key was destroyed: nothing is sealed for it any more. */
+export class CompanyErased extends Error {
+  override readonly name = "CompanyErased"
 }

@@ -3,7 +3,7 @@ import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import { LRU } from "./lru.ts"
 import { decrypt, deriveKey, encrypt, keyedTag, newKey } from "./cipher.ts"
 import type { Sealing } from "./port.ts"
-import { SealFault } from "./port.ts"
+import { CompanyErased, SealFault } from "./port.ts"
 import { openSubjectKeys } from "./subject-keys.ts"
 
 const KEYS_KEPT = 50_000
@@ -20,7 +20,8 @@ export const KEYS_ERASED = "ledger_keys_erased"
 
 /**
  * Sealing with the wrapped keys in PostgreSQL. Opened keys stay in memory, so an erasure must end the
- * cache of every process: `forgetKeys`. Its calls throw SealFault for text that does not open.
+ * cache of every process: `forgetKeys`. Its calls throw SealFault for text that does not open, and
+ * CompanyErased where a key was destroyed.
  */
 export function openPostgresSealing(
   pool: Pool,
@@ -56,7 +57,7 @@ export function openPostgresSealing(
   return {
     seal: async (companyId, subject, text) => {
       const key = await subjectKey(companyId, subject, true)
-      if (key === null) throw new SealFault(`no key could be made for ${companyId}/${subject}`)
+      if (key === null) throw erased(companyId)
       const box = encrypt(key, Buffer.from(text), `${companyId}/${subject}`)
       return `s1.${subject}.${box.toString("base64url")}`
     },
@@ -67,7 +68,7 @@ export function openPostgresSealing(
     },
     tag: async (companyId, text) => {
       const key = await companyKey(companyId, true)
-      if (key === null) throw new SealFault(`no key could be made for ${companyId}`)
+      if (key === null) throw erased(companyId)
       return keyedTag(tagKeyOf(key), text)
     },
     installationTag: (text) => keyedTag(tagging, text),
@@ -77,6 +78,10 @@ export function openPostgresSealing(
       subjectKeys.deleteWhere((place) => companyId === null || place.startsWith(`${companyId}/`))
     },
   }
+}
+
+function erased(companyId: CompanyId): CompanyErased {
+  return new CompanyErased(`The company ${companyId} was erased: nothing is kept for it any more.`)
 }
 
 const tagKeys = new WeakMap<Buffer, Buffer>()
@@ -127,7 +132,9 @@ async function loadCompanyKey(
   }
   const select = "select wrapped from ledger.company_keys where company_id = $1"
   const { rows } = await pool.query<Wrapped>(select, [companyId])
-  return rows[0]?.wrapped ?? null
+  const wrapped = rows[0]?.wrapped ?? null
+  // An empty one stands where a key was destroyed, so that no other is made in its place.
+  return wrapped?.length === 0 ? null : wrapped
 }
 
 function parseSealed(sealed: Sealed): { subject: string; box: Buffer } {

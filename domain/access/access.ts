@@ -100,7 +100,7 @@ export type AccessCommand =
 export interface AccessRefused {
   readonly type: "AccessRefused"
   readonly at: number
-  readonly code: 
+  readonly code:
     "no_such_company" | "no_such_key" | "key_taken" | "company_deleted" | TeamFault["code"]
   /** One sentence for the person who asked. */
   readonly message: string

@@ -86,5 +86,7 @@ export function purchaseRefusal(
   purchase: StartPurchase,
   at: number,
 ): PurchaseRefusalCode | null {
-  return state.closedAt !== null ? "ledger_closed" : purchaseFault(state.purchases, purchase, monthStart(at))
+  return state.closedAt !== null
+    ? "ledger_closed"
+    : purchaseFault(state.purchases, purchase, monthStart(at))
 }

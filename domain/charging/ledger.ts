@@ -357,7 +357,8 @@ function startPurchase(command: StartPurchase & Stamped, state: Ledger): Decisio
   const isExact =
     mayRise(state, amountMicros) && holds(state.month, "purchasedMicros", amountMicros, at)
   const beyond = isExact ? null : "bad_amount"
-  const code = state.closedAt !== null ? "ledger_closed" : (beyond ?? purchaseFault(purchases, command, month))
+  const code =
+    state.closedAt !== null ? "ledger_closed" : (beyond ?? purchaseFault(purchases, command, month))
   if (code === null)
     return [{ type: "PurchaseStarted", at, purchaseId, keyId, personId, amountMicros }]
   const { paidMicros, pendingMicros } = takenIn(purchases, keyId, month)

@@ -2,6 +2,7 @@
 import { z } from "zod"
 import { accessStream, companyStanding } from "../../domain/access/access.ts"
 import { PLANS } from "../../domain/access/access-events.ts"
+import { deletionOf } from "../../domain/charging/deletion.ts"
 import { accountOf, termsOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { CompanyPlan } from "../../domain/company/companies.ts"
@@ -11,6 +12,7 @@ import { listCompanies } from "../../projections/companies.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { ACCESS, COMPANIES, LEDGER } from "../aggregates.ts"
 import { newId, randomTag } from "../ids.ts"
+import { deleteCompany, restoreCompany } from "../reactions/company-deletion.ts"
 import { openCompany } from "../reactions/open-company.ts"
 import {
   accepted,
@@ -110,9 +112,18 @@ const show = operation({
       creditLineMicros: terms.creditLineMicros,
       prepaidOnly: terms.prepaidOnly,
       locked: account.locked,
+      deleted: await deletionShown(ports, stream),
     }
   },
 })
+
+/** From when on a deleted company's data is erased, and whether that has begun; null where it is not. */
+async function deletionShown({ runner }: AdminContext["ports"], stream: string) {
+  const deletion = await runner.look(LEDGER, stream, deletionOf)
+  if (deletion === null) return null
+  const { erasedFrom, erasing } = deletion
+  return { deleteDataAfter: new Date(erasedFrom).toISOString(), erasing }
+}
 
 const change = operation({
   name: "company change",
@@ -183,6 +194,31 @@ const lock = (name: "company lock" | "company unlock", type: "LockAccount" | "Un
     },
   })
 
+const remove = operation({
+  name: "company delete",
+  input: z.object({ company: z.string() }),
+  run: async ({ ports, cause }, { company }) => {
+    const companyId = await findCompany(ports, company)
+    const { erasedFrom, keysSwitchedOff } = await deleteCompany(ports, companyId, cause)
+    return { companyId, deleteDataAfter: new Date(erasedFrom).toISOString(), keysSwitchedOff }
+  },
+})
+
+const restore = operation({
+  name: "company restore",
+  input: z.object({ company: z.string() }),
+  run: async ({ ports, cause }, { company }) => {
+    const companyId = await findCompany(ports, company)
+    const refused = await restoreCompany(ports, companyId, cause)
+    if (refused !== null) {
+      const message = "message" in refused ? refused.message : refused.code
+      throw new OperatorRefused(refused.code, message)
+    }
+    await showWrites(ports)
+    return { companyId, restored: true }
+  },
+})
+
 /** Operations on companies. */
 export const companyOperations: readonly AdminOperation[] = [
   create,
@@ -191,4 +227,6 @@ export const companyOperations: readonly AdminOperation[] = [
   list,
   lock("company lock", "LockAccount"),
   lock("company unlock", "UnlockAccount"),
+  remove,
+  restore,
 ]

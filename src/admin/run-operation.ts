@@ -54,6 +54,7 @@ export function errorBodyOf(error: unknown): ErrorBody | null {
   if (!(error instanceof Error)) return null
   const { message } = error
   if (error instanceof OperatorRefused) return { error: error.code, message, ...error.details }
+  if (error.name === "CompanyErased") return { error: "company_erased", message }
   if (error instanceof RangeError) return { error: "validation", message }
   if (UNKNOWN.has(error.name)) return { error: "unavailable", message: unknownText(message) }
   if (UNAVAILABLE.has(error.name)) return { error: "unavailable", message: laterText(message) }

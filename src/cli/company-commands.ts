@@ -97,5 +97,37 @@ const unlock: CommandSpec = {
   arguments: [COMPANY_ARGUMENT],
 }
 
+const remove: CommandSpec = {
+  does: "operation",
+  name: "company delete",
+  summary: "delete a company: its keys stop at once, its data is erased after 14 days",
+  notes: [
+    'Until then "company restore" undoes it.',
+    "What is erased cannot come back; amounts, times and hashes stay, and still verify.",
+  ],
+  example: 'company delete acme --reason "asked for by its owner"',
+  changes: true,
+  arguments: [COMPANY_ARGUMENT],
+}
+
+const restore: CommandSpec = {
+  does: "operation",
+  name: "company restore",
+  summary: "undo the deletion of a company within 14 days",
+  notes: ["The keys that it switched off work again; those that were paused before stay paused."],
+  example: "company restore acme",
+  changes: true,
+  arguments: [COMPANY_ARGUMENT],
+}
+
 /** Commands for companies. */
-export const COMPANY_COMMANDS: readonly CommandSpec[] = [create, show, change, list, lock, unlock]
+export const COMPANY_COMMANDS: readonly CommandSpec[] = [
+  create,
+  show,
+  change,
+  list,
+  lock,
+  unlock,
+  remove,
+  restore,
+]

@@ -12,6 +12,7 @@ import { openDatabaseClock } from "../../adapters/clock/database.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { TestClock } from "../../adapters/clock/test.ts"
 import { openTestClock } from "../../adapters/clock/test.ts"
+import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { openBuiltInMailer } from "../../adapters/mailer/built-in.ts"
 import {
@@ -168,6 +169,12 @@ async function openOutside(
     standIns: openPostgresStandIns(pool),
     presence: openPostgresPresence(pool),
     connectCodes: openPostgresConnectCodes(pool),
+    erasure: openPostgresErasure({
+      pool,
+      pacer: machinePacer,
+      forgetKeys: sealing.forgetKeys,
+      readModels: PROJECTIONS,
+    }),
     readAs: readAsCompany(apiPool),
     readAll: kyselyOf<unknown>(pool),
     keptTables: openKeptTables(pool, HINTS),

@@ -36,6 +36,8 @@ export async function giveUp(
     case "close-month":
     case "charge-calls":
     case "collect-credit":
+    case "switch-keys":
+    case "erase-company":
       return { refusal: `What ${work.kind} does is owed: mend its cause, then "work retry".` }
     default:
       // Written by another version of this program, which may know how to do it.

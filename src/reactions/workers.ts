@@ -13,7 +13,9 @@ import { retryLater } from "./back-off.ts"
 import { chargeCalls } from "./charge-calls.ts"
 import { closeMonth } from "./close-month.ts"
 import { collectCredit } from "./collect-credit.ts"
+import { switchKeys } from "./company-deletion.ts"
 import { endCharge } from "./end-charge.ts"
+import { eraseCompany } from "./erase-company.ts"
 import { openCompany } from "./open-company.ts"
 import { payPurchase } from "./pay-purchase.ts"
 import { sendReminder } from "./send-reminder.ts"
@@ -43,6 +45,8 @@ const HANDLERS: Readonly<Record<WorkKind, Handler>> = {
   "send-reminder": sendReminder,
   "pay-purchase": payPurchase,
   "collect-credit": collectCredit,
+  "switch-keys": switchKeys,
+  "erase-company": eraseCompany,
 }
 
 /** Running workers. */

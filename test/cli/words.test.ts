@@ -27,10 +27,10 @@ const inputs: readonly (readonly [string, object])[] = [
       ownerEmail: "ada@example.com",
     },
   ],
-  ["company show acme", { company: "acme" }],
+  ...["show", "lock", "unlock", "delete", "restore"].map(
+    (verb) => [`company ${verb} acme`, { company: "acme" }] as const,
+  ),
   ["company list", {}],
-  ["company lock acme", { company: "acme" }],
-  ["company unlock acme", { company: "acme" }],
   [
     "person add --company acme --name Ada --email ada@example.com --role user",
     { company: "acme", name: "Ada", email: "ada@example.com", role: "user" },

@@ -82,7 +82,6 @@ const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
   ],
   places: ["POST /api/v1/places with action: suggest", "POST /api/v1/places with action: details"],
   leads: ["GET /api/v1/leads", "POST /api/v1/leads"],
-  company: ["POST /api/v1/company/delete"],
   code: ["GIT code.pull", "GIT code.push"],
 }
 

@@ -29,6 +29,7 @@ interface BesidePorts extends WriterPorts {
 
 /** The lock of whoever folds a read model beside the live one: there is one place for it. */
 const BESIDE = "select pg_advisory_lock(hashtextextended($1, 7005))"
+const TRY_BESIDE = "select pg_try_advisory_lock(hashtextextended($1, 7005)) as held"
 const DONE_BESIDE = "select pg_advisory_unlock(hashtextextended($1, 7005))"
 
 /** Rebuilding and comparing. */
@@ -60,6 +61,24 @@ export function openBeside(ports: BesidePorts) {
     /** Compares a read model's tables with a rebuild up to where it stands. */
     verify: (projection: Projection, progress: Progress): Promise<Verification> =>
       inTurn(() => verify(ports, projection, progress)),
+  }
+}
+
+/** Drops what a fold that was cut short left beside. False where somebody folds there just now. */
+export async function dropBeside(pool: Pool, name: string): Promise<boolean> {
+  const client = await pool.connect()
+  let failed = true
+  try {
+    const { rows } = await client.query<{ held: boolean }>(TRY_BESIDE, [name])
+    const isHeld = rows[0]?.held === true
+    if (isHeld) {
+      await client.query(`drop schema if exists "${besideSchema(name)}" cascade`)
+      await client.query(DONE_BESIDE, [name])
+    }
+    failed = false
+    return isHeld
+  } finally {
+    client.release(failed)
   }
 }
 

@@ -1,0 +1,174 @@
+import type { Pool, PoolClient } from "pg"
+import type { Pacer } from "../clock/port.ts"
+import { dropBeside } from "../postgres/projector/beside.ts"
+import { LIVE_SCHEMA, inTransaction } from "../postgres/projector/tables.ts"
+import type { ParkedWork } from "../work/port.ts"
+import type { Erasure } from "./port.ts"
+
+/** A read model with tables in which personal text stands in the clear. */
+interface PersonalReadModel {
+  readonly name: string
+  readonly personal: readonly string[]
+}
+
+/** What erasing works with. */
+export interface ErasurePorts {
+  readonly pool: Pool
+  readonly pacer: Pacer
+  /** Ends what this process remembers of a company's keys; the others are called out to. */
+  readonly forgetKeys: (companyId: string) => void
+  /** The read models; those without personal tables are left alone. */
+  readonly readModels: readonly { readonly name: string; readonly personal?: readonly string[] }[]
+}
+
+/** Up to this size a table is written anew; a larger one would stand still for too long. */
+const MOST_REWRITTEN_BYTES = 64 * 1024 * 1024
+const LOOK_MS = 50
+const LOOK_MOST_MS = 5_000
+
+/** Work that carries what people wrote, or speaks to them. What is owed goes on. */
+const TEXTS = ["send-text", "ask-text"]
+const PERSONAL_WORK = [...TEXTS, "open-company", "send-reminder"]
+
+/** Every table of the schema `ledger` that holds anything personal of a company, sealed or not. */
+const TABLES = [
+  "carrier_texts",
+  "checkpoints",
+  "claims",
+  "company_keys",
+  "connect_codes",
+  "mail_recipients",
+  "mails",
+  "presence",
+  "subject_keys",
+  "test_cards",
+  "work",
+]
+
+/** Of these a company's rows go as they are; what hangs on them goes with them. */
+const DELETED = ["carrier_texts", "claims", "connect_codes", "mails", "presence", "test_cards"]
+
+/** Erasing in PostgreSQL. */
+export function openPostgresErasure(ports: ErasurePorts): Erasure {
+  const { pool, forgetKeys } = ports
+  return {
+    destroyKeys: async (companyId) => {
+      await inTransaction(pool, async (client) => {
+        await client.query(
+          `insert into ledger.company_keys (company_id, wrapped) values ($1, '')
+           on conflict (company_id) do update set wrapped = ''`,
+          [companyId],
+        )
+        await client.query("delete from ledger.subject_keys where company_id = $1", [companyId])
+      })
+      forgetKeys(companyId)
+    },
+    openTexts: async (companyId) => {
+      const { rows } = await pool.query<TextRow>(
+        `select work_id, kind, name, subject, payload, parked from ledger.work
+         where company_id = $1 and kind = any($2) order by work_id`,
+        [companyId, TEXTS],
+      )
+      return rows.map((row) => textOf(companyId, row))
+    },
+    deleteRows: (companyId) =>
+      inTransaction(pool, async (client) => {
+        for (const table of DELETED) {
+          await client.query(`delete from ledger.${table} where company_id = $1`, [companyId])
+        }
+        await client.query("delete from ledger.work where company_id = $1 and kind = any($2)", [
+          companyId,
+          PERSONAL_WORK,
+        ])
+        // Caches: what they hold is made anew from the events.
+        await client.query(
+          "delete from ledger.checkpoints where stream ~ ('-' || $1::text || '(-|$)')",
+          [companyId],
+        )
+      }),
+    wipeFiles: () => wipeFiles(ports),
+  }
+}
+
+interface TextRow {
+  readonly work_id: number
+  readonly kind: string
+  readonly name: string
+  readonly subject: string
+  readonly payload: string
+  readonly parked: string | null
+}
+
+function textOf(companyId: string, row: TextRow): ParkedWork {
+  const { work_id: workId, kind, name, subject, parked } = row
+  return { workId, kind, name, subject, companyId, parked, payload: JSON.parse(row.payload) }
+}
+
+async function wipeFiles({ pool, pacer, readModels }: ErasurePorts): Promise<boolean> {
+  const personal = readModels.filter((one): one is PersonalReadModel => one.personal !== undefined)
+  for (const { name } of personal) if (!(await dropBeside(pool, name))) return false
+  if (!(await nobodyLooksBack(pool, pacer))) return false
+  const client = await pool.connect()
+  try {
+    await client.query(`set lock_timeout = ${LOOK_MOST_MS}`)
+    for (const table of TABLES) await wipe(client, "ledger", table)
+    for (const table of personal.flatMap((one) => one.personal)) {
+      await wipe(client, LIVE_SCHEMA, table)
+    }
+    // What the planner knew of the columns: their most common values.
+    await client.query("vacuum (full) pg_catalog.pg_statistic")
+    return true
+  } finally {
+    // Its setting is nobody else's.
+    client.release(true)
+  }
+}
+
+/**
+ * Waits until whoever may still see what was deleted has ended: for those PostgreSQL keeps it. A
+ * long look back, as a backup's, is not waited for.
+ */
+async function nobodyLooksBack(pool: Pool, pacer: Pacer): Promise<boolean> {
+  const { rows } = await pool.query<{ xid: string }>(
+    "select pg_current_xact_id()::xid::text as xid",
+  )
+  const until = pacer.elapsedMs() + LOOK_MOST_MS
+  for (;;) {
+    const looking = await pool.query<{ some: boolean }>(
+      `select exists (
+         select from pg_stat_activity
+         where datname = current_database() and pid <> pg_backend_pid()
+           and age(backend_xmin) > age($1::text::xid)) as some`,
+      [rows[0]?.xid],
+    )
+    if (looking.rows[0]?.some === false) return true
+    if (pacer.elapsedMs() >= until) return false
+    await pacer.pause(LOOK_MS)
+  }
+}
+
+/** Writes a table anew without what was deleted from it, and what is known of its columns. */
+async function wipe(client: PoolClient, schema: string, table: string): Promise<void> {
+  const name = `"${schema}"."${table}"`
+  if (await canForgetColumns(client)) await client.query(FORGET_COLUMNS, [schema, table])
+  const { rows } = await client.query<{ bytes: string }>(
+    "select pg_total_relation_size($1::regclass)::text as bytes",
+    [name],
+  )
+  const full = Number(rows[0]?.bytes) <= MOST_REWRITTEN_BYTES
+  await client.query(`vacuum (${full ? "full, " : ""}analyze) ${name}`)
+}
+
+/** PostgreSQL can since its version 18; an older one keeps some values of a table that became empty. */
+async function canForgetColumns(client: PoolClient): Promise<boolean> {
+  const { rows } = await client.query<{ can: boolean }>(
+    "select to_regproc('pg_catalog.pg_clear_attribute_stats') is not null as can",
+  )
+  return rows[0]?.can === true
+}
+
+/** An empty table is not analysed, so what is known of its columns is forgotten first. */
+const FORGET_COLUMNS = `
+  select pg_clear_attribute_stats($1::text, $2::text, attname::text, false)
+  from pg_attribute
+  where attrelid = format('%I.%I', $1::text, $2::text)::regclass and attnum > 0 and not attisdropped`

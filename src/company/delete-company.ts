@@ -1,0 +1,56 @@
+/** `POST /api/v1/company/delete`: an owner deletes the company; its data is erased after 14 days. */
+import { z } from "zod"
+import { deleteCompany } from "../reactions/company-deletion.ts"
+import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import { ACCESS } from "../aggregates.ts"
+import { causeOf } from "../pipeline/caller-cause.ts"
+import { refusal } from "../pipeline/refusal.ts"
+import type { Caller } from "../pipeline/route.ts"
+import { route } from "../pipeline/route.ts"
+import type { Ports } from "../ports.ts"
+import { isoTime } from "../schema.ts"
+
+const DeleteCompany = z.object({ confirm: z.string({ error: "Must be the company's name." }) })
+
+const Deleted = z.object({ deleteDataAfter: isoTime, keysSwitchedOff: z.int() })
+
+/** The route. */
+export const removeCompany = route<z.infer<typeof DeleteCompany>, unknown, z.infer<typeof Deleted>>(
+  {
+    method: "POST",
+    url: "/api/v1/company/delete",
+    group: "company",
+    summary: "Delete the company: its keys stop at once, its data is erased after 14 days",
+    operation: "account.company.delete",
+    counted: false,
+    body: DeleteCompany,
+    reply: Deleted,
+    refuses: ["not_allowed"],
+    specGap: "The specification does not show the verb: POST, because it does something.",
+    handle: async (ports, caller, { body }) => {
+      // An app's shared key never deletes the company, whoever is signed in through it.
+      if (caller.spender.via !== "own_key") {
+        return no("A shared key cannot delete the company: an owner's own key is needed.")
+      }
+      if (body.confirm !== (await companyName(ports, caller))) {
+        return no("This is not the company's name: nothing was deleted.")
+      }
+      const deleted = await deleteCompany(ports, caller.companyId, causeOf(caller))
+      const { erasedFrom, keysSwitchedOff, position } = deleted
+      const deleteDataAfter = new Date(erasedFrom).toISOString()
+      return { ok: true, body: { deleteDataAfter, keysSwitchedOff }, position }
+    },
+  },
+)
+
+function no(message: string) {
+  return { ok: false, refusal: refusal("not_allowed", message) } as const
+}
+
+async function companyName(
+  { runner, sealing }: Ports,
+  { companyId }: Caller,
+): Promise<string | null> {
+  const standing = await runner.look(ACCESS, accessStream(companyId), companyStanding)
+  return standing === null ? null : sealing.open(companyId, standing.name)
+}

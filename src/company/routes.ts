@@ -1,0 +1,6 @@
+/** The routes of the company itself. */
+import type { Route } from "../pipeline/route.ts"
+import { removeCompany } from "./delete-company.ts"
+
+/** Deleting the company. */
+export const companyRoutes: readonly Route[] = [removeCompany]
