@@ -100,6 +100,10 @@ export const EVERYTHING: readonly Step[] = [
   does({ type: "ReopenLedger" }),
   passes(40),
   does({ type: "CloseMonth" }),
+]
+
+/** What ends it for good: nothing is decided after it. */
+export const THE_END: readonly Step[] = [
   does({ type: "CloseLedger" }),
   passes(14),
   does({ type: "BeginErasure" }),

@@ -14,7 +14,7 @@ import { PROJECTIONS } from "../../projections/index.ts"
 import type { Recorded } from "../../projections/projection.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
-import { EVERYTHING, FACT_TYPES } from "./every-fact.ts"
+import { EVERYTHING, FACT_TYPES, THE_END } from "./every-fact.ts"
 import type { Step } from "./ledger-steps.ts"
 import { step } from "./ledger-steps.ts"
 import { chargesIn, commandOf, instantAfter } from "./plain-history.ts"
@@ -135,7 +135,7 @@ async function correct(
 
 /** One company does everything, and all of it is looked at: step by step, or at once at the end. */
 const EVERY_TURN: readonly Turn[] = ([true, false] as const).flatMap((look, of) =>
-  EVERYTHING.map((given) => ({ of: of as 0 | 1, step: given, look })),
+  [...EVERYTHING, ...THE_END].map((given) => ({ of: of as 0 | 1, step: given, look })),
 )
 
 /** Plays two companies side by side; facts of both come in one batch, as they do in a store. */

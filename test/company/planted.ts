@@ -1,0 +1,153 @@
+/** Companies full of what people would not want to be found, and where it is looked for. */
+import { readFile, readdir } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { query } from "../support/embedded.ts"
+import type { World } from "../support/world.ts"
+
+/** What is planted in a company: each is found nowhere else. */
+export interface Planted {
+  readonly companyId: string
+  readonly ownerId: string
+  readonly key: string
+  readonly name: string
+  /** Everything that must be gone after an erasure, by what it is. */
+  readonly secrets: Readonly<Record<string, string>>
+}
+
+/** Makes a company in which all that is personal stands somewhere; `mark` makes its texts its own. */
+export async function plant(world: World, mark: string, numbers: string): Promise<Planted> {
+  const secrets = {
+    "company's name": `Zanzibar Trading ${mark}`,
+    "owner's name": `Wilhelmina ${mark}`,
+    "owner's email": `wilhelmina.${mark}@example.com`,
+    "person's name": `Quincy ${mark}`,
+    "person's email": `quincy.${mark}@example.com`,
+    "invited email": `ingeborg.${mark}@example.com`,
+    "key's label": `the laptop of ${mark}`,
+    "recipient's phone": `415555${numbers}1`,
+    "sender's phone": `415555${numbers}2`,
+    "silent recipient's phone": `415555${numbers}3`,
+    "text that was sent": `the parcel is under the ${mark} stone`,
+    "text that came in": `please ring the ${mark} bell twice`,
+    "text that hangs": `the ${mark} carrier says nothing`,
+    "name of a request": `order of ${mark}`,
+  }
+  const { companyId, ownerId } = await world.operate("company create", {
+    name: secrets["company's name"],
+    funds: "50",
+    ownerName: secrets["owner's name"],
+    ownerEmail: secrets["owner's email"],
+  })
+  const company = { company: companyId }
+  await world.operate("card set", { ...company, verified: true })
+  const { personId } = await world.operate("person add", {
+    ...{ ...company, role: "developer" },
+    ...{ name: secrets["person's name"], email: secrets["person's email"] },
+  })
+  await world.operate("person seen", { personId, in: "app" })
+  const invited = { ...company, email: secrets["invited email"], role: "user" }
+  await world.operate("person invite", invited)
+  const { key } = await world.operate("key create", {
+    ...{ ...company, person: ownerId, allOperations: true, label: secrets["key's label"] },
+  })
+  const limit = { ...company, class: "general", period: "week", dollars: "40" }
+  await world.operate("limit set", { ...limit, reminders: ["0.001"] })
+  await text(world, key, secrets)
+  await world.call(key, "POST", "/api/v1/checkin", {
+    body: { installId: null, version: "2.0.0", platform: "linux" },
+  })
+  return { companyId, ownerId, key, name: secrets["company's name"], secrets: { ...secrets, key } }
+}
+
+async function text(world: World, key: string, secrets: Readonly<Record<string, string>>) {
+  const url = "/api/v1/phone/messages"
+  const to = `+1${secrets["recipient's phone"]}`
+  const body = secrets["text that was sent"]
+  const headers = { "idempotency-key": secrets["name of a request"] ?? "" }
+  const sent = await world.call(key, "POST", url, { body: { to, body }, headers })
+  const incoming = { from: `+1${secrets["sender's phone"]}`, to: sent.body.from }
+  await world.operate("carrier text-in", { ...incoming, body: secrets["text that came in"] })
+  await world.operate("carrier text-in", { ...incoming, body: "STOP" })
+  await world.call(key, "POST", "/api/v1/phone/opt-outs", { body: { phone: to } })
+  await world.operate("wait")
+  await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
+  const hanging = {
+    to: `+1${secrets["silent recipient's phone"]}`,
+    body: secrets["text that hangs"],
+  }
+  await world.call(key, "POST", url, { body: hanging })
+  await world.operate("wait")
+}
+
+/** The forms in which a text could stand somewhere. */
+function formsOf(secret: string): readonly string[] {
+  const bytes = Buffer.from(secret)
+  const inside = bytes.toString("base64url").slice(0, -2)
+  return [...new Set([secret, secret.toLowerCase(), bytes.toString("hex"), inside])]
+}
+
+/** Which of the secrets are found in any of the texts, by what they are. */
+export function foundIn(
+  texts: readonly string[],
+  secrets: Readonly<Record<string, string>>,
+): readonly string[] {
+  return Object.entries(secrets)
+    .filter(([, secret]) => formsOf(secret).some((form) => texts.some((one) => one.includes(form))))
+    .map(([what]) => what)
+    .toSorted()
+}
+
+/** Every row of every table of the database, the planner's notes included, a text a table. */
+export async function dump(world: World): Promise<readonly string[]> {
+  const tables = await query<{ name: string }>(
+    world.databaseUrl,
+    `select format('%I.%I', n.nspname, c.relname) as name
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'm') and n.nspname not in ('information_schema', 'pg_toast')
+       and (n.nspname <> 'pg_catalog' or c.relname = 'pg_statistic')`,
+  )
+  const texts: string[] = []
+  for (const { name } of tables) {
+    const rows = await query<{ row: string }>(
+      world.databaseUrl,
+      `select t::text as row from ${name} t`,
+    )
+    texts.push(rows.map(({ row }) => row).join("\n"))
+  }
+  return texts
+}
+
+/** Every stream as an auditor reads it, opened where it can be. */
+export async function unsealed(world: World): Promise<string> {
+  const streams = new Set<string>()
+  for await (const page of world.ports.store.readAll()) {
+    for (const { stream } of page) streams.add(stream)
+  }
+  const shown: unknown[] = []
+  for (const stream of streams) {
+    shown.push(await world.operate("audit show", { stream, unseal: true }))
+  }
+  return JSON.stringify(shown)
+}
+
+/**
+ * The bytes of every file of the database and of PostgreSQL's log, but not of its write-ahead log,
+ * which is overwritten in its own time.
+ */
+export async function files(world: World): Promise<readonly string[]> {
+  const ask = (sql: string) => query<{ value: string }>(world.databaseUrl, sql)
+  // What was rewritten is gone from the disk with the next checkpoint.
+  await ask("checkpoint")
+  const [folder] = await ask(
+    "select setting as value from pg_settings where name = 'data_directory'",
+  )
+  const [oid] = await ask(
+    "select oid::text as value from pg_database where datname = current_database()",
+  )
+  const place = folder?.value ?? ""
+  const base = join(place, "base", oid?.value ?? "")
+  const names = (await readdir(base)).map((name) => join(base, name))
+  const logs = (await readdir(dirname(place))).filter((name) => name.includes("log"))
+  const paths = [...names, ...logs.map((name) => join(dirname(place), name))]
+  return Promise.all(paths.map((path) => readFile(path, "latin1")))
+}
