@@ -23,6 +23,7 @@ export async function plant(world: World, mark: string, numbers: string): Promis
     "person's name": `Quincy ${mark}`,
     "person's email": `quincy.${mark}@example.com`,
     "invited email": `ingeborg.${mark}@example.com`,
+    "second invited email": `irmgard.${mark}@example.com`,
     "key's label": `the laptop of ${mark}`,
     "recipient's phone": `415555${numbers}1`,
     "sender's phone": `415555${numbers}2`,
@@ -45,8 +46,10 @@ export async function plant(world: World, mark: string, numbers: string): Promis
     ...{ name: secrets["person's name"], email: secrets["person's email"] },
   })
   await world.operate("person seen", { personId, in: "app" })
-  const invited = { ...company, email: secrets["invited email"], role: "user" }
-  await world.operate("person invite", invited)
+  // Two of them, so that the planner takes notes of a table that is empty afterwards.
+  for (const email of [secrets["invited email"], secrets["second invited email"]]) {
+    await world.operate("person invite", { ...company, email, role: "user" })
+  }
   const { key } = await world.operate("key create", {
     ...{ ...company, person: ownerId, allOperations: true, label: secrets["key's label"] },
   })

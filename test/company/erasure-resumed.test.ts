@@ -1,0 +1,182 @@
+/** An erasure that is cut short at any place, done elsewhere, or undone by an older backup. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import pg from "pg"
+import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import type { Erasure } from "../../adapters/erasure/port.ts"
+import { readConfig } from "../../src/compose/config.ts"
+import { restoreBackup } from "../../src/compose/restoring.ts"
+import { writeBackup } from "../../src/moving/write-backup.ts"
+import { faultsOf } from "../moving/looking.ts"
+import { execute, testDatabase } from "../support/postgres.ts"
+import type { World } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+import type { Planted } from "./planted.ts"
+import { dump, foundIn, plant, unsealed } from "./planted.ts"
+
+const closing: (() => Promise<unknown>)[] = []
+let world: World
+let planted: Planted
+beforeEach(async () => {
+  world = await openWorld()
+  await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
+  planted = await plant(world, "quixotic", "417")
+  await world.operate("company delete", { company: planted.companyId })
+  await execute(world.databaseUrl, "analyze")
+})
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+  await world.close()
+})
+
+const found = async (where: World) =>
+  foundIn([...(await dump(where)), await unsealed(where)], planted.secrets)
+
+/** The erasing work that waits; empty once it is done. */
+async function waiting(where: World): Promise<readonly number[]> {
+  const { work } = await where.operate("work list")
+  return work
+    .filter(({ kind }: { kind: string }) => kind === "erase-company")
+    .map(({ workId }: { workId: number }) => workId)
+}
+
+type Step = (companyId: string) => Promise<unknown>
+
+/** Lets a step fail once, before or after it did what it does. */
+function breakOnce(step: keyof Erasure, when: "before" | "after"): void {
+  const erasure = world.ports.erasure as unknown as Record<string, Step>
+  const whole = erasure[step] as Step
+  const broken: Step = async (companyId) => {
+    erasure[step] = whole
+    if (when === "after") await whole(companyId)
+    throw new Error("cut short")
+  }
+  erasure[step] = broken
+}
+
+describe("an erasure that is cut short", () => {
+  it.each(
+    (["openTexts", "destroyKeys", "deleteRows", "wipeFiles"] as const).flatMap((step) =>
+      (["before", "after"] as const).map((when) => [when, step] as const),
+    ),
+  )(
+    "%s %s is done to its end by whoever starts next",
+    async (when, step) => {
+      breakOnce(step, when)
+      await world.operate("clock advance", { duration: "14d" })
+      expect(world.warnings).toEqual(["work erase-company failed: Error: cut short"])
+      const [workId] = await waiting(world)
+      // There is no way back any more, however far it came.
+      await expect(
+        world.operate("company restore", { company: planted.companyId }),
+      ).rejects.toThrow(/cannot come back/)
+      world = await world.restart()
+      await world.operate("work retry", { workId })
+      await world.operate("wait")
+      expect(await waiting(world)).toEqual([])
+      expect(await found(world)).toEqual([])
+      expect(await faultsOf(world)).toEqual([])
+    },
+    60_000,
+  )
+
+  it("by a read model that is stopped goes on when that does", async () => {
+    const { projector } = world.ports
+    const stopped = projector as { waitFor: typeof projector.waitFor }
+    const whole = stopped.waitFor
+    let times = 0
+    stopped.waitFor = async (position, timeoutMs, names) => {
+      const isErasing = names === undefined && timeoutMs === 5_000 && (times += 1) === 1
+      return isErasing ? false : whole(position, timeoutMs, names)
+    }
+    await world.operate("clock advance", { duration: "14d" })
+    stopped.waitFor = whole
+    for (const workId of await waiting(world)) await world.operate("work retry", { workId })
+    await world.operate("wait")
+    expect(await found(world)).toEqual([])
+  })
+
+  it("by a long look at the database waits until that is over", async () => {
+    const client = new pg.Client({ connectionString: world.databaseUrl })
+    await client.connect()
+    closing.push(() => client.end())
+    await client.query("begin isolation level repeatable read; select from ledger.claims limit 1")
+    await world.operate("clock advance", { duration: "14d" })
+    const [workId] = await waiting(world)
+    expect(workId).toBeGreaterThan(0)
+    // No row and no stream shows it any more; PostgreSQL keeps it for whoever looks back.
+    expect(foundIn([await unsealed(world)], planted.secrets)).toEqual([])
+    await client.query("commit")
+    await world.operate("work retry", { workId })
+    await world.operate("wait")
+    expect(await waiting(world)).toEqual([])
+    expect(await found(world)).toEqual([])
+  })
+})
+
+describe("several processes", () => {
+  it("forget the keys that one of them destroyed", async () => {
+    const other = await openWorld({ url: world.databaseUrl })
+    closing.push(() => other.close())
+    const { companyId } = planted
+    const sealed = await other.ports.sealing.seal(companyId, "company", "Zanzibar")
+    expect(await other.ports.sealing.open(companyId, sealed)).toBe("Zanzibar")
+    await world.ports.erasure.destroyKeys(companyId)
+    expect(await world.ports.sealing.open(companyId, sealed)).toBeNull()
+    await expect.poll(() => other.ports.sealing.open(companyId, sealed)).toBeNull()
+    for (const { sealing } of [world.ports, other.ports]) {
+      await expect(sealing.seal(companyId, "per_new", "Ada")).rejects.toThrow(/was erased/)
+      await expect(sealing.tag(companyId, "Ada")).rejects.toThrow(/was erased/)
+    }
+  })
+})
+
+describe("a backup", () => {
+  let folder: string
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "ledger-erased-"))
+    closing.push(() => rm(folder, { recursive: true, force: true }))
+  })
+
+  /** What is written now, restored elsewhere. */
+  async function restored(): Promise<World> {
+    let text = ""
+    const { keptTables: tables, store } = world.ports
+    const send = async (piece: string) => {
+      text += piece
+    }
+    const { signal } = new AbortController()
+    await writeBackup({ tables, store, send, progress: () => undefined, signal })
+    const file = join(folder, "backup")
+    await writeFile(file, text)
+    const made = await testDatabase()
+    closing.push(() => made.drop())
+    const dataDir = { LEDGER_DATA_DIR: join(folder, "data") }
+    const config = readConfig({ DATABASE_URL: made.url, LEDGER_CLOCK: "test", ...dataDir })
+    const log = { info: () => undefined, warn: () => undefined }
+    await restoreBackup(config, file, log, { progress: () => undefined, signal })
+    const there = await openWorld({ url: made.url })
+    closing.push(() => there.close())
+    return there
+  }
+
+  it("from before the erasure brings all back, and it is erased again when its time comes", async () => {
+    const there = await restored()
+    expect(await found(there)).toContain("person's email")
+    await there.operate("clock advance", { duration: "14d" })
+    expect(await found(there)).toEqual([])
+    expect(await faultsOf(there)).toEqual([])
+  }, 60_000)
+
+  it("from after it brings nobody back", async () => {
+    await world.operate("clock advance", { duration: "14d" })
+    const there = await restored()
+    expect(await found(there)).toEqual([])
+    expect(await faultsOf(there)).toEqual([])
+    const { companyId } = planted
+    await expect(there.ports.sealing.seal(companyId, "per_new", "Ada")).rejects.toThrow(
+      /was erased/,
+    )
+  }, 60_000)
+})
