@@ -16,7 +16,6 @@ beforeAll(async () => {
   await world.operate("clock set", { to: NOW })
 })
 afterAll(async () => {
-  expect(world.warnings).toEqual([])
   await world.close()
 })
 beforeEach(async () => {
@@ -204,4 +203,8 @@ describe("an operator", () => {
     expect((await isDeleted()).erasing).toBe(true)
     await expect(restore()).rejects.toThrow(/erased and cannot come back/)
   })
+})
+
+it("nobody was warned of anything", () => {
+  expect(world.warnings).toEqual([])
 })
