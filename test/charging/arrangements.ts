@@ -59,6 +59,7 @@ const SWITCHES = {
   unlock: "UnlockAccount",
   shut: "CloseLedger",
   reopen: "ReopenLedger",
+  erase: "BeginErasure",
   "close month": "CloseMonth",
 } as const
 

@@ -10,7 +10,8 @@ const FORGOTTEN: readonly (readonly [
 ])[] = [
   ["how far the stream was", "scalars.facts", 0],
   ["that it was opened", "scalars.opened", false],
-  ["that it is closed", "scalars.closed", false],
+  ["that it is closed", "scalars.closedAt", null],
+  ["that it is being erased", "scalars.erasing", false],
   ["that it is locked", "scalars.locked", false],
   ["that it is prepaid only", "scalars.prepaidOnly", false],
   ["the credit line", "scalars.creditLineMicros", 0],

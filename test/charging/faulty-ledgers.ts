@@ -113,6 +113,11 @@ const funds: readonly FaultyLedger[] = [
     subject: folding("LedgerClosed", ({ at }) => ({ type: "LedgerReopened", at })),
   },
   {
+    fault: "an erased company comes back",
+    breaks: "agreesWithThePlainOne",
+    subject: folding("ErasureBegun", ({ at }) => ({ type: "AccountUnlocked", at })),
+  },
+  {
     fault: "a reference adds again",
     breaks: "onceIsOnce",
     subject: folding("FundsAdded", (fact) => ({ ...fact, reference: null })),

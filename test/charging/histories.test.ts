@@ -51,6 +51,7 @@ describe("the histories", () => {
     expect([...codes].sort()).toEqual([
       "AddFunds bad_amount",
       "AddFunds ledger_closed",
+      "BeginErasure not_deleted",
       "ChangeTerms bad_amount",
       "ChangeTerms ledger_closed",
       "Charge account_locked",
@@ -65,6 +66,7 @@ describe("the histories", () => {
       "OpenLedger bad_amount",
       "RemoveLimit ledger_closed",
       "RemoveLimit no_such_limit",
+      "ReopenLedger company_erased",
       "SetLimit bad_limit",
       "SetLimit ledger_closed",
       "SetPurchaseTerms bad_amount",

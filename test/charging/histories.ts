@@ -218,6 +218,27 @@ const beginnings: fc.Arbitrary<readonly Turn[]> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<readonly Turn[]>([]) },
 )
 
+const FORTNIGHT_MS = 14 * 86_400_000
+
+/** How a ledger ends: mostly not at all, else deleted for so long that it may just be erased, or not. */
+const endings: fc.Arbitrary<readonly Turn[]> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant<readonly Turn[]>([]) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .record({ early: fc.constantFrom(0, 0, 1), end: fc.constantFrom("reopen", "erase") })
+      .map(({ early, end }): readonly Turn[] => {
+        const turns: readonly Turn[] = [
+          { wait: { ms: 1 }, on: 0, intentions: [{ do: "reopen" }, { do: "shut" }] },
+          { wait: { ms: FORTNIGHT_MS - early }, on: 0, intentions: [{ do: "erase" }] },
+          { wait: { ms: 0 }, on: 0, intentions: [{ do: end as "reopen" | "erase" }] },
+          { wait: { ms: 1 }, on: 0, intentions: [{ do: "reopen" }] },
+        ]
+        return turns
+      }),
+  },
+)
+
 /** Histories of about this many turns; their money in multiples of so many micros, and these scenes among them. */
 export function histories(
   turns: number,
@@ -232,9 +253,10 @@ export function histories(
       first: beginnings,
       rest: fc.array(parts, { maxLength: turns, size: "max" }),
       isAlone: fc.constantFrom(false, false, true),
+      last: endings,
     })
-    .map(({ from, first, rest, isAlone }) => {
-      const all = [first, ...rest].flat()
+    .map(({ from, first, rest, isAlone, last }) => {
+      const all = [first, ...rest, last].flat()
       const alone = all.map((turn) => ({ ...turn, on: 0 as const }))
       return { from, unitMicros, turns: isAlone ? alone : all }
     })

@@ -70,7 +70,7 @@ export type Arrangement =
       readonly odd: number
     }
   | { readonly do: "pay" | "decline"; readonly purchaseId: string }
-  | { readonly do: "lock" | "unlock" | "shut" | "reopen" | "close month" }
+  | { readonly do: "lock" | "unlock" | "shut" | "reopen" | "erase" | "close month" }
 
 /** What somebody means to do. Places are taken modulo the number of things there are. */
 export type Intention =
