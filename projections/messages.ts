@@ -5,7 +5,7 @@
  * message where that is later. So a reader who asks for rows after the newest it has seen never
  * loses one, and folding again gives the same (decisions.md §7).
  */
-import type { Kysely, Transaction } from "kysely"
+import type { Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { RecipientEvent, TextQueued, TextReceived } from "../domain/phone/recipient-events.ts"
@@ -37,7 +37,8 @@ interface NumberNameRow {
   readonly number: string | null
 }
 
-interface Tables {
+/** The tables of the read model. */
+export interface MessageTables {
   messages: MessageRow
   message_numbers: NumberNameRow
 }
@@ -73,7 +74,7 @@ export const messages: Projection = {
       number text,
       primary key (company_id, number_id)
     )`,
-  apply: async (tx: Transaction<Tables>, facts, opener) => {
+  apply: async (tx: Transaction<MessageTables>, facts, opener) => {
     let batch = new Batch(tx, opener)
     for (const { fact, category, companyId } of facts) {
       const company = companyId ?? ""
@@ -102,14 +103,14 @@ interface StatusChange {
 
 /** Gathers a batch's rows, so that a text queued and sent in one batch is written once. */
 class Batch {
-  readonly #tx: Transaction<Tables>
+  readonly #tx: Transaction<MessageTables>
   readonly #opener: Opener
   readonly #rows = new Map<string, MessageRow>()
   readonly #changes: StatusChange[] = []
   readonly #newest = new Map<CompanyId, number>()
   readonly #numbers = new Map<string, string | null>()
 
-  constructor(tx: Transaction<Tables>, opener: Opener) {
+  constructor(tx: Transaction<MessageTables>, opener: Opener) {
     this.#tx = tx
     this.#opener = opener
   }
@@ -216,13 +217,13 @@ class Batch {
   }
 }
 
-async function eraseTexts(tx: Transaction<Tables>, company: CompanyId): Promise<void> {
+async function eraseTexts(tx: Transaction<MessageTables>, company: CompanyId): Promise<void> {
   const nothing = sql`from_number = null, to_number = null, body = null`
   await sql`update messages set ${nothing} where company_id = ${company}`.execute(tx)
   await sql`update message_numbers set number = null where company_id = ${company}`.execute(tx)
 }
 
-async function newestMessage(tx: Transaction<Tables>, company: CompanyId): Promise<number> {
+async function newestMessage(tx: Transaction<MessageTables>, company: CompanyId): Promise<number> {
   const row = await tx
     .selectFrom("messages")
     .select("created_at")
@@ -233,7 +234,10 @@ async function newestMessage(tx: Transaction<Tables>, company: CompanyId): Promi
   return row?.created_at.getTime() ?? 0
 }
 
-async function insertMessages(tx: Transaction<Tables>, rows: readonly MessageRow[]): Promise<void> {
+async function insertMessages(
+  tx: Transaction<MessageTables>,
+  rows: readonly MessageRow[],
+): Promise<void> {
   await sql`
     insert into messages
     select * from unnest(
@@ -254,7 +258,7 @@ async function insertMessages(tx: Transaction<Tables>, rows: readonly MessageRow
 
 /** Later changes win: they come last in the batch, and are applied in its order. */
 async function changeStatuses(
-  tx: Transaction<Tables>,
+  tx: Transaction<MessageTables>,
   changes: readonly StatusChange[],
 ): Promise<void> {
   const last = [...new Map(changes.map((one) => [`${one.company} ${one.id}`, one])).values()]
@@ -268,42 +272,4 @@ async function changeStatuses(
     ) as changed (company_id, message_id, status, error_code)
     where messages.company_id = changed.company_id
       and messages.message_id = changed.message_id`.execute(tx)
-}
-
-/** Which messages are asked for: the newest of those between two instants, both left out. */
-interface MessagesAsked {
-  readonly companyId: CompanyId
-  readonly since: Date | null
-  readonly before: Date | null
-  readonly limit: number
-}
-
-/** The newest messages of those asked for, oldest first. Runs as the API: one company is seen. */
-export async function listMessages(
-  db: Kysely<Tables>,
-  { companyId, since, before, limit }: MessagesAsked,
-): Promise<readonly MessageRow[]> {
-  let rows = db
-    .selectFrom("messages")
-    .selectAll()
-    .where("company_id", "=", companyId)
-    .orderBy("created_at", "desc")
-    .limit(limit)
-  if (since !== null) rows = rows.where("created_at", ">", since)
-  if (before !== null) rows = rows.where("created_at", "<", before)
-  return (await rows.execute()).toReversed()
-}
-
-/** Whose message it is and to whom it went; null where there is none of this id. */
-export async function findMessage(
-  db: Kysely<Tables>,
-  messageId: string,
-): Promise<Pick<MessageRow, "company_id" | "to_number" | "status"> | null> {
-  const row = await db
-    .selectFrom("messages")
-    .select(["company_id", "to_number", "status"])
-    .where("message_id", "=", messageId)
-    .where("direction", "=", "out")
-    .executeTakeFirst()
-  return row ?? null
 }

@@ -22,16 +22,16 @@ export const removeCompany = route<z.infer<typeof DeleteCompany>, unknown, z.inf
     group: "company",
     summary: "Delete the company: its keys stop at once, its data is erased after 14 days",
     operation: "account.company.delete",
+    roles: ["owner"],
+    roleRefusal: "not_allowed",
+    // An app's shared key never deletes the company, whoever is signed in through it.
+    personKey: true,
     counted: false,
     body: DeleteCompany,
     reply: Deleted,
     refuses: ["not_allowed"],
     specGap: "The specification does not show the verb: POST, because it does something.",
     handle: async (ports, caller, { body }) => {
-      // An app's shared key never deletes the company, whoever is signed in through it.
-      if (caller.spender.via !== "own_key") {
-        return no("A shared key cannot delete the company: an owner's own key is needed.")
-      }
       if (body.confirm !== (await companyName(ports, caller))) {
         return no("This is not the company's name: nothing was deleted.")
       }

@@ -4,7 +4,7 @@
  */
 import { z } from "zod"
 import type { MessageRow } from "../../projections/messages.ts"
-import { listMessages } from "../../projections/messages.ts"
+import { listMessages } from "../../projections/message-lists.ts"
 import { route } from "../pipeline/route.ts"
 import { cursorAt, cursorTime, isoTime, sinceTime } from "../schema.ts"
 

@@ -8,6 +8,7 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { ROUTES } from "../../src/routes.ts"
 import { isDeep, runsOf } from "../charging/runs.ts"
+import { REQUESTS } from "../pipeline/requests-by-route.ts"
 import { expectContract } from "../support/reply-contract.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -62,6 +63,20 @@ async function send(name: string, { query, headers, payload }: FuzzRequest) {
   return { status: answer.statusCode, headers: answer.headers, text: answer.payload }
 }
 
+/** The request that tests send which go over all routes. */
+function rightRequest(name: string): FuzzRequest {
+  const { query = "", body, headers = {} } = REQUESTS[name] ?? {}
+  return {
+    query,
+    headers: {
+      ...headers,
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      authorization: `Bearer ${company.key}`,
+    },
+    payload: body === undefined ? null : Buffer.from(JSON.stringify(body)),
+  }
+}
+
 /** Holds an answer against the document, and against what every answer must be. */
 function expectPromised(name: string, answer: Awaited<ReturnType<typeof send>>): void {
   const [method = "", url = ""] = name.split(" ")
@@ -104,13 +119,14 @@ describe("a request made from the document", () => {
         statuses.add(answer.status)
         expectPromised(name, answer)
       }),
-      { ...runsOf(USUAL, DEEP), endOnFailure: !isDeep },
+      { ...runsOf(USUAL, DEEP), examples: [[rightRequest(name)]], endOnFailure: !isDeep },
     )
     expect(world.warnings).toEqual([])
   })
 
   it("was sometimes right and sometimes wrong, on every route that takes something", () => {
-    for (const name of NAMES) {
+    // What is right there ends the company that all of this is asked for.
+    for (const name of NAMES.filter((one) => one !== "POST /api/v1/company/delete")) {
       const statuses = [...(seen.get(name) ?? [])]
       expect(
         statuses.some((status) => status < 300),

@@ -3,11 +3,8 @@ import type { Operation } from "../../domain/access/operations.ts"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
 import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { makeSharedKey, signInHeaders } from "../access/signing.ts"
 import type { SharedKey } from "../access/signing.ts"
-import { LEDGER } from "../../src/aggregates.ts"
-import { causedBy } from "../../src/envelope.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 
@@ -125,9 +122,6 @@ function signedInAs(world: World, { key, appSecret }: SharedKey, personId: strin
 
 async function ownerOfDeleted(world: World): Promise<Who> {
   const { companyId, key } = await makeCompany(world)
-  const cause = causedBy("test company delete")
-  const close = { type: "CloseLedger" as const }
-  const stream = ledgerStream(companyId)
-  await world.ports.runner.execute(LEDGER, stream, close, { cause, view: () => undefined })
+  await world.operate("company delete", { company: companyId })
   return { key }
 }

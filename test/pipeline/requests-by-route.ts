@@ -23,6 +23,8 @@ export const REQUESTS: Readonly<Record<string, Sample>> = {
   "POST /api/v1/credits": { body: { amount: 5 }, headers: { "idempotency-key": "by route" } },
   "GET /api/v1/affiliate": {},
   "GET /api/v1/account": {},
+  // Without the company's name, which would delete it.
+  "POST /api/v1/company/delete": { body: {} },
   "POST /api/v1/connect/start": { body: { version: "2.0.0" } },
   "POST /api/v1/checkin": { body: { installId: INSTALL, version: "2.0.0" } },
   "GET /api/v1/updates": { query: "?version=1.0.0" },
