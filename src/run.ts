@@ -9,15 +9,23 @@
  *   its batch waits for it.
  * - A batch that met another writer's facts is decided again from the store's truth.
  * - An append whose outcome is unknown is sent again with the same bytes, then resolved by reading;
- *   only past its callers' deadlines are they told that nobody knows.
+ *   a caller whose deadline passes meanwhile is told that nobody knows, and it goes on behind them.
+ * - Nobody is kept past their own deadline, whatever is waited for: what is decided for nobody yet
+ *   was not done.
  */
 import { drain, keepCheckpoint } from "./runner/drain.ts"
 import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"
+import { watchDeadlines } from "./runner/deadlines.ts"
 import type { Working } from "./runner/fresh.ts"
 import { isFresh } from "./runner/fresh.ts"
 import { emptyKept, laneOf, measure } from "./runner/kept.ts"
 import type { Runner, RunnerPorts } from "./runner/port.ts"
-import { DEFAULT_DEADLINE_MS, DEFAULT_MOST_BYTES, Overloaded } from "./runner/port.ts"
+import {
+  DEFAULT_DEADLINE_MS,
+  DEFAULT_MOST_BYTES,
+  DeadlinePassed,
+  Overloaded,
+} from "./runner/port.ts"
 import { timeOf } from "./runner/time.ts"
 
 export type { Outcome, Runner } from "./runner/port.ts"
@@ -27,6 +35,8 @@ export { OutcomeUnknown } from "./runner/port.ts"
 const MAX_WAITING = 20_000
 /** What is gathered waits no longer than this for an append to ride on. */
 const RECORD_AFTER_MS = 5_000
+/** How long it is tried at a stop to record what is gathered, while the store is away. */
+const CLOSE_MS = 60_000
 
 /** Opens the runner. One per process. */
 export function openRunner(given: RunnerPorts): Runner {
@@ -35,6 +45,9 @@ export function openRunner(given: RunnerPorts): Runner {
   const ports: Working = {
     ...given,
     heard: { confirmedAt: -Infinity },
+    deadlines: watchDeadlines(given.pacer),
+    deadlineMs: given.deadlineMs ?? DEFAULT_DEADLINE_MS,
+    ending: { at: Infinity },
     worked: (lane) => measure(kept, lane),
   }
   const stopping = new AbortController()
@@ -76,12 +89,14 @@ export function openRunner(given: RunnerPorts): Runner {
     record: () => recordAll(ports, lanes),
     close: async () => {
       stopping.abort()
+      ports.ending.at = ports.pacer.elapsedMs() + CLOSE_MS
       await recordAll(ports, lanes)
       for (const lane of lanes.values()) {
         while (lane.busy !== null) await lane.busy
         keepCheckpoint(ports, lane, 1)
         await lane.saving
       }
+      ports.deadlines.stop()
     },
   }
 }
@@ -89,19 +104,35 @@ export function openRunner(given: RunnerPorts): Runner {
 function enqueue(
   ports: Working,
   lane: Lane,
-  waiting: Pick<Waiting, "command" | "records" | "isPatient" | "isAtTail" | "view">,
-  deadlineMs: number = DEFAULT_DEADLINE_MS,
+  asked: Pick<Waiting, "command" | "records" | "isPatient" | "isAtTail" | "view">,
+  deadlineMs: number = ports.deadlineMs,
 ): Promise<AnyOutcome> {
   if (lane.queue.length >= MAX_WAITING) {
     const message = `${lane.queue.length} callers wait for ${lane.stream}`
     return Promise.reject(new Overloaded(message))
   }
-  return new Promise((resolve, reject) => {
-    const arrivedAt = ports.pacer.elapsedMs()
-    const deadline = arrivedAt + deadlineMs
-    lane.queue.push({ ...waiting, arrivedAt, deadline, resolve, reject })
-    wake(ports, lane)
-  })
+  const { promise, resolve, reject } = Promise.withResolvers<AnyOutcome>()
+  const arrivedAt = ports.pacer.elapsedMs()
+  const tell = (): void => {
+    one.isTold = true
+    ports.deadlines.forget(one)
+  }
+  const one: Waiting = {
+    ...asked,
+    ...{ arrivedAt, deadline: arrivedAt + deadlineMs, isInDoubt: false, isTold: false },
+    resolve: (outcome) => {
+      tell()
+      resolve(outcome)
+    },
+    reject: (error) => {
+      tell()
+      reject(error)
+    },
+  }
+  lane.queue.push(one)
+  ports.deadlines.watch(one, lane)
+  wake(ports, lane)
+  return promise
 }
 
 /** Begins to work through the queue, unless somebody does. Callers of the same moment share a batch. */
@@ -115,18 +146,25 @@ function wake(ports: Working, lane: Lane): void {
     })
 }
 
-async function look(ports: Working, lane: Lane, view: Waiting["view"]): Promise<unknown> {
+async function look(
+  ports: Working,
+  lane: Lane,
+  view: Waiting["view"],
+  deadlineMs?: number,
+): Promise<unknown> {
   const { loaded } = lane
   if (lane.busy === null && loaded !== null && isFresh(ports, lane)) {
     return view(loaded.state, timeOf(ports, lane, loaded))
   }
-  return (await enqueue(ports, lane, { command: null, view })).view
+  return (await enqueue(ports, lane, { command: null, view }, deadlineMs)).view
 }
 
 /**
  * Gathers an item on the state in memory, which may hold facts that are not stored yet: enough to
  * let it pass, and nobody is turned away on it. Whatever was waited for, the stream may have been let
  * go meanwhile: what is gathered beside a state that nobody finds again would never be recorded.
+ *
+ * @throws DeadlinePassed, and what a look throws: it was not gathered
  */
 async function gatherInto(
   ports: Working,
@@ -134,15 +172,17 @@ async function gatherInto(
   item: unknown,
   stopping: AbortSignal,
 ): Promise<unknown> {
-  for (;;) {
+  const deadline = ports.pacer.elapsedMs() + ports.deadlineMs
+  for (let leftMs = ports.deadlineMs; ; leftMs = deadline - ports.pacer.elapsedMs()) {
     const lane = laneNow()
+    if (leftMs <= 0) throw new DeadlinePassed(`${lane.stream} took too long`)
     const { loaded } = lane
     const { gathering } = lane.aggregate
     if (gathering === undefined) throw new Error(`nothing gathers beside ${lane.stream}`)
     if (loaded !== null && isFresh(ports, lane)) {
       const at = timeOf(ports, lane, loaded)
       if (gathering.mustRecord(loaded.state, at)) {
-        await recordGathered(ports, lane)
+        await recordGathered(ports, lane, leftMs)
         continue
       }
       if ((gathering.add(loaded.state, item, at) as unknown) === null) {
@@ -153,7 +193,7 @@ async function gatherInto(
       }
     }
     const view = (state: unknown, at: number): unknown => gathering.fault(state, item, at)
-    const fault = await look(ports, lane, view)
+    const fault = await look(ports, lane, view, leftMs)
     if (fault !== null) return fault
   }
 }
@@ -170,12 +210,12 @@ function recordSoon(ports: Working, lane: Lane, stopping: AbortSignal): void {
 }
 
 /** Resolves once what is gathered beside a stream was recorded, or could not be and was told of. */
-async function recordGathered(ports: Working, lane: Lane): Promise<void> {
+async function recordGathered(ports: Working, lane: Lane, deadlineMs?: number): Promise<void> {
   // What a lost state left behind is in the queue already: it is waited for as well.
   if (!lane.hasGathered && lane.busy === null) return
   try {
     const recording = { command: null, records: true, isPatient: true } as const
-    await enqueue(ports, lane, { ...recording, view: () => undefined })
+    await enqueue(ports, lane, { ...recording, view: () => undefined }, deadlineMs)
   } catch (error) {
     ports.warn(`what is gathered for ${lane.stream} is not recorded yet`, error)
   }

@@ -12,8 +12,8 @@ export interface Append {
   readonly stream: string
   readonly events: readonly ProposedEvent[]
   readonly expectedRevision: number
-  /** By the pacer's elapsed time: after it, nobody waits for the outcome any more. */
-  readonly deadline: number
+  /** By the pacer's elapsed time: after it, nobody waits for the outcome any more. It may come nearer. */
+  readonly waitedUntil: () => number
 }
 
 /**
@@ -22,13 +22,13 @@ export interface Append {
  * where another append came after it, the events that stand there.
  *
  * @throws WrongRevision, Unavailable, TooLarge, AccessDenied: nothing was stored
- * @throws OutcomeUnknown past the deadline: it may be stored
+ * @throws OutcomeUnknown once nobody waits for it any more: it may be stored
  */
 export async function appendSurely(
   { store, pacer }: { readonly store: EventStore; readonly pacer: Pacer },
   append: Append,
 ): Promise<Position> {
-  const { stream, events, expectedRevision, deadline } = append
+  const { stream, events, expectedRevision, waitedUntil } = append
   let inDoubt = false
   let retryMs = RETRY_FIRST_MS
   for (;;) {
@@ -38,7 +38,7 @@ export async function appendSurely(
       inDoubt ||= error instanceof UnknownOutcome
       const mayPass = error instanceof UnknownOutcome || (error instanceof Unavailable && inDoubt)
       if (!mayPass) throw error
-      if (pacer.elapsedMs() >= deadline) {
+      if (pacer.elapsedMs() >= waitedUntil()) {
         const what = `${events.length} events after revision ${expectedRevision} of ${stream}`
         throw new OutcomeUnknown(`nobody knows whether ${what} are stored`, { cause: error })
       }

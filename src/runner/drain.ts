@@ -2,13 +2,14 @@
 import { Unavailable, WrongRevision } from "../../adapters/eventstore/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
+import { lateness, turnAwayLate } from "./deadlines.ts"
 import type { Working } from "./fresh.ts"
 import { catchUp, freshFor, isConfirmedSince, isFresh } from "./fresh.ts"
 import { forgetState } from "./gathered.ts"
 import type { Batch, Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
 import { addSinceCheckpoint, loadStream } from "./load.ts"
-import { DeadlinePassed, OutcomeUnknown } from "./port.ts"
+import { OutcomeUnknown } from "./port.ts"
 
 const CHECKPOINT_EVENTS = 200
 const RETRY_FIRST_MS = 20
@@ -16,12 +17,14 @@ const RETRY_MOST_MS = 1_000
 /** So long a writer waits for its turn; then it writes all the same, and the store decides. */
 const TURN_WAIT_MS = 100
 const CONTENDED_FOR_MS = 1_000
+/** So long it is tried to find out whether what was gathered is stored; nobody else waits so long. */
+const DOUBT_MS = 600_000
 
 /** Works until nobody waits. Errors go to the callers they concern: it never throws. */
 export async function drain(working: Working, lane: Lane): Promise<void> {
   let retryMs = RETRY_FIRST_MS
   while (lane.queue.length > 0) {
-    turnAwayLate(working, lane)
+    turnAwayLate(lane, working.pacer.elapsedMs(), working.ending.at)
     const worked = await inTurn(working, lane, () => workOnce(working, lane))
     keepCheckpoint(working, lane, CHECKPOINT_EVENTS)
     if (worked) {
@@ -88,12 +91,12 @@ async function answerUnstored(working: Working, lane: Lane, batch: Batch): Promi
   if (!isConfirmedSince(working, lane, since)) {
     try {
       if (await catchUp(working, lane)) {
-        lane.queue.unshift(...waiting)
+        queueAgain(lane, waiting)
         return true
       }
     } catch (error) {
       if (error instanceof Unavailable) {
-        lane.queue.unshift(...waiting)
+        queueAgain(lane, waiting)
         return false
       }
       failAll(working, lane, waiting, error)
@@ -104,13 +107,10 @@ async function answerUnstored(working: Working, lane: Lane, batch: Batch): Promi
   return true
 }
 
-function turnAwayLate(working: Working, lane: Lane): void {
-  const now = working.pacer.elapsedMs()
-  if (!lane.queue.some((waiting) => waiting.deadline <= now)) return
-  const everybody = lane.queue.splice(0)
-  lane.queue.push(...everybody.filter((waiting) => waiting.deadline > now))
-  const late = everybody.filter((waiting) => waiting.deadline <= now)
-  for (const waiting of late) waiting.reject(new DeadlinePassed(`${lane.stream} took too long`))
+/** Puts back in front whom nothing was stored for; who was turned away meanwhile is gone. */
+function queueAgain(lane: Lane, waiting: readonly Waiting[]): void {
+  for (const one of waiting) one.isInDoubt = false
+  lane.queue.unshift(...waiting.filter(({ isTold }) => !isTold))
 }
 
 /** Stores a batch and answers its callers; false where the store could not be reached. */
@@ -124,12 +124,15 @@ async function storeBatch(
   const waiting = answers.map((one) => one.waiting)
   // The state is the store's in the moment of the append: its answer may be long on its way.
   const asOf = working.pacer.elapsedMs()
+  // A no stores nothing, whatever becomes of the append that it waits for.
+  for (const one of answers) one.waiting.isInDoubt = isYes(one)
+  const last = Math.max(...waiting.map(({ deadline }) => Math.min(deadline, asOf + DOUBT_MS)))
   try {
     loaded.position = await appendSurely(working, {
       stream: lane.stream,
       events,
       expectedRevision: loaded.revision - events.length,
-      deadline: Math.max(...waiting.map((one) => one.deadline)),
+      waitedUntil: () => Math.min(last, working.ending.at),
     })
     loaded.hash = batch.hash
     lane.confirmedAt = asOf
@@ -142,12 +145,16 @@ async function storeBatch(
     forgetState(working, lane)
     if (error instanceof WrongRevision) noteConflict(working, lane)
     if (error instanceof WrongRevision || error instanceof Unavailable) {
-      lane.queue.unshift(...waiting)
+      queueAgain(lane, waiting)
       return error instanceof WrongRevision
     }
     failAll(working, lane, waiting, error)
     return true
   }
+}
+
+function isYes({ waiting, outcome }: Batch["answers"][number]): boolean {
+  return waiting.command !== null && outcome.accepted
 }
 
 /** After the second conflict in a row the writers of this stream take turns, for a while. */
@@ -165,10 +172,9 @@ function answerAll(lane: Lane, batch: Batch): void {
 
 function failAll(working: Working, lane: Lane, waiting: readonly Waiting[], error: unknown): void {
   forgetState(working, lane)
-  for (const { command, reject } of waiting) {
-    // Somebody who only looked has nothing in doubt: the store could not be read, and that is all.
-    const isUnsure = command === null && error instanceof OutcomeUnknown
-    reject(isUnsure ? new Unavailable(error.message, { cause: error }) : error)
+  for (const one of waiting) {
+    const isLate = error instanceof OutcomeUnknown && !one.isInDoubt
+    one.reject(isLate ? lateness(one, lane) : error)
   }
 }
 

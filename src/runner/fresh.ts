@@ -6,6 +6,7 @@
  * store's: for a look at most a second ago, for a no, or that there is nothing to do, at some moment
  * since its caller came.
  */
+import type { Deadlines } from "./deadlines.ts"
 import type { Lane, Waiting } from "./lane.ts"
 import { foldNews } from "./load.ts"
 import type { RunnerPorts } from "./port.ts"
@@ -19,9 +20,19 @@ export interface Heard {
   confirmedAt: number
 }
 
+/** When a runner gives up, by the pacer's elapsed time. */
+interface Ending {
+  /** Infinity until it is closed. */
+  at: number
+}
+
 /** The ports of a runner, and what it heard. */
 export interface Working extends RunnerPorts {
   readonly heard: Heard
+  readonly deadlines: Deadlines
+  /** How long a caller waits who says nothing of it, milliseconds. */
+  readonly deadlineMs: number
+  readonly ending: Ending
   /** Told when a lane comes to rest. */
   readonly worked: (lane: Lane) => void
 }

@@ -8,9 +8,6 @@ import type { Lane, Waiting } from "./lane.ts"
 import type { Loaded } from "./load.ts"
 import type { RunnerPorts } from "./port.ts"
 
-/** How long the store may be away before what was gathered is given up, and told of. */
-const KEPT_MS = 60_000
-
 /** Takes out what is gathered, as somebody in the queue; null where nothing is. */
 export function takeGathered(
   ports: RunnerPorts,
@@ -28,7 +25,10 @@ export function takeGathered(
     isPatient: true,
     view: () => undefined,
     arrivedAt,
-    deadline: arrivedAt + KEPT_MS,
+    // Nobody waits for it: it is kept until it is stored, or the process ends.
+    deadline: Infinity,
+    isInDoubt: false,
+    isTold: false,
     resolve: (outcome) => {
       if (!outcome.accepted) ports.warn(`${lane.stream} refused what was gathered`, outcome.refusal)
     },

@@ -28,6 +28,11 @@ export interface Waiting {
   /** When the caller came and when it no longer waits, by the pacer's elapsed time. */
   readonly arrivedAt: number
   readonly deadline: number
+  /** What was decided for them is in an append that may be stored, or rests on one. */
+  isInDoubt: boolean
+  /** They were told something: nobody waits here any more. */
+  isTold: boolean
+  /** Tells them; who was told already hears nothing more. */
   readonly resolve: (outcome: AnyOutcome) => void
   readonly reject: (error: unknown) => void
 }

@@ -57,7 +57,7 @@ export type Outcome<E, R, V> =
 /** How a command is to be carried out. */
 export interface Execution<S, V> {
   readonly cause: Cause
-  /** How long the caller waits, milliseconds; default `DEFAULT_DEADLINE_MS`. */
+  /** How long the caller waits, milliseconds; default the runner's own. */
   readonly deadlineMs?: number
   /** What to see of the state right after this command, before any other. */
   readonly view: (state: S, at: number) => V
@@ -71,7 +71,7 @@ export class Overloaded extends Error {
   override readonly name = "Overloaded"
 }
 
-/** The deadline passed before anything was decided; nothing was stored. */
+/** The deadline passed while the command waited for its turn; nothing was stored of it. */
 export class DeadlinePassed extends Error {
   override readonly name = "DeadlinePassed"
 }
@@ -163,6 +163,8 @@ export interface RunnerPorts {
   readonly warn: (message: string, error: unknown) => void
   /** Makes UUIDs in lower case, which name what is written; default random ones of version 7. */
   readonly newUuid?: () => string
+  /** How long a caller waits who says nothing of it, milliseconds; default `DEFAULT_DEADLINE_MS`. */
+  readonly deadlineMs?: number
   /** How much memory the states may take, in bytes, about; default `DEFAULT_MOST_BYTES`. */
   readonly mostBytes?: number
 }

@@ -12,22 +12,11 @@ import { LEDGER } from "../../src/aggregates.ts"
 import { causedBy } from "../../src/envelope.ts"
 import { openRunner } from "../../src/run.ts"
 import type { Runner } from "../../src/run.ts"
+import { virtualPacer } from "./pacer.ts"
 
 /** The stream of every test here. */
 export const STREAM = ledgerStream("co_aaaaaa")
 const START = Date.UTC(2026, 10, 21, 12)
-
-/** A pacer whose time passes only by pausing. */
-function virtualPacer() {
-  let elapsed = 0
-  return {
-    elapsedMs: () => elapsed,
-    pause: async (ms: number) => {
-      elapsed += ms
-      await new Promise(setImmediate)
-    },
-  }
-}
 
 /** A store with faults, and runners over it. */
 export interface Bench {

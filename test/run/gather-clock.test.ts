@@ -7,6 +7,7 @@ import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { LEDGER } from "../../src/aggregates.ts"
 import { openRunner } from "../../src/run.ts"
 import { STREAM, addFunds, execute, stored } from "./bench.ts"
+import { virtualPacer } from "./pacer.ts"
 
 const PAUSES_UNSURE = 3
 const CALL = {
@@ -22,7 +23,6 @@ const CALL = {
  * first append after that finds the store away.
  */
 function bench() {
-  let elapsed = 0
   let pausesUnsure = 0
   let isAway = false
   const warnings: string[] = []
@@ -34,17 +34,17 @@ function bench() {
       return "unavailable"
     },
   })
+  const virtual = virtualPacer()
   const pacer = {
-    elapsedMs: () => elapsed,
-    pause: async (ms: number) => {
-      elapsed += ms
-      pausesUnsure -= 1
-      await new Promise(setImmediate)
+    elapsedMs: virtual.elapsedMs,
+    pause: (ms: number, signal?: AbortSignal) => {
+      if (signal === undefined) pausesUnsure -= 1
+      return virtual.pause(ms, signal)
     },
   }
   const now = () => {
     if (pausesUnsure > 0) throw new ClockUnsure("no measurement")
-    return Date.UTC(2026, 10, 21, 12) + elapsed
+    return Date.UTC(2026, 10, 21, 12) + pacer.elapsedMs()
   }
   const runner = openRunner({
     store,

@@ -15,6 +15,7 @@ import { STREAM, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
+const RECORD_AFTER_MS = 5_000
 const OPEN = { type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 } as const
 const CALL = {
   via: "own_key" as const,
@@ -44,11 +45,11 @@ function gatheringBench(
   let now = start
   const bells: (() => void)[] = []
   const pause = (ms: number, signal?: AbortSignal) =>
-    ms < 5_000
+    signal === undefined
       ? new Promise<void>((resolve) => setImmediate(resolve))
       : new Promise<void>((resolve) => {
-          bells.push(resolve)
-          signal?.addEventListener("abort", () => resolve())
+          if (ms === RECORD_AFTER_MS) bells.push(resolve)
+          signal.addEventListener("abort", () => resolve())
         })
   const pacer = { elapsedMs: () => 0, pause }
   const runner = openRunner({

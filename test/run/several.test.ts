@@ -10,17 +10,11 @@ import { LEDGER } from "../../src/aggregates.ts"
 import { openRunner } from "../../src/run.ts"
 import type { Runner } from "../../src/run.ts"
 import { STREAM, addFunds, charge, execute, stored } from "./bench.ts"
+import { virtualPacer } from "./pacer.ts"
 
 /** Processes on one store and one time, which passes by pausing or by `pass`. */
 function processes(count: number, store: EventStore = openMemoryEventStore()) {
-  let elapsed = 0
-  const pacer = {
-    elapsedMs: () => elapsed,
-    pause: async (ms: number) => {
-      elapsed += ms
-      await new Promise(setImmediate)
-    },
-  }
+  const pacer = virtualPacer()
   const reads: string[] = []
   const watched: EventStore = {
     ...store,
@@ -43,7 +37,7 @@ function processes(count: number, store: EventStore = openMemoryEventStore()) {
       store: through,
       checkpoints: openMemoryCheckpoints(),
       locks,
-      clock: { now: () => Date.UTC(2026, 10, 21, 12) + elapsed },
+      clock: { now: () => Date.UTC(2026, 10, 21, 12) + pacer.elapsedMs() },
       pacer,
       warn: (message, error) => {
         throw new Error(message, { cause: error })
@@ -55,8 +49,8 @@ function processes(count: number, store: EventStore = openMemoryEventStore()) {
     open,
     reads,
     taken,
-    pass: (ms: number) => (elapsed += ms),
-    now: () => elapsed,
+    pass: pacer.pass,
+    now: pacer.elapsedMs,
   }
 }
 

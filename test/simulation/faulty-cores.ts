@@ -59,7 +59,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
     likely: 1,
     appendSurely: (real) => async (ports, append) => {
       try {
-        return await real(ports, { ...append, deadline: -Infinity })
+        return await real(ports, { ...append, waitedUntil: () => -Infinity })
       } catch (error) {
         throw error instanceof Error && error.name === "OutcomeUnknown" ? wrong(append) : error
       }
