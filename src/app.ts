@@ -12,7 +12,7 @@ import { openAdmission } from "./pipeline/admission.ts"
 import { parseBodies, signedBody } from "./pipeline/body.ts"
 import { faultRefusal, overloadedRefusal } from "./pipeline/faults.ts"
 import type { PipelinePorts, RequestState } from "./pipeline/index.ts"
-import { carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
+import { askedBy, carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
 import { carryOutOpen, checkOpen } from "./pipeline/open-calls.ts"
 import type { RateLimits } from "./pipeline/rate-limits.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "./pipeline/rate-limits.ts"
@@ -70,7 +70,8 @@ export async function buildApp(
   })
   await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {
-    sendRefusal(reply, faultRefusal(error, request, ports.log))
+    const asked = callsInHand.get(request)?.state.asked ?? askedBy(null, request)
+    sendRefusal(reply, faultRefusal(error, asked, ports.log))
   })
   app.setNotFoundHandler((request, reply) => {
     sendRefusal(reply, unknownPath(request))
@@ -146,8 +147,9 @@ function addRoute(
   app.route({
     ...{ method, url, ...options },
     onRequest: async (request, reply) => {
+      const asked = askedBy(route, request)
       const place = admission.enter()
-      if (place === null) return sendRefusal(reply, overloadedRefusal(request.id))
+      if (place === null) return sendRefusal(reply, overloadedRefusal(asked))
       reply.raw.once("close", place.leave)
       const { authorization } = request.headers
       const call = {
@@ -155,7 +157,7 @@ function addRoute(
         signIn: signInOf(request.headers),
         signed: () => ({ method, target: request.url, body: signedBody(request) }),
       }
-      const state: RequestState = { call, passed: 0 }
+      const state: RequestState = { call, passed: 0, asked }
       callsInHand.set(request, { state, place })
       await place.work(() => checkHead(pipeline, state, request, reply))
     },
@@ -179,7 +181,7 @@ function addOpenRoute(
     url: route.url,
     onRequest: async (request, reply) => {
       const place = admission.enter()
-      if (place === null) return sendRefusal(reply, overloadedRefusal(request.id))
+      if (place === null) return sendRefusal(reply, overloadedRefusal(askedBy(route, request)))
       reply.raw.once("close", place.leave)
       placesInHand.set(request, place)
       checkOpen(rates, route, request, reply)

@@ -73,6 +73,8 @@ export interface InstallationOptions {
   readonly stripe?: StripeSettings | null
   readonly baseUrl: () => string
   readonly log: Log
+  /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
+  readonly deadlineMs?: number
   /** What is to go wrong, in tests. */
   readonly faults?: Faults
 }
@@ -191,7 +193,8 @@ async function openParts(
   const faulty = arrangeFaults(options.faults)
   const outside = await openOutside(options, pool, onIdleError, closers, faulty)
   const { behind, pacer, store, sealing, clock, checkpoints, locks, standIns } = outside
-  const runner = openRunner({ store, checkpoints, locks, clock, pacer, warn: log.warn })
+  const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
+  const runner = openRunner({ store, checkpoints, locks, clock, pacer, warn: log.warn, ...waits })
   await openPriceBook(runner)
   // Before anything is made from it: what is made from a store that nobody knows again is lost.
   const storeGeneration = await outside.rememberStore()

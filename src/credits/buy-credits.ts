@@ -21,6 +21,7 @@ import { route } from "../pipeline/route.ts"
 import type { Ports } from "../ports.ts"
 import { UNKNOWN_IS_NO_AFTER_MS } from "../reactions/ask-again.ts"
 import { lookUpPurchase } from "../reactions/settle-purchase.ts"
+import { OutcomeUnknown } from "../run.ts"
 import { shortText } from "../schema.ts"
 import type { PurchaseReply } from "./purchase-answers.ts"
 import { Purchase, badAmount, noCard, notBegun, notYet } from "./purchase-answers.ts"
@@ -129,7 +130,11 @@ async function buy(
     const cardless = order.sharedPaymentToken === null && !(await hasCard(ports, caller))
     if (cardless) return withoutCard(ports, caller, command)
     const execution = { cause: causeOf(caller), view: (_state: Ledger, at: number) => at }
-    const begun = await ports.runner.execute(LEDGER, stream, command, execution)
+    const begun = await ports.runner
+      .execute(LEDGER, stream, command, execution)
+      .catch((error: unknown) => {
+        throw error instanceof OutcomeUnknown ? inDoubt(purchaseId, error) : error
+      })
     if (!begun.accepted) {
       const refused = begun.refusal as PurchaseRefused
       return notBegun(refused.code, refused)

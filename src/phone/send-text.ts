@@ -7,6 +7,7 @@ import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import type { QueueText, Recipient } from "../../domain/phone/recipient.ts"
 import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
 import { textResource } from "../../domain/phone/text-resource.ts"
+import { ClaimLost } from "../../adapters/claims/port.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { LEDGER, RECIPIENT } from "../aggregates.ts"
 import type { Cause } from "../envelope.ts"
@@ -88,19 +89,36 @@ async function handle(ports: Ports, caller: Caller, input: Input): Promise<Answe
   }
 }
 
-/**
- * Finds what was done of this attempt before, and goes on from there. The recipient's stream is
- * asked first: only a text that is not known there has a charge that nobody ends in the meantime.
- */
+/** Finds what was done of this attempt before, and goes on from there. */
 async function resume(
   ports: Ports,
   caller: Caller,
-  { body, seed }: Input,
+  input: Input,
 ): Promise<Resumed<z.infer<typeof TextReply>>> {
   const { companyId } = caller
+  const { body, seed } = input
   const to = textableNumber(body.to)
   if (to === null) return { seed }
   const draft = await draftText(ports, { companyId, to, body: body.body }, seed)
+  try {
+    return await goOn(ports, caller, input, draft)
+  } catch (error) {
+    // Whoever had the claim before may have charged: until that is found out, all else is a doubt.
+    throw error instanceof ClaimLost ? error : inDoubt(error, draft)
+  }
+}
+
+/**
+ * The recipient's stream is asked first: only a text that is not known there has a charge that
+ * nobody ends in the meantime.
+ */
+async function goOn(
+  ports: Ports,
+  caller: Caller,
+  { body, seed }: Input,
+  draft: Draft,
+): Promise<Resumed<z.infer<typeof TextReply>>> {
+  const { companyId } = caller
   const text = await ports.runner.look(RECIPIENT, draft.stream, (state) =>
     textOf(state, draft.messageId),
   )
@@ -213,11 +231,9 @@ async function queueCharged(
 }
 
 /** An error that says which charge to look for. */
-function inDoubt(error: unknown, { chargeId }: Draft): OutcomeUnknown {
-  const message = `charge ${chargeId} was made, and its text may not be queued`
-  const doubt =
-    error instanceof OutcomeUnknown ? error : new OutcomeUnknown(message, { cause: error })
-  return Object.assign(doubt, { chargeId })
+function inDoubt(cause: unknown, { chargeId }: Draft): OutcomeUnknown {
+  const message = `charge ${chargeId} may have been made, and its text may not be queued`
+  return Object.assign(new OutcomeUnknown(message, { cause }), { chargeId })
 }
 
 /** The answer, from the fact that queued the text: the one just stored, or the one found. */

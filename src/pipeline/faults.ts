@@ -1,5 +1,5 @@
 /** Errors that are nobody's refusal, as callers see them: nothing of the inside. */
-import type { FastifyError, FastifyRequest } from "fastify"
+import type { FastifyError } from "fastify"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { Log } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
@@ -10,13 +10,20 @@ const RETRY_AFTER = { "retry-after": "5" }
 /** Errors of the ledger that say it cannot be reached or written to in time. */
 const AWAY: ReadonlySet<string> = new Set(["DeadlinePassed", "Unavailable"])
 
+/** What is known of a request that fails. */
+export interface Asked {
+  readonly requestId: string
+  /** What it pays for; null where nothing is paid for by it. */
+  readonly pays: "charge" | "purchase" | null
+  /** Whether it has an `Idempotency-Key`. */
+  readonly isNamed: boolean
+  /** Whether an earlier request with the same `Idempotency-Key` may have been carried out. */
+  readonly mayBeDone: boolean
+}
+
 /** The answer to an error that was thrown. */
-export function faultRefusal(
-  error: FastifyError | Error,
-  request: FastifyRequest,
-  log: Log,
-): Refusal {
-  const requestId = request.id
+export function faultRefusal(error: FastifyError | Error, asked: Asked, log: Log): Refusal {
+  const { requestId } = asked
   const code = "code" in error ? error.code : ""
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
     return refusal("too_large", "The body is larger than this route takes.")
@@ -30,17 +37,15 @@ export function faultRefusal(
   }
   switch (error.name) {
     case "Overloaded":
-      return overloadedRefusal(requestId)
+      return overloadedRefusal(asked)
     case "ClockUnsure": {
       log.warn("a call could not be served", error)
-      const message =
-        "This server does not know the ledger's time well enough to write right now; nothing was " +
-        "charged. Send it again."
-      return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
+      const why = "This server does not know the ledger's time well enough to write right now"
+      return later("unavailable", why, asked, error)
     }
     case "OutcomeUnknown":
       log.warn(`the outcome of request ${requestId} is unknown`, error)
-      return unknownOutcome(error, requestId)
+      return unknownOutcome(error, asked)
     case "ClaimLost": {
       const message = "Another process carries out the request with this Idempotency-Key by now."
       return refusal("conflict", message)
@@ -49,31 +54,61 @@ export function faultRefusal(
   // Whatever fails behind a charge is an unknown outcome: what comes here has charged nothing.
   if (AWAY.has(error.name) || isConnectionFault(error)) {
     log.warn("a call could not be served", error)
-    const message = "The ledger cannot be reached right now; nothing was charged. Send it again."
-    return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
+    return later("unavailable", "The ledger cannot be reached right now", asked, error)
   }
   log.warn(`request ${requestId} failed`, error)
   return refusal("internal", "Something went wrong on our side.", { requestId })
 }
 
 /** The answer to a call that would wait for too long. */
-export function overloadedRefusal(requestId: string): Refusal {
-  const message = "Too many calls wait here right now; nothing was charged. Send it again later."
-  return { ...refusal("overloaded", message, { requestId }), headers: RETRY_AFTER }
+export function overloadedRefusal(asked: Asked): Refusal {
+  return later("overloaded", "Too many calls wait here right now", asked, null)
 }
 
-function unknownOutcome(error: Error, requestId: string): Refusal {
-  if ("purchaseId" in error) {
-    const message =
-      "Nobody knows yet whether this was paid. Send it again with the same Idempotency-Key: it is " +
-      "paid at most once."
-    const details = { requestId, purchaseId: error.purchaseId }
-    return { ...refusal("unavailable", message, details), headers: RETRY_AFTER }
-  }
-  const chargeId = "chargeId" in error ? error.chargeId : undefined
-  const message =
-    "Nobody knows yet whether this was charged. Send it again with the same Idempotency-Key, " +
-    "or look the charge up by its chargeId."
-  const details = chargeId === undefined ? { requestId } : { requestId, chargeId }
-  return { ...refusal("unavailable", message, details), headers: RETRY_AFTER }
+/**
+ * The answer where this request did nothing: that nothing was paid is said only where no earlier one
+ * can have done it.
+ */
+function later(
+  code: "unavailable" | "overloaded",
+  why: string,
+  asked: Asked,
+  error: Error | null,
+): Refusal {
+  const { requestId, pays, mayBeDone } = asked
+  const nothing = pays === null ? "" : `; nothing was ${PAID[pays]}`
+  const message = mayBeDone
+    ? `${why}, and it is not known yet whether an earlier request with this Idempotency-Key was ` +
+      `${PAID[pays ?? "charge"]}. ${againSafely(asked)}.`
+    : `${why}${nothing}. Send it again later.`
+  const named = mayBeDone && error !== null ? namedIn(error) : {}
+  return { ...refusal(code, message, { requestId, ...named }), headers: RETRY_AFTER }
+}
+
+const PAID = { charge: "charged", purchase: "paid" } as const
+
+function againSafely({ pays }: Asked): string {
+  const once = pays === null ? "done" : PAID[pays]
+  return (
+    `Send it again with the same Idempotency-Key: it is ${once} at most once, and you get the ` +
+    "answer that was stored"
+  )
+}
+
+function unknownOutcome(error: Error, asked: Asked): Refusal {
+  const { requestId, pays, isNamed } = asked
+  const named = namedIn(error)
+  const isCharge = "chargeId" in named
+  const done = pays === null ? "done" : PAID[pays]
+  const next = isNamed
+    ? `${againSafely(asked)}${isCharge ? ", or look the charge up by its chargeId" : ""}`
+    : `Look ${isCharge ? "the charge up by its chargeId" : "at it"} before you send it again`
+  const message = `Nobody knows yet whether this was ${done}. ${next}.`
+  return { ...refusal("unavailable", message, { requestId, ...named }), headers: RETRY_AFTER }
+}
+
+/** What an error names that may have been made, to be looked up. */
+function namedIn(error: Error): Readonly<Record<string, unknown>> {
+  if ("purchaseId" in error) return { purchaseId: error.purchaseId }
+  return "chargeId" in error ? { chargeId: error.chargeId } : {}
 }

@@ -12,6 +12,7 @@ import { BROKEN_BODY, UNSUPPORTED_BODY } from "./body.ts"
 import { answerAgain, answerOf, keyRequired } from "./answers.ts"
 import type { Call, Check, CheckPorts } from "./call.ts"
 import { CHECKS, CHECKS_BEFORE_REPLAY } from "./checks.ts"
+import type { Asked } from "./faults.ts"
 import type { KeptAnswer } from "./idempotency.ts"
 import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
 import type { LastWrites } from "./read-position.ts"
@@ -31,6 +32,20 @@ export interface RequestState {
   call: Call
   /** The checks this call has passed. */
   passed: number
+  /** What is known of it, should it fail. */
+  asked: Asked
+}
+
+/** What is known of a request before anything was looked at; `route` is null where none takes it. */
+export function askedBy(route: Route | null, request: FastifyRequest): Asked {
+  const pays = route === null ? null : paidBy(route)
+  const isNamed = route !== null && (idempotencyKeyOf(route, request) ?? "") !== ""
+  return { requestId: request.id, pays, isNamed, mayBeDone: isNamed }
+}
+
+function paidBy({ once, charged }: Route): Asked["pays"] {
+  if (once !== undefined) return "purchase"
+  return charged === true ? "charge" : null
 }
 
 /** A new name for a request. */
@@ -89,6 +104,8 @@ export async function carryOut(
   if (claimed.state === "replay") {
     return sendReplay(reply, await answerAgain(ports, call.route, caller, claimed.answer))
   }
+  // Only here it is known that no earlier request with this key was ever begun, or can have been done.
+  if (!claimed.takenOver) state.asked = { ...state.asked, mayBeDone: false }
   return answer(pipeline, state, request, reply, claimed)
 }
 

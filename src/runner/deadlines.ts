@@ -67,15 +67,16 @@ export function turnAwayLate(lane: Lane, now: number, endsAt: number): void {
   if (late.length > 0) dropTold(lane)
 }
 
-/** What is told at a deadline: where nothing can be stored for somebody, just that. */
-export function lateness(waiting: Waiting, { stream }: Lane): DeadlinePassed | OutcomeUnknown {
-  return waiting.isInDoubt
-    ? new OutcomeUnknown(`nobody knows yet whether what was decided for ${stream} is stored`)
-    : new DeadlinePassed(`${stream} took too long`)
-}
-
-function turnAway(waiting: Waiting, lane: Lane): void {
-  waiting.reject(lateness(waiting, lane))
+/**
+ * Tells somebody that their time is over: where nothing can be stored for them, that nothing is. Each
+ * gets an error of their own, which they may say more on.
+ */
+export function turnAway(waiting: Waiting, { stream }: Lane, cause?: unknown): void {
+  waiting.reject(
+    waiting.isInDoubt
+      ? new OutcomeUnknown(`nobody knows yet whether the facts for ${stream} are stored`, { cause })
+      : new DeadlinePassed(`${stream} took too long`, { cause }),
+  )
 }
 
 function dropTold({ queue }: Lane): void {

@@ -2,7 +2,7 @@
 import { Unavailable, WrongRevision } from "../../adapters/eventstore/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
-import { lateness, turnAwayLate } from "./deadlines.ts"
+import { turnAway, turnAwayLate } from "./deadlines.ts"
 import type { Working } from "./fresh.ts"
 import { catchUp, freshFor, isConfirmedSince, isFresh } from "./fresh.ts"
 import { forgetState } from "./gathered.ts"
@@ -173,8 +173,8 @@ function answerAll(lane: Lane, batch: Batch): void {
 function failAll(working: Working, lane: Lane, waiting: readonly Waiting[], error: unknown): void {
   forgetState(working, lane)
   for (const one of waiting) {
-    const isLate = error instanceof OutcomeUnknown && !one.isInDoubt
-    one.reject(isLate ? lateness(one, lane) : error)
+    if (error instanceof OutcomeUnknown) turnAway(one, lane, error)
+    else one.reject(error)
   }
 }
 

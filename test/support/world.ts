@@ -50,6 +50,8 @@ export interface WorldOptions {
   readonly url?: string
   /** A server of EventStoreDB; default the event store inside the database. */
   readonly eventStoreUrl?: string
+  /** How long a call waits for the ledger, milliseconds. */
+  readonly deadlineMs?: number
   /** How Stripe takes payments; default the built-in payment processor. */
   readonly stripe?: { readonly secretKey: string; readonly url: string }
   /** Default on; off where a test sends more than they let pass. */
@@ -78,6 +80,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     stripe: options.stripe ?? null,
     baseUrl: () => "http://ledger.test",
     log,
+    ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
   })
   return worldOf(installation, database, warnings, options)
 }
