@@ -90,7 +90,7 @@ export function openRunner(given: RunnerPorts): Runner {
     close: async () => {
       stopping.abort()
       ports.ending.at = ports.pacer.elapsedMs() + CLOSE_MS
-      await recordAll(ports, lanes)
+      await recordAll(ports, lanes, CLOSE_MS)
       for (const lane of lanes.values()) {
         while (lane.busy !== null) await lane.busy
         keepCheckpoint(ports, lane, 1)
@@ -221,6 +221,10 @@ async function recordGathered(ports: Working, lane: Lane, deadlineMs?: number): 
   }
 }
 
-async function recordAll(ports: Working, lanes: ReadonlyMap<string, Lane>): Promise<void> {
-  await Promise.all([...lanes.values()].map((lane) => recordGathered(ports, lane)))
+async function recordAll(
+  ports: Working,
+  lanes: ReadonlyMap<string, Lane>,
+  deadlineMs?: number,
+): Promise<void> {
+  await Promise.all([...lanes.values()].map((lane) => recordGathered(ports, lane, deadlineMs)))
 }

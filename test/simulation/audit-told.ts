@@ -1,8 +1,8 @@
 /**
  * What was told was so: a yes is stored as it was told; a no, and that there was nothing to do, was
  * right at some moment between the asking and the answer; nothing is stored of what was said not to
- * be; and what was looked at was so since it was
- * asked for, or at most a second ago.
+ * be; what was looked at was so since it was asked for, or at most a second ago; and nobody was kept
+ * past their deadline.
  */
 import type { Charge, LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
@@ -34,16 +34,25 @@ const NOTHING_STORED = new Set(["Overloaded", "DeadlinePassed", "ClockUnsure", "
 /** What they come to depends on the moment, not on the facts alone. */
 const BY_THE_CLOCK = new Set(["ChargeCalls", "CloseMonth"])
 
+/** Where many wait, their deadlines are looked at so often. */
+const IN_TIME_MS = 20
+
 /** What was told that was not so. */
 export function auditTold(streams: Streams, records: Records): readonly string[] {
   const breaks = [
     ...records.commanded.map((one) => ({ one, fault: commandFault(streams, one) })),
     ...records.looked.map((one) => ({ one, fault: lookFault(streams, one) })),
     ...records.gathered.map((one) => ({ one, fault: callFault(streams, one) })),
+    ...records.commanded.map((one) => ({ one, fault: lateFault(one) })),
+    ...records.gathered.map((one) => ({ one, fault: lateFault(one) })),
   ]
   return breaks.flatMap(({ one, fault }) => {
     return fault === null ? [] : [`${one.stream} by ${one.process}: ${fault}`]
   })
+}
+
+function lateFault({ lateMs }: Commanded | Gathered): string | null {
+  return lateMs === null || lateMs <= IN_TIME_MS ? null : `somebody was told ${lateMs} ms late`
 }
 
 function factsOf(streams: Streams, stream: string): Facts {

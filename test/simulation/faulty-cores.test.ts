@@ -6,11 +6,14 @@ import { afterEach, describe, expect, it, vi } from "vitest"
 import type * as keeping from "../../adapters/checkpoints/memory.ts"
 import type * as aggregates from "../../src/aggregates.ts"
 import type * as texting from "../../src/phone/send-text.ts"
+import type * as claiming from "../../src/pipeline/idempotency.ts"
 import type * as ending from "../../src/reactions/end-charge.ts"
 import type * as running from "../../src/run.ts"
 import type * as appending from "../../src/runner/append.ts"
+import type * as lateness from "../../src/runner/deadlines.ts"
 import type * as freshness from "../../src/runner/fresh.ts"
 import type * as gathering from "../../src/runner/gathered.ts"
+import { OutcomeUnknown } from "../../src/runner/port.ts"
 import type { FaultyCore } from "./faulty-cores.ts"
 import { FAULTY_CORES } from "./faulty-cores.ts"
 import { firstBroken } from "./runs.ts"
@@ -25,6 +28,24 @@ vi.mock("../../src/runner/append.ts", async (original) => {
   const appendSurely: typeof real.appendSurely = (ports, append) =>
     (at.work?.appendSurely?.(real.appendSurely) ?? real.appendSurely)(ports, append)
   return { ...real, appendSurely }
+})
+
+vi.mock("../../src/runner/deadlines.ts", async (original) => {
+  const real = await original<typeof lateness>()
+  const watchDeadlines: typeof real.watchDeadlines = (pacer) =>
+    at.work?.watchesNobody === true
+      ? { watch: () => undefined, forget: () => undefined, stop: () => undefined }
+      : real.watchDeadlines(pacer)
+  return { ...real, watchDeadlines }
+})
+
+vi.mock("../../src/pipeline/idempotency.ts", async (original) => {
+  const real = await original<typeof claiming>()
+  const letGo: typeof real.letGo = (ports, { claim, takenOver }, error) => {
+    const isKnown = takenOver && at.work?.freesTakenOver !== true
+    return real.letGo(ports, { claim, takenOver: isKnown }, error)
+  }
+  return { ...real, letGo }
 })
 
 vi.mock("../../src/runner/fresh.ts", async (original) => {
@@ -64,10 +85,17 @@ vi.mock("../../src/run.ts", async (original) => {
 
 vi.mock("../../src/phone/send-text.ts", async (original) => {
   const real = await original<typeof texting>()
-  const resume: typeof real.sendText.resume = async (ports, caller, input) =>
-    at.work?.resumes === false
-      ? { seed: input.seed }
-      : ((await real.sendText.resume?.(ports, caller, input)) ?? { seed: input.seed })
+  const resume: typeof real.sendText.resume = async (ports, caller, input) => {
+    const anew = { seed: input.seed }
+    if (at.work?.resumes === false) return anew
+    try {
+      return (await real.sendText.resume?.(ports, caller, input)) ?? anew
+    } catch (error) {
+      // What keeps the key held is then no doubt any more.
+      const isPlain = at.work?.freesTakenOver === true && error instanceof OutcomeUnknown
+      throw isPlain ? error.cause : error
+    }
+  }
   return { ...real, sendText: { ...real.sendText, resume } }
 })
 

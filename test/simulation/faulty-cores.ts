@@ -21,6 +21,8 @@ export interface FaultyCore {
   /** The seed that found it the last time: it is looked at first. */
   readonly likely: number
   readonly appendSurely?: (real: AppendSurely) => AppendSurely
+  readonly watchesNobody?: true
+  readonly freesTakenOver?: true
   readonly believesEveryNo?: true
   readonly believesItsMemory?: true
   readonly forgetState?: (real: {
@@ -64,6 +66,12 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
         throw error instanceof Error && error.name === "OutcomeUnknown" ? wrong(append) : error
       }
     },
+  },
+  {
+    fault: "keeps callers until it is known what became of an append",
+    breaks: /somebody was told \S+ ms late/,
+    likely: 1,
+    watchesNobody: true,
   },
   {
     fault: "answers a no from a state that others have moved",
@@ -136,6 +144,12 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
     breaks: /is not there once|paid for no text|went out \d times|is \d times|was answered/,
     likely: 11,
     resumes: false,
+  },
+  {
+    fault: "frees a key that was taken over in vain",
+    breaks: /went out \d times|was told for it/,
+    likely: 36,
+    freesTakenOver: true,
   },
   {
     fault: "ends the work for an open charge, and not the charge",

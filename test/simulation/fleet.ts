@@ -1,6 +1,6 @@
 /** The processes of a run: they crash wherever they wait, are stopped and started, and are asked. */
 import type { Chance } from "./chance.ts"
-import type { Process } from "./process.ts"
+import type { Process, Setup } from "./process.ts"
 import { startProcess } from "./process.ts"
 import type { Owner } from "./schedule.ts"
 import { WORLD } from "./schedule.ts"
@@ -24,7 +24,7 @@ export class Fleet {
   readonly #world: World
   readonly #places: (Process | null)[]
   readonly #skews: readonly number[]
-  readonly #mostBytes: number
+  readonly #setup: Omit<Setup, "name" | "skewMs">
   /** Processes that are being stopped, and where they were. */
   readonly #closing = new Map<Process, number>()
   #started = 0
@@ -34,7 +34,10 @@ export class Fleet {
     this.#world = world
     this.#places = Array.from({ length: chance.between(1, 3) }, () => null)
     this.#skews = this.#places.map(() => drawSkew(chance))
-    this.#mostBytes = chance.pick([1, 4_000, 1_000_000])
+    this.#setup = {
+      mostBytes: chance.pick([1, 4_000, 1_000_000]),
+      deadlineMs: chance.pick([300, 1_500, 8_000, 8_000]),
+    }
     world.onTask((owner) => {
       if (owner === WORLD) return
       const isDoomed = world.doomed.delete(owner)
@@ -57,7 +60,7 @@ export class Fleet {
     this.#started += 1
     const name = `process ${place}.${this.#started}`
     const skewMs = this.#skews[place] ?? 0
-    this.#places[place] = startProcess(this.#world, { name, skewMs, mostBytes: this.#mostBytes })
+    this.#places[place] = startProcess(this.#world, { name, skewMs, ...this.#setup })
   }
 
   /** The memory of a process is gone; another one is started in its place. */

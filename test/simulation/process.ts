@@ -57,6 +57,8 @@ export interface Setup {
   readonly skewMs: number
   /** How much its states may take: little makes it forget them all the time. */
   readonly mostBytes: number
+  /** How long its callers wait who say nothing of it. */
+  readonly deadlineMs: number
 }
 
 /** Starts a process. */
@@ -146,10 +148,11 @@ function basePorts(
     pacer,
     warn,
     mostBytes: setup.mostBytes,
+    deadlineMs: setup.deadlineMs,
     newUuid: () => chance.uuid(),
   })
   return {
-    runner: records.recorded(owner, runner),
+    runner: records.recorded(owner, runner, setup.deadlineMs),
     store,
     clock,
     pacer,

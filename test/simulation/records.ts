@@ -27,6 +27,8 @@ export interface Commanded extends Span {
   outcome: Outcome<Fact, Fact, unknown> | null
   error: Error | null
   lengthTold: number
+  /** How long after its caller's deadline it was told; null where nobody was there to be told. */
+  lateMs: number | null
 }
 
 /** A look at a ledger, as it was seen. */
@@ -43,6 +45,7 @@ export interface Gathered extends Span {
   readonly call: ServedCall
   answer: "gathered" | LimitReading | Error | null
   lengthTold: number
+  lateMs: number | null
 }
 
 /** A warning of a process. */
@@ -68,8 +71,8 @@ export class Records {
     this.#truth = truth
   }
 
-  /** The runner of a process, of which everything is recorded. */
-  recorded(owner: Owner, runner: Runner): Runner {
+  /** The runner of a process, of which everything is recorded; its callers usually wait so long. */
+  recorded(owner: Owner, runner: Runner, deadlineMs: number): Runner {
     return {
       ...runner,
       execute: async (aggregate, stream, command, execution) => {
@@ -82,7 +85,9 @@ export class Records {
           outcome: null,
           error: null,
           lengthTold: 0,
+          lateMs: null,
         }
+        const deadline = this.#schedule.now + (execution.deadlineMs ?? deadlineMs)
         this.commanded.push(one)
         try {
           const own = { ...execution, cause: { ...cause, command: name } }
@@ -93,6 +98,7 @@ export class Records {
           one.error = error as Error
           throw error
         } finally {
+          one.lateMs = this.#schedule.now - deadline
           one.lengthTold = this.#truth.lengthOf(stream)
         }
       },
@@ -108,7 +114,9 @@ export class Records {
       },
       gather: async (aggregate, stream, item) => {
         const call = item as ServedCall
-        const one: Gathered = { ...this.#span(owner, stream), call, answer: null, lengthTold: 0 }
+        const nothing = { answer: null, lengthTold: 0, lateMs: null }
+        const one: Gathered = { ...this.#span(owner, stream), call, ...nothing }
+        const deadline = this.#schedule.now + deadlineMs
         this.gathered.push(one)
         try {
           const fault = await runner.gather(aggregate, stream, item)
@@ -118,6 +126,7 @@ export class Records {
           one.answer = error as Error
           throw error
         } finally {
+          one.lateMs = this.#schedule.now - deadline
           one.lengthTold = this.#truth.lengthOf(stream)
         }
       },

@@ -70,7 +70,7 @@ async function live(world: World, breaks: string[]): Promise<void> {
   await during(world, caughtUp(world))
   breaks.push(...auditOpen(world, await everything(world)))
   for (const ms of LATER) {
-    database.work.retryParked()
+    database.work.retryAll()
     world.jump(ms)
     await during(world, schedule.pause(WORLD, ROUND_MS))
   }

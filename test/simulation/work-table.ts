@@ -143,9 +143,10 @@ export class WorkTable {
     if (result.result === "park") row.parked = result.reason
   }
 
-  /** An operator has everything that is parked done again. */
-  retryParked(): void {
+  /** An operator has everything done again at once that is parked, or waits out a back-off. */
+  retryAll(): void {
     for (const row of this.#rows.values()) {
+      row.retryAt = -Infinity
       if (row.parked === null) continue
       row.parked = null
       row.tries = 0
