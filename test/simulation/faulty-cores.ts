@@ -52,13 +52,13 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "takes an unknown outcome for a no, and decides anew",
     breaks: /is stored twice|calls counted of/,
-    likely: 1,
+    likely: 7,
     appendSurely: () => appendOnce,
   },
   {
     fault: "says that nobody knows, and decides anew all the same",
     breaks: /was told DeadlinePassed, and is stored|is stored twice/,
-    likely: 1,
+    likely: 7,
     appendSurely: (real) => async (ports, append) => {
       try {
         return await real(ports, { ...append, waitedUntil: () => -Infinity })
@@ -82,19 +82,19 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "looks at what it remembers, however old",
     breaks: /^.*seen at \d+, though it had/m,
-    likely: 2,
+    likely: 4,
     believesItsMemory: true,
   },
   {
     fault: "does not hear what others wrote, and believes that it did",
     breaks: /seen at \d+, though it had|was refused at \d+, asked at|nothing to do/,
-    likely: 3,
+    likely: 9,
     runner: (real) => ({ ...real, heard: () => undefined }),
   },
   {
     fault: "loses gathered calls with the state that it throws away",
     breaks: /calls lost without a crash/,
-    likely: 4,
+    likely: 2,
     forgetState: () => (_ports, lane) => {
       lane.loaded = null
       lane.hasGathered = false
@@ -103,7 +103,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "records gathered calls twice where it decides again",
     breaks: /calls counted of/,
-    likely: 3,
+    likely: 101,
     forgetState: (real) => (ports, lane) => {
       const gathered = lane.loaded === null ? null : real.takeGathered(ports, lane, lane.loaded)
       lane.loaded = null
@@ -113,7 +113,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "ignores the limits of people",
     breaks: /where there should be a no/,
-    likely: 6,
+    likely: 10,
     decide: (real) => (command, state) => {
       const answer = real(command, state)
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
@@ -142,7 +142,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "begins anew what a dead process had begun",
     breaks: /is not there once|paid for no text|went out \d times|is \d times|was answered/,
-    likely: 11,
+    likely: 3,
     resumes: false,
   },
   {
@@ -166,7 +166,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "keeps the checkpoint before as the one of now",
     breaks: / and not /,
-    likely: 1,
+    likely: 3,
     checkpoints: (real) => {
       const former = new Map<string, Checkpoint>()
       return {
