@@ -14,6 +14,7 @@ import { faultRefusal, overloadedRefusal } from "./pipeline/faults.ts"
 import type { PipelinePorts, RequestState } from "./pipeline/index.ts"
 import { askedBy, carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
 import { carryOutOpen, checkOpen } from "./pipeline/open-calls.ts"
+import { portsOfRequest } from "./pipeline/patience.ts"
 import type { RateLimits } from "./pipeline/rate-limits.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "./pipeline/rate-limits.ts"
 import { openLastWrites } from "./pipeline/read-position.ts"
@@ -129,6 +130,7 @@ function refuseBytes(error: { readonly code?: string }, socket: Socket): void {
 
 /** A call and its place among those in hand. */
 interface InHand {
+  readonly own: PipelinePorts
   readonly state: RequestState
   readonly place: Place
 }
@@ -158,12 +160,13 @@ function addRoute(
         signed: () => ({ method, target: request.url, body: signedBody(request) }),
       }
       const state: RequestState = { call, passed: 0, asked }
-      callsInHand.set(request, { state, place })
-      await place.work(() => checkHead(pipeline, state, request, reply))
+      const own = { ...pipeline, ports: portsOfRequest(pipeline.ports) }
+      callsInHand.set(request, { own, state, place })
+      await place.work(() => checkHead(own, state, request, reply))
     },
     handler: async (request, reply) => {
-      const { state, place } = callsInHand.get(request) as InHand
-      await place.work(() => carryOut(pipeline, state, request, reply))
+      const { own, state, place } = callsInHand.get(request) as InHand
+      await place.work(() => carryOut(own, state, request, reply))
       return reply
     },
   })

@@ -53,6 +53,7 @@ export function openRunner(given: RunnerPorts): Runner {
   const stopping = new AbortController()
   const laneFor = (aggregate: AnyAggregate, stream: string) => laneOf(kept, aggregate, stream)
   return {
+    deadlineMs: ports.deadlineMs,
     execute: (aggregate, stream, command, execution) => {
       const asked = { given: command as object, cause: execution.cause }
       const view = execution.view as Waiting["view"]
@@ -60,21 +61,25 @@ export function openRunner(given: RunnerPorts): Runner {
       const caller = { command: asked, view }
       return enqueue(ports, lane, caller, execution.deadlineMs) as Promise<never>
     },
-    look: (aggregate, stream, view) =>
-      look(ports, laneFor(aggregate, stream), view as Waiting["view"]) as Promise<never>,
-    lookAtTail: async (aggregate, stream, view) => {
-      const looking = { command: null, isAtTail: true as const, view: view as Waiting["view"] }
-      return (await enqueue(ports, laneFor(aggregate, stream), looking)).view as never
+    look: (aggregate, stream, view, deadlineMs) => {
+      const lane = laneFor(aggregate, stream)
+      return look(ports, lane, view as Waiting["view"], deadlineMs) as Promise<never>
     },
-    glance: async (aggregate, stream, view) => {
+    lookAtTail: async (aggregate, stream, view, deadlineMs) => {
+      const looking = { command: null, isAtTail: true as const, view: view as Waiting["view"] }
+      return (await enqueue(ports, laneFor(aggregate, stream), looking, deadlineMs)).view as never
+    },
+    glance: async (aggregate, stream, view, deadlineMs) => {
       const lane = laneFor(aggregate, stream)
       if (lane.loaded === null || !isFresh(ports, lane)) {
-        return look(ports, lane, view as Waiting["view"]) as Promise<never>
+        return look(ports, lane, view as Waiting["view"], deadlineMs) as Promise<never>
       }
       return view(lane.loaded.state as never, timeOf(ports, lane, lane.loaded))
     },
-    gather: (aggregate, stream, item) =>
-      gatherInto(ports, () => laneFor(aggregate, stream), item, stopping.signal) as Promise<never>,
+    gather: (aggregate, stream, item, deadlineMs) => {
+      const laneNow = () => laneFor(aggregate, stream)
+      return gatherInto(ports, laneNow, item, stopping.signal, deadlineMs) as Promise<never>
+    },
     heard: (events) => {
       for (const { stream, revision } of events) {
         const lane = lanes.get(stream)
@@ -171,10 +176,12 @@ async function gatherInto(
   laneNow: () => Lane,
   item: unknown,
   stopping: AbortSignal,
+  deadlineMs: number = ports.deadlineMs,
 ): Promise<unknown> {
-  const deadline = ports.pacer.elapsedMs() + ports.deadlineMs
-  for (let leftMs = ports.deadlineMs; ; leftMs = deadline - ports.pacer.elapsedMs()) {
+  const deadline = ports.pacer.elapsedMs() + deadlineMs
+  for (;;) {
     const lane = laneNow()
+    const leftMs = deadline - ports.pacer.elapsedMs()
     if (leftMs <= 0) throw new DeadlinePassed(`${lane.stream} took too long`)
     const { loaded } = lane
     const { gathering } = lane.aggregate

@@ -81,8 +81,13 @@ export class OutcomeUnknown extends Error {
   override readonly name = "OutcomeUnknown"
 }
 
-/** Carries out commands, one batch a stream at a time. */
+/**
+ * Carries out commands, one batch a stream at a time. Where somebody may say how long they wait and
+ * does not, it is `deadlineMs`.
+ */
 export interface Runner {
+  /** How long a caller waits who says nothing of it, milliseconds. */
+  readonly deadlineMs: number
   /**
    * Decides a command and stores its facts.
    *
@@ -105,6 +110,7 @@ export interface Runner {
     aggregate: Aggregate<C, S, E, R>,
     stream: string,
     view: (state: S, at: number) => V,
+    deadlineMs?: number,
   ) => Promise<V>
   /**
    * The same, at a state that was the store's at some moment since this call: for what follows from
@@ -116,6 +122,7 @@ export interface Runner {
     aggregate: Aggregate<C, S, E, R>,
     stream: string,
     view: (state: S, at: number) => V,
+    deadlineMs?: number,
   ) => Promise<V>
   /**
    * Looks at a state at once if it is in memory, facts not yet acknowledged included: good enough
@@ -127,6 +134,7 @@ export interface Runner {
     aggregate: Aggregate<C, S, E, R>,
     stream: string,
     view: (state: S, at: number) => V,
+    deadlineMs?: number,
   ) => Promise<V>
   /**
    * Gathers an item, which is recorded by the next append to the stream or after a few seconds. Null
@@ -138,6 +146,7 @@ export interface Runner {
     aggregate: GatheringAggregate<C, S, E, R, I, N>,
     stream: string,
     item: I,
+    deadlineMs?: number,
   ) => Promise<N | null>
   /** Takes note of stored events: a state that lacks one of them is brought up before it is used. */
   readonly heard: (

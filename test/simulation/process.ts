@@ -152,7 +152,7 @@ function basePorts(
     newUuid: () => chance.uuid(),
   })
   return {
-    runner: records.recorded(owner, runner, setup.deadlineMs),
+    runner: records.recorded(owner, runner),
     store,
     clock,
     pacer,

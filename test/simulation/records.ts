@@ -71,8 +71,8 @@ export class Records {
     this.#truth = truth
   }
 
-  /** The runner of a process, of which everything is recorded; its callers usually wait so long. */
-  recorded(owner: Owner, runner: Runner, deadlineMs: number): Runner {
+  /** The runner of a process, of which everything is recorded. */
+  recorded(owner: Owner, runner: Runner): Runner {
     return {
       ...runner,
       execute: async (aggregate, stream, command, execution) => {
@@ -87,7 +87,7 @@ export class Records {
           lengthTold: 0,
           lateMs: null,
         }
-        const deadline = this.#schedule.now + (execution.deadlineMs ?? deadlineMs)
+        const deadline = this.#schedule.now + (execution.deadlineMs ?? runner.deadlineMs)
         this.commanded.push(one)
         try {
           const own = { ...execution, cause: { ...cause, command: name } }
@@ -116,7 +116,7 @@ export class Records {
         const call = item as ServedCall
         const nothing = { answer: null, lengthTold: 0, lateMs: null }
         const one: Gathered = { ...this.#span(owner, stream), call, ...nothing }
-        const deadline = this.#schedule.now + deadlineMs
+        const deadline = this.#schedule.now + runner.deadlineMs
         this.gathered.push(one)
         try {
           const fault = await runner.gather(aggregate, stream, item)
