@@ -106,8 +106,9 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
   },
   unavailable: {
     message:
-      "Nobody knows yet whether this was charged. Send it again with the same Idempotency-Key, " +
-      "or look the charge up by its chargeId.",
+      "Nobody knows yet whether this was charged. Send it again with the same Idempotency-Key: it " +
+      "is charged at most once, and you get the answer that was stored, or look the charge up by " +
+      "its chargeId.",
     requestId: "req_0DxkW9pVv0Yy3mBq7sT1aZ",
     chargeId: "chg_3xJ0bVq9sT1aZkW9pVv0Yy",
   },

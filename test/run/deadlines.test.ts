@@ -1,18 +1,17 @@
 /** Nobody is kept past their own deadline, whatever is waited for, and nothing is lost by that. */
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
-import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
-import type { Locks } from "../../adapters/locks/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { LEDGER } from "../../src/aggregates.ts"
 import { openRunner } from "../../src/run.ts"
 import type { Runner } from "../../src/run.ts"
 import { STREAM, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
 import { virtualPacer } from "./pacer.ts"
+import { silentBench } from "./silence.ts"
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
@@ -22,88 +21,6 @@ const CALL = {
   personId: "per_1",
   unitPriceMicros: 100,
   priceVersion: 1,
-}
-
-/** What can fall silent: it does what it is asked, or not, and answers nobody until it speaks again. */
-type Silent = "append" | "append unstored" | "read" | "lock" | "checkpoint"
-
-/** A runner whose time a test moves, on a store, locks and a database that fall silent on demand. */
-function bench(deadlineMs?: number) {
-  const pacer = virtualPacer()
-  const memory = openMemoryEventStore()
-  const warnings: string[] = []
-  let silent: Silent | null = null
-  let answer = Promise.withResolvers<void>()
-  let setAheadMs = 0
-  let intruders = 0
-  const quiet = async (what: Silent): Promise<void> => {
-    if (silent === what) await answer.promise
-  }
-  const store: EventStore = {
-    ...memory,
-    append: async (...args) => {
-      if (intruders > 0) {
-        intruders -= 1
-        await execute(runnerOn(memory), addFunds(1))
-      }
-      await quiet("append unstored")
-      const appended = await memory.append(...args)
-      await quiet("append")
-      return appended
-    },
-    read: async function* (...args: Parameters<EventStore["read"]>) {
-      await quiet("read")
-      yield* memory.read(...args)
-    },
-  }
-  const kept = openMemoryCheckpoints()
-  const checkpoints: Checkpoints = {
-    ...kept,
-    load: async (stream) => {
-      await quiet("checkpoint")
-      return kept.load(stream)
-    },
-  }
-  const turns = openMemoryLocks(pacer)
-  const locks: Locks = {
-    take: async (name, timeoutMs) => {
-      await quiet("lock")
-      return turns.take(name, timeoutMs)
-    },
-  }
-  const runner = openRunner({
-    ...{ store, checkpoints, locks, pacer },
-    clock: { now: () => NOON + setAheadMs },
-    warn: (message) => warnings.push(message),
-    ...(deadlineMs === undefined ? {} : { deadlineMs }),
-  })
-  return {
-    runner,
-    memory,
-    warnings,
-    /** Lets time pass once everything has gone as far as it can. */
-    pass: async (ms: number) => {
-      await settled()
-      pacer.pass(ms)
-      await settled()
-    },
-    /** Sets the ledger's time ahead. */
-    setAhead: (ms: number) => (setAheadMs += ms),
-    /** Another process writes right before each of the next appends. */
-    intrude: (times: number) => (intruders = times),
-    fallSilent: (what: Silent) => (silent = what),
-    speak: async (error?: Error) => {
-      silent = null
-      if (error === undefined) answer.resolve()
-      else answer.reject(error)
-      answer = Promise.withResolvers()
-      await settled()
-    },
-  }
-}
-
-async function settled(): Promise<void> {
-  for (let i = 0; i < 20; i += 1) await new Promise(setImmediate)
 }
 
 /** What somebody was told by now: the name of an error, `yes`, `no`, or null while they wait. */
@@ -137,7 +54,7 @@ describe("while an append that leads with gathered calls gets no answer", () => 
   it.each(["append", "append unstored"] as const)(
     "each waits as long as they said and no longer (%s)",
     async (what) => {
-      const { runner, memory, warnings, pass, fallSilent, speak } = bench()
+      const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
       await execute(runner, addFunds(1_000))
       await call(runner)
       fallSilent(what)
@@ -169,7 +86,7 @@ describe("while an append that leads with gathered calls gets no answer", () => 
   )
 
   it("keeps the calls for as long as it takes, and nobody who was turned away", async () => {
-    const { runner, memory, warnings, pass, fallSilent, speak } = bench()
+    const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
     await execute(runner, addFunds(1_000))
     await call(runner)
     fallSilent("append unstored")
@@ -184,7 +101,7 @@ describe("while an append that leads with gathered calls gets no answer", () => 
   })
 
   it("records the calls once where the store says at last that it does not know", async () => {
-    const { runner, memory, warnings, pass, fallSilent, speak } = bench()
+    const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
     await execute(runner, addFunds(1_000))
     await call(runner)
     fallSilent("append")
@@ -198,7 +115,7 @@ describe("while an append that leads with gathered calls gets no answer", () => 
   })
 
   it("turns those who only count calls away too, at their own deadline", async () => {
-    const { runner, memory, pass, setAhead, fallSilent, speak } = bench()
+    const { runner, memory, pass, setAhead, fallSilent, speak } = silentBench()
     await execute(runner, addFunds(1_000))
     await call(runner)
     setAhead(DAY)
@@ -215,7 +132,7 @@ describe("while an append that leads with gathered calls gets no answer", () => 
 
 describe("nobody is kept past their deadline", () => {
   it.each(["read", "checkpoint"] as const)("by a load (%s)", async (what) => {
-    const { runner, memory, pass, fallSilent, speak } = bench()
+    const { runner, memory, pass, fallSilent, speak } = silentBench()
     fallSilent(what)
     const short = toldTo(execute(runner, addFunds(5), 100))
     const long = toldTo(execute(runner, addFunds(7)))
@@ -230,7 +147,7 @@ describe("nobody is kept past their deadline", () => {
   })
 
   it("by the look at the tail that a no, or nothing to do, is held against", async () => {
-    const { runner, memory, pass, fallSilent, speak } = bench()
+    const { runner, memory, pass, fallSilent, speak } = silentBench()
     await execute(runner, addFunds(5))
     await execute(runner, charge("chg_1", 5))
     await pass(10)
@@ -248,7 +165,7 @@ describe("nobody is kept past their deadline", () => {
   })
 
   it("by a lock that writers take turns by", async () => {
-    const { runner, memory, pass, intrude, fallSilent, speak } = bench()
+    const { runner, memory, pass, intrude, fallSilent, speak } = silentBench()
     await execute(runner, addFunds(1))
     // After two appends that met another writer's facts the writers take turns.
     intrude(2)
@@ -263,7 +180,7 @@ describe("nobody is kept past their deadline", () => {
   })
 
   it("by those before them, where very many wait", async () => {
-    const { runner, pass, fallSilent, speak } = bench(1_000)
+    const { runner, pass, fallSilent, speak } = silentBench(1_000)
     fallSilent("read")
     const told: (() => string | null)[] = []
     for (let i = 0; i < 500; i += 1) {
