@@ -6,7 +6,7 @@ import { getHeapStatistics } from "node:v8"
 import underPressure from "@fastify/under-pressure"
 import type { FastifyInstance } from "fastify"
 import { overloadedRefusal } from "./pipeline/faults.ts"
-import { sendRefusal } from "./pipeline/index.ts"
+import { askedBy, sendRefusal } from "./pipeline/index.ts"
 
 /** A loop that is later than this answers nobody in time. */
 const LATEST_LOOP_MS = 2_000
@@ -34,7 +34,8 @@ export async function watchPressure(
     maxHeapUsedBytes: heapBytes,
     sampleInterval: sampleEveryMs,
     pressureHandler: (request, reply) => {
-      sendRefusal(reply, overloadedRefusal(request.id))
+      // Before its route is looked at: nothing is said of what it pays for.
+      sendRefusal(reply, overloadedRefusal(askedBy(null, request)))
     },
   })
 }
