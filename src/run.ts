@@ -54,6 +54,7 @@ export function openRunner(given: RunnerPorts): Runner {
   const laneFor = (aggregate: AnyAggregate, stream: string) => laneOf(kept, aggregate, stream)
   return {
     deadlineMs: ports.deadlineMs,
+    elapsedMs: () => ports.pacer.elapsedMs(),
     execute: (aggregate, stream, command, execution) => {
       const asked = { given: command as object, cause: execution.cause }
       const view = execution.view as Waiting["view"]

@@ -7,17 +7,17 @@ import type { Runner } from "../run.ts"
 
 /** The ports as one request has them. What it waits for elsewhere is bounded there, and not counted. */
 export function portsOfRequest(ports: Ports): Ports {
-  return { ...ports, runner: runnerOfRequest(ports) }
+  return { ...ports, runner: runnerOfRequest(ports.runner) }
 }
 
-function runnerOfRequest({ runner, pacer }: Ports): Runner {
+function runnerOfRequest(runner: Runner): Runner {
   let leftMs = runner.deadlineMs
   const waited = async <T>(asked: Promise<T>): Promise<T> => {
-    const from = pacer.elapsedMs()
+    const from = runner.elapsedMs()
     try {
       return await asked
     } finally {
-      leftMs = Math.max(0, leftMs - (pacer.elapsedMs() - from))
+      leftMs = Math.max(0, leftMs - (runner.elapsedMs() - from))
     }
   }
   return {

@@ -88,6 +88,8 @@ export class OutcomeUnknown extends Error {
 export interface Runner {
   /** How long a caller waits who says nothing of it, milliseconds. */
   readonly deadlineMs: number
+  /** The time by which deadlines pass. */
+  readonly elapsedMs: () => number
   /**
    * Decides a command and stores its facts.
    *

@@ -35,7 +35,7 @@ function bench() {
     warn: (message, error) => expect.unreachable(`${message} ${String(error)}`),
     deadlineMs: 1_000,
   })
-  const ports = { runner, pacer } as unknown as Ports
+  const ports = { runner } as unknown as Ports
   return { pacer, store, request: () => portsOfRequest(ports).runner }
 }
 
