@@ -4,6 +4,7 @@ import { dropBeside } from "../postgres/projector/beside.ts"
 import { LIVE_SCHEMA, inTransaction } from "../postgres/projector/tables.ts"
 import type { ParkedWork } from "../work/port.ts"
 import type { Erasure } from "./port.ts"
+import { overwriteLog } from "./write-ahead-log.ts"
 
 /** A read model with tables in which personal text stands in the clear. */
 interface PersonalReadModel {
@@ -117,6 +118,7 @@ async function wipeFiles({ pool, pacer, readModels }: ErasurePorts): Promise<boo
     }
     // What the planner knew of the columns: their most common values.
     await client.query("vacuum (full) pg_catalog.pg_statistic")
+    await overwriteLog(client)
     return true
   } finally {
     // Its setting is nobody else's.

@@ -21,7 +21,7 @@ let planted: Planted
 beforeEach(async () => {
   world = await openWorld()
   await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
-  planted = await plant(world, "quixotic", "417")
+  planted = await plant(world, "xanthic", "619")
   await world.operate("company delete", { company: planted.companyId })
   await execute(world.databaseUrl, "analyze")
 })

@@ -134,8 +134,7 @@ export async function unsealed(world: World): Promise<string> {
 }
 
 /**
- * The bytes of every file of the database and of PostgreSQL's log, but not of its write-ahead log,
- * which is overwritten in its own time.
+ * The bytes of every file of the database, of PostgreSQL's log, and of its write-ahead log.
  */
 export async function files(world: World): Promise<readonly string[]> {
   const ask = (sql: string) => query<{ value: string }>(world.databaseUrl, sql)
@@ -151,6 +150,18 @@ export async function files(world: World): Promise<readonly string[]> {
   const base = join(place, "base", oid?.value ?? "")
   const names = (await readdir(base)).map((name) => join(base, name))
   const logs = (await readdir(dirname(place))).filter((name) => name.includes("log"))
-  const paths = [...names, ...logs.map((name) => join(dirname(place), name))]
-  return Promise.all(paths.map((path) => readFile(path, "latin1")))
+  const ahead = (await readdir(join(place, "pg_wal"))).filter((name) => /^[0-9A-F]{24}$/.test(name))
+  const paths = [
+    ...names,
+    ...logs.map((name) => join(dirname(place), name)),
+    ...ahead.map((name) => join(place, "pg_wal", name)),
+  ]
+  const contents = await Promise.all(paths.map((path) => readFile(path, "latin1").catch(orGone)))
+  return contents.filter((content) => content !== null)
+}
+
+/** Files of the write-ahead log come and go while others write. @throws what else went wrong */
+function orGone(error: unknown): null {
+  if ((error as NodeJS.ErrnoException).code === "ENOENT") return null
+  throw error
 }

@@ -4,6 +4,7 @@ import { open } from "node:fs/promises"
 import { createServer } from "node:net"
 import { explainOutput, explained } from "./explain.ts"
 import { boundLog, lastLines, logLength } from "./log-file.ts"
+import { OWN_CLUSTER } from "./own-cluster.ts"
 import type { Folder } from "./paths.ts"
 import { endPostmaster, lookFor, readPidFile } from "./postmaster.ts"
 import { PROGRAM_ENVIRONMENT, type Programs } from "./programs.ts"
@@ -14,6 +15,7 @@ import { StartupFault } from "./startup-fault.ts"
  * a newer release brings its own.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
+  cluster_name: OWN_CLUSTER,
   listen_addresses: "127.0.0.1",
   unix_socket_directories: "",
   max_connections: "100",
