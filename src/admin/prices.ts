@@ -5,7 +5,7 @@ import { PRICED_ITEMS, PRICES_STREAM, priceOf } from "../../domain/charging/pric
 import { PRICES } from "../aggregates.ts"
 import { accepted, dollars } from "./inputs.ts"
 import type { AdminOperation } from "./operation.ts"
-import { operation } from "./operation.ts"
+import { OperatorRefused, operation } from "./operation.ts"
 
 const list = operation({
   name: "price list",
@@ -21,6 +21,13 @@ const set = operation({
   name: "price set",
   input: z.object({ item: z.enum(PRICED_ITEMS), dollars }),
   run: async ({ ports, cause }, { item, dollars: unitPriceMicros }) => {
+    if (item === "api_call" && unitPriceMicros === 0 && ports.testCards === null) {
+      throw new OperatorRefused(
+        "conflict",
+        "API calls can be free for volume tests only: where a real provider takes payments they " +
+          "have a price above zero.",
+      )
+    }
     const command = { type: "SetPrice" as const, item, unitPriceMicros }
     const view = (book: PriceBook) => priceOf(book, item)
     const outcome = accepted(

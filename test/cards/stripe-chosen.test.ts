@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { listSettings, readConfig } from "../../src/compose/config.ts"
 import { buy, credits, expectSound, makeBuyer } from "../credits/buying.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeCallsFree, openWorld } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
 import type { StripeServer } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
@@ -16,13 +16,20 @@ describe("payments by Stripe", () => {
   beforeAll(async () => {
     server = await startStripeServer()
     world = await openWorld({ stripe: { secretKey: KEY, url: server.url } })
-    await makeCallsFree(world)
     company = await makeBuyer(world, "0", { purchase: "500", month: "1000" })
     server.customers.set(company.companyId, "pm_card")
   })
   afterAll(async () => {
     await world.close()
     await server.close()
+  })
+
+  it("leave no call of the API free", async () => {
+    const free = { item: "api_call", dollars: "0" }
+    await expect(world.operate("price set", free)).rejects.toMatchObject({ code: "conflict" })
+    expect(await world.operate("price set", { ...free, dollars: "0.0001" })).toMatchObject({
+      changed: false,
+    })
   })
 
   it("are made, once", async () => {
