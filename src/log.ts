@@ -2,12 +2,19 @@
 import { pino } from "pino"
 import type { Log } from "./ports.ts"
 
+/** A log that also takes what is only wanted by whoever looks closely. */
+export interface DetailedLog extends Log {
+  readonly debug?: Log["warn"]
+}
+
 /** Opens the log at a level; `silent` writes nothing. */
-export function openLog(level: string): Log {
+export function openLog(level: string): DetailedLog {
   const logger = pino({ level, base: null }, pino.destination({ dest: 2, sync: true }))
   return {
     info: (message, details) => logger.info(details ?? {}, message),
     warn: (message, error) => logger.warn(error === null ? {} : { err: describe(error) }, message),
+    debug: (message, error) =>
+      logger.debug(error === null ? {} : { err: describe(error) }, message),
   }
 }
 

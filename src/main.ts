@@ -10,16 +10,8 @@ import { listSettings, readConfig } from "./compose/config.ts"
 import { examine } from "./compose/doctor.ts"
 import { move } from "./compose/moves.ts"
 import { openStores, runServer } from "./compose/server.ts"
+import { listenForStop } from "./compose/stopping.ts"
 import { openLog } from "./log.ts"
-
-/** A terminal's Ctrl-C comes from the terminal and again from npm: the second one changes nothing. */
-function stopSignal(): AbortSignal {
-  const stop = new AbortController()
-  for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(name, () => stop.abort())
-  }
-  return stop.signal
-}
 
 const { env } = process
 
@@ -27,7 +19,10 @@ const { env } = process
 const commandLog = ({ logLevel }: Config) =>
   openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
 
-const signal = stopSignal()
+// A fault of the program is told of at any level.
+const { signal, isCrash } = listenForStop(process, openLog("warn").warn)
+/** Whether something is open still that would keep this process from ending. */
+let isLeft = false
 const terminal = processTerminal(process)
 
 const host: Host = {
@@ -39,14 +34,20 @@ const host: Host = {
   openLocal: async () => {
     const config = readConfig(env)
     const stores = await openStores(config, () => config.baseUrl ?? "", commandLog(config))
-    return { operations: ADMIN_OPERATIONS, ports: stores.ports, close: stores.close }
+    const close = async () => {
+      const left = await stores.close()
+      if (left.length === 0) return
+      isLeft = true
+      terminal.err(`Ended before all was done: ${left.join("; ")}.\n`)
+    }
+    return { operations: ADMIN_OPERATIONS, ports: stores.ports, close }
   },
   start: async ({ demo }) => {
     const config = readConfig(env)
     const say = (line: string) => terminal.out(`${line}\n`)
     const code = await runServer({ config, demo, log: openLog(config.logLevel), say, signal })
     // What could not be closed for want of its database keeps nobody waiting who starts us again.
-    if (code !== 0) process.exit(code)
+    isLeft ||= code !== 0
     return code
   },
   move: async (name, input, talk) => {
@@ -64,4 +65,6 @@ const host: Host = {
   settings: () => listSettings(env),
 }
 
-process.exitCode = await runCommandLine(process.argv.slice(2), host, terminal, signal)
+const code = await runCommandLine(process.argv.slice(2), host, terminal, signal)
+process.exitCode = isCrash() || (isLeft && code === 0) ? 1 : code
+if (isLeft || isCrash()) process.exit()

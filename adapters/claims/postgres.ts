@@ -1,4 +1,5 @@
 import type { Pool } from "pg"
+import { inTransaction } from "../postgres/projector/tables.ts"
 import type { Processes } from "../processes/port.ts"
 import type { Claim, ClaimRequest, Claims } from "./port.ts"
 import { ClaimLost } from "./port.ts"
@@ -50,15 +51,18 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
       return claim
     },
     finish: (request, answer) => letGo(request, "state = 'done', answer = $4", answer),
-    release: (request) => letGo(request, "state = 'free', attempt = attempt + 1"),
+    release: async (request) => {
+      try {
+        await nextAttempt(pool, heldBy(request), "state = 'free', attempt = attempt + 1")
+      } finally {
+        inHand.delete(placeOf(request))
+      }
+    },
     leave: (request) => letGo(request, "process_id = $4", NOBODY),
     nextAttempt: async (request) => {
-      const { rows } = await pool.query<Pick<Row, "attempt">>(
-        `update ledger.claims set attempt = attempt + 1 where ${HELD} returning attempt`,
-        heldBy(request),
-      )
-      if (rows[0] === undefined) throw new ClaimLost("this claim is not held by this process")
-      return rows[0].attempt
+      const attempt = await nextAttempt(pool, heldBy(request), "attempt = attempt + 1")
+      if (attempt === null) throw new ClaimLost("this claim is not held by this process")
+      return attempt
     },
     forgetBefore: async (at) => {
       const { rowCount } = await pool.query(
@@ -69,6 +73,27 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
       return rowCount ?? 0
     },
   }
+}
+
+/**
+ * Goes on to the next attempt, from which other ids derive; null where the claim is not held.
+ *
+ * In two steps, because a statement whose answer nobody waits for any more may still be on its way,
+ * and would come in the middle of whatever its claim was taken over for: what was changed here is
+ * kept only by who saw it change, and holds up everybody else until then.
+ */
+async function nextAttempt(
+  pool: Pool,
+  held: readonly string[],
+  update: string,
+): Promise<number | null> {
+  return inTransaction(pool, async (client) => {
+    const { rows } = await client.query<Pick<Row, "attempt">>(
+      `update ledger.claims set ${update} where ${HELD} returning attempt`,
+      [...held],
+    )
+    return rows[0]?.attempt ?? null
+  })
 }
 
 function placeOf(request: ClaimRequest): string {

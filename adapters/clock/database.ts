@@ -1,12 +1,15 @@
 /**
  * The ledger's clock: the database's time, carried forward by this process's monotonic clock and
- * measured anew every 10 s (decisions.md §4). A clock that is wrong on this machine moves nothing.
+ * measured anew every 10 s, and every second while it is not known (decisions.md §4). A clock that is
+ * wrong on this machine moves nothing.
  */
 import type { Pool } from "pg"
 import type { Clock, Pacer } from "./port.ts"
 import { ClockUnsure } from "./port.ts"
 
 const MEASURE_EVERY_MS = 10_000
+/** So often where there is no measurement to go by. */
+const AGAIN_AFTER_MS = 1_000
 const TRUST_FOR_MS = 60_000
 const JUMP_MS = 2_000
 /** A measurement that took longer than this says too little about when it was taken. */
@@ -65,20 +68,32 @@ export async function openDatabaseClock(
     onFault("the ledger's clock jumped; writing waits for a second measurement", null)
     if (!stopped) confirming = setTimeout(() => void measureOrTell(), CONFIRM_AFTER_MS).unref()
   }
-  // One that never answers keeps no other back.
-  const measureOrTell = (): Promise<void> =>
-    measure().catch((error: unknown) => {
-      onFault("the ledger's clock could not be measured", error)
-    })
+  let isFailing = false
+  const measureOrTell = async (): Promise<void> => {
+    try {
+      await measure()
+      isFailing = false
+    } catch (error) {
+      if (!isFailing) onFault("the ledger's clock could not be measured", error)
+      isFailing = true
+    }
+  }
   let isAsked = false
   const measureOnce = (): void => {
     if (isAsked || stopped) return
     isAsked = true
     void measureOrTell().finally(() => (isAsked = false))
   }
+  let ticks = 0
+  const tick = (): void => {
+    ticks += 1
+    const isDue = ticks % (MEASURE_EVERY_MS / AGAIN_AFTER_MS) === 0
+    const isUnsure = doubtOf(measured, pacer.elapsedMs(), wallMs()) !== null
+    if (isDue || isFailing || isUnsure) measureOnce()
+  }
 
   await measure()
-  const timer = setInterval(() => void measureOrTell(), MEASURE_EVERY_MS)
+  const timer = setInterval(tick, AGAIN_AFTER_MS)
   timer.unref()
 
   return {

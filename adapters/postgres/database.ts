@@ -4,7 +4,9 @@
  */
 import { Kysely, PostgresDialect } from "kysely"
 import pg from "pg"
+import { bePatient } from "./connections.ts"
 import { API_ROLE } from "./roles.ts"
+import type { DatabaseWatch } from "./watch.ts"
 
 // Counts and money are within 2^53 (see domain/kernel/money.ts), so a bigint column is a number.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number)
@@ -13,20 +15,30 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number)
  * A database that cannot be connected to is told of and asked again; a machine that vanished without
  * a word is noticed by the system.
  */
-const REACHING = { connectionTimeoutMillis: 5_000, keepAlive: true } as const
+const REACHING = {
+  connectionTimeoutMillis: 5_000,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: 10_000,
+} as const
 
 /** What can go wrong on an idle connection: the pool replaces it, and this is told. */
 export type OnIdleError = (error: Error) => void
 
-/** A pool of the owner's connections. */
-export function openPool(url: string, max: number, onIdleError: OnIdleError): pg.Pool {
-  const pool = new pg.Pool({
+/** A pool of the owner's connections; without a watch its statements may take as long as they do. */
+export function openPool(
+  url: string,
+  max: number,
+  onIdleError: OnIdleError,
+  watch: DatabaseWatch | null = null,
+): pg.Pool {
+  const config = {
     ...REACHING,
     connectionString: url,
     max,
     application_name: "company-ledger",
     options: "-c search_path=read",
-  })
+  }
+  const pool = watch?.pool(config, watch.waits.answerMs, "refuse") ?? new pg.Pool(config)
   return guarded(pool, onIdleError)
 }
 
@@ -35,27 +47,63 @@ export function openPool(url: string, max: number, onIdleError: OnIdleError): pg
  * read models, work rows, checkpoints. Its commits do not wait for the disk, so after a crash of the
  * server the last of them may be missing; a position is missing with its rows.
  */
-export function openBehindPool(url: string, max: number, onIdleError: OnIdleError): pg.Pool {
-  const pool = new pg.Pool({
+export function openBehindPool(
+  url: string,
+  max: number,
+  onIdleError: OnIdleError,
+  watch: DatabaseWatch | null = null,
+): pg.Pool {
+  const config = {
     ...REACHING,
     connectionString: url,
     max,
     application_name: "company-ledger behind",
     options: "-c search_path=read -c synchronous_commit=off",
-  })
+  }
+  const pool = watch?.pool(config, watch.waits.behindMs, "wait") ?? new pg.Pool(config)
   return guarded(pool, onIdleError)
 }
 
 /** A pool of the API's connections: every one has given up the owner's rights. */
-export function openApiPool(url: string, max: number, onIdleError: OnIdleError): pg.Pool {
-  const pool = new pg.Pool({
+export function openApiPool(
+  url: string,
+  max: number,
+  onIdleError: OnIdleError,
+  watch: DatabaseWatch | null = null,
+): pg.Pool {
+  const config = {
     ...REACHING,
     connectionString: url,
     max,
     application_name: "company-ledger api",
     options: `-c role=${API_ROLE} -c search_path=read`,
-  })
+  }
+  const pool = watch?.pool(config, watch.waits.answerMs, "refuse") ?? new pg.Pool(config)
   return guarded(pool, onIdleError)
+}
+
+/**
+ * The same pool for work whose statements may take as long as they do: backups, exports, audits,
+ * building and comparing read models.
+ */
+export function patiently(pool: pg.Pool): pg.Pool {
+  const patient = {
+    connect: async () => bePatient(await pool.connect()),
+    query: async (...given: Parameters<pg.PoolClient["query"]>) => {
+      const client = bePatient(await pool.connect())
+      let failed = true
+      try {
+        const result: unknown = await client.query(...given)
+        failed = false
+        return result
+      } finally {
+        client.release(failed)
+      }
+    },
+    // It is closed by whoever opened it.
+    end: async () => undefined,
+  }
+  return patient as unknown as pg.Pool
 }
 
 /** Listens to what breaks: an error that nobody listens to would end the process. */

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto"
 import { setTimeout as pause } from "node:timers/promises"
 import type { Pool, Client } from "pg"
 import { openPool } from "../postgres/database.ts"
+import type { DatabaseWatch } from "../postgres/watch.ts"
 import { share } from "./alone.ts"
 import { DutyBook } from "./duties.ts"
 import type { Calls, Duties, Processes } from "./port.ts"
@@ -31,10 +32,11 @@ const BURY_EVERY_BEATS = 4
 export async function registerProcess(
   url: string,
   warn: (message: string, error: unknown) => void,
+  watch: DatabaseWatch | null = null,
 ): Promise<RegisteredProcess> {
   const own = `prc_${randomBytes(9).toString("hex")}`
   // Questions go another way: they can be asked while the connection with the lock is made anew.
-  const questions = openPool(url, 1, (error) => warn("an idle connection was lost", error))
+  const questions = openPool(url, 1, (error) => warn("an idle connection was lost", error), watch)
   const calls = new CallBook()
   let session: Session | null = null
   const duties = new DutyBook(() => session?.client() ?? null, warn)
@@ -49,6 +51,7 @@ export async function registerProcess(
       onLost: () => duties.lose(),
       onCall: (name, text) => calls.called(name, text),
       warn,
+      watch,
     })
     await buryDead(questions, own)
   } catch (error) {

@@ -4,6 +4,7 @@
  */
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
+import type { DatabaseWatch } from "../postgres/watch.ts"
 
 const AGAIN_FIRST_MS = 50
 const AGAIN_MOST_MS = 1_000
@@ -26,6 +27,8 @@ export interface SessionOwner {
   readonly onLost: () => void
   readonly onCall: (name: string, text: string) => void
   readonly warn: (message: string, error: unknown) => void
+  /** What watches over the database, where anything does. */
+  readonly watch: DatabaseWatch | null
 }
 
 /** A session that connects again whenever it is lost. */
@@ -95,7 +98,9 @@ async function connected(
   owner: SessionOwner,
   lose: (client: pg.Client, error: Error) => void,
 ): Promise<pg.Client> {
-  const client = new pg.Client({
+  owner.watch?.mustAnswer()
+  const Client = owner.watch?.kind({ answerMs: null, isPooled: false }) ?? pg.Client
+  const client = new Client({
     connectionString: url,
     application_name: "company-ledger process",
     options: KEEPALIVE,

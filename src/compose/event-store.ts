@@ -4,6 +4,7 @@ import type { StoreKind } from "../../adapters/installation/port.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
+import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { PRICES_STREAM } from "../../domain/charging/price-book.ts"
 
@@ -27,9 +28,11 @@ export class WrongEventStore extends Error {
 export async function openEventStore(
   databaseUrl: string,
   eventStoreUrl: string | null,
+  watch?: DatabaseWatch,
 ): Promise<ChosenStore> {
   if (eventStoreUrl === null) {
-    return { kind: "postgres", store: openPostgresEventStore({ url: databaseUrl }) }
+    const address = { url: databaseUrl, ...(watch === undefined ? {} : { watch }) }
+    return { kind: "postgres", store: openPostgresEventStore(address) }
   }
   const { openEventStoreDb } = await import("../../adapters/eventstore/eventstoredb/event-store.ts")
   try {

@@ -1,8 +1,10 @@
 /**
- * Faults that a test sets off in a whole process: `LEDGER_FAILPOINTS` and `LEDGER_CLOCK_FAULT`. They
- * are refused outside of tests (`NODE_ENV=test`), and without them every part is the one that was given.
+ * Faults that a test sets off in a whole process: `LEDGER_FAILPOINTS`, `LEDGER_CLOCK_FAULT` and
+ * `LEDGER_STRAY_FAULT`. They are refused outside of tests (`NODE_ENV=test`), and without them every part
+ * is the one that was given.
  */
 import type { Server } from "node:http"
+import process from "node:process"
 import type { Pool } from "pg"
 import type { Carrier } from "../../adapters/carrier/port.ts"
 import type { ClockFault } from "../../adapters/clock/faulty.ts"
@@ -23,10 +25,15 @@ import type { Projection } from "../../projections/projection.ts"
 export interface Faults {
   readonly failpoints: FailpointHits | null
   readonly clock: ClockFault | null
+  /** What nobody catches, set off by SIGUSR2. */
+  readonly stray: StrayFault | null
 }
 
+/** An error that is thrown where nobody is, or a promise that breaks without anybody waiting for it. */
+type StrayFault = "exception" | "rejection"
+
 /** Nothing. */
-const NO_FAULTS: Faults = { failpoints: null, clock: null }
+const NO_FAULTS: Faults = { failpoints: null, clock: null, stray: null }
 
 /** Reads the faults that are set, and what is wrong with how they are, a line each. */
 export function readFaults(env: Readonly<Record<string, string | undefined>>): {
@@ -51,7 +58,21 @@ export function readFaults(env: Readonly<Record<string, string | undefined>>): {
   }
   const failpoints = read("LEDGER_FAILPOINTS", parseFailpoints)
   const clock = read("LEDGER_CLOCK_FAULT", parseClockFault)
-  return { faults: { failpoints, clock }, wrong }
+  const stray = read("LEDGER_STRAY_FAULT", parseStrayFault)
+  return { faults: { failpoints, clock, stray }, wrong }
+}
+
+/** @throws RangeError naming what is wrong */
+function parseStrayFault(text: string): StrayFault {
+  if (text === "exception" || text === "rejection") return text
+  throw new RangeError("must be exception or rejection")
+}
+
+/** Sets a fault off, outside of anybody's hands. */
+function stray(fault: StrayFault): void {
+  const error = new Error(`a stray ${fault}`)
+  if (fault === "exception") throw error
+  void Promise.reject(error)
 }
 
 /** The time of the machine and of the database. */
@@ -70,7 +91,7 @@ export interface Faulty {
 }
 
 /** Arranges for faults; without any, each part is the one that was given. */
-export function arrangeFaults({ failpoints, clock }: Faults = NO_FAULTS): Faulty {
+export function arrangeFaults({ failpoints, clock, stray: fault }: Faults = NO_FAULTS): Faulty {
   const reach = failpoints === null ? null : openFailpoints(failpoints)
   return {
     store: (store) => (reach === null ? store : failingStore(store, reach)),
@@ -78,6 +99,7 @@ export function arrangeFaults({ failpoints, clock }: Faults = NO_FAULTS): Faulty
     projection: (one) => (reach === null ? one : failingProjection(one, reach)),
     machine: (machine) => (clock === null ? machine : faultyMachine(clock, machine)),
     server: (server) => {
+      if (fault !== null) process.on("SIGUSR2", () => stray(fault))
       if (reach !== null) failBetweenAnswers(server, reach)
     },
   }

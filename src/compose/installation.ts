@@ -20,9 +20,11 @@ import {
   openApiPool,
   openBehindPool,
   openPool,
+  patiently,
 } from "../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
+import type { DatabaseWaits, DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { readAsCompany } from "../../adapters/postgres/read-as.ts"
 import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
@@ -38,6 +40,7 @@ import type { AdminPorts } from "../admin/operation.ts"
 import { PRICES } from "../aggregates.ts"
 import { causedBy } from "../envelope.ts"
 import { newId } from "../ids.ts"
+import type { DetailedLog } from "../log.ts"
 import type { Log } from "../ports.ts"
 import { startHousekeeping } from "../reactions/housekeeping.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
@@ -47,9 +50,10 @@ import { recordedOf } from "../recorded.ts"
 import { openRunner } from "../run.ts"
 import type { Runner } from "../run.ts"
 import { startConfirming } from "../runner/confirming.ts"
+import { watchCalmly } from "./calm-log.ts"
 import { openCards } from "./cards.ts"
-import type { Closers } from "./closers.ts"
-import { closeAll } from "./closers.ts"
+import type { NamedCloser } from "./closers.ts"
+import { closeInTime } from "./closers.ts"
 import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
 import type { Faults, Faulty } from "./faults.ts"
 import { arrangeFaults } from "./faults.ts"
@@ -59,6 +63,8 @@ import { refuseUnfinished } from "./unfinished-restore.ts"
 
 /** So many events are folded between two lines of the log. */
 const TOLD_EVERY_EVENTS = 100_000
+/** Everything is closed within so long; what would take longer is left. */
+const CLOSE_WITHIN_MS = 8_000
 
 /** What an installation is opened with. */
 export interface InstallationOptions {
@@ -72,7 +78,9 @@ export interface InstallationOptions {
   /** How Stripe takes payments; default the built-in payment processor. */
   readonly stripe?: StripeSettings | null
   readonly baseUrl: () => string
-  readonly log: Log
+  readonly log: DetailedLog
+  /** How patient to be with the database; default `USUAL_WAITS`. */
+  readonly waits?: DatabaseWaits
   /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
   readonly deadlineMs?: number
   /** What is to go wrong, in tests. */
@@ -82,8 +90,11 @@ export interface InstallationOptions {
 /** An open installation. */
 export interface Installation {
   readonly ports: AdminPorts
-  /** Stops taking work, stores what is gathered, closes everything. */
-  readonly close: () => Promise<void>
+  /**
+   * Stops taking work, stores what is gathered, closes everything. Answers what could not be done in
+   * `withinMs`, default 8 seconds.
+   */
+  readonly close: (withinMs?: number) => Promise<readonly string[]>
 }
 
 /**
@@ -93,32 +104,43 @@ export interface Installation {
  * each with a sentence that says what to do
  * @throws Unavailable, AccessDenied, StartupFault when the event store cannot be opened
  */
-export async function openInstallation(options: InstallationOptions): Promise<Installation> {
-  const { databaseUrl, log } = options
+export async function openInstallation(given: InstallationOptions): Promise<Installation> {
+  const { databaseUrl, databaseConnections } = given
   await migrateToLatest(databaseUrl)
-  const closers: Closers = []
+  const { log, watch } = watchCalmly(databaseUrl, given.log, given.waits)
+  const options = { ...given, log }
+  const closers: NamedCloser[] = [{ what: "the watch over the database", close: watch.stop }]
   let closing = false
   const onIdleError = (error: Error) => {
     // While closing, connections may end before their pool has heard of it.
     if (!closing) log.warn("an idle connection was lost", error)
   }
-  const pool = openPool(databaseUrl, sharesOf(options.databaseConnections).owner, onIdleError)
-  closers.push(() => pool.end())
+  const pool = openPool(databaseUrl, sharesOf(databaseConnections).owner, onIdleError, watch)
+  closers.push({ what: "connections", close: () => pool.end() })
+  const close = (withinMs = CLOSE_WITHIN_MS) => {
+    closing = true
+    return closeInTime(closers, withinMs)
+  }
   try {
-    const parts = await openParts(options, pool, onIdleError, closers)
-    const close = () => {
-      closing = true
-      return closeAll(closers)
-    }
-    return { ports: parts, close }
+    return { ports: await openParts(options, { pool, watch, onIdleError }, closers), close }
   } catch (error) {
-    await closeAll(closers)
+    await close()
     throw error
   }
 }
 
-/** The event store appends by one connection, listens by one and reads by four; the process has two. */
-const OTHER_CONNECTIONS = 8
+/** How the database is reached by the owner, and watched. */
+interface Reached {
+  readonly pool: Pool
+  readonly watch: DatabaseWatch
+  readonly onIdleError: (error: Error) => void
+}
+
+/**
+ * The event store appends by one connection, listens by one and reads by four; the process has two,
+ * the watch one.
+ */
+const OTHER_CONNECTIONS = 9
 
 /** What the pools may open each. What is written behind has most: each read model writes by itself. */
 function sharesOf(connections: number) {
@@ -130,26 +152,26 @@ function sharesOf(connections: number) {
 /** Connections, time, keys and stores: everything outside that needs nothing of the others. */
 async function openOutside(
   options: InstallationOptions,
-  pool: Pool,
-  onIdleError: (error: Error) => void,
-  closers: Closers,
+  reached: Reached,
+  closers: NamedCloser[],
   faulty: Faulty,
 ) {
   const { databaseUrl, log } = options
+  const { pool, watch, onIdleError } = reached
   const shares = sharesOf(options.databaseConnections)
-  const apiPool = openApiPool(databaseUrl, shares.api, onIdleError)
-  closers.push(() => apiPool.end())
-  const behind = openBehindPool(databaseUrl, shares.behind, onIdleError)
-  closers.push(() => behind.end())
-  const processes = await registerProcess(databaseUrl, log.warn)
-  closers.push(() => processes.close())
+  const apiPool = openApiPool(databaseUrl, shares.api, onIdleError, watch)
+  closers.push({ what: "connections of the API", close: () => apiPool.end() })
+  const behind = openBehindPool(databaseUrl, shares.behind, onIdleError, watch)
+  closers.push({ what: "connections of what is written behind", close: () => behind.end() })
+  const processes = await registerProcess(databaseUrl, log.warn, watch)
+  closers.push({ what: "signing off", close: processes.close })
   const memory = openInstallationMemory(pool, HINTS)
   await refuseUnfinished(memory)
-  const chosen = await openEventStore(databaseUrl, options.eventStoreUrl)
+  const chosen = await openEventStore(databaseUrl, options.eventStoreUrl, watch)
   const store = faulty.store(chosen.store)
-  closers.push(() => store.close())
+  closers.push({ what: "the event store", close: store.close })
   await checkEventStore(memory, chosen)
-  const time = await openClock(options, pool, processes, closers, faulty)
+  const time = await openClock(options, reached, processes, closers, faulty)
   const { masterKey } = await loadInstallation(pool, options.masterKey)
   const sealing = openPostgresSealing(pool, masterKey)
   await processes.listen(KEYS_ERASED, (companyId) => {
@@ -179,19 +201,19 @@ async function openOutside(
     }),
     readAs: readAsCompany(apiPool),
     readAll: kyselyOf<unknown>(pool),
-    keptTables: openKeptTables(pool, HINTS),
+    readPatiently: kyselyOf<unknown>(patiently(pool)),
+    keptTables: openKeptTables(patiently(pool), HINTS),
   }
 }
 
 async function openParts(
   options: InstallationOptions,
-  pool: Pool,
-  onIdleError: (error: Error) => void,
-  closers: Closers,
+  reached: Reached,
+  closers: NamedCloser[],
 ): Promise<AdminPorts> {
   const { log, baseUrl } = options
   const faulty = arrangeFaults(options.faults)
-  const outside = await openOutside(options, pool, onIdleError, closers, faulty)
+  const outside = await openOutside(options, reached, closers, faulty)
   const { behind, pacer, store, sealing, clock, checkpoints, locks, standIns } = outside
   const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
   const runner = openRunner({ store, checkpoints, locks, clock, pacer, warn: log.warn, ...waits })
@@ -210,13 +232,13 @@ async function openParts(
     PROJECTIONS.map(faulty.projection),
     [workRows],
   )
-  closers.push(() => projector.close())
+  closers.push({ what: "read models and where they stand", close: projector.close })
   const { handedOver } = projector
   const confirming = startConfirming({ store, pacer, runner, handedOver, warn: log.warn })
-  closers.push(() => confirming.stop())
-  closers.push(() => runner.close())
+  closers.push({ what: "hearing of events", close: confirming.stop })
+  closers.push({ what: "checkpoints, and appends under way", close: runner.close })
   const gathered = openGathered(runner, log)
-  closers.push(() => gathered.settle())
+  closers.push({ what: "API calls and refusals that were gathered", close: gathered.settle })
   outside.beforeFollowing(gathered.settle)
 
   const mailer = openBuiltInMailer({ ...outside, pool: behind })
@@ -233,12 +255,14 @@ async function openParts(
   const carrier = faulty.carrier(builtIn)
   const running = startWorkers({ ...base, carrier })
   workers = running
-  closers.push(() => running.stop())
+  closers.push({ what: "work in hand", close: running.stop })
   const housekeeping = startHousekeeping(base)
-  closers.push(() => housekeeping.stop())
+  closers.push({ what: "housekeeping", close: housekeeping.stop })
   const { run: housekeep } = housekeeping
   return {
     ...base,
+    // What an operator asks for may be long.
+    readAll: outside.readPatiently,
     carrier,
     workers: running,
     housekeep,
@@ -256,18 +280,18 @@ async function openPriceBook(runner: Runner): Promise<void> {
 /** The ledger's time, how it is set where it can be, and what to do before it is another one's. */
 async function openClock(
   { clock: kind, log: { warn } }: InstallationOptions,
-  pool: Pool,
+  { pool, watch }: Reached,
   processes: RegisteredProcess,
-  closers: Closers,
+  closers: NamedCloser[],
   faulty: Faulty,
 ): Promise<Pick<TestClock, "beforeFollowing"> & Pick<AdminPorts, "clock" | "setClock">> {
   if (kind === "test") {
     const clock = await openTestClock({ pool, pacer: machinePacer, processes, warn })
     return { clock, setClock: clock.set, beforeFollowing: clock.beforeFollowing }
   }
-  const machine = faulty.machine({ pool, pacer: machinePacer })
+  const machine = faulty.machine({ pool: watch.quick, pacer: machinePacer })
   const clock = await openDatabaseClock(machine.pool, machine.pacer, warn)
-  closers.push(() => clock.stop())
+  closers.push({ what: "the clock", close: clock.stop })
   return { clock, setClock: null, beforeFollowing: () => undefined }
 }
 

@@ -4,6 +4,7 @@ import type { FastifyInstance } from "fastify"
 import type { DataFolder } from "../../adapters/data-folder/data-folder.ts"
 import { announce, withdraw } from "../../adapters/data-folder/data-folder.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
+import type { DetailedLog } from "../log.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { ADMIN_OPERATIONS } from "../admin/index.ts"
@@ -12,24 +13,30 @@ import { serveAdmin } from "../admin/socket-server.ts"
 import { buildApp } from "../app.ts"
 import { DOCS_URL } from "../documents.ts"
 import { maskedAddress } from "../event-store-address.ts"
-import type { Log } from "../ports.ts"
 import { RETIRED, ROUTES } from "../routes.ts"
 import type { Config } from "./config.ts"
 import { makeDemo } from "./demo.ts"
 import { arrangeFaults } from "./faults.ts"
 import type { Installation } from "./installation.ts"
-import { closeAll } from "./closers.ts"
+import type { NamedCloser } from "./closers.ts"
+import { closeInTime } from "./closers.ts"
 import { openInstallation } from "./installation.ts"
 import { explainOpening } from "./opening-faults.ts"
 import { openPlace } from "./place.ts"
 
-const CLOSE_WITHOUT_DATABASE_MS = 5_000
+/** Whoever stops it waits no longer than ten seconds, whatever the database does. */
+const STOP_WITHIN_MS = 9_500
+/** So much of it is for calls in hand, */
+const CALLS_WITHIN_MS = 4_000
+/** and so much for the embedded PostgreSQL, which ends by itself once it was asked to. */
+const POSTGRES_WITHIN_MS = 1_500
+const STOP_WITHOUT_DATABASE_MS = 5_000
 
 /** Where the server speaks to its operator. */
 export interface ServerOptions {
   readonly config: Config
   readonly demo: boolean
-  readonly log: Log
+  readonly log: DetailedLog
   /** Writes a line for people to standard output. */
   readonly say: (line: string) => void
   /** Aborted when the server is to stop. */
@@ -55,13 +62,18 @@ export interface OpenStores extends Installation {
 export async function openStores(
   config: Config,
   baseUrl: () => string,
-  log: Log,
+  log: DetailedLog,
 ): Promise<OpenStores> {
   const place = await openPlace(config, log)
   try {
     const installation = await openInstallation({ ...config, ...place, baseUrl, log })
     const { folder, databaseLost } = place
-    const close = () => closeAll([place.close, installation.close])
+    const close = async (withinMs = STOP_WITHIN_MS) => {
+      const until = machinePacer.elapsedMs() + withinMs
+      const left = await installation.close(withinMs - POSTGRES_WITHIN_MS)
+      const postgres = [{ what: "the embedded PostgreSQL", close: place.close }]
+      return [...left, ...(await closeInTime(postgres, until - machinePacer.elapsedMs()))]
+    }
     return { ports: installation.ports, folder, databaseLost, close }
   } catch (error) {
     await place.close()
@@ -69,54 +81,72 @@ export async function openStores(
   }
 }
 
-/** Runs the server until the signal aborts; answers the exit code. @throws StartupFault */
+/**
+ * Runs the server until the signal aborts; answers the exit code, which is not 0 where something could
+ * not be brought to its end. @throws StartupFault
+ */
 export async function runServer(options: ServerOptions): Promise<number> {
-  const { config, log, say, signal } = options
-  let address = config.baseUrl ?? ""
-  const stores = await openStores(config, () => address, log)
+  const { config, log, signal } = options
+  const address = { now: config.baseUrl ?? "" }
+  const stores = await openStores(config, () => address.now, log)
   const stopped = Promise.withResolvers<number>()
-  let isLost = false
+  let stopWithinMs = STOP_WITHIN_MS
   const stop = () => stopped.resolve(0)
   signal.addEventListener("abort", stop)
   if (signal.aborted) stop()
   void stores.databaseLost.then((sentence) => {
     log.warn(sentence, null)
-    isLost = true
+    // Much waits for a database when it is closed, and this one will not be back as long as we are here.
+    stopWithinMs = STOP_WITHOUT_DATABASE_MS
     stopped.resolve(1)
   })
-  const closers: (() => Promise<void>)[] = [stores.close]
+  const closers: NamedCloser[] = []
+  let code = 1
+  let left: readonly string[] = []
   try {
-    const app = await buildApp(stores.ports, ROUTES, RETIRED, config)
-    arrangeFaults(config.faults).server(app.server)
-    const url = await listen(app, config)
-    closers.push(() => app.close())
-    address = config.baseUrl ?? url
-    const { socketPath, folderId } = stores.folder
-    const admin = await explained(dirname(socketPath), () =>
-      serveAdmin({
-        socketPath,
-        folderId,
-        run: (request, talk) => runOperation(ADMIN_OPERATIONS, stores.ports, request, talk),
-        onFault: (error) => log.warn("an operator's command failed", error),
-      }),
-    )
-    closers.push(() => admin.close())
-    await announce(stores.folder, { pid: process.pid, url, socketPath, folderId })
-    closers.push(() => withdraw(stores.folder))
-    say(`company-ledger listens on ${url}`)
-    say(`  docs         ${url}${DOCS_URL}`)
-    say(`  data folder  ${stores.folder.path}`)
-    if (config.eventStoreUrl !== null) {
-      say(`  event store  ${maskedAddress(config.eventStoreUrl)}`)
-    }
-    if (options.demo) for (const line of await makeDemo(stores.ports, url)) say(line)
-    return await stopped.promise
+    await serve(options, stores, address, closers)
+    code = await stopped.promise
   } finally {
     signal.removeEventListener("abort", stop)
-    const closed = closeAll(closers)
-    // Much of it waits for a database, and this one will not be back as long as we are here.
-    await (isLost ? Promise.race([closed, machinePacer.pause(CLOSE_WITHOUT_DATABASE_MS)]) : closed)
+    const until = machinePacer.elapsedMs() + stopWithinMs
+    left = await closeInTime(closers, CALLS_WITHIN_MS)
+    left = [...left, ...(await stores.close(until - machinePacer.elapsedMs()))]
+    if (left.length > 0) log.warn(`stopped before all was done: ${left.join("; ")}`, null)
   }
+  return left.length > 0 ? 1 : code
+}
+
+/** Begins to serve, and says so. */
+async function serve(
+  { config, log, say, demo }: ServerOptions,
+  stores: OpenStores,
+  address: { now: string },
+  closers: NamedCloser[],
+): Promise<void> {
+  const app = await buildApp(stores.ports, ROUTES, RETIRED, config)
+  arrangeFaults(config.faults).server(app.server)
+  const url = await listen(app, config)
+  closers.push({ what: "calls in hand", close: () => app.close() })
+  address.now = config.baseUrl ?? url
+  const { socketPath, folderId } = stores.folder
+  const admin = await explained(dirname(socketPath), () =>
+    serveAdmin({
+      socketPath,
+      folderId,
+      run: (request, talk) => runOperation(ADMIN_OPERATIONS, stores.ports, request, talk),
+      onFault: (error) => log.warn("an operator's command failed", error),
+    }),
+  )
+  closers.push({ what: "operators' commands in hand", close: admin.close })
+  await announce(stores.folder, { pid: process.pid, url, socketPath, folderId })
+  closers.push({ what: "the announcement of this server", close: () => withdraw(stores.folder) })
+  say(`company-ledger listens on ${url}`)
+  say(`  docs         ${url}${DOCS_URL}`)
+  say(`  data folder  ${stores.folder.path}`)
+  if (config.eventStoreUrl !== null) {
+    say(`  event store  ${maskedAddress(config.eventStoreUrl)}`)
+  }
+  if (demo) for (const line of await makeDemo(stores.ports, url)) say(line)
 }
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {

@@ -9,7 +9,7 @@ import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { readConfig } from "../../src/compose/config.ts"
 import { arrangeFaults } from "../../src/compose/faults.ts"
 
-describe("LEDGER_FAILPOINTS and LEDGER_CLOCK_FAULT", () => {
+describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
   it("are refused outside of tests, each on a line of its own", () => {
     const env = { LEDGER_FAILPOINTS: "append.after=1", LEDGER_CLOCK_FAULT: "leap=1", PORT: "x" }
     expect(() => readConfig({ ...env, NODE_ENV: "production" })).toThrow(
@@ -24,6 +24,7 @@ describe("LEDGER_FAILPOINTS and LEDGER_CLOCK_FAULT", () => {
       NODE_ENV: "test",
       LEDGER_FAILPOINTS: "append.after=3, provider.before=1",
       LEDGER_CLOCK_FAULT: "leap=-600000,unmeasured",
+      LEDGER_STRAY_FAULT: "rejection",
     })
     expect(faults).toEqual({
       failpoints: new Map([
@@ -31,6 +32,7 @@ describe("LEDGER_FAILPOINTS and LEDGER_CLOCK_FAULT", () => {
         ["provider.before", 1],
       ]),
       clock: { leapMs: -600_000, isUnmeasured: true },
+      stray: "rejection",
     })
   })
 
@@ -50,9 +52,15 @@ describe("LEDGER_FAILPOINTS and LEDGER_CLOCK_FAULT", () => {
     },
   )
 
+  it("names what is wrong with a stray fault", () => {
+    const env = { NODE_ENV: "test", LEDGER_STRAY_FAULT: "panic" }
+    const wrong = "LEDGER_STRAY_FAULT must be exception or rejection."
+    expect(() => readConfig(env)).toThrow(wrong)
+  })
+
   it("change nothing where they are unset or empty", () => {
     const { faults } = readConfig({ LEDGER_FAILPOINTS: "", LEDGER_CLOCK_FAULT: "" })
-    expect(faults).toEqual({ failpoints: null, clock: null })
+    expect(faults).toEqual({ failpoints: null, clock: null, stray: null })
     const store = openMemoryEventStore()
     expect(arrangeFaults(faults).store(store)).toBe(store)
   })

@@ -2,42 +2,115 @@ import { once } from "node:events"
 import { type AddressInfo, type Socket, connect, createServer } from "node:net"
 import { onTestFinished } from "vitest"
 
-/** A way to a database that can be cut. */
+/** A way to a database that can be cut, or fall silent. */
 export interface CuttableWay {
   /** The database's address by this way. */
   readonly url: string
   /** Cuts it, with all that go it now, or opens it again. */
   readonly set: (open: boolean) => void
+  /** From now on nothing comes through; who comes is let in and hears nothing. Nobody is told. */
+  readonly silence: () => void
+  /** It was only frozen: everything arrives now. */
+  readonly thaw: () => void
+  /** Whoever comes from now on is served; who was there before never hears anything again. */
+  readonly failOver: () => void
+  /** Ends it with all that go it. */
+  readonly close: () => void
 }
 
 /** Makes a way to a database that can be cut; it ends with the running test. */
 export async function cuttable(databaseUrl: string): Promise<CuttableWay> {
+  const way = await openWay(databaseUrl)
+  onTestFinished(() => way.close())
+  return way
+}
+
+/** Makes a way to a database that can be cut; whoever made it closes it. */
+export async function openWay(databaseUrl: string): Promise<CuttableWay> {
   const { hostname, port } = new URL(databaseUrl)
-  const sockets = new Set<Socket>()
-  let isOpen = true
+  const goers = new Set<Goer>()
+  let state: "open" | "silent" | "cut" = "open"
   const server = createServer((near) => {
-    if (!isOpen) return near.destroy()
-    const far = connect(Number(port), hostname)
-    for (const [one, other] of [[near, far] as const, [far, near] as const]) {
-      sockets.add(one)
-      one.on("error", () => other.destroy())
-      one.on("close", () => {
-        sockets.delete(one)
-        other.destroy()
-      })
-      one.pipe(other)
-    }
-    return undefined
+    if (state === "cut") return void near.destroy()
+    const goer = new Goer(near, () => connect(Number(port), hostname))
+    goers.add(goer)
+    near.on("close", () => goers.delete(goer))
+    if (state === "open") goer.go()
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")
-  onTestFinished(() => void server.close())
   const url = new URL(databaseUrl)
   url.hostname = "127.0.0.1"
   url.port = String((server.address() as AddressInfo).port)
-  const set = (open: boolean) => {
-    isOpen = open
-    if (!open) for (const socket of sockets) socket.destroy()
+  const cut = () => {
+    state = "cut"
+    for (const goer of goers) goer.end()
   }
-  return { url: url.href, set }
+  return {
+    url: url.href,
+    set: (open) => {
+      if (open) state = "open"
+      else cut()
+    },
+    silence: () => {
+      state = "silent"
+      for (const goer of goers) goer.halt()
+    },
+    thaw: () => {
+      state = "open"
+      for (const goer of goers) goer.go()
+    },
+    failOver: () => {
+      state = "open"
+      for (const goer of goers) goer.forget()
+    },
+    close: () => {
+      cut()
+      server.close()
+    },
+  }
+}
+
+/** Somebody who goes a way to a database. */
+class Goer {
+  readonly #near: Socket
+  readonly #toFar: () => Socket
+  #far: Socket | null = null
+  #isForgotten = false
+
+  constructor(near: Socket, toFar: () => Socket) {
+    this.#near = near
+    this.#toFar = toFar
+    near.on("error", () => near.destroy())
+    near.on("close", () => this.#far?.destroy())
+  }
+
+  go(): void {
+    if (this.#isForgotten) return
+    if (this.#far === null) {
+      const far = this.#toFar()
+      far.on("error", () => far.destroy())
+      far.on("close", () => this.#isForgotten || this.#near.destroy())
+      this.#far = far
+    }
+    this.#near.pipe(this.#far)
+    this.#far.pipe(this.#near)
+  }
+
+  halt(): void {
+    this.#near.unpipe().pause()
+    this.#far?.unpipe().pause()
+  }
+
+  /** The database's side ends, and this one does not hear of it. */
+  forget(): void {
+    this.halt()
+    this.#isForgotten = true
+    this.#far?.destroy()
+  }
+
+  end(): void {
+    this.#near.destroy()
+    this.#far?.destroy()
+  }
 }

@@ -2,6 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises"
 
 import pg from "pg"
 
+import type { DatabaseWatch } from "../../postgres/watch.ts"
+
 /** How long a connection may take to be made, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 5_000
 
@@ -24,6 +26,8 @@ const READING = `
 export interface DatabaseAddress {
   readonly url: string
   readonly settings?: pg.ClientConfig
+  /** What watches over the database, where anything does. */
+  readonly watch?: DatabaseWatch
 }
 
 /** What one connection is for. */
@@ -53,9 +57,11 @@ export function databaseAt(address: DatabaseAddress): Database {
     ...address.settings,
     connectionString: address.url,
   }
+  const Client = address.watch?.kind({ answerMs: null, isPooled: false }) ?? pg.Client
   return {
     connect: async ({ settings, prepare, onLost }) => {
-      const client = new pg.Client({ ...base, ...settings })
+      address.watch?.mustAnswer()
+      const client = new Client({ ...base, ...settings })
       client.on("error", onLost)
       client.on("end", () => onLost(new Error("the connection to the database ended")))
       await client.connect()
@@ -68,12 +74,13 @@ export function databaseAt(address: DatabaseAddress): Database {
       return client
     },
     readers: (connections, timeoutMs) => {
-      const pool = new pg.Pool({
+      const config: pg.PoolConfig = {
         ...base,
         max: connections,
         query_timeout: timeoutMs,
         onConnect: (client) => client.query(READING).then(() => undefined),
-      })
+      }
+      const pool = address.watch?.pool(config, timeoutMs, "refuse") ?? new pg.Pool(config)
       // A pooled connection that breaks while idle is no news: the next reader gets another one, or
       // is told. Without a listener the event would end the process.
       pool.on("error", () => undefined)

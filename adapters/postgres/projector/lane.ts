@@ -22,7 +22,7 @@ import { Writer } from "./writer.ts"
 
 const BATCH_EVENTS = 1_000
 const RETRY_FIRST_MS = 100
-const RETRY_MOST_MS = 5_000
+const RETRY_MOST_MS = 1_000
 /** A position is stored without rows once this many events passed that are none of its facts. */
 const STORE_POSITION_EVERY = 2_000
 

@@ -8,6 +8,7 @@ import type { Projection } from "../../../projections/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedDuties, Duties } from "../../processes/port.ts"
+import { patiently } from "../database.ts"
 import type { Beside } from "./beside.ts"
 import { openBeside } from "./beside.ts"
 import { factsOf } from "./facts.ts"
@@ -74,7 +75,7 @@ export async function startProjector(
 ): Promise<RunningProjector> {
   const readings = new Readings(given.decode)
   const ports = { ...given, decode: (stored: StoredEvent) => readings.of(stored) }
-  const beside = openBeside(ports)
+  const beside = openBeside({ ...ports, pool: patiently(ports.pool) })
   await prepare(ports.pool, projections, hints)
   const former = await storedRows(ports.pool)
   const changed = projections.filter(({ name, version }) =>

@@ -1,0 +1,227 @@
+/**
+ * Whether the database answers: it is asked once a second on a connection of its own. Where it does
+ * not, nobody begins to wait for it who can be told so, and what waits already does not wait long;
+ * when it answers again, connections from before are not trusted.
+ */
+import { setTimeout as pause } from "node:timers/promises"
+import pg from "pg"
+import type { ConnectionRules } from "./connections.ts"
+import { Connections, endPatience } from "./connections.ts"
+
+/** How patient to be with a database, in milliseconds. */
+export interface DatabaseWaits {
+  /** With a statement that somebody waits for. */
+  readonly answerMs: number
+  /** With one that is written behind, which may have to wait for a lock. */
+  readonly behindMs: number
+  /** With the question whether it answers; so often it is asked. */
+  readonly askMs: number
+  /** With what is outstanding, once it is known to be silent. */
+  readonly silentMs: number
+  /** With connections from before, once it answers again. */
+  readonly doubtMs: number
+}
+
+/** How patient to be unless said otherwise: whoever calls the API hears something within 8 seconds. */
+export const USUAL_WAITS: DatabaseWaits = {
+  answerMs: 10_000,
+  behindMs: 30_000,
+  askMs: 1_000,
+  silentMs: 4_000,
+  doubtMs: 2_000,
+}
+
+/** Who is told when the database falls silent, and when it answers again; `since` is UTC ms. */
+export interface ToldOfSilence {
+  readonly onSilent: (since: number, why: unknown) => void
+  readonly onAnswer: (since: number) => void
+}
+
+/** Connections that somebody made, under the eyes of a watch. */
+interface WatchedPools {
+  /** The class of connections of a kind. */
+  readonly kind: (rules: ConnectionRules) => typeof pg.Client
+  /**
+   * A pool of connections. While the database is silent it gives none: `refuse` says so at once, `wait`
+   * waits for as long as for an answer. It throws an error of the connection's.
+   */
+  readonly pool: (config: pg.PoolConfig, answerMs: number, whenSilent: "refuse" | "wait") => pg.Pool
+}
+
+/** A watch over a database. */
+export interface DatabaseWatch extends WatchedPools {
+  readonly waits: DatabaseWaits
+  /** Since when it does not answer, in UTC milliseconds; null where it does. */
+  readonly silentSince: () => number | null
+  /** @throws where the database is silent: an error of the connection's */
+  readonly mustAnswer: () => void
+  /** Asks now; false where it is silent. */
+  readonly ask: () => Promise<boolean>
+  /** For short questions of others, whose answers must come as soon as the watch's own. */
+  readonly quick: Pick<pg.Pool, "query">
+  /** Ends it; nobody waits for the database after that. */
+  readonly stop: () => Promise<void>
+}
+
+/** Begins to watch a database that answered just now. */
+export function watchDatabase(
+  url: string,
+  told: ToldOfSilence,
+  waits: DatabaseWaits = USUAL_WAITS,
+): DatabaseWatch {
+  const connections = new Connections()
+  const quick = new pg.Pool({
+    connectionString: url,
+    application_name: "company-ledger watch",
+    max: 1,
+    idleTimeoutMillis: 0,
+    connectionTimeoutMillis: waits.askMs,
+    keepAlive: true,
+    Client: new Connections().kind({ answerMs: waits.askMs, isPooled: true }),
+  })
+  // The next question finds out what became of it.
+  quick.on("error", () => undefined)
+  const silence = new Silence(told, connections, waits)
+  const stopping = new AbortController()
+  let asking: Promise<boolean> | null = null
+
+  const askOnce = async (): Promise<boolean> => {
+    const askedAt = Date.now()
+    try {
+      await quick.query("select 1")
+      silence.answered(askedAt)
+      return true
+    } catch (error) {
+      silence.why = error
+      return false
+    }
+  }
+  const askTwice = async (): Promise<boolean> => {
+    // A connection may be lost for reasons of its own.
+    if ((await askOnce()) || stopping.signal.aborted) return true
+    if (silence.since === null && (await askOnce())) return true
+    if (!stopping.signal.aborted) silence.begin()
+    return false
+  }
+  const ask = async (): Promise<boolean> => {
+    if (stopping.signal.aborted) return true
+    asking ??= askTwice().finally(() => (asking = null))
+    return asking
+  }
+  const watching = (async () => {
+    while (!stopping.signal.aborted) {
+      await ask()
+      await pause(waits.askMs, undefined, { ref: false, signal: stopping.signal }).catch(() => null)
+    }
+  })()
+  return {
+    waits,
+    silentSince: () => silence.since,
+    mustAnswer: () => silence.mustAnswer(),
+    ask,
+    quick,
+    kind: (rules) => connections.kind(rules),
+    pool: (config, answerMs, whenSilent) => {
+      const Client = connections.kind({ answerMs, isPooled: true })
+      const gate = whenSilent === "wait" ? () => silence.pass(answerMs) : silence.mustAnswer
+      return new WatchedPool({ ...config, Client }, silence, gate)
+    },
+    stop: async () => {
+      stopping.abort()
+      silence.giveUp()
+      await quick.end()
+      await watching
+    },
+  }
+}
+
+/** What is known of a silence. */
+class Silence {
+  since: number | null = null
+  why: unknown = null
+  readonly #told: ToldOfSilence
+  readonly #connections: Connections
+  readonly #waits: DatabaseWaits
+  #lastAnswer = Date.now()
+  #passing: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = []
+
+  constructor(told: ToldOfSilence, connections: Connections, waits: DatabaseWaits) {
+    this.#told = told
+    this.#connections = connections
+    this.#waits = waits
+  }
+
+  begin(): void {
+    if (this.since !== null) return
+    this.since = this.#lastAnswer
+    this.#connections.hurry(this.#waits.silentMs)
+    this.#told.onSilent(this.since, this.why)
+  }
+
+  answered(askedAt: number): void {
+    this.#lastAnswer = askedAt
+    const { since } = this
+    if (since === null) return
+    this.since = null
+    this.#connections.doubt(this.#waits.doubtMs)
+    this.#told.onAnswer(since)
+    for (const { resolve } of this.#passing.splice(0)) resolve()
+  }
+
+  readonly mustAnswer = (): void => {
+    if (this.since !== null) throw this.#error()
+  }
+
+  /** Waits, but not for ever, until it answers. @throws an error of the connection's */
+  async pass(mostMs: number): Promise<void> {
+    if (this.since === null) return
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#passing.push({ resolve, reject })
+    const timer = setTimeout(() => reject(this.#error()), mostMs)
+    await promise.finally(() => clearTimeout(timer))
+  }
+
+  giveUp(): void {
+    for (const { reject } of this.#passing.splice(0)) reject(this.#error())
+  }
+
+  #error(): Error {
+    const since = new Date(this.since ?? this.#lastAnswer).toISOString()
+    const error = new Error(`PostgreSQL does not answer since ${since}`)
+    return Object.assign(error, { code: "ETIMEDOUT" })
+  }
+}
+
+type Connected = (error: Error | undefined, client?: pg.PoolClient, done?: () => void) => void
+
+/** A pool with a gate before it while the database is silent. */
+class WatchedPool extends pg.Pool {
+  readonly #silence: Silence
+  readonly #gate: () => void | Promise<void>
+
+  constructor(config: pg.PoolConfig, silence: Silence, gate: () => void | Promise<void>) {
+    super(config)
+    this.#silence = silence
+    this.#gate = gate
+    this.on("release", (_error, client) => endPatience(client))
+  }
+
+  override connect(): Promise<pg.PoolClient>
+  override connect(callback: Connected): void
+  override connect(callback?: Connected): Promise<pg.PoolClient> | void {
+    if (this.#silence.since === null) {
+      return callback === undefined ? super.connect() : super.connect(callback)
+    }
+    const connecting = this.#connectLater()
+    if (callback === undefined) return connecting
+    return void connecting.then(
+      (client) => callback(undefined, client, client.release),
+      (error: Error) => callback(error),
+    )
+  }
+
+  async #connectLater(): Promise<pg.PoolClient> {
+    await this.#gate()
+    return super.connect()
+  }
+}
