@@ -17,7 +17,7 @@ const SOCKET_CODES = new Set([
 ])
 /** What the driver says of a connection that broke under or before a statement. */
 const DRIVER_WORDS =
-  /connection terminated|is not queryable|timeout exceeded when trying to connect/i
+  /connection terminated|is not queryable|timeout exceeded when trying to connect|read timeout|timeout expired/i
 
 /** Whether an error means that the database could not serve just then: the same again may work. */
 export function isConnectionFault(error: unknown): boolean {

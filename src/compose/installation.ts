@@ -65,6 +65,8 @@ import { refuseUnfinished } from "./unfinished-restore.ts"
 const TOLD_EVERY_EVENTS = 100_000
 /** Everything is closed within so long; what would take longer is left. */
 const CLOSE_WITHIN_MS = 8_000
+/** Of what could not be kept then, so much is named. */
+const MOST_NAMED = 5
 
 /** What an installation is opened with. */
 export interface InstallationOptions {
@@ -111,18 +113,24 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   const options = { ...given, log }
   const closers: NamedCloser[] = [{ what: "the watch over the database", close: watch.stop }]
   let closing = false
+  const unkept: string[] = []
   const onIdleError = (error: Error) => {
     // While closing, connections may end before their pool has heard of it.
     if (!closing) log.warn("an idle connection was lost", error)
   }
   const pool = openPool(databaseUrl, sharesOf(databaseConnections).owner, onIdleError, watch)
   closers.push({ what: "connections", close: () => pool.end() })
-  const close = (withinMs = CLOSE_WITHIN_MS) => {
+  const close = async (withinMs = CLOSE_WITHIN_MS) => {
     closing = true
-    return closeInTime(closers, withinMs)
+    return [...(await closeInTime(closers, withinMs)), ...unkept.slice(0, MOST_NAMED)]
   }
+  const onUnkept = (message: string, error: unknown) => {
+    if (closing) unkept.push(message)
+    log.warn(message, error)
+  }
+  const reached = { pool, watch, onIdleError, onUnkept }
   try {
-    return { ports: await openParts(options, { pool, watch, onIdleError }, closers), close }
+    return { ports: await openParts(options, reached, closers), close }
   } catch (error) {
     await close()
     throw error
@@ -134,6 +142,8 @@ interface Reached {
   readonly pool: Pool
   readonly watch: DatabaseWatch
   readonly onIdleError: (error: Error) => void
+  /** Told of what was to be kept behind its callers, and could not be. */
+  readonly onUnkept: (message: string, error: unknown) => void
 }
 
 /**
@@ -216,7 +226,8 @@ async function openParts(
   const outside = await openOutside(options, reached, closers, faulty)
   const { behind, pacer, store, sealing, clock, checkpoints, locks, standIns } = outside
   const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
-  const runner = openRunner({ store, checkpoints, locks, clock, pacer, warn: log.warn, ...waits })
+  const writing = { store, checkpoints, locks, clock, pacer, ...waits }
+  const runner = openRunner({ ...writing, warn: reached.onUnkept })
   await openPriceBook(runner)
   // Before anything is made from it: what is made from a store that nobody knows again is lost.
   const storeGeneration = await outside.rememberStore()
@@ -237,7 +248,7 @@ async function openParts(
   const confirming = startConfirming({ store, pacer, runner, handedOver, warn: log.warn })
   closers.push({ what: "hearing of events", close: confirming.stop })
   closers.push({ what: "checkpoints, and appends under way", close: runner.close })
-  const gathered = openGathered(runner, log)
+  const gathered = openGathered(runner, { ...log, warn: reached.onUnkept })
   closers.push({ what: "API calls and refusals that were gathered", close: gathered.settle })
   outside.beforeFollowing(gathered.settle)
 

@@ -16,6 +16,8 @@ export interface ServerProcess {
   readonly pid: number
   /** Lines it printed so far. */
   readonly lines: readonly string[]
+  /** What it wrote to its log so far. */
+  readonly log: () => string
   /** Sends a signal and resolves with the exit code (null when a signal ended it). */
   readonly end: (signal: NodeJS.Signals) => Promise<number | null>
   /** Resolves with the exit code once it has ended, whoever ended it. */
@@ -96,6 +98,7 @@ function serverOf(child: ChildProcess): Promise<ServerProcess> {
         url,
         pid: child.pid as number,
         lines,
+        log: () => errors.join(""),
         ended,
         end: (signal) => {
           child.kill(signal)

@@ -3,6 +3,7 @@
  * operations, without a process or a port.
  */
 import type { FastifyInstance } from "fastify"
+import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
 import type { AdminPorts } from "../../src/admin/operation.ts"
 import { buildApp } from "../../src/app.ts"
@@ -56,6 +57,8 @@ export interface WorldOptions {
   readonly stripe?: { readonly secretKey: string; readonly url: string }
   /** Default on; off where a test sends more than they let pass. */
   readonly rateLimits?: "on" | "off"
+  /** How patient to be with the database; default as outside of tests. */
+  readonly waits?: DatabaseWaits
 }
 
 /** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
@@ -81,6 +84,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     baseUrl: () => "http://ledger.test",
     log,
     ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
+    ...(options.waits === undefined ? {} : { waits: options.waits }),
   })
   return worldOf(installation, database, warnings, options)
 }

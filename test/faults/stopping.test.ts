@@ -1,0 +1,124 @@
+/** How the program ends: when it is asked to while its database is silent, and by a fault of its own. */
+import process from "node:process"
+import { afterEach, describe, expect, it } from "vitest"
+import type { CuttableWay } from "../support/cuttable.ts"
+import { openWay } from "../support/cuttable.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Place, ServerProcess } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+import { newNames, overHttp } from "./callers.ts"
+import type { Sender } from "./company.ts"
+import { makeSender } from "./company.ts"
+import { reckon } from "./reckoning.ts"
+import { operateOn } from "./supervised.ts"
+
+const STOPPED_WITHIN_MS = 10_000
+const AT_ONCE_MS = 1_500
+
+const closing: (() => Promise<void> | void)[] = []
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close()
+})
+
+interface Scene {
+  readonly way: CuttableWay
+  readonly place: Place
+  readonly server: ServerProcess
+  readonly sender: Sender
+  /** The text that was sent, by its name. */
+  readonly acknowledged: ReadonlyMap<string, string>
+}
+
+/** A server with a text sent, whose way to its database may fall silent. */
+async function openScene(settings: Record<string, string> = {}): Promise<Scene> {
+  const database = await testDatabase()
+  closing.push(() => database.drop())
+  const way = await openWay(database.url)
+  closing.push(() => way.close())
+  const place = await makePlace({ DATABASE_URL: way.url, RATE_LIMITS: "off", ...settings })
+  closing.push(() => place.clear())
+  const server = await place.start()
+  const sender = await makeSender(operateOn(place), "stopping")
+  const [name] = newNames(1) as [string]
+  const answer = await overHttp(() => server.url, sender.key)(name, "+14155550101")
+  expect(answer).toMatchObject({ status: 200 })
+  await operateOn(place)("wait")
+  const acknowledged = new Map([[name, answer?.body.id as string]])
+  return { way, place, server, sender, acknowledged }
+}
+
+/** Calls what costs nothing and is gathered, to be recorded some seconds later. */
+async function readAccount({ server, sender }: Scene): Promise<void> {
+  const headers = { authorization: `Bearer ${sender.key}` }
+  const answer = await fetch(`${server.url}/api/v1/phone/messages`, { headers })
+  expect(answer.status).toBe(200)
+}
+
+/** The next start finds everything that was acknowledged. */
+async function expectWhole({ place, sender, acknowledged }: Scene): Promise<void> {
+  const next = await place.start()
+  await operateOn(place)("wait")
+  await reckon(operateOn(place), { ...sender, acknowledged })
+  expect(await next.end("SIGTERM")).toBe(0)
+}
+
+describe("a server whose database is silent", () => {
+  it("stops within ten seconds, and says what it could not do", async () => {
+    const scene = await openScene()
+    await readAccount(scene)
+    scene.way.silence()
+    const askedAt = performance.now()
+    expect(await scene.server.end("SIGTERM")).toBe(1)
+    expect(performance.now() - askedAt).toBeLessThan(STOPPED_WITHIN_MS)
+    const said = /"msg":"stopped before all was done: .*API calls and refusals that were gathered/
+    expect(scene.server.log()).toMatch(said)
+    scene.way.failOver()
+    await expectWhole(scene)
+  }, 60_000)
+
+  it.each([
+    ["SIGTERM", "SIGINT", 130],
+    ["SIGINT", "SIGTERM", 143],
+  ] as const)(
+    "ends at once where %s is followed by %s",
+    async (first, second, code) => {
+      const { way, server } = await openScene()
+      way.silence()
+      process.kill(server.pid, first)
+      // It has heard the first one when it is not to be found any more.
+      await expect
+        .poll(() =>
+          fetch(server.url).then(
+            () => true,
+            () => false,
+          ),
+        )
+        .toBe(false)
+      const askedAt = performance.now()
+      expect(await server.end(second)).toBe(code)
+      expect(performance.now() - askedAt).toBeLessThan(AT_ONCE_MS)
+    },
+    60_000,
+  )
+})
+
+describe("an error that nobody catches", () => {
+  it.each(["exception", "rejection"])(
+    "stops the server in order: a stray %s",
+    async (fault) => {
+      const scene = await openScene({ NODE_ENV: "test", LEDGER_STRAY_FAULT: fault })
+      await readAccount(scene)
+      process.kill(scene.server.pid, "SIGUSR2")
+      expect(await scene.server.ended).toBe(1)
+      const lines = scene.server.log().trim().split("\n")
+      expect(lines.map((line) => JSON.parse(line) as object)).toEqual([
+        expect.objectContaining({
+          msg: "this is a fault of the program, which stops",
+          err: expect.objectContaining({ message: `a stray ${fault}` }),
+        }),
+      ])
+      await expectWhole(scene)
+    },
+    60_000,
+  )
+})
