@@ -114,6 +114,13 @@ export function watchDatabase(
       await pause(waits.askMs, undefined, { ref: false, signal: stopping.signal }).catch(() => null)
     }
   })()
+  const stop = async (): Promise<void> => {
+    stopping.abort()
+    silence.giveUp()
+    await quick.end()
+    await watching
+  }
+  let stopped: Promise<void> | null = null
   return {
     waits,
     silentSince: () => silence.since,
@@ -126,12 +133,7 @@ export function watchDatabase(
       const gate = whenSilent === "wait" ? () => silence.pass(answerMs) : silence.mustAnswer
       return new WatchedPool({ ...config, Client }, silence, gate)
     },
-    stop: async () => {
-      stopping.abort()
-      silence.giveUp()
-      await quick.end()
-      await watching
-    },
+    stop: () => (stopped ??= stop()),
   }
 }
 

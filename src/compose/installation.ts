@@ -8,10 +8,7 @@ import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
 import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
-import { openDatabaseClock } from "../../adapters/clock/database.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
-import type { TestClock } from "../../adapters/clock/test.ts"
-import { openTestClock } from "../../adapters/clock/test.ts"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { openBuiltInMailer } from "../../adapters/mailer/built-in.ts"
@@ -27,7 +24,6 @@ import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import type { DatabaseWaits, DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { readAsCompany } from "../../adapters/postgres/read-as.ts"
 import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
-import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
 import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
@@ -52,6 +48,7 @@ import type { Runner } from "../run.ts"
 import { startConfirming } from "../runner/confirming.ts"
 import { watchCalmly } from "./calm-log.ts"
 import { openCards } from "./cards.ts"
+import { openClock } from "./clock.ts"
 import type { NamedCloser } from "./closers.ts"
 import { closeInTime } from "./closers.ts"
 import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
@@ -181,7 +178,8 @@ async function openOutside(
   const store = faulty.store(chosen.store)
   closers.push({ what: "the event store", close: store.close })
   await checkEventStore(memory, chosen)
-  const time = await openClock(options, reached, processes, closers, faulty)
+  const time = await openClock(options, { ...reached, processes }, faulty)
+  closers.push({ what: "the clock", close: time.stop })
   const { masterKey } = await loadInstallation(pool, options.masterKey)
   const sealing = openPostgresSealing(pool, masterKey)
   await processes.listen(KEYS_ERASED, (companyId) => {
@@ -190,7 +188,7 @@ async function openOutside(
   })
   return {
     behind,
-    ...time,
+    ...time.clock,
     processes,
     store,
     rememberStore: () => rememberEventStore(memory, chosen),
@@ -286,24 +284,6 @@ async function openPriceBook(runner: Runner): Promise<void> {
   const opening = { cause: causedBy("open-price-book"), view: () => undefined }
   const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
   await runner.execute(PRICES, PRICES_STREAM, openBook, opening)
-}
-
-/** The ledger's time, how it is set where it can be, and what to do before it is another one's. */
-async function openClock(
-  { clock: kind, log: { warn } }: InstallationOptions,
-  { pool, watch }: Reached,
-  processes: RegisteredProcess,
-  closers: NamedCloser[],
-  faulty: Faulty,
-): Promise<Pick<TestClock, "beforeFollowing"> & Pick<AdminPorts, "clock" | "setClock">> {
-  if (kind === "test") {
-    const clock = await openTestClock({ pool, pacer: machinePacer, processes, warn })
-    return { clock, setClock: clock.set, beforeFollowing: clock.beforeFollowing }
-  }
-  const machine = faulty.machine({ pool: watch.quick, pacer: machinePacer })
-  const clock = await openDatabaseClock(machine.pool, machine.pacer, warn)
-  closers.push({ what: "the clock", close: clock.stop })
-  return { clock, setClock: null, beforeFollowing: () => undefined }
 }
 
 /** Says that the start takes its time, and how far it came. */

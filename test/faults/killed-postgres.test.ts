@@ -34,13 +34,19 @@ afterAll(async () => {
   await place.clear()
 })
 
+/** The address of the place's PostgreSQL. */
+async function addressOfPostgres(): Promise<string> {
+  const access = await readAccess(await openFolder(place.dataDir))
+  if (access === undefined) throw new Error("no PostgreSQL was made there")
+  return urlOf(access.port, access.password, "ledger")
+}
+
 /** The ids of the first process of the place's PostgreSQL and of all that work for it. */
 async function postgresProcesses(): Promise<readonly number[]> {
-  const folder = await openFolder(place.dataDir)
-  const [access, written] = [await readAccess(folder), await readPidFile(folder.cluster)]
-  if (access === undefined || written === undefined) throw new Error("no PostgreSQL runs there")
-  const url = urlOf(access.port, access.password, "ledger")
-  const backends = await query<{ pid: number }>(url, "select pid from pg_stat_activity")
+  const written = await readPidFile((await openFolder(place.dataDir)).cluster)
+  if (written === undefined) throw new Error("no PostgreSQL runs there")
+  const all = "select pid from pg_stat_activity"
+  const backends = await query<{ pid: number }>(await addressOfPostgres(), all)
   return [written.pid, ...backends.map(({ pid }) => pid)]
 }
 
@@ -75,6 +81,28 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
   },
   120_000,
 )
+
+it(`loses nothing and charges nothing twice over a PANIC of the WAL writer (seed ${seed})`, async () => {
+  const load = startLoad(newNames(TEXTS), overHttp(server.address, sender.key))
+  await load.reached(between(5, TEXTS - 40))
+  const before = new Map(load.acknowledged)
+  const url = await addressOfPostgres()
+  const writer = "select pid from pg_stat_activity where backend_type = 'walwriter'"
+  const [found] = await query<{ pid: number }>(url, writer)
+  if (found === undefined) throw new Error("there is no WAL writer")
+  const abortedAt = performance.now()
+  // What a flush that fails ends in: PostgreSQL trusts nothing in memory, and recovers from its log.
+  process.kill(found.pid, "SIGABRT")
+  await load.done
+  expect(before.size).toBeLessThan(TEXTS)
+  expect(load.backAfterMs(abortedAt)).toBeLessThan(BACK_WITHIN_MS)
+  const isOther = async () => (await query<{ pid: number }>(url, writer))[0]?.pid !== found.pid
+  await expect.poll(isOther, { timeout: 10_000 }).toBe(true)
+  for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
+  for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
+  await server.operate("wait")
+  await reckon(server.operate, { ...sender, acknowledged })
+}, 120_000)
 
 it("has gone on in the same process all the time, and stops in order", async () => {
   expect(server.starts()).toBe(1)

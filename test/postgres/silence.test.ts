@@ -1,0 +1,217 @@
+/** A database that does not answer: who waits for it how long, and what becomes of the connections. */
+import { sql } from "kysely"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import { openDatabaseClock } from "../../adapters/clock/database.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { ClockUnsure } from "../../adapters/clock/port.ts"
+import { kyselyOf, openBehindPool, openPool, patiently } from "../../adapters/postgres/database.ts"
+import { isConnectionFault } from "../../adapters/postgres/port.ts"
+import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
+import { watchDatabase } from "../../adapters/postgres/watch.ts"
+import { cuttable } from "../support/cuttable.ts"
+import { aRequest } from "../contracts/claims-contract.ts"
+import { DatabaseUnderTest } from "./database-under-test.ts"
+
+const database = new DatabaseUnderTest()
+
+const SHORT: DatabaseWaits = {
+  ...{ answerMs: 300, behindMs: 20_000, askMs: 100 },
+  ...{ silentMs: 300, doubtMs: 300 },
+}
+
+const failureOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => null,
+    (error: unknown) => error,
+  )
+
+/** A watched way to the database that can be silenced, and pools over it. */
+async function openWatched(waits: DatabaseWaits = SHORT) {
+  const way = await cuttable(database.url)
+  const told: string[] = []
+  const sinces: number[] = []
+  const watch = watchDatabase(
+    way.url,
+    {
+      onSilent: (since) => void sinces.push(since, told.push("silent")),
+      onAnswer: (since) => void sinces.push(since, told.push("answers")),
+    },
+    waits,
+  )
+  onTestFinished(() => watch.stop())
+  const opened = <P extends { end: () => Promise<void> }>(pool: P): P => {
+    onTestFinished(() => pool.end())
+    return pool
+  }
+  const nobody = () => undefined
+  const isSilent = () => watch.silentSince() !== null
+  return {
+    ...{ way, told, sinces, watch },
+    owner: opened(openPool(way.url, 2, nobody, watch)),
+    behind: opened(openBehindPool(way.url, 2, nobody, watch)),
+    untilSilent: () => expect.poll(isSilent, { timeout: 10_000, interval: 10 }).toBe(true),
+    untilAnswer: () => expect.poll(isSilent, { timeout: 10_000, interval: 10 }).toBe(false),
+  }
+}
+
+async function idOf(pool: { query: (text: string) => Promise<{ rows: { pid: number }[] }> }) {
+  const { rows } = await pool.query("select pg_backend_pid() as pid")
+  return rows[0]?.pid
+}
+
+describe("a statement without an answer", () => {
+  it("ends with its connection, whichever way it was asked, and the next one is served", async () => {
+    const { owner } = await openWatched()
+    const before = await idOf(owner)
+    expect(isConnectionFault(await failureOf(owner.query("select pg_sleep(60)")))).toBe(true)
+    expect(await idOf(owner)).not.toBe(before)
+    const db = kyselyOf<unknown>(owner)
+    const asked = [1, 2, 3, 4].map(() => failureOf(sql`select pg_sleep(60)`.execute(db)))
+    for (const failure of await Promise.all(asked)) expect(isConnectionFault(failure)).toBe(true)
+    const client = await owner.connect()
+    expect(isConnectionFault(await failureOf(client.query("select pg_sleep(60)")))).toBe(true)
+    client.release()
+    expect(await owner.query("select 1")).toMatchObject({ rowCount: 1 })
+  })
+
+  it("takes as long as it does where somebody has the patience, and is back to usual after", async () => {
+    const { owner } = await openWatched()
+    const patient = patiently(owner)
+    expect(await patient.query("select pg_sleep(0.6)")).toMatchObject({ rowCount: 1 })
+    const client = await patient.connect()
+    expect(await client.query("select pg_sleep(0.6)")).toMatchObject({ rowCount: 1 })
+    client.release()
+    expect(await failureOf(owner.query("select pg_sleep(60)"))).not.toBeNull()
+    expect(await failureOf(patient.query("select 1 / 0"))).toMatchObject({ code: "22012" })
+  })
+
+  it("that waits behind a lock does nothing once nobody waits for it: a claim is not let go", async () => {
+    const { owner } = await openWatched()
+    const other = database.pool()
+    const request = aRequest()
+    const processes = { own: "prc_silent", isAlive: async () => true }
+    const claims = openPostgresClaims(owner, processes)
+    const attempt = async () =>
+      (await openPostgresClaims(other, processes).claim(request)) as object
+    await claims.claim(request)
+    const holder = await other.connect()
+    await holder.query("begin; select 1 from ledger.claims for update")
+    expect(isConnectionFault(await failureOf(claims.release(request)))).toBe(true)
+    await holder.query("rollback")
+    holder.release()
+    const late = `select from pg_stat_activity
+      where datname = current_database() and query like 'update ledger.claims%'`
+    const isLate = async () => (await other.query(late)).rowCount
+    await expect.poll(isLate, { timeout: 10_000 }).toBe(0)
+    expect(await attempt()).toMatchObject({ state: "mine", attempt: 0, takenOver: true })
+  })
+})
+
+describe("a database that falls silent", () => {
+  it("is told of once, and once when it answers again, with the time of its last answer", async () => {
+    const { way, told, sinces, untilSilent, untilAnswer, owner } = await openWatched()
+    await owner.query("select 1")
+    const beganAt = Date.now()
+    way.silence()
+    await untilSilent()
+    const refused = await Promise.all([1, 2, 3].map(() => failureOf(owner.query("select 1"))))
+    for (const failure of refused) {
+      expect(String(failure)).toContain(new Date(sinces[0] ?? 0).toISOString())
+      expect(isConnectionFault(failure)).toBe(true)
+    }
+    expect(told).toEqual(["silent"])
+    way.thaw()
+    await untilAnswer()
+    expect(told).toEqual(["silent", "answers"])
+    expect(sinces[0]).toBe(sinces[2])
+    expect(Math.abs((sinces[0] ?? 0) - beganAt)).toBeLessThan(2_000)
+    expect(await owner.query("select 1")).toMatchObject({ rowCount: 1 })
+  })
+
+  it("makes what is written behind wait, and serves it once it answers", async () => {
+    const { way, behind, untilSilent } = await openWatched()
+    way.silence()
+    await untilSilent()
+    const waiting = behind.query("select 1")
+    way.failOver()
+    expect(await waiting).toMatchObject({ rowCount: 1 })
+  })
+
+  it("and is another one then keeps nobody on a connection to the first", async () => {
+    const { way, owner, behind, untilSilent, untilAnswer } = await openWatched()
+    await Promise.all([owner.query("select 1"), owner.query("select 1"), behind.query("select 1")])
+    // Outstanding for as long as what is written behind may take.
+    const outstanding = failureOf(behind.query("select pg_sleep(60)"))
+    way.silence()
+    await untilSilent()
+    way.failOver()
+    await untilAnswer()
+    expect(await owner.query("select 1")).toMatchObject({ rowCount: 1 })
+    expect(isConnectionFault(await outstanding)).toBe(true)
+    expect(await behind.query("select 1")).toMatchObject({ rowCount: 1 })
+  })
+
+  it("lets whoever is patient keep what goes on when it thaws", async () => {
+    const { way, owner, untilSilent, untilAnswer } = await openWatched()
+    const long = patiently(owner).query("select pg_sleep(1) as slept")
+    way.silence()
+    await untilSilent()
+    way.thaw()
+    await untilAnswer()
+    expect(await long).toMatchObject({ rowCount: 1 })
+  })
+
+  it("keeps nobody waiting once it is not watched any more", async () => {
+    const { way, behind, watch, untilSilent } = await openWatched()
+    way.silence()
+    await untilSilent()
+    const waiting = failureOf(behind.query("select 1"))
+    await watch.stop()
+    expect(isConnectionFault(await waiting)).toBe(true)
+    expect(await watch.ask()).toBe(true)
+  })
+
+  it("is no connection that was lost for reasons of its own", async () => {
+    const { way, owner, watch, told } = await openWatched()
+    await owner.query("select 1")
+    way.set(false)
+    way.set(true)
+    expect(await watch.ask()).toBe(true)
+    expect(told).toEqual([])
+  })
+})
+
+describe("the database's clock after a silence", () => {
+  it("knows the time within two seconds of the database's answer", async () => {
+    const { way, watch, untilSilent } = await openWatched({ ...SHORT, askMs: 1_000 })
+    const faults: string[] = []
+    let leapMs = 0
+    const pacer = { ...machinePacer, elapsedMs: () => machinePacer.elapsedMs() + leapMs }
+    const tell = (message: string) => faults.push(message)
+    const clock = await openDatabaseClock(watch.quick, pacer, tell, () => Date.now() + leapMs)
+    onTestFinished(() => clock.stop())
+    way.silence()
+    await untilSilent()
+    leapMs = 61_000
+    expect(() => clock.now()).toThrow(ClockUnsure)
+    await expect.poll(() => faults.length, { timeout: 5_000 }).toBe(1)
+    const answersAt = performance.now()
+    way.failOver()
+    const isSure = () => {
+      try {
+        return clock.now() > 0
+      } catch (error) {
+        if (error instanceof ClockUnsure) return false
+        throw error
+      }
+    }
+    await expect.poll(isSure, { timeout: 5_000, interval: 10 }).toBe(true)
+    expect(performance.now() - answersAt).toBeLessThan(2_500)
+    // To this machine the database's time has leapt: it is believed the second time.
+    expect(faults).toEqual([
+      "the ledger's clock could not be measured",
+      "the ledger's clock jumped; writing waits for a second measurement",
+    ])
+  }, 30_000)
+})
