@@ -69,7 +69,7 @@ function parseStrayFault(text: string): StrayFault {
 }
 
 /** Sets a fault off, outside of anybody's hands. */
-function stray(fault: StrayFault): void {
+function setOff(fault: StrayFault): void {
   const error = new Error(`a stray ${fault}`)
   if (fault === "exception") throw error
   void Promise.reject(error)
@@ -99,7 +99,7 @@ export function arrangeFaults({ failpoints, clock, stray: fault }: Faults = NO_F
     projection: (one) => (reach === null ? one : failingProjection(one, reach)),
     machine: (machine) => (clock === null ? machine : faultyMachine(clock, machine)),
     server: (server) => {
-      if (fault !== null) process.on("SIGUSR2", () => stray(fault))
+      if (fault !== null) process.on("SIGUSR2", () => setOff(fault))
       if (reach !== null) failBetweenAnswers(server, reach)
     },
   }

@@ -50,8 +50,12 @@ async function openWatched(waits: DatabaseWaits = SHORT) {
     ...{ way, told, sinces, watch },
     owner: opened(openPool(way.url, 2, nobody, watch)),
     behind: opened(openBehindPool(way.url, 2, nobody, watch)),
-    untilSilent: () => expect.poll(isSilent, { timeout: 10_000, interval: 10 }).toBe(true),
-    untilAnswer: () => expect.poll(isSilent, { timeout: 10_000, interval: 10 }).toBe(false),
+    untilSilent: async () => {
+      await expect.poll(isSilent, { timeout: 10_000, interval: 10 }).toBe(true)
+    },
+    untilAnswer: async () => {
+      await expect.poll(isSilent, { timeout: 10_000, interval: 10 }).toBe(false)
+    },
   }
 }
 
