@@ -70,17 +70,7 @@ export function watchDatabase(
   waits: DatabaseWaits = USUAL_WAITS,
 ): DatabaseWatch {
   const connections = new Connections()
-  const quick = new pg.Pool({
-    connectionString: url,
-    application_name: "company-ledger watch",
-    max: 1,
-    idleTimeoutMillis: 0,
-    connectionTimeoutMillis: waits.askMs,
-    keepAlive: true,
-    Client: new Connections().kind({ answerMs: waits.askMs, isPooled: true }),
-  })
-  // The next question finds out what became of it.
-  quick.on("error", () => undefined)
+  const quick = openQuick(url, waits.askMs)
   const silence = new Silence(told, connections, waits)
   const stopping = new AbortController()
   let asking: Promise<boolean> | null = null
@@ -135,6 +125,22 @@ export function watchDatabase(
     },
     stop: () => (stopped ??= stop()),
   }
+}
+
+/** A connection of the watch's own, whose answers come soon or not at all. */
+function openQuick(url: string, askMs: number): pg.Pool {
+  const quick = new pg.Pool({
+    connectionString: url,
+    application_name: "company-ledger watch",
+    max: 1,
+    idleTimeoutMillis: 0,
+    connectionTimeoutMillis: askMs,
+    keepAlive: true,
+    Client: new Connections().kind({ answerMs: askMs, isPooled: true }),
+  })
+  // The next question finds out what became of it.
+  quick.on("error", () => undefined)
+  return quick
 }
 
 /** What is known of a silence. */
