@@ -202,7 +202,8 @@ async function openOutside(
     presence: openPostgresPresence(pool),
     connectCodes: openPostgresConnectCodes(pool),
     erasure: openPostgresErasure({
-      pool,
+      // It writes tables anew.
+      pool: patiently(pool),
       pacer: machinePacer,
       forgetKeys: sealing.forgetKeys,
       readModels: PROJECTIONS,
