@@ -85,15 +85,19 @@ class WatchedClient extends pg.Client {
 /** All connections of a process to one database. */
 export class Connections {
   readonly #all = new Set<WatchedClient>()
+  /** How long one may take to be made; null: for as long as its pool waits. */
+  greetingMs: number | null = null
 
   /** The class of connections of a kind. */
   kind(rules: ConnectionRules): typeof pg.Client {
     const all = this.#all
+    const greetingMs = () => this.greetingMs
     return class extends WatchedClient {
       constructor(config?: pg.ClientConfig) {
         super(config, rules)
         all.add(this)
         this.once("end", () => all.delete(this))
+        this.hurry(greetingMs() ?? Infinity)
       }
     } as unknown as typeof pg.Client
   }

@@ -162,6 +162,8 @@ class Silence {
   begin(): void {
     if (this.since !== null) return
     this.since = this.#lastAnswer
+    // Who stood in line for a connection before is not kept for the making of a new one.
+    this.#connections.greetingMs = this.#waits.askMs
     this.#connections.hurry(this.#waits.silentMs)
     this.#told.onSilent(this.since, this.why)
   }
@@ -171,6 +173,7 @@ class Silence {
     const { since } = this
     if (since === null) return
     this.since = null
+    this.#connections.greetingMs = null
     this.#connections.doubt(this.#waits.doubtMs)
     this.#told.onAnswer(since)
     for (const { resolve } of this.#passing.splice(0)) resolve()
