@@ -24,63 +24,61 @@ const REACHING = {
 /** What can go wrong on an idle connection: the pool replaces it, and this is told. */
 export type OnIdleError = (error: Error) => void
 
-/** A pool of the owner's connections; without a watch its statements may take as long as they do. */
-export function openPool(
+/** What a pool's connections are for. */
+interface PoolKind {
+  /** As PostgreSQL shows them. */
+  readonly name: string
+  readonly options: string
+  /** How long a statement may take, of a watch's waits. */
+  readonly limit: "answerMs" | "behindMs"
+  /** What a statement comes to while the database is silent. */
+  readonly whileSilent: "refuse" | "wait"
+}
+
+/** Opens a pool; without a watch its statements may take as long as they do. */
+type OpenPool = (
   url: string,
   max: number,
   onIdleError: OnIdleError,
-  watch: DatabaseWatch | null = null,
-): pg.Pool {
-  const config = {
-    ...REACHING,
-    connectionString: url,
-    max,
-    application_name: "company-ledger",
-    options: "-c search_path=read",
+  watch?: DatabaseWatch | null,
+) => pg.Pool
+
+const poolsOf =
+  ({ name, options, limit, whileSilent }: PoolKind): OpenPool =>
+  (url, max, onIdleError, watch = null) => {
+    const named = { application_name: name, options }
+    const config = { ...REACHING, connectionString: url, max, ...named }
+    const pool = watch?.pool(config, watch.waits[limit], whileSilent) ?? new pg.Pool(config)
+    return guarded(pool, onIdleError)
   }
-  const pool = watch?.pool(config, watch.waits.answerMs, "refuse") ?? new pg.Pool(config)
-  return guarded(pool, onIdleError)
-}
+
+/** A pool of the owner's connections. */
+export const openPool = poolsOf({
+  name: "company-ledger",
+  options: "-c search_path=read",
+  limit: "answerMs",
+  whileSilent: "refuse",
+})
 
 /**
  * A pool for what is written behind facts that are stored already, and can be made from them again:
  * read models, work rows, checkpoints. Its commits do not wait for the disk, so after a crash of the
  * server the last of them may be missing; a position is missing with its rows.
  */
-export function openBehindPool(
-  url: string,
-  max: number,
-  onIdleError: OnIdleError,
-  watch: DatabaseWatch | null = null,
-): pg.Pool {
-  const config = {
-    ...REACHING,
-    connectionString: url,
-    max,
-    application_name: "company-ledger behind",
-    options: "-c search_path=read -c synchronous_commit=off",
-  }
-  const pool = watch?.pool(config, watch.waits.behindMs, "wait") ?? new pg.Pool(config)
-  return guarded(pool, onIdleError)
-}
+export const openBehindPool = poolsOf({
+  name: "company-ledger behind",
+  options: "-c search_path=read -c synchronous_commit=off",
+  limit: "behindMs",
+  whileSilent: "wait",
+})
 
 /** A pool of the API's connections: every one has given up the owner's rights. */
-export function openApiPool(
-  url: string,
-  max: number,
-  onIdleError: OnIdleError,
-  watch: DatabaseWatch | null = null,
-): pg.Pool {
-  const config = {
-    ...REACHING,
-    connectionString: url,
-    max,
-    application_name: "company-ledger api",
-    options: `-c role=${API_ROLE} -c search_path=read`,
-  }
-  const pool = watch?.pool(config, watch.waits.answerMs, "refuse") ?? new pg.Pool(config)
-  return guarded(pool, onIdleError)
-}
+export const openApiPool = poolsOf({
+  name: "company-ledger api",
+  options: `-c role=${API_ROLE} -c search_path=read`,
+  limit: "answerMs",
+  whileSilent: "refuse",
+})
 
 /**
  * The same pool for work whose statements may take as long as they do: backups, exports, audits,
