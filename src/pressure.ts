@@ -1,6 +1,7 @@
 /**
- * Turns calls away while the process itself cannot keep up: its event loop is late, or its memory
- * nearly full. How many calls it takes in hand is the door's to decide (pipeline/admission.ts).
+ * Turns calls away while the memory of the process is nearly full. How many calls it takes in hand, and
+ * so what is done where its event loop is late, is the door's to decide (pipeline/admission.ts): the
+ * package's own look at the loop takes one pause of a second for one without an end.
  */
 import { getHeapStatistics } from "node:v8"
 import underPressure from "@fastify/under-pressure"
@@ -8,8 +9,6 @@ import type { FastifyInstance } from "fastify"
 import { overloadedRefusal } from "./pipeline/faults.ts"
 import { askedBy, sendRefusal } from "./pipeline/index.ts"
 
-/** A loop that is later than this answers nobody in time. */
-const LATEST_LOOP_MS = 2_000
 /** Beyond this part of what V8 may use, collecting takes all the time there is. */
 const FULL_HEAP = 0.95
 
@@ -30,7 +29,6 @@ export async function watchPressure(
   { heapBytes, sampleEveryMs }: Pressure = PRESSURE,
 ): Promise<void> {
   await app.register(underPressure, {
-    maxEventLoopDelay: LATEST_LOOP_MS,
     maxHeapUsedBytes: heapBytes,
     sampleInterval: sampleEveryMs,
     pressureHandler: (request, reply) => {

@@ -118,8 +118,7 @@ async function wipeFiles({ pool, pacer, readModels }: ErasurePorts): Promise<boo
     }
     // What the planner knew of the columns: their most common values.
     await client.query("vacuum (full) pg_catalog.pg_statistic")
-    await overwriteLog(client)
-    return true
+    return await overwriteLog(client)
   } finally {
     // Its setting is nobody else's.
     client.release(true)

@@ -13,12 +13,14 @@ const MOST_ROUNDS = 8
  * files behind it free to be used again, with what is in them. So switching through as many files as
  * there are leaves nothing old in them.
  *
- * @returns false where somebody still needs older files, or the server is not ours to do this with
+ * @returns false where an older file is still there: to be done again later
  */
 export async function overwriteLog(client: PoolClient): Promise<boolean> {
   const { rows } = await client.query<{ cluster_name: string }>("show cluster_name")
-  if (rows[0]?.cluster_name !== OWN_CLUSTER) return false
-  // A file's time is told in whole seconds: what was written in this one is old as well.
+  if (rows[0]?.cluster_name !== OWN_CLUSTER) return true
+  // The file that is written to now is left first, so that nothing is added to what stands in it; and
+  // a file's time is told in whole seconds: what was written in this one is old as well.
+  await nextFile(client)
   await client.query("select pg_sleep(1.1)")
   const begun = await client.query<{ at: Date }>("select date_trunc('second', now()) as at")
   const since = begun.rows[0]?.at as Date
@@ -30,12 +32,14 @@ export async function overwriteLog(client: PoolClient): Promise<boolean> {
     )
     const { old = 0, all = 0 } = files.rows[0] ?? {}
     if (round > 0 && old === 0) return true
-    for (let file = 0; file <= all; file += 1) {
-      // Without something in it a file is not switched away from.
-      await client.query("select pg_logical_emit_message(false, 'wipe', '')")
-      await client.query("select pg_switch_wal()")
-    }
+    for (let file = 0; file <= all; file += 1) await nextFile(client)
     await client.query("checkpoint")
   }
   return false
+}
+
+async function nextFile(client: PoolClient): Promise<void> {
+  // Without something in it a file is not switched away from.
+  await client.query("select pg_logical_emit_message(false, 'wipe', '')")
+  await client.query("select pg_switch_wal()")
 }
