@@ -77,7 +77,8 @@ export interface CompanyRefused {
 }
 
 interface CompaniesState {
-  readonly ids: Set<CompanyId>
+  /** Each by the revision of its registration. */
+  readonly ids: Map<CompanyId, number>
   readonly erased: Set<CompanyId>
   readonly byNameTag: Map<string, CompanyId>
 }
@@ -87,13 +88,13 @@ export type Companies = CompaniesState
 
 /** The rules of registration. */
 export const companies: Decider<CompaniesCommand, Companies, CompaniesEvent, CompanyRefused> = {
-  initial: () => ({ ids: new Set(), erased: new Set(), byNameTag: new Map() }),
+  initial: () => ({ ids: new Map(), erased: new Set(), byNameTag: new Map() }),
   decide: (command, state) =>
     command.type === "RegisterCompany" ? register(command, state) : erase(command, state),
   evolve: (state, event) => {
     const { companyId } = event
     if (event.type === "CompanyRegistered") {
-      state.ids.add(companyId)
+      state.ids.set(companyId, state.ids.size + state.erased.size)
       state.byNameTag.set(event.nameTag, companyId)
       return state
     }
@@ -139,6 +140,14 @@ export function companyByNameTag(state: Companies, nameTag: string): CompanyId |
 /** Whether a company of this id is registered. */
 export function isRegistered(state: Companies, companyId: CompanyId): boolean {
   return state.ids.has(companyId)
+}
+
+/**
+ * The revision at which a company was registered: its place, which nobody else ever has. Null where
+ * there is no such company.
+ */
+export function companyPlace(state: Companies, companyId: CompanyId): number | null {
+  return state.ids.get(companyId) ?? null
 }
 
 /** How many companies were ever registered. */

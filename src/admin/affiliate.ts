@@ -3,7 +3,7 @@ import { z } from "zod"
 import { accessStream, companyStanding } from "../../domain/access/access.ts"
 import { ACCESS } from "../aggregates.ts"
 import { randomTag } from "../ids.ts"
-import { accepted, findCompany } from "./inputs.ts"
+import { accepted, findLivingCompany } from "./inputs.ts"
 import type { AdminOperation } from "./operation.ts"
 import { operation } from "./operation.ts"
 
@@ -13,7 +13,7 @@ const join = operation({
   name: "affiliate join",
   input: z.object({ company: z.string() }),
   run: async ({ ports, cause }, { company }) => {
-    const companyId = await findCompany(ports, company)
+    const companyId = await findLivingCompany(ports, company)
     const stream = accessStream(companyId)
     const command = { type: "JoinAffiliate" as const, tag: randomTag(TAG_LENGTH) }
     const execution = { cause, view: companyStanding }

@@ -6,7 +6,7 @@ import { accessStream, companyStanding } from "../../domain/access/access.ts"
 import type { RemoveCard, SetCard } from "../../domain/access/access.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { ACCESS } from "../aggregates.ts"
-import { accepted, findCompany } from "./inputs.ts"
+import { accepted, findLivingCompany } from "./inputs.ts"
 import type { AdminContext, AdminOperation } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -25,7 +25,7 @@ const setCard = operation({
         "What comes of a payment is the payment processor's to say: --outcome is for the built-in one."
       throw new OperatorRefused("conflict", message)
     }
-    const companyId = await findCompany(context.ports, company)
+    const companyId = await findLivingCompany(context.ports, company)
     // First what payments will come to: the card is on file once it would be paid from like this.
     const next: CardOutcome = outcome ?? (failing ? "payment_failed" : "paid")
     await testCards?.set(companyId, next)
@@ -38,7 +38,7 @@ const removeCard = operation({
   name: "card remove",
   input: z.object({ company: z.string() }),
   run: async (context, { company }) => {
-    const companyId = await findCompany(context.ports, company)
+    const companyId = await findLivingCompany(context.ports, company)
     const card = await record(context, companyId, { type: "RemoveCard" })
     await context.ports.testCards?.set(companyId, null)
     return { companyId, card }

@@ -6,7 +6,7 @@ import { deletionOf } from "../../domain/charging/deletion.ts"
 import { accountOf, termsOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { CompanyPlan } from "../../domain/company/companies.ts"
-import { COMPANIES_STREAM, companyCount } from "../../domain/company/companies.ts"
+import { COMPANIES_STREAM, companyPlace } from "../../domain/company/companies.ts"
 import { companyIdOfTag } from "../../domain/kernel/ids.ts"
 import { listCompanies } from "../../projections/companies.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
@@ -56,11 +56,13 @@ const create = operation({
         COMPANIES,
         COMPANIES_STREAM,
         { type: "RegisterCompany", ...plan },
-        { cause, view: (state) => companyCount(state) - 1 },
+        { cause, view: (state) => companyPlace(state, plan.companyId) },
       )
       // The random id of another company: the next one will be free.
       if (!registered.accepted && registered.refusal.code === "id_taken") continue
-      await openCompany(ports, plan, accepted(registered).view, cause)
+      const { view: place } = accepted(registered)
+      if (place === null) throw new Error("a company that was registered has no place")
+      await openCompany(ports, plan, place, cause)
       await showWrites(ports)
       return { companyId: plan.companyId, ownerId: plan.owner.personId, name: input.name }
     }

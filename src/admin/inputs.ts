@@ -2,6 +2,8 @@
 import { z } from "zod"
 import type { Outcome } from "../run.ts"
 import { accessStream, findPerson } from "../../domain/access/access.ts"
+import { deletionOf } from "../../domain/charging/deletion.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { companyByNameTag, isRegistered } from "../../domain/company/companies.ts"
 import { COMPANIES_STREAM } from "../../domain/company/companies.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
@@ -9,7 +11,7 @@ import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { microsFromDollars } from "../../domain/kernel/money.ts"
 import { companyOfKey } from "../../projections/keys.ts"
 import { companyOfPerson } from "../../projections/people.ts"
-import { ACCESS, COMPANIES } from "../aggregates.ts"
+import { ACCESS, COMPANIES, LEDGER } from "../aggregates.ts"
 import type { Ports } from "../ports.ts"
 import { OperatorRefused } from "./operation.ts"
 
@@ -47,6 +49,15 @@ export async function findCompany(ports: Ports, text: string): Promise<CompanyId
   )
   if (found !== null) return found
   throw new OperatorRefused("not_found", `There is no company ${text}.`)
+}
+
+/** The same for what no erased company can be given any more. @throws OperatorRefused */
+export async function findLivingCompany(ports: Ports, text: string): Promise<CompanyId> {
+  const companyId = await findCompany(ports, text)
+  const deletion = await ports.runner.look(LEDGER, ledgerStream(companyId), deletionOf)
+  if (deletion?.erasing !== true) return companyId
+  const message = `The company ${companyId} was erased: nothing is kept for it any more.`
+  throw new OperatorRefused("company_erased", message)
 }
 
 /** Sees that a person belongs to a company. @throws OperatorRefused where they do not */

@@ -140,8 +140,10 @@ function quarrelsOf(given: Readonly<Record<string, string>>): readonly string[] 
     .map(([name, value]) => `${name} cannot be ${value} where CARDS_STRIPE_KEY is set.`)
 }
 
-/** The effective settings with where each came from; secrets are masked. */
+/** The effective settings with where each came from; secrets are masked. @throws ConfigFault */
 export function listSettings(env: Readonly<Record<string, string | undefined>>) {
+  // What cannot be together is said here as it is at a start.
+  readConfig(env)
   const given = setOnly(env)
   const effective = Environment.parse(given)
   return (Object.keys(Environment.shape) as EnvironmentName[]).map((name) => ({

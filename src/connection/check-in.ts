@@ -11,10 +11,11 @@ import { causeOf } from "../pipeline/caller-cause.ts"
 import { route } from "../pipeline/route.ts"
 import { installId, versionName } from "./schema.ts"
 
+/** Stands in the open in a fact, which nobody can erase: no address of a person fits in. */
 const plainText = (most: number) =>
   z
     .string({ error: "Must be text." })
-    .regex(/^[\w.:@+ -]*$/, "Must be letters, digits, spaces and . : @ + - _ only.")
+    .regex(/^[\w.:/= -]*$/, "Must be letters, digits, spaces and . : / = - _ only.")
     .max(most, `Must be at most ${most} characters.`)
 
 const count = z.int("Must be a whole number.").nonnegative("Must be 0 or more.").optional()

@@ -141,7 +141,8 @@ async function buy(
     }
     if (begun.facts.length > 0) {
       const name = purchaseId
-      return payBegun(ports, caller, { name, companyId, begunAt: begun.view, ...order })
+      const payment = { name, companyId, begunAt: begun.view, ...order }
+      return payBegun(ports, caller, payment, begun.position)
     }
     const gone = await goOn(ports, caller, order, seed).catch((error: unknown) => {
       throw inDoubt(purchaseId, error)
@@ -207,14 +208,14 @@ async function goOn(
   const mayPay = ports.clock.now() - begunAt < UNKNOWN_IS_NO_AFTER_MS
   if (row.state !== "pending" || !mayPay) return { reply }
   const payment: OrderedPayment = { name, companyId, begunAt, ...order }
-  return { reply: await payBegun(ports, caller, payment) }
+  return { reply: await payBegun(ports, caller, payment, null) }
 }
 
 async function inProgress(ports: Ports, caller: Caller, input: Input): Promise<PurchaseReply> {
   const order = orderOf(input.body)
   if (!("amountMicros" in order)) return order
   const payment = { name: purchaseIdOf(input.seed), amountMicros: order.amountMicros }
-  return notYet(payment, "in_progress", null, await fundsNow(ports, caller.companyId))
+  return notYet(payment, "in_progress", null, await fundsNow(ports, caller.companyId), null)
 }
 
 /** A purchase that is under way says so again; else it is answered as it stands by now. */

@@ -46,8 +46,9 @@ export function notYet(
   status: "processing" | "unconfirmed" | "in_progress",
   paymentId: string | null,
   fundsMicros: Micros,
+  position: Position | null,
 ): PurchaseReply {
-  return { ok: true, status: 202, body: bodyOf(payment, status, paymentId, fundsMicros) }
+  return { ok: true, status: 202, body: bodyOf(payment, status, paymentId, fundsMicros), position }
 }
 
 function bodyOf(

@@ -1,6 +1,7 @@
 /** The steps of a purchase: begun in the ledger, paid by the processor, ended in the ledger. */
 import type { OrderedPayment, PaymentAnswer } from "../../adapters/cards/port.ts"
 import { CardsSilent, CardsUnavailable } from "../../adapters/cards/port.ts"
+import type { Position } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { CompanyId, PurchaseId } from "../../domain/kernel/ids.ts"
@@ -31,17 +32,20 @@ export async function fundsNow(ports: Ports, companyId: CompanyId): Promise<Micr
 /**
  * Pays a purchase that the ledger has begun, and ends it where its outcome is known.
  *
+ * @param position where it was begun just now; null where it was begun before
  * @throws OutcomeUnknown: money may have moved, so whatever went wrong is a doubt and no plain no
  */
 export async function payBegun(
   ports: Ports,
   caller: Caller,
   payment: OrderedPayment,
+  position: Position | null,
 ): Promise<PurchaseReply> {
   try {
     const answer = await orderInTime(ports, payment)
     if (answer === "silent") {
-      return notYet(payment, "unconfirmed", null, await fundsNow(ports, payment.companyId))
+      const fundsMicros = await fundsNow(ports, payment.companyId)
+      return notYet(payment, "unconfirmed", null, fundsMicros, position)
     }
     if (answer === NOT_TAKEN) {
       const command = { type: "FailPurchase" as const, purchaseId: payment.name, code: NOT_TAKEN }
@@ -51,7 +55,7 @@ export async function payBegun(
     }
     if (!isEnd(answer)) {
       const fundsMicros = await fundsNow(ports, payment.companyId)
-      return notYet(payment, answer.answer, answer.paymentId, fundsMicros)
+      return notYet(payment, answer.answer, answer.paymentId, fundsMicros, position)
     }
     const settled = await settlePurchase(ports, payment, answer, causeOf(caller))
     // Somebody else ended it first: what stands in the ledger is what happened.
@@ -100,6 +104,6 @@ export async function answerTo(ports: Ports, row: PurchaseRow): Promise<Purchase
   if (row.state === "failed") return failed(row.code ?? "")
   const payment = { name: row.purchase_id, amountMicros: row.amount_micros }
   const fundsMicros = await fundsNow(ports, row.company_id)
-  if (row.state === "pending") return notYet(payment, "unconfirmed", null, fundsMicros)
+  if (row.state === "pending") return notYet(payment, "unconfirmed", null, fundsMicros, null)
   return paid(payment, row.payment_id ?? "", fundsMicros, null)
 }

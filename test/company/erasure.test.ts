@@ -113,7 +113,27 @@ describe("after it was erased", () => {
     await expect(world.operate("person add", person)).rejects.toThrow(
       `The company ${gone.companyId} was erased: nothing is kept for it any more.`,
     )
+    const company = { company: gone.companyId }
+    for (const name of ["card set", "card remove", "affiliate join"]) {
+      await expect(world.operate(name, company)).rejects.toMatchObject({ code: "company_erased" })
+    }
     expect((await world.call(gone.key, "GET", "/api/v1/people")).status).toBe(401)
+  })
+
+  it("companies that come after it have one number each, and each its own", async () => {
+    const made: string[] = []
+    for (const name of ["After One", "After Two", "After Three"]) {
+      made.push((await world.operate("company create", { name })).companyId)
+    }
+    await world.operate("wait")
+    const numbers: string[] = []
+    for (const companyId of made) {
+      const stream = `phone-${companyId}`
+      const { events } = await world.operate("audit show", { stream, unseal: true })
+      numbers.push(...events.map(({ data }: { data: { number: string } }) => data.number))
+    }
+    expect(new Set(numbers).size).toBe(3)
+    expect(numbers).toHaveLength(3)
   })
 
   it("its name is another's to take", async () => {

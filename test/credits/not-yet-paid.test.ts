@@ -117,6 +117,7 @@ describe("202 unconfirmed", () => {
     const name = newIdempotencyKey()
     const first = await buy(world, company.key, 40, name)
     expect([first.status, first.body.status, first.body.balance]).toEqual([202, "unconfirmed", 0])
+    expect(first.headers["ledger-position"]).toMatch(/^[0-9a-z]+$/)
     const again = await buy(world, company.key, 40, name)
     expect([again.status, again.body]).toEqual([202, first.body])
     await advance("1m")
