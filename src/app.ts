@@ -10,7 +10,7 @@ import { METRICS_URL, addMetrics } from "./metrics.ts"
 import type { Admission, Place } from "./pipeline/admission.ts"
 import { openAdmission } from "./pipeline/admission.ts"
 import { parseBodies, signedBody } from "./pipeline/body.ts"
-import { faultRefusal, overloadedRefusal } from "./pipeline/faults.ts"
+import { faultRefusal, overloadedRefusal, stoppingRefusal } from "./pipeline/faults.ts"
 import type { PipelinePorts, RequestState } from "./pipeline/index.ts"
 import { askedBy, carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
 import { carryOutOpen, checkOpen } from "./pipeline/open-calls.ts"
@@ -54,6 +54,8 @@ export async function buildApp(
     bodyLimit: BODY_LIMIT_BYTES,
     genReqId: newRequestId,
     exposeHeadRoutes: false,
+    // Who still comes while it closes is told so in the words of this API.
+    return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => {
       void reply.header("x-request-id", request.id)
       sendRefusal(reply, unknownPath(request))
@@ -64,10 +66,17 @@ export async function buildApp(
   for (const verb of VERBS) if (!known.includes(verb)) app.addHttpMethod(verb)
   parseBodies(app)
   await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: NOTHING } })
+  let isStopping = false
+  app.addHook("preClose", async () => {
+    isStopping = true
+  })
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id)
     // Here already: the handler below would read the body first.
     if (request.is404) sendRefusal(reply, unknownPath(request))
+    else if (isStopping && !WATCHED_URLS.includes(request.url)) {
+      sendRefusal(reply, stoppingRefusal(request.id))
+    }
   })
   await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {

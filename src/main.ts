@@ -11,6 +11,7 @@ import { examine } from "./compose/doctor.ts"
 import { move } from "./compose/moves.ts"
 import { openStores, runServer } from "./compose/server.ts"
 import { listenForStop } from "./compose/stopping.ts"
+import { HEALTH_URLS } from "./health.ts"
 import { openLog } from "./log.ts"
 
 const { env } = process
@@ -25,12 +26,14 @@ const { signal, isCrash } = listenForStop(process, openLog("warn").warn)
 let isLeft = false
 const terminal = processTerminal(process)
 
+async function livingServer() {
+  const server = await announced(readConfig(env).dataDir)
+  if (server === null) return null
+  return (await isServerOf(server.socketPath, server.folderId)) ? server : null
+}
+
 const host: Host = {
-  livingServer: async () => {
-    const server = await announced(readConfig(env).dataDir)
-    if (server === null) return null
-    return (await isServerOf(server.socketPath, server.folderId)) ? server : null
-  },
+  livingServer,
   openLocal: async () => {
     const config = readConfig(env)
     const stores = await openStores(config, () => config.baseUrl ?? "", commandLog(config))
@@ -56,11 +59,15 @@ const host: Host = {
   },
   examine: async () => {
     const config = readConfig(env)
-    const server = await host.livingServer()
+    const server = await livingServer()
     const request = { operation: "projections status", actor: "doctor", reason: null, input: {} }
     const talk = { progress: () => undefined, send: async () => undefined, signal }
-    const ask = server && (() => askServer(server.socketPath, request, talk))
-    return examine(config, ask)
+    const living = server && {
+      url: server.url,
+      readiness: async () => (await fetch(`${server.url}${HEALTH_URLS.ready}`)).text(),
+      status: () => askServer(server.socketPath, request, talk),
+    }
+    return examine(config, living)
   },
   settings: () => listSettings(env),
 }

@@ -17,8 +17,14 @@ const TOO_FEW_BYTES = 128 * MEBIBYTE
 const OLDEST_NODE = "22.18"
 const STORE_TIMEOUT_MS = 5_000
 
-/** Asks the server that runs on this installation for `projections status`. */
-type AskServer = () => Promise<AdminAnswer>
+/** A server that runs on this installation. It has its own settings, which need not be this shell's. */
+export interface LivingServer {
+  readonly url: string
+  /** What it answers to `/readyz`. @throws what the network throws */
+  readonly readiness: () => Promise<string>
+  /** What it answers to `projections status`. @throws what the socket throws */
+  readonly status: () => Promise<AdminAnswer>
+}
 
 /** What that answers, of which this needs some. */
 const Status = z.object({
@@ -27,10 +33,10 @@ const Status = z.object({
   ),
 })
 
-/** Looks at everything, one after the other. @param askServer null where none runs here */
+/** Looks at everything, one after the other. @param server null where none runs here */
 export async function examine(
   config: Config,
-  askServer: AskServer | null,
+  server: LivingServer | null,
 ): Promise<readonly Finding[]> {
   const isShared = config.databaseUrl !== null
   return [
@@ -38,11 +44,9 @@ export async function examine(
     await programFinding("git", "only what works with source code needs it: install git"),
     await programFinding("bwrap", "only boxes on this machine need it: install bubblewrap"),
     await namespaceFinding(!isShared && process.getuid?.() === 0),
-    await portFinding(config, askServer !== null),
+    await portFinding(config, server),
     await diskFinding(config.dataDir),
-    await databaseFinding(config.databaseUrl),
-    await eventStoreFinding(config),
-    ...(await readModelFindings(askServer)),
+    ...(await (server === null ? storeFindings(config) : servedFindings(server))),
   ]
 }
 
@@ -81,10 +85,10 @@ async function namespaceFinding(isNeeded: boolean): Promise<Finding> {
       }
 }
 
-async function portFinding({ host, port }: Config, isServed: boolean): Promise<Finding> {
+async function portFinding({ host, port }: Config, server: LivingServer | null): Promise<Finding> {
   const check = "port"
   const address = `${host}:${port}`
-  if (isServed) return well(check, `${address} (a server of this installation runs)`)
+  if (server !== null) return well(check, `a server of this installation is at ${server.url}`)
   if (port === 0) return well(check, "a free one is picked")
   const fault = await portFault(host, port)
   if (fault === null) return well(check, `${address} is free`)
@@ -165,10 +169,36 @@ async function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T> {
   }
 }
 
-async function readModelFindings(askServer: AskServer | null): Promise<readonly Finding[]> {
+/** The stores as this shell's settings name them, where no server says how it finds them. */
+async function storeFindings(config: Config): Promise<readonly Finding[]> {
+  return [
+    await databaseFinding(config.databaseUrl),
+    await eventStoreFinding(config),
+    well("read models", "not looked at: no server runs here"),
+  ]
+}
+
+/** What the server says of what it stands on. */
+async function servedFindings(server: LivingServer): Promise<readonly Finding[]> {
+  const ready = await asked("server", "see its log", server.readiness)
+  if (ready.state !== "ok") return [ready]
+  const lines = ready.says.split("\n")
+  const stores = ["database", "event store", "clock"].map((check) => servedFinding(check, lines))
+  const isServing = stores.every(({ state }) => state === "ok")
+  // Without its database nobody knows how the read models stand.
+  return isServing ? [...stores, ...(await readModelFindings(server))] : stores
+}
+
+function servedFinding(check: string, lines: readonly string[]): Finding {
+  if (lines.includes(`ok ${check}`)) return well(check, "answers the server")
+  const line = lines.find((one) => one.startsWith(`fail ${check} `))
+  const says = line?.slice(`fail ${check} `.length) ?? "the server does not tell"
+  return { check, state: "wrong", says, fix: "see that it runs; the log of the server says more" }
+}
+
+async function readModelFindings({ status }: LivingServer): Promise<readonly Finding[]> {
   const check = "read models"
-  if (askServer === null) return [well(check, "not looked at: no server runs here")]
-  const answer = await askServer()
+  const answer = await status()
   if ("error" in answer) {
     const fix = "see the log of the server"
     return [{ check, state: "wrong", says: answer.error.message, fix }]

@@ -60,6 +60,12 @@ export function faultRefusal(error: FastifyError | Error, asked: Asked, log: Log
   return refusal("internal", "Something went wrong on our side.", { requestId })
 }
 
+/** The answer to a call that comes while the server stops. */
+export function stoppingRefusal(requestId: string): Refusal {
+  const message = "This server is stopping and has not begun this call. Send it again."
+  return { ...refusal("unavailable", message, { requestId }), headers: RETRY_AFTER }
+}
+
 /** The answer to a call that would wait for too long. */
 export function overloadedRefusal(asked: Asked): Refusal {
   return later("overloaded", "Too many calls wait here right now", asked, null)

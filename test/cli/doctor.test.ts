@@ -11,10 +11,15 @@ import { fakeHost, run, testFolder } from "./fake-host.ts"
 async function look(
   env: Readonly<Record<string, string>>,
   models?: readonly object[],
+  readiness = "ok serving\nok database\nok event store\nok clock\nok read models\nready\n",
 ): Promise<Readonly<Record<string, Finding>>> {
   const config = readConfig({ LEDGER_DATA_DIR: await testFolder(), PORT: "0", ...env })
-  const ask = models === undefined ? null : async () => ({ result: { projections: models } })
-  const findings = await examine(config, ask)
+  const server = models && {
+    url: "http://127.0.0.1:4101",
+    readiness: async () => readiness,
+    status: async () => ({ result: { projections: models } }),
+  }
+  const findings = await examine(config, server ?? null)
   return Object.fromEntries(findings.map((one) => [one.check, one]))
 }
 
@@ -59,7 +64,7 @@ it("takes the port of the installation's own server for granted", async () => {
   const { port: found } = await look({ PORT: String(port) }, [])
   expect(found).toMatchObject({
     state: "ok",
-    says: expect.stringMatching(/a server of this installation runs/) as string,
+    says: "a server of this installation is at http://127.0.0.1:4101",
   })
 })
 
@@ -80,6 +85,15 @@ it("says which store does not answer, and never its password", async () => {
   }
   expect(JSON.stringify(found)).not.toContain("secret")
 }, 20_000)
+
+it("asks a running server what it finds of its own stores", async () => {
+  const readiness =
+    "ok serving\nok database\nfail event store no answer in 1000 ms\nok clock\nnot ready\n"
+  const found = await look({}, [], readiness)
+  expect(found["database"]).toMatchObject({ state: "ok", says: "answers the server" })
+  expect(found["event store"]).toMatchObject({ state: "wrong", says: "no answer in 1000 ms" })
+  expect(found["read models"]).toBeUndefined()
+})
 
 it("names read models that stopped, and counts what the others are behind", async () => {
   const kept = { name: "charges", behind: 3, fault: null }

@@ -2,9 +2,11 @@
 import fastify from "fastify"
 import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import { buildApp } from "../../src/app.ts"
 import { addHealth } from "../../src/health.ts"
 import type { Ports } from "../../src/ports.ts"
 import { watchPressure } from "../../src/pressure.ts"
+import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { TEXTS, sendText } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -150,5 +152,29 @@ describe("a process that cannot keep up", () => {
       expect(JSON.parse(body)).toMatchObject({ error: "overloaded" })
     })
     expect((await app.inject("/livez")).statusCode).toBe(200)
+  })
+})
+
+describe("a server that stops", () => {
+  it("tells who still comes in the words of the API, and begins nothing", async () => {
+    const app = await buildApp(world.ports, ROUTES, RETIRED)
+    const { promise: told, resolve } = Promise.withResolvers<Response>()
+    let url = ""
+    const headers = { authorization: `Bearer ${company.key}`, "content-type": "application/json" }
+    const body = JSON.stringify({ to: "+14155550187", body: "too late" })
+    app.addHook("preClose", async () => {
+      resolve(await fetch(`${url}${TEXTS}`, { method: "POST", headers, body }))
+    })
+    url = await app.listen({ host: "127.0.0.1", port: 0 })
+    await app.close()
+    const answer = await told
+    expect([answer.status, answer.headers.get("retry-after")]).toEqual([503, "5"])
+    expect(answer.headers.get("x-request-id")).toMatch(/^req_/)
+    expect(await answer.json()).toMatchObject({
+      error: "unavailable",
+      message: expect.stringContaining("has not begun") as string,
+    })
+    const { body: list } = await world.call(company.key, "GET", TEXTS)
+    expect(JSON.stringify(list)).not.toContain("too late")
   })
 })
