@@ -6,6 +6,7 @@ import { companies } from "./companies/benchmark.ts"
 import { decide } from "./decide/benchmark.ts"
 import { million } from "./million/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
+import { texts } from "./texts/benchmark.ts"
 
 /** What `npm run bench` runs. */
 export const BENCHMARKS: readonly Benchmark[] = [
@@ -15,4 +16,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   catchUp,
   million,
   companies,
+  texts,
 ]
