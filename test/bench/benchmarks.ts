@@ -5,6 +5,7 @@ import { charges } from "./charges/benchmark.ts"
 import { companies } from "./companies/benchmark.ts"
 import { decide } from "./decide/benchmark.ts"
 import { million } from "./million/benchmark.ts"
+import { reads } from "./reads/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
 import { texts } from "./texts/benchmark.ts"
 
@@ -17,4 +18,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   million,
   companies,
   texts,
+  reads,
 ]
