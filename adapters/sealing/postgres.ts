@@ -1,7 +1,8 @@
+import type { KeyObject } from "node:crypto"
 import type { Pool } from "pg"
 import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 import { LRU } from "./lru.ts"
-import { decrypt, deriveKey, encrypt, keyedTag, newKey } from "./cipher.ts"
+import { decrypt, deriveKey, encrypt, keyOf, keyedTag, newKey } from "./cipher.ts"
 import type { Sealing } from "./port.ts"
 import { CompanyErased, SealFault } from "./port.ts"
 import { openSubjectKeys } from "./subject-keys.ts"
@@ -30,18 +31,18 @@ export function openPostgresSealing(
   /** Forgets the keys of a company, or of all companies. */
   readonly forgetKeys: (companyId: CompanyId | null) => void
 } {
-  const wrapping = deriveKey(masterKey, "company keys")
-  const tagging = deriveKey(masterKey, "installation tags")
+  const wrapping = keyOf(deriveKey(masterKey, "company keys"))
+  const tagging = keyOf(deriveKey(masterKey, "installation tags"))
   const signing = deriveKey(masterKey, "app secrets")
-  const companyKeys = new LRU<string, Promise<Buffer | null>>(KEYS_KEPT)
+  const companyKeys = new LRU<string, Promise<KeyObject | null>>(KEYS_KEPT)
   const loadSubjectKey = openSubjectKeys(pool)
-  const subjectKeys = new LRU<string, Promise<Buffer | null>>(KEYS_KEPT)
+  const subjectKeys = new LRU<string, Promise<KeyObject | null>>(KEYS_KEPT)
 
   const companyKey = (companyId: CompanyId, make: boolean) =>
     kept(companyKeys, companyId, make, async () => {
       const fresh = make ? encrypt(wrapping, newKey(), companyId) : null
       const wrapped = await loadCompanyKey(pool, companyId, fresh)
-      return wrapped === null ? null : decrypt(wrapping, wrapped, companyId)
+      return wrapped === null ? null : keyOf(decrypt(wrapping, wrapped, companyId))
     })
 
   const subjectKey = (companyId: CompanyId, subject: string, make: boolean) =>
@@ -51,7 +52,7 @@ export function openPostgresSealing(
       const context = `${companyId}/${subject}`
       const fresh = make ? encrypt(parent, newKey(), context) : null
       const wrapped = await loadSubjectKey(companyId, subject, fresh)
-      return wrapped === null ? null : decrypt(parent, wrapped, context)
+      return wrapped === null ? null : keyOf(decrypt(parent, wrapped, context))
     })
 
   return {
@@ -84,24 +85,24 @@ function erased(companyId: CompanyId): CompanyErased {
   return new CompanyErased(`The company ${companyId} was erased: nothing is kept for it any more.`)
 }
 
-const tagKeys = new WeakMap<Buffer, Buffer>()
+const tagKeys = new WeakMap<KeyObject, KeyObject>()
 
 /** The key that a company's tags are made with, derived once for as long as its own is in memory. */
-function tagKeyOf(companyKey: Buffer): Buffer {
+function tagKeyOf(companyKey: KeyObject): KeyObject {
   const known = tagKeys.get(companyKey)
   if (known !== undefined) return known
-  const derived = deriveKey(companyKey, "tags")
+  const derived = keyOf(deriveKey(companyKey, "tags"))
   tagKeys.set(companyKey, derived)
   return derived
 }
 
 /** The key from memory, or loaded once for all who ask at the same time. */
 async function kept(
-  cache: LRU<string, Promise<Buffer | null>>,
+  cache: LRU<string, Promise<KeyObject | null>>,
   place: string,
   make: boolean,
-  load: () => Promise<Buffer | null>,
-): Promise<Buffer | null> {
+  load: () => Promise<KeyObject | null>,
+): Promise<KeyObject | null> {
   const known = cache.get(place)
   if (known !== undefined && !make) return known
   // That there is no key must not keep somebody from making one.
