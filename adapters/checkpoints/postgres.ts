@@ -1,34 +1,45 @@
 import type { Pool } from "pg"
 import { isConnectionFault } from "../postgres/port.ts"
+import { together } from "../postgres/together.ts"
 import type { Checkpoint, Checkpoints } from "./port.ts"
 
+/** Many streams are loaded at once where many recipients are texted. */
+const MOST_AT_ONCE = 100
+
 interface Row {
+  readonly stream: string
   readonly revision: string
   readonly hash: string
   readonly shape: number
   readonly saved: string
 }
 
-/** The row of a stream; null where there is none, or where the database cannot be asked just now. */
-async function find(pool: Pool, stream: string): Promise<Row | null> {
+const FIND = `
+  select stream, revision, hash, shape, saved from ledger.checkpoints where stream = any($1::text[])`
+
+/** The rows of streams; null where there is none, or where the database cannot be asked just now. */
+async function find(pool: Pool, streams: readonly string[]): Promise<readonly (Row | null)[]> {
   try {
-    const { rows } = await pool.query<Row>(
-      "select revision, hash, shape, saved from ledger.checkpoints where stream = $1",
-      [stream],
-    )
-    return rows[0] ?? null
+    const { rows } = await pool.query<Row>({
+      name: "find-checkpoints",
+      text: FIND,
+      values: [streams],
+    })
+    const found = new Map(rows.map((row) => [row.stream, row]))
+    return streams.map((stream) => found.get(stream) ?? null)
   } catch (error) {
     // A cache that cannot be asked costs its reader time, and nothing else.
-    if (isConnectionFault(error)) return null
+    if (isConnectionFault(error)) return streams.map(() => null)
     throw error
   }
 }
 
 /** Checkpoints in the table `ledger.checkpoints`: callers wait for loads, nobody for what is kept `behind`. */
 export function openPostgresCheckpoints(pool: Pool, behind = pool): Checkpoints {
+  const findOne = together<string, Row | null>(MOST_AT_ONCE, (streams) => find(pool, streams))
   return {
     load: async (stream) => {
-      const row = await find(pool, stream)
+      const row = await findOne(stream)
       if (row === null) return null
       const saved: unknown = JSON.parse(row.saved)
       return { revision: Number(row.revision), hash: row.hash, shape: row.shape, saved }

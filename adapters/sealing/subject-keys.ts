@@ -4,6 +4,7 @@
  */
 import type { Pool } from "pg"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { together } from "../postgres/together.ts"
 
 const MOST_AT_ONCE = 500
 
@@ -18,8 +19,6 @@ interface Asked {
   readonly companyId: CompanyId
   readonly subject: string
   readonly fresh: Buffer | null
-  readonly resolve: (wrapped: Buffer | null) => void
-  readonly reject: (error: unknown) => void
 }
 
 interface Row {
@@ -30,40 +29,19 @@ interface Row {
 
 /** Wrapped keys in the table `ledger.subject_keys`. What is given was committed. */
 export function openSubjectKeys(pool: Pool): SubjectKeys {
-  let waiting: Asked[] = []
-  let running = false
-
-  const run = async () => {
-    running = true
-    // Callers of one turn of the event loop share the first batch.
-    await new Promise(setImmediate)
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, MOST_AT_ONCE)
-      waiting = waiting.slice(MOST_AT_ONCE)
-      await answer(pool, batch)
-    }
-    running = false
-  }
-
-  return (companyId, subject, fresh) =>
-    new Promise((resolve, reject) => {
-      waiting.push({ companyId, subject, fresh, resolve, reject })
-      if (!running) void run()
-    })
+  const ask = together<Asked, Buffer | null>(MOST_AT_ONCE, (batch) => answer(pool, batch))
+  return (companyId, subject, fresh) => ask({ companyId, subject, fresh })
 }
 
-async function answer(pool: Pool, batch: readonly Asked[]): Promise<void> {
-  try {
-    const made = batch.filter((asked) => asked.fresh !== null)
-    if (made.length > 0) await pool.query(INSERT, columnsOf(made, true))
-    const { rows } = await pool.query<Row>(SELECT, columnsOf(batch, false))
-    const found = new Map(rows.map((row) => [placeOf(row.company_id, row.subject), row.wrapped]))
-    for (const { companyId, subject, resolve } of batch) {
-      resolve(found.get(placeOf(companyId, subject)) ?? null)
-    }
-  } catch (error) {
-    for (const { reject } of batch) reject(error)
+async function answer(pool: Pool, batch: readonly Asked[]): Promise<readonly (Buffer | null)[]> {
+  const made = batch.filter((asked) => asked.fresh !== null)
+  if (made.length > 0) {
+    await pool.query({ name: "make-subject-keys", text: INSERT, values: columnsOf(made, true) })
   }
+  const find = { name: "find-subject-keys", text: SELECT, values: columnsOf(batch, false) }
+  const { rows } = await pool.query<Row>(find)
+  const found = new Map(rows.map((row) => [placeOf(row.company_id, row.subject), row.wrapped]))
+  return batch.map(({ companyId, subject }) => found.get(placeOf(companyId, subject)) ?? null)
 }
 
 /** The first key of a subject stays: whoever comes second gets it from the select that follows. */

@@ -1,4 +1,5 @@
 import type { Pool } from "pg"
+import { together } from "../postgres/together.ts"
 import type { Processes } from "../processes/port.ts"
 import type { ListedWork, TakenWork, WorkQueue, WorkResult } from "./port.ts"
 
@@ -39,8 +40,16 @@ const TAKE = `
   from next where w.work_id = next.work_id
   returning w.*`
 
+/** So many rows that are done are deleted together. */
+const MOST_DONE = 500
+const DONE = "delete from ledger.work where work_id = any($1::bigint[])"
+
 /** The queue in the table `ledger.work`. */
 export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
+  const drop = together<number, void>(MOST_DONE, async (workIds) => {
+    await pool.query({ name: "work-done", text: DONE, values: [workIds] })
+    return workIds.map(() => undefined)
+  })
   return {
     take: async (now, limit) => {
       const { rows } = await pool.query<Row>(TAKE, [now, limit, processes.own])
@@ -53,7 +62,11 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
         [processes.own, inHand],
       )
     },
-    settle: async (workId, result) => settle(pool, processes.own, workId, result),
+    settle: async (workId, result) => {
+      // A row whose lease ran out may be another process's by now: that it is done counts all the same.
+      if (result.result === "done") await drop(workId)
+      else await settle(pool, processes.own, workId, result)
+    },
     dueCount: async (now) => {
       const { rows } = await pool.query<{ count: number }>(
         `select count(*) from ledger.work w
@@ -130,12 +143,14 @@ function openForOperators(
   }
 }
 
-/** A row whose lease ran out may be another process's by now: then only that it is done counts. */
-async function settle(pool: Pool, own: string, workId: number, result: WorkResult): Promise<void> {
+/** What becomes of a row that is not done, unless it is another process's by now. */
+async function settle(
+  pool: Pool,
+  own: string,
+  workId: number,
+  result: Exclude<WorkResult, { readonly result: "done" }>,
+): Promise<void> {
   switch (result.result) {
-    case "done":
-      await pool.query("delete from ledger.work where work_id = $1", [workId])
-      return
     case "later":
       await pool.query(
         `update ledger.work
