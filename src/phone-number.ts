@@ -1,4 +1,5 @@
 /** Phone numbers as callers write them. */
+import type { PhoneNumber } from "libphonenumber-js"
 import { parsePhoneNumberFromString } from "libphonenumber-js"
 
 /** Countries that can always be texted. */
@@ -13,20 +14,23 @@ const NEVER_TEXTED = new Set(["FIXED_LINE", "PREMIUM_RATE", "PAGER", "UAN", "VOI
  * country that is not switched on (decisions.md §9: +1 always).
  */
 export function textableNumber(text: string): string | null {
-  const number = fullNumber(text)
-  if (number === null || !NORTH_AMERICAN.test(number)) return null
-  const parsed = parsePhoneNumberFromString(number)
-  if (parsed === undefined || NEVER_TEXTED.has(parsed.getType() ?? "")) return null
+  const parsed = parseFull(text)
+  if (parsed === null || !NORTH_AMERICAN.test(parsed.number)) return null
+  if (NEVER_TEXTED.has(parsed.getType() ?? "")) return null
   // An area code without a country is a new one: no list here may age into a refusal.
-  return parsed.country === undefined || ALWAYS_ON.has(parsed.country) ? number : null
+  return parsed.country === undefined || ALWAYS_ON.has(parsed.country) ? parsed.number : null
 }
 
 /** A full phone number (with `+` and country) in E.164; null where it is none. */
 export function fullNumber(text: string): string | null {
+  return parseFull(text)?.number ?? null
+}
+
+function parseFull(text: string): PhoneNumber | null {
   const trimmed = text.trim()
   if (!trimmed.startsWith("+")) return null
   // Nothing but the number: the parser would otherwise cut one out of any text around it.
   const parsed = parsePhoneNumberFromString(trimmed, { extract: false })
   if (parsed?.isPossible() !== true || parsed.ext !== undefined) return null
-  return parsed.number
+  return parsed
 }

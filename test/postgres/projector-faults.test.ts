@@ -22,8 +22,10 @@ function poolThat(
 ) {
   const connect = async () => {
     const client = await pool.connect()
-    const query = (...given: [string, unknown[]?]) =>
-      interferes(given[0], () => client.query(...given)) ?? client.query(...given)
+    const query = (...given: [string | pg.QueryConfig, unknown[]?]) => {
+      const text = typeof given[0] === "string" ? given[0] : given[0].text
+      return interferes(text, () => client.query(...given)) ?? client.query(...given)
+    }
     return { query, release: (broken?: boolean) => client.release(broken) }
   }
   return { connect, query: pool.query.bind(pool) } as unknown as pg.Pool
@@ -97,7 +99,9 @@ describe("a batch whose connection breaks", () => {
   it("does not hold up a projector that closes while the database is away", async () => {
     let isAway = false
     const away = poolThat((text) =>
-      isAway && text === "begin" ? Promise.reject(new Error("Connection terminated")) : null,
+      isAway && text.startsWith("begin")
+        ? Promise.reject(new Error("Connection terminated"))
+        : null,
     )
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT], [], { pool: away })

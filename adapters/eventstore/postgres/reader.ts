@@ -1,6 +1,7 @@
 import type pg from "pg"
 
 import { type Page, type Place, positionOf } from "../follow.ts"
+import { together } from "../../postgres/together.ts"
 import type { ReadRange, StoredEvent } from "../port.ts"
 import { prefetched } from "../prefetched.ts"
 import { MAX_REVISION } from "../proposal.ts"
@@ -11,6 +12,9 @@ const MAX_PAGE_EVENTS = 1_000
 
 /** Pages are made as long as their events' text is expected to stay under so many characters. */
 const PAGE_CHARACTERS = 1024 * 1024
+
+/** So many streams are begun to be read together. */
+const MOST_FIRST_PAGES = 16
 
 /** How many places a page of filtered events looks at for each event that it may give. */
 const PLACES_PER_EVENT = 16
@@ -29,11 +33,29 @@ type Row = [
   data: string,
   metadata: string,
 ]
+type PlacedRow = [...Row, place: number]
+
+/** The beginning of a read that goes forwards. */
+interface FirstPage {
+  readonly stream: string
+  readonly from: number
+  readonly most: number
+}
 
 const FORWARDS = {
   name: "eventstore-read-forwards",
   text: `select ${COLUMNS} from eventstore.events
     where stream = $1 and revision >= $2 order by revision limit $3`,
+}
+/** The same for several streams at once, each row with the place of its question, from 1 on. */
+const FIRST_PAGES = {
+  name: "eventstore-read-first-pages",
+  text: `select ${COLUMNS}, place::integer from unnest($1::text[], $2::integer[], $3::integer[])
+      with ordinality as asked (name, first, most, place),
+    lateral (select * from eventstore.events
+      where stream = asked.name and revision >= asked.first
+      order by revision limit asked.most) as found
+    order by asked.place, revision`,
 }
 const BACKWARDS = {
   name: "eventstore-read-backwards",
@@ -60,6 +82,11 @@ const HEAD = {
 export class Reader {
   readonly #pool: pg.Pool
 
+  /** Where many streams are loaded at once, most have few events: their first pages come together. */
+  readonly #firstPage = together<FirstPage, readonly StoredEvent[]>(MOST_FIRST_PAGES, (asked) =>
+    this.#firstPages(asked),
+  )
+
   constructor(pool: pg.Pool) {
     this.#pool = pool
   }
@@ -76,7 +103,11 @@ export class Reader {
       return this.#events(statement, [stream, from, asked])
     }
     return prefetched((page) => {
-      if (page === null) return fetch(range.from ?? (forwards ? 0 : MAX_REVISION))
+      if (page === null && forwards) {
+        asked = Math.min(size.events, left)
+        return this.#firstPage({ stream, from: range.from ?? 0, most: asked })
+      }
+      if (page === null) return fetch(range.from ?? MAX_REVISION)
       const last = page.at(-1)
       left -= page.length
       size.learn(page)
@@ -119,20 +150,29 @@ export class Reader {
     return BigInt(row?.[0] ?? -1)
   }
 
+  /** One page of each; a stream may be asked for more than once. */
+  async #firstPages(asked: readonly FirstPage[]): Promise<readonly (readonly StoredEvent[])[]> {
+    const [only] = asked
+    if (asked.length === 1 && only !== undefined) {
+      return [await this.#events(FORWARDS, [only.stream, only.from, only.most])]
+    }
+    const pages = asked.map((): StoredEvent[] => [])
+    const values = [
+      asked.map(({ stream }) => stream),
+      asked.map(({ from }) => from),
+      asked.map(({ most }) => most),
+    ]
+    for (const row of await this.#rows<PlacedRow>(FIRST_PAGES, values)) {
+      pages[row[7] - 1]?.push(eventOf(row))
+    }
+    return pages
+  }
+
   async #events(
     statement: { readonly name: string; readonly text: string },
     values: unknown[],
   ): Promise<readonly StoredEvent[]> {
-    const rows = await this.#rows<Row>(statement, values)
-    return rows.map(([position, stream, revision, id, type, data, metadata]) => ({
-      stream,
-      revision,
-      position: positionOf(BigInt(position)),
-      id,
-      type,
-      data,
-      metadata,
-    }))
+    return (await this.#rows<Row>(statement, values)).map(eventOf)
   }
 
   async #rows<R extends unknown[]>(
@@ -146,6 +186,11 @@ export class Reader {
       throw refusal(error)
     }
   }
+}
+
+function eventOf([position, stream, revision, id, type, data, metadata]:
+  Row | PlacedRow): StoredEvent {
+  return { stream, revision, position: positionOf(BigInt(position)), id, type, data, metadata }
 }
 
 /** How many events the next page may have, from how large the events of the last one were. */

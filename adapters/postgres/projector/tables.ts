@@ -8,14 +8,17 @@ import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
 /** The schema of the live read models. */
 export const LIVE_SCHEMA = "read"
 
-/** Runs work in one transaction on one connection. */
+/** Runs work in one transaction on one connection, where tables are looked for in `schema` if it is given. */
 export async function inTransaction<T>(
   pool: Pool,
   work: (client: PoolClient) => Promise<T>,
+  schema?: string,
 ): Promise<T> {
   const client = await pool.connect()
   try {
-    await client.query("begin")
+    await client.query(
+      schema === undefined ? "begin" : `begin; set local search_path to "${schema}"`,
+    )
     const result = await work(client)
     await client.query("commit")
     client.release()

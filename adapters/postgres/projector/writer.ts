@@ -5,13 +5,18 @@
  * the duties say: what another process wrote, or what was written and the answer lost, is not
  * written again. Whoever holds the row of the position holds up all writers of the read model.
  */
-import type { Pool } from "pg"
+import type { Pool, PoolClient } from "pg"
 import type { Transaction } from "kysely"
 import type { Opener, Projection, Recorded } from "../../../projections/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import type { StoredRow } from "./tables.ts"
 import { LIVE_SCHEMA, inTransaction, storedRow } from "./tables.ts"
+
+const MOVE = `
+  update ledger.projections
+  set commit_position = $4, prepare_position = $5, fault = null
+  where name = $1 and commit_position = $2 and prepare_position = $3 and version = $6`
 
 /** What a writer works with. */
 export interface WriterPorts {
@@ -52,14 +57,14 @@ export class Writer {
     if (last === undefined) return true
     const { pool, decode, opener, onApplied } = this.#ports
     const recorded = facts.map((stored) => decode(stored))
-    const isWritten = await inTransaction(pool, async (client) => {
+    const work = async (client: PoolClient): Promise<boolean> => {
       // First of all: from here on the row is locked, and the batch is not in yet.
       if (!(await this.#move(client, last.position))) return false
-      await client.query(`set local search_path to ${LIVE_SCHEMA}`)
       const tx = kyselyOn(client) as Transaction<unknown>
       await this.#projection.apply(tx, recorded, opener)
       return true
-    })
+    }
+    const isWritten = await inTransaction(pool, work, LIVE_SCHEMA)
     if (!isWritten) return false
     this.stored = last.position
     onApplied(this.#projection.name)
@@ -85,12 +90,8 @@ export class Writer {
   async #move(client: Pick<Pool, "query">, to: Position): Promise<boolean> {
     const { name, version } = this.#projection
     const { commit, prepare } = this.stored
-    const { rowCount } = await client.query(
-      `update ledger.projections
-       set commit_position = $4, prepare_position = $5, fault = null
-       where name = $1 and commit_position = $2 and prepare_position = $3 and version = $6`,
-      [name, commit, prepare, to.commit, to.prepare, version],
-    )
+    const values = [name, commit, prepare, to.commit, to.prepare, version]
+    const { rowCount } = await client.query({ name: "projection-move", text: MOVE, values })
     return rowCount === 1
   }
 }

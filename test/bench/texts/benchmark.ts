@@ -1,5 +1,6 @@
 /** Ratio 5: texts through the whole program, beside a web server that only checks their form. */
 import { performance } from "node:perf_hooks"
+import type { FastifyRequest } from "fastify"
 import fastify from "fastify"
 import type { z } from "zod"
 import { ROUTES } from "../../../src/routes.ts"
@@ -117,9 +118,10 @@ async function openOn(
 function bareApp() {
   const app = fastify({ logger: false })
   const schema = sendText.body as z.ZodType<{ readonly to: string; readonly body: string }>
-  app.post(sendText.url, async (request) => {
+  const handler = async (request: FastifyRequest) => {
     const { to, body } = schema.parse(request.body)
     return { id: `msg_${"0".repeat(22)}`, status: "queued", from: "+14155550100", to, body }
-  })
+  }
+  app.route({ method: "POST", url: sendText.url, handler })
   return app
 }
