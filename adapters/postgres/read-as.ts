@@ -3,6 +3,8 @@ import type { Pool } from "pg"
 import { kyselyOn } from "./kysely-on.ts"
 import { COMPANY_SETTING } from "./roles.ts"
 
+const SET_COMPANY = { name: "set-company", text: "select set_config($1, $2, false)" }
+
 /**
  * Reads as the API's role with one company in sight. The setting is made anew at each use of a
  * connection, before anything is read: a company left over from the last reader is never seen.
@@ -12,7 +14,7 @@ export function readAsCompany(pool: Pool) {
     const client = await pool.connect()
     let failed = true
     try {
-      await client.query("select set_config($1, $2, false)", [COMPANY_SETTING, companyId])
+      await client.query({ ...SET_COMPANY, values: [COMPANY_SETTING, companyId] })
       const result = await query(kyselyOn(client) as unknown as Kysely<never>)
       failed = false
       return result

@@ -15,17 +15,22 @@ export interface Kept {
   readonly mostBytes: number
   /** What all of them take, about. */
   bytes: number
+  /** The one that was used last, at the end of the map; null before the first. */
+  newest: Lane | null
 }
 
 /** No streams yet. */
 export function emptyKept(mostBytes: number): Kept {
-  return { lanes: new Map(), mostBytes, bytes: 0 }
+  return { lanes: new Map(), mostBytes, bytes: 0, newest: null }
 }
 
 /** The lane of a stream, made where there is none; others may be let go for it. */
 export function laneOf(kept: Kept, aggregate: AnyAggregate, stream: string): Lane {
   const { lanes } = kept
+  // A call asks its company's ledger for one thing after the other.
+  if (kept.newest?.stream === stream) return kept.newest
   const lane = lanes.get(stream) ?? newLane(aggregate, stream)
+  kept.newest = lane
   // Moving it to the end keeps the map in order of use, so the first is the one to let go.
   lanes.delete(stream)
   lanes.set(stream, lane)
