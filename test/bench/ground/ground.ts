@@ -49,16 +49,22 @@ export async function openGround({ store: name }: Pick<Setting, "store">): Promi
   const closers: (() => Promise<unknown>)[] = [
     () => rm(dataDir, { recursive: true, force: true, maxRetries: 10 }),
   ]
+  let isClosing = false
+  // While closing, connections may end before their pool has heard of it.
+  const onIdleError = (error: Error): void => {
+    if (!isClosing) fail(error)
+  }
   const close = async (): Promise<void> => {
+    isClosing = true
     for (const closer of closers.splice(0).toReversed()) await closer()
   }
   try {
     const postgres = await startEmbedded({ dataDir, log: () => undefined })
     closers.push(() => postgres.stop())
     await migrateToLatest(postgres.url)
-    const pool = openPool(postgres.url, CONNECTIONS, fail)
+    const pool = openPool(postgres.url, CONNECTIONS, onIdleError)
     closers.push(() => pool.end())
-    const behind = openBehindPool(postgres.url, BEHIND_CONNECTIONS, fail)
+    const behind = openBehindPool(postgres.url, BEHIND_CONNECTIONS, onIdleError)
     closers.push(() => behind.end())
     const store = openStore(name, postgres.url)
     closers.push(() => store.close())
