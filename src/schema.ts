@@ -18,15 +18,3 @@ export const isoTime = z.iso.datetime().meta({ description: "ISO 8601 in UTC" })
 export const sinceTime = z.iso
   .datetime({ offset: true, error: "Must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z." })
   .transform((value) => new Date(value))
-
-/** The name of a place in a list by time, as `nextCursor` gives it. */
-export function cursorAt(time: Date): string {
-  return time.getTime().toString(36)
-}
-
-/** The query parameter `cursor`: only rows created before the place that it names. */
-export const cursorTime = z
-  .string({ error: "Must be a nextCursor of this list." })
-  // Nine digits reach into the year 5188.
-  .regex(/^[0-9a-z]{1,9}$/, "Must be a nextCursor of this list.")
-  .transform((text) => new Date(Number.parseInt(text, 36)))

@@ -5,12 +5,15 @@
 import { z } from "zod"
 import type { MessageRow } from "../../projections/messages.ts"
 import { listMessages } from "../../projections/message-lists.ts"
+import { cursorAt, cursorText, placeOfCursor } from "../cursor.ts"
 import { route } from "../pipeline/route.ts"
-import { cursorAt, cursorTime, isoTime, sinceTime } from "../schema.ts"
+import { isoTime, sinceTime } from "../schema.ts"
 
 const MOST_MESSAGES = 200
+/** What a cursor of this list is made for. */
+const LIST = "messages"
 
-const Query = z.object({ since: sinceTime.optional(), cursor: cursorTime.optional() })
+const Query = z.object({ since: sinceTime.optional(), cursor: cursorText.optional() })
 
 const Message = z.object({
   id: z.string(),
@@ -54,13 +57,17 @@ export const listTexts = route<
     "to `since`, so that nothing is lost.",
   handle: async (ports, caller, { query }) => {
     const { companyId } = caller
-    const { since = null, cursor: before = null } = query
+    const { since = null, cursor } = query
+    const place = cursor === undefined ? null : placeOfCursor(LIST, companyId, cursor)
+    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
+    const before = place?.before ?? null
     // One more than is shown says whether there are more.
     const asked = { companyId, since, before, limit: MOST_MESSAGES + 1 }
     const rows = await ports.readAs(companyId, (db) => listMessages(db, asked))
     const shown = rows.slice(-MOST_MESSAGES)
     const oldest = rows.length > shown.length ? shown[0] : undefined
-    const more = oldest === undefined ? {} : { nextCursor: cursorAt(oldest.created_at) }
+    const more =
+      oldest === undefined ? {} : { nextCursor: cursorAt(LIST, companyId, oldest.created_at) }
     return { ok: true, body: { messages: shown.map(messageOf), ...more } }
   },
 })

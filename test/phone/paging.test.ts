@@ -140,7 +140,7 @@ describe("cursor", () => {
     }
   }, 60_000)
 
-  it.for(["", "A", "1.5", "-1", "zzzzzzzzzz", "1 2", "';--", "a&cursor=b"])(
+  it.for(["", "0", "xx", "A", "1.5", "-1", "zzzzzzzzz", "zzzzzzzzzz", "1 2", "';--", "a&cursor=b"])(
     "that is none is 400: %s",
     async (cursor) => {
       const { key } = await makeCompany(world)
@@ -150,10 +150,26 @@ describe("cursor", () => {
     },
   )
 
-  it("of another company's list shows nothing of it", async () => {
-    const [one, another] = [await makeCompany(world), await makeCompany(world)]
-    await sendText(world, one.key)
-    const { body } = await world.call(another.key, "GET", `${TEXTS}?cursor=zzzzzzzzz`)
-    expect(body).toEqual({ messages: [] })
-  })
+  it("is taken only exactly as it was given, and for the list that it is of", async () => {
+    const { company, written } = await writeByFour(51)
+    await written
+    await world.operate("wait")
+    const ask = async (key: string, cursor: string) =>
+      world.call(key, "GET", `${TEXTS}?cursor=${encodeURIComponent(cursor)}`)
+    const { nextCursor } = (await world.call(company.key, "GET", TEXTS)).body
+    const right = await ask(company.key, nextCursor)
+    expect([right.status, right.body.messages.length]).toEqual([200, 5])
+    const damaged = Array.from(String(nextCursor), (letter, at) => [
+      nextCursor.slice(0, at),
+      nextCursor.slice(0, at) + nextCursor.slice(at + 1),
+      `${nextCursor.slice(0, at)}${letter === "1" ? "2" : "1"}${nextCursor.slice(at + 1)}`,
+    ]).flat()
+    const others = [`${nextCursor}0`, `0${nextCursor}`, ` ${nextCursor}`, nextCursor.toUpperCase()]
+    for (const cursor of [...damaged, ...others]) {
+      const { status, body } = await ask(company.key, cursor)
+      expect([cursor, status, Object.keys(body.fields ?? {})]).toEqual([cursor, 400, ["cursor"]])
+    }
+    const another = await makeCompany(world)
+    expect((await ask(another.key, nextCursor)).status).toBe(400)
+  }, 60_000)
 })

@@ -1,0 +1,39 @@
+/**
+ * Places in a list by time, as `nextCursor` gives them and `cursor` takes them: the time, and a check
+ * of it. A damaged one must not pass for another place, for an empty page says that it was the last.
+ */
+import { createHash } from "node:crypto"
+import { z } from "zod"
+import type { CompanyId } from "../domain/kernel/ids.ts"
+import type { Refusal } from "./pipeline/refusal.ts"
+import { refusal } from "./pipeline/refusal.ts"
+
+const NO_CURSOR = "Must be a nextCursor of this list."
+const CHECK_DIGITS = 10
+
+/** The query parameter `cursor`: only rows created before the place that it names. */
+export const cursorText = z
+  .string({ error: NO_CURSOR })
+  .meta({ description: "The nextCursor of this list's last answer, as it is" })
+
+/** The name of a place in a company's list. */
+export function cursorAt(list: string, companyId: CompanyId, time: Date): string {
+  const text = time.getTime().toString(36)
+  const check = createHash("sha256").update(`${list}\n${companyId}\n${text}`).digest("hex")
+  return `${text}-${check.slice(0, CHECK_DIGITS)}`
+}
+
+/** The place that a cursor names; a refusal where it is none of this company's list. */
+export function placeOfCursor(
+  list: string,
+  companyId: CompanyId,
+  cursor: string,
+): { readonly before: Date } | { readonly refusal: Refusal } {
+  // Nine digits reach into the year 5188.
+  const digits = /^([0-9a-z]{1,9})-/.exec(cursor)?.[1]
+  const before = new Date(Number.parseInt(digits ?? "0", 36))
+  if (cursor === cursorAt(list, companyId, before)) return { before }
+  const fields = { cursor: NO_CURSOR }
+  const message = `The request is not valid: cursor: ${NO_CURSOR}`
+  return { refusal: refusal("validation", message, { fields }) }
+}
