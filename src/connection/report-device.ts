@@ -16,24 +16,16 @@ const MOST_BYTES = 4_096
 
 const uuid = z.guid("Must be a UUID.").transform((text) => text.toLowerCase())
 
-const Report = z.strictObject(
-  {
-    installId,
-    eventId: uuid,
-    attemptId: uuid,
-    sequence: z.int("Must be a whole number.").positive("Must be 1 or more."),
-    kind: oneOf(DEVICE_KINDS),
-    version: versionName,
-    status: oneOf(UPDATE_STATUSES),
-    reason: oneOf(UPDATE_REASONS).optional(),
-  },
-  {
-    error: ({ code, keys }) =>
-      code === "unrecognized_keys"
-        ? `Must have no field ${(keys as readonly string[]).join(", ")}.`
-        : "Must be an object.",
-  },
-)
+const Report = z.strictObject({
+  installId,
+  eventId: uuid,
+  attemptId: uuid,
+  sequence: z.int("Must be a whole number.").positive("Must be 1 or more."),
+  kind: oneOf(DEVICE_KINDS),
+  version: versionName,
+  status: oneOf(UPDATE_STATUSES),
+  reason: oneOf(UPDATE_REASONS).optional(),
+})
 
 const Reported = z.object({ ok: z.literal(true), replayed: z.boolean() })
 
@@ -49,6 +41,7 @@ export const reportDevice = route<z.infer<typeof Report>, unknown, z.infer<typeo
   bodyLimitBytes: MOST_BYTES,
   reply: Reported,
   refuses: ["conflict"],
+  says: { conflict: "This eventId was used for another report; use a new one." },
   specGap: "The specification does not show the verb: POST, because it does something.",
   handle: async (ports, caller, { body }) => {
     const command = { type: "ReportDevice" as const, ...body, reason: body.reason ?? null }

@@ -9,8 +9,10 @@ import type { Caller, Reply, Route } from "./route.ts"
 /** An answer as it is sent and kept. */
 export function answerOf(ports: Ports, result: Reply<unknown>): KeptAnswer {
   if (!result.ok) {
+    const { error, headers } = result.refusal
     const body = JSON.stringify(bodyOf(result.refusal))
-    return { status: STATUS_OF[result.refusal.error], body, position: null }
+    const kept = { status: STATUS_OF[error], body, position: null }
+    return headers === undefined ? kept : { ...kept, headers }
   }
   const { body, position = null, status = 200 } = result
   return {

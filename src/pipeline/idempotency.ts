@@ -17,6 +17,8 @@ export interface KeptAnswer {
   readonly body: string
   /** The `Ledger-Position` of the first answer. */
   readonly position: string | null
+  /** What else the head of a refusal says; nothing of it is kept. */
+  readonly headers?: Refusal["headers"]
 }
 
 /** What an `Idempotency-Key` came to. */
@@ -128,7 +130,9 @@ export async function keep(ports: Ports, claim: ClaimRequest, answer: KeptAnswer
 /** An answer holds what a person wrote: it is kept sealed under the company's key. */
 async function finish(ports: Ports, claim: ClaimRequest, answer: KeptAnswer): Promise<void> {
   const { companyId } = claim
-  const sealed = await ports.sealing.seal(companyId, COMPANY_SUBJECT, JSON.stringify(answer))
+  const { status, body, position } = answer
+  const text = JSON.stringify({ status, body, position })
+  const sealed = await ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
   await ports.claims.finish(claim, sealed)
 }
 

@@ -20,6 +20,7 @@ import { lookAgain, namedPosition, waitForReads } from "./read-position.ts"
 import type { ErrorCode, Refusal } from "./refusal.ts"
 import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
 import type { Caller, OnceForEver, Reply, Resumed, Route, Seed } from "./route.ts"
+import { inWords } from "./schema-words.ts"
 import { isSigned } from "./sign-in.ts"
 
 /** What the pipeline works with. */
@@ -43,7 +44,8 @@ export function askedBy(route: Route | null, request: FastifyRequest): Asked {
   return { requestId: request.id, pays, isNamed, mayBeDone: isNamed }
 }
 
-function paidBy({ once, charged }: Route): Asked["pays"] {
+/** What a route's calls pay for; null where it is nothing. */
+export function paidBy({ once, charged }: Route): Asked["pays"] {
   if (once !== undefined) return "purchase"
   return charged === true ? "charge" : null
 }
@@ -182,11 +184,14 @@ async function handle(
   if (route.looks !== undefined && named.position !== null) {
     await lookAgain(ports, caller.companyId, route.looks)
   }
+  let isStale = false
   if (route.reads !== undefined && route.method === "GET") {
     const places = [named.position, lastWrites.last(caller.key.keyId)]
-    if (await waitForReads(ports, route.reads, places)) void reply.header("Ledger-Stale", "true")
+    isStale = await waitForReads(ports, route.reads, places)
   }
-  return route.handle(ports, caller, { ...input, seed: resumed.seed })
+  const result = await route.handle(ports, caller, { ...input, seed: resumed.seed })
+  if (isStale && result.ok) void reply.header("Ledger-Stale", "true")
+  return result
 }
 
 /** Goes on with a request that was begun before. */
@@ -255,7 +260,7 @@ function parse(
   raw: unknown,
 ): { readonly value: unknown; readonly fields: Record<string, string> } {
   if (schema === undefined) return { value: undefined, fields: {} }
-  const parsed = schema.safeParse(raw)
+  const parsed = schema.safeParse(raw, { error: inWords })
   if (parsed.success) return { value: parsed.data, fields: {} }
   const fields: Record<string, string> = {}
   for (const issue of parsed.error.issues) {
@@ -279,7 +284,8 @@ export function refusedWith(reply: FastifyReply): ErrorCode | null {
   return refusedReplies.get(reply) ?? null
 }
 
-function sendAnswer(reply: FastifyReply, { status, body, position }: KeptAnswer): void {
+function sendAnswer(reply: FastifyReply, { status, body, position, headers }: KeptAnswer): void {
+  if (headers !== undefined) void reply.headers(headers)
   if (position !== null) void reply.header("Ledger-Position", position)
   void reply.code(status).header("content-type", "application/json; charset=utf-8").send(body)
 }
