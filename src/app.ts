@@ -18,9 +18,9 @@ import { portsOfRequest } from "./pipeline/patience.ts"
 import type { RateLimits } from "./pipeline/rate-limits.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "./pipeline/rate-limits.ts"
 import { openLastWrites } from "./pipeline/read-position.ts"
-import type { Refusal } from "./pipeline/refusal.ts"
 import { bodyOf, refusal } from "./pipeline/refusal.ts"
 import type { Route } from "./pipeline/route.ts"
+import { otherVerb, retiredPath, unknownPath } from "./pipeline/router-refusals.ts"
 import { signInOf } from "./pipeline/sign-in.ts"
 import type { Ports } from "./ports.ts"
 import { watchPressure } from "./pressure.ts"
@@ -58,7 +58,7 @@ export async function buildApp(
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => {
       void reply.header("x-request-id", request.id)
-      sendRefusal(reply, unknownPath(request))
+      sendRefusal(reply, unknownPath(request.url))
     },
     clientErrorHandler: refuseBytes,
   })
@@ -73,7 +73,7 @@ export async function buildApp(
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id)
     // Here already: the handler below would read the body first.
-    if (request.is404) sendRefusal(reply, unknownPath(request))
+    if (request.is404) sendRefusal(reply, unknownPath(request.url))
     else if (isStopping && !WATCHED_URLS.includes(request.url)) {
       sendRefusal(reply, stoppingRefusal(request.id))
     }
@@ -84,7 +84,7 @@ export async function buildApp(
     sendRefusal(reply, faultRefusal(error, asked, ports.log))
   })
   app.setNotFoundHandler((request, reply) => {
-    sendRefusal(reply, unknownPath(request))
+    sendRefusal(reply, unknownPath(request.url))
   })
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
   const pipeline = { ports, rates, lastWrites: openLastWrites() }
@@ -103,14 +103,10 @@ export async function buildApp(
       own.map(({ method }) => method),
     )
   }
-  for (const url of WATCHED_URLS) refuseOtherVerbs(app, url, ["GET", "HEAD"])
+  const documents = await addDocuments(app, routes, retired, ports.baseUrl)
+  for (const url of [...WATCHED_URLS, ...documents]) refuseOtherVerbs(app, url, ["GET", "HEAD"])
   for (const url of retired) addRetired(app, url)
-  await addDocuments(app, routes, retired, ports.baseUrl)
   return app
-}
-
-function unknownPath({ url }: FastifyRequest): Refusal {
-  return refusal("not_found", `There is no ${url.split("?", 1)[0]} here.`)
 }
 
 /** Statuses of requests that ended before there was one; others are 400. */
@@ -210,9 +206,7 @@ function addOpenRoute(
 function refuseOtherVerbs(app: FastifyInstance, url: string, allowed: readonly string[]): void {
   const others = VERBS.filter((verb) => !allowed.includes(verb))
   const refuse = async (request: FastifyRequest, reply: FastifyReply) => {
-    const message = `${request.method} is not possible here; use ${allowed.join(" or ")}.`
-    const headers = { allow: allowed.join(", ") }
-    sendRefusal(reply, { ...refusal("method_not_allowed", message), headers })
+    sendRefusal(reply, otherVerb(request.method, allowed))
     return reply
   }
   app.route({ method: others, url, onRequest: refuse, handler: refuse })
@@ -220,8 +214,7 @@ function refuseOtherVerbs(app: FastifyInstance, url: string, allowed: readonly s
 
 function addRetired(app: FastifyInstance, url: string): void {
   const refuse = async (_request: FastifyRequest, reply: FastifyReply) => {
-    const message = "This route is retired; leads come from forms on the company's hosted pages."
-    sendRefusal(reply, refusal("gone", message))
+    sendRefusal(reply, retiredPath())
     return reply
   }
   app.route({ method: VERBS, url, onRequest: refuse, handler: refuse })

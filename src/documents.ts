@@ -2,13 +2,16 @@
 import swagger from "@fastify/swagger"
 import swaggerUi from "@fastify/swagger-ui"
 import type { FastifyInstance } from "fastify"
-import type { ZodType } from "zod"
-import { z } from "zod"
+import type { Json } from "./document-answers.ts"
+import { HEADERS, responsesOf, retiredResponses, schemaOf } from "./document-answers.ts"
+import { ErrorBody } from "./pipeline/error-body.ts"
 import { exampleOf } from "./pipeline/examples.ts"
+import { sendRefusal } from "./pipeline/index.ts"
 import { RATE_LIMITS } from "./pipeline/rate-limits.ts"
 import type { ErrorCode } from "./pipeline/refusal.ts"
 import { STATUS_OF } from "./pipeline/refusal.ts"
 import type { Route } from "./pipeline/route.ts"
+import { unknownPath } from "./pipeline/router-refusals.ts"
 
 /** Where the document and its page are. */
 const DOCUMENT_URL = "/openapi.json"
@@ -20,50 +23,46 @@ const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
   "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Codes that the checks of every route can refuse with. */
-const CODES_OF_CHECKS: readonly ErrorCode[] = [
-  "validation",
-  "invalid_key",
-  "operation_not_granted",
-  "not_allowed",
-  "method_not_allowed",
-  "too_large",
-  "internal",
-  "overloaded",
-  "unavailable",
-]
-
-/** Those that say something of the caller. */
-const CODES_OF_CALLERS: readonly ErrorCode[] = [
-  "invalid_key",
-  "operation_not_granted",
-  "not_allowed",
-]
-
-/** Adds `/openapi.json` and `/docs`. */
+/** Adds `/openapi.json` and `/docs`; the paths that are there now, each with GET and HEAD. */
 export async function addDocuments(
   app: FastifyInstance,
   routes: readonly Route[],
   retired: readonly string[],
   baseUrl: () => string,
-): Promise<void> {
+): Promise<readonly string[]> {
   const document = () => openApi(routes, retired, baseUrl())
   await app.register(swagger, {
     mode: "static",
     specification: { document: document() as never },
   })
-  await app.register(swaggerUi, {
-    routePrefix: DOCS_URL,
-    staticCSP: PAGE_POLICY,
-    // The page must not ask another host whether the document is valid.
-    uiConfig: { validatorUrl: null },
-    transformSpecificationClone: false,
-    transformSpecification: () => document(),
+  const urls = new Set([DOCUMENT_URL, `${DOCS_URL}/`])
+  await app.register(async (page) => {
+    page.addHook("onRoute", (route) => {
+      urls.add(route.url)
+      // The package knows GET alone; whatever is read can be asked for its head.
+      if (route.method === "GET") route.method = ["GET", "HEAD"]
+    })
+    page.setErrorHandler((error: Error, request, reply) => {
+      // A path that leads out of the page's own files is a path where nothing is.
+      if (!isForbiddenPath(error)) throw error
+      sendRefusal(reply, unknownPath(request.url))
+    })
+    await page.register(swaggerUi, {
+      routePrefix: DOCS_URL,
+      staticCSP: PAGE_POLICY,
+      // The page must not ask another host whether the document is valid.
+      uiConfig: { validatorUrl: null },
+      transformSpecificationClone: false,
+      transformSpecification: () => document(),
+    })
   })
-  app.get(DOCUMENT_URL, async () => document())
+  app.route({ method: ["GET", "HEAD"], url: DOCUMENT_URL, handler: async () => document() })
+  return [...urls]
 }
 
-type Json = Record<string, unknown>
+function isForbiddenPath(error: Error): boolean {
+  return "code" in error && error.code === "FST_STATIC_FORBIDDEN_PATH"
+}
 
 /** The whole document. */
 export function openApi(
@@ -74,7 +73,8 @@ export function openApi(
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const path = route.url.replaceAll(/:(\w+)/g, "{$1}")
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) }
+    const verbs = routes.filter(({ url }) => url === route.url).map(({ method }) => method)
+    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, verbs) }
   }
   for (const url of retired) paths[url] = { get: retiredOperation() }
   return {
@@ -95,7 +95,8 @@ export function openApi(
           description: KEY_DESCRIPTION,
         },
       },
-      schemas: { Error: ERROR_SCHEMA },
+      schemas: { Error: schemaOf(ErrorBody, "input") },
+      headers: HEADERS,
       examples: Object.fromEntries(ERROR_CODES.map((code) => [code, { value: exampleOf(code) }])),
     },
     paths,
@@ -107,22 +108,12 @@ const KEY_DESCRIPTION =
   "An API key of the company. A call through the app's shared key can carry a person's sign-in: " +
   "`X-Person-Id`, `X-Person-Time` (ISO 8601, within 60 seconds) and `X-Person-Signature`, the " +
   "HMAC-SHA-256 in hexadecimal, keyed with the app's secret, over five texts joined by line feeds: " +
-  "the verb, the path with its query as it is sent, the SHA-256 of the body in hexadecimal, the " +
-  "time, the person's id. The call is then checked and weighed as that person's."
+  "the verb, the path with its query as it is sent, the SHA-256 of the body's bytes in hexadecimal " +
+  "(of no bytes where there is no body), the time, the person's id. The call is then checked and weighed as that person's."
 
 const ERROR_CODES = Object.keys(STATUS_OF) as ErrorCode[]
 
-const ERROR_SCHEMA: Json = {
-  type: "object",
-  required: ["error", "message"],
-  properties: {
-    error: { type: "string", enum: ERROR_CODES },
-    message: { type: "string" },
-  },
-  additionalProperties: true,
-}
-
-function operationOf(route: Route): Json {
+function operationOf(route: Route, verbs: readonly string[]): Json {
   const parameters = parametersOf(route)
   return {
     tags: [route.group],
@@ -140,7 +131,7 @@ function operationOf(route: Route): Json {
             content: { "application/json": { schema: schemaOf(route.body, "input") } },
           },
         }),
-    responses: { ...successOf(route), ...refusalsOf(route) },
+    responses: responsesOf(route, verbs),
   }
 }
 
@@ -159,15 +150,6 @@ function needsOf(route: Route): string {
   ]
     .filter((sentence) => sentence !== "")
     .join(" ")
-}
-
-function schemaOf(schema: ZodType, io: "input" | "output"): Json {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
-    target: "draft-2020-12",
-    io,
-    unrepresentable: "any",
-  })
-  return rest as Json
 }
 
 function parametersOf(route: Route): Json[] {
@@ -196,70 +178,11 @@ function parametersOf(route: Route): Json[] {
   return parameters
 }
 
-function successOf(route: Route): Record<string, Json> {
-  const schema = schemaOf(route.reply, "output")
-  const statuses = route.success ?? [200]
-  return Object.fromEntries(
-    statuses.map((status) => {
-      const description = status === 202 ? "Begun" : "Done"
-      return [status, { description, content: { "application/json": { schema } } }]
-    }),
-  )
-}
-
-const RETRY_AFTER: Json = {
-  "Retry-After": {
-    description: "So many seconds later it is worth another try.",
-    required: true,
-    schema: { type: "integer", minimum: 1 },
-  },
-}
-
-/** The refusals by status, each with the codes it can carry and one example a code. */
-function refusalsOf(route: Route): Record<string, Json> {
-  const codes = new Set<ErrorCode>([...CODES_OF_CHECKS, ...(route.refuses ?? [])])
-  if (route.auth === false) for (const code of CODES_OF_CALLERS) codes.delete(code)
-  if (route.limit !== undefined) codes.add("rate_limited")
-  if (route.counted)
-    for (const code of ["payment_required", "spend_limit_reached"] as const) codes.add(code)
-  if (route.roleRefusal !== undefined) codes.add(route.roleRefusal)
-  if (route.account !== undefined) {
-    codes.add(route.account === "managed" ? "needs_managed_plan" : "card_required")
-  }
-  if (route.charged === true)
-    for (const code of ["conflict", "idempotency_conflict"] as const) codes.add(code)
-  if (route.once !== undefined)
-    for (const code of ["idempotency_key_required", "idempotency_conflict"] as const)
-      codes.add(code)
-  if (route.body !== undefined) codes.add("unsupported_media_type")
-  const byStatus: Record<string, Json> = {}
-  for (const code of codes) {
-    const status = String(STATUS_OF[code])
-    const former = byStatus[status]
-    const names = former === undefined ? code : `${String(former["description"])}, ${code}`
-    const examples = {
-      ...((former?.["content"] as never)?.["application/json"]?.["examples"] as Json | undefined),
-      [code]: { $ref: `#/components/examples/${code}` },
-    }
-    const schema = { $ref: "#/components/schemas/Error" }
-    byStatus[status] = {
-      description: names,
-      ...(STATUS_OF[code] === 503 ? { headers: RETRY_AFTER } : {}),
-      content: { "application/json": { schema, examples } },
-    }
-  }
-  return byStatus
-}
-
 function retiredOperation(): Json {
-  const schema = { $ref: "#/components/schemas/Error" }
-  const examples = { gone: { $ref: "#/components/examples/gone" } }
   return {
     tags: ["retired"],
     summary: "Retired: answers 410 to every verb",
     security: [],
-    responses: {
-      410: { description: "gone", content: { "application/json": { schema, examples } } },
-    },
+    responses: retiredResponses(),
   }
 }

@@ -5,7 +5,7 @@ import { VERSION_CHARACTERS, versionOf } from "../../domain/connection/versions.
 /** The name of an installed app: 28 random bytes. */
 export const installId = z
   .string({ error: "Must be 56 hexadecimal characters." })
-  .regex(/^[0-9a-f]{56}$/i, "Must be 56 hexadecimal characters.")
+  .regex(/^[0-9a-fA-F]{56}$/, "Must be 56 hexadecimal characters.")
   .transform((text) => text.toLowerCase())
 
 /** A version as an app names its own, whatever it is called. */

@@ -51,6 +51,8 @@ const Connected = z.object({
 })
 const Started = z.union([Waiting, Connected])
 
+const OVER = "There is no such code, or its time is over: begin again without one."
+
 /** The route. */
 export const startConnection = openRoute<z.infer<typeof Start>, unknown, z.infer<typeof Started>>({
   method: "POST",
@@ -62,6 +64,7 @@ export const startConnection = openRoute<z.infer<typeof Start>, unknown, z.infer
   reply: Started,
   success: [200, 202],
   refuses: ["not_found"],
+  says: { not_found: OVER },
   specGap: "The specification shows neither body nor answers.",
   handle: async (ports, { body: { code, ...app } }) =>
     code === undefined ? begin(ports, app) : ask(ports, code),
@@ -105,6 +108,5 @@ async function ask(ports: Ports, text: string): Promise<Reply<z.infer<typeof Sta
 }
 
 function over(): Reply<never> {
-  const message = "There is no such code, or its time is over: begin again without one."
-  return { ok: false, refusal: refusal("not_found", message) }
+  return { ok: false, refusal: refusal("not_found", OVER) }
 }

@@ -63,6 +63,7 @@ export const buyCredits = route<z.infer<typeof BuyCredits>, unknown, z.infer<typ
   summary: "Buy funds with the key",
   operation: null,
   counted: true,
+  passesLock: true,
   body: BuyCredits,
   success: [200, 202],
   reply: Purchase,
@@ -80,7 +81,15 @@ export const buyCredits = route<z.infer<typeof BuyCredits>, unknown, z.infer<typ
   specGap: "The specification does not show the verb: POST, because it makes a purchase.",
   handle,
   resume,
-  once: { inProgress, replay },
+  once: {
+    inProgress,
+    ends: [
+      ...["no_card", "needs_owner", "declined", "payment_failed"],
+      ...["idempotency_conflict", "unavailable"],
+    ] as const,
+    replay,
+  },
+  says: { conflict: "Another process carries out the request with this Idempotency-Key by now." },
 })
 
 /** What is to be bought, and from what. */

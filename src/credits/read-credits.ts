@@ -27,9 +27,13 @@ export const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
   summary: "Read the balance and what this key may buy",
   operation: "account.balance.read",
   counted: true,
+  passesLock: true,
   reply: Credits,
   reads: ["accounts", "purchases"],
   looks: ["access"],
+  specGap:
+    "The specification does not show the limits of a key that may buy nothing: perPurchaseLimit, " +
+    "monthlyLimit and remainingThisMonth are null where purchases are off.",
   handle: async (ports, caller) => {
     const { companyId } = caller
     const { keyId } = caller.key

@@ -30,6 +30,10 @@ const OptOuts = z.object({ optOuts: z.array(OptOut) })
 const Phone = z.object({ phone: shortText(40).meta({ description: "Full phone number" }) })
 const MaybePhone = z.object({ phone: shortText(40).optional() })
 
+const NO_FULL_NUMBER = "This is no full phone number."
+const NO_OPT_OUT = "There is no opt-out of this number."
+const TEXTED_STOP = "This person texted STOP and can only opt back in by texting START."
+
 type Answer = Reply<z.infer<typeof OptOuts>>
 
 /** Lists opt-outs, last changed first, up to 500. */
@@ -56,6 +60,7 @@ export const addOptOut = route<z.infer<typeof Phone>, unknown, z.infer<typeof Op
   body: Phone,
   reply: OptOuts,
   refuses: ["bad_number"],
+  says: { bad_number: NO_FULL_NUMBER },
   specGap: "The specification does not show the verb: POST, because it adds an opt-out.",
   handle: (ports, caller, { body }) => change(ports, caller, "AddOptOut", body.phone),
 })
@@ -76,6 +81,7 @@ export const removeOptOut = route<
   query: MaybePhone,
   reply: OptOuts,
   refuses: ["bad_number", "conflict", "not_found"],
+  says: { bad_number: NO_FULL_NUMBER, conflict: TEXTED_STOP, not_found: NO_OPT_OUT },
   specGap:
     "The specification does not show the verb: DELETE, with `phone` in the body or the query.",
   handle: async (ports, caller, { body, query }) => {
@@ -94,7 +100,7 @@ async function change(
 ): Promise<Answer> {
   const phone = fullNumber(text)
   if (phone === null) {
-    return { ok: false, refusal: refusal("bad_number", "This is no full phone number.") }
+    return { ok: false, refusal: refusal("bad_number", NO_FULL_NUMBER) }
   }
   const { companyId } = caller
   const tag = await ports.sealing.tag(companyId, phone)
@@ -105,10 +111,9 @@ async function change(
   const outcome = await ports.runner.execute(RECIPIENT, stream, command, { cause, view })
   if (outcome.accepted) return list(ports, caller, outcome.position)
   if (outcome.refusal.code === "no_opt_out") {
-    return { ok: false, refusal: refusal("not_found", "There is no opt-out of this number.") }
+    return { ok: false, refusal: refusal("not_found", NO_OPT_OUT) }
   }
-  const message = "This person texted STOP and can only opt back in by texting START."
-  return { ok: false, refusal: refusal("conflict", message) }
+  return { ok: false, refusal: refusal("conflict", TEXTED_STOP) }
 }
 
 /** The list, once it shows what was written at `own`. */

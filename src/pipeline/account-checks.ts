@@ -16,14 +16,11 @@ import { refusal } from "./refusal.ts"
 import type { AccountNeed, Caller } from "./route.ts"
 import { standingAgainst } from "./standing-against.ts"
 
-/** Who would buy a locked account free must not be kept out by the lock. */
-const CREDITS = "/api/v1/credits"
-
 /** Refuses a locked account, and one that has not what the route needs. @throws as `Runner.look` does */
 export async function checkAccount(ports: Ports, call: Call): Promise<Refusal | null> {
   const { route } = call
   const { companyId } = call.caller as Caller
-  if (route.counted && route.url !== CREDITS) {
+  if (route.counted && route.passesLock !== true) {
     const lock = (state: Ledger) => (accountOf(state).locked ? true : null)
     if ((await standingAgainst(ports, companyId, lock)) !== null) return lockedRefusal()
   }

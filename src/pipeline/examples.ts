@@ -1,27 +1,42 @@
 /** One example of each error body, for the document: a code without one does not compile. */
+import type { LimitReading } from "../../domain/charging/limits.ts"
+import { limitRefusal } from "./charge-refusals.ts"
 import type { ErrorCode } from "./refusal.ts"
+import { bodyOf } from "./refusal.ts"
 
-const limit = {
-  holder: "company",
-  class: "general",
-  period: "month",
-  amountMicros: 20_000_000,
-  usedMicros: 19_995_000,
-  remainingMicros: 5_000,
-  askedMicros: 9_000,
-  resetsAt: "2026-12-01T00:00:00.000Z",
+/** Ids of things that were never there. */
+export const EXAMPLE_ID = {
+  request: "req_0DxkW9pVv0Yy3mBq7sT1aZ",
+  charge: "chg_3xJ0bVq9sT1aZkW9pVv0Yy",
+  purchase: "pur_5mBq7sT1aZ0DxkW9pVv0Yy",
+  person: "per_7sT1aZkW9pVv0Yy3mBq0Dx",
+} as const
+
+const month = { windowStart: Date.UTC(2026, 10, 1), resetsAt: Date.UTC(2026, 11, 1) }
+
+/** A limit that lets no call through any more. */
+export const USED_UP: LimitReading = {
+  ...{ holder: "company", holderId: null, class: "general", period: "month" },
+  ...{ amountMicros: 20_000_000, usedMicros: 20_000_000, pendingMicros: 0 },
+  ...{ remainingMicros: 0, askedMicros: 0, ...month },
+}
+
+/** One that a charge does not fit under. */
+const NEARLY_USED_UP: LimitReading = {
+  ...USED_UP,
+  ...{ usedMicros: 19_995_000, remainingMicros: 5_000, askedMicros: 9_000 },
 }
 
 const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> = {
   validation: {
-    message: "The request is not valid: body: Must not be empty.",
-    fields: { body: "Must not be empty." },
+    message: "The body is not valid JSON.",
+    fields: { body: "The body is not valid JSON." },
   },
   bad_number: {
     message: "This number cannot be texted; give a full US or Canadian number.",
   },
   bad_amount: {
-    message: "An amount is a number of dollars from 5 to 5000 with at most two decimals.",
+    message: "The amount is a number of dollars from 5 to 5000 with at most two decimals.",
   },
   idempotency_key_required: {
     message: "A purchase needs the header Idempotency-Key: a new one for each purchase.",
@@ -52,10 +67,11 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
     message: "The company has no card on file; an owner can add one, or send a sharedPaymentToken.",
   },
   needs_owner: {
-    message: "The card's bank wants an owner to confirm this payment; nothing was paid.",
+    message:
+      "An owner must confirm this payment with the card's bank; nothing was paid. Send it again then.",
   },
   declined: {
-    message: "The card was declined; another attempt needs a new Idempotency-Key.",
+    message: "The payment was declined; another attempt needs a new Idempotency-Key.",
   },
   payment_failed: {
     message: "The payment failed; another attempt needs a new Idempotency-Key.",
@@ -69,14 +85,18 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
   purchase_not_allowed: {
     message: "This key may not buy funds; an owner can turn on Add funds for it.",
   },
-  purchase_needs_review: { message: "An owner must review what this key buys first." },
+  purchase_needs_review: {
+    message: "An owner must review what this key buys before it may buy again.",
+  },
   over_purchase_limit: { message: "This key may buy for at most $25.00 at a time." },
   over_monthly_limit: {
     message: "This key may buy for at most $100.00 a month, and $60.00 of it is bought or pending.",
   },
-  not_found: { message: "There is no opt-out of this number." },
+  not_found: { message: "There is no /api/v1/nothing here." },
   method_not_allowed: { message: "PUT is not possible here; use GET or POST." },
-  conflict: { message: "This person texted STOP and can only opt back in by texting START." },
+  conflict: {
+    message: "A request with this Idempotency-Key is still running; send it again later.",
+  },
   idempotency_conflict: {
     message: "This Idempotency-Key was used with another request; use a new one.",
   },
@@ -90,27 +110,18 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
     message: "The body must be JSON with content-type application/json.",
   },
   rate_limited: { message: "More than 120 calls in a minute; wait a minute." },
-  spend_limit_reached: {
-    message:
-      "The company's general limit of $20.00 a month stops this: $19.995 is used and $0.005 is " +
-      "left, and this costs $0.009. It resets at 2026-12-01T00:00:00.000Z. Adding funds does not help.",
-    limit,
-  },
+  spend_limit_reached: bodyOf(limitRefusal(NEARLY_USED_UP)),
   internal: {
     message: "Something went wrong on our side.",
-    requestId: "req_0DxkW9pVv0Yy3mBq7sT1aZ",
+    requestId: EXAMPLE_ID.request,
   },
   overloaded: {
-    message: "Too many calls wait for this company; send it again later.",
-    requestId: "req_0DxkW9pVv0Yy3mBq7sT1aZ",
+    message: "Too many calls wait here right now. Send it again later.",
+    requestId: EXAMPLE_ID.request,
   },
   unavailable: {
-    message:
-      "Nobody knows yet whether this was charged. Send it again with the same Idempotency-Key: it " +
-      "is charged at most once, and you get the answer that was stored, or look the charge up by " +
-      "its chargeId.",
-    requestId: "req_0DxkW9pVv0Yy3mBq7sT1aZ",
-    chargeId: "chg_3xJ0bVq9sT1aZkW9pVv0Yy",
+    message: "The ledger cannot be reached right now. Send it again later.",
+    requestId: EXAMPLE_ID.request,
   },
 }
 

@@ -32,6 +32,13 @@ export interface RateLimits {
   readonly refuse: (name: RateName, holder: string) => Refusal | null
 }
 
+/** The answer to one call too many. */
+export function rateLimited(name: RateName): Refusal {
+  const { most, calls } = RATE_LIMITS[name]
+  const message = `More than ${most} ${calls} in a minute; wait a minute.`
+  return { ...refusal("rate_limited", message), headers: { "retry-after": "60" } }
+}
+
 /** Lets every call pass, uncounted. */
 export const NO_RATE_LIMITS: RateLimits = { refuse: () => null }
 
@@ -52,15 +59,14 @@ export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): Ra
   }
   return {
     refuse: (name, holder) => {
-      const { most, calls } = RATE_LIMITS[name]
+      const { most } = RATE_LIMITS[name]
       try {
         if (count(name, holder) <= most) return null
       } catch (error) {
         log.warn("a call could not be counted towards its rate limit", error)
         return null
       }
-      const message = `More than ${most} ${calls} in a minute; wait a minute.`
-      return { ...refusal("rate_limited", message), headers: { "retry-after": "60" } }
+      return rateLimited(name)
     },
   }
 }

@@ -73,6 +73,8 @@ export type AccountNeed = "managed" | "card" | "verified card"
 export interface OnceForEver<B, Q, R> {
   /** The answer while another request with the key is still being carried out. */
   readonly inProgress: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Reply<R>>
+  /** The codes it can have ended with, which the same request is then told again. */
+  readonly ends: readonly ErrorCode[]
   /** How what was answered as not done yet (202) stands now. */
   readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R>>
 }
@@ -99,6 +101,8 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly personKey?: boolean
   /** Whether a call is counted as an API call, and stops when the general limit is used up. */
   readonly counted: boolean
+  /** Whether a locked account's calls pass: who would pay must not be kept out by the lock. */
+  readonly passesLock?: boolean
   /** Which rate limit it counts towards. */
   readonly limit?: RateName
   /** False where it is open to everybody: then no caller is known, and no check of one is made. */
@@ -118,6 +122,8 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly success?: readonly number[]
   /** The codes it can refuse with, beside those of the checks. */
   readonly refuses?: readonly ErrorCode[]
+  /** What its refusals say, where the document's shared example of a code is not about it. */
+  readonly says?: Readonly<Partial<Record<ErrorCode, string>>>
   /** Why a choice was made where the specification is silent. */
   readonly specGap?: string
   /** The read models it reads, whose progress a caller may wait for. */
@@ -148,6 +154,7 @@ interface OpenRoute<B, Q, R> extends Omit<
   | "roleRefusal"
   | "personKey"
   | "counted"
+  | "passesLock"
   | "handle"
   | "resume"
   | "charged"

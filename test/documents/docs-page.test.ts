@@ -1,3 +1,4 @@
+import { request } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
@@ -59,11 +60,54 @@ describe("the page of the document", () => {
     expect(payload).toContain('"validatorUrl":null')
   })
 
-  it("shows no file but its own", async () => {
-    for (const path of ["/docs/static/../../package.json", "/docs/static/%2e%2e%2fpackage.json"]) {
-      const { statusCode, payload } = await get(path)
-      expect(statusCode).toBe(404)
-      expect(payload).not.toContain("dependencies")
+  it("answers to HEAD what it answers to GET, and no other verb", async () => {
+    for (const url of [
+      ...["/docs", "/docs/", "/docs/json", "/docs/yaml", "/openapi.json"],
+      ...["/docs/static/swagger-ui.css", "/docs/static/swagger-initializer.js"],
+    ]) {
+      const [got, head] = [await get(url), await world.app.inject({ method: "HEAD", url })]
+      expect([url, got.statusCode, head.statusCode, head.payload]).toEqual([url, 200, 200, ""])
+      expect(head.headers["content-type"]).toBe(got.headers["content-type"])
+      for (const method of ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const) {
+        const other = await world.app.inject({ method: method as "POST", url })
+        const { allow } = other.headers
+        expect([url, method, other.statusCode, allow]).toEqual([url, method, 405, "GET, HEAD"])
+        expect(other.json()).toMatchObject({ error: "method_not_allowed" })
+      }
     }
   })
+
+  it("shows no file but its own, and makes no fuss about it", async () => {
+    await world.app.listen({ host: "127.0.0.1", port: 0 })
+    for (const path of [
+      ...["../../package.json", "../../../package.json", "%2e%2e%2fpackage.json"],
+      ...["%2e%2e/%2e%2e/package.json", "..%2f..%2fpackage.json", "%5c..%5c..%5cpackage.json"],
+      ...["..%5c..%5cpackage.json", "%00", "x%00.css", "..", ".env", "%2eenv", "nothing"],
+      ...["%", "%zz", "%c0%ae%c0%ae/package.json", "//etc/passwd", "a/../../../package.json"],
+    ]) {
+      const { status, body } = await getRaw(`/docs/static/${path}`)
+      expect([path, status, JSON.parse(body)]).toEqual([
+        ...[path, 404],
+        { error: "not_found", message: `There is no /docs/static/${path} here.` },
+      ])
+    }
+    expect(world.warnings).toEqual([])
+  })
 })
+
+/** Asks for a path as it is written: a URL would resolve it first. */
+async function getRaw(path: string): Promise<{ status: number; body: string }> {
+  const { port } = new URL(world.app.listeningOrigin)
+  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; body: string }>()
+  const asked = request({ host: "127.0.0.1", port, path, agent: false }, (answer) => {
+    answerText(answer).then((body) => resolve({ status: answer.statusCode ?? 0, body }), reject)
+  })
+  asked.on("error", reject).end()
+  return promise
+}
+
+async function answerText(answer: AsyncIterable<unknown>): Promise<string> {
+  let text = ""
+  for await (const chunk of answer) text += String(chunk)
+  return text
+}

@@ -1,7 +1,9 @@
 /** What every answer of the API must be, whatever a test asks it for. */
 import { expect } from "vitest"
+import { ErrorBody } from "../../src/pipeline/error-body.ts"
 import { STATUS_OF } from "../../src/pipeline/refusal.ts"
 import { ROUTES } from "../../src/routes.ts"
+import { TELLING_HEADERS, promisedOf } from "./promised.ts"
 
 /** An answer, as far as the contract looks at it. */
 export interface Answered {
@@ -13,14 +15,19 @@ export interface Answered {
 /** What an error body never shows: frames of a stack, files of this program or of its packages. */
 const INSIDE = /\bat \S+ \(|node_modules|\.[mc]?[jt]s:\d|postgres|kysely|fastify/i
 
+/** What a schema says by itself, which is no sentence for a person. */
+const SCHEMA_WORDS = /\b(Invalid (input|option|string)|Unrecognized key|Too (big|small))\b/i
+
 /**
  * Holds an answer against its contract: a name for the request; where it is an error, its code with
- * the status of that code, a sentence, and nothing of the inside; where it is none, exactly the
- * fields that the route promises.
+ * the status of that code, a sentence, the fields that the document describes, and nothing of the
+ * inside; where it is none, exactly the fields that the route promises. Its head carries what the
+ * document names for it, and nothing else that says something of the answer.
  */
 export function expectContract(method: string, url: string, answer: Answered): void {
   const call = `${method} ${url} ${answer.status}`
   expect(answer.headers["x-request-id"], call).toMatch(/^req_[0-9A-Za-z]{22}$/)
+  expectHead(call, promisedOf(method, url, answer.status), answer)
   if (answer.status >= 400) return expectError(call, answer)
   const path = url.split("?", 1)[0]
   const route = ROUTES.find((one) => one.method === method && one.url === path)
@@ -31,9 +38,46 @@ export function expectContract(method: string, url: string, answer: Answered): v
   expect(parsed.data, call).toEqual(answer.body)
 }
 
+function expectHead(
+  call: string,
+  promised: ReturnType<typeof promisedOf>,
+  { status, headers, body }: Answered,
+): void {
+  const carried = TELLING_HEADERS.filter((name) => headers[name.toLowerCase()] !== undefined)
+  if (promised === null) {
+    // What else is outside of the document is a test's own route.
+    if (status === 404) expect(carried, `${call}: its head`).toEqual(["x-request-id"])
+    return
+  }
+  expect(promised.isThere, `${call}: no such status in the document`).toBe(true)
+  const named = promised.headers.map(({ name }) => name)
+  expect(named, `${call}: its head`).toEqual(expect.arrayContaining(carried))
+  const needed = promised.headers.filter(({ required }) => required).map(({ name }) => name)
+  expect(carried, `${call}: its head`).toEqual(expect.arrayContaining(needed))
+  if (status < 400) return
+  const { error } = body as { readonly error: string }
+  expect(promised.codes, `${call}: its code`).toContain(error)
+  const isRated = error === "rate_limited" || status === 503
+  expect(headers["retry-after"] !== undefined, `${call}: Retry-After`).toBe(isRated)
+}
+
 function expectError(call: string, { status, body }: Answered): void {
   const { error, message } = body as { readonly error: keyof typeof STATUS_OF; message: string }
   expect(STATUS_OF[error], `${call} ${error}`).toBe(status)
   expect(message, call).toMatch(/^[A-Z].*\.$/s)
   expect(JSON.stringify(body), call).not.toMatch(INSIDE)
+  expect(JSON.stringify(body), call).not.toMatch(SCHEMA_WORDS)
+  const parsed = ErrorBody.safeParse(body)
+  expect(parsed.error?.issues ?? [], call).toEqual([])
+  expect(deepKeys(parsed.data), call).toEqual(deepKeys(body))
+}
+
+/** The names of everything in a body, so that nothing is there that its schema does not name. */
+function deepKeys(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return null
+  return Object.fromEntries(
+    Object.entries(value)
+      .map(([name, inner]) => [name, deepKeys(inner)] as const)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  )
 }
