@@ -15,7 +15,7 @@ import { installId, versionName } from "./schema.ts"
 const plainText = (most: number) =>
   z
     .string({ error: "Must be text." })
-    .regex(/^[\w.:/= -]*$/, "Must be letters, digits, spaces and . : / = - _ only.")
+    .regex(/^[\w.: -]*$/, "Must be letters, digits, spaces and . : - _ only.")
     .max(most, `Must be at most ${most} characters.`)
 
 const count = z.int("Must be a whole number.").nonnegative("Must be 0 or more.").optional()

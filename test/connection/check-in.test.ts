@@ -115,6 +115,8 @@ describe("POST /checkin 400", () => {
     [{ installId: null, version: "a version" }, "version"],
     [{ installId: null, version: "2.0.0", platform: "ä" }, "platform"],
     [{ installId: null, version: "2.0.0", platform: "x".repeat(101) }, "platform"],
+    [{ installId: null, version: "2.0.0", platform: "linux/x64" }, "platform"],
+    [{ installId: null, version: "2.0.0", seal: "a2V5=" }, "seal"],
     [{ installId: null, version: "2.0.0", seal: 5 }, "seal"],
     [{ installId: null, version: "2.0.0", counts: { deals: -1 } }, "counts.deals"],
     [{ installId: null, version: "2.0.0", counts: { deals: 1.5 } }, "counts.deals"],
