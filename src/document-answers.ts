@@ -54,11 +54,10 @@ const referred = (names: readonly string[]): Json =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
 
 /** The head of an answer that went well. */
-function headOfSuccess(route: Route, status: number): Json {
+function headOfSuccess(route: Route): Json {
   const names = ["x-request-id"]
   const isWrite = route.method !== "GET" && route.auth !== false
-  // What is answered with 202 is not written yet.
-  if (isWrite && status === 200) names.push("Ledger-Position")
+  if (isWrite) names.push("Ledger-Position")
   if (route.method === "GET" && route.reads !== undefined) names.push("Ledger-Stale")
   if (route.charged === true || route.once !== undefined) names.push("Idempotency-Replayed")
   return referred(names)
@@ -91,11 +90,11 @@ export function responsesOf(route: Route, verbs: readonly string[]): Json {
 
 function successesOf(route: Route): Json {
   const schema = schemaOf(route.reply, "output")
+  const headers = headOfSuccess(route)
   const statuses = route.success ?? [200]
   return Object.fromEntries(
     statuses.map((status) => {
       const description = status === 202 ? "Begun" : "Done"
-      const headers = headOfSuccess(route, status)
       return [status, { description, headers, content: { "application/json": { schema } } }]
     }),
   )

@@ -86,6 +86,7 @@ describe("the head of an answer", () => {
     expect(headOf("GET", TEXTS, 200)).toEqual(["x-request-id", "Ledger-Stale"])
     expect(headOf("GET", TEXTS, 405)).toEqual(["x-request-id", "Allow"])
     expect(headOf("POST", "/api/v1/credits", 402)).toContain("Idempotency-Replayed")
+    expect(headOf("POST", "/api/v1/credits", 202)).toContain("Ledger-Position")
     expect(headOf("POST", "/api/v1/connect/start", 202)).toEqual(["x-request-id"])
   })
 })
