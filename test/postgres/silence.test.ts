@@ -177,7 +177,8 @@ describe("a database that falls silent", () => {
   })
 
   it("is no connection that was lost for reasons of its own", async () => {
-    const { way, owner, watch, told } = await openWatched()
+    // A machine with other work may well take a tenth of a second to connect.
+    const { way, owner, watch, told } = await openWatched({ ...SHORT, askMs: 5_000 })
     await owner.query("select 1")
     way.set(false)
     way.set(true)
