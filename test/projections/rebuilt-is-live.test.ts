@@ -5,13 +5,12 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { OperatorRefused } from "../../src/admin/operation.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
-import type { Company, World } from "../support/world.ts"
+import { TEXTS } from "../phone/texting.ts"
+import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { askEverything, askStep } from "./asking.ts"
-import { step } from "./ledger-steps.ts"
-import { live, living } from "./living.ts"
+import { askEverything } from "./asking.ts"
+import { RECIPIENTS, deed, perform } from "./deeds.ts"
 
 let world: World
 beforeEach(async () => {
@@ -20,105 +19,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await world.close()
 })
-
-const URL = "/api/v1/phone/messages"
-const RECIPIENTS = ["+14155550123", "+14155550124", "+14155550125"]
-const recipient = fc.constantFrom(...RECIPIENTS)
-
-/** Everything that can happen in an installation, through its own doors. */
-const deed = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ does: fc.constant("send" as const), to: recipient }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      does: fc.constant("text in" as const),
-      to: recipient,
-      body: fc.constantFrom("STOP", "start", "HELP", "hello \u0000 \u{1F600}"),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      does: fc.constant("opt out" as const),
-      to: recipient,
-      method: fc.constantFrom("POST" as const, "DELETE" as const),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      does: fc.constant("carrier" as const),
-      outcome: fc.constantFrom("ok", "reject", "silent", "undelivered"),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      does: fc.constant("limit" as const),
-      period: fc.constantFrom("day" as const, "week" as const, "month" as const),
-      dollars: fc.constantFrom("0.018", "1"),
-    }),
-  },
-  {
-    weight: 2,
-    arbitrary: fc.record({
-      does: fc.constant("advance" as const),
-      duration: fc.constantFrom("1m", "12h", "1d", "7d"),
-    }),
-  },
-  { weight: 6, arbitrary: fc.record({ does: fc.constant("ask" as const), step }) },
-  { weight: 6, arbitrary: living },
-  { weight: 1, arbitrary: fc.constant({ does: "funds" as const }) },
-  { weight: 1, arbitrary: fc.constant({ does: "wait" as const }) },
-)
-type Deed = typeof deed extends fc.Arbitrary<infer D> ? D : never
-
-/** A history may close the ledger; what an operator asks of it after that is refused, and no more. */
-async function unlessClosed(asked: Promise<unknown>): Promise<void> {
-  await asked.catch((error: unknown) => {
-    if (!(error instanceof OperatorRefused) || error.code !== "ledger_closed") throw error
-  })
-}
-
-async function perform(one: Deed, acting: Company): Promise<void> {
-  const { key, keyId, companyId } = acting
-  const company = companyId
-  switch (one.does) {
-    case "send":
-      await world.call(key, "POST", URL, { body: { to: one.to, body: "Hi" } })
-      return
-    case "text in": {
-      const { rows } = await sql<{ number: string }>`
-        select number from numbers where company_id = ${company}`.execute(world.ports.readAll)
-      const to = rows[0]?.number
-      await world.operate("carrier text-in", { from: one.to, to, body: one.body })
-      return
-    }
-    case "opt out":
-      await world.call(key, one.method, "/api/v1/phone/opt-outs", { body: { phone: one.to } })
-      return
-    case "carrier":
-      await world.operate("stand-in set", { name: "carrier", outcome: one.outcome })
-      return
-    case "limit":
-      await unlessClosed(
-        world.operate("limit set", { company, key: keyId, ...{ ...one, does: undefined } }),
-      )
-      return
-    case "advance":
-      await world.operate("clock advance", { duration: one.duration })
-      return
-    case "ask":
-      return askStep(world, acting, one.step)
-    case "live":
-      return live(world, acting, one)
-    case "funds":
-      await unlessClosed(world.operate("funds add", { company, dollars: "0.01" }))
-      return
-    case "wait":
-      await world.operate("wait")
-  }
-}
 
 describe("every read model", () => {
   it("is what a rebuild gives, after random histories over days, weeks and months", async () => {
@@ -130,7 +30,7 @@ describe("every read model", () => {
       fc.asyncProperty(histories, async ([deeds, other]) => {
         const companies = [await makeCompany(world, "0.05"), await makeCompany(world)] as const
         for (const [i, one] of deeds.entries()) {
-          await perform(one, companies[(i + other) % 3 === 0 ? 1 : 0])
+          await perform(world, one, companies[(i + other) % 3 === 0 ? 1 : 0])
         }
         await world.operate("stand-in set", { name: "carrier", outcome: "ok" })
         const { ok, checks } = await world.operate("audit verify")
@@ -150,9 +50,9 @@ describe("every read model", () => {
   it("is found where a row was changed, and mended by a rebuild while texts are sent", async () => {
     const company = await makeCompany(world)
     await askEverything(world, company)
-    await perform({ does: "limit", period: "day", dollars: "1" }, company)
-    for (const to of RECIPIENTS) await perform({ does: "send", to }, company)
-    await perform({ does: "opt out", to: "+14155550123", method: "POST" }, company)
+    await perform(world, { does: "limit", period: "day", dollars: "1" }, company)
+    for (const to of RECIPIENTS) await perform(world, { does: "send", to }, company)
+    await perform(world, { does: "opt out", to: "+14155550123", method: "POST" }, company)
     await world.operate("wait")
     const changes: Readonly<Record<string, string>> = {
       accounts: "update accounts set balance_micros = balance_micros + 1 where account = 'funds'",
@@ -180,7 +80,7 @@ describe("every read model", () => {
       const found = await world.operate("projections verify", { name })
       expect(found, name).toMatchObject({ ok: false, projections: [{ name, same: false }] })
       const texts = [1, 2, 3].map((i) =>
-        perform({ does: "send", to: `+1415555${i}${String(i).padStart(3, "0")}` }, company),
+        perform(world, { does: "send", to: `+1415555${i}${String(i).padStart(3, "0")}` }, company),
       )
       expect(await world.operate("projections rebuild", { name })).toEqual({ name, rebuilt: true })
       await Promise.all(texts)
@@ -198,7 +98,7 @@ describe("every read model", () => {
     const accepted: string[] = []
     for (let round = 0; round < 5; round += 1) {
       const texts = RECIPIENTS.map((to) =>
-        world.call(company.key, "POST", URL, { body: { to, body: "Hi" } }),
+        world.call(company.key, "POST", TEXTS, { body: { to, body: "Hi" } }),
       )
       await sql`select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and application_name = 'company-ledger behind'`.execute(

@@ -1,0 +1,109 @@
+/** What can happen in an installation, as its people, its operators and the outside do it. */
+import fc from "fast-check"
+import { sql } from "kysely"
+import { OperatorRefused } from "../../src/admin/operation.ts"
+import { TEXTS } from "../phone/texting.ts"
+import type { Company, World } from "../support/world.ts"
+import { askStep } from "./asking.ts"
+import { step } from "./ledger-steps.ts"
+import { live, living } from "./living.ts"
+
+/** Whom texts are sent to. */
+export const RECIPIENTS = ["+14155550123", "+14155550124", "+14155550125"]
+const recipient = fc.constantFrom(...RECIPIENTS)
+
+/** Everything that can happen in an installation, through its own doors. */
+export const deed = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ does: fc.constant("send" as const), to: recipient }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      does: fc.constant("text in" as const),
+      to: recipient,
+      body: fc.constantFrom("STOP", "start", "HELP", "hello \u0000 \u{1F600}"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("opt out" as const),
+      to: recipient,
+      method: fc.constantFrom("POST" as const, "DELETE" as const),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("carrier" as const),
+      outcome: fc.constantFrom("ok", "reject", "silent", "undelivered"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("limit" as const),
+      period: fc.constantFrom("day" as const, "week" as const, "month" as const),
+      dollars: fc.constantFrom("0.018", "1"),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant("advance" as const),
+      duration: fc.constantFrom("1m", "12h", "1d", "7d"),
+    }),
+  },
+  { weight: 6, arbitrary: fc.record({ does: fc.constant("ask" as const), step }) },
+  { weight: 6, arbitrary: living },
+  { weight: 1, arbitrary: fc.constant({ does: "funds" as const }) },
+  { weight: 1, arbitrary: fc.constant({ does: "wait" as const }) },
+)
+type Deed = typeof deed extends fc.Arbitrary<infer D> ? D : never
+
+/** A history may close the ledger; what an operator asks of it after that is refused, and no more. */
+async function unlessClosed(asked: Promise<unknown>): Promise<void> {
+  await asked.catch((error: unknown) => {
+    if (!(error instanceof OperatorRefused) || error.code !== "ledger_closed") throw error
+  })
+}
+
+/** Does one of them, for a company. */
+export async function perform(world: World, one: Deed, acting: Company): Promise<void> {
+  const { key, keyId, companyId } = acting
+  const company = companyId
+  switch (one.does) {
+    case "send":
+      await world.call(key, "POST", TEXTS, { body: { to: one.to, body: "Hi" } })
+      return
+    case "text in": {
+      const { rows } = await sql<{ number: string }>`
+        select number from numbers where company_id = ${company}`.execute(world.ports.readAll)
+      const to = rows[0]?.number
+      await world.operate("carrier text-in", { from: one.to, to, body: one.body })
+      return
+    }
+    case "opt out":
+      await world.call(key, one.method, "/api/v1/phone/opt-outs", { body: { phone: one.to } })
+      return
+    case "carrier":
+      await world.operate("stand-in set", { name: "carrier", outcome: one.outcome })
+      return
+    case "limit":
+      await unlessClosed(
+        world.operate("limit set", { company, key: keyId, ...{ ...one, does: undefined } }),
+      )
+      return
+    case "advance":
+      await world.operate("clock advance", { duration: one.duration })
+      return
+    case "ask":
+      return askStep(world, acting, one.step)
+    case "live":
+      return live(world, acting, one)
+    case "funds":
+      await unlessClosed(world.operate("funds add", { company, dollars: "0.01" }))
+      return
+    case "wait":
+      await world.operate("wait")
+  }
+}
