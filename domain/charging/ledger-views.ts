@@ -8,6 +8,7 @@ import type { Ledger } from "./ledger-state.ts"
 import { readLimit, readLimitsOn } from "./limit-book.ts"
 import type { LimitReading, Spender } from "./limits.ts"
 import { isUsedUp } from "./limits.ts"
+import type { Month } from "./months.ts"
 import type { PurchaseTerms } from "./purchase-events.ts"
 import { purchaseFault, takenIn } from "./purchases.ts"
 import { knownTallies } from "./tallies.ts"
@@ -47,6 +48,19 @@ export function termsOf(state: Ledger): {
 } {
   const { prepaidOnly, creditLineMicros } = state
   return { prepaidOnly, creditLineMicros }
+}
+
+/** The month that is not closed yet, as far as it has come. */
+export interface OpenMonth extends Readonly<Month> {
+  /** The revision of the ledger's last fact. */
+  readonly revision: number
+  readonly fundsMicros: Micros
+}
+
+/** The current month of a ledger at its last fact; null where no ledger was opened. */
+export function openMonthOf(state: Ledger): OpenMonth | null {
+  const { month, fundsMicros } = state
+  return month === null ? null : { ...month, revision: ledgerRevision(state), fundsMicros }
 }
 
 /** The revision of the ledger's last fact; -1 before the first. */

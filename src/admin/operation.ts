@@ -47,8 +47,8 @@ export interface AdminContext {
   readonly cause: Cause
   /** Tells how far long work has come. */
   readonly progress: (message: string) => void
-  /** Sends a piece of a file; resolves when there is room for the next. */
-  readonly send: (chunk: string) => Promise<void>
+  /** Sends a piece of a file, text or bytes; resolves when there is room for the next. */
+  readonly send: (chunk: string | Uint8Array) => Promise<void>
   /** Aborted when the operator no longer waits: long work may stop between two steps. */
   readonly signal: AbortSignal
 }

@@ -44,12 +44,18 @@ export interface ErrorBody {
 export type AdminAnswer = { readonly result: unknown } | { readonly error: ErrorBody }
 
 /** One line of an answer. */
-export type AdminLine = { readonly progress: string } | { readonly chunk: string } | AdminAnswer
+export type AdminLine =
+  | { readonly progress: string }
+  | { readonly chunk: string }
+  /** A piece of a file that is no text, in base64. */
+  | { readonly bytes: string }
+  | AdminAnswer
 
 const RESULT = z.unknown().refine((result) => result !== undefined, "must be there")
 const LINE = z.union([
   z.strictObject({ progress: z.string() }),
   z.strictObject({ chunk: z.string() }),
+  z.strictObject({ bytes: z.base64() }),
   z.strictObject({ error: z.looseObject({ error: z.string(), message: z.string() }) }),
   z.strictObject({ result: RESULT }),
 ])

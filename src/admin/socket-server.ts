@@ -167,7 +167,7 @@ async function perform(
       if (signal.aborted || response.writableNeedDrain) return
       response.write(lineText({ progress: message }))
     },
-    send: (chunk) => send(response, { chunk }, signal),
+    send: (chunk) => send(response, pieceLine(chunk), signal),
     signal,
   }
   const last = await runToAnswer(serving, asked.request, talk)
@@ -190,6 +190,10 @@ async function runToAnswer(
     const message = `The server failed: ${error instanceof Error ? error.message : String(error)}`
     return { error: { error: "internal", message } }
   }
+}
+
+function pieceLine(chunk: string | Uint8Array): AdminLine {
+  return typeof chunk === "string" ? { chunk } : { bytes: Buffer.from(chunk).toString("base64") }
 }
 
 async function send(response: ServerResponse, line: AdminLine, signal: AbortSignal): Promise<void> {

@@ -67,6 +67,7 @@ export async function askServer(
       const line = readLine(text)
       if ("progress" in line) talk.progress(line.progress)
       else if ("chunk" in line) await talk.send(line.chunk)
+      else if ("bytes" in line) await talk.send(Buffer.from(line.bytes, "base64"))
       else return line
     }
   } catch (error) {

@@ -114,7 +114,7 @@ async function operate(
   const { out, json } = invocation
   const file = out === null || out === "-" ? null : await openOutFile(out, command.hasSecretFile)
   const progress = progressLine(terminal)
-  const send = async (chunk: string) => {
+  const send = async (chunk: string | Uint8Array) => {
     signal.throwIfAborted()
     if (out === null) throw new Error(`${command.name} sent a file and takes none`)
     if (file === null) terminal.out(chunk)

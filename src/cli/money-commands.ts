@@ -1,4 +1,5 @@
 /** Commands for limits, funds and bills. */
+import { BILL_FORMATS } from "../exports/formats.ts"
 import type { CommandSpec, Input, OptionSpec } from "./command.ts"
 import { COMPANY, DOLLARS_NOTE } from "./command.ts"
 import { changeText, dollarsText, monthText, someText } from "./option-values.ts"
@@ -148,7 +149,8 @@ const exportBilling: CommandSpec = {
   name: "export billing",
   summary: "write a company's billing history of a month to a file",
   notes: [
-    "The file appears whole or not at all. Months are UTC.",
+    "The file appears whole or not at all, and only if its lines add up. Months are UTC.",
+    "A closed month gives the same rows for ever; a later give-back is a line of its own month.",
     "--out - writes to standard output instead.",
   ],
   example: "export billing --company acme --month 2026-11 --format csv --out acme-2026-11.csv",
@@ -165,7 +167,7 @@ const exportBilling: CommandSpec = {
       flags: "--format <format>",
       description: "the form of the file",
       isRequired: true,
-      choices: ["csv"],
+      choices: BILL_FORMATS,
     },
   ],
 }

@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path"
 
 /** A file that is being written. */
 export interface OutFile {
-  readonly write: (chunk: string) => Promise<void>
+  readonly write: (chunk: string | Uint8Array) => Promise<void>
   /** Flushes everything to the disk and gives the file its name. @throws CannotWrite */
   readonly keep: () => Promise<void>
   /** Removes what was written; what stood there before stays. After `keep` it does nothing. */

@@ -2,8 +2,8 @@
 
 /** Standard output and standard error, as much of them as the command line needs. */
 export interface Terminal {
-  /** Writes to standard output. */
-  readonly out: (text: string) => void
+  /** Writes to standard output: text, or a piece of a file that is none. */
+  readonly out: (text: string | Uint8Array) => void
   /** Writes to standard error. */
   readonly err: (text: string) => void
   /** Whether standard output is a terminal. */

@@ -1,12 +1,19 @@
 /**
  * The billing history as CSV (decisions.md §10): one line a fact that changed the funds, in the
- * order it was decided. Machine columns name people, keys and resources by id, so that erasing a
- * person changes no byte. No cell can come alive in a spreadsheet.
+ * order it was decided. Columns name people, keys and resources by id, so that erasing a person
+ * changes no byte.
+ *
+ * The last line is no change of the funds: its kind says whether the month is `open` or `closed`, its
+ * resource where in the ledger the bill ends, and its amount is 0.
  */
-import { stringify } from "csv-stringify/sync"
-import { resourceId } from "../../domain/phone/text-resource.ts"
+import { instantText } from "../../domain/kernel/instant.ts"
 import { dollarText } from "../../domain/kernel/money.ts"
-import type { ChargeRow } from "../../projections/charges.ts"
+import { resourceId } from "../../domain/phone/text-resource.ts"
+import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillHead, BillWriter } from "./bill.ts"
+import { headText } from "./bill.ts"
+import { LINE_END, textCell } from "./cells.ts"
+import { unitOf } from "./units.ts"
 
 /** The columns, in their order. */
 const BILLING_COLUMNS = [
@@ -27,72 +34,37 @@ const BILLING_COLUMNS = [
   "class",
   "resource",
   "price_version",
-] as const
+]
 
-type Line = Record<(typeof BILLING_COLUMNS)[number], string>
-
-/** What one of an item is; where it has no row here, an item is bought as a whole. */
-const UNITS: Readonly<Record<string, string>> = {
-  box_minute_small: "minute",
-  box_minute_medium: "minute",
-  box_minute_large: "minute",
-  box_minute_xlarge: "minute",
-  text_segment: "segment",
-  call_minute: "minute",
-  recording_minute_day: "minute",
-  number_month_local: "month",
-  number_month_toll_free: "month",
-  email_recipient: "recipient",
-  api_call: "call",
-}
-
-/** The header line. */
-export function billingHeader(): string {
-  return csv([Object.fromEntries(BILLING_COLUMNS.map((name) => [name, name])) as Line])
-}
-
-/** Lines of the bill as CSV text, each ended by CR LF (RFC 4180). */
-export function billingCsv(rows: readonly ChargeRow[]): string {
-  return csv(rows.map(lineOf))
-}
-
-function lineOf(row: ChargeRow): Line {
+/** Writes a bill as CSV, each line ended by CR LF (RFC 4180). */
+export function csvWriter(head: BillHead): BillWriter {
+  const { companyId, state, month } = head
+  const { revision = -1 } = head.head ?? {}
   return {
-    line_id: `${row.company_id}:${row.revision}`,
-    kind: row.kind,
-    charge_id: row.charge_id ?? "",
-    corrects: row.corrects ?? "",
-    at: row.at.toISOString(),
-    served_from: row.served_from?.toISOString() ?? "",
-    item: row.item ?? "",
-    quantity: textOf(row.quantity),
-    unit: row.item === null ? "" : (UNITS[row.item] ?? ""),
-    unit_price_micros: textOf(row.unit_price_micros),
-    amount_micros: textOf(row.amount_micros),
-    amount_usd: dollarText(row.amount_micros),
-    person_id: row.person_id ?? "",
-    key_id: row.key_id ?? "",
-    class: row.class ?? "",
-    resource: row.resource === null ? "" : resourceId(row.resource),
-    price_version: textOf(row.price_version),
+    begin: () => `${BILLING_COLUMNS.map(textCell).join(",")}${LINE_END}`,
+    lines: (lines) => {
+      let text = ""
+      for (const line of lines) text += csvLine(companyId, line)
+      return text
+    },
+    end: () => {
+      const id = textCell(`${companyId}:${month}`)
+      const item = textCell(revision < 0 ? "" : "ledger_head")
+      const place = textCell(headText(head))
+      return `${id},${textCell(state)},"","","","",${item},,"",,0,0.00,"","","",${place},${LINE_END}`
+    },
   }
 }
 
-function textOf(value: number | null): string {
-  return value === null ? "" : String(value)
-}
-
-/** Columns whose text somebody outside may have chosen: only these can hold a formula. */
-const FREE_TEXT: ReadonlySet<string> = new Set(["charge_id", "corrects", "item", "resource"])
-
-function csv(lines: readonly Line[]): string {
-  const rows = lines.map((line) =>
-    BILLING_COLUMNS.map((name) => (FREE_TEXT.has(name) ? inert(line[name]) : line[name])),
+function csvLine(companyId: string, line: BillLine): string {
+  const { item, amountMicros, resource, servedFrom } = line
+  // Ids, kinds and instants of our own hold nothing to quote or to escape.
+  return (
+    `"${companyId}:${line.revision}","${line.kind}",${textCell(line.chargeId)},` +
+    `${textCell(line.corrects)},"${instantText(line.at)}",` +
+    `"${servedFrom === null ? "" : instantText(servedFrom)}",${textCell(item)},${line.quantity},` +
+    `"${unitOf(item)}",${line.unitPriceMicros},${amountMicros},${dollarText(amountMicros)},` +
+    `${textCell(line.personId)},${textCell(line.keyId)},"${line.class}",` +
+    `${textCell(resource === "" ? "" : resourceId(resource))},${line.priceVersion}${LINE_END}`
   )
-  return stringify(rows, { quoted_string: true, record_delimiter: "\r\n" })
-}
-
-/** A cell that a spreadsheet would take for a formula gets an apostrophe before it. */
-function inert(cell: string): string {
-  return /^[=+\-@\t\r\n]/.test(cell) ? `'${cell}` : cell
 }

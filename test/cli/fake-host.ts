@@ -55,7 +55,7 @@ export function recordingTerminal(
   const terminal = {
     stdout: "",
     stderr: "",
-    out: (text: string) => void (terminal.stdout += text),
+    out: (text: string | Uint8Array) => void (terminal.stdout += String(text)),
     err: (text: string) => void (terminal.stderr += text),
     isTTY: false,
     errIsTTY: false,

@@ -42,10 +42,10 @@ export const request = (operation: string, input: unknown = {}) => ({
 
 /** The caller's side of an operation, and what it heard. */
 export function talkOf(signal = new AbortController().signal) {
-  const heard = { progress: [] as string[], chunks: [] as string[] }
+  const heard = { progress: [] as string[], chunks: [] as (string | Uint8Array)[] }
   const talk = {
     progress: (message: string) => void heard.progress.push(message),
-    send: async (chunk: string) => void heard.chunks.push(chunk),
+    send: async (chunk: string | Uint8Array) => void heard.chunks.push(chunk),
     signal,
   }
   return { heard, talk }

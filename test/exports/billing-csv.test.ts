@@ -1,42 +1,32 @@
+import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { ChargeRow } from "../../projections/charges.ts"
-import { billingCsv } from "../../src/exports/billing-csv.ts"
+import type { BillLine } from "../../projections/billing-lines.ts"
+import { csvWriter } from "../../src/exports/billing-csv.ts"
 import { COLUMNS, parse } from "./exported.ts"
+import { HEAD, LINE } from "./a-bill.ts"
+
+const columns = COLUMNS.split(",")
+const textOf = (line: Partial<BillLine>) => String(csvWriter(HEAD).lines([{ ...LINE, ...line }]))
+const cells = (line: Partial<BillLine>) => parse(textOf(line))[0] ?? []
+const cellOf = (name: string, line: Partial<BillLine>) => cells(line)[columns.indexOf(name)]
+
+/** Columns whose text somebody outside may have chosen, by the name of the line's field. */
+const TEXTS = {
+  charge_id: "chargeId",
+  corrects: "corrects",
+  item: "item",
+  person_id: "personId",
+  key_id: "keyId",
+  resource: "resource",
+} as const
 
 describe("a line", () => {
-  const LINE: ChargeRow = {
-    company_id: "co_aaaaaa",
-    revision: 7,
-    kind: "charge",
-    charge_id: "chg_1",
-    corrects: null,
-    state: "open",
-    given_back_micros: 0,
-    at: new Date(0),
-    served_from: new Date(86_400_000),
-    item: "thing",
-    quantity: 2,
-    unit_price_micros: 1,
-    price_version: 3,
-    amount_micros: -9_000_000_000_000_001,
-    via: "own_key",
-    person_id: null,
-    key_id: null,
-    class: "ai",
-    resource: null,
-    note: "=secret()",
-  }
-  const cells = (line: Partial<ChargeRow>) => parse(billingCsv([{ ...LINE, ...line }]))[0] ?? []
-  const columns = COLUMNS.split(",")
-  const cellOf = (name: string, line: Partial<ChargeRow>) => cells(line)[columns.indexOf(name)]
-
   it("gives money exactly, in micros and in dollars", () => {
     expect(cellOf("amount_micros", {})).toBe("-9000000000000001")
     expect(cellOf("amount_usd", {})).toBe("-9000000000.000001")
-    expect(cellOf("amount_usd", { amount_micros: 0 })).toBe("0.00")
+    expect(cellOf("amount_usd", { amountMicros: 0 })).toBe("0.00")
     expect(cellOf("served_from", {})).toBe("1970-01-02T00:00:00.000Z")
     expect(cellOf("unit", {})).toBe("")
-    expect(billingCsv([LINE])).not.toContain("secret")
   })
 
   it.each([
@@ -52,8 +42,8 @@ describe("a line", () => {
   it.each(["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", '=HYPERLINK("x")'])(
     "cannot come alive in a spreadsheet by %j",
     (text) => {
-      for (const name of ["charge_id", "corrects", "item", "resource"] as const) {
-        expect(cellOf(name, { [name]: text }), name).toBe(`'${text}`)
+      for (const [column, field] of Object.entries(TEXTS)) {
+        expect(cellOf(column, { [field]: text }), column).toBe(`'${text}`)
       }
     },
   )
@@ -65,4 +55,50 @@ describe("a line", () => {
       expect(cells({ resource: text })).toHaveLength(columns.length)
     },
   )
+
+  it("has its cells, quoted and without a formula, whatever text stands in it", () => {
+    const start = fc.constantFrom("", "=", "+", "-", "@", "\t", "\r", '"', ",", "\n", "'")
+    const text = fc.tuple(start, fc.string({ unit: "grapheme" })).map((parts) => parts.join(""))
+    const texts = fc.record(
+      Object.fromEntries(Object.values(TEXTS).map((field) => [field, text])) as Record<
+        (typeof TEXTS)[keyof typeof TEXTS],
+        fc.Arbitrary<string>
+      >,
+    )
+    fc.assert(
+      fc.property(texts, (line) => {
+        const found = parse(textOf(line))
+        expect(found).toHaveLength(1)
+        expect(found[0]).toHaveLength(columns.length)
+        for (const [column, field] of Object.entries(TEXTS)) {
+          const cell = found[0]?.[columns.indexOf(column)] ?? "no cell"
+          expect(cell).not.toMatch(/^[=+\-@\t\r]/)
+          expect(cell.replace(/^'(?=[=+\-@\t\r\n])/, "")).toBe(line[field])
+        }
+      }),
+    )
+  })
+})
+
+describe("the last line", () => {
+  const last = (head = HEAD) => parse(String(csvWriter(head).end()))[0] ?? []
+
+  it("says how the month stands and where in the ledger its bill ends, and weighs nothing", () => {
+    expect(last()).toHaveLength(columns.length)
+    const row = Object.fromEntries(columns.map((name, i) => [name, last()[i]]))
+    expect(row).toMatchObject({
+      line_id: "co_aaaaaa:1970-01",
+      kind: "open",
+      item: "ledger_head",
+      amount_micros: "0",
+      amount_usd: "0.00",
+      resource: `ledger-co_aaaaaa@41:${"ab".repeat(32)}`,
+    })
+  })
+
+  it("names no head of what had no ledger yet", () => {
+    const row = last({ ...HEAD, state: "closed", head: null })
+    expect(row).toContain("closed")
+    expect(row[columns.indexOf("resource")]).toBe("")
+  })
 })

@@ -33,8 +33,13 @@ export function parse(text: string): readonly (readonly string[])[] {
 /** A month's bill as it was sent, and what was said of it. */
 export interface Export {
   readonly text: string
+  /** The same as bytes. */
+  readonly bytes: Buffer
   readonly chunks: number
+  /** The lines of a CSV that changed the funds. */
   readonly lines: readonly Readonly<Record<string, string>>[]
+  /** The last line of a CSV: how the month stands, and where in the ledger it ends. */
+  readonly last: Readonly<Record<string, string>> | undefined
   readonly result: {
     readonly state: string
     readonly lines: number
@@ -54,24 +59,47 @@ export async function exported(
   onChunk: () => Promise<void> = async () => undefined,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Export> {
+  const { bytes, chunks, result } = await exportedAs(world, company, month, "csv", {
+    onChunk,
+    signal,
+  })
+  const text = bytes.toString("utf8")
+  const rows = tableOf(text)
+  return { text, bytes, chunks, lines: rows.slice(0, -1), last: rows.at(-1), result }
+}
+
+/** The rows of a CSV by the names of its header. */
+export function tableOf(text: string): readonly Readonly<Record<string, string>>[] {
+  const [header = [], ...rows] = parse(text)
+  return rows.map((row) => Object.fromEntries(header.map((name, i) => [name, row[i] ?? "no cell"])))
+}
+
+/** Exports a month in any format. */
+export async function exportedAs(
+  world: World,
+  company: Company,
+  month: string,
+  format: string,
+  watch: {
+    readonly onChunk?: () => Promise<void>
+    readonly signal?: AbortSignal
+    readonly progress?: (message: string) => void
+  } = {},
+): Promise<Pick<Export, "bytes" | "chunks" | "result">> {
   const found = ADMIN_OPERATIONS.find(({ name }) => name === "export billing")
-  const chunks: string[] = []
+  const chunks: (string | Uint8Array)[] = []
   const context = {
     ports: world.ports,
     cause: causedBy("test"),
-    progress: () => undefined,
-    send: async (chunk: string) => {
+    progress: watch.progress ?? (() => undefined),
+    send: async (chunk: string | Uint8Array) => {
       chunks.push(chunk)
-      await onChunk()
+      await watch.onChunk?.()
     },
-    signal,
+    signal: watch.signal ?? new AbortController().signal,
   }
-  const input = { company: company.companyId, month, format: "csv" }
+  const input = { company: company.companyId, month, format }
   const result = (await found?.run(context, found.input.parse(input))) as Export["result"]
-  const text = chunks.join("")
-  const [header = [], ...rows] = parse(text)
-  const lines = rows.map((row) =>
-    Object.fromEntries(header.map((name, i) => [name, row[i] ?? "no cell"])),
-  )
-  return { text, chunks: chunks.length, lines, result }
+  const bytes = Buffer.concat(chunks.map((chunk) => Buffer.from(chunk as string)))
+  return { bytes, chunks: chunks.length, result }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
-import { billingLines } from "../../projections/billing-lines.ts"
+import type { ChargeRow } from "../../projections/charges.ts"
 import {
   companiesOfCharge,
   endedCharge,
@@ -30,10 +30,15 @@ afterAll(async () => {
 const run = (...commands: readonly LedgerCommand[]) => ask(world, company, ...commands)
 const now = () => world.ports.clock.now()
 
+/** The rows of the company in the order they were decided. */
+async function rowsOf(limit: number): Promise<readonly ChargeRow[]> {
+  const rows = db.selectFrom("charges").selectAll().where("company_id", "=", company.companyId)
+  return (await rows.orderBy("revision").limit(limit).execute()) as ChargeRow[]
+}
+
 /** The lines of the bill after the opening funds, without what is empty. */
 async function lines() {
-  const range = { from: new Date(0), after: -1, upTo: 1_000_000, limit: 1_000 }
-  const rows = await billingLines(db, { companyId: company.companyId, ...range })
+  const rows = await rowsOf(1_000)
   return rows
     .slice(1)
     .map((row) => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)))
@@ -195,8 +200,7 @@ describe("charges", () => {
   })
 
   it("have nothing to say for a give-back of what is no charge", async () => {
-    const range = { from: new Date(0), after: -1, upTo: 1_000_000, limit: 1 }
-    const [funds] = await billingLines(db, { companyId: company.companyId, ...range })
+    const [funds] = await rowsOf(1)
     if (funds === undefined) throw new Error("the opening funds are not shown")
     expect(() => endedCharge(funds)).toThrow(RangeError)
   })

@@ -1,0 +1,138 @@
+/**
+ * A bill: what is known of a month before its first line, the one fold over its lines, and whether
+ * both come to the same. Every format is a writer over this (`formats.ts`).
+ */
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { BillLine } from "../../projections/billing-lines.ts"
+
+/** What moved the funds in a month, each as a sum of its own; `charged` counts what was taken. */
+export interface BillSums {
+  readonly addedMicros: Micros
+  readonly purchasedMicros: Micros
+  readonly correctedMicros: Micros
+  readonly chargedMicros: Micros
+  readonly givenBackMicros: Micros
+  /** How many charges there were. */
+  readonly charges: number
+}
+
+/** What the ledger says of a month. */
+export interface BillHead {
+  readonly companyId: CompanyId
+  /** `YYYY-MM`, UTC. */
+  readonly month: string
+  /** Its first millisecond, and the first after it. */
+  readonly from: number
+  readonly until: number
+  /** A closed month never changes again; of an open one this is all there is so far. */
+  readonly state: "open" | "closed"
+  readonly openingMicros: Micros
+  readonly closingMicros: Micros
+  /** What the lines must come to. */
+  readonly sums: BillSums
+  /** The last fact of the ledger that it goes up to; null where there was no ledger yet. */
+  readonly head: { readonly revision: number; readonly hash: string } | null
+}
+
+/** The head as one text: `ledger-co_…@<revision>:<hash>`; empty where there is none. */
+export function headText({ companyId, head }: BillHead): string {
+  return head === null ? "" : `ledger-${companyId}@${head.revision}:${head.hash}`
+}
+
+/** A piece of a file. */
+export type Piece = string | Uint8Array
+
+/** Writes a bill in one format: what to send first, for each page of lines, and last. */
+export interface BillWriter {
+  readonly begin: () => Piece
+  readonly lines: (lines: readonly BillLine[]) => Piece
+  readonly end: () => Piece | Promise<Piece>
+}
+
+/** The export cannot be made as it was asked for. */
+export class BillRefused extends Error {
+  override readonly name = "BillRefused"
+  readonly code: "unavailable" | "conflict"
+  constructor(code: "unavailable" | "conflict", message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** The fold over the lines of a bill. */
+export interface BillFold {
+  readonly add: (lines: readonly BillLine[]) => void
+  /** How many lines there were. */
+  readonly lines: () => number
+  /** The sum of their amounts: the change of the funds. */
+  readonly totalMicros: () => Micros
+  /** Sees that the lines come to what the ledger says. @throws BillRefused where they do not */
+  readonly settle: (head: BillHead) => void
+}
+
+/** Begins to sum up lines. */
+export function openBillFold(): BillFold {
+  const sums = {
+    addedMicros: 0,
+    purchasedMicros: 0,
+    correctedMicros: 0,
+    chargedMicros: 0,
+    givenBackMicros: 0,
+    charges: 0,
+  }
+  let lines = 0
+  const total = () =>
+    sums.addedMicros +
+    sums.purchasedMicros +
+    sums.correctedMicros -
+    sums.chargedMicros +
+    sums.givenBackMicros
+  return {
+    add: (page) => {
+      lines += page.length
+      for (const { kind, amountMicros } of page) {
+        if (kind === "charge" || kind === "api_calls" || kind === "rent") {
+          sums.chargedMicros -= amountMicros
+          sums.charges += 1
+        } else if (kind === "give_back") sums.givenBackMicros += amountMicros
+        else if (kind === "purchase") sums.purchasedMicros += amountMicros
+        else if (kind === "funds_added") sums.addedMicros += amountMicros
+        else sums.correctedMicros += amountMicros
+      }
+    },
+    lines: () => lines,
+    totalMicros: total,
+    settle: (head) => {
+      const fault = faultOf(head, sums, total())
+      if (fault === null) return
+      const message =
+        `The lines of ${head.month} do not add up: ${fault}. Nothing was kept; ` +
+        'run "audit verify" and, if the read model "charges" is at fault, "projections rebuild".'
+      throw new BillRefused("conflict", message)
+    },
+  }
+}
+
+const NAMES: Readonly<Record<keyof BillSums, string>> = {
+  addedMicros: "funds added",
+  purchasedMicros: "funds purchased",
+  correctedMicros: "funds corrected",
+  chargedMicros: "charged",
+  givenBackMicros: "given back",
+  charges: "charges",
+}
+
+/** The first sum that is not as the ledger has it. */
+function faultOf(head: BillHead, sums: BillSums, total: Micros): string | null {
+  for (const name of Object.keys(NAMES) as (keyof BillSums)[]) {
+    if (sums[name] === head.sums[name]) continue
+    const unit = name === "charges" ? "" : " micros"
+    return `${NAMES[name]} is ${sums[name]}${unit} by its lines and ${head.sums[name]} by the ledger`
+  }
+  if (head.openingMicros + total === head.closingMicros) return null
+  return (
+    `they change the funds by ${total} micros, and the ledger went from ` +
+    `${head.openingMicros} to ${head.closingMicros}`
+  )
+}

@@ -1,0 +1,34 @@
+/** The formats a bill can have, each a writer over the same lines. */
+import type { BillWriter } from "./bill.ts"
+import { csvWriter } from "./billing-csv.ts"
+import { ndjsonWriter } from "./billing-ndjson.ts"
+import type { BillPorts, OpenedBill } from "./open-bill.ts"
+
+/** A format of bills. */
+export interface BillForm {
+  /** Its content type. */
+  readonly mediaType: string
+  /** What the name of a file ends in. */
+  readonly extension: string
+  readonly open: (bill: OpenedBill, ports: BillPorts) => BillWriter | Promise<BillWriter>
+}
+
+/** Every format by its name. */
+export const BILL_FORMS = {
+  csv: {
+    mediaType: "text/csv; charset=utf-8",
+    extension: "csv",
+    open: ({ head }) => csvWriter(head),
+  },
+  ndjson: {
+    mediaType: "application/x-ndjson; charset=utf-8",
+    extension: "ndjson",
+    open: ({ head }) => ndjsonWriter(head),
+  },
+} as const satisfies Readonly<Record<string, BillForm>>
+
+/** The name of a format. */
+export type BillFormat = keyof typeof BILL_FORMS
+
+/** The names of all formats. */
+export const BILL_FORMATS = Object.keys(BILL_FORMS) as [BillFormat, ...BillFormat[]]

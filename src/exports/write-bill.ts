@@ -1,0 +1,123 @@
+/** Writes a bill: what the ledger says of it, its lines page by page, and whether both agree. */
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { BillLine } from "../../projections/billing-lines.ts"
+import { billPage } from "../../projections/billing-lines.ts"
+import type { Piece } from "./bill.ts"
+import { openBillFold } from "./bill.ts"
+import type { BillForm, BillFormat } from "./formats.ts"
+import { BILL_FORMS } from "./formats.ts"
+import type { BillAsked, BillPorts, OpenedBill } from "./open-bill.ts"
+import { openBill } from "./open-bill.ts"
+
+/** How many lines are read at a time. */
+export const PAGE_LINES = 5_000
+
+/** Where a bill is written to. */
+export interface BillTarget {
+  /** Takes a piece; resolves when there is room for the next. */
+  readonly send: (piece: Piece) => Promise<void>
+  readonly progress: (message: string) => void
+  /** Aborted when nobody waits any more. */
+  readonly signal: AbortSignal
+}
+
+/** What was written, for whoever asked for it. */
+export interface BillSummary {
+  readonly companyId: string
+  readonly month: string
+  readonly state: "open" | "closed"
+  readonly lines: number
+  readonly totalMicros: Micros
+  readonly openingMicros: Micros
+  readonly closingMicros: Micros
+  /** The ledger's last fact that it goes up to; null where there was no ledger yet. */
+  readonly headRevision: number | null
+  readonly head: string | null
+}
+
+/**
+ * Writes a bill. Its last piece is sent only once its lines add up to what the ledger says.
+ *
+ * @throws BillRefused: nothing that was sent may be kept
+ * @throws the signal's reason
+ */
+export async function writeBill(
+  ports: BillPorts,
+  asked: BillAsked & { readonly format: BillFormat },
+  target: BillTarget,
+): Promise<BillSummary> {
+  const bill = await openBill(ports, asked)
+  return writeOpened(ports, bill, asked, target)
+}
+
+/** The same for a bill that was opened already. @throws BillRefused, and the signal's reason */
+export async function writeOpened(
+  ports: BillPorts,
+  bill: OpenedBill,
+  { format, read }: Pick<BillAsked, "read"> & { readonly format: BillFormat },
+  target: BillTarget,
+): Promise<BillSummary> {
+  const { head } = bill
+  const form: BillForm = BILL_FORMS[format]
+  const writer = await form.open(bill, ports)
+  const fold = openBillFold()
+  const begun = ports.pacer.elapsedMs()
+  await send(target, writer.begin())
+  for await (const page of pagesOf(bill, read)) {
+    target.signal.throwIfAborted()
+    fold.add(page)
+    await send(target, writer.lines(page))
+    const far = { bill, revision: page.at(-1)?.revision ?? bill.upTo, lines: fold.lines() }
+    target.progress(progressText(far, ports.pacer.elapsedMs() - begun))
+  }
+  fold.settle(head)
+  await send(target, await writer.end())
+  const { companyId, month, state, openingMicros, closingMicros } = head
+  return {
+    ...{ companyId, month, state, lines: fold.lines(), totalMicros: fold.totalMicros() },
+    ...{ openingMicros, closingMicros },
+    headRevision: head.head?.revision ?? null,
+    head: head.head?.hash ?? null,
+  }
+}
+
+async function send({ send, signal }: BillTarget, piece: Piece): Promise<void> {
+  signal.throwIfAborted()
+  if (piece.length > 0) await send(piece)
+}
+
+/** The lines of a bill. While one page is written the next one is read. */
+async function* pagesOf(
+  { head, after, upTo }: OpenedBill,
+  read: BillAsked["read"],
+): AsyncGenerator<readonly BillLine[]> {
+  const { companyId } = head
+  const next = async (behind: number): Promise<readonly BillLine[]> => {
+    if (behind >= upTo) return []
+    return read((db) => billPage(db, { companyId, after: behind, upTo, limit: PAGE_LINES }))
+  }
+  let coming = next(after)
+  try {
+    for (;;) {
+      const page = await coming
+      if (page.length === 0) return
+      coming = page.length < PAGE_LINES ? Promise.resolve([]) : next(page.at(-1)?.revision ?? upTo)
+      yield page
+    }
+  } finally {
+    // Whoever stops early leaves no query behind.
+    await Promise.allSettled([coming])
+  }
+}
+
+/** How far it has come, by the revisions of its lines. */
+function progressText(
+  { bill, revision, lines }: { bill: OpenedBill; revision: number; lines: number },
+  tookMs: number,
+): string {
+  const done = (revision - bill.after) / Math.max(1, bill.upTo - bill.after)
+  const perSecond = Math.round((lines * 1_000) / Math.max(1, tookMs))
+  const left = Math.ceil((tookMs * (1 - done)) / Math.max(done, 1e-6) / 1_000)
+  const number = (value: number) => value.toLocaleString("en-US")
+  return `${number(lines)} lines, ${Math.floor(done * 100)} %, ${number(perSecond)} a second, ${left} s left`
+}
