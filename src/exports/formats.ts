@@ -2,6 +2,8 @@
 import type { BillWriter } from "./bill.ts"
 import { csvWriter } from "./billing-csv.ts"
 import { ndjsonWriter } from "./billing-ndjson.ts"
+import { focusCsvWriter } from "./focus-csv.ts"
+import { focusParquetWriter } from "./focus-parquet.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
 
 /** A format of bills. */
@@ -19,6 +21,16 @@ export const BILL_FORMS = {
     mediaType: "text/csv; charset=utf-8",
     extension: "csv",
     open: ({ head }) => csvWriter(head),
+  },
+  "focus-csv": {
+    mediaType: "text/csv; charset=utf-8",
+    extension: "focus.csv",
+    open: ({ head }) => focusCsvWriter(head),
+  },
+  "focus-parquet": {
+    mediaType: "application/vnd.apache.parquet",
+    extension: "focus.parquet",
+    open: ({ head }) => focusParquetWriter(head),
   },
   ndjson: {
     mediaType: "application/x-ndjson; charset=utf-8",

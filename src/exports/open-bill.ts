@@ -154,7 +154,6 @@ async function hashAt({ store }: BillPorts, stream: string, revision: number): P
 }
 
 function brokenAt(stream: string, revision: number): BillRefused {
-  const message =
-    `${stream} is not as its read models say from revision ${revision} on; ` + 'run "audit verify".'
+  const message = `${stream} is not as its read models say from revision ${revision} on; run "audit verify".`
   return new BillRefused("conflict", message)
 }

@@ -62,16 +62,16 @@ export async function writeOpened(
   const writer = await form.open(bill, ports)
   const fold = openBillFold()
   const begun = ports.pacer.elapsedMs()
-  await send(target, writer.begin())
+  await give(target, writer.begin())
   for await (const page of pagesOf(bill, read)) {
     target.signal.throwIfAborted()
     fold.add(page)
-    await send(target, writer.lines(page))
+    await give(target, writer.lines(page))
     const far = { bill, revision: page.at(-1)?.revision ?? bill.upTo, lines: fold.lines() }
     target.progress(progressText(far, ports.pacer.elapsedMs() - begun))
   }
   fold.settle(head)
-  await send(target, await writer.end())
+  await give(target, await writer.end())
   const { companyId, month, state, openingMicros, closingMicros } = head
   return {
     ...{ companyId, month, state, lines: fold.lines(), totalMicros: fold.totalMicros() },
@@ -81,9 +81,9 @@ export async function writeOpened(
   }
 }
 
-async function send({ send, signal }: BillTarget, piece: Piece): Promise<void> {
-  signal.throwIfAborted()
-  if (piece.length > 0) await send(piece)
+async function give(target: BillTarget, piece: Piece): Promise<void> {
+  target.signal.throwIfAborted()
+  if (piece.length > 0) await target.send(piece)
 }
 
 /** The lines of a bill. While one page is written the next one is read. */

@@ -1,0 +1,160 @@
+/**
+ * A bill as FOCUS 1.2 (the FinOps Open Cost and Usage Specification): its 21 mandatory columns in the
+ * order of their names, then ours, whose names begin with `x_`.
+ *
+ * What is charged or given back is a cost. What moves the funds otherwise (bought, added, corrected)
+ * is no cost of a service: such lines cost 0 and say in `x_FundsChangeMicros` what they did, so that
+ * this column sums to the change of the balance and `BilledCost` to what was spent.
+ */
+import type { Micros } from "../../domain/kernel/money.ts"
+import { monthEnd } from "../../domain/kernel/window.ts"
+import { resourceId } from "../../domain/phone/text-resource.ts"
+import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillHead } from "./bill.ts"
+import { pricingUnitOf, serviceOf } from "./focus-services.ts"
+
+/** How a column's values are written: `dollars` are micros here, `time` UTC milliseconds. */
+type FocusKind = "text" | "dollars" | "time" | "integer"
+
+/** A column of FOCUS. */
+export interface FocusColumn {
+  readonly name: string
+  readonly kind: FocusKind
+  /** Its value in a line; null where it has none. */
+  readonly valueOf: (line: BillLine, head: BillHead) => string | number | null
+}
+
+/** Who sells, delivers and bills. */
+const PROVIDER = "Company Platform"
+const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
+const RENT = "number_month_"
+
+const text = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => ({
+  ...{ name, kind: "text", valueOf },
+})
+const dollars = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => ({
+  ...{ name, kind: "dollars", valueOf },
+})
+const time = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => ({
+  ...{ name, kind: "time", valueOf },
+})
+const integer = (name: string, valueOf: FocusColumn["valueOf"]): FocusColumn => ({
+  ...{ name, kind: "integer", valueOf },
+})
+
+/** The mandatory columns of FOCUS 1.2. */
+const MANDATORY: readonly FocusColumn[] = [
+  dollars("BilledCost", costOf),
+  text("BillingAccountId", (_line, { companyId }) => companyId),
+  // The company's name is personal and can be erased; the id is what it is known by.
+  text("BillingAccountName", (_line, { companyId }) => companyId),
+  text("BillingCurrency", () => "USD"),
+  time("BillingPeriodEnd", (_line, { until }) => until),
+  time("BillingPeriodStart", (_line, { from }) => from),
+  text("ChargeCategory", categoryOf),
+  text("ChargeClass", classOf),
+  text("ChargeDescription", descriptionOf),
+  time("ChargePeriodEnd", (line) => periodOf(line).end),
+  time("ChargePeriodStart", (line) => periodOf(line).start),
+  dollars("ContractedCost", costOf),
+  dollars("EffectiveCost", costOf),
+  text("InvoiceIssuerName", () => PROVIDER),
+  dollars("ListCost", costOf),
+  integer("PricingQuantity", quantityOf),
+  text("PricingUnit", pricedIn),
+  text("ProviderName", () => PROVIDER),
+  text("PublisherName", () => PROVIDER),
+  text("ServiceCategory", (line) => serviceOf(line).category),
+  text("ServiceName", (line) => serviceOf(line).name),
+]
+
+/** What our bill says beside that. */
+const OWN: readonly FocusColumn[] = [
+  text("x_LineId", ({ revision }, { companyId }) => `${companyId}:${revision}`),
+  text("x_Kind", ({ kind }) => kind),
+  text("x_ChargeId", ({ chargeId }) => textOrNull(chargeId)),
+  text("x_Corrects", ({ corrects }) => textOrNull(corrects)),
+  time("x_DecidedAt", ({ at }) => at),
+  time("x_ServedFrom", ({ servedFrom }) => servedFrom),
+  text("x_Item", ({ item }) => textOrNull(item)),
+  integer("x_Quantity", ({ quantity }) => numberOrNull(quantity)),
+  integer("x_UnitPriceMicros", ({ unitPriceMicros }) => numberOrNull(unitPriceMicros)),
+  integer("x_FundsChangeMicros", ({ amountMicros }) => amountMicros),
+  text("x_PersonId", ({ personId }) => textOrNull(personId)),
+  text("x_KeyId", ({ keyId }) => textOrNull(keyId)),
+  text("x_Class", (line) => textOrNull(line.class)),
+  text("x_Resource", ({ resource }) => (resource === "" ? null : resourceId(resource))),
+  integer("x_PriceVersion", ({ priceVersion }) => numberOrNull(priceVersion)),
+  text("x_MonthState", (_line, { state }) => state),
+  integer("x_HeadRevision", (_line, { head }) => head?.revision ?? null),
+  text("x_HeadHash", (_line, { head }) => head?.hash ?? null),
+]
+
+/** Every column, in the order of the file. */
+export const FOCUS_COLUMNS: readonly FocusColumn[] = [...MANDATORY, ...OWN]
+
+const textOrNull = (value: string): string | null => (value === "" ? null : value)
+const numberOrNull = (value: string): number | null => (value === "" ? null : Number(value))
+
+/** Whether a line is what a service cost, and no movement of the funds beside that. */
+function isCost({ kind }: BillLine): boolean {
+  return kind === "charge" || kind === "api_calls" || kind === "rent" || kind === "give_back"
+}
+
+/** What a line costs, micros; what is given back is below zero. */
+function costOf(line: BillLine): Micros {
+  return isCost(line) ? 0 - line.amountMicros : 0
+}
+
+function categoryOf(line: BillLine): string {
+  if (line.kind === "purchase" || line.kind === "funds_added") return "Credit"
+  if (line.kind === "funds_corrected") return "Adjustment"
+  return line.item.startsWith(RENT) ? "Purchase" : "Usage"
+}
+
+/** A give-back corrects once the bill of its charge is closed; before, both are of one bill. */
+function classOf({ kind, correctedAt }: BillLine, { from }: BillHead): string | null {
+  if (kind !== "give_back") return null
+  return correctedAt === null || correctedAt < from ? "Correction" : null
+}
+
+function descriptionOf(line: BillLine): string {
+  const { kind, item, quantity } = line
+  if (kind === "purchase") return "Funds bought"
+  if (kind === "funds_added") return "Funds added by an operator"
+  if (kind === "funds_corrected") return "Funds corrected by an operator"
+  return kind === "give_back" ? `Given back: ${item}` : `${quantity} × ${item}`
+}
+
+/** The hour in which it was served; of API calls the day, of rent the month that begins there. */
+function periodOf({ kind, servedFrom, at }: BillLine): { start: number; end: number } {
+  const served = servedFrom ?? at
+  if (kind === "api_calls") {
+    const start = Math.floor(served / DAY_MS) * DAY_MS
+    return { start, end: start + DAY_MS }
+  }
+  const start = Math.floor(served / HOUR_MS) * HOUR_MS
+  return { start, end: kind === "rent" ? monthLater(start) : start + HOUR_MS }
+}
+
+/** The same day and hour of the next month, or that month's last day where it has no such one. */
+function monthLater(start: number): number {
+  const from = new Date(start)
+  const hours = start % DAY_MS
+  const day = Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + 1, from.getUTCDate())
+  return Math.min(day, monthEnd(monthEnd(start)) - DAY_MS) + hours
+}
+
+/** A give-back that is no correction takes one whole thing back. */
+function quantityOf(line: BillLine, head: BillHead): number | null {
+  if (!isCost(line)) return null
+  if (line.kind !== "give_back") return numberOrNull(line.quantity)
+  return classOf(line, head) === null ? -1 : null
+}
+
+function pricedIn(line: BillLine, head: BillHead): string | null {
+  if (!isCost(line)) return null
+  if (line.kind !== "give_back") return pricingUnitOf(line.item)
+  return classOf(line, head) === null ? "Give-backs" : null
+}
