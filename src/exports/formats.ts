@@ -4,6 +4,7 @@ import { csvWriter } from "./billing-csv.ts"
 import { ndjsonWriter } from "./billing-ndjson.ts"
 import { focusCsvWriter } from "./focus-csv.ts"
 import { focusParquetWriter } from "./focus-parquet.ts"
+import { hledgerWriter } from "./hledger.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
 
 /** A format of bills. */
@@ -31,6 +32,11 @@ export const BILL_FORMS = {
     mediaType: "application/vnd.apache.parquet",
     extension: "focus.parquet",
     open: ({ head }) => focusParquetWriter(head),
+  },
+  hledger: {
+    mediaType: "text/plain; charset=utf-8",
+    extension: "journal",
+    open: ({ head }) => hledgerWriter(head),
   },
   ndjson: {
     mediaType: "application/x-ndjson; charset=utf-8",

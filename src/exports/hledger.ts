@@ -1,0 +1,111 @@
+/**
+ * A bill as a journal of hledger (plain text accounting), complete in itself: accounts and commodity
+ * are declared, it opens with the funds of the month's beginning, each transaction says what funds it
+ * leaves, and the last one what they came to. `hledger check --strict` passes.
+ *
+ * Spending is an expense by class and item. Whatever text somebody chose stands where it can end
+ * neither a line nor a comment, and names no account.
+ */
+import { PRICED_ITEMS } from "../../domain/charging/price-book.ts"
+import { instantText } from "../../domain/kernel/instant.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import { dollarText } from "../../domain/kernel/money.ts"
+import { resourceId } from "../../domain/phone/text-resource.ts"
+import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillHead, BillWriter } from "./bill.ts"
+import { headText } from "./bill.ts"
+
+const FUNDS = "assets:funds"
+const OPENING = "equity:opening"
+/** Where what is no spending comes from. */
+const SOURCES = {
+  purchase: "assets:payments",
+  funds_added: "income:credits",
+  funds_corrected: "equity:corrections",
+} as const
+const ITEMS: ReadonlySet<string> = new Set(PRICED_ITEMS)
+const ACCOUNTS: readonly string[] = [
+  ...[FUNDS, OPENING, ...Object.values(SOURCES)],
+  ...["ai", "general"].flatMap((spent) =>
+    [...PRICED_ITEMS, "other"].map((item) => `expenses:${spent}:${item}`),
+  ),
+]
+
+/** Writes a bill as a journal. */
+export function hledgerWriter(head: BillHead): BillWriter {
+  const { companyId, month, state, openingMicros, from } = head
+  let funds = openingMicros
+  let lastDay = dayOf(from)
+  return {
+    begin: () => {
+      const declared = ACCOUNTS.map((account) => `account ${account}\n`).join("")
+      const opening = transaction(lastDay, `Funds at the beginning of ${month}`, [
+        posting(FUNDS, openingMicros, openingMicros),
+        posting(OPENING, 0 - openingMicros),
+      ])
+      const title = `; Bill of ${companyId} for ${month}: ${state}\n; ${headText(head)}\n\n`
+      return `${title}commodity USD 1000.000000\n\n${declared}\n${opening}`
+    },
+    lines: (lines) => {
+      let text = ""
+      for (const line of lines) {
+        const { amountMicros } = line
+        funds += amountMicros
+        lastDay = dayOf(line.at)
+        text += transaction(lastDay, `(${companyId}:${line.revision}) ${titleOf(line)}`, [
+          posting(otherSideOf(line), 0 - amountMicros),
+          posting(FUNDS, amountMicros, funds),
+        ])
+      }
+      return text
+    },
+    end: () =>
+      transaction(lastDay, `Funds at the end of ${month}: ${state}`, [posting(FUNDS, 0, funds)]),
+  }
+}
+
+function dayOf(at: number): string {
+  return instantText(at).slice(0, 10)
+}
+
+function transaction(day: string, title: string, postings: readonly string[]): string {
+  return `${day} * ${title}\n${postings.join("")}\n`
+}
+
+/** One side of a transaction; with what it leaves in the account where that is to be held. */
+function posting(account: string, amountMicros: Micros, leavesMicros?: Micros): string {
+  const held = leavesMicros === undefined ? "" : ` = USD ${dollarText(leavesMicros)}`
+  return `    ${account}  USD ${dollarText(amountMicros)}${held}\n`
+}
+
+function otherSideOf({ kind, item, class: spent }: BillLine): string {
+  if (kind === "purchase" || kind === "funds_added" || kind === "funds_corrected") {
+    return SOURCES[kind]
+  }
+  return `expenses:${spent}:${ITEMS.has(item) ? item : "other"}`
+}
+
+/** What was bought, and its names as tags. */
+function titleOf(line: BillLine): string {
+  const { kind, item, resource } = line
+  const tags = {
+    ...{ kind, charge: line.chargeId, corrects: line.corrects },
+    ...{ quantity: line.quantity, key: line.keyId, person: line.personId },
+    resource: resource === "" ? "" : resourceId(resource),
+  }
+  const said = Object.entries(tags)
+    .filter(([, value]) => value !== "")
+    .map(([name, value]) => `${name}:${tagValue(value)}`)
+  const title = item === "" ? kind.replace("_", " ") : spoken(item)
+  return `${title}  ; ${said.join(", ")}`
+}
+
+/** A text in a title: nothing in it ends the line, begins a comment or is read as a date. */
+function spoken(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp};|[\]]/gu, " ").trim()
+}
+
+/** A text in a tag, which a comma ends: any but plain characters are escaped as in an address. */
+function tagValue(text: string): string {
+  return /^[\w.:@+/-]*$/.test(text) ? text : encodeURIComponent(text.toWellFormed())
+}

@@ -1,0 +1,115 @@
+import { describe, expect, it } from "vitest"
+import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillHead } from "../../src/exports/bill.ts"
+import { hledgerWriter } from "../../src/exports/hledger.ts"
+import { HEAD, LINE } from "./a-bill.ts"
+import { missing, run } from "./programs.ts"
+
+const absent = missing("hledger")
+const needed = absent ?? "hledger is installed here"
+
+const MARCH: BillHead = {
+  ...HEAD,
+  month: "2031-03",
+  from: Date.parse("2031-03-01T00:00:00Z"),
+  until: Date.parse("2031-04-01T00:00:00Z"),
+  openingMicros: 1_000_001,
+}
+const AT = Date.parse("2031-03-10T12:34:56.789Z")
+const TEXT: BillLine = {
+  ...LINE,
+  at: AT,
+  item: "text_segment",
+  class: "general",
+  amountMicros: -18_000,
+  resource: "msg_1@abcdef",
+  keyId: "key_1",
+}
+const NONE = { item: "", class: "", chargeId: "", quantity: "" }
+const LINES: readonly BillLine[] = [
+  { ...TEXT, ...NONE, kind: "purchase", amountMicros: 5_000_000, resource: "pur_1" },
+  TEXT,
+  { ...TEXT, kind: "api_calls", item: "api_call", chargeId: "key_1:-:2031-03-09", class: "ai" },
+  { ...TEXT, kind: "rent", item: "number_month_local" },
+  { ...TEXT, item: "a model's own name", class: "ai" },
+  { ...TEXT, kind: "give_back", chargeId: "", corrects: "chg_1", amountMicros: 18_000 },
+  { ...TEXT, ...NONE, kind: "funds_added", amountMicros: 7 },
+  { ...TEXT, ...NONE, kind: "funds_corrected", amountMicros: -9_000_000_000_000_000 },
+]
+
+function journalOf(lines: readonly BillLine[], head = MARCH): string {
+  const writer = hledgerWriter(head)
+  return `${String(writer.begin())}${String(writer.lines(lines))}${String(writer.end() as string)}`
+}
+
+describe("a journal", () => {
+  it("passes the strict check, with a line of every kind", (ctx) => {
+    ctx.skip(absent !== null, needed)
+    expect(run("hledger", ["-f", "-", "check", "--strict"], journalOf(LINES))).toBe("")
+  })
+
+  it("comes to the funds of the bill, and to what was spent by item", (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const balance = (account: string) =>
+      run(
+        "hledger",
+        ["-f", "-", "balance", account, "--no-total", "-N", "--flat"],
+        journalOf(LINES),
+      )
+    const total = LINES.reduce((sum, line) => sum + line.amountMicros, MARCH.openingMicros)
+    expect(total).toBe(-8_999_999_994_053_992)
+    expect(balance("assets:funds")).toContain("USD -8999999994.053992")
+    expect(balance("expenses:general:text_segment")).toBe("")
+    expect(balance("expenses:ai:other")).toContain("USD 0.018")
+    expect(balance("assets:payments")).toContain("USD -5.0")
+  })
+
+  it("fails the check where an amount is another", (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const wrong = journalOf(LINES).replaceAll("USD 0.018\n", "USD 0.019\n")
+    expect(() => run("hledger", ["-f", "-", "check", "--strict"], wrong)).toThrow("hledger")
+    const shifted = journalOf([...LINES.slice(0, 1), ...LINES.slice(2)])
+    const forged = shifted.replace("USD 6.000001\n", "USD 6.000002\n")
+    expect(() => run("hledger", ["-f", "-", "check", "--strict"], forged)).toThrow("hledger")
+  })
+
+  it("stays whole whatever text somebody chose", (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const nasty = [
+      ...["a\nb", "\r\n2031-03-11 x\n  assets:funds  USD 5", "; comment", "a | b", "[2031-99-99]"],
+      ...[
+        "date:2031-99-99",
+        "x, date:nope",
+        "=assert",
+        "* !",
+        "(code)",
+        "a  USD 5",
+        "\u2028",
+        "\u0085",
+      ],
+      ...["\t", "include /etc/passwd", "end comment", "account x", "constructor", "\u{1F600} ü"],
+    ]
+    const lines = nasty.flatMap((text) => [
+      { ...TEXT, item: text, resource: text, chargeId: text },
+      { ...TEXT, kind: "give_back" as const, item: text, corrects: text, amountMicros: 18_000 },
+    ])
+    const journal = journalOf(lines)
+    expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
+    const printed = run("hledger", ["-f", "-", "stats"], journal)
+    expect(printed).toMatch(new RegExp(`Transactions\\s*: ${lines.length + 2} `))
+  })
+
+  it("of a month without a line holds the funds it opened with", (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const journal = journalOf([], { ...MARCH, state: "closed", head: null })
+    expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
+    expect(run("hledger", ["-f", "-", "balance", "assets:funds"], journal)).toContain("1.000001")
+  })
+
+  it("says at its head whose month it is and where it ends", () => {
+    expect(journalOf([]).split("\n").slice(0, 2)).toEqual([
+      "; Bill of co_aaaaaa for 2031-03: open",
+      `; ledger-co_aaaaaa@41:${"ab".repeat(32)}`,
+    ])
+  })
+})

@@ -1,0 +1,19 @@
+/** Programs that read what was exported, where the machine has them. */
+import { spawnSync } from "node:child_process"
+
+/** Why tests with a program cannot run here; null where they can. */
+export function missing(program: string): string | null {
+  const { error } = spawnSync(program, ["--version"])
+  return error === undefined ? null : `${program} is not installed here`
+}
+
+/** Runs a program and answers what it printed. @throws Error with what it complained of */
+export function run(
+  program: string,
+  words: readonly string[],
+  input: string | Buffer = "",
+): string {
+  const done = spawnSync(program, words, { input, encoding: "utf8", maxBuffer: 1 << 28 })
+  if (done.status === 0) return done.stdout
+  throw new Error(`${program} ${words.join(" ")}: ${done.stderr || String(done.error)}`)
+}
