@@ -92,10 +92,12 @@ function successesOf(route: Route): Json {
   const schema = schemaOf(route.reply, "output")
   const headers = headOfSuccess(route)
   const statuses = route.success ?? [200]
+  const types = route.files ?? ["application/json"]
+  const content = Object.fromEntries(types.map((type) => [type.split(";", 1)[0], { schema }]))
   return Object.fromEntries(
     statuses.map((status) => {
       const description = status === 202 ? "Begun" : "Done"
-      return [status, { description, headers, content: { "application/json": { schema } } }]
+      return [status, { description, headers, content }]
     }),
   )
 }

@@ -122,6 +122,7 @@ function operationOf(route: Route, verbs: readonly string[]): Json {
     description: needsOf(route),
     ...(route.auth === false ? { security: [] } : {}),
     ...(route.specGap === undefined ? {} : { "x-spec-gap": route.specGap }),
+    ...(route.beyondSpec === undefined ? {} : { "x-beyond-spec": route.beyondSpec }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === undefined || route.method === "GET"
       ? {}

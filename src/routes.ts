@@ -1,5 +1,6 @@
 /** Every route of the API, and the retired ones. */
 import { accountRoutes } from "./account/routes.ts"
+import { billingRoutes } from "./billing/routes.ts"
 import { companyRoutes } from "./company/routes.ts"
 import { connectionRoutes } from "./connection/routes.ts"
 import { creditsRoutes } from "./credits/routes.ts"
@@ -7,7 +8,7 @@ import { peopleRoutes } from "./people/list-people.ts"
 import { phoneRoutes } from "./phone/routes.ts"
 import type { Route } from "./pipeline/route.ts"
 
-/** The routes in the order of the specification. */
+/** The routes in the order of the specification, and behind them those beyond it. */
 export const ROUTES: readonly Route[] = [
   ...peopleRoutes,
   ...phoneRoutes,
@@ -15,6 +16,7 @@ export const ROUTES: readonly Route[] = [
   ...accountRoutes,
   ...companyRoutes,
   ...connectionRoutes,
+  ...billingRoutes,
 ]
 
 /** Paths that answer 410 to every verb, before a key is looked at. */

@@ -13,6 +13,7 @@ import { answerAgain, answerOf, keyRequired } from "./answers.ts"
 import type { Call, Check, CheckPorts } from "./call.ts"
 import { CHECKS, CHECKS_BEFORE_REPLAY } from "./checks.ts"
 import type { Asked } from "./faults.ts"
+import { sendFile } from "./files.ts"
 import type { KeptAnswer } from "./idempotency.ts"
 import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
 import type { LastWrites } from "./read-position.ts"
@@ -137,6 +138,7 @@ async function answer(
     throw error
   }
   if (isDecidedNo(result)) return sendRefusal(reply, result.refusal)
+  if (result.ok && result.file !== undefined) return sendFile(reply, result.file, ports.log)
   const kept = answerOf(ports, result)
   const position = result.ok ? (result.position ?? null) : null
   if (mine.claim !== null) await keep(ports, mine.claim, kept)

@@ -11,6 +11,7 @@ import type { Permission, Role } from "../../domain/access/permissions.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
+import type { SentFile } from "./files.ts"
 import type { Looked } from "./read-position.ts"
 import type { RateName } from "./rate-limits.ts"
 import type { ErrorCode, Refusal } from "./refusal.ts"
@@ -52,6 +53,8 @@ export type Reply<R> =
       readonly status?: 200 | 202
       /** Where the facts of this command stand; sent as `Ledger-Position`. */
       readonly position?: Position | null
+      /** What is sent instead of the body, of a route with `files`. */
+      readonly file?: SentFile
     }
   | {
       readonly ok: false
@@ -118,6 +121,8 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly body?: ZodType<B>
   readonly query?: ZodType<Q>
   readonly reply: ZodType<R>
+  /** The content types of the files that it answers with; default JSON. */
+  readonly files?: readonly string[]
   /** The statuses of its answers; default 200. */
   readonly success?: readonly number[]
   /** The codes it can refuse with, beside those of the checks. */
@@ -126,6 +131,8 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly says?: Readonly<Partial<Record<ErrorCode, string>>>
   /** Why a choice was made where the specification is silent. */
   readonly specGap?: string
+  /** Why it is there though the specification does not name it. */
+  readonly beyondSpec?: string
   /** The read models it reads, whose progress a caller may wait for. */
   readonly reads?: readonly string[]
   /** Whose state it looks at beside them: for a caller who names a place, as it is at the tail. */

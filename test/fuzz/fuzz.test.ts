@@ -60,7 +60,8 @@ async function send(name: string, { query, headers, payload }: FuzzRequest) {
     ...{ method: method as "GET", url: `${url}${query}`, headers },
     ...(payload === null ? {} : { payload }),
   })
-  return { status: answer.statusCode, headers: answer.headers, text: answer.payload }
+  const type = String(answer.headers["content-type"]).split(";", 1)[0] ?? ""
+  return { status: answer.statusCode, headers: answer.headers, type, text: answer.payload }
 }
 
 /** The request that tests send which go over all routes. */
@@ -84,12 +85,15 @@ function expectPromised(name: string, answer: Awaited<ReturnType<typeof send>>):
   expect(answer.status, call).toBeLessThan(500)
   const promised = operationOf(name).responses[answer.status]
   expect(promised, `${call}: no such status in the document`).toBeDefined()
-  const body: unknown = JSON.parse(answer.text)
-  const schema = promised?.content?.["application/json"].schema ?? {}
+  const isJson = answer.type === "application/json"
+  const body: unknown = isJson ? JSON.parse(answer.text) : answer.text
+  const form = promised?.content?.[answer.type]
+  expect(form, `${call}: no such content type in the document`).toBeDefined()
+  const schema = form?.schema ?? {}
   const isFit = ajv.validate(absolute(schema), body)
   expect(isFit, `${call}: ${ajv.errorsText()}`).toBe(true)
   if (answer.status >= 400) {
-    const examples = promised?.content?.["application/json"].examples ?? {}
+    const examples = form?.examples ?? {}
     expect(Object.keys(examples), call).toContain((body as { error: string }).error)
   }
   expectContract(method, url, { status: answer.status, headers: answer.headers, body })

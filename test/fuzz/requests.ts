@@ -17,9 +17,8 @@ export interface Operation {
   readonly responses: Readonly<Record<string, { readonly content?: Content }>>
 }
 
-interface Content {
-  readonly "application/json": { readonly schema: object; readonly examples?: object }
-}
+/** By content type. */
+type Content = Readonly<Record<string, { readonly schema: object; readonly examples?: object }>>
 
 /** A request as bytes. */
 export interface FuzzRequest {

@@ -4,6 +4,7 @@ import { openApi } from "../../src/documents.ts"
 import { RATE_LIMITS } from "../../src/pipeline/rate-limits.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
 import {
+  BEYOND_SPEC,
   SPEC_ROUTES,
   isBuilt,
   isRetired,
@@ -126,6 +127,7 @@ describe("the table of routes", () => {
         isOpen: route.auth === false,
         // Other gaps may be marked as well: each says which it is.
         chosenVerb: /\bverb\b/.test(route.specGap ?? ""),
+        isBeyond: route.beyondSpec !== undefined,
       }).toEqual({
         group: spec?.group,
         operation: spec?.operation,
@@ -140,6 +142,7 @@ describe("the table of routes", () => {
         charges: spec?.charge !== undefined,
         isOpen: spec?.auth === false,
         chosenVerb: spec?.chosenVerb ?? false,
+        isBeyond: spec !== undefined && BEYOND_SPEC.routes.includes(spec),
       })
     },
   )
@@ -163,6 +166,7 @@ describe("the rate limits", () => {
       ["number search", 10, "company"],
       ["domain", 6, "company"],
       ["connect", 10, "address"],
+      ...Object.entries(BEYOND_SPEC.limits).map(([name, own]) => [name, ...own]),
     ])
   })
 })
@@ -192,7 +196,7 @@ describe("the table of operations", () => {
   }
 
   it("says what each operation needs", () => {
-    expect(OPERATIONS).toEqual(grantable)
+    expect(OPERATIONS).toEqual({ ...grantable, ...BEYOND_SPEC.operations })
   })
 
   it("names those that cannot be granted", () => {
@@ -201,6 +205,7 @@ describe("the table of operations", () => {
 
   it("has the operation of every line of the table of routes", () => {
     const named = new Set(SPEC_ROUTES.flatMap(({ operation }) => operation ?? []))
-    expect([...named].toSorted()).toEqual(Object.keys(grantable).toSorted())
+    const known = Object.keys({ ...grantable, ...BEYOND_SPEC.operations })
+    expect([...named].toSorted()).toEqual(known.toSorted())
   })
 })

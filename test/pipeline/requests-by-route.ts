@@ -25,6 +25,8 @@ export const REQUESTS: Readonly<Record<string, Sample>> = {
   "GET /api/v1/account": {},
   // Without the company's name, which would delete it.
   "POST /api/v1/company/delete": { body: {} },
+  "GET /api/v1/billing/lines": {},
+  "GET /api/v1/billing/export": { query: "?month=2020-01&format=csv" },
   "POST /api/v1/connect/start": { body: { version: "2.0.0" } },
   "POST /api/v1/checkin": { body: { installId: INSTALL, version: "2.0.0" } },
   "GET /api/v1/updates": { query: "?version=1.0.0" },

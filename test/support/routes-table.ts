@@ -36,8 +36,18 @@ export function readData(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`../data/${name}`, import.meta.url), "utf8"))
 }
 
-/** Every line of the table. */
-export const SPEC_ROUTES = readData("routes.json") as readonly SpecRoute[]
+/** What there is beyond the specification: routes like lines of its table, operations, limits. */
+export const BEYOND_SPEC = readData("beyond-spec.json") as {
+  readonly routes: readonly SpecRoute[]
+  readonly operations: Readonly<Record<string, string>>
+  readonly limits: Readonly<Record<string, readonly [number, string]>>
+}
+
+/** Every line of the table, and behind them the routes beyond it. */
+export const SPEC_ROUTES: readonly SpecRoute[] = [
+  ...(readData("routes.json") as readonly SpecRoute[]),
+  ...BEYOND_SPEC.routes,
+]
 
 /** How a line of the table is called. */
 export function nameOf({ method, path, body, operation }: SpecRoute): string {

@@ -150,7 +150,7 @@ export async function callApp(
     headers: { ...authorization, ...headers },
     ...(body === undefined ? {} : { payload: body as object }),
   })
-  const isJson = String(answer.headers["content-type"]).includes("json")
+  const isJson = String(answer.headers["content-type"]).startsWith("application/json")
   const found = {
     status: answer.statusCode,
     headers: answer.headers,
