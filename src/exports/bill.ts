@@ -67,8 +67,7 @@ export interface BillFold {
   readonly lines: () => number
   /** The sum of their amounts: the change of the funds. */
   readonly totalMicros: () => Micros
-  /** Sees that the lines come to what the ledger says. @throws BillRefused where they do not */
-  readonly settle: (head: BillHead) => void
+  readonly sums: () => BillSums
 }
 
 /** Begins to sum up lines. */
@@ -103,15 +102,18 @@ export function openBillFold(): BillFold {
     },
     lines: () => lines,
     totalMicros: total,
-    settle: (head) => {
-      const fault = faultOf(head, sums, total())
-      if (fault === null) return
-      const message =
-        `The lines of ${head.month} do not add up: ${fault}. Nothing was kept; ` +
-        'run "audit verify" and, if the read model "charges" is at fault, "projections rebuild".'
-      throw new BillRefused("conflict", message)
-    },
+    sums: () => sums,
   }
+}
+
+/** Sees that the lines come to what the ledger says. @throws BillRefused where they do not */
+export function settleBill(head: BillHead, fold: BillFold): void {
+  const fault = faultOf(head, fold.sums(), fold.totalMicros())
+  if (fault === null) return
+  const message =
+    `The lines of ${head.month} do not add up: ${fault}. Nothing was kept; ` +
+    'run "audit verify" and, if the read model "charges" is at fault, "projections rebuild charges".'
+  throw new BillRefused("conflict", message)
 }
 
 const NAMES: Readonly<Record<keyof BillSums, string>> = {

@@ -26,7 +26,7 @@ export function ndjsonWriter(head: BillHead): BillWriter {
 }
 
 /** A line under the names of the CSV's columns. */
-export interface BillRow {
+interface BillRow {
   readonly line_id: string
   readonly kind: BillLine["kind"]
   readonly charge_id: string | null
@@ -47,7 +47,7 @@ export interface BillRow {
 }
 
 /** A line as data, for JSON. */
-export function billRow(companyId: string, line: BillLine): BillRow {
+function billRow(companyId: string, line: BillLine): BillRow {
   const { revision, item, resource, amountMicros, servedFrom } = line
   const text = (value: string) => (value === "" ? null : value)
   const number = (value: string) => (value === "" ? null : Number(value))

@@ -11,7 +11,7 @@ import { monthEnd } from "../../domain/kernel/window.ts"
 import { resourceId } from "../../domain/phone/text-resource.ts"
 import type { BillLine } from "../../projections/billing-lines.ts"
 import type { BillHead } from "./bill.ts"
-import { pricingUnitOf, serviceOf } from "./focus-services.ts"
+import { pricingUnitOf, serviceOf } from "./focus-catalogue.ts"
 
 /** How a column's values are written: `dollars` are micros here, `time` UTC milliseconds. */
 type FocusKind = "text" | "dollars" | "time" | "integer"

@@ -6,6 +6,7 @@ import { focusCsvWriter } from "./focus-csv.ts"
 import { focusParquetWriter } from "./focus-parquet.ts"
 import { hledgerWriter } from "./hledger.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
+import { statementWriter } from "./statement-pdf.ts"
 
 /** A format of bills. */
 export interface BillForm {
@@ -42,6 +43,11 @@ export const BILL_FORMS = {
     mediaType: "application/x-ndjson; charset=utf-8",
     extension: "ndjson",
     open: ({ head }) => ndjsonWriter(head),
+  },
+  pdf: {
+    mediaType: "application/pdf",
+    extension: "pdf",
+    open: statementWriter,
   },
 } as const satisfies Readonly<Record<string, BillForm>>
 

@@ -86,7 +86,7 @@ export async function openBill(ports: BillPorts, asked: BillAsked): Promise<Open
 }
 
 /** Waits until the lines of everything stored so far are there. @throws BillRefused: they are not */
-export async function waitForLines(
+async function waitForLines(
   { projector, store }: Pick<BillPorts, "projector" | "store">,
   waitMs: number,
 ): Promise<void> {

@@ -3,14 +3,14 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import type { BillLine } from "../../projections/billing-lines.ts"
 import { billPage } from "../../projections/billing-lines.ts"
 import type { Piece } from "./bill.ts"
-import { openBillFold } from "./bill.ts"
+import { openBillFold, settleBill } from "./bill.ts"
 import type { BillForm, BillFormat } from "./formats.ts"
 import { BILL_FORMS } from "./formats.ts"
 import type { BillAsked, BillPorts, OpenedBill } from "./open-bill.ts"
 import { openBill } from "./open-bill.ts"
 
 /** How many lines are read at a time. */
-export const PAGE_LINES = 5_000
+const PAGE_LINES = 5_000
 
 /** Where a bill is written to. */
 export interface BillTarget {
@@ -70,7 +70,7 @@ export async function writeOpened(
     const far = { bill, revision: page.at(-1)?.revision ?? bill.upTo, lines: fold.lines() }
     target.progress(progressText(far, ports.pacer.elapsedMs() - begun))
   }
-  fold.settle(head)
+  settleBill(head, fold)
   await give(target, await writer.end())
   const { companyId, month, state, openingMicros, closingMicros } = head
   return {

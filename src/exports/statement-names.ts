@@ -1,0 +1,45 @@
+/**
+ * The names on a statement: those that stood in the company's access stream when its month was
+ * closed, by the global order of the facts. A later change of a name changes no closed statement.
+ * They are opened with the company's keys: once these are destroyed, ids stand in their place.
+ */
+import type { Position } from "../../adapters/eventstore/port.ts"
+import { comparePositions } from "../../adapters/eventstore/port.ts"
+import { accessStream } from "../../domain/access/access.ts"
+import type { CompanyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
+import { recordedOf } from "../recorded.ts"
+import type { BillPorts } from "./open-bill.ts"
+
+/** Names as a statement shows them; null where only the id is left. */
+export interface StatementNames {
+  readonly company: string | null
+  readonly person: (personId: PersonId) => string | null
+}
+
+/** Reads the names that stood at a place of the global order; null for those that stand now. */
+export async function statementNames(
+  { store, sealing }: Pick<BillPorts, "store" | "sealing">,
+  companyId: CompanyId,
+  at: Position | null,
+): Promise<StatementNames> {
+  let company: Sealed | null = null
+  const people = new Map<PersonId, Sealed>()
+  for await (const page of store.read(accessStream(companyId))) {
+    for (const stored of page) {
+      if (at !== null && comparePositions(stored.position, at) > 0) continue
+      const { fact } = recordedOf(stored)
+      if (fact.type === "CompanyOpened") company = fact.name
+      const isNamed = fact.type === "PersonAdded" || fact.type === "PersonChanged"
+      if (isNamed && fact.name !== null) people.set(fact.personId, fact.name)
+    }
+  }
+  const open = (sealed: Sealed) => sealing.open(companyId, sealed)
+  const named = await Promise.all(
+    [...people].map(async ([personId, name]) => [personId, await open(name)] as const),
+  )
+  const names = new Map(named)
+  return {
+    company: company === null ? null : await open(company),
+    person: (personId) => names.get(personId) ?? null,
+  }
+}

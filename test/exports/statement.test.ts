@@ -1,0 +1,156 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { BillLine } from "../../projections/billing-lines.ts"
+import { openSpending, OTHERS } from "../../src/exports/statement.ts"
+import { ask } from "../projections/asking.ts"
+import { charging } from "../projections/every-fact.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { LINE } from "./a-bill.ts"
+import { exportedAs } from "./exported.ts"
+import { missing, run } from "./programs.ts"
+
+const absent = missing("pdftotext")
+const needed = absent ?? "pdftotext is installed here"
+
+let world: World
+let company: Company
+let year = 2030
+beforeAll(async () => {
+  world = await openWorld()
+  await makeCallsFree(world)
+})
+beforeEach(async () => {
+  year += 1
+  await world.operate("clock set", { to: `${year}-03-10T12:00:00.000Z` })
+  company = await makeCompany(world, "1234.5")
+})
+afterAll(async () => {
+  await world.close()
+})
+
+const pdf = async () => (await exportedAs(world, company, `${year}-03`, "pdf")).bytes
+/** What a reader finds in a statement, its lines without the space between cells. */
+const textOf = (bytes: Buffer) =>
+  run("pdftotext", ["-layout", "-", "-"], bytes).replaceAll(/[ \t]+/g, " ")
+
+/** Spends as the owner, as nobody, and gives something back. */
+async function spend(): Promise<void> {
+  const owner = { personId: company.ownerId, via: "person", keyId: null } as const
+  const one = { unitPriceMicros: 2_000_000, amountMicros: 2_000_000 }
+  await ask(
+    world,
+    company,
+    charging({ chargeId: "chg_1", item: "a model", ...owner, ...one }),
+    charging({ chargeId: "chg_2", item: "deploy", ...owner, ...one, open: true }),
+    { type: "GiveBack", chargeId: "chg_2", amountMicros: 500_000, reason: "failed" },
+  )
+}
+
+describe("a statement", () => {
+  it("says whose it is, of when, what the funds did, and what was spent by whom", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await spend()
+    const { name } = await world.operate("company show", { company: company.companyId })
+    const text = textOf(await pdf())
+    for (const said of [
+      "Statement",
+      `${name} (${company.companyId})`,
+      `1 to 31 March ${year}, UTC`,
+      "This month is still open",
+      `Opening funds, ${year}-03-01 $0.00`,
+      "Funds added $1,234.50",
+      "Charged (2 charges) -$4.00",
+      "Given back $0.50",
+      `Closing funds, ${year}-03-31 $1,231.00`,
+      "a model 1 $2.00 $0.00 $2.00",
+      "deploy 1 $2.00 $0.50 $1.50",
+      `Owner (${company.ownerId}) 2 $4.00 $0.50 $3.50`,
+      "Total 2 $4.00 $0.50 $3.50",
+      `Ends at ledger-${company.companyId}@`,
+    ]) {
+      expect(text).toContain(said)
+    }
+  })
+
+  it("has its fonts in it, and nothing of the moment", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await spend()
+    const bytes = await pdf()
+    const fonts = run("pdffonts", ["-"], bytes).split("\n").slice(2).filter(Boolean)
+    expect(fonts).toHaveLength(2)
+    for (const font of fonts) expect(font).toMatch(/\+DejaVuSans.* yes yes yes /)
+    const info = run("pdfinfo", ["-isodates", "-"], bytes)
+    expect(info).toMatch(new RegExp(`CreationDate:\\s+${year}-03-01T00:00:00Z`))
+  })
+
+  it("of a closed month is the same bytes for ever, whatever anybody is called by then", async () => {
+    await spend()
+    await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
+    const before = await pdf()
+    await world.operate("person change", { personId: company.ownerId, name: "Somebody Else" })
+    await ask(world, company, charging({ chargeId: "chg_3" }))
+    expect((await pdf()).equals(before)).toBe(true)
+    const april = await exportedAs(world, company, `${year}-04`, "pdf")
+    if (absent !== null) return
+    expect(textOf(before)).toContain("This month is closed")
+    expect(textOf(before)).not.toContain("Somebody Else")
+    expect(textOf(april.bytes)).toContain(company.companyId)
+  })
+
+  it("of a month without spending says so", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    expect(textOf(await pdf())).toContain("Nothing was spent.")
+  })
+
+  it("goes on to further pages where there are many items, and adds up all of them", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const many = Array.from({ length: 300 }, (_, i) =>
+      charging({
+        chargeId: `chg_${i}`,
+        item: `thing ${i}`,
+        amountMicros: 1_000_000,
+        unitPriceMicros: 1_000_000,
+      }),
+    )
+    await ask(world, company, ...many)
+    const text = textOf(await pdf())
+    expect(text).toContain("Others 101 $101.00 $0.00 $101.00")
+    expect(text).toContain("Total 300 $300.00 $0.00 $300.00")
+    expect(text).toMatch(/ 1\/[5-9]\n/)
+  })
+})
+
+describe("names of an erased company", () => {
+  it("are ids, and the sums stay", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await spend()
+    await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
+    const { name } = await world.operate("company show", { company: company.companyId })
+    expect(textOf(await pdf())).toContain("Owner")
+    await world.operate("company delete", { company: company.companyId })
+    await world.operate("clock advance", { duration: "20d" })
+    await world.operate("wait")
+    const text = textOf(await pdf())
+    expect(text).not.toContain("Owner")
+    expect(text).not.toContain(name)
+    expect(text).toContain(`${company.ownerId} 2 $4.00 $0.50 $3.50`)
+  })
+})
+
+describe("spending", () => {
+  it("tells so many names apart, the dearest first, and keeps every sum", () => {
+    const spending = openSpending()
+    const lines = Array.from({ length: 20_000 }, (_, i): BillLine => {
+      return { ...LINE, item: `item ${i}`, personId: "", amountMicros: -1 - (i % 2) }
+    })
+    spending.add(lines)
+    const { byItem, byPerson } = spending.spent()
+    expect(byItem).toHaveLength(200)
+    expect(byItem[0]).toMatchObject({ name: OTHERS, charges: 10_000 })
+    const sum = byItem.reduce((total, row) => total + row.chargedMicros, 0)
+    expect(sum).toBe(30_000)
+    expect(byPerson).toEqual([
+      { name: "", charges: 20_000, chargedMicros: 30_000, givenBackMicros: 0 },
+    ])
+  })
+})
