@@ -4,6 +4,7 @@ import { catchUp } from "./catch-up/benchmark.ts"
 import { charges } from "./charges/benchmark.ts"
 import { companies } from "./companies/benchmark.ts"
 import { decide } from "./decide/benchmark.ts"
+import { exportBills } from "./export/benchmark.ts"
 import { million } from "./million/benchmark.ts"
 import { reads } from "./reads/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
@@ -15,6 +16,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   charges,
   replay,
   catchUp,
+  exportBills,
   million,
   companies,
   texts,
