@@ -1,8 +1,8 @@
 /**
  * The bill, read from the read model `charges` page by page and up to a revision that stands still.
  *
- * A bill may have a million lines, so a page comes as one text and not as rows: PostgreSQL joins the
- * cells, and cutting them apart again takes a fraction of what a driver needs to make objects.
+ * A bill may have a million lines, so a page comes as one text a column and not as rows: PostgreSQL
+ * joins the values, and cutting them apart again takes a fraction of what a driver needs for rows.
  */
 import type { Kysely } from "kysely"
 import { sql } from "kysely"
@@ -68,10 +68,8 @@ export async function revisionAt(
   return row === undefined ? null : row.revision - 1
 }
 
-/** What stands between two cells and between two lines. A text with one of these is read again. */
-const CELL = "\u0001"
-const LINE = "\u0002"
-const CELLS = 16
+/** What stands between two values of a column. */
+const SEPARATOR = "\u0001"
 
 /**
  * The next lines of a bill in the order they were decided.
@@ -82,85 +80,97 @@ export async function billPage(
   db: Kysely<ChargeTables>,
   asked: BillPageAsked,
 ): Promise<readonly BillLine[]> {
-  const cells = sql`concat_ws(${CELL}::text, ${sql.join(cellsOf((cell) => sql`coalesce(${cell}::text, '')`))})`
-  const { rows } = await sql<{ readonly text: string | null; readonly lines: number }>`
-    select string_agg(line.cells, ${LINE}::text order by line.revision) as text,
-           count(*)::integer as lines
-    from (select revision, ${cells} as cells ${linesOf(asked)}) as line`.execute(db)
-  const { text = null, lines = 0 } = rows[0] ?? {}
-  if (text === null) return []
-  const cut = text.split(LINE).map((line) => line.split(CELL))
-  // Separators inside a cell only ever make more of them.
-  const isExact = cut.length === lines && cut.every((line) => line.length === CELLS)
-  return (isExact ? cut : await cutExactly(db, asked)).map(lineOf)
+  const joined = COLUMNS.map((column, i) => {
+    return sql`string_agg(coalesce((${column})::text, ''), ${SEPARATOR}) as ${sql.id(`c${i}`)}`
+  })
+  const { rows } = await sql<Readonly<Record<string, string | null>>>`
+    select ${sql.join(joined)}
+    from (select * from charges ${linesOf(asked)}) as charges`.execute(db)
+  const [texts = {}] = rows
+  const columns = COLUMNS.map((_column, i) => texts[`c${i}`]?.split(SEPARATOR) ?? [])
+  return isWhole(columns) ? linesOfColumns(columns) : lineByLine(db, asked)
 }
 
-/** The cells of the same page where a text has a separator in it: slower, and right in any case. */
-async function cutExactly(
+/**
+ * Whether columns were cut where they were joined, and in order. A separator in a text only ever
+ * makes more values of it, and revisions and amounts have none.
+ */
+function isWhole(columns: readonly (readonly string[])[]): boolean {
+  const [revisions = []] = columns
+  if (columns.some((values) => values.length !== revisions.length)) return false
+  return revisions.every((revision, i) => i === 0 || Number(revisions[i - 1]) < Number(revision))
+}
+
+/** The same page as rows: slower, and right whatever stands in a text. */
+async function lineByLine(
   db: Kysely<ChargeTables>,
   asked: BillPageAsked,
-): Promise<readonly (readonly string[])[]> {
-  const cells = sql`array[${sql.join(cellsOf((cell) => sql`coalesce(${cell}::text, '')`))}]`
+): Promise<readonly BillLine[]> {
+  const cells = COLUMNS.map((column) => sql`coalesce((${column})::text, '')`)
   const { rows } = await sql<{ readonly cells: readonly string[] }>`
-    select line.cells from (select revision, ${cells} as cells ${linesOf(asked)}) as line
-    order by line.revision`.execute(db)
-  return rows.map((row) => row.cells)
+    select array[${sql.join(cells)}] as cells from charges ${linesOf(asked)}`.execute(db)
+  return linesOfColumns(COLUMNS.map((_column, i) => rows.map((row) => row.cells[i] ?? "")))
 }
 
 function linesOf({ companyId, after, upTo, limit }: BillPageAsked) {
   return sql`
-    from charges
     where company_id = ${companyId} and revision > ${after} and revision <= ${upTo}
     order by revision limit ${limit}`
 }
 
-/** Every cell as SQL, in the order in which `lineOf` takes them. */
-function cellsOf(wrapped: (cell: ReturnType<typeof sql>) => ReturnType<typeof sql>) {
-  const correctedAt = sql`
-    case when kind = 'give_back' then (
-      select (date_part('epoch', charge.at) * 1000)::bigint from charges as charge
-      where charge.company_id = charges.company_id and charge.charge_id = charges.corrects
-        and charge.revision < charges.revision
-      order by charge.revision desc limit 1) end`
-  return [
-    sql`revision`,
-    sql`kind`,
-    sql`charge_id`,
-    sql`corrects`,
-    correctedAt,
-    sql`(date_part('epoch', at) * 1000)::bigint`,
-    sql`(date_part('epoch', served_from) * 1000)::bigint`,
-    sql`item`,
-    sql`quantity`,
-    sql`unit_price_micros`,
-    sql`amount_micros`,
-    sql`person_id`,
-    sql`key_id`,
-    sql`class`,
-    sql`resource`,
-    sql`price_version`,
-  ].map(wrapped)
+/** When the newest charge that a give-back can mean was decided. */
+const CORRECTED_AT = sql`
+  case when kind = 'give_back' then (
+    select (date_part('epoch', charge.at) * 1000)::bigint from charges as charge
+    where charge.company_id = charges.company_id and charge.charge_id = charges.corrects
+      and charge.revision < charges.revision
+    order by charge.revision desc limit 1) end`
+
+/** Every column, in the order in which `linesOfColumns` takes them. */
+const COLUMNS = [
+  sql`revision`,
+  sql`kind`,
+  sql`charge_id`,
+  sql`corrects`,
+  CORRECTED_AT,
+  sql`(date_part('epoch', at) * 1000)::bigint`,
+  sql`(date_part('epoch', served_from) * 1000)::bigint`,
+  sql`item`,
+  sql`quantity`,
+  sql`unit_price_micros`,
+  sql`amount_micros`,
+  sql`person_id`,
+  sql`key_id`,
+  sql`class`,
+  sql`resource`,
+  sql`price_version`,
+]
+
+function linesOfColumns(columns: readonly (readonly string[])[]): readonly BillLine[] {
+  const [revisions = [], kinds = [], charges = [], corrected = [], correctedAts = []] = columns
+  const [ats = [], servedFroms = [], items = [], quantities = [], prices = []] = columns.slice(5)
+  const [amounts = [], people = [], keys = [], classes = []] = columns.slice(10)
+  const [resources = [], versions = []] = columns.slice(14)
+  return revisions.map((revision, i) => ({
+    revision: Number(revision),
+    kind: kinds[i] as LineKind,
+    chargeId: charges[i] ?? "",
+    corrects: corrected[i] ?? "",
+    correctedAt: instantOf(correctedAts[i]),
+    at: Number(ats[i]),
+    servedFrom: instantOf(servedFroms[i]),
+    item: items[i] ?? "",
+    quantity: quantities[i] ?? "",
+    unitPriceMicros: prices[i] ?? "",
+    amountMicros: Number(amounts[i]),
+    personId: people[i] ?? "",
+    keyId: keys[i] ?? "",
+    class: classes[i] ?? "",
+    resource: resources[i] ?? "",
+    priceVersion: versions[i] ?? "",
+  }))
 }
 
-function lineOf(cells: readonly string[]): BillLine {
-  const cell = (index: number) => cells[index] ?? ""
-  const instant = (text: string) => (text === "" ? null : Number(text))
-  return {
-    revision: Number(cell(0)),
-    kind: cell(1) as LineKind,
-    chargeId: cell(2),
-    corrects: cell(3),
-    correctedAt: instant(cell(4)),
-    at: Number(cell(5)),
-    servedFrom: instant(cell(6)),
-    item: cell(7),
-    quantity: cell(8),
-    unitPriceMicros: cell(9),
-    amountMicros: Number(cell(10)),
-    personId: cell(11),
-    keyId: cell(12),
-    class: cell(13),
-    resource: cell(14),
-    priceVersion: cell(15),
-  }
+function instantOf(text: string | undefined): number | null {
+  return text === undefined || text === "" ? null : Number(text)
 }
