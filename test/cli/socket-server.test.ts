@@ -86,6 +86,22 @@ describe("an operation over the socket", () => {
     expect(faults).toEqual([])
   })
 
+  it("sends pieces that are no text as the bytes that they are", async () => {
+    const bytes = Uint8Array.from({ length: 70_000 }, (_, i) => i % 256)
+    const exporting = fakeOperation("export billing", async ({ send }) => {
+      for (const piece of ["head\n", bytes, new Uint8Array(0)]) await send(piece)
+      return {}
+    })
+    const { socketPath } = await serve([exporting])
+    const { heard, talk } = talkOf()
+    expect(await askServer(socketPath, request("export billing"), talk)).toEqual({ result: {} })
+    expect(heard.chunks[0]).toBe("head\n")
+    expect(heard.chunks.slice(1).map((piece) => Buffer.from(piece as Uint8Array))).toEqual([
+      Buffer.from(bytes),
+      Buffer.alloc(0),
+    ])
+  })
+
   it("waits for a reader that is behind", async () => {
     const sent: number[] = []
     const full = Promise.withResolvers<void>()

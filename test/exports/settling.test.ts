@@ -6,7 +6,7 @@ import { charging } from "../projections/every-fact.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import { HEAD } from "./a-bill.ts"
-import { exported, exportedAs } from "./exported.ts"
+import { exported, exportedAs, tableOf } from "./exported.ts"
 
 let world: World
 let company: Company
@@ -82,6 +82,32 @@ describe("progress", () => {
     const told: string[] = []
     await exportedAs(world, company, month(), "csv", { progress: (message) => told.push(message) })
     expect(told).toEqual([expect.stringMatching(/^1 lines, \d+ %, [\d,]+ a second, \d+ s left$/)])
+  })
+})
+
+describe("what is given back", () => {
+  it("is a correction in FOCUS once the month of its charge is closed, and not before", async () => {
+    const open = { open: true, unitPriceMicros: 9_000, amountMicros: 9_000 }
+    const back = (chargeId: string) =>
+      ask(world, company, { type: "GiveBack", chargeId, amountMicros: null, reason: "failed" })
+    await ask(world, company, charging({ chargeId: "chg_1", ...open }))
+    await ask(world, company, charging({ chargeId: "chg_2", ...open }))
+    await back("chg_1")
+    const first = month()
+    await world.operate("clock advance", { duration: "31d" })
+    await back("chg_2")
+    const classes = async (name: string) => {
+      const { bytes } = await exportedAs(world, company, name, "focus-csv")
+      const rows = tableOf(bytes.toString("utf8"))
+      return rows.map((row) => [row["x_Kind"], row["ChargeClass"], row["BilledCost"]])
+    }
+    expect(await classes(first)).toEqual([
+      ["funds_added", "", "0.00"],
+      ["charge", "", "0.009"],
+      ["charge", "", "0.009"],
+      ["give_back", "", "-0.009"],
+    ])
+    expect(await classes(month())).toEqual([["give_back", "Correction", "-0.009"]])
   })
 })
 
