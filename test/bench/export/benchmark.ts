@@ -45,7 +45,7 @@ export const exportBills: Benchmark = {
       of: "memory",
       per: null,
       better: "less",
-      target: 150_000_000,
+      target: 300_000_000,
       floor: null,
     },
   ],
