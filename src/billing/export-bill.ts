@@ -13,6 +13,7 @@ import { route } from "../pipeline/route.ts"
 import { BEYOND_SPEC, monthText } from "./schema.ts"
 
 const WAIT_MS = 2_000
+const RETRY_AFTER = { "retry-after": "5" }
 
 const Query = z.object({
   month: monthText.meta({ description: "The UTC month, YYYY-MM" }),
@@ -50,7 +51,9 @@ export const exportBill = route<unknown, z.infer<typeof Query>, string>({
       return { ok: true, body: "", file }
     } catch (error) {
       if (!(error instanceof BillRefused)) throw error
-      return { ok: false, refusal: refusal(error.code, error.message) }
+      const refused = refusal(error.code, error.message)
+      const isLater = error.code === "unavailable"
+      return { ok: false, refusal: isLater ? { ...refused, headers: RETRY_AFTER } : refused }
     }
   },
 })

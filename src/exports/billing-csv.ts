@@ -4,7 +4,7 @@
  * changes no byte.
  *
  * The last line is no change of the funds: its kind says whether the month is `open` or `closed`, its
- * resource where in the ledger the bill ends, and its amount is 0.
+ * resource where in the ledger the bill ends; its time is the month's last, and its amount 0.
  */
 import { instantText } from "../../domain/kernel/instant.ts"
 import { dollarText } from "../../domain/kernel/money.ts"
@@ -38,7 +38,7 @@ const BILLING_COLUMNS = [
 
 /** Writes a bill as CSV, each line ended by CR LF (RFC 4180). */
 export function csvWriter(head: BillHead): BillWriter {
-  const { companyId, state, month } = head
+  const { companyId, state, month, until } = head
   const { revision = -1 } = head.head ?? {}
   return {
     begin: () => `${BILLING_COLUMNS.map(textCell).join(",")}${LINE_END}`,
@@ -51,7 +51,8 @@ export function csvWriter(head: BillHead): BillWriter {
       const id = textCell(`${companyId}:${month}`)
       const item = textCell(revision < 0 ? "" : "ledger_head")
       const place = textCell(headText(head))
-      return `${id},${textCell(state)},"","","","",${item},,"",,0,0.00,"","","",${place},${LINE_END}`
+      const at = textCell(instantText(until - 1))
+      return `${id},${textCell(state)},"","",${at},"",${item},,"",,0,0.00,"","","",${place},${LINE_END}`
     },
   }
 }

@@ -76,23 +76,23 @@ function writeHead(pages: Pages, head: BillHead, names: StatementNames): void {
   )
 }
 
-function writeFunds(
-  pages: Pages,
-  { openingMicros, closingMicros, sums, from, until }: BillHead,
-): void {
+function writeFunds(pages: Pages, head: BillHead): void {
+  const { openingMicros, closingMicros, sums, from, until, state } = head
   const day = (at: number) => new Date(at).toISOString().slice(0, 10)
+  const charges = sums.charges === 1 ? "charge" : "charges"
   const moved: readonly (readonly [string, Micros])[] = [
     ["Funds bought", sums.purchasedMicros],
     ["Funds added", sums.addedMicros],
     ["Funds corrected", sums.correctedMicros],
-    [`Charged (${sums.charges.toLocaleString("en-US")} charges)`, 0 - sums.chargedMicros],
+    [`Charged (${sums.charges.toLocaleString("en-US")} ${charges})`, 0 - sums.chargedMicros],
     ["Given back", sums.givenBackMicros],
   ]
+  const closing = state === "closed" ? `Closing funds, ${day(until - 1)}` : "Closing funds so far"
   pages.heading("Funds")
   pages.table(FUNDS_COLUMNS, [
     [`Opening funds, ${day(from)}`, dollars(openingMicros)],
     ...moved.filter(([, micros]) => micros !== 0).map(([name, micros]) => [name, dollars(micros)]),
-    [`Closing funds, ${day(until - 1)}`, dollars(closingMicros)],
+    [closing, dollars(closingMicros)],
   ])
 }
 

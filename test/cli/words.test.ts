@@ -216,12 +216,6 @@ const inputs: readonly (readonly [string, object])[] = [
     "export billing --company acme --month 2026-11 --format csv --out a.csv",
     { company: "acme", month: "2026-11", format: "csv" },
   ],
-  ...["focus-csv", "focus-parquet", "hledger", "ndjson", "pdf"].map(
-    (format): (typeof inputs)[number] => [
-      `export billing --company acme --month 2026-11 --format ${format} --out a`,
-      { company: "acme", month: "2026-11", format },
-    ],
-  ),
   ["projections status", {}],
   ["projections rebuild charges", { name: "charges" }],
   ["projections verify", {}],

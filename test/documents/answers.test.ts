@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { ROUTES } from "../../src/routes.ts"
 import { TEXTS, newNumber, sendText } from "../phone/texting.ts"
+import { REQUESTS } from "../pipeline/requests-by-route.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
@@ -119,7 +120,7 @@ describe("the codes of a route", () => {
     await world.operate("company lock", { company: locked.companyId })
     for (const { method, url, auth } of ROUTES) {
       if (method !== "GET" || auth === false) continue
-      const query = url.endsWith("/updates") ? "?version=1.0.0" : ""
+      const { query = "" } = REQUESTS[`${method} ${url}`] ?? {}
       const { status } = await world.call(locked.key, method, `${url}${query}`)
       const isListed = codes(method, url).includes("payment_required")
       expect([url, status]).toEqual([url, isListed ? 402 : 200])

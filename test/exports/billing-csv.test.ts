@@ -89,6 +89,7 @@ describe("the last line", () => {
     expect(row).toMatchObject({
       line_id: "co_aaaaaa:1970-01",
       kind: "open",
+      at: "1970-01-31T23:59:59.999Z",
       item: "ledger_head",
       amount_micros: "0",
       amount_usd: "0.00",

@@ -61,7 +61,7 @@ describe("a statement", () => {
       "Funds added $1,234.50",
       "Charged (2 charges) -$4.00",
       "Given back $0.50",
-      `Closing funds, ${year}-03-31 $1,231.00`,
+      "Closing funds so far $1,231.00",
       "a model 1 $2.00 $0.00 $2.00",
       "deploy 1 $2.00 $0.50 $1.50",
       `Owner (${company.ownerId}) 2 $4.00 $0.50 $3.50`,
@@ -93,6 +93,7 @@ describe("a statement", () => {
     const april = await exportedAs(world, company, `${year}-04`, "pdf")
     if (absent !== null) return
     expect(textOf(before)).toContain("This month is closed")
+    expect(textOf(before)).toContain(`Closing funds, ${year}-03-31 $1,231.00`)
     expect(textOf(before)).not.toContain("Somebody Else")
     expect(textOf(april.bytes)).toContain(company.companyId)
   })
