@@ -1,0 +1,147 @@
+/**
+ * Asking again: the command that a stored fact, or a stored no, must have come from. An auditor gives
+ * it to the decider on the state before it and compares what comes out, field for field.
+ */
+import { unreachable } from "../kernel/decider.ts"
+import type { Micros } from "../kernel/money.ts"
+import { dayStart } from "../kernel/window.ts"
+import type { Charge, LedgerCommand } from "./ledger-commands.ts"
+import type { ChargeGivenBack, ChargeRefused, Charged, LedgerEvent } from "./ledger-events.ts"
+import type { Ledger } from "./ledger-state.ts"
+import type { LimitName } from "./limits.ts"
+import { addPending, clearPending } from "./sums.ts"
+import { talliesNamed } from "./tallies.ts"
+
+/** Every revision there can be: whoever was stored was not found before. */
+const SEARCHED_ALL = Number.MAX_SAFE_INTEGER
+const COMPANY_GENERAL: LimitName = { holder: "company", holderId: null, class: "general" }
+
+/**
+ * The command whose first fact this is, or whose only one, on the state before it; null for a fact
+ * that only ever follows another.
+ */
+export function commandOfFact(fact: LedgerEvent, state: Ledger): LedgerCommand | null {
+  switch (fact.type) {
+    case "Charged":
+      // One night's charge at a time: the next is the first of those that are left.
+      return fact.weighed ? { type: "ChargeCalls", most: 1 } : commandOfCharge(fact)
+    case "ChargeGivenBack":
+      return commandOfGiveBack(fact, state)
+    case "ReminderReached":
+      return null
+    case "MonthClosed":
+      return { type: "CloseMonth" }
+    case "LedgerOpened":
+      return { ...fact, type: "OpenLedger" }
+    case "TermsChanged":
+      return { ...fact, type: "ChangeTerms" }
+    case "FundsAdded":
+      return { ...fact, type: "AddFunds" }
+    case "FundsCorrected":
+      return { ...fact, type: "CorrectFunds" }
+    case "LimitSet":
+      return limitCommand(fact)
+    case "LimitRemoved":
+      return { ...fact, type: "RemoveLimit" }
+    case "ChargesClosed":
+      return { ...fact, type: "CloseCharges" }
+    case "ApiCallsCounted":
+      return { ...fact, type: "RecordCalls" }
+    case "PurchaseTermsSet":
+      return { ...fact, type: "SetPurchaseTerms" }
+    case "PurchaseStarted":
+      return { ...fact, type: "StartPurchase" }
+    case "PurchasePaid":
+      return { ...fact, type: "PayPurchase" }
+    case "PurchaseFailed":
+      return { ...fact, type: "FailPurchase" }
+    case "AccountLocked":
+      return { type: "LockAccount" }
+    case "AccountUnlocked":
+      return { type: "UnlockAccount" }
+    case "LedgerClosed":
+      return { type: "CloseLedger" }
+    case "LedgerReopened":
+      return { type: "ReopenLedger" }
+    case "ErasureBegun":
+      return { type: "BeginErasure" }
+    default:
+      return unreachable(fact)
+  }
+}
+
+/** The charge that was asked for, by its fact or by the evidence of its no. */
+export function commandOfCharge(asked: Charged | ChargeRefused): Charge {
+  const isNamed = asked.type === "Charged" && asked.once
+  return {
+    type: "Charge",
+    chargeId: asked.chargeId,
+    via: asked.via,
+    keyId: asked.keyId,
+    personId: asked.personId,
+    class: asked.class,
+    item: asked.item,
+    quantity: asked.quantity,
+    unitPriceMicros: asked.unitPriceMicros,
+    priceVersion: asked.priceVersion,
+    amountMicros: asked.amountMicros,
+    resource: asked.resource,
+    requestedAt: asked.requestedAt,
+    dueAt: asked.dueAt,
+    servedFrom: asked.servedFrom,
+    open: asked.open,
+    exempt: asked.exempt,
+    searchedTo: isNamed ? SEARCHED_ALL : null,
+  }
+}
+
+function limitCommand(fact: Extract<LedgerEvent, { type: "LimitSet" }>): LedgerCommand {
+  // Field by field: whatever stands in the command beside them would become part of the fact.
+  const { holder, holderId, class: limited, period, amountMicros, remindersMicros } = fact
+  const { leaveKeysOut } = fact
+  const limit = { holder, holderId, class: limited, period, amountMicros, remindersMicros }
+  return { type: "SetLimit", ...limit, leaveKeysOut }
+}
+
+function commandOfGiveBack(fact: ChargeGivenBack, state: Ledger): LedgerCommand {
+  const { chargeId, amountMicros, reason } = fact
+  const open = state.open.get(chargeId)
+  if (open !== undefined) {
+    const part = amountMicros === open.amountMicros ? null : amountMicros
+    return { type: "GiveBack", chargeId, amountMicros: part, reason }
+  }
+  // What an ended charge cost is in no state; that no more came back is seen where charges are summed.
+  const { via, keyId, personId, class: charging, item, resource, chargedAt } = fact
+  const spent = { via, keyId, personId, class: charging, item, resource }
+  return {
+    type: "GiveBackEnded",
+    charge: { chargeId, amountMicros, chargedAt, ...spent },
+    amountMicros: null,
+    reason,
+    searchedTo: SEARCHED_ALL,
+  }
+}
+
+/**
+ * Does something with a state in which the calls weigh that a no was decided with: they were served
+ * and not recorded yet, so no fact has them and the evidence names them.
+ */
+export function withPending<T>(state: Ledger, refused: ChargeRefused, work: () => T): T {
+  const { tallies } = state
+  const weights = new Map<number, Micros>()
+  for (const tally of talliesNamed(tallies, COMPANY_GENERAL)) {
+    weights.set(tally, refused.pendingMicros)
+  }
+  for (const limit of refused.limits) {
+    for (const tally of talliesNamed(tallies, limit)) {
+      if (state.book.limits.has(tally)) weights.set(tally, limit.pendingMicros)
+    }
+  }
+  const day = dayStart(refused.at)
+  for (const [tally, micros] of weights) if (micros > 0) addPending(tallies, tally, micros, day)
+  try {
+    return work()
+  } finally {
+    clearPending(tallies)
+  }
+}

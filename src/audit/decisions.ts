@@ -1,0 +1,171 @@
+/**
+ * The ledger decided again: every fact is asked for by the command it must have come from, on the
+ * state that the facts before it fold to, and what comes out is compared with what is stored.
+ */
+import type { LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { commandOfCharge, commandOfFact, withPending } from "../../domain/charging/replayed.ts"
+import type { Stamped } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+
+/** Where a fact of a ledger stands, and what it follows. */
+export interface FactPlace {
+  readonly revision: number
+  /** Names the command that recorded it. */
+  readonly command: string
+  /** The hash of the fact before it. */
+  readonly previousHash: string
+}
+
+/** A decision that comes out otherwise. */
+export interface Difference {
+  /** Of the fact; of a no: the ledger's last fact that it knew. */
+  readonly revision: number
+  /** What the rules decide: null for nothing. */
+  readonly expected: LedgerEvent | LedgerRefusal | null
+  /** What is stored: null for nothing. */
+  readonly found: LedgerEvent | ChargeRefused | null
+}
+
+type Decision = readonly LedgerEvent[] | LedgerRefusal
+
+interface Waiting {
+  readonly fact: LedgerEvent
+  readonly place: FactPlace
+}
+
+/** One ledger, decided again from its first fact on. */
+export class LedgerReplay {
+  #state: Ledger = ledger.initial()
+  /** What the last command still has to have recorded. */
+  #expected: readonly LedgerEvent[] = []
+  #next = 0
+  /** Closings of months wait for what they lead. */
+  #closings: Waiting[] = []
+  #last = -1
+  readonly #differs: (difference: Difference) => void
+  readonly #folded: (revision: number) => void
+
+  /** @param folded told after each fact that was folded, with its revision: a no may be of it */
+  constructor(
+    differs: (difference: Difference) => void,
+    folded: (revision: number) => void = () => undefined,
+  ) {
+    this.#differs = differs
+    this.#folded = folded
+  }
+
+  /** The state that all facts handed over by now fold to; closings that wait are not in it. */
+  get state(): Ledger {
+    return this.#state
+  }
+
+  /** Takes the next fact of the stream. */
+  take(fact: LedgerEvent, place: FactPlace): void {
+    if (this.#next < this.#expected.length) {
+      const expected = this.#expected[this.#next] as LedgerEvent
+      if (expected.type === fact.type) {
+        this.#next += 1
+        this.#compare(expected, fact, place)
+        return
+      }
+      this.#forget()
+      this.#differs({ revision: place.revision, expected, found: fact })
+      this.#fold(fact, place)
+      return
+    }
+    const [first] = this.#closings
+    const isLed = first?.fact.at === fact.at && first.place.command === place.command
+    if (first !== undefined && !isLed) this.#settle()
+    if (fact.type === "MonthClosed") {
+      this.#closings.push({ fact, place })
+      return
+    }
+    this.#decide([...this.#closings.splice(0), { fact, place }], commandOfFact(fact, this.#state))
+  }
+
+  /** Takes the end of the stream. */
+  end(): void {
+    this.#settle()
+    const expected = this.#expected[this.#next]
+    if (expected !== undefined) this.#differs({ revision: this.#last + 1, expected, found: null })
+    this.#forget()
+  }
+
+  /** Closings that lead nothing: the months were over, and that was all. */
+  #settle(): void {
+    if (this.#closings.length > 0) this.#decide(this.#closings.splice(0), { type: "CloseMonth" })
+  }
+
+  #decide(found: readonly Waiting[], command: LedgerCommand | null): void {
+    const [first] = found as [Waiting, ...Waiting[]]
+    const { at } = first.fact
+    const headHash = first.place.previousHash
+    const decided: Decision =
+      command === null ? [] : ledger.decide({ ...command, at, headHash }, this.#state)
+    if (isRefusal(decided)) {
+      const { fact, place } = found.at(-1) as Waiting
+      this.#differs({ revision: place.revision, expected: decided, found: fact })
+      for (const one of found) this.#fold(one.fact, one.place)
+      return
+    }
+    this.#expected = decided
+    this.#next = 0
+    for (const { fact, place } of found) {
+      const expected = this.#expected[this.#next]
+      if (expected === undefined) {
+        this.#differs({ revision: place.revision, expected: null, found: fact })
+        this.#fold(fact, place)
+        continue
+      }
+      this.#next += 1
+      this.#compare(expected, fact, place)
+    }
+  }
+
+  #compare(expected: LedgerEvent, fact: LedgerEvent, place: FactPlace): void {
+    if (!isSame(expected, fact)) {
+      this.#differs({ revision: place.revision, expected, found: fact })
+      this.#forget()
+    }
+    this.#fold(fact, place)
+  }
+
+  #forget(): void {
+    this.#expected = []
+    this.#next = 0
+  }
+
+  #fold(fact: LedgerEvent, { revision }: FactPlace): void {
+    this.#state = ledger.evolve(this.#state, fact)
+    this.#last = revision
+    this.#folded(revision)
+  }
+}
+
+/** A charge that was refused, asked for again on the state it was refused by; null where it differs not. */
+export function refusedAgain(state: Ledger, refused: ChargeRefused): Difference | null {
+  const command: LedgerCommand & Stamped = { ...commandOfCharge(refused), at: refused.at }
+  const decided = withPending(state, refused, () => ledger.decide(command, state))
+  const expected = isRefusal(decided) ? decided : (decided[0] ?? null)
+  if (expected !== null && isSame(expected, refused)) return null
+  return { revision: refused.ledgerRevision, expected, found: refused }
+}
+
+/** Whether two facts say the same, field for field. */
+function isSame(a: unknown, b: unknown): boolean {
+  if (a === b) return true
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  let fields = 0
+  for (const name in a) {
+    fields += 1
+    if (!isSame((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name])) {
+      return false
+    }
+  }
+  for (const _name in b) fields -= 1
+  return fields === 0
+}

@@ -1,0 +1,204 @@
+/**
+ * An append-only Merkle tree as RFC 6962 hashes it: a leaf is SHA-256 over a zero byte and its data, a
+ * node SHA-256 over a one byte and its two children. The data of a leaf are the 32 bytes of an
+ * event's hash, so the tree over a company's events holds each of them to the byte.
+ */
+import { hash as digest } from "node:crypto"
+
+const HASH_BYTES = 32
+
+/** The hash of a tree of nothing: SHA-256 over no bytes. */
+export const EMPTY_ROOT = digest("sha256", "", "hex")
+
+const leafBytes = Buffer.alloc(1 + HASH_BYTES)
+const nodeBytes = Buffer.alloc(1 + 2 * HASH_BYTES)
+nodeBytes[0] = 1
+
+/** The hash of the leaf of an event. @param hash the event's own, in hexadecimal */
+export function leafOf(hash: string): Buffer {
+  leafBytes.write(hash, 1, "hex")
+  return digest("sha256", leafBytes, "buffer")
+}
+
+function nodeOf(left: Buffer, right: Buffer): Buffer {
+  left.copy(nodeBytes, 1)
+  right.copy(nodeBytes, 1 + HASH_BYTES)
+  return digest("sha256", nodeBytes, "buffer")
+}
+
+/**
+ * The right edge of a tree: the roots of its whole subtrees, the largest first. It is all that
+ * appending takes, so a tree grows in the space of some thirty hashes.
+ */
+export class TreeEdge {
+  #size: number
+  readonly #roots: Buffer[]
+
+  /** @param edge what `text` gave of a tree of this size */
+  constructor(size = 0, edge = "") {
+    this.#size = size
+    const bytes = Buffer.from(edge, "hex")
+    this.#roots = Array.from({ length: bytes.length / HASH_BYTES }, (_, i) =>
+      bytes.subarray(i * HASH_BYTES, (i + 1) * HASH_BYTES),
+    )
+  }
+
+  /** How many leaves it has. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** The edge as text, to go on from later. */
+  get text(): string {
+    return Buffer.concat(this.#roots).toString("hex")
+  }
+
+  /** Adds the leaf of the next event. */
+  add(hash: string): void {
+    let root = leafOf(hash)
+    for (let size = this.#size; size % 2 === 1; size = (size - 1) / 2) {
+      root = nodeOf(this.#roots.pop() as Buffer, root)
+    }
+    this.#roots.push(root)
+    this.#size += 1
+  }
+
+  /** The root over all leaves so far, in hexadecimal. */
+  root(): string {
+    const roots = [...this.#roots]
+    let root = roots.pop()
+    if (root === undefined) return EMPTY_ROOT
+    for (let left = roots.pop(); left !== undefined; left = roots.pop()) root = nodeOf(left, root)
+    return root.toString("hex")
+  }
+}
+
+/** A whole tree, for proofs: twice 32 bytes a leaf. */
+export class Tree {
+  /** The roots of the whole subtrees of each height, one after the other. */
+  readonly #levels: Buffer[] = []
+  readonly #size: number
+
+  /** @param leaves the leaf hashes, one after the other */
+  constructor(leaves: Buffer) {
+    this.#size = leaves.length / HASH_BYTES
+    let level = leaves
+    while (level.length >= HASH_BYTES) {
+      this.#levels.push(level)
+      const next = Buffer.alloc(Math.floor(level.length / (2 * HASH_BYTES)) * HASH_BYTES)
+      for (let at = 0; at < next.length; at += HASH_BYTES) {
+        const pair = level.subarray(2 * at, 2 * at + 2 * HASH_BYTES)
+        nodeOf(pair.subarray(0, HASH_BYTES), pair.subarray(HASH_BYTES)).copy(next, at)
+      }
+      level = next
+    }
+  }
+
+  /** The root of the tree of its first `size` leaves. */
+  root(size = this.#size): string {
+    return size === 0 ? EMPTY_ROOT : this.#rootOf(0, size).toString("hex")
+  }
+
+  /** The hashes that lead from a leaf to the root, in hexadecimal (RFC 6962, 2.1.1). */
+  inclusion(index: number): readonly string[] {
+    const path: Buffer[] = []
+    let [start, end] = [0, this.#size]
+    while (end - start > 1) {
+      const middle = start + splitOf(end - start)
+      const isLeft = index < middle
+      path.push(isLeft ? this.#rootOf(middle, end) : this.#rootOf(start, middle))
+      if (isLeft) end = middle
+      else start = middle
+    }
+    return path.toReversed().map((hash) => hash.toString("hex"))
+  }
+
+  /** The hashes that lead from a former size's root to this one's (RFC 6962, 2.1.2). */
+  consistency(former: number): readonly string[] {
+    if (former === 0 || former === this.#size) return []
+    const path: Buffer[] = []
+    let [start, end, isWhole] = [0, this.#size, true]
+    while (former < end) {
+      const middle = start + splitOf(end - start)
+      if (former <= middle) {
+        path.push(this.#rootOf(middle, end))
+        end = middle
+      } else {
+        path.push(this.#rootOf(start, middle))
+        start = middle
+        isWhole = false
+      }
+    }
+    if (!isWhole) path.push(this.#rootOf(start, end))
+    return path.toReversed().map((hash) => hash.toString("hex"))
+  }
+
+  #rootOf(start: number, end: number): Buffer {
+    const size = end - start
+    const height = Math.log2(size)
+    if (Number.isInteger(height) && start % size === 0) {
+      const at = (start / size) * HASH_BYTES
+      return (this.#levels[height] as Buffer).subarray(at, at + HASH_BYTES)
+    }
+    const middle = start + splitOf(size)
+    return nodeOf(this.#rootOf(start, middle), this.#rootOf(middle, end))
+  }
+}
+
+/** The largest power of two below a size of two or more: where a tree of it is split. */
+function splitOf(size: number): number {
+  let split = 1
+  while (2 * split < size) split *= 2
+  return split
+}
+
+/** The root that an inclusion path leads to from a leaf (RFC 9162, 2.1.3.2); null where none. */
+export function rootByInclusion(
+  hash: string,
+  index: number,
+  size: number,
+  path: readonly string[],
+): string | null {
+  if (index >= size) return null
+  let [fn, sn] = [index, size - 1]
+  let root = leafOf(hash)
+  for (const text of path) {
+    if (sn === 0) return null
+    const sibling = Buffer.from(text, "hex")
+    if (fn % 2 === 1 || fn === sn) {
+      root = nodeOf(sibling, root)
+      while (fn % 2 === 0 && fn !== 0) [fn, sn] = [fn / 2, Math.floor(sn / 2)]
+    } else root = nodeOf(root, sibling)
+    ;[fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)]
+  }
+  return sn === 0 ? root.toString("hex") : null
+}
+
+/** Whether a path leads from a former tree's root to a later one's (RFC 9162, 2.1.4.2). */
+export function isConsistent(
+  former: { readonly size: number; readonly root: string },
+  later: { readonly size: number; readonly root: string },
+  path: readonly string[],
+): boolean {
+  if (former.size > later.size) return false
+  if (former.size === later.size) return path.length === 0 && former.root === later.root
+  if (former.size === 0) return path.length === 0
+  const isWhole = Number.isInteger(Math.log2(former.size))
+  const [first, ...rest] = isWhole ? [former.root, ...path] : path
+  if (first === undefined) return false
+  let [fn, sn] = [former.size - 1, later.size - 1]
+  while (fn % 2 === 1) [fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)]
+  let before: Buffer = Buffer.from(first, "hex")
+  let after = before
+  for (const text of rest) {
+    if (sn === 0) return false
+    const sibling = Buffer.from(text, "hex")
+    if (fn % 2 === 1 || fn === sn) {
+      before = nodeOf(sibling, before)
+      after = nodeOf(sibling, after)
+      while (fn % 2 === 0 && fn !== 0) [fn, sn] = [fn / 2, Math.floor(sn / 2)]
+    } else after = nodeOf(after, sibling)
+    ;[fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)]
+  }
+  return sn === 0 && before.toString("hex") === former.root && after.toString("hex") === later.root
+}
