@@ -17,6 +17,7 @@ import { app, appBytes, appCheckpoint } from "../domain/connection/app.ts"
 import { appCodec } from "../domain/connection/app-events.ts"
 import { releaseCodec, releases } from "../domain/connection/releases.ts"
 import type { Codec } from "../domain/kernel/format.ts"
+import type { CompanyId } from "../domain/kernel/ids.ts"
 import { FormatFault } from "../domain/kernel/format.ts"
 import { categoryOf } from "../domain/kernel/streams.ts"
 import { phone, phoneCodec } from "../domain/phone/phone.ts"
@@ -57,6 +58,11 @@ export const RECIPIENT = {
 export const REFUSALS = { decider: refusals, codec: refusalCodec }
 /** The releases of the app. */
 export const RELEASES = { decider: releases, codec: releaseCodec }
+
+/** The beginnings of the names of all streams that a company can have. */
+export function prefixesOfCompany(companyId: CompanyId): readonly string[] {
+  return [...CODECS.keys()].map((category) => `${category}-${companyId}`)
+}
 
 const CODECS = new Map<string, unknown>(
   Object.entries({

@@ -36,6 +36,7 @@ const whole = (table: string, part: TablePart, key: string, counter?: string): K
  *   request that was begun or answered later is held as one that somebody left in the middle: who asks
  *   again finds what of it is in the backup, and does the rest.
  * - `installation`, `company_keys`, `subject_keys`: without them nothing sealed can be read again.
+ * - `signing_key`, `tree_heads`: what auditors were given, and the key that says it was us.
  * - `test_clock`, `stand_ins`: what an operator set.
  * - `carrier_texts`, `mails`, `mail_recipients`, `card_payments`: what the built-in carrier, mailer and
  *   payment processor took, and `test_cards`: what that one does with whose card. They stand for things
@@ -67,6 +68,8 @@ export const KEPT: readonly KeptTable[] = [
   whole("installation", "after", "only_one"),
   whole("company_keys", "after", "company_id"),
   whole("subject_keys", "after", "company_id, subject"),
+  whole("signing_key", "after", "only_one"),
+  whole("tree_heads", "after", "tree, size"),
   whole("test_clock", "after", "only_one"),
   whole("stand_ins", "after", "name"),
   whole("carrier_texts", "after", "text_id"),
@@ -77,7 +80,7 @@ export const KEPT: readonly KeptTable[] = [
 ]
 
 /**
- * Tables that no backup holds: `checkpoints` and all read models are folds of events, `processes` are
+ * Tables that no backup holds: `checkpoints`, the edges of `trees` and all read models are folds of events, `processes` are
  * those that run just now, the event store and an unfinished restore are of this place alone; who is
  * online and which app asks to be connected is over when a backup is restored. Of
  * `projections` only the place of what is no fold is held, beside `work`.
@@ -91,6 +94,8 @@ export const LEFT_OUT: readonly string[] = [
   "presence",
   "processes",
   "projections",
+  "trees",
+  "trees_read",
   "unfinished_restore",
 ]
 

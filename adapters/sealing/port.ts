@@ -33,6 +33,18 @@ export interface Sealing {
   readonly appSecret: (keyId: string) => string
 }
 
+/** Signs what the installation vouches for. */
+export interface Signing {
+  /**
+   * Signs a text with Ed25519 by the installation's key, which is made on its first use. Both are
+   * base64: the public key of its 32 bytes, the signature of its 64.
+   */
+  readonly sign: (text: string) => Promise<{
+    readonly publicKey: string
+    readonly signature: string
+  }>
+}
+
 /** Sealed text was changed, or belongs to another company. */
 export class SealFault extends Error {
   override readonly name = "SealFault"

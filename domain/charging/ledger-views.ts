@@ -79,6 +79,11 @@ export function openCharges(state: Ledger): readonly ChargeId[] {
   return [...state.open.keys()]
 }
 
+/** What an open charge is for; null where it names nothing, or is not open. */
+export function resourceOfOpen(state: Ledger, chargeId: ChargeId): string | null {
+  return state.open.get(chargeId)?.resource ?? null
+}
+
 /** What a key may still buy. */
 export interface Allowance extends PurchaseTerms {
   /** Of the purchases that began in this UTC month: paid, and not known yet. */

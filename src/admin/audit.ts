@@ -5,6 +5,8 @@ import { openCharges } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import { LEDGER } from "../aggregates.ts"
+import type { AuditCheck } from "../audit/findings.ts"
+import { paceTo } from "../audit/pace.ts"
 import { auditStreams } from "../audit/streams.ts"
 import type { PurchaseRow } from "../../projections/purchases.ts"
 import { pendingPurchases } from "../../projections/purchases.ts"
@@ -16,13 +18,8 @@ import { verifyProjections } from "./projections.ts"
 
 const OWN_WAIT_MS = 5_000
 
-/** One thing the audit looked at. */
-interface AuditCheck {
-  readonly name: string
-  readonly ok: boolean
-  /** What was found; where it is not in order, the first place. */
-  readonly detail: string
-}
+/** A hash as an auditor notes it. */
+const hashText = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal characters")
 
 const show = operation({
   name: "audit show",
@@ -94,17 +91,24 @@ async function shown(
 
 const verify = operation({
   name: "audit verify",
-  input: z.object({ company: z.string().optional() }),
-  run: async (context, { company }) =>
-    verifyAll(context, company === undefined ? null : await findCompany(context.ports, company)),
+  input: z.object({ company: z.string().optional(), head: hashText.optional() }),
+  run: async (context, { company, head = null }) => {
+    const companyId = company === undefined ? null : await findCompany(context.ports, company)
+    return verifyAll(context, companyId, head)
+  },
 })
 
-/** Verifies everything, or one company. */
-export async function verifyAll(context: AdminContext, companyId: CompanyId | null) {
+/** Verifies everything, or one company. @param head a hash that an auditor noted, to be found again */
+export async function verifyAll(
+  context: AdminContext,
+  companyId: CompanyId | null,
+  head: string | null = null,
+) {
   const { ports, progress, signal } = context
   await ports.settle()
   await showWrites(ports)
-  const streams = await auditStreams(ports, { companyId, progress, signal })
+  const pace = paceTo(await ports.store.head(), progress)
+  const streams = await auditStreams(ports, { companyId, head, pace, signal })
   const checks: AuditCheck[] = [...streams.checks]
   const owned = await chargesWithoutOwner(context, streams.openCharges)
   checks.push(owned, await purchasesWithoutOwner(context, companyId))
@@ -132,7 +136,8 @@ export async function verifyAll(context: AdminContext, companyId: CompanyId | nu
     })
   }
   const ok = checks.every((check) => check.ok)
-  return { ok, checks, streams: streams.streams, events: streams.events, heads: streams.heads }
+  const { firstBroken, events, heads } = streams
+  return { ok, checks, firstBroken, streams: streams.streams, events, heads }
 }
 
 /** Every open charge has a row of work that will end it. */

@@ -7,7 +7,9 @@ import type { KeptTables } from "../../adapters/installation/port.ts"
 import type { TestCards } from "../../adapters/cards/port.ts"
 import type { SentMails } from "../../adapters/mailer/port.ts"
 import type { Processes } from "../../adapters/processes/port.ts"
+import type { Signing } from "../../adapters/sealing/port.ts"
 import type { StandIns } from "../../adapters/stand-ins/port.ts"
+import type { TreeHeads } from "../../adapters/tree-heads/port.ts"
 import type { Cause } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
 import type { Workers } from "../reactions/workers.ts"
@@ -29,6 +31,8 @@ export interface AdminPorts extends Ports {
   readonly settle: () => Promise<void>
   /** What a backup holds beside the events. */
   readonly keptTables: KeptTables
+  readonly signing: Signing
+  readonly treeHeads: TreeHeads
   /** Every checkpoint that is kept, for the audit. */
   readonly checkpointOf: (stream: string) => Promise<KeptCheckpoint | null>
 }

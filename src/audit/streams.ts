@@ -1,33 +1,34 @@
 /**
  * The audit of what is stored: every hash recomputed over the stored text, revisions without gaps,
- * text that is the form of its type, each charge decided again at its revision, postings that sum to
- * zero, and checkpoints that are what folding gives. Trusts nothing but the stored text.
+ * text that is the form of its type, each fact of a ledger decided again at its revision, postings
+ * that sum to zero, checkpoints that are what folding gives, no stream missing, and signed heads that
+ * are of this history. Trusts nothing but the stored text.
  */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import { isRefusal } from "../../domain/kernel/decider.ts"
-import type { CheckpointForm, Decider, Fact, Stamped } from "../../domain/kernel/decider.ts"
-import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
+import type { CheckpointForm, Decider, Fact } from "../../domain/kernel/decider.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
-import { APP, LEDGER, RECIPIENT, codecOfStream } from "../aggregates.ts"
+import { APP, LEDGER, RECIPIENT, codecOfStream, prefixesOfCompany } from "../aggregates.ts"
 import type { AdminPorts, KeptCheckpoint } from "../admin/operation.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../envelope.ts"
-
-const REPORT_EVERY = 20_000
+import { checkpointFault } from "./checkpoints.ts"
+import type { Difference } from "./decisions.ts"
+import { LedgerReplay } from "./decisions.ts"
+import type { AuditCheck, Place, Rule } from "./findings.ts"
+import { Findings, differenceTexts } from "./findings.ts"
+import { HeadsHeld } from "./heads-held.ts"
+import { MissingStreams } from "./missing-streams.ts"
+import type { Pace } from "./pace.ts"
 
 /** What the audit of the streams found. */
 export interface StreamsAudit {
-  readonly checks: readonly {
-    readonly name: string
-    readonly ok: boolean
-    readonly detail: string
-  }[]
+  readonly checks: readonly AuditCheck[]
+  /** The first place that is not as it should be, in the order of reading. */
+  readonly firstBroken: (Place & { readonly check: string }) | null
   readonly streams: number
   readonly events: number
   /** The last hash of each company's ledger. */
@@ -35,23 +36,16 @@ export interface StreamsAudit {
   readonly openCharges: readonly { readonly chargeId: string; readonly stream: string }[]
 }
 
-/** The rules, in the order they are reported. */
-const RULES = [
-  "hashes chain",
-  "revisions have no gap",
-  "stored text is the form of its type",
-  "every charge fits when decided again",
-  "postings sum to zero",
-  "checkpoints are what folding gives",
-] as const
-type Rule = (typeof RULES)[number]
-
 interface Seen {
+  readonly stream: string
+  readonly category: string
   revision: number
   hash: string
-  /** Folded for streams whose decisions or checkpoints are checked. */
-  state: unknown
   readonly checkpoint: KeptCheckpoint | null
+  /** Decides a ledger again; null for other streams. */
+  readonly ledger: LedgerReplay | null
+  /** Folded where there is a checkpoint to compare. */
+  state: unknown
 }
 
 interface Folded {
@@ -59,54 +53,186 @@ interface Folded {
   readonly checkpoint: CheckpointForm<never>
 }
 
-/** Categories that are folded: those with checkpoints. */
+/** Categories beside the ledger that have checkpoints. */
 const FOLDED: Readonly<Record<string, Folded>> = {
   app: APP as unknown as Folded,
-  ledger: LEDGER as unknown as Folded,
   recipient: RECIPIENT as unknown as Folded,
 }
 
-/** Reads all streams (of one company, or everything) in global order and checks them. */
-export async function auditStreams(
-  ports: AdminPorts,
-  scope: {
-    readonly companyId: CompanyId | null
-    readonly progress: (message: string) => void
-    readonly signal: AbortSignal
-  },
-): Promise<StreamsAudit> {
-  const faults = new Map<Rule, string>()
-  const seen = new Map<string, Seen>()
-  let events = 0
-  for await (const page of ports.store.readAll({})) {
-    scope.signal.throwIfAborted()
-    for (const stored of page) {
-      if (scope.companyId !== null && companyOf(stored.stream) !== scope.companyId) continue
-      const known = seen.get(stored.stream) ?? (await firstSeen(ports, stored.stream))
-      seen.set(stored.stream, known)
-      checkEvent(known, stored, (rule, detail) => {
-        if (!faults.has(rule))
-          faults.set(rule, `${stored.stream} revision ${stored.revision}: ${detail}`)
-      })
-      events += 1
-      if (events % REPORT_EVERY === 0) scope.progress(`${events} events`)
-    }
-  }
-  for (const [stream, { checkpoint, revision }] of seen) {
-    if (checkpoint === null || checkpoint.revision <= revision) continue
-    // What came while this was reading may be in a checkpoint already.
-    if (await holds(ports, stream, checkpoint.revision)) continue
-    const rule = "checkpoints are what folding gives"
-    const detail = `its checkpoint is of revision ${checkpoint.revision}: what came after is gone`
-    if (!faults.has(rule)) faults.set(rule, `${stream} revision ${revision}: ${detail}`)
-  }
-  const checks = RULES.map((name) => {
-    const detail = faults.get(name)
-    return { name, ok: detail === undefined, detail: detail ?? `${events} events` }
-  })
-  return { checks, streams: seen.size, events, heads: headsOf(seen), openCharges: openOf(seen) }
+/** What is audited, and how its operator hears of it. */
+export interface AuditScope {
+  /** Null for everything. */
+  readonly companyId: CompanyId | null
+  /** A hash that an auditor noted: of an event, or the root of a signed head; null for none. */
+  readonly head: string | null
+  readonly pace: Pace
+  readonly signal: AbortSignal
 }
 
+/** Reads all streams (of one company, or everything) in global order and checks them. */
+export async function auditStreams(ports: AdminPorts, scope: AuditScope): Promise<StreamsAudit> {
+  const { companyId, head, pace, signal } = scope
+  const audit = new Audit(ports, scope, await HeadsHeld.load(ports, companyId, head))
+  const prefixes = companyId === null ? {} : { prefixes: prefixesOfCompany(companyId) }
+  for await (const page of ports.store.readAll(prefixes)) {
+    signal.throwIfAborted()
+    for (const stored of page) {
+      if (companyId !== null && companyOf(stored.stream) !== companyId) continue
+      await audit.take(stored)
+    }
+    pace.at(page.at(-1)?.position ?? null, page.length)
+  }
+  return audit.end()
+}
+
+class Audit {
+  readonly #ports: AdminPorts
+  readonly #seen = new Map<string, Seen>()
+  readonly #findings = new Findings()
+  readonly #heads: HeadsHeld
+  readonly #missing: MissingStreams
+  #events = 0
+
+  constructor(ports: AdminPorts, { companyId }: AuditScope, heads: HeadsHeld) {
+    this.#ports = ports
+    this.#heads = heads
+    this.#missing = new MissingStreams(companyId)
+  }
+
+  async take(stored: StoredEvent): Promise<void> {
+    const known = this.#seen.get(stored.stream) ?? (await this.#firstSeen(stored.stream))
+    this.#events += 1
+    const { revision } = stored
+    const before = known.hash
+    if (revision !== known.revision + 1) {
+      const place = { expected: `${known.revision + 1}`, found: `${revision}` }
+      this.#note(known, revision, "revisions have no gap", place)
+    }
+    known.revision = revision
+    const read = this.#checkText(known, stored)
+    this.#heads.add(stored, known.hash)
+    if (read === null) return
+    const { fact, command } = read
+    this.#missing.take(known.stream, revision, fact, known.ledger?.state ?? null)
+    if (known.ledger !== null) {
+      const sum = sumOf(fact as LedgerEvent)
+      const place = { expected: "0 micros", found: `${sum} micros` }
+      if (sum !== 0) this.#note(known, revision, "postings sum to zero", place)
+      known.ledger.take(fact as LedgerEvent, { revision, command, previousHash: before })
+    } else if (known.category in FOLDED) {
+      const { decider } = FOLDED[known.category] as Folded
+      known.state = decider.evolve(known.state as never, fact as never)
+    }
+    if (known.checkpoint?.revision === revision) this.#checkCheckpoint(known, known.checkpoint)
+  }
+
+  async end(): Promise<StreamsAudit> {
+    for (const known of this.#seen.values()) {
+      known.ledger?.end()
+      await this.#checkLater(known)
+    }
+    const seen = (stream: string) => this.#seen.get(stream)?.revision ?? null
+    await this.#missing.check(this.#ports, seen, (place) => {
+      this.#findings.add("no stream is missing", place)
+    })
+    this.#heads.end((place) => this.#findings.add("signed heads are of this history", place))
+    const ledgers = [...this.#seen.values()].filter(({ ledger }) => ledger !== null)
+    return {
+      checks: this.#findings.checks(`${this.#events} events`),
+      firstBroken: this.#findings.first(),
+      streams: this.#seen.size,
+      events: this.#events,
+      heads: Object.fromEntries(ledgers.map(({ stream, hash }) => [stream, hash])),
+      openCharges: ledgers.flatMap(({ stream, ledger }) =>
+        openCharges(ledger?.state as Ledger).map((chargeId) => ({ chargeId, stream })),
+      ),
+    }
+  }
+
+  async #firstSeen(stream: string): Promise<Seen> {
+    const category = categoryOf(stream)
+    const isLedger = category === "ledger"
+    const hasCheckpoint = isLedger || category in FOLDED
+    const known: Seen = {
+      stream,
+      category,
+      revision: -1,
+      hash: NO_HASH,
+      checkpoint: hasCheckpoint ? await this.#ports.checkpointOf(stream) : null,
+      ledger: isLedger ? new LedgerReplay((one) => this.#differs(stream, one)) : null,
+      state: FOLDED[category]?.decider.initial(),
+    }
+    this.#seen.set(stream, known)
+    return known
+  }
+
+  /** Checks hash, metadata and data as they are stored; null where they cannot be read. */
+  #checkText(known: Seen, stored: StoredEvent): { fact: Fact; command: string } | null {
+    const { revision } = stored
+    const expected = expectedHash(stored, known.hash)
+    // Where no hash can be read, the next event is measured by what this one should carry.
+    known.hash = expected
+    const rule = "stored text is the form of its type"
+    try {
+      const { hash, version, command } = readMetadata(stored.metadata)
+      if (hash !== expected) {
+        this.#note(known, revision, "hashes chain", { expected, found: hash })
+      }
+      known.hash = hash
+      const codec = codecOfStream(stored.stream)
+      const fact = codec.decode(stored.type, version, stored.data)
+      if (codec.version(fact.type) === version) {
+        const again = codec.encode(fact)
+        const place = { expected: again, found: stored.data }
+        if (again !== stored.data) {
+          this.#note(known, revision, rule, place, "written again it differs")
+        }
+      }
+      return { fact, command }
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      this.#note(known, revision, rule, { expected: "text of its form", found: why }, why)
+      return null
+    }
+  }
+
+  #checkCheckpoint({ stream, revision, ledger, state, category }: Seen, kept: KeptCheckpoint) {
+    const form = category === "ledger" ? LEDGER.checkpoint : FOLDED[category]?.checkpoint
+    const fault = checkpointFault(kept, form as CheckpointForm<unknown>, ledger?.state ?? state)
+    if (fault === null) return
+    const place = { stream, revision, expected: "what folding gives", found: fault }
+    this.#findings.add("checkpoints are what folding gives", place, fault)
+  }
+
+  /** A checkpoint of later than what was read: what was cut off is remembered by it. */
+  async #checkLater({ stream, revision, checkpoint }: Seen): Promise<void> {
+    if (checkpoint === null || checkpoint.revision <= revision) return
+    // What came while this was reading may be in a checkpoint already.
+    if (await holds(this.#ports, stream, checkpoint.revision)) return
+    const says = `its checkpoint is of revision ${checkpoint.revision}: what came after is gone`
+    const place = { expected: `revision ${checkpoint.revision}`, found: "nothing" }
+    this.#findings.add("checkpoints are what folding gives", { stream, revision, ...place }, says)
+  }
+
+  #differs(stream: string, difference: Difference): void {
+    const { revision } = difference
+    const texts = differenceTexts(difference)
+    const says = texts.expected.startsWith("refused: ") ? texts.expected : undefined
+    this.#findings.add(ruleOf(difference), { stream, revision, ...texts }, says)
+  }
+
+  #note(
+    { stream }: Seen,
+    revision: number,
+    rule: Rule,
+    { expected, found }: Pick<Place, "expected" | "found">,
+    says?: string,
+  ): void {
+    this.#findings.add(rule, { stream, revision, expected, found }, says)
+  }
+}
+
+/** Whether a stream reaches this revision by now. */
 async function holds(ports: AdminPorts, stream: string, revision: number): Promise<boolean> {
   for await (const page of ports.store.read(stream, { from: revision, limit: 1 })) {
     if (page.length > 0) return true
@@ -114,129 +240,14 @@ async function holds(ports: AdminPorts, stream: string, revision: number): Promi
   return false
 }
 
-async function firstSeen(ports: AdminPorts, stream: string): Promise<Seen> {
-  const folded = FOLDED[categoryOf(stream)]
-  return {
-    revision: -1,
-    hash: NO_HASH,
-    state: folded?.decider.initial(),
-    checkpoint: folded === undefined ? null : await ports.checkpointOf(stream),
-  }
+function sumOf(fact: LedgerEvent): number {
+  return postingsOf(fact).reduce((total, posting) => total + posting.amountMicros, 0)
 }
 
-type Fault = (rule: Rule, detail: string) => void
-
-function checkEvent(known: Seen, stored: StoredEvent, fault: Fault): void {
-  if (stored.revision !== known.revision + 1) {
-    fault("revisions have no gap", `expected ${known.revision + 1}, found ${stored.revision}`)
-  }
-  known.revision = stored.revision
-  const fact = checkText(known, stored, fault)
-  if (fact === null) return
-  const folded = FOLDED[categoryOf(stored.stream)]
-  if (folded === undefined) return
-  if (categoryOf(stored.stream) === "ledger") checkLedgerFact(known, fact as LedgerEvent, fault)
-  known.state = folded.decider.evolve(known.state as never, fact as never)
-  if (known.checkpoint?.revision === stored.revision) checkCheckpoint(known, folded, fault)
-}
-
-/** Checks hash, metadata and data as they are stored; the fact, or null where it cannot be read. */
-function checkText(known: Seen, stored: StoredEvent, fault: Fault): Fact | null {
-  const expected = expectedHash(stored, known.hash)
-  // Where no hash can be read, the next event is measured by what this one should carry.
-  known.hash = expected
-  try {
-    const { hash, version } = readMetadata(stored.metadata)
-    if (hash !== expected) fault("hashes chain", `expected ${expected}, found ${hash}`)
-    known.hash = hash
-    const codec = codecOfStream(stored.stream)
-    const fact = codec.decode(stored.type, version, stored.data)
-    const isCurrent = codec.version(fact.type) === version
-    if (isCurrent && codec.encode(fact) !== stored.data) {
-      fault("stored text is the form of its type", "written again it differs")
-    }
-    return fact
-  } catch (error) {
-    fault("stored text is the form of its type", messageOf(error))
-    return null
-  }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-/** A charge is decided again on the state before it: the same yes, field for field, must come out. */
-function checkLedgerFact(known: Seen, fact: LedgerEvent, fault: Fault): void {
-  const sum = postingsOf(fact).reduce((total, posting) => total + posting.amountMicros, 0)
-  if (sum !== 0) fault("postings sum to zero", `they sum to ${sum} micros`)
-  if (fact.type !== "Charged") return
-  const again = decideAgain(fact, known.state as Ledger)
-  if (again === null) return
-  fault("every charge fits when decided again", again)
-}
-
-function decideAgain(fact: Charged, state: Ledger): string | null {
-  const answer = ledger.decide(commandOf(fact), state)
-  if (isRefusal(answer)) return `refused: ${answer.code}`
-  const same = answer.find((one) => one.type === "Charged" && one.chargeId === fact.chargeId)
-  if (same === undefined) return "it was charged already, or never was to be"
-  return ledgerCodec.encode(same) === ledgerCodec.encode(fact) ? null : "decided differently"
-}
-
-/** What a charge was asked by: the nightly charge of all calls, or a charge of its own. */
-function commandOf(fact: Charged): LedgerCommand & Stamped {
-  const { at } = fact
-  if (fact.weighed) return { type: "ChargeCalls", at, most: Number.MAX_SAFE_INTEGER }
-  const searchedTo = fact.once ? Number.MAX_SAFE_INTEGER : null
-  return { ...fact, type: "Charge", searchedTo }
-}
-
-function checkCheckpoint(known: Seen, folded: Folded, fault: Fault): void {
-  const { checkpoint } = known
-  if (checkpoint === null || checkpoint.shape !== folded.checkpoint.shape) return
-  const fold = orderFree(folded.checkpoint.save(known.state as never))
-  try {
-    const kept = orderFree(folded.checkpoint.save(folded.checkpoint.load(checkpoint.saved)))
-    if (kept !== fold) fault("checkpoints are what folding gives", "the checkpoint differs")
-  } catch (error) {
-    fault("checkpoints are what folding gives", `it cannot be loaded: ${messageOf(error)}`)
-  }
-}
-
-/** Text that is equal for equal states, whatever order their maps and objects were filled in. */
-function orderFree(saved: unknown): string {
-  const sorted = (value: unknown): unknown => {
-    if (Array.isArray(value)) {
-      const items = value.map(sorted)
-      const isTable = items.length > 0 && items.every(isRow)
-      return isTable
-        ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
-        : items
-    }
-    if (typeof value !== "object" || value === null) return value
-    const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
-    return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]))
-  }
-  return JSON.stringify(sorted(saved))
-}
-
-/** A row of a table that is kept as a list: an object, or a pair that begins with its key. */
-function isRow(item: unknown): boolean {
-  if (Array.isArray(item)) return typeof item[0] === "string"
-  return typeof item === "object" && item !== null
-}
-
-function headsOf(seen: ReadonlyMap<string, Seen>): Record<string, string> {
-  const heads: Record<string, string> = {}
-  for (const [stream, { hash }] of seen) if (categoryOf(stream) === "ledger") heads[stream] = hash
-  return heads
-}
-
-function openOf(seen: ReadonlyMap<string, Seen>): StreamsAudit["openCharges"] {
-  return [...seen]
-    .filter(([stream]) => categoryOf(stream) === "ledger")
-    .flatMap(([stream, { state }]) =>
-      openCharges(state as Ledger).map((chargeId) => ({ chargeId, stream })),
-    )
+/** The rule that a decision breaks which comes out otherwise. */
+function ruleOf({ expected, found }: Difference): Rule {
+  const isOf = (type: string) => expected?.type === type || found?.type === type
+  if (isOf("MonthClosed")) return "months close as their facts add up"
+  if (isOf("Charged")) return "every charge fits when decided again"
+  return "every fact is what its command decides"
 }

@@ -27,13 +27,16 @@ import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
 import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import { openPostgresSigning } from "../../adapters/sealing/signing.ts"
 import { openPostgresStandIns } from "../../adapters/stand-ins/postgres.ts"
+import { openPostgresTreeHeads } from "../../adapters/tree-heads/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { DEFAULT_BOOK, PRICES_STREAM } from "../../domain/charging/price-book.ts"
 import { PROJECTIONS } from "../../projections/index.ts"
 import { work as workRows } from "../../projections/work.ts"
 import type { AdminPorts } from "../admin/operation.ts"
 import { PRICES } from "../aggregates.ts"
+import { signDay } from "../audit/trees.ts"
 import { causedBy } from "../envelope.ts"
 import { newId } from "../ids.ts"
 import type { DetailedLog } from "../log.ts"
@@ -212,6 +215,8 @@ async function openOutside(
     readAll: kyselyOf<unknown>(pool),
     readPatiently: kyselyOf<unknown>(patiently(pool)),
     keptTables: openKeptTables(patiently(pool), HINTS),
+    signing: openPostgresSigning(pool, masterKey),
+    treeHeads: openPostgresTreeHeads(pool),
   }
 }
 
@@ -266,7 +271,7 @@ async function openParts(
   const running = startWorkers({ ...base, carrier })
   workers = running
   closers.push({ what: "work in hand", close: running.stop })
-  const housekeeping = startHousekeeping(base)
+  const housekeeping = startHousekeeping(base, () => signDay(base))
   closers.push({ what: "housekeeping", close: housekeeping.stop })
   const { run: housekeep } = housekeeping
   return {

@@ -13,8 +13,15 @@ export interface Housekeeping {
   readonly stop: () => Promise<void>
 }
 
-/** Keeps house now and every ten minutes. */
-export function startHousekeeping(ports: Pick<Ports, "claims" | "clock" | "log">): Housekeeping {
+/**
+ * Keeps house now and every ten minutes.
+ *
+ * @param signHeads signs the heads of the day, unless that was done
+ */
+export function startHousekeeping(
+  ports: Pick<Ports, "claims" | "clock" | "log">,
+  signHeads: () => Promise<unknown>,
+): Housekeeping {
   let running: Promise<void> = Promise.resolve()
   const run = () => {
     running = running.then(async () => {
@@ -22,6 +29,11 @@ export function startHousekeeping(ports: Pick<Ports, "claims" | "clock" | "log">
         await ports.claims.forgetBefore(ports.clock.now() - ANSWERS_KEPT_MS)
       } catch (error) {
         ports.log.warn("old answers could not be forgotten", error)
+      }
+      try {
+        await signHeads()
+      } catch (error) {
+        ports.log.warn("the heads of the day could not be signed", error)
       }
     })
     return running

@@ -1,0 +1,123 @@
+/** Tree heads in PostgreSQL. */
+import type { Pool, PoolClient } from "pg"
+import { inTransaction } from "../postgres/projector/tables.ts"
+import type { KeptTree, SignedHead, TreeHeads, TreesRead } from "./port.ts"
+
+interface ReadRow {
+  readonly commit: string
+  readonly prepare: string
+  readonly signed_on: string | null
+}
+
+interface TreeRow {
+  readonly tree: string
+  readonly size: string
+  readonly edge: string
+  readonly commit: string
+  readonly prepare: string
+  readonly at: string
+}
+
+interface HeadRow {
+  readonly tree: string
+  readonly size: string
+  readonly root: string
+  readonly position: string
+  readonly at: string
+  readonly public_key: string
+  readonly signature: string
+}
+
+/** Heads in the tables of the schema `ledger`. */
+export function openPostgresTreeHeads(pool: Pool): TreeHeads {
+  return {
+    load: async (generation) => {
+      const { rows } = await pool.query<ReadRow>(
+        `select commit::text, prepare::text, signed_on::text
+         from ledger.trees_read where generation = $1`,
+        [generation],
+      )
+      const [read] = rows
+      if (read === undefined) return null
+      const trees = await pool.query<TreeRow>(
+        "select tree, size::text, edge, commit::text, prepare::text, at from ledger.trees",
+      )
+      return { position: placeOf(read), signedOn: read.signed_on, trees: trees.rows.map(treeOf) }
+    },
+    save: (generation, { position, signedOn, trees }, heads) =>
+      inTransaction(pool, async (client) => {
+        const isAhead = await moveOn(client, generation, { position, signedOn, trees })
+        if (isAhead) await keepTrees(client, trees)
+        await client.query(
+          `insert into ledger.tree_heads
+             (tree, size, root, position, at, public_key, signature, signed_on)
+           select tree, size, root, position, at, public_key, signature, $2::date
+           from json_populate_recordset(null::ledger.tree_heads, $1::json)
+           on conflict do nothing`,
+          [JSON.stringify(heads.map(rowOfHead)), signedOn],
+        )
+      }),
+    list: async (tree) => {
+      const { rows } = await pool.query<HeadRow>(
+        `select tree, size::text, root, position, at, public_key, signature
+         from ledger.tree_heads where $1::text is null or tree = $1 order by tree, size`,
+        [tree],
+      )
+      return rows.map(({ size, public_key: publicKey, ...head }) => ({
+        ...head,
+        size: Number(size),
+        publicKey,
+      }))
+    },
+  }
+}
+
+/** Moves the place on; false where another process has moved it further. */
+async function moveOn(
+  client: PoolClient,
+  generation: number,
+  { position, signedOn }: TreesRead,
+): Promise<boolean> {
+  await client.query(
+    `delete from ledger.trees where exists
+       (select 1 from ledger.trees_read where generation <> $1)`,
+    [generation],
+  )
+  const { rowCount } = await client.query(
+    `insert into ledger.trees_read (generation, commit, prepare, signed_on)
+     values ($1, $2, $3, $4)
+     on conflict (only_one) do update set generation = excluded.generation,
+       commit = excluded.commit, prepare = excluded.prepare, signed_on = excluded.signed_on
+     where trees_read.generation <> excluded.generation or trees_read.commit <= excluded.commit`,
+    [generation, String(position.commit), String(position.prepare), signedOn],
+  )
+  return rowCount === 1
+}
+
+async function keepTrees(client: PoolClient, trees: readonly KeptTree[]): Promise<void> {
+  await client.query(
+    `insert into ledger.trees (tree, size, edge, commit, prepare, at)
+     select tree, size, edge, commit, prepare, at
+     from json_populate_recordset(null::ledger.trees, $1::json)
+     on conflict (tree) do update set size = excluded.size, edge = excluded.edge,
+       commit = excluded.commit, prepare = excluded.prepare, at = excluded.at`,
+    [JSON.stringify(trees.map(rowOfTree))],
+  )
+}
+
+const placeOf = ({ commit, prepare }: { readonly commit: string; readonly prepare: string }) => ({
+  commit: BigInt(commit),
+  prepare: BigInt(prepare),
+})
+
+function treeOf({ size, commit, prepare, ...row }: TreeRow): KeptTree {
+  return { ...row, size: Number(size), position: placeOf({ commit, prepare }) }
+}
+
+function rowOfTree({ position, ...tree }: KeptTree): object {
+  return { ...tree, commit: String(position.commit), prepare: String(position.prepare) }
+}
+
+function rowOfHead({ publicKey, ...head }: SignedHead): object {
+  return { ...head, public_key: publicKey }
+}

@@ -1,0 +1,88 @@
+/** What an audit of stored events looks at, and the places where something is not as it should be. */
+import type { Difference } from "./decisions.ts"
+
+/** The rules, in the order they are reported. */
+const RULES = [
+  "hashes chain",
+  "revisions have no gap",
+  "stored text is the form of its type",
+  "every charge fits when decided again",
+  "every fact is what its command decides",
+  "months close as their facts add up",
+  "postings sum to zero",
+  "checkpoints are what folding gives",
+  "no stream is missing",
+  "signed heads are of this history",
+] as const
+
+/** The name of something that must hold of what is stored. */
+export type Rule = (typeof RULES)[number]
+
+/** A place that is not as it should be. */
+export interface Place {
+  readonly stream: string
+  readonly revision: number
+  readonly expected: string
+  readonly found: string
+}
+
+/** One thing an audit looked at. */
+export interface AuditCheck {
+  readonly name: string
+  readonly ok: boolean
+  /** What was found; where it is not in order, the first place. */
+  readonly detail: string
+  /** The first place, where it is one of a stream. */
+  readonly place?: Place
+}
+
+/** The first place of each rule that does not hold. */
+export class Findings {
+  readonly #first = new Map<Rule, { readonly place: Place; readonly detail: string }>()
+
+  /** Notes a place; what is said of it is made of what is expected and found, unless it is given. */
+  add(rule: Rule, place: Place, says?: string): void {
+    if (this.#first.has(rule)) return
+    const { stream, revision, expected, found } = place
+    const detail = `${stream} revision ${revision}: ${says ?? `expected ${expected}, found ${found}`}`
+    this.#first.set(rule, { place, detail })
+  }
+
+  /** Every rule, and what was found of it. @param fine what is said where it holds */
+  checks(fine: string): readonly AuditCheck[] {
+    return RULES.map((name) => {
+      const fault = this.#first.get(name)
+      if (fault === undefined) return { name, ok: true, detail: fine }
+      return { name, ok: false, ...fault }
+    })
+  }
+
+  /** The first place that was noted, with its rule; null where everything holds. */
+  first(): (Place & { readonly check: string }) | null {
+    for (const [check, { place }] of this.#first) return { check, ...place }
+    return null
+  }
+}
+
+/** What the rules decide and what is stored, in words: only the fields that differ. */
+export function differenceTexts({ expected, found }: Difference): {
+  readonly expected: string
+  readonly found: string
+} {
+  if (expected === null || found === null || expected.type !== found.type) {
+    return { expected: nameOf(expected), found: nameOf(found) }
+  }
+  const [a, b] = [fieldsOf(expected), fieldsOf(found)]
+  const names = new Set([...Object.keys(a), ...Object.keys(b)])
+  const differing = [...names].filter((name) => JSON.stringify(a[name]) !== JSON.stringify(b[name]))
+  const text = (of: Record<string, unknown>) =>
+    `${expected.type} ${JSON.stringify(Object.fromEntries(differing.map((name) => [name, of[name]])))}`
+  return { expected: text(a), found: text(b) }
+}
+
+function nameOf(fact: Difference["expected"] | Difference["found"]): string {
+  if (fact === null) return "nothing"
+  return "code" in fact && fact.type !== "PurchaseFailed" ? `refused: ${fact.code}` : fact.type
+}
+
+const fieldsOf = (fact: object) => fact as Record<string, unknown>

@@ -1,0 +1,83 @@
+/**
+ * Holding the history against heads that were signed of it, and against one that an auditor noted.
+ * Whoever writes a history anew, with every hash made again, cannot make the former heads of it.
+ */
+import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import type { SignedHead } from "../../adapters/tree-heads/port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { AdminPorts } from "../admin/operation.ts"
+import type { Place } from "./findings.ts"
+import { TreeEdge } from "./merkle.ts"
+import { treeOfStream } from "./trees.ts"
+
+interface Held {
+  readonly edge: TreeEdge
+  /** Those that were signed, the smallest first, and the next of them to be reached. */
+  readonly signed: readonly SignedHead[]
+  next: number
+  /** The last event, for a place to name. */
+  last: Pick<StoredEvent, "stream" | "revision">
+}
+
+const NOWHERE = { stream: "no stream", revision: 0 }
+
+/** Heads, and the trees that grow beside them. */
+export class HeadsHeld {
+  readonly #trees = new Map<string, Held>()
+  readonly #noted: string | null
+  #isNotedThere: boolean
+  #fault: Place | null = null
+
+  private constructor(heads: readonly SignedHead[], noted: string | null) {
+    this.#noted = noted
+    this.#isNotedThere = noted === null
+    for (const [tree, signed] of Map.groupBy(heads, ({ tree: name }) => name)) {
+      this.#trees.set(tree, { edge: new TreeEdge(), signed, next: 0, last: NOWHERE })
+    }
+  }
+
+  /** Loads what was signed up to now: what is signed later may be of more than will be read. */
+  static async load(
+    ports: AdminPorts,
+    companyId: CompanyId | null,
+    noted: string | null,
+  ): Promise<HeadsHeld> {
+    return new HeadsHeld(await ports.treeHeads.list(companyId), noted)
+  }
+
+  /** Takes the next event, with its hash. */
+  add({ stream, revision }: StoredEvent, hash: string): void {
+    if (hash === this.#noted) this.#isNotedThere = true
+    const held = this.#trees.get(treeOfStream(stream))
+    if (held === undefined) return
+    const expected = held.signed[held.next]
+    // Beyond the last head that was signed nothing is compared, so nothing need be hashed.
+    if (expected === undefined) return
+    held.edge.add(hash)
+    held.last = { stream, revision }
+    if (expected.size !== held.edge.size) return
+    held.next += 1
+    const root = held.edge.root()
+    if (root === this.#noted) this.#isNotedThere = true
+    if (root === expected.root || this.#fault !== null) return
+    this.#fault = {
+      ...held.last,
+      expected: `the root ${expected.root} that was signed of ${expected.tree} at ${expected.size} events`,
+      found: root,
+    }
+  }
+
+  /** Tells the first head that is not of this history. */
+  end(tell: (place: Place) => void): void {
+    if (this.#fault !== null) tell(this.#fault)
+    for (const { edge, signed, last } of this.#trees.values()) {
+      const lost = signed.at(-1)
+      if (lost === undefined || lost.size <= edge.size) continue
+      const expected = `${lost.size} events, as was signed of ${lost.tree} at ${lost.at}`
+      tell({ ...last, expected, found: `${edge.size}: the others are gone` })
+    }
+    if (this.#isNotedThere) return
+    const expected = `the head ${this.#noted} somewhere in this history`
+    tell({ ...NOWHERE, expected, found: "it nowhere: what it was the end of was cut or changed" })
+  }
+}

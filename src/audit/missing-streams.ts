@@ -1,0 +1,103 @@
+/** Streams that must be there: of every company, of every text that was paid, of every refusal. */
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { resourceOfOpen } from "../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { accessStream } from "../../domain/access/access.ts"
+import { COMPANIES_STREAM } from "../../domain/company/companies.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { companyOf } from "../../domain/kernel/streams.ts"
+import { recipientStream } from "../../domain/phone/recipient.ts"
+import { parseTextResource } from "../../domain/phone/text-resource.ts"
+import type { AdminPorts } from "../admin/operation.ts"
+import type { AnyFact } from "../../projections/projection.ts"
+import type { Place } from "./findings.ts"
+
+/** A stream that a fact promises, up to a revision. */
+interface Promised {
+  readonly stream: string
+  readonly revision: number
+  /** The fact that says so. */
+  readonly by: string
+}
+
+/** What the facts say of other streams. */
+export class MissingStreams {
+  readonly #promised = new Map<string, Promised>()
+  /** Companies whose opening may be under way. */
+  readonly #companies = new Set<CompanyId>()
+
+  /** @param companyId the only company that is looked at; null for all */
+  constructor(companyId: CompanyId | null) {
+    if (companyId !== null) this.#promiseCompany(companyId, "its registration")
+  }
+
+  /** Takes a fact. @param ledger the state of its ledger before it; null where it is of none */
+  take(stream: string, revision: number, given: Fact, ledger: Ledger | null): void {
+    const fact = given as AnyFact
+    if (fact.type === "CompanyRegistered") {
+      this.#promiseCompany(fact.companyId, `${COMPANIES_STREAM} revision ${revision}`)
+    }
+    const companyId = companyOf(stream)
+    if (companyId === null) return
+    const by = `${stream} revision ${revision}`
+    if (fact.type === "ChargeRefused") {
+      this.#promise({ stream: ledgerStream(companyId), revision: fact.ledgerRevision, by })
+    }
+    if (fact.type !== "ChargesClosed" || ledger === null) return
+    for (const chargeId of fact.chargeIds) {
+      const resource = resourceOfOpen(ledger, chargeId)
+      const text = resource === null ? null : parseTextResource(resource)
+      if (text === null) continue
+      this.#promise({ stream: recipientStream(companyId, text.recipient), revision: 0, by })
+    }
+  }
+
+  /**
+   * Tells the first stream that is missing, or ends too early.
+   *
+   * @param last the last revision of a stream that was read; null where there was none
+   */
+  async check(
+    ports: AdminPorts,
+    last: (stream: string) => number | null,
+    tell: (place: Place) => void,
+  ): Promise<void> {
+    const lacking = [...this.#promised.values()].filter(
+      ({ stream, revision }) => (last(stream) ?? -1) < revision,
+    )
+    if (lacking.length === 0) return
+    const opening = new Set(await ports.work.names("open-company"))
+    for (const { stream, revision, by } of lacking) {
+      const companyId = companyOf(stream) ?? ""
+      if (this.#companies.has(companyId) && opening.has(companyId)) continue
+      // It may have come while this was reading.
+      const found = await lastRevision(ports, stream)
+      if (found >= revision) continue
+      const expected = `revision ${revision}, of which ${by} says that it is there`
+      const is = found === -1 ? "no such stream" : `its end at revision ${found}`
+      tell({ stream, revision: found + 1, expected, found: is })
+      return
+    }
+  }
+
+  #promiseCompany(companyId: CompanyId, by: string): void {
+    this.#companies.add(companyId)
+    this.#promise({ stream: accessStream(companyId), revision: 0, by })
+    this.#promise({ stream: ledgerStream(companyId), revision: 0, by })
+  }
+
+  #promise(promised: Promised): void {
+    const known = this.#promised.get(promised.stream)
+    if (known !== undefined && known.revision >= promised.revision) return
+    this.#promised.set(promised.stream, promised)
+  }
+}
+
+async function lastRevision(ports: AdminPorts, stream: string): Promise<number> {
+  const range = { direction: "backwards" as const, limit: 1 }
+  for await (const [last] of ports.store.read(stream, range)) {
+    if (last !== undefined) return last.revision
+  }
+  return -1
+}

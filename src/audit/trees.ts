@@ -1,0 +1,157 @@
+/**
+ * The trees over all events: one for each company over all its streams in global order, and one for
+ * the streams of no company. Each grows with the events, and its head is signed each UTC day.
+ */
+import type { Position } from "../../adapters/eventstore/port.ts"
+import { START } from "../../adapters/eventstore/port.ts"
+import type { Signing } from "../../adapters/sealing/port.ts"
+import type { KeptTree, SignedHead, TreeHead, TreesRead } from "../../adapters/tree-heads/port.ts"
+import { companyOf } from "../../domain/kernel/streams.ts"
+import type { AdminPorts } from "../admin/operation.ts"
+import { TreeEdge } from "./merkle.ts"
+
+/** The tree of the streams that belong to no company. */
+const INSTALLATION = "installation"
+const HASH = /"hash":"([0-9a-f]{64})"/
+
+/** What signing takes. */
+export type TreePorts = Pick<
+  AdminPorts,
+  "store" | "storeGeneration" | "treeHeads" | "signing" | "clock"
+>
+
+/** An event carries no hash, so no tree can be grown over it: `audit verify` names the place. */
+class NoHash extends Error {
+  override readonly name = "NoHash"
+}
+
+/** The tree that a stream's events are in. */
+export function treeOfStream(stream: string): string {
+  return companyOf(stream) ?? INSTALLATION
+}
+
+/** The hash that stored metadata carries. @throws NoHash */
+export function hashIn(metadata: string): string {
+  const hash = HASH.exec(metadata)?.[1]
+  if (hash === undefined) throw new NoHash(`metadata without a hash: ${metadata.slice(0, 200)}`)
+  return hash
+}
+
+/** A place as auditors read it: decimal. */
+export function placeText({ commit, prepare }: Position): string {
+  return commit === prepare ? String(commit) : `${commit}/${prepare}`
+}
+
+/** A place from its text; null where it is none. */
+export function placeOfText(text: string): Position | null {
+  const match = /^(\d{1,19})(?:\/(\d{1,19}))?$/.exec(text)
+  if (match === null) return null
+  const [, commit = "", prepare = commit] = match
+  return { commit: BigInt(commit), prepare: BigInt(prepare) }
+}
+
+/** The text that is signed of a head: seven lines (docs/verify.md). */
+export function signedText({ tree, size, root, position, at }: TreeHead): string {
+  return `company-ledger tree head\n1\n${tree}\n${size}\n${root}\n${position}\n${at}\n`
+}
+
+/** A head with the installation's signature. */
+export async function signHead(signing: Signing, head: TreeHead): Promise<SignedHead> {
+  return { ...head, ...(await signing.sign(signedText(head))) }
+}
+
+/** A tree while it grows. */
+export class GrowingTree {
+  readonly tree: string
+  readonly edge: TreeEdge
+  #position: Position
+  /** The time of the last event, and its text where that was not read yet. */
+  #at: string
+  #data: string | null = null
+
+  /** @param kept where it is gone on from */
+  constructor(tree: string, kept: KeptTree | null = null) {
+    this.tree = tree
+    this.edge = kept === null ? new TreeEdge() : new TreeEdge(kept.size, kept.edge)
+    this.#position = kept?.position ?? START
+    this.#at = kept?.at ?? ""
+  }
+
+  /** Adds an event by its hash. @param data its text, for its time */
+  add(hash: string, position: Position, data: string): void {
+    this.edge.add(hash)
+    this.#position = position
+    this.#data = data
+  }
+
+  /** How it stands; of a tree of nothing, at no place and time. */
+  head(): TreeHead {
+    const { size } = this.edge
+    const position = placeText(this.#position)
+    return { tree: this.tree, size, root: this.edge.root(), position, at: this.#time() }
+  }
+
+  /** What is kept of it, to go on from. */
+  kept(): KeptTree {
+    const { size, text: edge } = this.edge
+    return { tree: this.tree, size, edge, position: this.#position, at: this.#time() }
+  }
+
+  #time(): string {
+    if (this.#data !== null) this.#at = timeIn(this.#data)
+    this.#data = null
+    return this.#at
+  }
+}
+
+/** The time of an event, as its data has it; empty where it has none. */
+function timeIn(data: string): string {
+  try {
+    const { at } = JSON.parse(data) as { readonly at?: unknown }
+    return typeof at === "string" ? at : ""
+  } catch (error) {
+    if (error instanceof SyntaxError) return ""
+    throw error
+  }
+}
+
+/**
+ * Reads every tree on to the newest event and signs the heads of those that grew. What was read is
+ * kept, so that the next time only reads on.
+ *
+ * @throws Unavailable where the events cannot be read; NoHash where one carries none
+ */
+export async function signTrees(ports: TreePorts): Promise<readonly SignedHead[]> {
+  return readOn(ports, await ports.treeHeads.load(ports.storeGeneration))
+}
+
+/** Signs the heads of the UTC day, unless that was done. @throws as `signTrees` does */
+export async function signDay(ports: TreePorts): Promise<void> {
+  const read = await ports.treeHeads.load(ports.storeGeneration)
+  if (read?.signedOn !== dayOf(ports)) await signTrees(ports)
+}
+
+function dayOf({ clock }: TreePorts): string {
+  return new Date(clock.now()).toISOString().slice(0, 10)
+}
+
+async function readOn(ports: TreePorts, read: TreesRead | null): Promise<readonly SignedHead[]> {
+  const kept = new Map(read?.trees.map((tree) => [tree.tree, tree]))
+  const grown = new Map<string, GrowingTree>()
+  let position = read?.position ?? START
+  for await (const page of ports.store.readAll({ after: position })) {
+    for (const stored of page) {
+      const name = treeOfStream(stored.stream)
+      const tree = grown.get(name) ?? new GrowingTree(name, kept.get(name))
+      grown.set(name, tree)
+      tree.add(hashIn(stored.metadata), stored.position, stored.data)
+      position = stored.position
+    }
+  }
+  const heads: SignedHead[] = []
+  for (const tree of grown.values()) heads.push(await signHead(ports.signing, tree.head()))
+  const trees = [...grown.values()].map((tree) => tree.kept())
+  const now = { position, signedOn: dayOf(ports), trees }
+  await ports.treeHeads.save(ports.storeGeneration, now, heads)
+  return heads
+}
