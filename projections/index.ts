@@ -14,6 +14,7 @@ import { optOuts } from "./opt-outs.ts"
 import { people } from "./people.ts"
 import type { Projection } from "./projection.ts"
 import { purchases } from "./purchases.ts"
+import { refusals } from "./refusals.ts"
 import { reminders } from "./reminders.ts"
 
 /** The read models of this installation. */
@@ -32,5 +33,6 @@ export const PROJECTIONS: readonly Projection[] = [
   optOuts,
   people,
   purchases,
+  refusals,
   reminders,
 ]

@@ -4,6 +4,7 @@ import { billingRoutes } from "./billing/routes.ts"
 import { companyRoutes } from "./company/routes.ts"
 import { connectionRoutes } from "./connection/routes.ts"
 import { creditsRoutes } from "./credits/routes.ts"
+import { ledgerRoutes } from "./ledger/routes.ts"
 import { peopleRoutes } from "./people/list-people.ts"
 import { phoneRoutes } from "./phone/routes.ts"
 import type { Route } from "./pipeline/route.ts"
@@ -17,6 +18,7 @@ export const ROUTES: readonly Route[] = [
   ...companyRoutes,
   ...connectionRoutes,
   ...billingRoutes,
+  ...ledgerRoutes,
 ]
 
 /** Paths that answer 410 to every verb, before a key is looked at. */

@@ -12,7 +12,7 @@ export interface TreeHead {
   readonly size: number
   /** In hexadecimal. */
   readonly root: string
-  /** The place of its last event in the global order, decimal: `<commit>` or `<commit>/<prepare>`. */
+  /** The place of its last event in the global order, as a `Ledger-Position` names it. */
   readonly position: string
   /** The time of its last event, as the event has it. */
   readonly at: string
@@ -54,6 +54,8 @@ export interface TreeHeads {
     read: TreesRead,
     heads: readonly SignedHead[],
   ) => Promise<void>
+  /** The newest head of one tree or (null) of all. */
+  readonly newest: (tree: string | null) => Promise<readonly SignedHead[]>
   /** Every head that was signed, of one tree or (null) of all, the smallest first. */
   readonly list: (tree: string | null) => Promise<readonly SignedHead[]>
 }

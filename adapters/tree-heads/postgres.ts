@@ -57,19 +57,25 @@ export function openPostgresTreeHeads(pool: Pool): TreeHeads {
           [JSON.stringify(heads.map(rowOfHead)), signedOn],
         )
       }),
-    list: async (tree) => {
-      const { rows } = await pool.query<HeadRow>(
-        `select tree, size::text, root, position, at, public_key, signature
-         from ledger.tree_heads where $1::text is null or tree = $1 order by tree, size`,
-        [tree],
-      )
-      return rows.map(({ size, public_key: publicKey, ...head }) => ({
-        ...head,
-        size: Number(size),
-        publicKey,
-      }))
-    },
+    newest: (tree) => readHeads(pool, "distinct on (tree)", "tree, size desc", tree),
+    list: (tree) => readHeads(pool, "", "tree, size", tree),
   }
+}
+
+async function readHeads(
+  pool: Pool,
+  distinct: string,
+  order: string,
+  tree: string | null,
+): Promise<readonly SignedHead[]> {
+  const { rows } = await pool.query<HeadRow>(
+    `select ${distinct} tree, size::text, root, position, at, public_key, signature
+     from ledger.tree_heads where $1::text is null or tree = $1 order by ${order}`,
+    [tree],
+  )
+  return rows.map(({ size, public_key: publicKey, ...head }) => {
+    return { ...head, size: Number(size), publicKey }
+  })
 }
 
 /** Moves the place on; false where another process has moved it further. */

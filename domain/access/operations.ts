@@ -35,6 +35,7 @@ export const OPERATIONS = {
   "email.domains.read": "Manage domains",
   "email.send": "Send email",
   "hosting.appAddress.write": "Manage domains",
+  "ledger.read": "See billing",
   "lookup.address.details": "Look up addresses",
   "lookup.address.suggest": "Look up addresses",
   "phone.calls.read": "Use phone",

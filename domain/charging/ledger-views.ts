@@ -6,7 +6,7 @@ import { creditOf } from "./charge.ts"
 import type { PurchaseRefusalCode, StartPurchase } from "./ledger-commands.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { readLimit, readLimitsOn } from "./limit-book.ts"
-import type { LimitReading, Spender } from "./limits.ts"
+import type { LimitReading, Spender, SpendingClass } from "./limits.ts"
 import { isUsedUp } from "./limits.ts"
 import type { Month } from "./months.ts"
 import type { PurchaseTerms } from "./purchase-events.ts"
@@ -72,6 +72,18 @@ export function ledgerRevision(state: Ledger): number {
 export function readLimits(state: Ledger, at: number): readonly LimitReading[] {
   const { limits } = state.book
   return [...limits].map(([tally, limit]) => readLimit(state.tallies, tally, limit, at, 0))
+}
+
+/** Every limit that a charge of this class by this spender must fit, first of key, person, company. */
+export function limitsFor(
+  state: Ledger,
+  spender: Spender,
+  charged: SpendingClass,
+  at: number,
+  askedMicros: Micros,
+): readonly LimitReading[] {
+  const on = knownTallies(state.tallies, spender, charged)
+  return readLimitsOn(state.book, state.tallies, on, at, askedMicros)
 }
 
 /** The ids of all charges whose work is not known to have ended. */

@@ -1,9 +1,7 @@
-/** Reading the streams, and proving that everything in them holds. */
+/** Proving that everything that is stored holds. */
 import { z } from "zod"
-import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { companyOf } from "../../domain/kernel/streams.ts"
 import { LEDGER } from "../aggregates.ts"
 import type { AuditCheck } from "../audit/findings.ts"
 import { paceTo } from "../audit/pace.ts"
@@ -11,83 +9,17 @@ import { auditStreams } from "../audit/streams.ts"
 import type { PurchaseRow } from "../../projections/purchases.ts"
 import { pendingPurchases } from "../../projections/purchases.ts"
 import { unbalanced } from "../../projections/accounts.ts"
+import { historyOperations } from "./audit-history.ts"
+import { streamOperations } from "./audit-streams.ts"
 import { findCompany, showWrites } from "./inputs.ts"
 import type { AdminContext, AdminOperation } from "./operation.ts"
-import { OperatorRefused, operation } from "./operation.ts"
+import { operation } from "./operation.ts"
 import { verifyProjections } from "./projections.ts"
 
 const OWN_WAIT_MS = 5_000
 
 /** A hash as an auditor notes it. */
 const hashText = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal characters")
-
-const show = operation({
-  name: "audit show",
-  input: z.object({
-    stream: z.string().min(1),
-    type: z.string().optional(),
-    key: z.string().optional(),
-    person: z.string().optional(),
-    since: z.iso.datetime({ offset: true }).optional(),
-    unseal: z.boolean().default(false),
-  }),
-  run: async (context, input) => {
-    const events = []
-    let found = 0
-    for await (const page of context.ports.store.read(input.stream)) {
-      found += page.length
-      for (const stored of page) {
-        const event = await shown(context, stored, input.unseal)
-        const { key, person } = event.metadata
-        if (input.type !== undefined && stored.type !== input.type) continue
-        if (input.key !== undefined && key !== input.key && event.data["keyId"] !== input.key)
-          continue
-        const isPersons = person === input.person || event.data["personId"] === input.person
-        if (input.person !== undefined && !isPersons) continue
-        const isEarlier =
-          input.since !== undefined && Date.parse(event.at) < Date.parse(input.since)
-        if (!isEarlier) events.push(event)
-      }
-    }
-    if (found === 0) throw new OperatorRefused("not_found", `There is no stream ${input.stream}.`)
-    return { events }
-  },
-})
-
-interface ShownEvent {
-  readonly stream: string
-  readonly revision: number
-  readonly type: string
-  readonly at: string
-  readonly data: Record<string, unknown>
-  readonly metadata: Record<string, unknown>
-}
-
-async function shown(
-  { ports }: AdminContext,
-  stored: StoredEvent,
-  unseal: boolean,
-): Promise<ShownEvent> {
-  const data = JSON.parse(stored.data) as Record<string, unknown>
-  const companyId = companyOf(stored.stream)
-  const open = async (value: unknown): Promise<unknown> => {
-    if (typeof value === "string" && value.startsWith("s1.")) {
-      const owner = companyId ?? String(data["companyId"])
-      return (await ports.sealing.open(owner, value)) ?? "(erased)"
-    }
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return value
-    const opened = Object.entries(value).map(async ([k, v]) => [k, await open(v)] as const)
-    return Object.fromEntries(await Promise.all(opened))
-  }
-  return {
-    stream: stored.stream,
-    revision: stored.revision,
-    type: stored.type,
-    at: String(data["at"]),
-    data: (unseal ? await open(data) : data) as Record<string, unknown>,
-    metadata: { id: stored.id, ...(JSON.parse(stored.metadata) as object) },
-  }
-}
 
 const verify = operation({
   name: "audit verify",
@@ -183,4 +115,8 @@ async function purchasesWithoutOwner(
 const idOf = ({ purchase_id }: PurchaseRow): string => purchase_id
 
 /** Operations of auditors. */
-export const auditOperations: readonly AdminOperation[] = [show, verify]
+export const auditOperations: readonly AdminOperation[] = [
+  ...streamOperations,
+  verify,
+  ...historyOperations,
+]

@@ -15,6 +15,7 @@ import type { AdminOperation } from "./operation.ts"
 import { callOperations } from "./calls.ts"
 import { peopleOperations } from "./people.ts"
 import { priceOperations } from "./prices.ts"
+import { refusalOperations } from "./refusals.ts"
 import { releaseOperations } from "./releases.ts"
 import { spendingOperations } from "./spending.ts"
 import { projectionOperations } from "./projections.ts"
@@ -27,6 +28,7 @@ export const ADMIN_OPERATIONS: readonly AdminOperation[] = [
   ...keyOperations,
   ...moneyOperations,
   ...spendingOperations,
+  ...refusalOperations,
   ...callOperations,
   ...affiliateOperations,
   ...priceOperations,

@@ -166,6 +166,5 @@ function isSame(a: unknown, b: unknown): boolean {
       return false
     }
   }
-  for (const _name in b) fields -= 1
-  return fields === 0
+  return fields === Object.keys(b).length
 }

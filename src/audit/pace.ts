@@ -10,13 +10,13 @@ export interface Pace {
 }
 
 /**
- * Tells the pace of reading all events up to a place, or so many. Places of a store grow with its
- * events, though not evenly: what is left is an estimate.
+ * Tells the pace of reading all events up to a place, or of work that says what share of it is done.
+ * Places of a store grow with its events, though not evenly: what is left is an estimate.
  *
  * @param elapsedMs milliseconds since some moment, never going back
  */
 export function paceTo(
-  end: Position | number,
+  end: Position | (() => number),
   progress: (message: string) => void,
   elapsedMs: () => number = () => performance.now(),
 ): Pace {
@@ -29,7 +29,7 @@ export function paceTo(
       const now = elapsedMs()
       if (now - toldAt < TELL_EVERY_MS) return
       toldAt = now
-      const share = typeof end === "number" ? done / end : shareOf(position, end)
+      const share = typeof end === "function" ? end() : shareOf(position, end)
       progress(paceText(done, share, now - begun))
     },
   }

@@ -8,6 +8,7 @@ import type { Signing } from "../../adapters/sealing/port.ts"
 import type { KeptTree, SignedHead, TreeHead, TreesRead } from "../../adapters/tree-heads/port.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import type { AdminPorts } from "../admin/operation.ts"
+import { tokenOf } from "../position-token.ts"
 import { TreeEdge } from "./merkle.ts"
 
 /** The tree of the streams that belong to no company. */
@@ -35,19 +36,6 @@ export function hashIn(metadata: string): string {
   const hash = HASH.exec(metadata)?.[1]
   if (hash === undefined) throw new NoHash(`metadata without a hash: ${metadata.slice(0, 200)}`)
   return hash
-}
-
-/** A place as auditors read it: decimal. */
-export function placeText({ commit, prepare }: Position): string {
-  return commit === prepare ? String(commit) : `${commit}/${prepare}`
-}
-
-/** A place from its text; null where it is none. */
-export function placeOfText(text: string): Position | null {
-  const match = /^(\d{1,19})(?:\/(\d{1,19}))?$/.exec(text)
-  if (match === null) return null
-  const [, commit = "", prepare = commit] = match
-  return { commit: BigInt(commit), prepare: BigInt(prepare) }
 }
 
 /** The text that is signed of a head: seven lines (docs/verify.md). */
@@ -84,10 +72,10 @@ export class GrowingTree {
     this.#data = data
   }
 
-  /** How it stands; of a tree of nothing, at no place and time. */
-  head(): TreeHead {
+  /** How it stands; of a tree of nothing, at no place and time. @param generation of the store */
+  head(generation: number): TreeHead {
     const { size } = this.edge
-    const position = placeText(this.#position)
+    const position = tokenOf(this.#position, generation)
     return { tree: this.tree, size, root: this.edge.root(), position, at: this.#time() }
   }
 
@@ -149,7 +137,8 @@ async function readOn(ports: TreePorts, read: TreesRead | null): Promise<readonl
     }
   }
   const heads: SignedHead[] = []
-  for (const tree of grown.values()) heads.push(await signHead(ports.signing, tree.head()))
+  for (const tree of grown.values())
+    heads.push(await signHead(ports.signing, tree.head(ports.storeGeneration)))
   const trees = [...grown.values()].map((tree) => tree.kept())
   const now = { position, signedOn: dayOf(ports), trees }
   await ports.treeHeads.save(ports.storeGeneration, now, heads)

@@ -1,9 +1,18 @@
 /** Commands for auditors. */
-import type { CommandSpec } from "./command.ts"
-import { isoTime } from "./option-values.ts"
+import type { CommandSpec, OptionSpec } from "./command.ts"
+import { countingNumber, hashText, isoTime, revisionNumber, someText } from "./option-values.ts"
 import type { Page, Row } from "./render.ts"
 import { isRow, renderResult, renderTable, rowsOf } from "./render.ts"
 import { harmless } from "./terminal.ts"
+
+/** Which facts are meant. */
+const FILTERS: readonly OptionSpec[] = [
+  { flags: "--type <type>", description: "only facts of this type" },
+  { flags: "--key <key>", description: "only facts of this key, by id" },
+  { flags: "--person <person>", description: "only facts of this person, by id" },
+  { flags: "--since <time>", description: "only facts from this time on", parse: isoTime },
+  { flags: "--until <time>", description: "only facts before this time", parse: isoTime },
+]
 
 const show: CommandSpec = {
   does: "operation",
@@ -12,22 +21,49 @@ const show: CommandSpec = {
   notes: [
     "Times are ISO 8601 in UTC. Personal fields are sealed unless --unseal is given.",
     "Amounts in facts are micros, millionths of a US dollar.",
+    "At most 100,000 are shown at a time; --from goes on where the last page ended.",
   ],
   example: "audit show ledger-co_x7Kq2M --type Charged --since 2026-11-01T00:00:00Z",
   arguments: [
     { name: "STREAM", description: "the stream, such as ledger-<companyId>", field: "stream" },
   ],
   options: [
-    { flags: "--type <type>", description: "only facts of this type" },
-    { flags: "--key <key>", description: "only facts of this key, by id" },
-    { flags: "--person <person>", description: "only facts of this person, by id" },
-    { flags: "--since <time>", description: "only facts from this time on", parse: isoTime },
-    { flags: "--unseal", description: "show personal fields" },
+    ...FILTERS,
+    {
+      flags: "--from <revision>",
+      description: "only from this revision on",
+      parse: revisionNumber,
+    },
+    { flags: "--limit <number>", description: "at most so many", parse: countingNumber },
+    { flags: "--unseal", description: "show personal fields, as far as their keys are there" },
   ],
   render: (result, page) => {
     const events = isRow(result) ? rowsOf(result["events"]) : null
-    if (events === null) return renderResult(result, page)
-    return events.length === 0 ? "No facts.\n" : events.map(renderEvent).join("")
+    if (!isRow(result) || events === null) return renderResult(result, page)
+    const text = events.length === 0 ? "No facts.\n" : events.map(renderEvent).join("")
+    const { next } = result
+    return typeof next === "number" ? `${text}There are more: go on with --from ${next}.\n` : text
+  },
+}
+
+const streams: CommandSpec = {
+  does: "operation",
+  name: "audit streams",
+  summary: "list the streams, or those with such facts, by name",
+  notes: ["The facts of a stream that pass are counted; its end is that of the last of them."],
+  example: "audit streams --company acme --type ChargeRefused",
+  options: [
+    { flags: "--company <company>", description: "only this company's, by id or name" },
+    ...FILTERS,
+    { flags: "--after <stream>", description: "only those behind this name", parse: someText },
+    { flags: "--limit <number>", description: "at most so many", parse: countingNumber },
+  ],
+  render: (result, page) => {
+    const rows = isRow(result) ? rowsOf(result["streams"]) : null
+    if (!isRow(result) || rows === null) return renderResult(result, page)
+    const table = renderTable(rows, page, "streams")
+    const { next } = result
+    return typeof next === "string" ? `${table}There are more: --after ${next}\n` : table
   },
 }
 
@@ -41,10 +77,19 @@ const verify: CommandSpec = {
   does: "operation",
   name: "audit verify",
   summary: "prove that everything stored holds; exit code 1 where something does not",
-  notes: ["Looks at hash chains, the law of charges, open charges, accounts and read models."],
+  notes: [
+    "Recomputes every hash, decides every fact of each ledger again, and compares read models with a rebuild.",
+    "Heads that were signed of this history must be of it still; --head looks for one that you noted.",
+    "Where something does not hold, the first broken place is named: stream, revision, expected, found.",
+  ],
   example: "audit verify --company acme",
   options: [
     { flags: "--company <company>", description: "only this company's streams, by id or name" },
+    {
+      flags: "--head <hash>",
+      description: "a hash from an earlier verify, head or export, which must be found",
+      parse: hashText,
+    },
   ],
   isWell: (result) => isRow(result) && result["ok"] === true,
   render: renderVerdict,
@@ -61,8 +106,20 @@ export function renderVerdict(result: unknown, page: Page): string {
   }))
   const extent = `${String(result["events"])} facts in ${String(result["streams"])} streams`
   const verdict = result["ok"] === true ? "Everything holds" : "Something does not hold"
-  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n`
+  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${brokenAt(result)}`
+}
+
+/** The first broken place, in lines. */
+function brokenAt({ firstBroken: first }: Row): string {
+  if (!isRow(first)) return ""
+  const { stream, revision, check, expected, found } = first
+  const lines = [
+    `First at ${String(stream)} revision ${String(revision)} (${String(check)})`,
+    `  expected ${String(expected)}`,
+    `  found    ${String(found)}`,
+  ]
+  return lines.map((line) => `${harmless(line)}\n`).join("")
 }
 
 /** Commands for auditors. */
-export const AUDIT_COMMANDS: readonly CommandSpec[] = [show, verify]
+export const AUDIT_COMMANDS: readonly CommandSpec[] = [show, streams, verify]

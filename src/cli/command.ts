@@ -79,8 +79,37 @@ export interface MoveCommand extends AnyCommand {
   readonly render: (result: unknown, page: Page) => string
 }
 
+/** What a command works with that is done here, in the command line's own process. */
+export interface LocalWork {
+  readonly input: Input
+  readonly progress: (message: string) => void
+  readonly signal: AbortSignal
+  /**
+   * Has an operation done where the stores are; `take` gets what it sends.
+   *
+   * @throws Refused with its answer where it was refused
+   */
+  readonly ask: (
+    operation: string,
+    input: Input,
+    take: (chunk: string) => Promise<void>,
+  ) => Promise<unknown>
+}
+
+/** A command that is done here: it opens no stores unless it asks for an operation. */
+export interface LocalCommand extends AnyCommand {
+  readonly does: "local"
+  readonly run: (work: LocalWork) => Promise<unknown>
+  /** Why these words cannot stand together; null where they can. */
+  readonly check?: (input: Input) => string | null
+  /** The answer for people. */
+  readonly render: (result: unknown, page: Page) => string
+  /** Whether the answer says that all is well; default always. */
+  readonly isWell?: (result: unknown) => boolean
+}
+
 /** A command. */
-export type CommandSpec = OperationCommand | ProgramCommand | MoveCommand
+export type CommandSpec = OperationCommand | ProgramCommand | MoveCommand | LocalCommand
 
 /** Option that most commands share: which company. */
 export const COMPANY: OptionSpec = {

@@ -7,7 +7,7 @@ import type { AdminAnswer, AdminRequest, ErrorBody } from "../admin/protocol.ts"
 import type { Talk } from "../admin/run-operation.ts"
 import { errorBodyOf, runOperation } from "../admin/run-operation.ts"
 import { ServerGone, askServer } from "./admin-client.ts"
-import type { MoveCommand, OperationCommand } from "./command.ts"
+import type { LocalCommand, LocalWork, MoveCommand, OperationCommand } from "./command.ts"
 import { renderFindings } from "./finding.ts"
 import type { Host } from "./host.ts"
 import { CannotWrite, openOutFile } from "./out-file.ts"
@@ -23,12 +23,36 @@ const REFUSED = 1
 const WRONG_USAGE = 2
 const INTERRUPTED = 130
 
+/** An operation was refused that a command asked for. */
+class Refused extends Error {
+  override readonly name = "Refused"
+  readonly body: ErrorBody
+  constructor(body: ErrorBody) {
+    super(body.message)
+    this.body = body
+  }
+}
+
+/** The first broken place, which a fault of a file carries. */
+function placeOf(error: Error): object {
+  return "place" in error ? { place: error.place } : {}
+}
+
+/** Whether a file that was named could not be read. */
+function isFileError(error: Error): boolean {
+  return "syscall" in error && "path" in error && "code" in error
+}
+
 /** An error whose sentence tells an operator what to do; null where it is none of these. */
 function plainBodyOf(error: unknown): ErrorBody | null {
   if (!(error instanceof Error)) return null
   const { name, message } = error
   // The embedded PostgreSQL has its own class of this name.
   if (name === "StartupFault") return { error: "startup", message }
+  if (error instanceof Refused) return error.body
+  if (name === "FileFault") return { error: "not_as_it_was", message, ...placeOf(error) }
+  if (name === "RulesFault") return { error: "no_rules", message }
+  if (isFileError(error)) return { error: "cannot_read", message }
   if (error instanceof ServerGone) return { error: "unavailable", message }
   if (error instanceof CannotWrite) return { error: "cannot_write", message }
   return errorBodyOf(error)
@@ -80,6 +104,7 @@ async function perform(
   const { command, input, json } = invocation
   if (command.does === "start") return host.start({ demo: input["demo"] === true })
   if (command.does === "operation") return operate(command, invocation, host, terminal, signal)
+  if (command.does === "local") return workHere(command, invocation, host, terminal, signal)
   if (command.does === "move") return move(command, invocation, host, terminal, signal)
   if (command.does === "doctor") return examine(invocation, host, terminal, signal)
   const settings = host.settings()
@@ -140,6 +165,32 @@ async function operate(
   } finally {
     await file?.discard()
   }
+}
+
+/** Does the work of a command here, and prints its answer. */
+async function workHere(
+  command: LocalCommand,
+  { input, json }: Invocation,
+  host: Host,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<number> {
+  const progress = progressLine(terminal)
+  const work: LocalWork = {
+    input,
+    progress: progress.report,
+    signal,
+    ask: async (operation, asked, send) => {
+      const request = { operation, input: asked, actor: systemUser(), reason: null }
+      const answer = await ask(host, request, { progress: progress.report, send, signal })
+      if ("error" in answer) throw new Refused(answer.error)
+      return answer.result
+    },
+  }
+  const result = await command.run(work).finally(progress.end)
+  if (json) printJson(terminal, result)
+  else terminal.out(command.render(result, terminal))
+  return command.isWell?.(result) === false ? REFUSED : DONE
 }
 
 /** Moves the installation and prints how that ended. A server that runs on it is left alone. */

@@ -28,6 +28,27 @@ export function countingNumber(text: string): number {
   throw new InvalidArgumentError("Write a whole number from 1 on.")
 }
 
+/** A revision: a whole number from 0 on. @throws InvalidArgumentError */
+export function revisionNumber(text: string): number {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value
+  throw new InvalidArgumentError("Write a revision: a whole number from 0 on.")
+}
+
+/** A SHA-256 in hexadecimal, in small letters. @throws InvalidArgumentError */
+export function hashText(text: string): string {
+  const hash = text.trim().toLowerCase()
+  if (/^[0-9a-f]{64}$/.test(hash)) return hash
+  throw new InvalidArgumentError("Write a hash of 64 hexadecimal characters.")
+}
+
+/** An Ed25519 key: base64 of its 32 bytes. @throws InvalidArgumentError */
+export function publicKeyText(text: string): string {
+  const key = Buffer.from(text, "base64")
+  if (key.length === 32 && key.toString("base64") === text.trim()) return text.trim()
+  throw new InvalidArgumentError('Write a public key as "audit head" prints it.')
+}
+
 /** A number in digits, kept as they are written. @throws InvalidArgumentError */
 export function digits(text: string): string {
   if (/^\d{1,10}$/.test(text)) return text

@@ -2,9 +2,17 @@
 import { Argument, Command, CommanderError, Option } from "commander"
 import { AUDIT_COMMANDS } from "./audit-commands.ts"
 import { CARD_COMMANDS } from "./card-commands.ts"
-import type { ArgumentSpec, CommandSpec, Input, OperationCommand, OptionSpec } from "./command.ts"
+import type {
+  ArgumentSpec,
+  CommandSpec,
+  Input,
+  LocalCommand,
+  OperationCommand,
+  OptionSpec,
+} from "./command.ts"
 import { COMPANY_COMMANDS } from "./company-commands.ts"
 import { CONNECTION_COMMANDS } from "./connection-commands.ts"
+import { HISTORY_COMMANDS } from "./history-commands.ts"
 import { KEY_COMMANDS } from "./key-commands.ts"
 import { MAIL_COMMANDS } from "./mail-commands.ts"
 import { MONEY_COMMANDS } from "./money-commands.ts"
@@ -12,6 +20,7 @@ import { someText } from "./option-values.ts"
 import { PEOPLE_COMMANDS } from "./people-commands.ts"
 import { SPENDING_COMMANDS } from "./spending-commands.ts"
 import { MOVE_COMMANDS } from "./move-commands.ts"
+import { REFUSAL_COMMANDS } from "./refusal-commands.ts"
 import { SYSTEM_COMMANDS } from "./system-commands.ts"
 
 /** The program's name, as it is installed. */
@@ -26,9 +35,11 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...KEY_COMMANDS,
   ...MONEY_COMMANDS,
   ...SPENDING_COMMANDS,
+  ...REFUSAL_COMMANDS,
   ...CONNECTION_COMMANDS,
   ...MAIL_COMMANDS,
   ...AUDIT_COMMANDS,
+  ...HISTORY_COMMANDS,
   ...MOVE_COMMANDS,
 ]
 
@@ -45,6 +56,7 @@ const TOPICS: Readonly<Record<string, string>> = {
   limit: "spending limits",
   funds: "funds",
   charges: "charges",
+  refusals: "refused charges",
   calls: "API calls",
   price: "the price book",
   export: "bills for finance",
@@ -130,15 +142,20 @@ function addCommand(
   command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM} ${spec.example}`)
   command.action(() => {
     const given = invocationOf(spec, command)
-    const fault = spec.does === "operation" ? faultOf(spec, given) : null
+    const isChecked = spec.does === "operation" || spec.does === "local"
+    const fault = isChecked ? faultOf(spec, given) : null
     if (fault !== null) command.error(`error: ${fault}`)
     take(given)
   })
 }
 
 /** Why words cannot stand as they were given; null where they can. */
-function faultOf(spec: OperationCommand, { input, reason }: Invocation): string | null {
-  if (spec.needsReason === true && reason === null) return "say why, with --reason"
+function faultOf(
+  spec: OperationCommand | LocalCommand,
+  { input, reason }: Invocation,
+): string | null {
+  if (spec.does === "operation" && spec.needsReason === true && reason === null)
+    return "say why, with --reason"
   return spec.check?.(input) ?? null
 }
 

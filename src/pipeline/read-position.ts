@@ -6,9 +6,10 @@
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { accessStream } from "../../domain/access/access.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { RELEASES_STREAM } from "../../domain/connection/releases.ts"
 import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
-import { ACCESS, RELEASES } from "../aggregates.ts"
+import { ACCESS, LEDGER, RELEASES } from "../aggregates.ts"
 import { placeOf } from "../position-token.ts"
 import type { Ports } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
@@ -82,6 +83,8 @@ const nothing = () => undefined
 const LOOKS = {
   access: ({ runner }: Ports, companyId: CompanyId) =>
     runner.lookAtTail(ACCESS, accessStream(companyId), nothing),
+  ledger: ({ runner }: Ports, companyId: CompanyId) =>
+    runner.lookAtTail(LEDGER, ledgerStream(companyId), nothing),
   releases: ({ runner }: Ports) => runner.lookAtTail(RELEASES, RELEASES_STREAM, nothing),
 }
 

@@ -4,12 +4,15 @@ import { openApi } from "../../src/documents.ts"
 import { RATE_LIMITS } from "../../src/pipeline/rate-limits.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
 import {
-  BEYOND_SPEC,
+  ALL_ROUTES,
+  BEYOND_LIMITS,
+  BEYOND_ROUTES,
+  GRANTABLE,
   SPEC_ROUTES,
+  WITHOUT_ROUTE,
   isBuilt,
   isRetired,
   nameOf,
-  readData,
   takesOwnKey,
 } from "../support/routes-table.ts"
 
@@ -96,9 +99,9 @@ describe("the table of routes", () => {
     expect(missing).toEqual(NOT_BUILT)
   })
 
-  it("has every route that is built", () => {
+  it("has every route that is built, or the table of those beyond the specification", () => {
     const unknown = ROUTES.filter(
-      ({ method, url }) => !SPEC_ROUTES.some((spec) => spec.method === method && spec.path === url),
+      ({ method, url }) => !ALL_ROUTES.some((spec) => spec.method === method && spec.path === url),
     )
     expect(unknown.map(({ method, url }) => `${method} ${url}`)).toEqual([])
   })
@@ -111,7 +114,7 @@ describe("the table of routes", () => {
   it.for(ROUTES.map((route) => [`${route.method} ${route.url}`, route] as const))(
     "says the same of %s",
     ([, route]) => {
-      const spec = SPEC_ROUTES.find((one) => one.method === route.method && one.path === route.url)
+      const spec = ALL_ROUTES.find((one) => one.method === route.method && one.path === route.url)
       expect({
         group: route.group,
         operation: route.operation,
@@ -142,10 +145,19 @@ describe("the table of routes", () => {
         charges: spec?.charge !== undefined,
         isOpen: spec?.auth === false,
         chosenVerb: spec?.chosenVerb ?? false,
-        isBeyond: spec !== undefined && BEYOND_SPEC.routes.includes(spec),
+        isBeyond: spec !== undefined && BEYOND_ROUTES.includes(spec),
       })
     },
   )
+
+  it("has no route of its own that is beyond the specification and not built or not said so", () => {
+    const found = BEYOND_ROUTES.map((spec) => [nameOf(spec), isBuilt(spec)])
+    expect(found).toEqual(BEYOND_ROUTES.map((spec) => [nameOf(spec), true]))
+    const said = ROUTES.filter(({ beyondSpec }) => beyondSpec !== undefined)
+    const names = said.map(({ method, url }) => `${method} ${url}`)
+    expect(names.toSorted()).toEqual(BEYOND_ROUTES.map(nameOf).toSorted())
+    expect(SPEC_ROUTES.map(nameOf)).not.toEqual(expect.arrayContaining(names))
+  })
 
   it("has its retired routes", () => {
     expect(RETIRED.toSorted()).toEqual(
@@ -158,7 +170,7 @@ describe("the table of routes", () => {
 
 describe("the rate limits", () => {
   it("are those that the table names, with the figures of the specification", () => {
-    const named = new Set(SPEC_ROUTES.flatMap(({ limit }) => limit ?? []))
+    const named = new Set(ALL_ROUTES.flatMap(({ limit }) => limit ?? []))
     expect([...named].toSorted()).toEqual(Object.keys(RATE_LIMITS).toSorted())
     const figures = Object.entries(RATE_LIMITS).map(([name, { most, per }]) => [name, most, per])
     expect(figures).toEqual([
@@ -166,7 +178,7 @@ describe("the rate limits", () => {
       ["number search", 10, "company"],
       ["domain", 6, "company"],
       ["connect", 10, "address"],
-      ...Object.entries(BEYOND_SPEC.limits).map(([name, own]) => [name, ...own]),
+      ...Object.entries(BEYOND_LIMITS).map(([name, own]) => [name, ...own]),
     ])
   })
 })
@@ -179,7 +191,7 @@ describe("the errors of the table", () => {
     >
   }
 
-  it.for(SPEC_ROUTES.filter((spec) => isBuilt(spec) && spec.errors !== undefined))(
+  it.for(ALL_ROUTES.filter((spec) => isBuilt(spec) && spec.errors !== undefined))(
     "are all in the document of $method $path",
     ({ method, path, errors }) => {
       const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {}
@@ -190,22 +202,16 @@ describe("the errors of the table", () => {
 })
 
 describe("the table of operations", () => {
-  const { grantable, withoutRoute } = readData("operations.json") as {
-    readonly grantable: Record<string, string>
-    readonly withoutRoute: readonly string[]
-  }
-
   it("says what each operation needs", () => {
-    expect(OPERATIONS).toEqual({ ...grantable, ...BEYOND_SPEC.operations })
+    expect(OPERATIONS).toEqual(GRANTABLE)
   })
 
   it("names those that cannot be granted", () => {
-    expect(OPERATIONS_WITHOUT_ROUTE).toEqual(withoutRoute)
+    expect(OPERATIONS_WITHOUT_ROUTE).toEqual(WITHOUT_ROUTE)
   })
 
   it("has the operation of every line of the table of routes", () => {
-    const named = new Set(SPEC_ROUTES.flatMap(({ operation }) => operation ?? []))
-    const known = Object.keys({ ...grantable, ...BEYOND_SPEC.operations })
-    expect([...named].toSorted()).toEqual(known.toSorted())
+    const named = new Set(ALL_ROUTES.flatMap(({ operation }) => operation ?? []))
+    expect([...named].toSorted()).toEqual(Object.keys(GRANTABLE).toSorted())
   })
 })

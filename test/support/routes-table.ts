@@ -32,22 +32,42 @@ export interface SpecRoute {
 }
 
 /** Reads a file of test data. */
-export function readData(name: string): unknown {
+function readData(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`../data/${name}`, import.meta.url), "utf8"))
 }
 
-/** What there is beyond the specification: routes like lines of its table, operations, limits. */
-export const BEYOND_SPEC = readData("beyond-spec.json") as {
+/** Every line of the table. */
+export const SPEC_ROUTES = readData("routes.json") as readonly SpecRoute[]
+
+/** What is built beyond the specification, in the same form. */
+const BEYOND = readData("beyond-spec.json") as {
   readonly routes: readonly SpecRoute[]
   readonly operations: Readonly<Record<string, string>>
   readonly limits: Readonly<Record<string, readonly [number, string]>>
 }
 
-/** Every line of the table, and behind them the routes beyond it. */
-export const SPEC_ROUTES: readonly SpecRoute[] = [
-  ...(readData("routes.json") as readonly SpecRoute[]),
-  ...BEYOND_SPEC.routes,
-]
+/** Rate limits beyond the specification: how many calls a minute, and of whom. */
+export const BEYOND_LIMITS = BEYOND.limits
+
+/** Routes beyond the specification. */
+export const BEYOND_ROUTES = BEYOND.routes
+
+/** Every line of both tables. */
+export const ALL_ROUTES: readonly SpecRoute[] = [...SPEC_ROUTES, ...BEYOND_ROUTES]
+
+const OPERATIONS = readData("operations.json") as {
+  readonly grantable: Readonly<Record<string, string>>
+  readonly withoutRoute: readonly string[]
+}
+
+/** What each operation asks of a person, those beyond the specification among them. */
+export const GRANTABLE: Readonly<Record<string, string>> = {
+  ...OPERATIONS.grantable,
+  ...BEYOND.operations,
+}
+
+/** The operations that the specification names without a route. */
+export const WITHOUT_ROUTE = OPERATIONS.withoutRoute
 
 /** How a line of the table is called. */
 export function nameOf({ method, path, body, operation }: SpecRoute): string {

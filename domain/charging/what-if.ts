@@ -1,0 +1,68 @@
+/** What would be decided of a charge, asked without charging: nothing is recorded and nothing changes. */
+import { isRefusal } from "../kernel/decider.ts"
+import type { Micros } from "../kernel/money.ts"
+import { creditOf } from "./charge.ts"
+import type { Charge, LedgerRefusal } from "./ledger-commands.ts"
+import type { Ledger } from "./ledger-state.ts"
+import { ledger } from "./ledger.ts"
+import type { LimitReading } from "./limits.ts"
+
+/** A limit of each holder and class may have to begin anew, one after the other. */
+const MOST_RESETS = 16
+
+/** What would become of a charge. */
+export interface WhatIf {
+  readonly fits: boolean
+  /** The code of the no; null where it fits. */
+  readonly code: string | null
+  /** The first limit that stops it; null where none does. */
+  readonly limit: LimitReading | null
+  /** When it would fit if nothing else were spent; null where no passing of time lets it. */
+  readonly fitsAt: number | null
+  /** How much the funds and the credit line are short of it; 0 where they are not. */
+  readonly shortMicros: Micros
+  readonly fundsMicros: Micros
+  readonly creditLineMicros: Micros
+  /** Of the last fact that was known. */
+  readonly ledgerRevision: number
+}
+
+/** What would be decided of a charge at `at`, on this state. */
+export function whatIf(state: Ledger, charge: Charge, at: number): WhatIf {
+  const refused = refusalAt(state, charge, at)
+  const creditLineMicros = creditOf(state)
+  const short = charge.amountMicros - state.fundsMicros - creditLineMicros
+  return {
+    fits: refused === null,
+    code: refused?.code ?? null,
+    limit: refused === null ? null : limitOf(refused),
+    fitsAt: fitsAt(state, charge, at),
+    shortMicros: charge.amountMicros === 0 ? 0 : Math.max(0, short),
+    fundsMicros: state.fundsMicros,
+    creditLineMicros,
+    ledgerRevision: state.facts - 1,
+  }
+}
+
+function refusalAt(state: Ledger, charge: Charge, at: number): LedgerRefusal | null {
+  const decided = ledger.decide({ ...charge, at }, state)
+  return isRefusal(decided) ? decided : null
+}
+
+function limitOf(refused: LedgerRefusal): LimitReading | null {
+  if (refused.type !== "ChargeRefused" || refused.refusedBy === null) return null
+  return refused.limits[refused.refusedBy] ?? null
+}
+
+/** The first time from `at` on at which it fits: a limit that stops it can only let it pass anew. */
+function fitsAt(state: Ledger, charge: Charge, at: number): number | null {
+  let then = at
+  for (let resets = 0; resets < MOST_RESETS; resets += 1) {
+    const refused = refusalAt(state, charge, then)
+    if (refused === null) return then
+    const limit = limitOf(refused)
+    if (limit === null || charge.amountMicros > limit.amountMicros) return null
+    then = limit.resetsAt
+  }
+  return null
+}

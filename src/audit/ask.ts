@@ -1,0 +1,142 @@
+/** What-if: whether a charge would fit, now or at a former place of the ledger. Stores nothing. */
+import type { Position } from "../../adapters/eventstore/port.ts"
+import { comparePositions } from "../../adapters/eventstore/port.ts"
+import type { Charge } from "../../domain/charging/ledger-commands.ts"
+import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
+import type { Spender } from "../../domain/charging/limits.ts"
+import {
+  PRICED_ITEMS,
+  PRICES_STREAM,
+  priceBook,
+  priceCodec,
+  priceOf,
+} from "../../domain/charging/price-book.ts"
+import type { PricedItem } from "../../domain/charging/price-book.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
+import { whatIf } from "../../domain/charging/what-if.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { LEDGER, PRICES } from "../aggregates.ts"
+import { readMetadata } from "../envelope.ts"
+import type { Ports } from "../ports.ts"
+import { placeOf } from "../position-token.ts"
+
+/** Names that people use for items of the price book. */
+const SHORT_NAMES: Readonly<Record<string, PricedItem>> = { text: "text_segment" }
+
+/** What is asked. */
+export interface Question {
+  readonly companyId: CompanyId
+  readonly spender: Spender
+  readonly item: PricedItem
+  readonly quantity: number
+  /** A former place: `Ledger-Position`, or `revision:<n>` of the ledger; null for now. */
+  readonly at: string | null
+}
+
+/** The item of this name; null where the price book has none. */
+export function itemNamed(name: string): PricedItem | null {
+  const plain = name.trim().toLowerCase().replaceAll(/[ -]/g, "_")
+  return SHORT_NAMES[plain] ?? PRICED_ITEMS.find((item) => item === plain) ?? null
+}
+
+/** What would be decided; the answer for people and programs alike. */
+export type Answered = Awaited<ReturnType<typeof ask>>
+
+/** There is no such place in the ledger. The message says why. */
+export class NoSuchPlace extends Error {
+  override readonly name = "NoSuchPlace"
+}
+
+/**
+ * Answers a question by the rules of now.
+ *
+ * @throws NoSuchPlace, Unavailable, and what `Runner.look` throws
+ */
+export async function ask(ports: Pick<Ports, "runner" | "store" | "storeGeneration">, q: Question) {
+  const { companyId, item, quantity, spender } = q
+  const then = q.at === null ? null : await stateAt(ports, companyId, q.at)
+  const price =
+    then === null
+      ? await ports.runner.look(PRICES, PRICES_STREAM, (book) => priceOf(book, item))
+      : await priceAt(ports, then.position, item)
+  const amountMicros = quantity * price.unitPriceMicros
+  const charge = (at: number): Charge => ({
+    ...{ type: "Charge", chargeId: "what-if", ...spender, class: "general", item, quantity },
+    ...{ ...price, amountMicros, resource: null, requestedAt: at, dueAt: null, servedFrom: null },
+    ...{ open: false, exempt: null, searchedTo: null },
+  })
+  const found =
+    then === null
+      ? await ports.runner.look(LEDGER, ledgerStream(companyId), (state, at) => ({
+          at,
+          ...whatIf(state, charge(at), at),
+        }))
+      : { at: then.at, ...whatIf(then.state, charge(then.at), then.at) }
+  const { at, fits, code, limit, fitsAt, ...account } = found
+  return {
+    fits,
+    code,
+    item,
+    quantity,
+    unitPriceMicros: price.unitPriceMicros,
+    amountMicros,
+    limit: limit === null ? null : { ...limit, ...timesOf(limit) },
+    fitsAt: fitsAt === null ? null : text(fitsAt),
+    at: text(at),
+    ...account,
+  }
+}
+
+const text = (at: number): string => new Date(at).toISOString()
+
+function timesOf({ windowStart, resetsAt }: { windowStart: number; resetsAt: number }) {
+  return { windowStart: text(windowStart), resetsAt: text(resetsAt) }
+}
+
+/** The ledger as it was right behind a place: folded from its first fact on. */
+async function stateAt(
+  { store, storeGeneration }: Pick<Ports, "store" | "storeGeneration">,
+  companyId: CompanyId,
+  named: string,
+) {
+  const isWithin = withinOf(named, storeGeneration)
+  let state = ledger.initial()
+  let last: { readonly position: Position; readonly at: number } | null = null
+  reading: for await (const page of store.read(ledgerStream(companyId))) {
+    for (const stored of page) {
+      if (!isWithin(stored)) break reading
+      const { version } = readMetadata(stored.metadata)
+      const fact = ledgerCodec.decode(stored.type, version, stored.data)
+      state = ledger.evolve(state, fact)
+      last = { position: stored.position, at: fact.at }
+    }
+  }
+  if (last === null) throw new NoSuchPlace(`The ledger had no fact by ${named}.`)
+  return { state, ...last }
+}
+
+/** Whether an event is of this place or before it. @throws NoSuchPlace where it names none */
+function withinOf(named: string, generation: number) {
+  const revision = /^revision:(\d{1,15})$/.exec(named)?.[1]
+  if (revision !== undefined) {
+    return (one: { readonly revision: number }) => one.revision <= Number(revision)
+  }
+  const place = placeOf(named)
+  if (place === null) throw new NoSuchPlace(`"${named}" is no Ledger-Position and no revision:N.`)
+  if (place.generation !== generation) {
+    throw new NoSuchPlace("This Ledger-Position is of before the events were moved.")
+  }
+  return ({ position }: { readonly position: Position }) =>
+    comparePositions(position, place.position) <= 0
+}
+
+async function priceAt({ store }: Pick<Ports, "store">, to: Position, item: PricedItem) {
+  let book = priceBook.initial()
+  for await (const page of store.read(PRICES_STREAM)) {
+    for (const { position, type, metadata, data } of page) {
+      if (comparePositions(position, to) > 0) return priceOf(book, item)
+      book = priceBook.evolve(book, priceCodec.decode(type, readMetadata(metadata).version, data))
+    }
+  }
+  return priceOf(book, item)
+}

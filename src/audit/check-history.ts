@@ -1,0 +1,225 @@
+/** Checking an exported history on a machine that has nothing else. */
+import { createHash, createPublicKey, verify } from "node:crypto"
+import { z } from "zod"
+import type { SignedHead } from "../../adapters/tree-heads/port.ts"
+import { companyOf } from "../../domain/kernel/streams.ts"
+import { NO_HASH, expectedHash } from "../envelope.ts"
+import { FORM } from "./history-file.ts"
+import type { FileEvent } from "./history-file.ts"
+import { TreeEdge } from "./merkle.ts"
+import { hashIn, signedText, treeOfStream } from "./trees.ts"
+
+/** The DER form of an Ed25519 key up to its 32 bytes (RFC 8410). */
+const DER_BEFORE_KEY = Buffer.from("302a300506032b6570032100", "hex")
+
+/** A file does not hold what it says. The message names the first place. */
+export class FileFault extends Error {
+  override readonly name = "FileFault"
+  /** The first broken place. */
+  readonly place: {
+    readonly line: number
+    readonly stream?: string
+    readonly revision?: number
+    readonly expected: string
+    readonly found: string
+  }
+  constructor(place: FileFault["place"]) {
+    const { line, stream, revision, expected, found } = place
+    const event = stream === undefined ? "" : `, ${stream} revision ${revision}`
+    super(`line ${line}${event}: expected ${expected}, found ${found}`)
+    this.place = place
+  }
+}
+
+/** What a history is, once all of it was found right. */
+export interface HistorySummary {
+  readonly kind: "export"
+  readonly company: string | null
+  readonly events: number
+  readonly streams: number
+  readonly heads: readonly SignedHead[]
+  /** The keys that signed it. */
+  readonly publicKeys: readonly string[]
+}
+
+/** A signed head, as a file has it. */
+export const Head = z.object({
+  tree: z.string(),
+  size: z.int(),
+  root: z.string(),
+  position: z.string(),
+  at: z.string(),
+  publicKey: z.string(),
+  signature: z.string(),
+})
+
+/** Whether a head was signed by the key that it names. */
+export function isSigned(head: SignedHead): boolean {
+  const key = Buffer.from(head.publicKey, "base64")
+  if (key.length !== 32) return false
+  const publicKey = createPublicKey({
+    key: Buffer.concat([DER_BEFORE_KEY, key]),
+    format: "der",
+    type: "spki",
+  })
+  const signature = Buffer.from(head.signature, "base64")
+  return verify(null, Buffer.from(signedText(head)), publicKey, signature)
+}
+
+interface Seen {
+  revision: number
+  hash: string
+}
+
+/**
+ * Reads a history line by line: hands over its events as they come, each after its hash was found
+ * right, and returns what the whole is.
+ *
+ * @param publicKey the only key that may have signed it, base64; null for any
+ * @throws FileFault where it was changed or is not whole: what was handed over before is right
+ */
+export async function* checkedHistory(
+  lines: AsyncIterable<string>,
+  publicKey: string | null,
+): AsyncGenerator<FileEvent, HistorySummary> {
+  const check = new HistoryCheck(publicKey)
+  for await (const line of lines) {
+    const event = check.take(line)
+    if (event !== null) yield event
+  }
+  return check.end()
+}
+
+class HistoryCheck {
+  readonly #publicKey: string | null
+  readonly #bytes = createHash("sha256")
+  readonly #seen = new Map<string, Seen>()
+  readonly #trees = new Map<string, { edge: TreeEdge; last: FileEvent }>()
+  readonly #heads: SignedHead[] = []
+  #company: string | null = null
+  #line = 0
+  #events = 0
+  #ranges = 0
+  #isWhole = false
+
+  constructor(publicKey: string | null) {
+    this.#publicKey = publicKey
+  }
+
+  take(line: string): FileEvent | null {
+    this.#line += 1
+    if (this.#isWhole) this.#fault("the end of the file", "another line")
+    const parsed = this.#parse(line)
+    const isManifest = "manifest" in parsed
+    if (!isManifest) this.#bytes.update(`${line}\n`)
+    if (this.#line === 1) this.#takeFirst(parsed)
+    else if ("stream" in parsed) return this.#takeEvent(parsed as unknown as FileEvent)
+    else if ("range" in parsed) this.#takeRange(parsed)
+    else if ("head" in parsed) this.#takeHead(parsed["head"])
+    else if (isManifest) this.#takeManifest(parsed["manifest"] as Record<string, unknown>)
+    else this.#fault("an event, a range, a head or the manifest", line.slice(0, 100))
+    return null
+  }
+
+  end(): HistorySummary {
+    this.#line += 1
+    if (!this.#isWhole) this.#fault("the manifest", "the end of the file: it was cut short")
+    const publicKeys = [...new Set(this.#heads.map((head) => head.publicKey))]
+    const counts = { events: this.#events, streams: this.#seen.size }
+    return { kind: "export", company: this.#company, ...counts, heads: this.#heads, publicKeys }
+  }
+
+  #fault(expected: string, found: string, at?: { stream: string; revision: number }): never {
+    throw new FileFault({ line: this.#line, ...at, expected, found })
+  }
+
+  #parse(line: string): Record<string, unknown> {
+    try {
+      const parsed: unknown = JSON.parse(line)
+      if (typeof parsed === "object" && parsed !== null) return parsed as Record<string, unknown>
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error
+    }
+    return this.#fault("a JSON object", line.slice(0, 100))
+  }
+
+  #takeFirst({ companyLedger, form, company }: Record<string, unknown>): void {
+    if (companyLedger !== "export") this.#fault("an export of company-ledger", "something else")
+    if (form !== FORM) this.#fault(`form ${FORM}`, `form ${String(form)}: use a newer version`)
+    this.#company = typeof company === "string" ? company : null
+  }
+
+  #takeEvent(event: FileEvent): FileEvent {
+    const { stream, revision } = event
+    const isText = [stream, event.id, event.type, event.data, event.metadata].every(
+      (text) => typeof text === "string",
+    )
+    if (!isText || !Number.isSafeInteger(revision)) this.#fault("an event", "fields of other kinds")
+    if (this.#ranges > 0) this.#fault("no event behind a range", "one", event)
+    if (this.#company !== null && companyOf(stream) !== this.#company) {
+      this.#fault(`an event of ${this.#company}`, "another's", event)
+    }
+    const seen = this.#seen.get(stream) ?? { revision: -1, hash: NO_HASH }
+    this.#seen.set(stream, seen)
+    if (revision !== seen.revision + 1) {
+      this.#fault(`revision ${seen.revision + 1}`, `revision ${revision}`, event)
+    }
+    const expected = expectedHash(event, seen.hash)
+    const found = /"hash":"[0-9a-f]{64}"/.test(event.metadata) ? hashIn(event.metadata) : "none"
+    if (found !== expected) this.#fault(`the hash ${expected}`, found, event)
+    seen.revision = revision
+    seen.hash = found
+    const name = treeOfStream(stream)
+    const tree = this.#trees.get(name) ?? { edge: new TreeEdge(), last: event }
+    this.#trees.set(name, tree)
+    tree.edge.add(found)
+    tree.last = event
+    this.#events += 1
+    return event
+  }
+
+  #takeRange({ range, first, last, hash }: Record<string, unknown>): void {
+    this.#ranges += 1
+    const seen = this.#seen.get(String(range))
+    const found = seen === undefined ? "none of it" : `${seen.revision}, ${seen.hash}`
+    const isSame = first === 0 && seen?.revision === last && seen?.hash === hash
+    const expected = `${String(range)} from 0 to ${String(last)}, ${String(hash)}`
+    if (!isSame) this.#fault(expected, `its end at ${found}`)
+  }
+
+  #takeHead(given: unknown): void {
+    const { data: head } = Head.safeParse(given)
+    if (head === undefined) return this.#fault("a head", "one without all its fields")
+    const tree = this.#trees.get(head.tree)
+    if (tree === undefined) return this.#fault(`events of ${head.tree}`, "none")
+    const { edge, last } = tree
+    if (edge.size !== head.size) this.#fault(`${head.size} events of ${head.tree}`, `${edge.size}`)
+    const root = edge.root()
+    if (root !== head.root) this.#fault(`the root ${head.root}`, root)
+    const { at } = this.#parse(last.data)
+    if (at !== head.at) this.#fault(`the last event at ${head.at}`, String(at), last)
+    if (!isSigned(head)) this.#fault("a signature by the key it names", "one that is none")
+    if (this.#publicKey !== null && this.#publicKey !== head.publicKey) {
+      this.#fault(`a signature by ${this.#publicKey}`, `one by ${head.publicKey}`)
+    }
+    this.#heads.push(head)
+  }
+
+  #takeManifest(manifest: Record<string, unknown>): void {
+    const found = {
+      events: this.#events,
+      streams: this.#ranges,
+      heads: this.#heads.length,
+      sha256: this.#bytes.digest("hex"),
+    }
+    for (const [name, value] of Object.entries(found)) {
+      if (manifest[name] === value) continue
+      this.#fault(`${name} ${JSON.stringify(manifest[name])}`, JSON.stringify(value))
+    }
+    const streams = this.#seen.size
+    if (this.#ranges !== streams) this.#fault(`${streams} ranges`, `${this.#ranges}`)
+    const trees = this.#trees.size
+    if (this.#heads.length !== trees) this.#fault(`${trees} heads`, `${this.#heads.length}`)
+    this.#isWhole = true
+  }
+}

@@ -1,0 +1,106 @@
+/** Checking a proof with the public key alone. */
+import { z } from "zod"
+import type { SignedHead } from "../../adapters/tree-heads/port.ts"
+import { expectedHash } from "../envelope.ts"
+import { FileFault, Head, isSigned } from "./check-history.ts"
+import { isConsistent, rootByInclusion } from "./merkle.ts"
+
+const Event = z.object({
+  stream: z.string(),
+  revision: z.int(),
+  id: z.string(),
+  type: z.string(),
+  data: z.string(),
+  metadata: z.string(),
+  previousHash: z.string(),
+  index: z.int().nonnegative(),
+  inclusion: z.array(z.string()),
+})
+type ProvenEvent = z.infer<typeof Event>
+
+/** What of a proof is checked; what was looked at besides is what a replay gives. */
+const Checked = z.object({
+  companyLedger: z.literal("proof"),
+  form: z.literal(1),
+  company: z.string(),
+  chargeId: z.string(),
+  event: Event,
+  inputs: z.object({ events: z.array(Event) }),
+  later: z.array(Event),
+  consistency: z.array(z.object({ from: Head, path: z.array(z.string()) })),
+  head: Head,
+})
+
+/** What a proof says, once all of it was found right. */
+export interface ProofSummary {
+  readonly kind: "proof"
+  readonly company: string
+  readonly chargeId: string
+  /** The event that was decided. */
+  readonly decided: string
+  /** How many events were found in the tree. */
+  readonly events: number
+  readonly head: SignedHead
+  readonly publicKeys: readonly string[]
+}
+
+/**
+ * Checks a proof: each event's hash, its way to the signed root, and that former heads lead to it.
+ *
+ * @param publicKey the only key that may have signed it, base64; null for any
+ * @throws FileFault at the first thing that does not hold
+ */
+export function checkProof(parsed: object, publicKey: string | null): ProofSummary {
+  const read = Checked.safeParse(parsed)
+  if (!read.success) {
+    const [issue] = read.error.issues
+    return fault("a proof of form 1", `${issue?.path.join(".")}: ${issue?.message}`)
+  }
+  const { head, event, inputs, later, consistency, company, chargeId } = read.data
+  checkHead(head, company, publicKey)
+  const events = [event, ...inputs.events, ...later]
+  for (const one of events) checkEvent(one, head)
+  const named = chargeOf(event)
+  if (named !== chargeId) fault(`an event of charge ${chargeId}`, named, event)
+  for (const { from, path } of consistency) {
+    checkHead(from, company, publicKey)
+    if (!isConsistent(from, head, path)) {
+      fault(`a way from the head of ${from.size} events to that of ${head.size}`, "none")
+    }
+  }
+  const publicKeys = [...new Set([head, ...consistency.map(({ from }) => from)].map(keyOf))]
+  const decided = `${event.stream} revision ${event.revision}: ${event.type}`
+  return { kind: "proof", company, chargeId, decided, events: events.length, head, publicKeys }
+}
+
+/** The charge that an event is of, as its text says. */
+function chargeOf({ data }: ProvenEvent): string {
+  return String((JSON.parse(data) as { readonly chargeId?: unknown }).chargeId)
+}
+
+const keyOf = ({ publicKey }: SignedHead): string => publicKey
+
+function checkHead(head: SignedHead, company: string, publicKey: string | null): void {
+  if (head.tree !== company) fault(`a head of ${company}`, `one of ${head.tree}`)
+  if (!isSigned(head)) fault("a signature by the key it names", "one that is none")
+  if (publicKey !== null && head.publicKey !== publicKey) {
+    fault(`a signature by ${publicKey}`, `one by ${head.publicKey}`)
+  }
+}
+
+function checkEvent(event: ProvenEvent, head: SignedHead): void {
+  const expected = expectedHash(event, event.previousHash)
+  const found = /"hash":"([0-9a-f]{64})"/.exec(event.metadata)?.[1] ?? "none"
+  if (found !== expected) fault(`the hash ${expected}`, found, event)
+  const root = rootByInclusion(found, event.index, head.size, event.inclusion)
+  if (root !== head.root) fault(`the root ${head.root}`, root ?? "no way to one", event)
+}
+
+function fault(
+  expected: string,
+  found: string,
+  at?: { readonly stream: string; readonly revision: number },
+): never {
+  const place = at === undefined ? {} : { stream: at.stream, revision: at.revision }
+  throw new FileFault({ line: 1, ...place, expected, found })
+}

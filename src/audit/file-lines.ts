@@ -1,0 +1,44 @@
+/** The lines of a file, a piece of it in memory at a time. */
+import { createReadStream } from "node:fs"
+import { stat } from "node:fs/promises"
+
+/** No line that was written is longer, in characters: what is, was changed. */
+const LONGEST_LINE = 64 * 1024 * 1024
+
+/** A file that is read from its first line to its last. */
+export class FileLines {
+  readonly #path: string
+  readonly #signal: AbortSignal
+  #size = 0
+  #read = 0
+
+  /** @param signal aborted where nobody waits any more */
+  constructor(path: string, signal: AbortSignal) {
+    this.#path = path
+    this.#signal = signal
+  }
+
+  /** How much of it was read, from 0 to 1. */
+  readonly share = (): number => (this.#size === 0 ? 0 : this.#read / this.#size)
+
+  /**
+   * The lines without their ends; one that was cut off before its end comes with U+0000 behind it,
+   * which no line has.
+   *
+   * @throws the operating system's errors; RangeError for a line without end
+   */
+  async *lines(): AsyncGenerator<string> {
+    this.#size = (await stat(this.#path)).size
+    let rest = ""
+    const stream = createReadStream(this.#path, "utf8")
+    for await (const part of stream as AsyncIterable<string>) {
+      this.#signal.throwIfAborted()
+      this.#read = stream.bytesRead
+      const lines = (rest + part).split("\n")
+      rest = lines.pop() ?? ""
+      if (rest.length > LONGEST_LINE) throw new RangeError("It has a line without an end.")
+      yield* lines
+    }
+    if (rest !== "") yield `${rest}\u0000`
+  }
+}

@@ -1,0 +1,155 @@
+/**
+ * The form of an exported history: NDJSON, one JSON object a line, in an order that the range alone
+ * decides, so that the same range gives the same bytes (docs/verify.md).
+ *
+ *     {"companyLedger":"export","form":1,"company":"co_…"}           company null: everything
+ *     {"stream":"ledger-co_…","revision":0,"id":"…","type":"…","data":"…","metadata":"…"}   in global order
+ *     {"range":"ledger-co_…","first":0,"last":11,"hash":"…"}         each stream, by name
+ *     {"head":{"tree":"co_…","size":12,"root":"…",…}}                each tree, by name, signed
+ *     {"manifest":{"events":12,"streams":1,"heads":1,"sha256":"…"}}  over all bytes before this line
+ *
+ * `data` and `metadata` are the stored texts themselves, as JSON strings: they are what is hashed.
+ */
+import { createHash } from "node:crypto"
+import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { comparePositions } from "../../adapters/eventstore/port.ts"
+import type { SignedHead, TreeHead } from "../../adapters/tree-heads/port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { companyOf } from "../../domain/kernel/streams.ts"
+import { prefixesOfCompany } from "../aggregates.ts"
+import type { Pace } from "./pace.ts"
+import { GrowingTree, hashIn, treeOfStream } from "./trees.ts"
+
+/** The form that is written. */
+export const FORM = 1
+const CHUNK_CHARACTERS = 64 * 1024
+
+/** An event as it stands in a file. */
+export type FileEvent = Omit<StoredEvent, "position">
+
+/** What is written, and to where. */
+export interface HistoryRequest {
+  readonly store: EventStore
+  /** Null for everything. */
+  readonly companyId: CompanyId | null
+  /** The last place that belongs to it. */
+  readonly to: Position
+  /** How often the store's events have moved: part of the names of places. */
+  readonly generation: number
+  readonly sign: (head: TreeHead) => Promise<SignedHead>
+  /** Sends a piece of the file; resolves when there is room for the next. */
+  readonly send: (chunk: string) => Promise<void>
+  readonly pace: Pace
+  readonly signal: AbortSignal
+}
+
+/** What was written. */
+export interface HistoryWritten {
+  readonly company: CompanyId | null
+  readonly events: number
+  readonly streams: number
+  readonly sha256: string
+  readonly heads: readonly SignedHead[]
+}
+
+/** Every event up to a place, of a company or all, in global order, page by page. */
+export async function* eventsUpTo(
+  { store, companyId, to }: Pick<HistoryRequest, "store" | "companyId" | "to">,
+  prefixes = companyId === null ? null : prefixesOfCompany(companyId),
+): AsyncGenerator<readonly StoredEvent[]> {
+  for await (const page of store.readAll(prefixes === null ? {} : { prefixes })) {
+    const last = page.at(-1)
+    const isAll = last === undefined || comparePositions(last.position, to) <= 0
+    const upTo = isAll ? page : page.filter(({ position }) => comparePositions(position, to) <= 0)
+    yield companyId === null ? upTo : upTo.filter(({ stream }) => companyOf(stream) === companyId)
+    if (!isAll) return
+  }
+}
+
+/** A line for an event. */
+export function eventLine({ stream, revision, id, type, data, metadata }: FileEvent): string {
+  return `${JSON.stringify({ stream, revision, id, type, data, metadata })}\n`
+}
+
+/** Writes a history. @throws Unavailable where the events cannot be read, and the signal's reason */
+export async function writeHistory(request: HistoryRequest): Promise<HistoryWritten> {
+  const { companyId, sign, send, pace, signal } = request
+  const out = new HashedLines(send)
+  await out.add(`${JSON.stringify({ companyLedger: "export", form: FORM, company: companyId })}\n`)
+  const trees = new Map<string, GrowingTree>()
+  const ranges = new Map<string, { first: number; last: number; hash: string }>()
+  let events = 0
+  for await (const page of eventsUpTo(request)) {
+    signal.throwIfAborted()
+    for (const stored of page) {
+      const { stream, revision, metadata, position, data } = stored
+      const hash = hashIn(metadata)
+      const range = ranges.get(stream)
+      ranges.set(stream, { first: range?.first ?? revision, last: revision, hash })
+      const name = treeOfStream(stream)
+      const tree = trees.get(name) ?? new GrowingTree(name)
+      trees.set(name, tree)
+      tree.add(hash, position, data)
+      await out.add(eventLine(stored))
+    }
+    events += page.length
+    pace.at(page.at(-1)?.position ?? null, page.length)
+  }
+  for (const [range, { first, last, hash }] of byName(ranges)) {
+    await out.add(`${JSON.stringify({ range, first, last, hash })}\n`)
+  }
+  const heads: SignedHead[] = []
+  for (const [, tree] of byName(trees)) {
+    const head = await sign(tree.head(request.generation))
+    heads.push(head)
+    await out.add(`${JSON.stringify({ head: headFields(head) })}\n`)
+  }
+  const { sha256 } = out
+  const counts = { events, streams: ranges.size, heads: heads.length }
+  await out.add(`${JSON.stringify({ manifest: { ...counts, sha256 } })}\n`)
+  await out.flush()
+  return { company: companyId, events, streams: ranges.size, sha256, heads }
+}
+
+/** The fields of a head in the order that they are written in. */
+export function headFields(head: SignedHead): SignedHead {
+  const { tree, size, root, position, at, publicKey, signature } = head
+  return { tree, size, root, position, at, publicKey, signature }
+}
+
+/** By the code units of their names: the same order on every machine. */
+function byName<T>(map: ReadonlyMap<string, T>): readonly (readonly [string, T])[] {
+  return [...map].toSorted(([a], [b]) => (a < b ? -1 : 1))
+}
+
+/** Lines that are sent in pieces and hashed on their way. */
+class HashedLines {
+  readonly #send: (chunk: string) => Promise<void>
+  readonly #hash = createHash("sha256")
+  #lines: string[] = []
+  #characters = 0
+
+  constructor(send: (chunk: string) => Promise<void>) {
+    this.#send = send
+  }
+
+  /** Of everything that was added until now. */
+  get sha256(): string {
+    return this.#hash.copy().digest("hex")
+  }
+
+  async add(line: string): Promise<void> {
+    this.#hash.update(line)
+    this.#lines.push(line)
+    this.#characters += line.length
+    if (this.#characters >= CHUNK_CHARACTERS) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    if (this.#lines.length === 0) return
+    const chunk = this.#lines.join("")
+    this.#lines = []
+    this.#characters = 0
+    await this.#send(chunk)
+  }
+}

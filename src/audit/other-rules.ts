@@ -1,0 +1,192 @@
+/** Other rules of a ledger, and what they would have decided of the charges that really came. */
+import { execFile } from "node:child_process"
+import { mkdtemp, rm, stat } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { pathToFileURL } from "node:url"
+import { promisify } from "node:util"
+import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { commandOfCharge } from "../../domain/charging/replayed.ts"
+import type { Decider, Fact } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+
+/** Where a folder may have its ledger, in the order of looking. */
+const PLACES = ["ledger.ts", "domain/charging/ledger.ts", "ledger.js", "ledger.mjs", "index.ts"]
+/** Where the calls of a no are weighed, beside the ledger. */
+const EVIDENCE = "replayed.ts"
+
+const run = promisify(execFile)
+
+/** A decider that others wrote: what it answers is looked at, never believed. */
+type AnyDecider = Decider<object, unknown, Fact, Fact & { readonly code?: string }>
+type WithPending = <T>(state: unknown, refused: ChargeRefused, work: () => T) => T
+
+/** Other rules. */
+export interface Rules {
+  readonly decider: AnyDecider
+  /** How their state is told of calls that a no was decided with; null where it cannot be. */
+  readonly withPending: WithPending | null
+}
+
+/** There are no rules to decide by: the sentence says why. */
+export class RulesFault extends Error {
+  override readonly name = "RulesFault"
+}
+
+/** A charge that other rules decide otherwise. */
+export interface OtherDecision {
+  readonly company: string
+  readonly chargeId: string
+  readonly at: string
+  /** Of the fact, or of the ledger's last fact that a no knew. */
+  readonly revision: number
+  readonly item: string
+  readonly amountMicros: number
+  readonly keyId: string | null
+  readonly personId: string | null
+  /** `accepted`, or the code of the no. */
+  readonly was: string
+  readonly would: string
+}
+
+/** One ledger as other rules see it. */
+export class OtherRules {
+  readonly #rules: Rules
+  readonly #company: string
+  #state: unknown
+
+  constructor(rules: Rules, company: string) {
+    this.#rules = rules
+    this.#company = company
+    this.#state = rules.decider.initial()
+  }
+
+  /** Folds what happened. @throws RulesFault where the rules cannot */
+  fold(fact: LedgerEvent, revision: number): void {
+    try {
+      this.#state = this.#rules.decider.evolve(this.#state, fact)
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      throw new RulesFault(`These rules cannot take ${fact.type} of revision ${revision}: ${why}`, {
+        cause: error,
+      })
+    }
+  }
+
+  /** What they would have decided of an accepted charge; null where the same. */
+  judgeFact(fact: LedgerEvent, revision: number): OtherDecision | null {
+    if (fact.type !== "Charged" || fact.weighed) return null
+    return this.#judge(fact, revision, "accepted")
+  }
+
+  /** What they would have decided of a refused one; null where the same. */
+  judgeRefusal(refused: ChargeRefused): OtherDecision | "cannot be judged" | null {
+    const judge = () => this.#judge(refused, refused.ledgerRevision, refused.code)
+    const { withPending } = this.#rules
+    const isPending =
+      refused.pendingMicros > 0 || refused.limits.some(({ pendingMicros }) => pendingMicros > 0)
+    if (!isPending) return judge()
+    return withPending === null ? "cannot be judged" : withPending(this.#state, refused, judge)
+  }
+
+  #judge(asked: Charged | ChargeRefused, revision: number, was: string): OtherDecision | null {
+    const { at, chargeId, item, amountMicros, keyId, personId } = asked
+    const decided = this.#rules.decider.decide({ ...commandOfCharge(asked), at }, this.#state)
+    const charged = isRefusal(decided) ? null : decided.find((one) => one.type === "Charged")
+    const would = isRefusal(decided)
+      ? (decided.code ?? decided.type)
+      : charged === undefined
+        ? "nothing"
+        : "accepted"
+    if (would === was) return null
+    const of = { company: this.#company, chargeId, at: new Date(at).toISOString(), revision }
+    return { ...of, item, amountMicros, keyId, personId, was, would }
+  }
+}
+
+/** Rules, and how the place they were put in is cleared. */
+export interface LoadedRules {
+  readonly rules: Rules
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Loads rules from a folder that exports a ledger decider, or from a commit of the checkout around
+ * the working folder, by any name that git knows it by.
+ *
+ * @throws RulesFault where there are none
+ */
+export async function loadRules(named: string): Promise<LoadedRules> {
+  const folder = resolve(named)
+  if (await isThere(folder)) return { rules: await rulesIn(folder), close: async () => undefined }
+  const temporary = await mkdtemp(join(tmpdir(), "ledger-rules-"))
+  const close = () => rm(temporary, { recursive: true, force: true })
+  try {
+    await checkOut(named, temporary)
+    return { rules: await rulesIn(temporary), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Puts the files of a commit into a folder, by a clone that shares the objects: nothing here changes. */
+async function checkOut(named: string, into: string): Promise<void> {
+  try {
+    const commit = `${named}^{commit}`
+    const found = await run("git", ["rev-parse", "--verify", "--end-of-options", commit])
+    const top = await run("git", ["rev-parse", "--show-toplevel"])
+    const sha = found.stdout.trim()
+    await run("git", ["clone", "-q", "--shared", "--no-checkout", top.stdout.trim(), into])
+    await run("git", ["-C", into, "checkout", "-q", "--detach", sha])
+  } catch (error) {
+    const message = `There is no folder ${named}, and git knows no commit of that name here.`
+    throw new RulesFault(message, { cause: error })
+  }
+}
+
+async function rulesIn(folder: string): Promise<Rules> {
+  for (const place of PLACES) {
+    const path = join(folder, place)
+    if (!(await isThere(path))) continue
+    const found = await load(path)
+    const decider = deciderIn(found["ledger"]) ?? deciderIn(found["default"])
+    if (decider === null) throw new RulesFault(`${path} exports no decider named ledger.`)
+    const beside = join(path, "..", EVIDENCE)
+    const withPending = (await isThere(beside)) ? (await load(beside))["withPending"] : null
+    return {
+      decider,
+      withPending: typeof withPending === "function" ? (withPending as WithPending) : null,
+    }
+  }
+  throw new RulesFault(`${folder} has no ${PLACES.join(", no ")}.`)
+}
+
+async function load(path: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new RulesFault(`${path} cannot be loaded: ${why}`, { cause: error })
+  }
+}
+
+function deciderIn(value: unknown): AnyDecider | null {
+  if (typeof value !== "object" || value === null) return null
+  const parts = value as Record<string, unknown>
+  const isDecider = ["initial", "decide", "evolve"].every(
+    (name) => typeof parts[name] === "function",
+  )
+  return isDecider ? (value as AnyDecider) : null
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    const code = error instanceof Error && "code" in error ? error.code : ""
+    if (code === "ENOENT" || code === "ENOTDIR") return false
+    throw error
+  }
+}

@@ -1,0 +1,224 @@
+/**
+ * The proof of one decision: its event, what it was decided from, and that all of it is in the tree
+ * whose head is signed. One JSON file, which says everything to somebody who has the public key alone
+ * (docs/verify.md).
+ */
+import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import type { SignedHead } from "../../adapters/tree-heads/port.ts"
+import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { accountOf, limitsFor } from "../../domain/charging/ledger-views.ts"
+import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
+import type { LimitReading, Spender } from "../../domain/charging/limits.ts"
+import { refusalsStream } from "../../domain/charging/refusals.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import { codecOfStream } from "../aggregates.ts"
+import { NO_HASH, readMetadata } from "../envelope.ts"
+import { eventsUpTo, headFields } from "./history-file.ts"
+import type { HistoryRequest } from "./history-file.ts"
+import { Tree, leafOf } from "./merkle.ts"
+import { GrowingTree, hashIn } from "./trees.ts"
+
+const HASH_BYTES = 32
+
+/** An event of a proof: all that its hash is made of. */
+interface ProvenText {
+  readonly stream: string
+  readonly revision: number
+  readonly id: string
+  readonly type: string
+  readonly data: string
+  readonly metadata: string
+  /** The hash of its stream's event before it. */
+  readonly previousHash: string
+  /** Its place in the tree, from 0. */
+  readonly index: number
+}
+
+/** An event of a proof, and the way from it to the root. */
+export interface ProvenEvent extends ProvenText {
+  readonly inclusion: readonly string[]
+}
+
+/** What the rules looked at; the events beside it say the same, and a replay gives it. */
+export interface DecisionInputs {
+  /** Of the ledger's last fact before the decision. */
+  readonly ledgerRevision: number
+  readonly fundsMicros: number
+  readonly creditLineMicros: number
+  readonly prepaidOnly: boolean
+  readonly locked: boolean
+  /** Every limit that applied, first of key, person, company. */
+  readonly limits: readonly LimitReading[]
+}
+
+/** The proof of a decision. */
+export interface Proof {
+  readonly companyLedger: "proof"
+  readonly form: 1
+  readonly company: CompanyId
+  readonly chargeId: ChargeId
+  /** What was decided: `Charged`, or `ChargeRefused`. */
+  readonly event: ProvenEvent
+  readonly inputs: DecisionInputs & {
+    /** The facts that set the limits and the terms, and the ledger's fact before the decision. */
+    readonly events: readonly ProvenEvent[]
+  }
+  /** What became of the charge: its closing, or its giving back. */
+  readonly later: readonly ProvenEvent[]
+  /** Former heads, and that this one only grew from each. */
+  readonly consistency: readonly { readonly from: SignedHead; readonly path: readonly string[] }[]
+  readonly head: SignedHead
+}
+
+/** What a proof is made from. */
+export interface ProofRequest extends Pick<
+  HistoryRequest,
+  "store" | "to" | "generation" | "sign" | "pace" | "signal"
+> {
+  readonly companyId: CompanyId
+  readonly chargeId: ChargeId
+  /** Heads that were signed before. */
+  readonly former: readonly SignedHead[]
+}
+
+/** Makes the proof of a charge or of its refusal; null where the company has none of this id. */
+export async function proveCharge(request: ProofRequest): Promise<Proof | null> {
+  const { companyId, chargeId, former, sign, pace, signal } = request
+  const reading = new Reading(companyId, chargeId)
+  for await (const page of eventsUpTo(request)) {
+    signal.throwIfAborted()
+    for (const stored of page) reading.take(stored)
+    pace.at(page.at(-1)?.position ?? null, page.length)
+  }
+  const { found, tree, grown } = reading
+  if (found === null) return null
+  const proven = (text: ProvenText): ProvenEvent => ({
+    ...text,
+    inclusion: tree().inclusion(text.index),
+  })
+  const whole = tree()
+  const head = await sign(grown.head(request.generation))
+  const { inputs, event, facts, later } = found
+  return {
+    companyLedger: "proof",
+    form: 1,
+    company: companyId,
+    chargeId,
+    event: proven(event),
+    inputs: { ...inputs, events: facts.map(proven) },
+    later: later.map(proven),
+    consistency: former
+      .filter(({ size }) => size > 0 && size <= head.size)
+      .map((from) => ({ from: headFields(from), path: whole.consistency(from.size) })),
+    head: headFields(head),
+  }
+}
+
+interface Found {
+  readonly event: ProvenText
+  readonly inputs: DecisionInputs
+  readonly facts: readonly ProvenText[]
+  readonly later: ProvenText[]
+}
+
+/** Reads a company's events once and keeps what a proof needs of them. */
+class Reading {
+  readonly grown: GrowingTree
+  found: Found | null = null
+  readonly #companyId: CompanyId
+  readonly #named: string
+  readonly #quoted: string
+  #leaves = Buffer.alloc(1024 * HASH_BYTES)
+  #state = ledger.initial()
+  #tree: Tree | null = null
+  readonly #hashes = new Map<string, string>()
+  /** The newest fact of each limit, of the terms, and of the ledger at all. */
+  readonly #standing = new Map<string, ProvenText>()
+
+  constructor(companyId: CompanyId, chargeId: ChargeId) {
+    this.#companyId = companyId
+    this.grown = new GrowingTree(companyId)
+    this.#quoted = JSON.stringify(chargeId)
+    this.#named = `"chargeId":${this.#quoted}`
+  }
+
+  /** The tree over all that was read. */
+  readonly tree = (): Tree => {
+    this.#tree ??= new Tree(this.#leaves.subarray(0, this.grown.edge.size * HASH_BYTES))
+    return this.#tree
+  }
+
+  take(stored: StoredEvent): void {
+    const { stream, data } = stored
+    const hash = hashIn(stored.metadata)
+    const previousHash = this.#hashes.get(stream) ?? NO_HASH
+    this.#hashes.set(stream, hash)
+    const { revision, id, type, metadata } = stored
+    const index = this.grown.edge.size
+    const text = { stream, revision, id, type, data, metadata, previousHash, index }
+    this.#add(hash)
+    this.grown.add(hash, stored.position, data)
+    if (stream === ledgerStream(this.#companyId)) this.#takeFact(text)
+    else if (stream === refusalsStream(this.#companyId) && data.includes(this.#named)) {
+      const refused = factOf<ChargeRefused>(text)
+      this.found = { event: text, inputs: inputsOfRefusal(refused), facts: [], later: [] }
+    }
+  }
+
+  #add(hash: string): void {
+    const at = this.grown.edge.size * HASH_BYTES
+    if (at === this.#leaves.length) {
+      const larger = Buffer.alloc(2 * this.#leaves.length)
+      this.#leaves.copy(larger)
+      this.#leaves = larger
+    }
+    leafOf(hash).copy(this.#leaves, at)
+  }
+
+  #takeFact(text: ProvenText): void {
+    const fact = factOf<LedgerEvent>(text)
+    const isNamed = text.data.includes(this.#named)
+    if (fact.type === "Charged" && isNamed) this.#find(fact, text)
+    else if (fact.type === "ChargeGivenBack" && isNamed) this.found?.later.push(text)
+    else if (fact.type === "ChargesClosed" && text.data.includes(this.#quoted)) {
+      this.found?.later.push(text)
+    }
+    if (fact.type === "LimitSet") this.#standing.set(nameOfLimit(fact), text)
+    if (fact.type === "LedgerOpened" || fact.type === "TermsChanged") {
+      this.#standing.set("terms", text)
+    }
+    this.#standing.set("last", text)
+    this.#state = ledger.evolve(this.#state, fact)
+  }
+
+  #find(fact: Charged, event: ProvenText): void {
+    const { fundsMicros, creditLineMicros, prepaidOnly, locked } = accountOf(this.#state)
+    const { amountMicros, at } = fact
+    const limits = limitsFor(this.#state, fact as Spender, fact.class, at, amountMicros)
+    const names = ["terms", ...limits.map(nameOfLimit), "last"]
+    const facts = names.flatMap((name) => this.#standing.get(name) ?? [])
+    const ledgerRevision = event.revision - 1
+    const account = { fundsMicros, creditLineMicros, prepaidOnly, locked }
+    const unique = [...new Set(facts)]
+    this.found = { event, inputs: { ledgerRevision, ...account, limits }, facts: unique, later: [] }
+  }
+}
+
+/** The evidence of a no is what it was decided from. */
+function inputsOfRefusal(refused: ChargeRefused): DecisionInputs {
+  const { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, limits } = refused
+  const locked = refused.code === "account_locked"
+  return { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, locked, limits }
+}
+
+function factOf<F>({ stream, type, data, metadata }: ProvenText): F {
+  return codecOfStream(stream).decode(type, readMetadata(metadata).version, data) as unknown as F
+}
+
+function nameOfLimit({
+  holder,
+  holderId,
+  class: limited,
+}: Pick<LimitReading, "holder" | "holderId" | "class">): string {
+  return `${holder} ${holderId ?? ""} ${limited}`
+}

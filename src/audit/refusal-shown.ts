@@ -1,0 +1,42 @@
+/** A refusal as operators and callers see it, from its row. */
+import type { LimitReading } from "../../domain/charging/limits.ts"
+import { resourceId } from "../../domain/phone/text-resource.ts"
+import type { RefusalRow } from "../../projections/refusals.ts"
+
+/** A limit with its times as text. */
+export type ShownLimit = ReturnType<typeof shownLimit>
+
+/** A limit as it stood, with its times as text. */
+export function shownLimit(limit: LimitReading) {
+  const { holder, holderId, class: limited, period, amountMicros } = limit
+  const { usedMicros, remainingMicros, resetsAt } = limit
+  const name = { holder, holderId, class: limited, period }
+  const resets = new Date(resetsAt).toISOString()
+  return { ...name, amountMicros, usedMicros, remainingMicros, resetsAt: resets }
+}
+
+/** A refusal with what it was decided by. */
+export function shownRefusal(row: RefusalRow) {
+  const limits = JSON.parse(row.limits) as readonly LimitReading[]
+  const first = row.refused_by === null ? undefined : limits[row.refused_by]
+  return {
+    revision: row.revision,
+    at: row.at.toISOString(),
+    code: row.code,
+    chargeId: row.charge_id,
+    keyId: row.key_id,
+    personId: row.person_id,
+    class: row.class,
+    item: row.item,
+    quantity: row.quantity,
+    amountMicros: row.amount_micros,
+    resource: row.resource === null ? null : resourceId(row.resource),
+    ledgerRevision: row.ledger_revision,
+    fundsMicros: row.funds_micros,
+    creditLineMicros: row.credit_line_micros,
+    limit: first === undefined ? null : shownLimit(first),
+    /** How often, this one included. */
+    times: row.more + 1,
+    lastAt: (row.last_at !== null && row.last_at > row.at ? row.last_at : row.at).toISOString(),
+  }
+}

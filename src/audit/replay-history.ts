@@ -1,0 +1,213 @@
+/**
+ * Replaying a history: every yes of each ledger is decided again, and every no at the ledger revision
+ * that it names. With other rules: what those would have decided, each decision judged against what
+ * really happened before it.
+ */
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { refusalCodec } from "../../domain/charging/refusals.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { companyOf } from "../../domain/kernel/streams.ts"
+import { NO_HASH, readMetadata } from "../envelope.ts"
+import type { Difference } from "./decisions.ts"
+import { LedgerReplay, refusedAgain } from "./decisions.ts"
+import { diffLines } from "./diff-lines.ts"
+import type { FileEvent } from "./history-file.ts"
+import { OtherRules } from "./other-rules.ts"
+import type { OtherDecision, Rules } from "./other-rules.ts"
+
+/** So many decisions of other rules are listed; all are counted. */
+const MOST_LISTED = 10_000
+
+/** Pages of events in the order of their streams. */
+export type Pages = AsyncIterable<readonly FileEvent[]>
+
+/** What is replayed. */
+export interface ReplayRequest {
+  /** The events of all `refusals-…` streams, and those of all `ledger-…` streams. */
+  readonly pages: (category: "refusals" | "ledger") => Pages
+  /** Rules to decide by instead of those that the history was made by; null for these. */
+  readonly rules: Rules | null
+}
+
+/** Where a decision comes out otherwise. */
+export interface ShownDifference {
+  readonly stream: string
+  /** Of a fact its own; of a no that of the ledger's last fact that it knew. */
+  readonly revision: number
+  /** The refused charge, of a no. */
+  readonly chargeId: string | null
+  readonly expected: Difference["expected"]
+  readonly found: Difference["found"]
+  /** What is stored (`-`) and what is decided (`+`), field by field. */
+  readonly diff: readonly string[]
+}
+
+/** What a replay found. */
+export interface Replayed {
+  readonly ok: boolean
+  readonly companies: number
+  readonly facts: number
+  /** Those that were kept in full, each decided again. */
+  readonly refusals: number
+  /** Those like them that were only counted. */
+  readonly countedRefusals: number
+  readonly differences: number
+  readonly first: ShownDifference | null
+  /** With other rules: what comes out differently, the first ten thousand of them. */
+  readonly others: readonly OtherDecision[]
+  /** Noes that were decided with calls in hand which other rules cannot be told of. */
+  readonly notJudged: number
+}
+
+/** Replays a history. @throws FormatFault, EnvelopeFault where an event cannot be read */
+export async function replayHistory({ pages, rules }: ReplayRequest): Promise<Replayed> {
+  const replay = new Replay(rules)
+  for await (const page of pages("refusals")) for (const event of page) replay.takeRefusal(event)
+  for await (const page of pages("ledger")) for (const event of page) replay.takeFact(event)
+  return replay.end()
+}
+
+interface Company {
+  readonly stream: string
+  readonly ledger: LedgerReplay
+  readonly others: OtherRules | null
+  /** Noes by the ledger revision that they were decided at, as they are stored. */
+  readonly refused: Map<number, FileEvent[]>
+  hash: string
+}
+
+class Replay {
+  readonly #rules: Rules | null
+  readonly #companies = new Map<CompanyId, Company>()
+  readonly #others: OtherDecision[] = []
+  #facts = 0
+  #refusals = 0
+  #counted = 0
+  #differences = 0
+  #notJudged = 0
+  #first: ShownDifference | null = null
+
+  constructor(rules: Rules | null) {
+    this.#rules = rules
+  }
+
+  takeRefusal(event: FileEvent): void {
+    const { version } = readMetadata(event.metadata)
+    const fact = refusalCodec.decode(event.type, version, event.data)
+    if (fact.type === "RefusalsCounted") {
+      for (const { count } of fact.counts) this.#counted += count
+      return
+    }
+    this.#refusals += 1
+    const { refused } = this.#company(event.stream)
+    const { ledgerRevision } = fact
+    const others = refused.get(ledgerRevision)
+    // As text: a decided no is large, and most wait for long until their revision comes.
+    if (others === undefined) refused.set(ledgerRevision, [event])
+    else others.push(event)
+  }
+
+  takeFact(event: FileEvent): void {
+    const { command, version, hash } = readMetadata(event.metadata)
+    const fact = ledgerCodec.decode(event.type, version, event.data)
+    const company = this.#company(event.stream)
+    if (event.revision === 0) this.#decideRefusals(company, -1)
+    this.#facts += 1
+    const { revision } = event
+    if (company.others === null) {
+      company.ledger.take(fact, { revision, command, previousHash: company.hash })
+    } else this.#judge(company, company.others, fact, revision)
+    company.hash = hash
+  }
+
+  end(): Replayed {
+    for (const company of this.#companies.values()) {
+      if (company.others === null) company.ledger.end()
+      for (const [revision, events] of company.refused) {
+        for (const event of events) this.#differs(company, this.#beyond(revision, event))
+      }
+    }
+    const differences = this.#differences
+    return {
+      ok: this.#rules !== null || differences === 0,
+      companies: this.#companies.size,
+      facts: this.#facts,
+      refusals: this.#refusals,
+      countedRefusals: this.#counted,
+      differences,
+      first: this.#first,
+      others: this.#others,
+      notJudged: this.#notJudged,
+    }
+  }
+
+  #company(stream: string): Company {
+    const companyId = companyOf(stream) ?? ""
+    const known = this.#companies.get(companyId)
+    if (known !== undefined) return known
+    const company: Company = {
+      stream: ledgerStream(companyId),
+      ledger: new LedgerReplay(
+        (difference) => this.#differs(company, difference),
+        (revision) => this.#decideRefusals(company, revision),
+      ),
+      others: this.#rules === null ? null : new OtherRules(this.#rules, companyId),
+      refused: new Map(),
+      hash: NO_HASH,
+    }
+    this.#companies.set(companyId, company)
+    return company
+  }
+
+  /** Decides the noes of a revision again, on the state that its facts fold to. */
+  #decideRefusals(company: Company, revision: number): void {
+    const events = company.refused.get(revision)
+    if (events === undefined) return
+    company.refused.delete(revision)
+    for (const event of events) {
+      const refused = refusalOf(event)
+      if (company.others !== null) {
+        const judged = company.others.judgeRefusal(refused)
+        if (judged === "cannot be judged") this.#notJudged += 1
+        else this.#list(judged)
+        continue
+      }
+      const difference = refusedAgain(company.ledger.state, refused)
+      if (difference !== null) this.#differs(company, difference)
+    }
+  }
+
+  /** Judges a fact by other rules, and folds it: what happened, happened. */
+  #judge(company: Company, others: OtherRules, fact: LedgerEvent, revision: number): void {
+    this.#list(others.judgeFact(fact, revision))
+    others.fold(fact, revision)
+    this.#decideRefusals(company, revision)
+  }
+
+  #list(decision: OtherDecision | null): void {
+    if (decision === null) return
+    this.#differences += 1
+    if (this.#others.length < MOST_LISTED) this.#others.push(decision)
+  }
+
+  #differs({ stream }: Company, difference: Difference): void {
+    this.#differences += 1
+    const { revision, expected, found } = difference
+    const chargeId = found?.type === "ChargeRefused" ? found.chargeId : null
+    this.#first ??= {
+      ...{ stream, revision, chargeId, expected, found },
+      diff: diffLines(found, expected),
+    }
+  }
+
+  /** A no that names a revision which no ledger has. */
+  #beyond(revision: number, event: FileEvent): Difference {
+    return { revision, expected: null, found: refusalOf(event) }
+  }
+}
+
+function refusalOf({ type, metadata, data }: FileEvent): ChargeRefused {
+  return refusalCodec.decode(type, readMetadata(metadata).version, data) as ChargeRefused
+}
