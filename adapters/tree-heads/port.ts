@@ -39,8 +39,6 @@ export interface KeptTree {
 /** How far all trees were read together. */
 export interface TreesRead {
   readonly position: Position
-  /** The UTC day of the last signing, `YYYY-MM-DD`; null before the first. */
-  readonly signedOn: string | null
   readonly trees: readonly KeptTree[]
 }
 
@@ -48,12 +46,19 @@ export interface TreesRead {
 export interface TreeHeads {
   /** How far the trees were read; null where they must be read from the start. @param generation of the store */
   readonly load: (generation: number) => Promise<TreesRead | null>
-  /** Keeps the trees that changed and their signed heads, all or nothing. A head that is kept stays. */
+  /**
+   * Keeps the trees that changed and their signed heads, all or nothing. A head that is kept stays.
+   *
+   * @param signedOn the UTC day, `YYYY-MM-DD`
+   */
   readonly save: (
     generation: number,
     read: TreesRead,
     heads: readonly SignedHead[],
+    signedOn: string,
   ) => Promise<void>
+  /** The UTC day of the last signing, `YYYY-MM-DD`; null before the first. */
+  readonly lastSignedOn: () => Promise<string | null>
   /** The newest head of one tree or (null) of all. */
   readonly newest: (tree: string | null) => Promise<readonly SignedHead[]>
   /** Every head that was signed, of one tree or (null) of all, the smallest first. */

@@ -1,12 +1,12 @@
 /** Tree heads in PostgreSQL. */
 import type { Pool, PoolClient } from "pg"
+import type { Position } from "../eventstore/port.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
-import type { KeptTree, SignedHead, TreeHeads, TreesRead } from "./port.ts"
+import type { KeptTree, SignedHead, TreeHeads } from "./port.ts"
 
 interface ReadRow {
   readonly commit: string
   readonly prepare: string
-  readonly signed_on: string | null
 }
 
 interface TreeRow {
@@ -33,8 +33,7 @@ export function openPostgresTreeHeads(pool: Pool): TreeHeads {
   return {
     load: async (generation) => {
       const { rows } = await pool.query<ReadRow>(
-        `select commit::text, prepare::text, signed_on::text
-         from ledger.trees_read where generation = $1`,
+        "select commit::text, prepare::text from ledger.trees_read where generation = $1",
         [generation],
       )
       const [read] = rows
@@ -42,11 +41,11 @@ export function openPostgresTreeHeads(pool: Pool): TreeHeads {
       const trees = await pool.query<TreeRow>(
         "select tree, size::text, edge, commit::text, prepare::text, at from ledger.trees",
       )
-      return { position: placeOf(read), signedOn: read.signed_on, trees: trees.rows.map(treeOf) }
+      return { position: placeOf(read), trees: trees.rows.map(treeOf) }
     },
-    save: (generation, { position, signedOn, trees }, heads) =>
+    save: (generation, { position, trees }, heads, signedOn) =>
       inTransaction(pool, async (client) => {
-        const isAhead = await moveOn(client, generation, { position, signedOn, trees })
+        const isAhead = await moveOn(client, generation, position)
         if (isAhead) await keepTrees(client, trees)
         await client.query(
           `insert into ledger.tree_heads
@@ -57,6 +56,12 @@ export function openPostgresTreeHeads(pool: Pool): TreeHeads {
           [JSON.stringify(heads.map(rowOfHead)), signedOn],
         )
       }),
+    lastSignedOn: async () => {
+      const { rows } = await pool.query<{ day: string | null }>(
+        "select max(signed_on)::text as day from ledger.tree_heads",
+      )
+      return rows[0]?.day ?? null
+    },
     newest: (tree) => readHeads(pool, "distinct on (tree)", "tree, size desc", tree),
     list: (tree) => readHeads(pool, "", "tree, size", tree),
   }
@@ -82,7 +87,7 @@ async function readHeads(
 async function moveOn(
   client: PoolClient,
   generation: number,
-  { position, signedOn }: TreesRead,
+  position: Position,
 ): Promise<boolean> {
   await client.query(
     `delete from ledger.trees where exists
@@ -90,12 +95,11 @@ async function moveOn(
     [generation],
   )
   const { rowCount } = await client.query(
-    `insert into ledger.trees_read (generation, commit, prepare, signed_on)
-     values ($1, $2, $3, $4)
+    `insert into ledger.trees_read (generation, commit, prepare) values ($1, $2, $3)
      on conflict (only_one) do update set generation = excluded.generation,
-       commit = excluded.commit, prepare = excluded.prepare, signed_on = excluded.signed_on
+       commit = excluded.commit, prepare = excluded.prepare
      where trees_read.generation <> excluded.generation or trees_read.commit <= excluded.commit`,
-    [generation, String(position.commit), String(position.prepare), signedOn],
+    [generation, String(position.commit), String(position.prepare)],
   )
   return rowCount === 1
 }

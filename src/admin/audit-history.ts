@@ -56,10 +56,10 @@ const exportHistory = operation({
 const head = operation({
   name: "audit head",
   input: Scope,
-  run: async ({ ports }, { company }) => {
+  run: async ({ ports, signal }, { company }) => {
     const companyId = await scopeOf(ports, company)
     await ports.settle()
-    await signTrees(ports)
+    await signTrees(ports, signal)
     const heads = (await ports.treeHeads.newest(companyId)).map(headFields)
     return { publicKey: (await ports.signing.sign("")).publicKey, heads }
   },

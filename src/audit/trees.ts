@@ -5,7 +5,7 @@
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
-import type { KeptTree, SignedHead, TreeHead, TreesRead } from "../../adapters/tree-heads/port.ts"
+import type { KeptTree, SignedHead, TreeHead } from "../../adapters/tree-heads/port.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import type { AdminPorts } from "../admin/operation.ts"
 import { tokenOf } from "../position-token.ts"
@@ -107,27 +107,16 @@ function timeIn(data: string): string {
  * Reads every tree on to the newest event and signs the heads of those that grew. What was read is
  * kept, so that the next time only reads on.
  *
- * @throws Unavailable where the events cannot be read; NoHash where one carries none
+ * @throws Unavailable where the events cannot be read; NoHash where one carries none; the signal's
+ * reason
  */
-export async function signTrees(ports: TreePorts): Promise<readonly SignedHead[]> {
-  return readOn(ports, await ports.treeHeads.load(ports.storeGeneration))
-}
-
-/** Signs the heads of the UTC day, unless that was done. @throws as `signTrees` does */
-export async function signDay(ports: TreePorts): Promise<void> {
+export async function signTrees(ports: TreePorts, signal: AbortSignal): Promise<void> {
   const read = await ports.treeHeads.load(ports.storeGeneration)
-  if (read?.signedOn !== dayOf(ports)) await signTrees(ports)
-}
-
-function dayOf({ clock }: TreePorts): string {
-  return new Date(clock.now()).toISOString().slice(0, 10)
-}
-
-async function readOn(ports: TreePorts, read: TreesRead | null): Promise<readonly SignedHead[]> {
   const kept = new Map(read?.trees.map((tree) => [tree.tree, tree]))
   const grown = new Map<string, GrowingTree>()
   let position = read?.position ?? START
   for await (const page of ports.store.readAll({ after: position })) {
+    signal.throwIfAborted()
     for (const stored of page) {
       const name = treeOfStream(stored.stream)
       const tree = grown.get(name) ?? new GrowingTree(name, kept.get(name))
@@ -136,11 +125,18 @@ async function readOn(ports: TreePorts, read: TreesRead | null): Promise<readonl
       position = stored.position
     }
   }
+  const { signing, storeGeneration: generation } = ports
   const heads: SignedHead[] = []
-  for (const tree of grown.values())
-    heads.push(await signHead(ports.signing, tree.head(ports.storeGeneration)))
+  for (const tree of grown.values()) heads.push(await signHead(signing, tree.head(generation)))
   const trees = [...grown.values()].map((tree) => tree.kept())
-  const now = { position, signedOn: dayOf(ports), trees }
-  await ports.treeHeads.save(ports.storeGeneration, now, heads)
-  return heads
+  await ports.treeHeads.save(generation, { position, trees }, heads, dayOf(ports))
+}
+
+/** Signs the heads of the UTC day, unless that was done. @throws as `signTrees` does */
+export async function signDay(ports: TreePorts, signal: AbortSignal): Promise<void> {
+  if ((await ports.treeHeads.lastSignedOn()) !== dayOf(ports)) await signTrees(ports, signal)
+}
+
+function dayOf({ clock }: TreePorts): string {
+  return new Date(clock.now()).toISOString().slice(0, 10)
 }

@@ -89,7 +89,7 @@ const check: LocalCommand = {
   name: "audit check",
   summary: "check an export or a proof; needs nothing but the file",
   notes: ["Exit code 1 names the first place that does not hold: line, stream, revision."],
-  example: "audit check acme.ndjson --public-key 2vJm…=",
+  example: "audit check acme.ndjson --public-key 11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=",
   arguments: [{ name: "FILE", description: "the file", field: "file", parse: someText }],
   options: [PUBLIC_KEY],
   run: async ({ input, progress, signal }) => {

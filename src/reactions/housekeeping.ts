@@ -20,8 +20,10 @@ export interface Housekeeping {
  */
 export function startHousekeeping(
   ports: Pick<Ports, "claims" | "clock" | "log">,
-  signHeads: () => Promise<unknown>,
+  signHeads: (signal: AbortSignal) => Promise<void>,
 ): Housekeeping {
+  // Signing reads all that is new: a stop does not wait for that.
+  const stopping = new AbortController()
   let running: Promise<void> = Promise.resolve()
   const run = () => {
     running = running.then(async () => {
@@ -31,9 +33,10 @@ export function startHousekeeping(
         ports.log.warn("old answers could not be forgotten", error)
       }
       try {
-        await signHeads()
+        await signHeads(stopping.signal)
       } catch (error) {
-        ports.log.warn("the heads of the day could not be signed", error)
+        if (!stopping.signal.aborted)
+          ports.log.warn("the heads of the day could not be signed", error)
       }
     })
     return running
@@ -45,6 +48,7 @@ export function startHousekeeping(
     run,
     stop: async () => {
       clearInterval(timer)
+      stopping.abort()
       await running
     },
   }

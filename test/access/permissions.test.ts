@@ -40,6 +40,7 @@ const MATRIX = `
   email.domains.read           x x . x .
   email.send                   x x . x .
   hosting.appAddress.write     x x . x .
+  ledger.read                  x x . x .
   lookup.address.details       x x x x .
   lookup.address.suggest       x x x x .
   phone.calls.read             x x . x .
@@ -83,8 +84,8 @@ describe("each role and each operation", () => {
     expect(`\n${rows.join("\n")}\n`).toBe(MATRIX)
   })
 
-  it("are all in the table: 50 operations and one of ours, and 15 that cannot be granted", () => {
-    expect(ALL_OPERATIONS).toHaveLength(51)
+  it("are all in the table: 50 operations and two of ours, and 15 that cannot be granted", () => {
+    expect(ALL_OPERATIONS).toHaveLength(52)
     expect(OPERATIONS_WITHOUT_ROUTE).toHaveLength(15)
     expect(OPERATIONS_WITHOUT_ROUTE.filter(isOperation)).toEqual([])
     expect(ALL_OPERATIONS.every(isOperation)).toBe(true)

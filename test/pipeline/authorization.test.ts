@@ -246,7 +246,10 @@ describe("a key of another company", () => {
 /** Everything that a key is shown by the routes that read, once all read models are caught up. */
 async function seenBy(company: Company): Promise<string> {
   await world.operate("wait")
-  const rows = ROWS.filter((row) => row.isBuilt && row.method === "GET")
+  // The ledger's own facts tell of the calls that look, once those are recorded.
+  const rows = ROWS.filter(
+    (row) => row.isBuilt && row.method === "GET" && row.url !== "/api/v1/ledger/events",
+  )
   const answers = await Promise.all(rows.map((row) => ask(row, company)))
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
   return JSON.stringify(answers.map(({ body }) => body))

@@ -38,6 +38,8 @@ interface Reading {
 let releases = 0
 let people = 1
 let optOuts = 0
+let limits = 0
+let references = 0
 
 /** By the route's name. A new route that reads has no row here, and fails the tests until it has. */
 const READINGS: Readonly<Record<string, Reading>> = {
@@ -90,6 +92,39 @@ const READINGS: Readonly<Record<string, Reading>> = {
   "GET /api/v1/billing/lines": {
     write: async () => (await buy(world, company.key, 5)).body.purchaseId,
     shown: (body) => body.lines.at(-1)?.resource,
+  },
+  "GET /api/v1/refusals": {
+    write: async () => {
+      const poor = await makeKey(world, company)
+      await world.operate("limit set", {
+        ...{ company: company.companyId, key: poor.keyId, period: "day", dollars: "0.001" },
+      })
+      await sendText(world, poor.key)
+      // The evidence is kept behind the back of whoever was refused.
+      await world.operate("wait")
+      people += 1
+      return poor.keyId
+    },
+    shown: (body) => body.refusals[0]?.keyId,
+  },
+  "GET /api/v1/limits": {
+    write: async () => {
+      limits += 1
+      await world.operate("limit set", {
+        ...{ company: company.companyId, class: "ai", period: "month", dollars: `${limits}` },
+      })
+      return limits * 1_000_000
+    },
+    shown: (body) => body.limits[0]?.amountMicros,
+  },
+  "GET /api/v1/ledger/events": {
+    write: async () => {
+      references += 1
+      const reference = `own ${references}`
+      await world.operate("funds add", { company: company.companyId, dollars: "1", reference })
+      return reference
+    },
+    shown: (body) => JSON.parse(body.events.at(-1)?.data ?? "{}").reference,
   },
 }
 

@@ -69,6 +69,8 @@ describe("every read model", () => {
       "opt-outs": "update opt_outs set since = since + interval '1 microsecond'",
       people: "update people set role = 'user'",
       purchases: "insert into purchase_terms values ('co_x', 'key_x', 'on', 1, 1)",
+      refusals: `insert into refusals select 'co_x', 0, 'k', now(), 'c', 'chg', 'company', null, null,
+        'ai', 'i', 1, 0, null, 0, 0, 0, '[]', null, 0, null`,
       reminders: "delete from reminders",
     }
     const names = (await world.operate("projections verify")).projections.map(
@@ -156,6 +158,7 @@ describe("a fact that nobody can read", () => {
       "numbers",
       "opt-outs",
       "people",
+      "refusals",
     ])
     for (const one of (await world.operate("projections status")).projections) {
       const isStopped = stopped.includes(one.name)

@@ -37,8 +37,7 @@ create table ledger.trees_read (
   only_one boolean primary key default true check (only_one),
   generation integer not null,
   commit numeric not null,
-  prepare numeric not null,
-  signed_on date
+  prepare numeric not null
 );
 `
 
