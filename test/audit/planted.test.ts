@@ -1,0 +1,222 @@
+import { execFile } from "node:child_process"
+import { generateKeyPairSync, sign } from "node:crypto"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { checkFile } from "../../src/audit/check-file.ts"
+import { signedText } from "../../src/audit/trees.ts"
+import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+
+const SCRIPT = fileURLToPath(new URL("../../docs/verify.mjs", import.meta.url))
+const run = promisify(execFile)
+let folder: string
+let world: World
+let company: Company
+let publicKey: string
+let history: string
+let proof: string
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "ledger-planted-"))
+  world = await openWorld()
+  company = await makeCompany(world)
+  await makeCompany(world)
+  const limit = { company: company.companyId, class: "general", period: "month", dollars: "5" }
+  await world.operate("limit set", limit)
+  for (const id of ["a", "b", "c"]) {
+    const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat", id }
+    await world.operate("charge", charge)
+    ;({ publicKey } = await world.operate("audit head"))
+  }
+  history = await sent("audit export", {})
+  proof = await sent("audit proof", { chargeId: "b" })
+})
+afterAll(async () => {
+  await world.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** The file that an operation sends. */
+async function sent(name: string, input: object): Promise<string> {
+  const found = ADMIN_OPERATIONS.find((operation) => operation.name === name)
+  let text = ""
+  const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
+  const talk = { progress: () => undefined, signal: new AbortController().signal }
+  const send = async (chunk: string) => void (text += chunk)
+  await found?.run({ ports: world.ports, cause, send, ...talk }, found.input.parse(input))
+  return text
+}
+
+/** What our program and the script say of a text: null where it holds. */
+async function verdicts(text: string): Promise<readonly [string | null, string | null]> {
+  const path = join(folder, "planted")
+  await writeFile(path, text)
+  const signal = new AbortController().signal
+  const ours = await checkFile({ path, publicKey, progress: () => undefined, signal }).then(
+    () => null,
+    (error: unknown) => String(error),
+  )
+  const theirs = await run(process.execPath, [SCRIPT, path, publicKey]).then(
+    () => null,
+    (error: { readonly stderr: string }) => error.stderr,
+  )
+  return [ours, theirs]
+}
+
+const lines = () => history.trimEnd().split("\n")
+const joined = (all: readonly string[]) => `${all.join("\n")}\n`
+const indexOf = (part: string) => lines().findIndex((line) => line.includes(part))
+const edit = (part: string, from: string | RegExp, to: string) =>
+  joined(lines().with(indexOf(part), (lines()[indexOf(part)] ?? "").replace(from, to)))
+
+/** A head that somebody else signed, over the same text. */
+function signedByAnother(line: string): string {
+  const { privateKey, publicKey: key } = generateKeyPairSync("ed25519")
+  const { head } = JSON.parse(line)
+  const raw = key.export({ format: "der", type: "spki" }).subarray(-32).toString("base64")
+  const signature = sign(null, Buffer.from(signedText(head)), privateKey).toString("base64")
+  return JSON.stringify({ head: { ...head, publicKey: raw, signature } })
+}
+
+/** What is planted in an export. */
+const IN_EXPORTS: Readonly<Record<string, () => string>> = {
+  "one byte of an amount": () => edit('"Charged"', '\\"1000000\\"', '\\"1000001\\"'),
+  "one byte of a stored hash": () => edit('"Charged"', /\\"hash\\":\\"./, '\\"hash\\":\\"x'),
+  "another type": () => edit('"Charged"', '"type":"Charged"', '"type":"FundsAdded"'),
+  "another id": () => edit('"Charged"', /"id":"./, '"id":"x'),
+  "another stream": () => edit('"Charged"', '"stream":"ledger', '"stream":"phone'),
+  "a removed event": () => joined(lines().toSpliced(indexOf('"Charged"'), 1)),
+  "an event twice": () => {
+    const at = indexOf('"Charged"')
+    return joined(lines().toSpliced(at, 0, lines()[at] ?? ""))
+  },
+  "two events in another order": () => {
+    const [a, b] = [indexOf('"stream":"companies"'), indexOf('"stream":"access')]
+    return joined(
+      lines()
+        .with(a, lines()[b] ?? "")
+        .with(b, lines()[a] ?? ""),
+    )
+  },
+  "the last event of a stream cut off, its range mended": () => {
+    const at = lines().findLastIndex((line) => line.includes('"Charged"'))
+    const { stream, revision } = JSON.parse(lines()[at - 1] ?? "")
+    const { hash } = JSON.parse(JSON.parse(lines()[at - 1] ?? "").metadata)
+    const range = JSON.stringify({ range: stream, first: 0, last: revision, hash })
+    return joined(
+      lines()
+        .with(indexOf(`"range":"${stream}"`), range)
+        .toSpliced(at, 1),
+    )
+  },
+  "another root": () => edit('{"head"', /"root":"./, '"root":"x'),
+  "another position of the head": () => edit('{"head"', '"position":"', '"position":"1'),
+  "another size of the head": () => edit('{"head"', '"size":', '"size":1'),
+  "another time of the head": () => edit('{"head"', '"at":"2', '"at":"3'),
+  "a signature by somebody else": () =>
+    joined(lines().with(indexOf('{"head"'), signedByAnother(lines()[indexOf('{"head"')] ?? ""))),
+  "no head": () => joined(lines().toSpliced(indexOf('{"head"'), 1)),
+  "no range": () => joined(lines().toSpliced(indexOf('{"range"'), 1)),
+  "another range": () => edit('{"range"', '"first":0', '"first":1'),
+  "another company": () => edit('"form"', '"company":null', '"company":"co_x"'),
+  "another count": () => edit('{"manifest"', '"events":', '"events":1'),
+  "another sum of the bytes": () => edit('{"manifest"', /"sha256":"./, '"sha256":"x'),
+  "no manifest": () => joined(lines().slice(0, -1)),
+  "a cut in the middle of a line": () => history.slice(0, -100),
+  "no end of the last line": () => history.slice(0, -1),
+  "another line behind the end": () => joined([...lines(), "{}"]),
+}
+
+// A test says what it changes; the type would only repeat the form of a proof.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+type Any = any
+const changed = (change: (parsed: Any) => void) => () => {
+  const parsed = JSON.parse(proof)
+  change(parsed)
+  return JSON.stringify(parsed)
+}
+const flipped = (hash: string) => (hash.startsWith("0") ? "1" : "0") + hash.slice(1)
+
+/** What is planted in a proof. */
+const IN_PROOFS: Readonly<Record<string, () => string>> = {
+  "one byte of the event": changed(({ event }) => {
+    event.data = event.data.replace('"1000000"', '"1000001"')
+  }),
+  "another charge's name": changed((all) => {
+    all.chargeId = "a"
+  }),
+  "another hash before it": changed(({ event }) => {
+    event.previousHash = flipped(event.previousHash)
+  }),
+  "another place in the tree": changed(({ event }) => {
+    event.index -= 1
+  }),
+  "a place beyond the tree": changed(({ event, head }) => {
+    event.index = head.size
+  }),
+  "another path": changed(({ event }) => {
+    event.inclusion[1] = flipped(event.inclusion[1])
+  }),
+  "a shorter path": changed(({ event }) => {
+    event.inclusion.pop()
+  }),
+  "an input of elsewhere": changed(({ inputs }) => {
+    inputs.events[0].data = inputs.events[0].data.replace("0", "1")
+  }),
+  "another root": changed(({ head }) => {
+    head.root = flipped(head.root)
+  }),
+  "another signature": changed(({ head }) => {
+    head.signature = `A${head.signature.slice(1)}`
+  }),
+  "a former head that was never signed": changed(({ consistency }) => {
+    consistency[0].from.root = flipped(consistency[0].from.root)
+  }),
+  "another way from a former head": changed(({ consistency }) => {
+    const { path } = consistency[0]
+    path[0] = flipped(path[0])
+  }),
+  "another company": changed((all) => {
+    all.company = "co_x"
+  }),
+}
+
+describe("what nobody touched", () => {
+  it("holds for our program, and for the script that knows nothing of it", async () => {
+    expect(await verdicts(history)).toEqual([null, null])
+    expect(await verdicts(proof)).toEqual([null, null])
+    expect(JSON.parse(proof).consistency.length).toBeGreaterThan(1)
+  })
+
+  it("is checked by a script of less than 150 lines that imports nothing but Node's own", async () => {
+    const text = await readFile(SCRIPT, "utf8")
+    expect(text.split("\n").length - 1).toBeLessThan(150)
+    const imported = [...text.matchAll(/from "([^"]+)"/g)].map(([, name]) => name)
+    expect(imported.every((name) => name?.startsWith("node:"))).toBe(true)
+  })
+})
+
+describe("an export", () => {
+  it.each(Object.entries(IN_EXPORTS))("with %s is found by both", async (_name, plant) => {
+    const planted = plant()
+    expect(planted).not.toBe(history)
+    const [ours, theirs] = await verdicts(planted)
+    expect(ours).toMatch(/^FileFault: line \d+.*expected .*, found /s)
+    expect(theirs).toMatch(/expected .*, found |SyntaxError/s)
+  })
+})
+
+describe("a proof", () => {
+  it.each(Object.entries(IN_PROOFS))("with %s is found by both", async (_name, plant) => {
+    const planted = plant()
+    expect(planted).not.toBe(proof.trimEnd())
+    const [ours, theirs] = await verdicts(planted)
+    expect(ours).toMatch(/^FileFault: line 1.*expected .*, found /s)
+    expect(theirs).toMatch(/expected .*, found /s)
+  })
+})
