@@ -122,7 +122,8 @@ function withinOf(named: string, generation: number) {
     return (one: { readonly revision: number }) => one.revision <= Number(revision)
   }
   const place = placeOf(named)
-  if (place === null) throw new NoSuchPlace(`"${named}" is no Ledger-Position and no revision:N.`)
+  if (place === null)
+    throw new NoSuchPlace(`A place is a Ledger-Position, or revision:N; "${named}" is neither.`)
   if (place.generation !== generation) {
     throw new NoSuchPlace("This Ledger-Position is of before the events were moved.")
   }

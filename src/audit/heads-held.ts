@@ -3,9 +3,8 @@
  * Whoever writes a history anew, with every hash made again, cannot make the former heads of it.
  */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import type { SignedHead } from "../../adapters/tree-heads/port.ts"
+import type { SignedHead, TreeHeads } from "../../adapters/tree-heads/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { AdminPorts } from "../admin/operation.ts"
 import type { Place } from "./findings.ts"
 import { TreeEdge } from "./merkle.ts"
 import { treeOfStream } from "./trees.ts"
@@ -38,7 +37,7 @@ export class HeadsHeld {
 
   /** Loads what was signed up to now: what is signed later may be of more than will be read. */
   static async load(
-    ports: AdminPorts,
+    ports: { readonly treeHeads: Pick<TreeHeads, "list"> },
     companyId: CompanyId | null,
     noted: string | null,
   ): Promise<HeadsHeld> {

@@ -59,7 +59,7 @@ export class MissingStreams {
    * @param last the last revision of a stream that was read; null where there was none
    */
   async check(
-    ports: AdminPorts,
+    ports: Pick<AdminPorts, "store"> & { readonly work: Pick<AdminPorts["work"], "names"> },
     last: (stream: string) => number | null,
     tell: (place: Place) => void,
   ): Promise<void> {
@@ -94,9 +94,9 @@ export class MissingStreams {
   }
 }
 
-async function lastRevision(ports: AdminPorts, stream: string): Promise<number> {
+async function lastRevision({ store }: Pick<AdminPorts, "store">, stream: string): Promise<number> {
   const range = { direction: "backwards" as const, limit: 1 }
-  for await (const [last] of ports.store.read(stream, range)) {
+  for await (const [last] of store.read(stream, range)) {
     if (last !== undefined) return last.revision
   }
   return -1

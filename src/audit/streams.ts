@@ -69,8 +69,14 @@ export interface AuditScope {
   readonly signal: AbortSignal
 }
 
+/** What an audit reads beside the events. */
+export interface AuditPorts extends Pick<AdminPorts, "store" | "checkpointOf"> {
+  readonly treeHeads: Pick<AdminPorts["treeHeads"], "list">
+  readonly work: Pick<AdminPorts["work"], "names">
+}
+
 /** Reads all streams (of one company, or everything) in global order and checks them. */
-export async function auditStreams(ports: AdminPorts, scope: AuditScope): Promise<StreamsAudit> {
+export async function auditStreams(ports: AuditPorts, scope: AuditScope): Promise<StreamsAudit> {
   const { companyId, head, pace, signal } = scope
   const audit = new Audit(ports, scope, await HeadsHeld.load(ports, companyId, head))
   const prefixes = companyId === null ? {} : { prefixes: prefixesOfCompany(companyId) }
@@ -86,14 +92,14 @@ export async function auditStreams(ports: AdminPorts, scope: AuditScope): Promis
 }
 
 class Audit {
-  readonly #ports: AdminPorts
+  readonly #ports: AuditPorts
   readonly #seen = new Map<string, Seen>()
   readonly #findings = new Findings()
   readonly #heads: HeadsHeld
   readonly #missing: MissingStreams
   #events = 0
 
-  constructor(ports: AdminPorts, { companyId }: AuditScope, heads: HeadsHeld) {
+  constructor(ports: AuditPorts, { companyId }: AuditScope, heads: HeadsHeld) {
     this.#ports = ports
     this.#heads = heads
     this.#missing = new MissingStreams(companyId)
@@ -233,7 +239,7 @@ class Audit {
 }
 
 /** Whether a stream reaches this revision by now. */
-async function holds(ports: AdminPorts, stream: string, revision: number): Promise<boolean> {
+async function holds(ports: AuditPorts, stream: string, revision: number): Promise<boolean> {
   for await (const page of ports.store.read(stream, { from: revision, limit: 1 })) {
     if (page.length > 0) return true
   }

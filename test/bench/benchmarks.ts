@@ -1,4 +1,5 @@
 /** Every benchmark there is, in the order in which they run. */
+import { audit } from "./audit/benchmark.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { catchUp } from "./catch-up/benchmark.ts"
 import { charges } from "./charges/benchmark.ts"
@@ -15,6 +16,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   decide,
   charges,
   replay,
+  audit,
   catchUp,
   exportBills,
   million,

@@ -1,0 +1,152 @@
+import { sql } from "kysely"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { accessStream } from "../../domain/access/access.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { recipientStream } from "../../domain/phone/recipient.ts"
+import { refusalsStream } from "../../domain/charging/refusals.ts"
+import type { AuditCheck, Place } from "../../src/audit/findings.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { chainMadeAnew, whileTampered } from "./rewriting.ts"
+
+let world: World
+let company: Company
+const TO = "+14155550123"
+
+beforeAll(async () => {
+  world = await openWorld()
+  company = await makeCompany(world)
+  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.02" }
+  await world.operate("limit set", { ...limit, reminders: ["0.009"] })
+  for (let i = 0; i < 3; i += 1) {
+    const body = { to: TO, body: `text ${i}` }
+    await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
+  }
+  await world.operate("wait")
+  await world.operate("clock advance", { duration: "40d" })
+  await world.operate("funds add", { company: company.companyId, dollars: "1" })
+  await world.operate("wait")
+  // No checkpoint and no signed head shall find what the facts alone must tell.
+  await sql`delete from ledger.checkpoints`.execute(world.ports.readAll)
+  await sql`delete from ledger.tree_heads`.execute(world.ports.readAll)
+})
+afterAll(async () => {
+  await world.close()
+})
+
+interface Verdict {
+  readonly ok: boolean
+  readonly checks: readonly AuditCheck[]
+  readonly firstBroken: (Place & { readonly check: string }) | null
+}
+
+/** What an audit says while the statements hold. */
+function tampered(statements: readonly string[], input: object = {}): Promise<Verdict> {
+  return whileTampered(world, statements, () => world.operate("audit verify", input))
+}
+
+const faults = ({ checks }: Verdict) =>
+  checks.filter(({ ok, name }) => !ok && !name.startsWith("read model")).map(({ name }) => name)
+const where = (stream: string, revision: number) =>
+  `where stream = '${stream}' and revision = ${revision}`
+
+/** Statements that change the first fact of a type, every hash made anew. */
+async function rewritten(stream: string, type: string, from: string | RegExp, to: string) {
+  let isDone = false
+  return chainMadeAnew(world, stream, (event) => {
+    if (isDone || event.type !== type) return event
+    const data = event.data.replace(from, to)
+    expect(data).not.toBe(event.data)
+    isDone = true
+    return { ...event, data }
+  })
+}
+
+describe("an audit", () => {
+  it("holds where nobody touched anything, also of a month that closed", async () => {
+    const verdict: Verdict = await world.operate("audit verify")
+    expect(verdict).toMatchObject({ ok: true, firstBroken: null })
+    const stream = ledgerStream(company.companyId)
+    const types = (await collect(world.ports.store.read(stream))).map(({ type }) => type)
+    for (const type of ["MonthClosed", "ReminderReached", "ApiCallsCounted", "ChargesClosed"]) {
+      expect(types).toContain(type)
+    }
+  })
+
+  it("names the first broken place: stream, revision, what was expected, what is there", async () => {
+    const stream = ledgerStream(company.companyId)
+    const verdict = await tampered([`delete from eventstore.events ${where(stream, 2)}`])
+    expect(verdict.firstBroken).toEqual({
+      ...{ check: "revisions have no gap", stream, revision: 3, expected: "2", found: "3" },
+    })
+  })
+
+  it("finds a month that does not add up, or names another head, with every hash made anew", async () => {
+    const stream = ledgerStream(company.companyId)
+    for (const [from, to] of [
+      [/"chargedMicros":"\d+"/, '"chargedMicros":"7"'],
+      [/"headHash":"./, '"headHash":"z'],
+      [/"headRevision":\d+/, '"headRevision":1'],
+    ] as const) {
+      const verdict = await tampered(await rewritten(stream, "MonthClosed", from, to))
+      expect(faults(verdict)).toContain("months close as their facts add up")
+      expect(faults(verdict)).not.toContain("hashes chain")
+      expect(verdict.firstBroken?.stream).toBe(stream)
+    }
+  })
+
+  it("finds any other fact that no command decides, with every hash made anew", async () => {
+    const stream = ledgerStream(company.companyId)
+    for (const [type, from, to] of [
+      ["ReminderReached", /"usedMicros":"\d+"/, '"usedMicros":"9999"'],
+      ["ApiCallsCounted", '"calls":', '"calls":1'],
+      ["LimitSet", '"amountMicros":"20000"', '"amountMicros":"-1"'],
+      ["ChargesClosed", /"chg_\w+"/, '"chg_other"'],
+    ] as const) {
+      const verdict = await tampered(await rewritten(stream, type, from, to))
+      expect(verdict.ok, type).toBe(false)
+      expect(faults(verdict), type).not.toContain("hashes chain")
+      const rules = [
+        "every fact is what its command decides",
+        "every charge fits when decided again",
+      ]
+      expect(rules, type).toContain(verdict.firstBroken?.check)
+    }
+  })
+
+  it("finds a stream that is gone: a company's, a text's, or the end of what a refusal knew", async () => {
+    const { companyId } = company
+    const recipient = recipientStream(companyId, await world.ports.sealing.tag(companyId, TO))
+    const gone = [recipient, accessStream(companyId)]
+    const refusal = (await collect(world.ports.store.read(refusalsStream(companyId))))[0]
+    const { ledgerRevision } = JSON.parse(refusal?.data ?? "{}")
+    for (const stream of gone) {
+      const events = await collect(world.ports.store.read(stream))
+      const removed = events.map(
+        ({ revision }) => `delete from eventstore.events ${where(stream, revision)}`,
+      )
+      for (const input of [{}, { company: companyId }]) {
+        const verdict = await tampered(removed, input)
+        const missing = verdict.checks.find(({ name }) => name === "no stream is missing")
+        expect(missing, stream).toMatchObject({ ok: false, place: { stream, revision: 0 } })
+        expect(missing?.detail).toContain("found no such stream")
+      }
+    }
+    const stream = ledgerStream(companyId)
+    const events = await collect(world.ports.store.read(stream))
+    const cut = events
+      .filter(({ revision }) => revision >= ledgerRevision)
+      .map(({ revision }) => `delete from eventstore.events ${where(stream, revision)}`)
+    const verdict = await tampered(cut)
+    const missing = verdict.checks.find(({ name }) => name === "no stream is missing")
+    expect(missing).toMatchObject({ ok: false, place: { stream, revision: ledgerRevision } })
+  })
+
+  it("takes no hash for a head that is none", async () => {
+    await expect(world.operate("audit verify", { head: "abc" })).rejects.toThrow(/hexadecimal/)
+    const { checks } = await world.operate("audit verify", { head: "ab".repeat(32) })
+    const found = checks.find((one: AuditCheck) => one.name === "signed heads are of this history")
+    expect(found.detail).toContain("found it nowhere")
+  })
+})
