@@ -44,7 +44,7 @@ const show = operation({
     let isThere = false
     for await (const page of ports.store.read(stream, { from })) {
       signal.throwIfAborted()
-      isThere = true
+      isThere ||= page.length > 0
       for (const stored of page) {
         const parsed = parse(stored)
         if (!passes(input, stored.type, parsed)) continue

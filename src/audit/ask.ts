@@ -39,9 +39,6 @@ export function itemNamed(name: string): PricedItem | null {
   return SHORT_NAMES[plain] ?? PRICED_ITEMS.find((item) => item === plain) ?? null
 }
 
-/** What would be decided; the answer for people and programs alike. */
-export type Answered = Awaited<ReturnType<typeof ask>>
-
 /** There is no such place in the ledger. The message says why. */
 export class NoSuchPlace extends Error {
   override readonly name = "NoSuchPlace"

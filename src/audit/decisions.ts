@@ -5,6 +5,7 @@
 import type { LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { commandOfCharge, commandOfFact, withPending } from "../../domain/charging/replayed.ts"
 import type { Stamped } from "../../domain/kernel/decider.ts"
@@ -17,6 +18,17 @@ export interface FactPlace {
   readonly command: string
   /** The hash of the fact before it. */
   readonly previousHash: string
+  /** What is stored, where it is of the form that is written now; null where it is of a former one. */
+  readonly text: string | null
+}
+
+/** Who is told while a ledger is decided again. */
+export interface ReplayListener {
+  readonly differs: (difference: Difference) => void
+  /** After each fact that was folded: a no may be of its revision. */
+  readonly folded?: (revision: number) => void
+  /** A fact says what was decided, and is not written as it is written. */
+  readonly misspelt?: (revision: number, expected: string, found: string) => void
 }
 
 /** A decision that comes out otherwise. */
@@ -45,16 +57,11 @@ export class LedgerReplay {
   /** Closings of months wait for what they lead. */
   #closings: Waiting[] = []
   #last = -1
-  readonly #differs: (difference: Difference) => void
-  readonly #folded: (revision: number) => void
+  readonly #told: ReplayListener
 
-  /** @param folded told after each fact that was folded, with its revision: a no may be of it */
-  constructor(
-    differs: (difference: Difference) => void,
-    folded: (revision: number) => void = () => undefined,
-  ) {
-    this.#differs = differs
-    this.#folded = folded
+  /** @param told hears of what comes out otherwise */
+  constructor(told: ReplayListener) {
+    this.#told = told
   }
 
   /** The state that all facts handed over by now fold to; closings that wait are not in it. */
@@ -72,7 +79,7 @@ export class LedgerReplay {
         return
       }
       this.#forget()
-      this.#differs({ revision: place.revision, expected, found: fact })
+      this.#told.differs({ revision: place.revision, expected, found: fact })
       this.#fold(fact, place)
       return
     }
@@ -90,7 +97,8 @@ export class LedgerReplay {
   end(): void {
     this.#settle()
     const expected = this.#expected[this.#next]
-    if (expected !== undefined) this.#differs({ revision: this.#last + 1, expected, found: null })
+    if (expected !== undefined)
+      this.#told.differs({ revision: this.#last + 1, expected, found: null })
     this.#forget()
   }
 
@@ -107,7 +115,7 @@ export class LedgerReplay {
       command === null ? [] : ledger.decide({ ...command, at, headHash }, this.#state)
     if (isRefusal(decided)) {
       const { fact, place } = found.at(-1) as Waiting
-      this.#differs({ revision: place.revision, expected: decided, found: fact })
+      this.#told.differs({ revision: place.revision, expected: decided, found: fact })
       for (const one of found) this.#fold(one.fact, one.place)
       return
     }
@@ -116,7 +124,7 @@ export class LedgerReplay {
     for (const { fact, place } of found) {
       const expected = this.#expected[this.#next]
       if (expected === undefined) {
-        this.#differs({ revision: place.revision, expected: null, found: fact })
+        this.#told.differs({ revision: place.revision, expected: null, found: fact })
         this.#fold(fact, place)
         continue
       }
@@ -126,11 +134,21 @@ export class LedgerReplay {
   }
 
   #compare(expected: LedgerEvent, fact: LedgerEvent, place: FactPlace): void {
-    if (!isSame(expected, fact)) {
-      this.#differs({ revision: place.revision, expected, found: fact })
+    if (!this.#isSame(expected, fact, place)) {
+      this.#told.differs({ revision: place.revision, expected, found: fact })
       this.#forget()
     }
     this.#fold(fact, place)
+  }
+
+  /** The text of what is expected is compared: equal texts say the same and are written right. */
+  #isSame(expected: LedgerEvent, fact: LedgerEvent, { revision, text }: FactPlace): boolean {
+    if (text === null) return isSame(expected, fact)
+    const again = ledgerCodec.encode(expected)
+    if (again === text) return true
+    if (!isSame(expected, fact)) return false
+    this.#told.misspelt?.(revision, again, text)
+    return true
   }
 
   #forget(): void {
@@ -141,7 +159,7 @@ export class LedgerReplay {
   #fold(fact: LedgerEvent, { revision }: FactPlace): void {
     this.#state = ledger.evolve(this.#state, fact)
     this.#last = revision
-    this.#folded(revision)
+    this.#told.folded?.(revision)
   }
 }
 

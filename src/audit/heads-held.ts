@@ -2,20 +2,21 @@
  * Holding the history against heads that were signed of it, and against one that an auditor noted.
  * Whoever writes a history anew, with every hash made again, cannot make the former heads of it.
  */
-import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { SignedHead, TreeHeads } from "../../adapters/tree-heads/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Place } from "./findings.ts"
 import { TreeEdge } from "./merkle.ts"
 import { treeOfStream } from "./trees.ts"
 
+/** A tree, and its heads that were signed. */
 interface Held {
   readonly edge: TreeEdge
   /** Those that were signed, the smallest first, and the next of them to be reached. */
   readonly signed: readonly SignedHead[]
   next: number
-  /** The last event, for a place to name. */
-  last: Pick<StoredEvent, "stream" | "revision">
+  /** Of the last event, for a place to name. */
+  stream: string
+  revision: number
 }
 
 const NOWHERE = { stream: "no stream", revision: 0 }
@@ -31,7 +32,7 @@ export class HeadsHeld {
     this.#noted = noted
     this.#isNotedThere = noted === null
     for (const [tree, signed] of Map.groupBy(heads, ({ tree: name }) => name)) {
-      this.#trees.set(tree, { edge: new TreeEdge(), signed, next: 0, last: NOWHERE })
+      this.#trees.set(tree, { edge: new TreeEdge(), signed, next: 0, ...NOWHERE })
     }
   }
 
@@ -44,36 +45,38 @@ export class HeadsHeld {
     return new HeadsHeld(await ports.treeHeads.list(companyId), noted)
   }
 
-  /** Takes the next event, with its hash. */
-  add({ stream, revision }: StoredEvent, hash: string): void {
+  /** The tree that a stream's events grow; null where no head of it was signed. */
+  of(stream: string): Held | null {
+    return this.#trees.get(treeOfStream(stream)) ?? null
+  }
+
+  /** Takes the next event, with its hash. @param held what `of` gave of its stream */
+  add(held: Held | null, stream: string, revision: number, hash: string): void {
     if (hash === this.#noted) this.#isNotedThere = true
-    const held = this.#trees.get(treeOfStream(stream))
-    if (held === undefined) return
-    const expected = held.signed[held.next]
+    const expected = held?.signed[held.next]
     // Beyond the last head that was signed nothing is compared, so nothing need be hashed.
-    if (expected === undefined) return
+    if (held === null || expected === undefined) return
     held.edge.add(hash)
-    held.last = { stream, revision }
+    held.stream = stream
+    held.revision = revision
     if (expected.size !== held.edge.size) return
     held.next += 1
-    const root = held.edge.root()
-    if (root === this.#noted) this.#isNotedThere = true
-    if (root === expected.root || this.#fault !== null) return
-    this.#fault = {
-      ...held.last,
-      expected: `the root ${expected.root} that was signed of ${expected.tree} at ${expected.size} events`,
-      found: root,
-    }
+    const found = held.edge.root()
+    if (found === this.#noted) this.#isNotedThere = true
+    if (found === expected.root || this.#fault !== null) return
+    const of = `${expected.tree} at ${expected.size} events`
+    const wanted = `the root ${expected.root} that was signed of ${of}`
+    this.#fault = { stream, revision, expected: wanted, found }
   }
 
   /** Tells the first head that is not of this history. */
   end(tell: (place: Place) => void): void {
     if (this.#fault !== null) tell(this.#fault)
-    for (const { edge, signed, last } of this.#trees.values()) {
+    for (const { edge, signed, stream, revision } of this.#trees.values()) {
       const lost = signed.at(-1)
       if (lost === undefined || lost.size <= edge.size) continue
       const expected = `${lost.size} events, as was signed of ${lost.tree} at ${lost.at}`
-      tell({ ...last, expected, found: `${edge.size}: the others are gone` })
+      tell({ stream, revision, expected, found: `${edge.size}: the others are gone` })
     }
     if (this.#isNotedThere) return
     const expected = `the head ${this.#noted} somewhere in this history`

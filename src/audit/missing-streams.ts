@@ -94,6 +94,15 @@ export class MissingStreams {
   }
 }
 
+/** Whether a stream reaches this revision by now. @throws Unavailable where it cannot be read */
+export async function reaches(
+  ports: Pick<AdminPorts, "store">,
+  stream: string,
+  revision: number,
+): Promise<boolean> {
+  return (await lastRevision(ports, stream)) >= revision
+}
+
 async function lastRevision({ store }: Pick<AdminPorts, "store">, stream: string): Promise<number> {
   const range = { direction: "backwards" as const, limit: 1 }
   for await (const [last] of store.read(stream, range)) {

@@ -29,7 +29,7 @@ export interface Rules {
 }
 
 /** There are no rules to decide by: the sentence says why. */
-export class RulesFault extends Error {
+class RulesFault extends Error {
   override readonly name = "RulesFault"
 }
 

@@ -41,7 +41,7 @@ function shareOf(position: Position | null, end: Position): number {
 }
 
 /** `12,000 events, 48,000 a second, about 3 s left`. @param share of the whole, from 0 to 1 */
-export function paceText(done: number, share: number, tookMs: number): string {
+function paceText(done: number, share: number, tookMs: number): string {
   const perSecond = Math.round((done * 1_000) / Math.max(1, tookMs))
   const text = `${grouped(done)} events, ${grouped(perSecond)} a second`
   if (share <= 0) return text

@@ -172,7 +172,7 @@ class Reading {
       this.#leaves.copy(larger)
       this.#leaves = larger
     }
-    leafOf(hash).copy(this.#leaves, at)
+    this.#leaves.write(leafOf(hash), at, "hex")
   }
 
   #takeFact(text: ProvenText): void {

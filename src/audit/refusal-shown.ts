@@ -3,9 +3,6 @@ import type { LimitReading } from "../../domain/charging/limits.ts"
 import { resourceId } from "../../domain/phone/text-resource.ts"
 import type { RefusalRow } from "../../projections/refusals.ts"
 
-/** A limit with its times as text. */
-export type ShownLimit = ReturnType<typeof shownLimit>
-
 /** A limit as it stood, with its times as text. */
 export function shownLimit(limit: LimitReading) {
   const { holder, holderId, class: limited, period, amountMicros } = limit

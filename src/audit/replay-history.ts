@@ -117,7 +117,8 @@ class Replay {
     this.#facts += 1
     const { revision } = event
     if (company.others === null) {
-      company.ledger.take(fact, { revision, command, previousHash: company.hash })
+      const text = ledgerCodec.version(fact.type) === version ? event.data : null
+      company.ledger.take(fact, { revision, command, previousHash: company.hash, text })
     } else this.#judge(company, company.others, fact, revision)
     company.hash = hash
   }
@@ -149,10 +150,10 @@ class Replay {
     if (known !== undefined) return known
     const company: Company = {
       stream: ledgerStream(companyId),
-      ledger: new LedgerReplay(
-        (difference) => this.#differs(company, difference),
-        (revision) => this.#decideRefusals(company, revision),
-      ),
+      ledger: new LedgerReplay({
+        differs: (difference) => this.#differs(company, difference),
+        folded: (revision) => this.#decideRefusals(company, revision),
+      }),
       others: this.#rules === null ? null : new OtherRules(this.#rules, companyId),
       refused: new Map(),
       hash: NO_HASH,

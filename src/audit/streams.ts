@@ -10,7 +10,9 @@ import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
+import type { Codec } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { AnyFact } from "../../projections/projection.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
 import { APP, LEDGER, RECIPIENT, codecOfStream, prefixesOfCompany } from "../aggregates.ts"
 import type { AdminPorts, KeptCheckpoint } from "../admin/operation.ts"
@@ -21,7 +23,7 @@ import { LedgerReplay } from "./decisions.ts"
 import type { AuditCheck, Place, Rule } from "./findings.ts"
 import { Findings, differenceTexts } from "./findings.ts"
 import { HeadsHeld } from "./heads-held.ts"
-import { MissingStreams } from "./missing-streams.ts"
+import { MissingStreams, reaches } from "./missing-streams.ts"
 import type { Pace } from "./pace.ts"
 
 /** What the audit of the streams found. */
@@ -36,8 +38,21 @@ export interface StreamsAudit {
   readonly openCharges: readonly { readonly chargeId: string; readonly stream: string }[]
 }
 
+const FORM = "stored text is the form of its type"
+const MISSPELT = "written again it differs"
+
+/** What stored text says. */
+interface Read {
+  readonly fact: Fact
+  readonly command: string
+  /** Where it is of the form that is written now. */
+  readonly text: string | null
+}
+
 interface Seen {
   readonly stream: string
+  readonly codec: Pick<Codec<AnyFact>, "decode" | "encode" | "version">
+  readonly held: ReturnType<HeadsHeld["of"]>
   readonly category: string
   revision: number
   hash: string
@@ -84,7 +99,8 @@ export async function auditStreams(ports: AuditPorts, scope: AuditScope): Promis
     signal.throwIfAborted()
     for (const stored of page) {
       if (companyId !== null && companyOf(stored.stream) !== companyId) continue
-      await audit.take(stored)
+      // A wait for each event would be a good part of the work: only new streams take one.
+      audit.take(audit.seen(stored.stream) ?? (await audit.firstSeen(stored.stream)), stored)
     }
     pace.at(page.at(-1)?.position ?? null, page.length)
   }
@@ -105,8 +121,11 @@ class Audit {
     this.#missing = new MissingStreams(companyId)
   }
 
-  async take(stored: StoredEvent): Promise<void> {
-    const known = this.#seen.get(stored.stream) ?? (await this.#firstSeen(stored.stream))
+  seen(stream: string): Seen | undefined {
+    return this.#seen.get(stream)
+  }
+
+  take(known: Seen, stored: StoredEvent): void {
     this.#events += 1
     const { revision } = stored
     const before = known.hash
@@ -116,15 +135,15 @@ class Audit {
     }
     known.revision = revision
     const read = this.#checkText(known, stored)
-    this.#heads.add(stored, known.hash)
+    this.#heads.add(known.held, known.stream, revision, known.hash)
     if (read === null) return
-    const { fact, command } = read
+    const { fact, command, text } = read
     this.#missing.take(known.stream, revision, fact, known.ledger?.state ?? null)
     if (known.ledger !== null) {
       const sum = sumOf(fact as LedgerEvent)
       const place = { expected: "0 micros", found: `${sum} micros` }
       if (sum !== 0) this.#note(known, revision, "postings sum to zero", place)
-      known.ledger.take(fact as LedgerEvent, { revision, command, previousHash: before })
+      known.ledger.take(fact as LedgerEvent, { revision, command, previousHash: before, text })
     } else if (known.category in FOLDED) {
       const { decider } = FOLDED[known.category] as Folded
       known.state = decider.evolve(known.state as never, fact as never)
@@ -155,49 +174,59 @@ class Audit {
     }
   }
 
-  async #firstSeen(stream: string): Promise<Seen> {
+  async firstSeen(stream: string): Promise<Seen> {
     const category = categoryOf(stream)
     const isLedger = category === "ledger"
     const hasCheckpoint = isLedger || category in FOLDED
     const known: Seen = {
       stream,
       category,
+      codec: codecIn(stream),
       revision: -1,
       hash: NO_HASH,
       checkpoint: hasCheckpoint ? await this.#ports.checkpointOf(stream) : null,
-      ledger: isLedger ? new LedgerReplay((one) => this.#differs(stream, one)) : null,
+      held: this.#heads.of(stream),
+      ledger: isLedger ? this.#ledgerOf(stream) : null,
       state: FOLDED[category]?.decider.initial(),
     }
     this.#seen.set(stream, known)
     return known
   }
 
+  #ledgerOf(stream: string): LedgerReplay {
+    return new LedgerReplay({
+      differs: (difference) => this.#differs(stream, difference),
+      misspelt: (revision, expected, found) => {
+        this.#findings.add(FORM, { stream, revision, expected, found }, MISSPELT)
+      },
+    })
+  }
+
   /** Checks hash, metadata and data as they are stored; null where they cannot be read. */
-  #checkText(known: Seen, stored: StoredEvent): { fact: Fact; command: string } | null {
+  #checkText(known: Seen, stored: StoredEvent): Read | null {
     const { revision } = stored
     const expected = expectedHash(stored, known.hash)
     // Where no hash can be read, the next event is measured by what this one should carry.
     known.hash = expected
-    const rule = "stored text is the form of its type"
     try {
       const { hash, version, command } = readMetadata(stored.metadata)
       if (hash !== expected) {
         this.#note(known, revision, "hashes chain", { expected, found: hash })
       }
       known.hash = hash
-      const codec = codecOfStream(stored.stream)
+      const { codec } = known
       const fact = codec.decode(stored.type, version, stored.data)
-      if (codec.version(fact.type) === version) {
+      const isCurrent = codec.version(fact.type) === version
+      // What a ledger decides again is written again there.
+      if (isCurrent && known.ledger === null) {
         const again = codec.encode(fact)
         const place = { expected: again, found: stored.data }
-        if (again !== stored.data) {
-          this.#note(known, revision, rule, place, "written again it differs")
-        }
+        if (again !== stored.data) this.#note(known, revision, FORM, place, MISSPELT)
       }
-      return { fact, command }
+      return { fact, command, text: isCurrent ? stored.data : null }
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
-      this.#note(known, revision, rule, { expected: "text of its form", found: why }, why)
+      this.#note(known, revision, FORM, { expected: "text of its form", found: why }, why)
       return null
     }
   }
@@ -214,7 +243,7 @@ class Audit {
   async #checkLater({ stream, revision, checkpoint }: Seen): Promise<void> {
     if (checkpoint === null || checkpoint.revision <= revision) return
     // What came while this was reading may be in a checkpoint already.
-    if (await holds(this.#ports, stream, checkpoint.revision)) return
+    if (await reaches(this.#ports, stream, checkpoint.revision)) return
     const says = `its checkpoint is of revision ${checkpoint.revision}: what came after is gone`
     const place = { expected: `revision ${checkpoint.revision}`, found: "nothing" }
     this.#findings.add("checkpoints are what folding gives", { stream, revision, ...place }, says)
@@ -238,12 +267,16 @@ class Audit {
   }
 }
 
-/** Whether a stream reaches this revision by now. */
-async function holds(ports: AuditPorts, stream: string, revision: number): Promise<boolean> {
-  for await (const page of ports.store.read(stream, { from: revision, limit: 1 })) {
-    if (page.length > 0) return true
+/** The codec of a stream; where no decider has such streams, reading by it says so. */
+function codecIn(stream: string): Seen["codec"] {
+  try {
+    return codecOfStream(stream)
+  } catch (error) {
+    const refuse = (): never => {
+      throw error
+    }
+    return { decode: refuse, encode: refuse, version: refuse }
   }
-  return false
 }
 
 function sumOf(fact: LedgerEvent): number {

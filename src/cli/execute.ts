@@ -5,12 +5,13 @@
 import { userInfo } from "node:os"
 import type { AdminAnswer, AdminRequest, ErrorBody } from "../admin/protocol.ts"
 import type { Talk } from "../admin/run-operation.ts"
-import { errorBodyOf, runOperation } from "../admin/run-operation.ts"
-import { ServerGone, askServer } from "./admin-client.ts"
+import { runOperation } from "../admin/run-operation.ts"
+import { askServer } from "./admin-client.ts"
 import type { LocalCommand, LocalWork, MoveCommand, OperationCommand } from "./command.ts"
+import { Refused, plainBodyOf } from "./error-bodies.ts"
 import { renderFindings } from "./finding.ts"
 import type { Host } from "./host.ts"
-import { CannotWrite, openOutFile } from "./out-file.ts"
+import { openOutFile } from "./out-file.ts"
 import { progressLine } from "./progress.ts"
 import type { Invocation } from "./program.ts"
 import { parseWords } from "./program.ts"
@@ -22,41 +23,6 @@ const DONE = 0
 const REFUSED = 1
 const WRONG_USAGE = 2
 const INTERRUPTED = 130
-
-/** An operation was refused that a command asked for. */
-class Refused extends Error {
-  override readonly name = "Refused"
-  readonly body: ErrorBody
-  constructor(body: ErrorBody) {
-    super(body.message)
-    this.body = body
-  }
-}
-
-/** The first broken place, which a fault of a file carries. */
-function placeOf(error: Error): object {
-  return "place" in error ? { place: error.place } : {}
-}
-
-/** Whether a file that was named could not be read. */
-function isFileError(error: Error): boolean {
-  return "syscall" in error && "path" in error && "code" in error
-}
-
-/** An error whose sentence tells an operator what to do; null where it is none of these. */
-function plainBodyOf(error: unknown): ErrorBody | null {
-  if (!(error instanceof Error)) return null
-  const { name, message } = error
-  // The embedded PostgreSQL has its own class of this name.
-  if (name === "StartupFault") return { error: "startup", message }
-  if (error instanceof Refused) return error.body
-  if (name === "FileFault") return { error: "not_as_it_was", message, ...placeOf(error) }
-  if (name === "RulesFault") return { error: "no_rules", message }
-  if (isFileError(error)) return { error: "cannot_read", message }
-  if (error instanceof ServerGone) return { error: "unavailable", message }
-  if (error instanceof CannotWrite) return { error: "cannot_write", message }
-  return errorBodyOf(error)
-}
 
 /**
  * Runs a command line.
