@@ -270,6 +270,7 @@ async function openParts(
   const carrier = faulty.carrier(builtIn)
   const running = startWorkers({ ...base, carrier })
   workers = running
+  closers.push({ what: "work in hand", close: running.stop })
   const housekeeping = startHousekeeping(base, (signal) => signDay(base, signal))
   closers.push({ what: "housekeeping", close: housekeeping.stop })
   const { run: housekeep } = housekeeping
