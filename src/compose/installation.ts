@@ -27,9 +27,7 @@ import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
 import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
-import { openPostgresSigning } from "../../adapters/sealing/signing.ts"
 import { openPostgresStandIns } from "../../adapters/stand-ins/postgres.ts"
-import { openPostgresTreeHeads } from "../../adapters/tree-heads/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { DEFAULT_BOOK, PRICES_STREAM } from "../../domain/charging/price-book.ts"
 import { PROJECTIONS } from "../../projections/index.ts"
@@ -60,6 +58,7 @@ import { arrangeFaults } from "./faults.ts"
 import { openGathered } from "./gathered.ts"
 import { HINTS } from "./hints.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
+import { openVouching } from "./vouching.ts"
 
 /** So many events are folded between two lines of the log. */
 const TOLD_EVERY_EVENTS = 100_000
@@ -215,8 +214,7 @@ async function openOutside(
     readAll: kyselyOf<unknown>(pool),
     readPatiently: kyselyOf<unknown>(patiently(pool)),
     keptTables: openKeptTables(patiently(pool), HINTS),
-    signing: openPostgresSigning(pool, masterKey),
-    treeHeads: openPostgresTreeHeads(pool),
+    ...openVouching(pool, masterKey),
   }
 }
 

@@ -5,6 +5,8 @@ import { refusalsStream } from "../../domain/charging/refusals.ts"
 import { route } from "../pipeline/route.ts"
 
 const MOST_EVENTS = 500
+/** No stream reaches this revision: a store counts them in 31 bits. */
+const LAST_REVISION = 2 ** 31 - 1
 
 const Query = z.object({
   stream: z.enum(["ledger", "refusals"]).default("ledger"),
@@ -12,6 +14,7 @@ const Query = z.object({
     .string({ error: "Must be a nextCursor of this list." })
     .regex(/^\d{1,15}$/, "Must be a nextCursor of this list.")
     .transform(Number)
+    .refine((from) => from <= LAST_REVISION, "Must be a nextCursor of this list.")
     .default(0)
     .meta({ description: "Where to go on; default the first fact" }),
 })

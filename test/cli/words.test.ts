@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest"
 import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
 import { COMMANDS, parseWords } from "../../src/cli/program.ts"
+import { AUDIT_ROWS } from "./audit-rows.ts"
 import { wordsOf } from "./fake-host.ts"
 
 const parse = (line: string) => parseWords(wordsOf(line), 80)
@@ -211,35 +212,7 @@ const inputs: readonly (readonly [string, object])[] = [
     },
   ],
   ["audit verify", {}],
-  [`audit verify --head ${"A1".repeat(32)}`, { head: "a1".repeat(32) }],
-  [
-    "audit show ledger-co_1 --from 20 --limit 5 --until 2026-12-01",
-    { stream: "ledger-co_1", from: 20, limit: 5, until: "2026-12-01T00:00:00.000Z" },
-  ],
-  [
-    "audit streams --company acme --type Charged --after access-co_1 --limit 2",
-    {
-      ...{ company: "acme", type: "Charged", after: "access-co_1", limit: 2 },
-    },
-  ],
-  ["audit head --company acme", { company: "acme" }],
-  ["audit head", {}],
-  ["audit export --company acme --to 1z --out -", { company: "acme", to: "1z" }],
-  ["audit proof chg_1 --company acme --out -", { chargeId: "chg_1", company: "acme" }],
-  ["audit check a.ndjson", { file: "a.ndjson" }],
-  ["audit replay --company acme", { company: "acme" }],
-  [
-    `audit replay --rules v1.2 --file a.ndjson --public-key ${"A".repeat(43)}=`,
-    { rules: "v1.2", file: "a.ndjson", publicKey: `${"A".repeat(43)}=` },
-  ],
-  [
-    "refusals list --company acme --key key_1 --before 9 --limit 3",
-    { company: "acme", key: "key_1", before: 9, limit: 3 },
-  ],
-  [
-    "ask --company acme --key key_1 --item text --quantity 3 --at revision:4",
-    { company: "acme", key: "key_1", item: "text", quantity: 3, at: "revision:4" },
-  ],
+  ...AUDIT_ROWS,
   ["audit verify --company acme", { company: "acme" }],
   [
     "export billing --company acme --month 2026-11 --format csv --out a.csv",
