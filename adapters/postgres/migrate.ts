@@ -12,7 +12,7 @@ import { cards } from "./migrations/0007-cards.ts"
 import { presenceAndConnectCodes } from "./migrations/0008-presence-and-connect-codes.ts"
 import { erasedKeys } from "./migrations/0009-erased-keys.ts"
 import { storeGenerations } from "./migrations/0010-store-generations.ts"
-import { treeHeads } from "./migrations/0012-tree-heads.ts"
+import { treeHeads } from "./migrations/0011-tree-heads.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -26,7 +26,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0008-presence-and-connect-codes": presenceAndConnectCodes,
   "0009-erased-keys": erasedKeys,
   "0010-store-generations": storeGenerations,
-  "0012-tree-heads": treeHeads,
+  "0011-tree-heads": treeHeads,
 }
 
 /** The names of all migrations that this version knows, in their order. */

@@ -2,7 +2,7 @@
 import type { KeyObject } from "node:crypto"
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto"
 import type { Pool } from "pg"
-import { decrypt, deriveKey, encrypt } from "./cipher.ts"
+import { decrypt, deriveKey, encrypt, keyOf } from "./cipher.ts"
 import type { Signing } from "./port.ts"
 
 /** What a sealed key is bound to: it opens as nothing else. */
@@ -17,7 +17,7 @@ interface Row {
 
 /** Signing with the key in PostgreSQL. Calls throw SealFault where it was changed there. */
 export function openPostgresSigning(pool: Pool, masterKey: Buffer): Signing {
-  const wrapping = deriveKey(masterKey, "signing keys")
+  const wrapping = keyOf(deriveKey(masterKey, "signing keys"))
   let loading: Promise<{ publicKey: string; key: KeyObject }> | null = null
   const load = async () => {
     const row = (await read(pool)) ?? (await make(pool, wrapping))
@@ -43,7 +43,7 @@ async function read(pool: Pool): Promise<Row | null> {
 }
 
 /** Makes a key, unless another process made one meanwhile: then that one is taken. */
-async function make(pool: Pool, wrapping: Buffer): Promise<Row> {
+async function make(pool: Pool, wrapping: KeyObject): Promise<Row> {
   const { privateKey } = generateKeyPairSync("ed25519")
   const der = createPublicKey(privateKey).export({ format: "der", type: "spki" })
   const publicKey = der.subarray(-RAW_KEY_BYTES).toString("base64")

@@ -146,7 +146,11 @@ async function workHere(
     input,
     progress: progress.report,
     signal,
-    ask: async (operation, asked, send) => {
+    ask: async (operation, asked, take) => {
+      const send = async (chunk: string | Uint8Array) => {
+        if (typeof chunk !== "string") throw new Error(`${operation} sent bytes instead of text`)
+        await take(chunk)
+      }
       const request = { operation, input: asked, actor: systemUser(), reason: null }
       const answer = await ask(host, request, { progress: progress.report, send, signal })
       if ("error" in answer) throw new Refused(answer.error)

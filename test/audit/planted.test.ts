@@ -47,7 +47,7 @@ async function sent(name: string, input: object): Promise<string> {
   let text = ""
   const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
   const talk = { progress: () => undefined, signal: new AbortController().signal }
-  const send = async (chunk: string) => void (text += chunk)
+  const send = async (chunk: string | Uint8Array) => void (text += String(chunk))
   await found?.run({ ports: world.ports, cause, send, ...talk }, found.input.parse(input))
   return text
 }
