@@ -21,6 +21,9 @@ export async function overwriteLog(client: PoolClient): Promise<boolean> {
   // The file that is written to now is left first, so that nothing is added to what stands in it; and
   // a file's time is told in whole seconds: what was written in this one is old as well.
   await nextFile(client)
+  // What stands in it may not be on the disk yet; it is once a later commit is.
+  await client.query("set synchronous_commit = on")
+  await client.query("select pg_logical_emit_message(true, 'wipe', '')")
   await client.query("select pg_sleep(1.1)")
   const begun = await client.query<{ at: Date }>("select date_trunc('second', now()) as at")
   const since = begun.rows[0]?.at as Date

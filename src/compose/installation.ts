@@ -38,7 +38,6 @@ import { signDay } from "../audit/trees.ts"
 import { causedBy } from "../envelope.ts"
 import { newId } from "../ids.ts"
 import type { DetailedLog } from "../log.ts"
-import type { Log } from "../ports.ts"
 import { startHousekeeping } from "../reactions/housekeeping.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
 import { startWorkers } from "../reactions/workers.ts"
@@ -57,11 +56,10 @@ import type { Faults, Faulty } from "./faults.ts"
 import { arrangeFaults } from "./faults.ts"
 import { openGathered } from "./gathered.ts"
 import { HINTS } from "./hints.ts"
+import { tellOfRenewing } from "./renewing.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
 import { openVouching } from "./vouching.ts"
 
-/** So many events are folded between two lines of the log. */
-const TOLD_EVERY_EVENTS = 100_000
 /** Everything is closed within so long; what would take longer is left. */
 const CLOSE_WITHIN_MS = 8_000
 /** Of what could not be kept then, so much is named. */
@@ -288,14 +286,4 @@ async function openPriceBook(runner: Runner): Promise<void> {
   const opening = { cause: causedBy("open-price-book"), view: () => undefined }
   const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
   await runner.execute(PRICES, PRICES_STREAM, openBook, opening)
-}
-
-/** Says that the start takes its time, and how far it came. */
-function tellOfRenewing(log: Log): (name: string, events: number) => void {
-  const told = new Map<string, number>()
-  return (name, events) => {
-    if (events < (told.get(name) ?? 0)) return
-    told.set(name, events + TOLD_EVERY_EVENTS)
-    log.info(`the read model ${name} is of another version and is built anew`, { events })
-  }
 }

@@ -9,6 +9,7 @@ import type { MonthClosed } from "../../domain/charging/ledger-events.ts"
 import type { OpenMonth } from "../../domain/charging/ledger-views.ts"
 import { openMonthOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { monthEnd } from "../../domain/kernel/window.ts"
 import { monthRange } from "../../projections/months.ts"
@@ -60,7 +61,11 @@ export async function openBill(ports: BillPorts, asked: BillAsked): Promise<Open
   const { companyId, month, read, waitMs } = asked
   const stream = ledgerStream(companyId)
   const from = Date.parse(`${month}-01T00:00:00.000Z`)
-  const current = await ports.runner.lookAtTail(LEDGER, stream, openMonthOf)
+  const current = await ports.runner
+    .lookAtTail(LEDGER, stream, openMonthOf)
+    .catch((error: unknown) => {
+      throw error instanceof FormatFault ? unreadable(stream, error) : error
+    })
   await waitForLines(ports, waitMs)
   const { after, upTo } = await read((db) => monthRange(db, companyId, month))
   const bare = { companyId, month, from, until: monthEnd(from) }
@@ -151,6 +156,11 @@ async function hashAt({ store }: BillPorts, stream: string, revision: number): P
     if (last !== undefined) return readMetadata(last.metadata).hash
   }
   throw brokenAt(stream, revision)
+}
+
+function unreadable(stream: string, fault: FormatFault): BillRefused {
+  const message = `${stream} cannot be read: ${fault.message}; run "audit verify".`
+  return new BillRefused("unavailable", message)
 }
 
 function brokenAt(stream: string, revision: number): BillRefused {

@@ -1,5 +1,20 @@
 /** Words of auditors, and the input that they become. */
 export const AUDIT_ROWS: readonly (readonly [string, object])[] = [
+  ["audit show ledger-co_1", { stream: "ledger-co_1" }],
+  [
+    "audit show ledger-co_1 --type Charged --key key_1 --person per_1 --since 2026-11-01T00:00 " +
+      "--unseal",
+    {
+      stream: "ledger-co_1",
+      type: "Charged",
+      key: "key_1",
+      person: "per_1",
+      since: "2026-11-01T00:00:00.000Z",
+      unseal: true,
+    },
+  ],
+  ["audit verify", {}],
+  ["audit verify --company acme", { company: "acme" }],
   [`audit verify --head ${"A1".repeat(32)}`, { head: "a1".repeat(32) }],
   [
     "audit show ledger-co_1 --from 20 --limit 5 --until 2026-12-01",

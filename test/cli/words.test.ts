@@ -198,22 +198,7 @@ const inputs: readonly (readonly [string, object])[] = [
   ["work list", {}],
   ["work retry 42", { workId: 42 }],
   ["work skip 42", { workId: 42 }],
-  ["audit show ledger-co_1", { stream: "ledger-co_1" }],
-  [
-    "audit show ledger-co_1 --type Charged --key key_1 --person per_1 --since 2026-11-01T00:00 " +
-      "--unseal",
-    {
-      stream: "ledger-co_1",
-      type: "Charged",
-      key: "key_1",
-      person: "per_1",
-      since: "2026-11-01T00:00:00.000Z",
-      unseal: true,
-    },
-  ],
-  ["audit verify", {}],
   ...AUDIT_ROWS,
-  ["audit verify --company acme", { company: "acme" }],
   [
     "export billing --company acme --month 2026-11 --format csv --out a.csv",
     { company: "acme", month: "2026-11", format: "csv" },

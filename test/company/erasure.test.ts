@@ -73,11 +73,10 @@ describe("after it was erased", () => {
   it("the audit holds, and the bill is the same to the byte", async () => {
     expect(await faultsOf(world)).toEqual([])
     const { text, result } = await bill()
-    const lines = text.split("\r\n")
-    // What was given back or counted since stands behind it.
-    expect(lines.slice(0, billBefore.split("\r\n").length - 1).join("\r\n")).toBe(
-      billBefore.trimEnd(),
-    )
+    // What was given back or counted since stands behind it, and where it ends behind that.
+    const linesBefore = billBefore.trimEnd().split("\r\n").slice(0, -1)
+    expect(linesBefore.length).toBeGreaterThan(3)
+    expect(text.split("\r\n").slice(0, linesBefore.length)).toEqual(linesBefore)
     const { balanceMicros } = await world.operate("company show", { company: gone.companyId })
     expect(result.closingMicros).toBe(balanceMicros)
   })

@@ -58,9 +58,9 @@ describe("a line", () => {
 
   it("has its cells, quoted and without a formula, whatever text stands in it", () => {
     const start = fc.constantFrom("", "=", "+", "-", "@", "\t", "\r", '"', ",", "\n", "'")
-    const text = fc.tuple(start, fc.string({ unit: "grapheme" })).map((parts) => parts.join(""))
+    const anyText = fc.tuple(start, fc.string({ unit: "grapheme" })).map((parts) => parts.join(""))
     const texts = fc.record(
-      Object.fromEntries(Object.values(TEXTS).map((field) => [field, text])) as Record<
+      Object.fromEntries(Object.values(TEXTS).map((field) => [field, anyText])) as Record<
         (typeof TEXTS)[keyof typeof TEXTS],
         fc.Arbitrary<string>
       >,
@@ -73,7 +73,8 @@ describe("a line", () => {
         for (const [column, field] of Object.entries(TEXTS)) {
           const cell = found[0]?.[columns.indexOf(column)] ?? "no cell"
           expect(cell).not.toMatch(/^[=+\-@\t\r]/)
-          expect(cell.replace(/^'(?=[=+\-@\t\r\n])/, "")).toBe(line[field])
+          const given = line[field] as string
+          expect(cell).toBe(/^[=+\-@\t\r\n]/.test(given) ? `'${given}` : given)
         }
       }),
     )

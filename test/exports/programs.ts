@@ -13,7 +13,9 @@ export function run(
   words: readonly string[],
   input: string | Buffer = "",
 ): string {
-  const done = spawnSync(program, words, { input, encoding: "utf8", maxBuffer: 1 << 28 })
+  // Whose files these are is nobody's locale: they are UTF-8.
+  const env = { ...process.env, LC_ALL: "C.UTF-8" }
+  const done = spawnSync(program, words, { input, env, encoding: "utf8", maxBuffer: 1 << 28 })
   if (done.status === 0) return done.stdout
   throw new Error(`${program} ${words.join(" ")}: ${done.stderr || String(done.error)}`)
 }

@@ -1,7 +1,7 @@
 /** Asking a company's ledger from a test, and waiting until everything is shown. */
 import { expect } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { LEDGER } from "../../src/aggregates.ts"
 import { causedBy } from "../../src/envelope.ts"
@@ -48,8 +48,24 @@ export async function askEverything(
   world: World,
   company: Pick<Company, "companyId">,
 ): Promise<void> {
+  await askInVain(world, company)
   for (const given of EVERYTHING) await askStep(world, company, given)
   await liveEverything(world, company)
+}
+
+/** Asks for what no funds pay for, and keeps the no. */
+async function askInVain(world: World, { companyId }: Pick<Company, "companyId">): Promise<void> {
+  const command: LedgerCommand = {
+    ...{ type: "Charge", chargeId: "chg_vain", via: "own_key", keyId: "key_1", personId: "per_1" },
+    ...{ class: "ai", item: "a model", quantity: 1, unitPriceMicros: 1e15, priceVersion: 1 },
+    ...{ amountMicros: 1e15, resource: null, requestedAt: world.ports.clock.now(), dueAt: null },
+    ...{ servedFrom: null, open: false, exempt: null, searchedTo: null },
+  }
+  const execution = { cause: causedBy("test"), view: () => undefined }
+  const stream = ledgerStream(companyId)
+  const outcome = await world.ports.runner.execute(LEDGER, stream, command, execution)
+  if (outcome.accepted) throw new Error("the company pays any price")
+  world.ports.keepRefusal(companyId, outcome.refusal as ChargeRefused)
 }
 
 /** Calls that the company's key served for its owner on the UTC day that begins at `day`. */

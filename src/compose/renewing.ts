@@ -1,0 +1,15 @@
+/** What the log hears of read models that are built anew while the ledger starts. */
+import type { Log } from "../ports.ts"
+
+/** So many events are folded between two lines of the log. */
+const TOLD_EVERY_EVENTS = 100_000
+
+/** Says that the start takes its time, and how far it came. */
+export function tellOfRenewing(log: Log): (name: string, events: number) => void {
+  const told = new Map<string, number>()
+  return (name, events) => {
+    if (events < (told.get(name) ?? 0)) return
+    told.set(name, events + TOLD_EVERY_EVENTS)
+    log.info(`the read model ${name} is of another version and is built anew`, { events })
+  }
+}
