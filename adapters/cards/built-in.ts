@@ -5,7 +5,7 @@
  */
 import type { Pool } from "pg"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { Pacer } from "../clock/port.ts"
+import type { Clock, Pacer } from "../clock/port.ts"
 import type { StandIns } from "../stand-ins/port.ts"
 import type {
   CardOutcome,
@@ -23,8 +23,17 @@ interface Row {
   readonly status: CardOutcome
 }
 
+/** What the built-in processor works with. */
+export interface BuiltInCardsPorts {
+  readonly pool: Pool
+  readonly standIns: StandIns
+  readonly pacer: Pacer
+  readonly clock: Clock
+}
+
 /** The built-in processor. Its calls throw CardsUnavailable and CardsSilent, as they are set to. */
-export function openBuiltInCards(pool: Pool, standIns: StandIns, pacer: Pacer): Cards & TestCards {
+export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
+  const { pool, standIns, pacer } = ports
   const outcomeOf = async (companyId: CompanyId): Promise<CardOutcome> => {
     const { rows } = await pool.query<{ outcome: CardOutcome }>(
       "select outcome from ledger.test_cards where company_id = $1",
@@ -53,13 +62,13 @@ export function openBuiltInCards(pool: Pool, standIns: StandIns, pacer: Pacer): 
       if (outcome === "slow") await pacer.pause(SLOW_MS)
       const isFromCard = payment.sharedPaymentToken === null
       const own = isFromCard ? await outcomeOf(payment.companyId) : "paid"
-      const row = await take(pool, payment, isFromCard, cardOutcome(outcome) ?? own)
+      const row = await take(ports, payment, isFromCard, cardOutcome(outcome) ?? own)
       if (outcome === "silent") throw new CardsSilent("the processor did not answer")
       return answerOf(payment.name, row)
     },
     ask,
     withdraw: async (payment) => {
-      await take(pool, payment, true, "payment_failed")
+      await take(ports, payment, true, "payment_failed")
       const known = await ask(payment)
       if (known.answer === "unknown") throw new CardsSilent("the payment is not there any more")
       return known
@@ -85,15 +94,15 @@ function cardOutcome(outcome: string): CardOutcome | null {
 
 /** Of two that ask for the same payment at once both see what the first one got. */
 async function take(
-  pool: Pool,
+  { pool, clock }: BuiltInCardsPorts,
   { name, companyId, amountMicros }: CardPayment | OrderedPayment,
   isFromCard: boolean,
   status: CardOutcome,
 ): Promise<Row> {
   await pool.query(
-    `insert into ledger.card_payments (name, company_id, amount_micros, source, status)
-     values ($1, $2, $3, $4, $5) on conflict do nothing`,
-    [name, companyId, amountMicros, isFromCard ? "card" : "wallet", status],
+    `insert into ledger.card_payments (name, company_id, amount_micros, source, status, taken_at)
+     values ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000)) on conflict do nothing`,
+    [name, companyId, amountMicros, isFromCard ? "card" : "wallet", status, clock.now()],
   )
   return (await find(pool, name)) ?? { status }
 }

@@ -1,11 +1,9 @@
 /** Choosing the payment processor: the built-in one, or Stripe where a key of it is set. */
-import type { Pool } from "pg"
+import type { BuiltInCardsPorts } from "../../adapters/cards/built-in.ts"
 import { openBuiltInCards } from "../../adapters/cards/built-in.ts"
 import type { Cards } from "../../adapters/cards/port.ts"
 import type { StripeSettings } from "../../adapters/cards/stripe.ts"
-import type { Pacer } from "../../adapters/clock/port.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
-import type { StandIns } from "../../adapters/stand-ins/port.ts"
 import type { AdminPorts } from "../admin/operation.ts"
 
 /**
@@ -15,11 +13,11 @@ import type { AdminPorts } from "../admin/operation.ts"
  * @throws StartupFault where that package is not installed
  */
 export async function openCards(
-  outside: { readonly pool: Pool; readonly standIns: StandIns; readonly pacer: Pacer },
+  outside: BuiltInCardsPorts,
   stripe: StripeSettings | null,
 ): Promise<{ readonly cards: Cards } & Pick<AdminPorts, "testCards">> {
   if (stripe === null) {
-    const cards = openBuiltInCards(outside.pool, outside.standIns, outside.pacer)
+    const cards = openBuiltInCards(outside)
     return { cards, testCards: cards }
   }
   try {

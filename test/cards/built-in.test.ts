@@ -8,16 +8,29 @@ import type { CardsUnderTest } from "./cards-contract.ts"
 import { aPayment, cardsContract } from "./cards-contract.ts"
 
 const COMPANY = "co_aaaaaa"
+/** The ledger's time, which is not this machine's. */
+const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
 
 async function open(): Promise<
-  CardsUnderTest & { readonly cards: ReturnType<typeof openBuiltInCards> }
+  CardsUnderTest & {
+    readonly cards: ReturnType<typeof openBuiltInCards>
+    /** When each payment was taken, as it is kept. */
+    readonly takenAt: () => Promise<readonly number[]>
+  }
 > {
   const database = await testDatabase()
   const pool = openPool(database.url, 4, () => undefined)
   const standIns = openPostgresStandIns(pool)
-  const cards = openBuiltInCards(pool, standIns, machinePacer)
+  const clock = { now: () => NOW }
+  const cards = openBuiltInCards({ pool, standIns, pacer: machinePacer, clock })
   return {
     cards,
+    takenAt: async () => {
+      const { rows } = await pool.query<{ taken_at: Date }>(
+        "select taken_at from ledger.card_payments",
+      )
+      return rows.map((row) => row.taken_at.getTime())
+    },
     next: async (outcome) => {
       const isCall = outcome === "silent" || outcome === "unavailable"
       await standIns.set({ name: "cards", outcome: isCall ? outcome : "ok", times: null })
@@ -49,6 +62,17 @@ describe("the built-in processor", () => {
       expect((await cards.pay(byWallet)).answer).toBe("paid")
       await cards.set("co_bbbbbb", null)
       expect((await cards.pay(aPayment("co_bbbbbb"))).answer).toBe("paid")
+    } finally {
+      await close()
+    }
+  })
+
+  it("remembers when it took a payment by the ledger's clock", async () => {
+    const { cards, takenAt, close } = await open()
+    try {
+      await cards.pay(aPayment(COMPANY))
+      await cards.withdraw(aPayment(COMPANY))
+      expect(await takenAt()).toEqual([NOW, NOW])
     } finally {
       await close()
     }
