@@ -227,12 +227,19 @@ async function inProgress(ports: Ports, caller: Caller, input: Input): Promise<P
   return notYet(payment, "in_progress", null, await fundsNow(ports, caller.companyId), null)
 }
 
-/** A purchase that is under way says so again; else it is answered as it stands by now. */
+/**
+ * A purchase that is under way says so again; else it is answered as it stands by now. What was paid
+ * stays paid, so only the balance can have changed.
+ */
 async function replay(
   ports: Ports,
   { companyId }: Caller,
   answered: z.infer<typeof Purchase>,
 ): Promise<PurchaseReply> {
+  if (answered.status === "paid") {
+    const balance = dollarsFromMicros(await fundsNow(ports, companyId))
+    return { ok: true, body: { ...answered, balance } }
+  }
   const now = await standingOf(ports, companyId, answered.purchaseId)
   if (!now.ok || now.body.status !== "unconfirmed") return now
   return { ok: true, status: 202, body: { ...answered, balance: now.body.balance } }

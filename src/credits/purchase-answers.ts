@@ -22,7 +22,11 @@ export const Purchase = z.object({
   paymentId: z.string().nullable().meta({
     description: "The payment processor's name for it; null while it is not known",
   }),
-  balance: z.number().meta({ description: "Dollars of funds, exact to the micro-dollar" }),
+  balance: z.number().meta({
+    description:
+      "Dollars of funds when this is answered, exact to the micro-dollar; the same request again " +
+      "says the balance of then",
+  }),
 })
 
 /** What a buyer is told. */

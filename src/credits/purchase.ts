@@ -23,9 +23,12 @@ export function purchaseIdOf({ parts }: Seed): PurchaseId {
   return derivedId("pur", ...parts)
 }
 
-/** The funds as they are, micros. */
+/**
+ * The funds as they are, micros. At the tail: another process may have been paid a moment ago, and
+ * who hears of that must not see the balance from before it.
+ */
 export async function fundsNow(ports: Ports, companyId: CompanyId): Promise<Micros> {
-  const account = await ports.runner.look(LEDGER, ledgerStream(companyId), accountOf)
+  const account = await ports.runner.lookAtTail(LEDGER, ledgerStream(companyId), accountOf)
   return account.fundsMicros
 }
 

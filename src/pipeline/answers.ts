@@ -22,15 +22,19 @@ export function answerOf(ports: Ports, result: Reply<unknown>): KeptAnswer {
   }
 }
 
-/** A kept answer as it is sent again: what was not done when it was given is looked at anew. */
+/**
+ * A kept answer as it is sent again. What happens once for ever is told as it stands by now, except
+ * for a final no; a read may still wait for the place of what was done by the first answer.
+ */
 export async function answerAgain(
   ports: Ports,
   route: Route,
   caller: Caller,
   kept: KeptAnswer,
 ): Promise<KeptAnswer> {
-  if (route.once === undefined || kept.status !== 202) return kept
-  return answerOf(ports, await route.once.replay(ports, caller, JSON.parse(kept.body)))
+  if (route.once === undefined || kept.status >= 400) return kept
+  const now = answerOf(ports, await route.once.replay(ports, caller, JSON.parse(kept.body)))
+  return kept.status === 200 ? { ...now, position: kept.position } : now
 }
 
 /** The refusal of what happens once and came without a key to know it by. */

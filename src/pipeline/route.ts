@@ -78,7 +78,7 @@ export interface OnceForEver<B, Q, R> {
   readonly inProgress: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Reply<R>>
   /** The codes it can have ended with, which the same request is then told again. */
   readonly ends: readonly ErrorCode[]
-  /** How what was answered as not done yet (202) stands now. */
+  /** How what was answered as done (200) or not done yet (202) stands now. */
   readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R>>
 }
 

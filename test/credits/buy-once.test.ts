@@ -35,6 +35,21 @@ describe("one Idempotency-Key", () => {
     await expectSound(world, company)
   })
 
+  it("shows the balance of now, also of what was paid before", async () => {
+    const company = await makeBuyer(world)
+    const { companyId, key } = company
+    const name = newIdempotencyKey()
+    const first = await buy(world, key, 25, name)
+    expect([first.body.status, first.body.balance]).toEqual(["paid", 25])
+    await buy(world, key, 30)
+    await world.operate("funds add", { company: companyId, dollars: "0.25" })
+    const again = await buy(world, key, 25, name)
+    expect([again.status, again.body]).toEqual([200, { ...first.body, balance: 55.25 }])
+    expect((await credits(world, key)).balance).toBe(again.body.balance)
+    expect(again.headers["idempotency-replayed"]).toBe("true")
+    expect(again.headers["ledger-position"]).toBe(first.headers["ledger-position"])
+  })
+
   it("is 409 with another body", async () => {
     const { key } = await makeBuyer(world)
     const name = newIdempotencyKey()
