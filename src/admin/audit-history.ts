@@ -11,7 +11,7 @@ import { proveCharge } from "../audit/proof.ts"
 import { replayHistory } from "../audit/replay-history.ts"
 import { signHead, signTrees } from "../audit/trees.ts"
 import { placeOf } from "../position-token.ts"
-import { findCompany, showWrites } from "./inputs.ts"
+import { findCompany, showWrites, someId } from "./inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -67,7 +67,7 @@ const head = operation({
 
 const proof = operation({
   name: "audit proof",
-  input: Scope.extend({ chargeId: z.string().min(1) }),
+  input: Scope.extend({ chargeId: someId }),
   run: async (context, { company, chargeId }) => {
     const { ports, send, progress, signal } = context
     await ports.settle()

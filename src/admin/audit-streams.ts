@@ -4,7 +4,7 @@ import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import { prefixesOfCompany } from "../aggregates.ts"
 import { paceTo } from "../audit/pace.ts"
-import { findCompany } from "./inputs.ts"
+import { exactTime, findCompany, someId } from "./inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -12,13 +12,12 @@ import { OperatorRefused, operation } from "./operation.ts"
 const MOST_SHOWN = 100_000
 const STREAMS_SHOWN = 1_000
 
-const time = z.iso.datetime({ offset: true })
 const Filter = z.object({
   type: z.string().optional(),
   key: z.string().optional(),
   person: z.string().optional(),
-  since: time.optional(),
-  until: time.optional(),
+  since: exactTime.optional(),
+  until: exactTime.optional(),
 })
 
 type Fields = Readonly<Record<string, unknown>>
@@ -33,7 +32,7 @@ interface Parsed {
 const show = operation({
   name: "audit show",
   input: Filter.extend({
-    stream: z.string().min(1),
+    stream: someId,
     unseal: z.boolean().default(false),
     from: z.int().nonnegative().optional(),
     limit: z.int().positive().max(MOST_SHOWN).default(MOST_SHOWN),

@@ -7,7 +7,10 @@ import { operation } from "./operation.ts"
 
 const list = operation({
   name: "calls list",
-  input: z.object({ company: z.string(), day: z.iso.date().optional() }),
+  input: z.object({
+    company: z.string(),
+    day: z.iso.date("must be a day such as 2026-11-30").optional(),
+  }),
   run: async ({ ports }, { company, day }) => {
     const companyId = await findCompany(ports, company)
     // What is counted and only gathered is recorded first: the list has every call served so far.

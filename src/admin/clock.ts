@@ -3,6 +3,7 @@ import { z } from "zod"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { giveUp } from "../reactions/skip.ts"
 import { tokenOf } from "../position-token.ts"
+import { exactTime } from "./inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -50,7 +51,7 @@ const showClock = operation({
 
 const setClock = operation({
   name: "clock set",
-  input: z.object({ to: z.iso.datetime({ offset: true }) }),
+  input: z.object({ to: exactTime }),
   run: (context, { to }) => moveTo(context, Date.parse(to)),
 })
 

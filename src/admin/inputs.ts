@@ -30,6 +30,15 @@ export const words = z
   .string()
   .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed Unicode")
 
+/** A time, exact by its zone. */
+export const exactTime = z.iso.datetime({
+  offset: true,
+  error: "must be a time such as 2026-11-30T23:59:00Z",
+})
+
+/** The id of something; not empty. */
+export const someId = z.string().min(1, "must not be empty")
+
 /** An email address. */
 export const email = words.refine(
   (text) => /^[^\s@]+@[^\s@]+$/.test(text),

@@ -11,12 +11,15 @@ export const ADMIN_PATHS = { identity: "/identity", operations: "/operations" } 
 /** The form of an answer's lines, as a content type. */
 export const LINES_TYPE = "application/x-ndjson; charset=utf-8"
 
+/** How many characters the name of an actor may have, and a reason. */
+export const [MOST_ACTOR, MOST_REASON] = [200, 2_000] as const
+
 /** The form of a request. */
 const ADMIN_REQUEST = z.object({
   operation: z.string().min(1),
   input: z.unknown(),
-  actor: z.string().min(1).max(200),
-  reason: z.string().max(2_000).nullable(),
+  actor: z.string().min(1).max(MOST_ACTOR),
+  reason: z.string().max(MOST_REASON).nullable(),
 })
 
 /** One operation, asked for by an operator. */

@@ -1,6 +1,7 @@
 /** Runs one operation for an operator, in the server or in the command line itself. */
-import type { z } from "zod"
+import type { core, z } from "zod"
 import { newId } from "../ids.ts"
+import { inWords } from "../pipeline/schema-words.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
 import type { AdminAnswer, AdminRequest, ErrorBody } from "./protocol.ts"
@@ -35,7 +36,7 @@ export async function runOperation(
     const message = `This server has no operation "${name}": it may be of another version.`
     return { error: { error: "unknown_operation", message } }
   }
-  const input = await found.input.safeParseAsync(request.input)
+  const input = await found.input.safeParseAsync(request.input, { error: operatorWords })
   if (!input.success) return { error: invalid(input.error) }
   const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
   const { progress, send, signal } = talk
@@ -66,6 +67,13 @@ const laterText = (why: string): string =>
 
 const unknownText = (why: string): string =>
   `Nobody knows whether this was stored: look before you do it again. (${why})`
+
+/** What is wrong with a field, to stand behind its name. */
+function operatorWords(issue: core.$ZodRawIssue): string {
+  if ((issue.path ?? []).length === 0) return "must be an object of named fields"
+  const text = inWords(issue)
+  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`.replace(/\.$/, "")
+}
 
 function invalid(error: z.ZodError): ErrorBody {
   const fields: Record<string, string> = {}

@@ -16,7 +16,7 @@ import { lookUpCharge } from "../charges.ts"
 import { newId } from "../ids.ts"
 import { bodyOf } from "../pipeline/refusal.ts"
 import { chargeRefusal } from "../pipeline/charge-refusals.ts"
-import { dollars, findCompany, findPersonOf, showWrites, words } from "./inputs.ts"
+import { dollars, findCompany, findPersonOf, showWrites, someId, words } from "./inputs.ts"
 import type { AdminContext, AdminOperation } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
@@ -138,7 +138,7 @@ function refusedCharge(refusal: ChargeRefused | LedgerRefused | PurchaseRefused)
 const giveBack = operation({
   name: "charge give-back",
   input: z.object({
-    chargeId: z.string().min(1),
+    chargeId: someId,
     company: z.string().optional(),
     dollars: dollars.optional(),
   }),

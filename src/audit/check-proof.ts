@@ -2,6 +2,7 @@
 import { z } from "zod"
 import type { SignedHead } from "../../adapters/tree-heads/port.ts"
 import { expectedHash } from "../envelope.ts"
+import { inWords } from "../pipeline/schema-words.ts"
 import { FileFault, Head, isSigned } from "./check-history.ts"
 import { isConsistent, rootByInclusion } from "./merkle.ts"
 
@@ -51,7 +52,7 @@ export interface ProofSummary {
  * @throws FileFault at the first thing that does not hold
  */
 export function checkProof(parsed: object, publicKey: string | null): ProofSummary {
-  const read = Checked.safeParse(parsed)
+  const read = Checked.safeParse(parsed, { error: inWords })
   if (!read.success) {
     const [issue] = read.error.issues
     return fault("a proof of form 1", `${issue?.path.join(".")}: ${issue?.message}`)

@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from "commander"
 import { CALLERS_ID_RULE, isCallersId } from "../../domain/charging/recent.ts"
 import { microsFromDollars } from "../../domain/kernel/money.ts"
+import { MOST_ACTOR, MOST_REASON } from "../admin/protocol.ts"
 import { IN_DATABASE, addressFault } from "../event-store-address.ts"
 
 /** Dollars, zero or more, kept as they are written. @throws InvalidArgumentError */
@@ -106,6 +107,20 @@ export function someText(text: string): string {
   if (text.trim() !== "") return text
   throw new InvalidArgumentError("It must not be empty.")
 }
+
+/** A text of at most so many characters. */
+function shortText(mostCharacters: number): (text: string) => string {
+  return (text) => {
+    if (text.length <= mostCharacters) return someText(text)
+    throw new InvalidArgumentError(`It must be at most ${mostCharacters} characters long.`)
+  }
+}
+
+/** Who does something, as each fact names them. @throws InvalidArgumentError */
+export const actorText = shortText(MOST_ACTOR)
+
+/** Why something is done. @throws InvalidArgumentError */
+export const reasonText = shortText(MOST_REASON)
 
 /** Where events can be moved to: a server of EventStoreDB, or the database. @throws InvalidArgumentError */
 export function storeAddress(text: string): string {

@@ -16,7 +16,7 @@ import { HISTORY_COMMANDS } from "./history-commands.ts"
 import { KEY_COMMANDS } from "./key-commands.ts"
 import { MAIL_COMMANDS } from "./mail-commands.ts"
 import { MONEY_COMMANDS } from "./money-commands.ts"
-import { someText } from "./option-values.ts"
+import { actorText, reasonText, someText } from "./option-values.ts"
 import { PEOPLE_COMMANDS } from "./people-commands.ts"
 import { SPENDING_COMMANDS } from "./spending-commands.ts"
 import { MOVE_COMMANDS } from "./move-commands.ts"
@@ -186,9 +186,9 @@ const CHANGE_OPTIONS: readonly OptionSpec[] = [
   {
     flags: "--as <actor>",
     description: "who does it; default the system user",
-    parse: someText,
+    parse: actorText,
   },
-  { flags: "--reason <reason>", description: "why, for auditors", parse: someText },
+  { flags: "--reason <reason>", description: "why, for auditors", parse: reasonText },
 ]
 
 const OUT_OPTION: OptionSpec = {
