@@ -1,6 +1,5 @@
 /** Builds the Fastify app from the list of routes and the ports. It does not listen. */
-import { METHODS, STATUS_CODES } from "node:http"
-import type { Socket } from "node:net"
+import { METHODS } from "node:http"
 import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
@@ -12,13 +11,19 @@ import { openAdmission } from "./pipeline/admission.ts"
 import { parseBodies, signedBody } from "./pipeline/body.ts"
 import { faultRefusal, overloadedRefusal, stoppingRefusal } from "./pipeline/faults.ts"
 import type { PipelinePorts, RequestState } from "./pipeline/index.ts"
-import { askedBy, carryOut, checkHead, newRequestId, sendRefusal } from "./pipeline/index.ts"
+import { askedBy, carryOut, checkHead, sendRefusal } from "./pipeline/index.ts"
 import { carryOutOpen, checkOpen } from "./pipeline/open-calls.ts"
+import {
+  hostRefusal,
+  newRequestId,
+  refuseBytes,
+  refuseExpectation,
+} from "./pipeline/outside-routes.ts"
 import { portsOfRequest } from "./pipeline/patience.ts"
 import type { RateLimits } from "./pipeline/rate-limits.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "./pipeline/rate-limits.ts"
 import { openLastWrites } from "./pipeline/read-position.ts"
-import { bodyOf, refusal } from "./pipeline/refusal.ts"
+import type { Refusal } from "./pipeline/refusal.ts"
 import type { Route } from "./pipeline/route.ts"
 import { otherVerb, retiredPath, unknownPath } from "./pipeline/router-refusals.ts"
 import { signInOf } from "./pipeline/sign-in.ts"
@@ -34,6 +39,12 @@ const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
 
 /** What supervisors ask, open to everybody. */
 const WATCHED_URLS = [HEALTH_URLS.live, HEALTH_URLS.ready, METRICS_URL]
+
+/** Node would answer these without a body: a missing Host is looked for by the app. */
+const HTTP_IN_OUR_WORDS = {
+  clientErrorHandler: refuseBytes,
+  http: { requireHostHeader: false },
+}
 
 /** What of the settings the app needs. */
 export interface AppSettings {
@@ -60,8 +71,9 @@ export async function buildApp(
       void reply.header("x-request-id", request.id)
       sendRefusal(reply, unknownPath(request.url))
     },
-    clientErrorHandler: refuseBytes,
+    ...HTTP_IN_OUR_WORDS,
   })
+  app.server.on("checkExpectation", refuseExpectation)
   const known = app.supportedMethods
   for (const verb of VERBS) if (!known.includes(verb)) app.addHttpMethod(verb)
   parseBodies(app)
@@ -73,10 +85,8 @@ export async function buildApp(
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id)
     // Here already: the handler below would read the body first.
-    if (request.is404) sendRefusal(reply, unknownPath(request.url))
-    else if (isStopping && !WATCHED_URLS.includes(request.url)) {
-      sendRefusal(reply, stoppingRefusal(request.id))
-    }
+    const refused = refusedAtOnce(request, isStopping)
+    if (refused !== null) sendRefusal(reply, refused)
   })
   await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {
@@ -109,28 +119,12 @@ export async function buildApp(
   return app
 }
 
-/** Statuses of requests that ended before there was one; others are 400. */
-const STATUS_OF_BYTES: Readonly<Record<string, number>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
-  HPE_HEADER_OVERFLOW: 431,
-}
-
-/** Answers bytes that are no HTTP request, as far as the socket still takes an answer. */
-function refuseBytes(error: { readonly code?: string }, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) {
-    socket.destroy(error as Error)
-    return
-  }
-  const status = STATUS_OF_BYTES[error.code ?? ""] ?? 400
-  const fields = { request: "These bytes are no HTTP request that can be served." }
-  const body = JSON.stringify(
-    bodyOf(refusal("validation", "This is no valid request.", { fields })),
-  )
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${newRequestId()}\r\n` +
-      `content-type: application/json; charset=utf-8\r\ncontent-length: ${body.length}\r\n` +
-      `connection: close\r\n\r\n${body}`,
-  )
+/** What needs no route to be refused; null where there is nothing of it. */
+function refusedAtOnce(request: FastifyRequest, isStopping: boolean): Refusal | null {
+  const hostless = hostRefusal(request.raw)
+  if (hostless !== null) return hostless
+  if (request.is404) return unknownPath(request.url)
+  return isStopping && !WATCHED_URLS.includes(request.url) ? stoppingRefusal(request.id) : null
 }
 
 /** A call and its place among those in hand. */

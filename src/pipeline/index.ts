@@ -6,7 +6,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify"
 import type { ZodType } from "zod"
 import type { ClaimRequest } from "../../adapters/claims/port.ts"
-import { newId } from "../ids.ts"
 import type { Ports } from "../ports.ts"
 import { BROKEN_BODY, UNSUPPORTED_BODY } from "./body.ts"
 import { answerAgain, answerOf, keyRequired } from "./answers.ts"
@@ -49,11 +48,6 @@ export function askedBy(route: Route | null, request: FastifyRequest): Asked {
 export function paidBy({ once, charged }: Route): Asked["pays"] {
   if (once !== undefined) return "purchase"
   return charged === true ? "charge" : null
-}
-
-/** A new name for a request. */
-export function newRequestId(): string {
-  return newId("req")
 }
 
 /** Runs the checks that need no body. Answers the request itself where one refuses. */

@@ -175,6 +175,12 @@ describe("bytes that are no request", () => {
       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
       400,
     ],
+    ["no Host", "GET /api/v1/people HTTP/1.1\r\nConnection: close\r\n\r\n", 400],
+    [
+      "an expectation",
+      "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: miracles\r\n\r\n{}",
+      417,
+    ],
     ["headers without end", `GET / HTTP/1.1\r\nHost: x\r\nX: ${"y".repeat(40_000)}\r\n\r\n`, 431],
   ] as const)("are answered as every error is: %s", async ([, bytes, status]) => {
     const heard = await say(bytes)
