@@ -9,7 +9,8 @@ export interface Version {
 
 const NUMBER = "(0|[1-9]\\d*)"
 const PART = "(?:0|[1-9]\\d*|\\d*[A-Za-z-][0-9A-Za-z-]*)"
-const FORM = new RegExp(
+/** How a version is written. */
+export const VERSION_FORM = new RegExp(
   `^${NUMBER}\\.${NUMBER}\\.${NUMBER}(?:-(${PART}(?:\\.${PART})*))?(?:\\+[0-9A-Za-z-]+(?:\\.[0-9A-Za-z-]+)*)?$`,
 )
 /** The most characters a version may have. */
@@ -17,7 +18,7 @@ export const VERSION_CHARACTERS = 64
 
 /** The version that a text says; null where it says none. */
 export function versionOf(text: string): Version | null {
-  const match = text.length <= VERSION_CHARACTERS ? FORM.exec(text) : null
+  const match = text.length <= VERSION_CHARACTERS ? VERSION_FORM.exec(text) : null
   if (match === null) return null
   const [, major = "0", minor = "0", patch = "0", before] = match
   return { numbers: [major, minor, patch], before: before?.split(".") ?? [] }

@@ -65,7 +65,7 @@ describe("POST /checkin 200", () => {
     expect(await seal("2.0.0", "f".repeat(40))).toBe("changed")
     expect(await seal("2.0.0", null)).toBe("unknown")
     expect(await seal("2.2.0", TREE)).toBe("unknown")
-    expect(await seal("dev", TREE)).toBe("unknown")
+    expect(await seal("0.0.0-dev", TREE)).toBe("unknown")
   })
 
   it("keeps the last of each UTC day, and no second fact for the same", async () => {
@@ -153,6 +153,20 @@ describe("GET /updates", () => {
   it("follows the company to another channel", async () => {
     await world.operate("company change", { company: company.companyId, channel: "beta" })
     expect(await named("2.0.0")).toEqual(["3.0.0-rc.1"])
+  })
+
+  it.for([
+    ...["1", "1.0", "v1.0.0", "01.0.0", "1.0.0-", "two", "", "1.0.0 ", `1.0.${"0".repeat(60)}1`],
+    ...["1.0.0", "0.0.0-rc.1", "1.0.0+build.5"],
+  ])("takes %j as a version where a check-in and a device report do", async (version) => {
+    const taken = [
+      await updates(version),
+      await checkIn({ installId: null, version }),
+      await send(report({ version })),
+    ].map(({ status, body }) => (status < 300 ? "taken" : body.fields.version))
+    expect(new Set(taken).size).toBe(1)
+    const isVersion = /^\d\.\d\.\d([-+]\w|$)/.test(version)
+    expect(taken[0]).toBe(isVersion ? "taken" : "Must be a version such as 2.1.0 or 2.1.0-rc.1.")
   })
 
   it("needs a version that can be ordered", async () => {

@@ -179,6 +179,7 @@ describe("400", () => {
   it.each([
     [{}, "version"],
     [{ version: "a version" }, "version"],
+    [{ version: "1" }, "version"],
     [{ version: "2.0.0", installId: "ab" }, "installId"],
     [{ version: "2.0.0", company: 5 }, "company"],
     [{ code: 5 }, "code"],
