@@ -79,7 +79,8 @@ export interface CompanyRefused {
 interface CompaniesState {
   /** Each by the revision of its registration. */
   readonly ids: Map<CompanyId, number>
-  readonly erased: Set<CompanyId>
+  /** When each erased one was. */
+  readonly erased: Map<CompanyId, number>
   readonly byNameTag: Map<string, CompanyId>
 }
 
@@ -88,7 +89,7 @@ export type Companies = CompaniesState
 
 /** The rules of registration. */
 export const companies: Decider<CompaniesCommand, Companies, CompaniesEvent, CompanyRefused> = {
-  initial: () => ({ ids: new Map(), erased: new Set(), byNameTag: new Map() }),
+  initial: () => ({ ids: new Map(), erased: new Map(), byNameTag: new Map() }),
   decide: (command, state) =>
     command.type === "RegisterCompany" ? register(command, state) : erase(command, state),
   evolve: (state, event) => {
@@ -98,7 +99,7 @@ export const companies: Decider<CompaniesCommand, Companies, CompaniesEvent, Com
       state.byNameTag.set(event.nameTag, companyId)
       return state
     }
-    state.erased.add(companyId)
+    state.erased.set(companyId, event.at)
     for (const [tag, id] of state.byNameTag) if (id === companyId) state.byNameTag.delete(tag)
     return state
   },
@@ -148,6 +149,11 @@ export function isRegistered(state: Companies, companyId: CompanyId): boolean {
  */
 export function companyPlace(state: Companies, companyId: CompanyId): number | null {
   return state.ids.get(companyId) ?? null
+}
+
+/** When the keys of a company were destroyed, UTC milliseconds; null where they were not. */
+export function erasedAt(state: Companies, companyId: CompanyId): number | null {
+  return state.erased.get(companyId) ?? null
 }
 
 /** How many companies were ever registered. */

@@ -6,7 +6,8 @@ import { deletionOf } from "../../domain/charging/deletion.ts"
 import { accountOf, termsOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { CompanyPlan } from "../../domain/company/companies.ts"
-import { COMPANIES_STREAM, companyPlace } from "../../domain/company/companies.ts"
+import { COMPANIES_STREAM, companyPlace, erasedAt } from "../../domain/company/companies.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyIdOfTag } from "../../domain/kernel/ids.ts"
 import { listCompanies } from "../../projections/companies.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
@@ -114,17 +115,27 @@ const show = operation({
       creditLineMicros: terms.creditLineMicros,
       prepaidOnly: terms.prepaidOnly,
       locked: account.locked,
-      deleted: await deletionShown(ports, stream),
+      deleted: await deletionShown(ports, companyId),
     }
   },
 })
 
-/** From when on a deleted company's data is erased, and whether that has begun; null where it is not. */
-async function deletionShown({ runner }: AdminContext["ports"], stream: string) {
-  const deletion = await runner.look(LEDGER, stream, deletionOf)
+/**
+ * From when on a deleted company's data is erased, whether that is under way, and when it was erased;
+ * null where it is not deleted. It is under way until nothing of it is left to be done.
+ */
+async function deletionShown({ runner, work }: AdminContext["ports"], companyId: CompanyId) {
+  const deletion = await runner.look(LEDGER, ledgerStream(companyId), deletionOf)
   if (deletion === null) return null
-  const { erasedFrom, erasing } = deletion
-  return { deleteDataAfter: new Date(erasedFrom).toISOString(), erasing }
+  const { erasedFrom, erasing: isBegun } = deletion
+  const shown = (at: number | null) => (at === null ? null : new Date(at).toISOString())
+  const at = await runner.look(COMPANIES, COMPANIES_STREAM, (state) => erasedAt(state, companyId))
+  const isEnded = at !== null && !(await work.names("erase-company")).includes(companyId)
+  return {
+    deleteDataAfter: shown(erasedFrom),
+    erasing: isBegun && !isEnded,
+    erased: isEnded ? shown(at) : null,
+  }
 }
 
 const change = operation({

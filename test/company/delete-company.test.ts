@@ -59,7 +59,11 @@ describe("200", () => {
       [second.keyId]: "switched_off",
       [paused.keyId]: "paused",
     })
-    expect(await isDeleted()).toEqual({ deleteDataAfter: inFourteenDays(), erasing: false })
+    expect(await isDeleted()).toEqual({
+      deleteDataAfter: inFourteenDays(),
+      erasing: false,
+      erased: null,
+    })
   })
 
   it("is not counted, and charges nothing", async () => {
@@ -200,7 +204,8 @@ describe("an operator", () => {
     await world.operate("clock advance", { duration: "13d" })
     expect((await isDeleted()).erasing).toBe(false)
     await world.operate("clock advance", { duration: "1d" })
-    expect((await isDeleted()).erasing).toBe(true)
+    const erased = new Date(world.ports.clock.now()).toISOString()
+    expect(await isDeleted()).toEqual({ deleteDataAfter, erasing: false, erased })
     await expect(restore()).rejects.toThrow(/erased and cannot come back/)
   })
 })

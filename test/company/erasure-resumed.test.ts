@@ -41,6 +41,10 @@ async function waiting(where: World): Promise<readonly number[]> {
     .map(({ workId }: { workId: number }) => workId)
 }
 
+/** How the deletion stands, as an operator is shown it. */
+const deleted = async (where: World) =>
+  (await where.operate("company show", { company: planted.companyId })).deleted
+
 type Step = (companyId: string) => Promise<unknown>
 
 /** Lets a step fail once, before or after it did what it does. */
@@ -105,12 +109,15 @@ describe("an erasure that is cut short", () => {
     await world.operate("clock advance", { duration: "14d" })
     const [workId] = await waiting(world)
     expect(workId).toBeGreaterThan(0)
+    expect(await deleted(world)).toMatchObject({ erasing: true, erased: null })
     // No row and no stream shows it any more; PostgreSQL keeps it for whoever looks back.
     expect(foundIn([await unsealed(world)], planted.secrets)).toEqual([])
     await client.query("commit")
     await world.operate("work retry", { workId })
     await world.operate("wait")
     expect(await waiting(world)).toEqual([])
+    const erased = expect.stringMatching(/^2031-05-20T/)
+    expect(await deleted(world)).toMatchObject({ erasing: false, erased })
     expect(await found(world)).toEqual([])
   })
 })

@@ -49,7 +49,7 @@ describe("after it was erased", () => {
   it("no table and no stream has a name, an email, a phone number, a text or a key", async () => {
     expect(await world.operate("company show", { company: gone.companyId })).toMatchObject({
       name: null,
-      deleted: { erasing: true },
+      deleted: { erasing: false, erased: expect.stringMatching(/^2031-05-20T12:/) },
     })
     const { work } = await world.operate("work list")
     expect(work.filter(({ kind }: { kind: string }) => kind === "erase-company")).toEqual([])
