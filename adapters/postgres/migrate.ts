@@ -13,6 +13,7 @@ import { presenceAndConnectCodes } from "./migrations/0008-presence-and-connect-
 import { erasedKeys } from "./migrations/0009-erased-keys.ts"
 import { storeGenerations } from "./migrations/0010-store-generations.ts"
 import { treeHeads } from "./migrations/0011-tree-heads.ts"
+import { noTemporaryTables } from "./migrations/0012-no-temporary-tables.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
 const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -27,6 +28,7 @@ const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0009-erased-keys": erasedKeys,
   "0010-store-generations": storeGenerations,
   "0011-tree-heads": treeHeads,
+  "0012-no-temporary-tables": noTemporaryTables,
 }
 
 /** The names of all migrations that this version knows, in their order. */

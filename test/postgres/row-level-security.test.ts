@@ -18,7 +18,8 @@ let acme: Company
 let other: Company
 
 beforeAll(async () => {
-  database = await testDatabase()
+  // What may be done with a database is no part of its template.
+  database = await testDatabase({ migrated: false })
   world = await openWorld({ url: database.url })
   owner = openPool(database.url, 2, () => undefined)
   api = openApiPool(database.url, 2, () => undefined)
@@ -79,7 +80,65 @@ async function grants(table: Table): Promise<readonly string[]> {
   return rows.map(({ right }) => right)
 }
 
+/** How the API's role could see another company's row, or make something; by PostgreSQL's own word. */
+async function holes(client: pg.ClientBase | pg.Pool): Promise<readonly string[]> {
+  const { rows } = await client.query<{ hole: string }>(
+    `select format('%s.%s without row-level security', nspname, relname) as hole
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relkind in ('r', 'p', 'v', 'm', 'f') and n.nspname !~ '^pg_'
+       and has_schema_privilege($1, n.oid, 'usage')
+       and exists (select from pg_attribute a where a.attrelid = c.oid
+         and a.attname = 'company_id' and not a.attisdropped)
+       and not (c.relrowsecurity and c.relforcerowsecurity)
+     union all
+     select format('makes things in %s', nspname) from pg_namespace
+     where has_schema_privilege($1, oid, 'create')
+     union all
+     select format('%s in the database', r) from unnest(array['create', 'temporary']) r
+     where has_database_privilege($1, current_database(), r)
+     order by 1`,
+    [API_ROLE],
+  )
+  return rows.map(({ hole }) => hole)
+}
+
 describe("the catalogue", () => {
+  it("leaves the API's role no way to another company's row, and nothing to make", async () => {
+    expect(await holes(owner)).toEqual([])
+  })
+
+  it.for([
+    [`grant usage on schema ledger to ${API_ROLE}`, "ledger.claims without row-level security"],
+    ["alter table read.messages no force row level security", /^read.messages without/],
+    ["create view read.all_people as select * from read.people", /^read.all_people without/],
+    [`grant create on schema read to ${API_ROLE}`, "makes things in read"],
+    ["grant temporary on database %I to public", "temporary in the database"],
+    [`grant create on database %I to ${API_ROLE}`, "create in the database"],
+  ] as const)("would show what is opened by: %s", async ([statement, hole]) => {
+    const client = await owner.connect()
+    try {
+      await client.query("begin")
+      const { rows } = await client.query<{ sql: string }>(
+        "select case when $1 like '%\\%I%' then format($1, current_database()) else $1 end as sql",
+        [statement],
+      )
+      await client.query(rows[0]?.sql ?? "")
+      expect(await holes(client)).toContainEqual(
+        typeof hole === "string" ? hole : expect.stringMatching(hole),
+      )
+    } finally {
+      await client.query("rollback")
+      client.release()
+    }
+  })
+
+  it("leaves whom the program logs in as temporary tables", async () => {
+    const { rows } = await owner.query<{ may: boolean }>(
+      "select has_database_privilege(current_user, current_database(), 'temporary') as may",
+    )
+    expect(rows).toEqual([{ may: true }])
+  })
+
   it("has every table of the read models, and none that no read model names", async () => {
     const named = PROJECTIONS.flatMap((projection) => projection.tables).toSorted()
     const found = (await tables()).filter(({ schema }) => schema === "read")
@@ -192,6 +251,7 @@ describe("a connection of the API", () => {
       "select from ledger.subject_keys",
       "select from ledger.work",
       "create table read.mine (id int)",
+      "create temporary table mine (id int)",
       "select eventstore.append_many('{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}')",
     ]) {
       await expect(api.query(statement), statement).rejects.toMatchObject({ code: "42501" })
