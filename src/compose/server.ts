@@ -15,6 +15,7 @@ import { DOCS_URL } from "../documents.ts"
 import { maskedAddress } from "../event-store-address.ts"
 import { RETIRED, ROUTES } from "../routes.ts"
 import type { Config } from "./config.ts"
+import { refuseFreeCalls } from "./free-calls.ts"
 import { makeDemo } from "./demo.ts"
 import { arrangeFaults } from "./faults.ts"
 import type { Installation } from "./installation.ts"
@@ -123,6 +124,7 @@ async function serve(
   address: { now: string },
   closers: NamedCloser[],
 ): Promise<void> {
+  await refuseFreeCalls(stores.ports)
   const app = await buildApp(stores.ports, ROUTES, RETIRED, config)
   arrangeFaults(config.faults).server(app.server)
   const url = await listen(app, config)

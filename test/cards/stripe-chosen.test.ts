@@ -1,9 +1,15 @@
 /** An installation whose payments go to Stripe, or to a stand-in of it. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { listSettings, readConfig } from "../../src/compose/config.ts"
+import { runServer } from "../../src/compose/server.ts"
+import { openLog } from "../../src/log.ts"
 import { buy, credits, expectSound, makeBuyer } from "../credits/buying.ts"
 import type { Company, World } from "../support/world.ts"
-import { openWorld } from "../support/world.ts"
+import { testDatabase } from "../support/postgres.ts"
+import { makeCallsFree, openWorld } from "../support/world.ts"
 import type { StripeServer } from "./stripe-server.ts"
 import { startStripeServer } from "./stripe-server.ts"
 
@@ -77,6 +83,39 @@ describe("payments by Stripe", () => {
     const card = await world.operate("card set", { company: companyId, verified: true })
     expect(card).toEqual({ companyId, card: { verified: true, failing: false } })
   })
+})
+
+describe("a server with CARDS_STRIPE_KEY", () => {
+  it("does not start where calls of the API were made free before, until they have a price", async () => {
+    const { url: databaseUrl, drop } = await testDatabase()
+    onTestFinished(drop)
+    const before = await openWorld({ url: databaseUrl })
+    await makeCallsFree(before)
+    await before.close()
+    const folder = await mkdtemp(join(tmpdir(), "ledger-stripe-"))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const env = {
+      ...{ LEDGER_DATA_DIR: folder, DATABASE_URL: databaseUrl, PORT: "0" },
+      ...{ CARDS_STRIPE_KEY: KEY, LOG_LEVEL: "silent" },
+    }
+    const started = async () => {
+      const said: string[] = []
+      const stopping = new AbortController()
+      const say = (line: string) => {
+        said.push(line)
+        stopping.abort()
+      }
+      const log = openLog("silent")
+      const { signal } = stopping
+      const code = await runServer({ config: readConfig(env), demo: false, log, say, signal })
+      return [code, said[0]]
+    }
+    await expect(started()).rejects.toThrow(/^CARDS_STRIPE_KEY is set .* price set api_call/)
+    const after = await openWorld({ url: databaseUrl, stripe: { secretKey: KEY, url: "http://x" } })
+    await after.operate("price set", { item: "api_call", dollars: "0.0001" })
+    await after.close()
+    expect(await started()).toEqual([0, expect.stringMatching(/^company-ledger listens on/)])
+  }, 60_000)
 })
 
 describe("CARDS_STRIPE_KEY", () => {
