@@ -46,6 +46,7 @@ import { recordedOf } from "../recorded.ts"
 import { openRunner } from "../run.ts"
 import type { Runner } from "../run.ts"
 import { startConfirming } from "../runner/confirming.ts"
+import type { Calm } from "./calm-log.ts"
 import { watchCalmly } from "./calm-log.ts"
 import { openCards } from "./cards.ts"
 import { openClock } from "./clock.ts"
@@ -57,6 +58,7 @@ import { arrangeFaults } from "./faults.ts"
 import { openGathered } from "./gathered.ts"
 import { HINTS } from "./hints.ts"
 import { tellOfRenewing } from "./renewing.ts"
+import { sharesOf } from "./shares.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
 import { openVouching } from "./vouching.ts"
 
@@ -106,7 +108,7 @@ export interface Installation {
 export async function openInstallation(given: InstallationOptions): Promise<Installation> {
   const { databaseUrl, databaseConnections } = given
   await migrateToLatest(databaseUrl)
-  const { log, watch } = watchCalmly(databaseUrl, given.log, given.waits)
+  const { log, watch, watchStore } = watchCalmly(databaseUrl, given.log, given.waits)
   const options = { ...given, log }
   const closers: NamedCloser[] = [{ what: "the watch over the database", close: watch.stop }]
   let closing = false
@@ -125,7 +127,7 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
     if (closing) unkept.push(message)
     log.warn(message, error)
   }
-  const reached = { pool, watch, onIdleError, onUnkept }
+  const reached = { pool, watch, watchStore, onIdleError, onUnkept }
   try {
     return { ports: await openParts(options, reached, closers), close }
   } catch (error) {
@@ -138,22 +140,10 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
 interface Reached {
   readonly pool: Pool
   readonly watch: DatabaseWatch
+  readonly watchStore: Calm["watchStore"]
   readonly onIdleError: (error: Error) => void
   /** Told of what was to be kept behind its callers, and could not be. */
   readonly onUnkept: (message: string, error: unknown) => void
-}
-
-/**
- * The event store appends by one connection, listens by one and reads by four; the process has two,
- * the watch one.
- */
-const OTHER_CONNECTIONS = 9
-
-/** What the pools may open each. What is written behind has most: each read model writes by itself. */
-function sharesOf(connections: number) {
-  const shared = connections - OTHER_CONNECTIONS
-  const owner = Math.floor(shared * 0.31)
-  return { owner, api: owner, behind: shared - 2 * owner }
 }
 
 /** Connections, time, keys and stores: everything outside that needs nothing of the others. */
@@ -177,6 +167,10 @@ async function openOutside(
   const chosen = await openEventStore(databaseUrl, options.eventStoreUrl, watch)
   const store = faulty.store(chosen.store)
   closers.push({ what: "the event store", close: store.close })
+  if (chosen.kind === "eventstoredb") {
+    const { stop } = reached.watchStore(store.head)
+    closers.push({ what: "the watch over the event store", close: stop })
+  }
   await checkEventStore(memory, chosen)
   const time = await openClock(options, { ...reached, processes }, faulty)
   closers.push({ what: "the clock", close: time.stop })

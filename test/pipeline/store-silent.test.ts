@@ -1,6 +1,7 @@
 /**
- * A server of EventStoreDB that is stopped in mid-course: connections stay, and nothing is answered.
- * Callers are told so at their own deadline, and what was under way is resolved behind them.
+ * A server of EventStoreDB that is stopped in mid-course: connections stay, and nothing is answered;
+ * or one that is gone. Callers are told so at their own deadline, what was under way is resolved behind
+ * them, and the log has a line when it begins and one when it ends.
  */
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { buildApp } from "../../src/app.ts"
@@ -43,6 +44,12 @@ async function countingApp() {
   return { app, counted }
 }
 
+/** What the log says of a server that did not answer and does again. */
+const TWO_LINES = [
+  expect.stringMatching(/^EventStoreDB does not answer since 20\S+Z: \w+: ./),
+  expect.stringMatching(/^EventStoreDB answers again, after \d+ s; what failed meanwhile: \d\d+ /),
+]
+
 interface Text {
   readonly to: string
   readonly name: string
@@ -77,6 +84,7 @@ it(
     const sending = texts.map(send)
     const strangers = Array.from({ length: AT_ONCE }, () => textTo(newNumber()))
     const first = await Promise.all([...sending, ...strangers.map(send)])
+    await expect.poll(() => world.warnings.length, { timeout: 10_000 }).toBe(1)
     const second = await Promise.all(texts.map(send))
     for (const { status, error, later, ms } of [...first, ...second]) {
       expect([status, error, later]).toEqual([503, "unavailable", "5"])
@@ -114,6 +122,29 @@ it(
     expect(tallies.reduce((sum, { calls }) => sum + calls, 0)).toBe(counted.calls)
     const audit = await world.operate("audit verify", { company: company.companyId })
     expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+    expect(world.warnings).toEqual(TWO_LINES)
     await app.close()
   },
 )
+
+it("is as calm about one that is gone and comes back", { timeout: 60_000 }, async () => {
+  const company = await makeCompany(world)
+  const before = world.warnings.length
+  const said = () => world.warnings.slice(before)
+  const send = async ({ to, name }: Text) => {
+    const headers = { "idempotency-key": name }
+    const sent = { body: { to, body: "Hello" }, headers }
+    return (await world.call(company.key, "POST", TEXTS, sent)).status
+  }
+  await server.relay.refuse()
+  const texts = Array.from({ length: AT_ONCE }, () => textTo(newNumber()))
+  for (const status of await Promise.all(texts.map(send))) expect(status).toBe(503)
+  await expect.poll(() => said().length, { timeout: 10_000 }).toBe(1)
+  for (const status of await Promise.all(texts.map(send))) expect([503, 409]).toContain(status)
+  await server.relay.accept()
+  await expect.poll(() => said().length, { timeout: 20_000 }).toBe(2)
+  const isSent = async (text: Text) => (await send(text)) === 200
+  for (const text of texts) await expect.poll(() => isSent(text), { timeout: 20_000 }).toBe(true)
+  await world.operate("wait")
+  expect(said()).toEqual(TWO_LINES)
+})

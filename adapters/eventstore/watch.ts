@@ -1,0 +1,102 @@
+/**
+ * Whether a server of events answers. Nobody asks it for as long as nothing fails; from the first
+ * failure on it is asked until it answers again.
+ */
+import { setTimeout as pause } from "node:timers/promises"
+import { AccessDenied } from "./port.ts"
+
+/** How patient to be with the server, in milliseconds. */
+export interface StoreWaits {
+  /** With the question whether it answers. */
+  readonly answerMs: number
+  /** Between two questions while it does not. */
+  readonly askMs: number
+}
+
+/** How patient to be unless said otherwise. */
+export const USUAL_STORE_WAITS: StoreWaits = { answerMs: 2_000, askMs: 1_000 }
+
+/** Who is told when the server falls silent, and when it answers again; `since` is UTC ms. */
+interface ToldOfSilence {
+  readonly onSilent: (since: number, why: unknown) => void
+  readonly onAnswer: (since: number) => void
+}
+
+/** A watch over a server of events. */
+export interface StoreWatch {
+  /** Since when it does not answer, in UTC milliseconds; null where that is not known of it. */
+  readonly silentSince: () => number | null
+  /** Asks now; false where it is silent. */
+  readonly ask: () => Promise<boolean>
+  /** Ends it: nobody is told anything after that. */
+  readonly stop: () => void
+}
+
+/** Watches a server; `head` asks it something that any server can answer. */
+export function watchEventStore(
+  head: () => Promise<unknown>,
+  told: ToldOfSilence,
+  waits: StoreWaits = USUAL_STORE_WAITS,
+): StoreWatch {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let since: number | null = null
+  let asking: Promise<boolean> | null = null
+
+  const askTwice = async (): Promise<boolean> => {
+    const askedAt = Date.now()
+    let failure = await failureOf(head(), waits.answerMs)
+    // A connection may be lost for reasons of its own. Silence has none that asking again would show.
+    if (failure !== null && !failure.isLate && since === null) {
+      failure = await failureOf(head(), waits.answerMs)
+    }
+    if (signal.aborted) return since === null
+    if (failure === null) end()
+    else begin(askedAt, failure.why)
+    return failure === null
+  }
+  const ask = async (): Promise<boolean> => {
+    if (signal.aborted) return since === null
+    asking ??= askTwice().finally(() => (asking = null))
+    return asking
+  }
+  const begin = (at: number, why: unknown): void => {
+    if (since !== null) return
+    since = at
+    told.onSilent(at, why)
+    void askUntilAnswer()
+  }
+  const end = (): void => {
+    if (since === null) return
+    const begunAt = since
+    since = null
+    told.onAnswer(begunAt)
+  }
+  const askUntilAnswer = async (): Promise<void> => {
+    while (since !== null && !signal.aborted) {
+      await pause(waits.askMs, undefined, { ref: false, signal }).catch(() => null)
+      await ask()
+    }
+  }
+  return { silentSince: () => since, ask, stop: () => stopping.abort() }
+}
+
+/** Why a question was not answered. */
+interface Failure {
+  readonly why: unknown
+  readonly isLate: boolean
+}
+
+async function failureOf(question: Promise<unknown>, withinMs: number): Promise<Failure | null> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<Failure>((resolve) => {
+    const why = new Error(`it did not answer within ${withinMs} ms`)
+    timer = setTimeout(() => resolve({ why, isLate: true }), withinMs).unref()
+  })
+  const answered = question.then(
+    () => null,
+    // Whoever refuses these credentials has answered.
+    (why: unknown) => (why instanceof AccessDenied ? null : { why, isLate: false }),
+  )
+  return Promise.race([answered, late]).finally(() => clearTimeout(timer))
+}
