@@ -50,6 +50,9 @@ export type ParkedWork = Omit<TakenWork, "tries"> & {
   readonly parked: string | null
 }
 
+/** A row with everything that there is of it. */
+export type FoundWork = TakenWork & ListedWork
+
 /** The queue. */
 export interface WorkQueue {
   /** Takes up to `limit` rows that are due at `now` (the ledger's time). */
@@ -72,7 +75,7 @@ export interface WorkQueue {
   readonly names: (kind: string) => Promise<readonly string[]>
   readonly list: (limit: number) => Promise<readonly ListedWork[]>
   /** One row; null where there is none. */
-  readonly find: (workId: number) => Promise<ParkedWork | null>
+  readonly find: (workId: number) => Promise<FoundWork | null>
   /** Takes a row away that is parked. False: it is not parked, or not there. */
   readonly dropParked: (workId: number) => Promise<boolean>
   /** Makes a row due at once (`now` by the ledger's time), parked or not. False: no such row. */

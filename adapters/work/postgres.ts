@@ -118,10 +118,8 @@ function openForOperators(
       const { rows } = await pool.query<Row>("select * from ledger.work where work_id = $1", [
         workId,
       ])
-      const row = rows[0]
-      if (row === undefined) return null
-      const { tries: _tries, ...work } = taken(row)
-      return { ...work, parked: row.parked }
+      const [row] = rows
+      return row === undefined ? null : { ...taken(row), ...listed(row) }
     },
     dropParked: async (workId) => {
       const { rowCount } = await pool.query(

@@ -6,6 +6,7 @@ import { tokenOf } from "../position-token.ts"
 import { exactTime } from "./inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
+import { lookAfterTry } from "./tried.ts"
 
 const WAIT_MS = 60_000
 const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
@@ -109,12 +110,12 @@ const listWork = operation({
 const retryWork = operation({
   name: "work retry",
   input: z.object({ workId: z.int().positive() }),
-  run: async ({ ports }, { workId }) => {
+  run: async ({ ports, signal }, { workId }) => {
     if (!(await ports.work.retry(workId, ports.clock.now()))) {
       throw new OperatorRefused("not_found", `There is no work ${workId}.`)
     }
     ports.workers.wake()
-    return { workId, retried: true }
+    return { workId, retried: true, ...(await lookAfterTry(ports, workId, signal)) }
   },
 })
 

@@ -1,8 +1,10 @@
 /** Commands for the program itself, the built-in carrier, the clock, work and read models. */
 import { COMMON_OUTCOMES, STAND_INS } from "../../adapters/stand-ins/port.ts"
+import type { Tried } from "../admin/tried.ts"
 import type { CommandSpec, Input } from "./command.ts"
 import { countingNumber, digits, durationText, isoTime } from "./option-values.ts"
 import { isRow, renderFields, renderResult, renderTable, rowsOf } from "./render.ts"
+import { harmless } from "./terminal.ts"
 
 const start: CommandSpec = {
   does: "start",
@@ -157,11 +159,28 @@ const retryWork: CommandSpec = {
   does: "operation",
   name: "work retry",
   summary: "make a row of work due at once, parked or not",
+  notes: [
+    "Says what became of it: done, put_off until dueAt, failed (it is tried again by itself) or parked;",
+    "running or due where that is not known within a second.",
+  ],
   example: "work retry 42",
   changes: true,
   arguments: [
     { name: "WORK_ID", description: "the row's number", field: "workId", parse: countingNumber },
   ],
+  render: (result) => renderTried(result as Tried & { readonly workId: number }),
+}
+
+function renderTried({ workId, state, dueAt, parked }: Tried & { readonly workId: number }) {
+  const words: Record<Tried["state"], string> = {
+    done: "was tried and is done",
+    put_off: `was tried and put itself off until ${dueAt}`,
+    failed: "was tried and failed; it is tried again by itself",
+    parked: `is parked: ${harmless(parked ?? "")}`,
+    running: "is being tried",
+    due: "is due and not begun yet",
+  }
+  return `Work ${workId} ${words[state]}.\n`
 }
 
 const skipWork: CommandSpec = {

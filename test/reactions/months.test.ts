@@ -88,7 +88,10 @@ describe("the closing of a month, called before its time", () => {
     const { companyId } = await makeCompany(world)
     await world.operate("clock advance", { duration: "1d" })
     const { workId } = await rowOf(world, "close-month", `${companyId}:2040-07`)
-    await world.operate("work retry", { workId })
+    expect(await world.operate("work retry", { workId })).toEqual({
+      ...{ workId, retried: true, parked: null },
+      ...{ state: "put_off", dueAt: "2040-08-01T00:00:00.000Z" },
+    })
     await world.operate("wait")
     expect(await closedMonths(companyId)).toEqual([])
     const put = ["close-month", `${companyId}:2040-07`, "2040-08-01T00:00:00.000Z", null]

@@ -229,8 +229,15 @@ describe("work that fails", () => {
       parked: "the carrier speaks another language",
     })
     expect(world.warnings.join()).toContain("the carrier speaks another language")
+    const again = () => world.operate("work retry", { workId: parked?.workId })
+    expect(await again()).toMatchObject({ retried: true, state: "failed", parked: null })
+    const answer = Promise.withResolvers<never>()
+    sending.mockReturnValue(answer.promise)
+    expect(await again()).toMatchObject({ state: "running" })
+    answer.reject(new Error("the carrier speaks another language"))
+    await world.operate("wait")
     sending.mockRestore()
-    await world.operate("work retry", { workId: parked?.workId })
+    expect(await again()).toMatchObject({ state: "done", dueAt: null })
     expect(await messageOf(world, id)).toMatchObject({ status: "sent" })
     expect(await workOf(world, company.companyId)).toEqual([])
     await expect(world.operate("work retry", { workId: 999_999 })).rejects.toThrow("no work 999999")
@@ -242,9 +249,11 @@ describe("work that fails", () => {
       values ('wash-car', 'a', 'a', ${company.companyId}, '{}', now() - interval '1 day')`.execute(
       world.ports.readAll,
     )
-    expect(await workOf(world, company.companyId)).toMatchObject([
-      { kind: "wash-car", parked: "nobody does wash-car" },
-    ])
+    const rows = await workOf(world, company.companyId)
+    const parked = "nobody does wash-car"
+    expect(rows).toMatchObject([{ kind: "wash-car", parked }])
+    const again = await world.operate("work retry", { workId: rows[0]?.workId })
+    expect(again).toMatchObject({ state: "parked", parked })
   })
 
   it("because a recipient does not know its text, is parked", async () => {
