@@ -37,6 +37,7 @@ async function endOf(ports: AdminPorts, named: string | undefined): Promise<Posi
 
 const exportHistory = operation({
   name: "audit export",
+  isPatient: true,
   input: Scope.extend({ to: z.string().optional() }),
   run: async ({ ports, send, progress, signal }, { company, to: named }) => {
     const companyId = await scopeOf(ports, company)
@@ -55,6 +56,7 @@ const exportHistory = operation({
 
 const head = operation({
   name: "audit head",
+  isPatient: true,
   input: Scope,
   run: async ({ ports, signal }, { company }) => {
     const companyId = await scopeOf(ports, company)
@@ -67,6 +69,7 @@ const head = operation({
 
 const proof = operation({
   name: "audit proof",
+  isPatient: true,
   input: Scope.extend({ chargeId: someId }),
   run: async (context, { company, chargeId }) => {
     const { ports, send, progress, signal } = context
@@ -113,6 +116,7 @@ const prefixOf = (category: string, companyId: CompanyId | null): readonly strin
 
 const replay = operation({
   name: "audit replay",
+  isPatient: true,
   input: Scope,
   run: async (context, { company }) => {
     const { ports, progress, signal } = context
@@ -140,6 +144,7 @@ const replay = operation({
 /** What a replay by other rules is made from: it never runs in the server. */
 const raw = operation({
   name: "audit raw",
+  isPatient: true,
   input: Scope.extend({ category: z.enum(["refusals", "ledger"]) }),
   run: async (context: AdminContext, { company, category }) => {
     const { ports, send, progress, signal } = context

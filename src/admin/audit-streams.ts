@@ -31,6 +31,7 @@ interface Parsed {
 
 const show = operation({
   name: "audit show",
+  isPatient: true,
   input: Filter.extend({
     stream: someId,
     unseal: z.boolean().default(false),
@@ -59,6 +60,7 @@ const show = operation({
 
 const streams = operation({
   name: "audit streams",
+  isPatient: true,
   input: Filter.extend({
     company: z.string().optional(),
     after: z.string().default(""),

@@ -23,6 +23,7 @@ const hashText = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal char
 
 const verify = operation({
   name: "audit verify",
+  isPatient: true,
   input: z.object({ company: z.string().optional(), head: hashText.optional() }),
   run: async (context, { company, head = null }) => {
     const companyId = company === undefined ? null : await findCompany(context.ports, company)

@@ -7,6 +7,7 @@ import { operation } from "./operation.ts"
 
 const backup = operation({
   name: "backup",
+  isPatient: true,
   input: z.object({}),
   run: async (context) => {
     const { ports, send, progress, signal } = context

@@ -17,6 +17,7 @@ const Input = z.object({
 
 const exportBilling = operation({
   name: "export billing",
+  isPatient: true,
   input: Input,
   run: async ({ ports, send, progress, signal }, { company, month, format }) => {
     const companyId = await findCompany(ports, company)

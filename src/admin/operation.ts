@@ -29,6 +29,8 @@ export interface AdminPorts extends Ports {
   readonly housekeep: () => Promise<void>
   /** Writes down what is gathered and not yet stored: closings, refusals. */
   readonly settle: () => Promise<void>
+  /** Since when the database does not answer, in UTC milliseconds; null where it does. */
+  readonly silentSince: () => number | null
   /** What a backup holds beside the events. */
   readonly keptTables: KeptTables
   readonly signing: Signing
@@ -61,6 +63,8 @@ export interface AdminContext {
 export interface AdminOperation<I = unknown, O = unknown> {
   readonly name: string
   readonly input: ZodType<I>
+  /** Whether it may take an hour: it then outlasts a database that falls silent on the way. */
+  readonly isPatient?: true
   readonly run: (context: AdminContext, input: I) => Promise<O>
 }
 

@@ -21,6 +21,7 @@ const status = operation({
 
 const rebuild = operation({
   name: "projections rebuild",
+  isPatient: true,
   input: z.object({ name: z.string() }),
   run: async (context, { name }) => {
     await context.ports.projector.rebuild(name, reporter(context, name)).catch((error: unknown) => {
@@ -33,6 +34,7 @@ const rebuild = operation({
 
 const verify = operation({
   name: "projections verify",
+  isPatient: true,
   input: z.object({ name: z.string().optional() }),
   run: async (context, { name }) => {
     const projections = await verifyProjections(context, name)

@@ -1,10 +1,12 @@
 /** Runs one operation for an operator, in the server or in the command line itself. */
 import type { core, z } from "zod"
+import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { newId } from "../ids.ts"
 import { inWords } from "../pipeline/schema-words.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
 import type { AdminAnswer, AdminRequest, ErrorBody } from "./protocol.ts"
+import { DatabaseSilent, unlessSilent } from "./silence.ts"
 
 /** How an operation reaches its operator while it works. */
 export type Talk = Pick<AdminContext, "progress" | "send" | "signal">
@@ -39,14 +41,37 @@ export async function runOperation(
   const input = await found.input.safeParseAsync(request.input, { error: operatorWords })
   if (!input.success) return { error: invalid(input.error) }
   const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
-  const { progress, send, signal } = talk
+  const answered = new AbortController()
+  const context = { ports, cause, ...talkUntil(talk, answered.signal) }
+  const run = async () => found.run(context, input.data)
   try {
-    const result = await found.run({ ports, cause, progress, send, signal }, input.data)
+    const result = await unlessSilent(ports, found.isPatient === true, run())
     return { result: result === undefined ? null : result }
   } catch (error) {
-    const body = errorBodyOf(error)
+    const body = errorBodyOf(silenceBehind(error, ports.silentSince()))
     if (body === null) throw error
     return { error: body }
+  } finally {
+    answered.abort()
+  }
+}
+
+/** A connection that was given up says less than since when the database does not answer. */
+function silenceBehind(error: unknown, since: number | null): unknown {
+  return since !== null && isConnectionFault(error) ? new DatabaseSilent(since) : error
+}
+
+/** Who was answered is told nothing more: what still runs then may stop. */
+function talkUntil({ progress, send, signal }: Talk, answered: AbortSignal): Talk {
+  return {
+    progress: (message) => {
+      if (!answered.aborted) progress(message)
+    },
+    send: async (chunk) => {
+      answered.throwIfAborted()
+      await send(chunk)
+    },
+    signal: AbortSignal.any([signal, answered]),
   }
 }
 
@@ -57,7 +82,9 @@ export function errorBodyOf(error: unknown): ErrorBody | null {
   if (error instanceof OperatorRefused) return { error: error.code, message, ...error.details }
   if (error.name === "CompanyErased") return { error: "company_erased", message }
   if (error instanceof RangeError) return { error: "validation", message }
-  if (UNKNOWN.has(error.name)) return { error: "unavailable", message: unknownText(message) }
+  const isOfDatabase = error instanceof DatabaseSilent || isConnectionFault(error)
+  if (isOfDatabase || UNKNOWN.has(error.name))
+    return { error: "unavailable", message: unknownText(message) }
   if (UNAVAILABLE.has(error.name)) return { error: "unavailable", message: laterText(message) }
   return null
 }

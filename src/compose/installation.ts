@@ -271,6 +271,7 @@ async function openParts(
     carrier,
     workers: running,
     housekeep,
+    silentSince: reached.watch.silentSince,
     checkpointOf: (stream) => checkpoints.load(stream),
   }
 }

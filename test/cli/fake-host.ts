@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { onTestFinished } from "vitest"
 import { z } from "zod"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../src/admin/operation.ts"
 import { operation } from "../../src/admin/operation.ts"
 import { runCommandLine } from "../../src/cli/execute.ts"
@@ -10,7 +11,7 @@ import type { Host } from "../../src/cli/host.ts"
 import type { Terminal } from "../../src/cli/terminal.ts"
 
 /** Ports that no fake operation touches. */
-export const NO_PORTS = {} as AdminPorts
+export const NO_PORTS = { silentSince: () => null, pacer: machinePacer } as unknown as AdminPorts
 
 /** An operation of any input that does what the test says. */
 export function fakeOperation(
