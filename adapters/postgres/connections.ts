@@ -15,10 +15,17 @@ export interface ConnectionRules {
   readonly isPooled: boolean
 }
 
+/** What a connection is to the server: pids are given again, and another server has the same ones. */
+const OWN_BACKEND = `
+  select pid || ' ' || extract(epoch from backend_start) as backend
+  from pg_stat_activity where pid = pg_backend_pid()`
+
 /** A connection that knows whether an answer is outstanding on it. */
 class WatchedClient extends pg.Client {
   /** Whether its holder waits for as long as a statement takes. */
   isPatient = false
+  /** What the server calls it; null where nobody asked. */
+  backend: string | null = null
   readonly #rules: ConnectionRules
   /** Until it is made, the answer to its greeting is. */
   #isWaiting = true
@@ -63,7 +70,7 @@ class WatchedClient extends pg.Client {
     this.#timer = setTimeout(() => {
       // What came while this process was busy is read before anybody is called silent.
       setImmediate(() => {
-        if (this.#isWaiting && this.#until === until) this.#giveUp("there was no answer in time")
+        if (this.#isWaiting && this.#until === until) this.giveUp("there was no answer in time")
       })
     }, ms).unref()
   }
@@ -72,11 +79,19 @@ class WatchedClient extends pg.Client {
   doubt(ms: number): void {
     if (this.isPatient) return
     if (this.#isWaiting) this.hurry(ms)
-    else if (this.#rules.isPooled) this.#giveUp("it was made before the database fell silent")
+    else if (this.#rules.isPooled) this.giveUp("it was made before the database fell silent")
     else this.#doubtMs = ms
   }
 
-  #giveUp(why: string): void {
+  /** Asks the server what it calls this connection. @throws an error of the connection's */
+  async identify(): Promise<void> {
+    if (this.backend !== null) return
+    const { rows } = await super.query<{ backend: string | null }>(OWN_BACKEND)
+    this.backend = rows[0]?.backend ?? null
+  }
+
+  /** Ends it, and with it whatever is outstanding. */
+  giveUp(why: string): void {
     const error = new Error(`the connection to PostgreSQL was given up: ${why}`)
     this.connection.stream.destroy(Object.assign(error, { code: "ETIMEDOUT" }))
   }
@@ -107,15 +122,42 @@ export class Connections {
     for (const client of this.#all) if (!client.isPatient) client.hurry(ms)
   }
 
+  /**
+   * Gives up those whose holders are patient where the server does not know them any more; `livingOf`
+   * answers which of them it knows. @throws what that throws
+   */
+  async forsake(
+    livingOf: (backends: readonly string[]) => Promise<ReadonlySet<string>>,
+  ): Promise<void> {
+    const patient = [...this.#all].filter(({ isPatient, backend }) => isPatient && backend !== null)
+    if (patient.length === 0) return
+    const living = await livingOf(patient.map(({ backend }) => backend ?? ""))
+    for (const client of patient) {
+      if (!living.has(client.backend ?? "")) client.giveUp("PostgreSQL does not know it any more")
+    }
+  }
+
   /** The database may have forgotten all that were made so far, as another does that took over. */
   doubt(ms: number): void {
     for (const client of [...this.#all]) client.doubt(ms)
   }
 }
 
-/** Waits on a pool's connection for as long as its statements take, until it is given back. */
-export function bePatient(client: pg.PoolClient): pg.PoolClient {
-  if (client instanceof WatchedClient) client.isPatient = true
+/**
+ * Waits on a pool's connection for as long as its statements take, until it is given back.
+ *
+ * @throws an error of the connection's, which is then given back
+ */
+export async function bePatient(client: pg.PoolClient): Promise<pg.PoolClient> {
+  if (!(client instanceof WatchedClient)) return client
+  try {
+    // Nobody is patient with this question: it is what tells later whether patience is in vain.
+    await client.identify()
+  } catch (error) {
+    client.release(true)
+    throw error
+  }
+  client.isPatient = true
   return client
 }
 

@@ -88,7 +88,7 @@ export function patiently(pool: pg.Pool): pg.Pool {
   const patient = {
     connect: async () => bePatient(await pool.connect()),
     query: async (...given: Parameters<pg.PoolClient["query"]>) => {
-      const client = bePatient(await pool.connect())
+      const client = await bePatient(await pool.connect())
       let failed = true
       try {
         const result: unknown = await client.query(...given)

@@ -71,7 +71,7 @@ export function watchDatabase(
 ): DatabaseWatch {
   const connections = new Connections()
   const quick = openQuick(url, waits.askMs)
-  const silence = new Silence(told, connections, waits)
+  const silence = new Silence(told, connections, waits, livingBy(quick))
   const stopping = new AbortController()
   let asking: Promise<boolean> | null = null
 
@@ -143,6 +143,20 @@ function openQuick(url: string, askMs: number): pg.Pool {
   return quick
 }
 
+/** Which of these connections the server knows. */
+type LivingOf = Parameters<Connections["forsake"]>[0]
+
+const LIVING = `
+  select pid || ' ' || extract(epoch from backend_start) as backend
+  from pg_stat_activity where pid || ' ' || extract(epoch from backend_start) = any($1::text[])`
+
+const livingBy =
+  (quick: pg.Pool): LivingOf =>
+  async (backends) => {
+    const { rows } = await quick.query<{ backend: string }>(LIVING, [backends])
+    return new Set(rows.map(({ backend }) => backend))
+  }
+
 /** What is known of a silence. */
 class Silence {
   since: number | null = null
@@ -150,18 +164,28 @@ class Silence {
   readonly #told: ToldOfSilence
   readonly #connections: Connections
   readonly #waits: DatabaseWaits
+  readonly #livingOf: LivingOf
+  /** Whether somebody may be patient in vain: nobody has asked since the last silence. */
+  #mayForsake = false
   #lastAnswer = Date.now()
   #passing: { readonly resolve: () => void; readonly reject: (error: Error) => void }[] = []
 
-  constructor(told: ToldOfSilence, connections: Connections, waits: DatabaseWaits) {
+  constructor(
+    told: ToldOfSilence,
+    connections: Connections,
+    waits: DatabaseWaits,
+    livingOf: LivingOf,
+  ) {
     this.#told = told
     this.#connections = connections
     this.#waits = waits
+    this.#livingOf = livingOf
   }
 
   begin(): void {
     if (this.since !== null) return
     this.since = this.#lastAnswer
+    this.#mayForsake = true
     // Who stood in line for a connection before is not kept for the making of a new one.
     this.#connections.greetingMs = this.#waits.askMs
     this.#connections.hurry(this.#waits.silentMs)
@@ -170,6 +194,11 @@ class Silence {
 
   answered(askedAt: number): void {
     this.#lastAnswer = askedAt
+    this.#endSilence()
+    if (this.#mayForsake) void this.#forsake()
+  }
+
+  #endSilence(): void {
     const { since } = this
     if (since === null) return
     this.since = null
@@ -177,6 +206,17 @@ class Silence {
     this.#connections.doubt(this.#waits.doubtMs)
     this.#told.onAnswer(since)
     for (const { resolve } of this.#passing.splice(0)) resolve()
+  }
+
+  /** Lets nobody wait on a connection to a server that is no more. */
+  async #forsake(): Promise<void> {
+    this.#mayForsake = false
+    try {
+      await this.#connections.forsake(this.#livingOf)
+    } catch {
+      // The next answer is soon enough: whether there is one is told of already.
+      this.#mayForsake = true
+    }
   }
 
   readonly mustAnswer = (): void => {

@@ -166,6 +166,32 @@ describe("a database that falls silent", () => {
     expect(await long).toMatchObject({ rowCount: 1 })
   })
 
+  it("and is another one then keeps nobody, however patient, on what it does not know", async () => {
+    const { way, owner, untilSilent } = await openWatched()
+    const other = database.pool()
+    const patient = patiently(owner)
+    const [idle, busy] = [await patient.connect(), await patient.connect()]
+    const pids = [await idOf(idle), await idOf(busy)]
+    const ended = new Promise((resolve) => idle.once("end", resolve))
+    const long = failureOf(busy.query("select pg_sleep(60)"))
+    const asleep = "select from pg_stat_activity where pid = $1 and wait_event = 'PgSleep'"
+    const isAsleep = async () => (await other.query(asleep, [pids[1]])).rowCount
+    await expect.poll(isAsleep, { timeout: 10_000 }).toBe(1)
+    way.silence()
+    await untilSilent()
+    // What the first server did ended with it.
+    await other.query("select pg_terminate_backend(pid, 5000) from unnest($1::int[]) pid", [pids])
+    const overAt = performance.now()
+    way.failOver()
+    expect(String(await long)).toContain("PostgreSQL does not know it any more")
+    await ended
+    expect(performance.now() - overAt).toBeLessThan(5_000)
+    expect(isConnectionFault(await failureOf(idle.query("select 1")))).toBe(true)
+    idle.release(true)
+    busy.release(true)
+    expect(await patient.query("select 1")).toMatchObject({ rowCount: 1 })
+  })
+
   it("keeps nobody waiting once it is not watched any more", async () => {
     const { way, behind, watch, untilSilent } = await openWatched()
     way.silence()
