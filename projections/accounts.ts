@@ -40,6 +40,7 @@ export const accounts: Projection = {
   name: "accounts",
   version: 2,
   categories: ["ledger"],
+  ignores: ["ApiCallsCounted", "ChargesClosed"],
   tables: ["accounts", "account_terms"],
   create: `
     create table accounts (

@@ -33,6 +33,7 @@ export const apiCalls: Projection = {
   name: "api-calls",
   version: 1,
   categories: ["ledger"],
+  ignores: ["ChargeGivenBack", "ChargesClosed"],
   tables: ["api_calls"],
   create: `
     create table api_calls (

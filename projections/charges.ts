@@ -24,6 +24,7 @@ export const charges: Projection = {
   name: "charges",
   version: 2,
   categories: ["ledger"],
+  ignores: ["ApiCallsCounted"],
   tables: ["charges"],
   create: `
     create table charges (

@@ -50,6 +50,7 @@ export const limits: Projection = {
   name: "limits",
   version: 2,
   categories: ["ledger"],
+  ignores: ["ChargesClosed"],
   tables: ["limits", "spending"],
   create: `
     create table limits (

@@ -5,6 +5,7 @@ import type { Micros } from "../domain/kernel/money.ts"
 import type { Columns } from "./columns.ts"
 import { insertRows } from "./columns.ts"
 import type { Projection, Recorded } from "./projection.ts"
+import { SPENDING_FACTS } from "./projection.ts"
 
 /** A closed month: what it began with, what moved the funds in it, and what it left. */
 export interface MonthRow {
@@ -35,6 +36,7 @@ export const months: Projection = {
   name: "months",
   version: 1,
   categories: ["ledger"],
+  ignores: SPENDING_FACTS,
   tables: ["months"],
   create: `
     create table months (

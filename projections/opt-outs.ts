@@ -34,6 +34,7 @@ export const optOuts: Projection = {
   name: "opt-outs",
   version: 2,
   categories: ["companies", "recipient"],
+  ignores: ["TextAbandoned", "TextAccepted", "TextDelivered", "TextQueued", "TextUndelivered"],
   tables: ["opt_outs"],
   personal: ["opt_outs"],
   create: `

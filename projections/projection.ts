@@ -52,6 +52,14 @@ export interface Opener {
   readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>
 }
 
+/** The facts that spending leaves in a ledger: by far the most of them. */
+export const SPENDING_FACTS: readonly string[] = [
+  "ApiCallsCounted",
+  "ChargeGivenBack",
+  "Charged",
+  "ChargesClosed",
+]
+
 /** A read model. `DB` names its tables and their rows. */
 export interface Projection {
   readonly name: string
@@ -59,6 +67,11 @@ export interface Projection {
   readonly version: number
   /** Categories of streams it reads. */
   readonly categories: readonly string[]
+  /**
+   * Types of facts in these streams that change none of its rows: they pass it by without a
+   * transaction. A type that is not named here is handed over, also one that nobody knows.
+   */
+  readonly ignores?: readonly string[]
   /** Its tables, each with a `company_id`. */
   readonly tables: readonly string[]
   /**

@@ -12,6 +12,7 @@ import { monthEnd, monthStart } from "../domain/kernel/window.ts"
 import type { Columns } from "./columns.ts"
 import { insertRows, unnested } from "./columns.ts"
 import type { Projection, Recorded } from "./projection.ts"
+import { SPENDING_FACTS } from "./projection.ts"
 
 /** What an owner allowed a key. */
 export interface PurchaseTermsRow {
@@ -50,6 +51,7 @@ export const purchases: Projection = {
   name: "purchases",
   version: 1,
   categories: ["ledger"],
+  ignores: SPENDING_FACTS,
   tables: ["purchases", "purchase_terms"],
   create: `
     create table purchase_terms (

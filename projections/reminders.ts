@@ -7,6 +7,7 @@ import type { Period } from "../domain/kernel/window.ts"
 import type { Columns } from "./columns.ts"
 import { insertRows } from "./columns.ts"
 import type { Projection, Recorded } from "./projection.ts"
+import { SPENDING_FACTS } from "./projection.ts"
 
 /** A reminder that was reached. */
 export interface ReminderRow {
@@ -37,6 +38,7 @@ export const reminders: Projection = {
   name: "reminders",
   version: 1,
   categories: ["ledger"],
+  ignores: SPENDING_FACTS,
   tables: ["reminders"],
   create: `
     create table reminders (

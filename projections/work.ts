@@ -96,6 +96,7 @@ export const work: Projection = {
   name: "work",
   version: 1,
   categories: ["companies", "ledger", "recipient"],
+  ignores: ["TextAccepted", "TextDelivered", "TextRejected", "TextUndelivered"],
   tables: [],
   create: "",
   apply: async (tx: Transaction<unknown>, facts) => {

@@ -34,9 +34,40 @@ async function find(pool: Pool, streams: readonly string[]): Promise<readonly (R
   }
 }
 
+const SAVE = `
+  insert into ledger.checkpoints (stream, revision, hash, shape, saved)
+  select * from unnest($1::text[], $2::bigint[], $3::text[], $4::integer[], $5::text[])
+  on conflict (stream) do update
+  set revision = excluded.revision, hash = excluded.hash,
+      shape = excluded.shape, saved = excluded.saved
+  where ledger.checkpoints.revision <= excluded.revision
+     or ledger.checkpoints.shape <> excluded.shape`
+
+interface Saved extends Checkpoint {
+  readonly stream: string
+}
+
+/** Keeps checkpoints, no two of one stream. Those of a process that stops are thousands. */
+async function save(pool: Pool, all: readonly Saved[]): Promise<void> {
+  const values = [
+    all.map(({ stream }) => stream),
+    all.map(({ revision }) => revision),
+    all.map(({ hash }) => hash),
+    all.map(({ shape }) => shape),
+    all.map(({ saved }) => JSON.stringify(saved)),
+  ]
+  await pool.query({ name: "save-checkpoints", text: SAVE, values })
+}
+
 /** Checkpoints in the table `ledger.checkpoints`: callers wait for loads, nobody for what is kept `behind`. */
 export function openPostgresCheckpoints(pool: Pool, behind = pool): Checkpoints {
   const findOne = together<string, Row | null>(MOST_AT_ONCE, (streams) => find(pool, streams))
+  const saveOne = together<Saved, void>(MOST_AT_ONCE, async (all) => {
+    // A stream may be there twice: its last one is what is kept.
+    const last = new Map(all.map((one) => [one.stream, one]))
+    await save(behind, [...last.values()])
+    return all.map(() => undefined)
+  })
   return {
     load: async (stream) => {
       const row = await findOne(stream)
@@ -44,23 +75,6 @@ export function openPostgresCheckpoints(pool: Pool, behind = pool): Checkpoints 
       const saved: unknown = JSON.parse(row.saved)
       return { revision: Number(row.revision), hash: row.hash, shape: row.shape, saved }
     },
-    save: async (stream: string, checkpoint: Checkpoint) => {
-      await behind.query(
-        `insert into ledger.checkpoints (stream, revision, hash, shape, saved)
-         values ($1, $2, $3, $4, $5)
-         on conflict (stream) do update
-         set revision = excluded.revision, hash = excluded.hash,
-             shape = excluded.shape, saved = excluded.saved
-         where ledger.checkpoints.revision <= excluded.revision
-            or ledger.checkpoints.shape <> excluded.shape`,
-        [
-          stream,
-          checkpoint.revision,
-          checkpoint.hash,
-          checkpoint.shape,
-          JSON.stringify(checkpoint.saved),
-        ],
-      )
-    },
+    save: (stream, checkpoint) => saveOne({ stream, ...checkpoint }),
   }
 }

@@ -38,7 +38,7 @@ const TAKE = `
   update ledger.work w
   set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
   from next where w.work_id = next.work_id
-  returning w.*`
+  returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries`
 
 /** So many rows that are done are deleted together. */
 const MOST_DONE = 500
@@ -52,7 +52,8 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
   })
   return {
     take: async (now, limit) => {
-      const { rows } = await pool.query<Row>(TAKE, [now, limit, processes.own])
+      const values = [now, limit, processes.own]
+      const { rows } = await pool.query<Row>({ name: "work-take", text: TAKE, values })
       return rows.map(taken)
     },
     letGo: async (inHand) => {

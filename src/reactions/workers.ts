@@ -22,6 +22,8 @@ import { sendReminder } from "./send-reminder.ts"
 import { askText, sendText } from "./send-text.ts"
 
 const AT_ONCE = 64
+/** Rows are taken so many at a time where there are more: a statement for each would cost more than most of them. */
+const ROOM_TO_TAKE = 16
 const POLL_MS = 500
 const IDLE_LOOK_MS = 10
 const MOST_TRIES = 20
@@ -66,6 +68,8 @@ export function startWorkers(ports: Ports): Workers {
   let taking: Promise<void> | null = null
   let again = false
   const inHand = new Set<number>()
+  // Also a little room is used now and then: what is in hand may take long.
+  let isTimeToLook = false
   // Rows may be taken by a statement whose answer never came.
   let answerLost = false
 
@@ -73,7 +77,8 @@ export function startWorkers(ports: Ports): Workers {
     do {
       again = false
       const room = AT_ONCE - running.size
-      if (stopped || room <= 0) return
+      if (stopped || room < (isTimeToLook ? 1 : ROOM_TO_TAKE)) return
+      isTimeToLook = false
       if (answerLost) await ports.work.letGo([...inHand])
       answerLost = true
       const rows = await ports.work.take(ports.clock.now(), room)
@@ -106,7 +111,10 @@ export function startWorkers(ports: Ports): Workers {
       })
   }
 
-  const timer = setInterval(wake, POLL_MS)
+  const timer = setInterval(() => {
+    isTimeToLook = true
+    wake()
+  }, POLL_MS)
   timer.unref()
   return {
     wake,

@@ -200,7 +200,7 @@ async function foldBeside(
     const wanted = page.filter(
       (stored) => until === null || comparePositions(stored.position, until) <= 0,
     )
-    const facts = factsOf(projection.categories, wanted)
+    const facts = factsOf(projection, wanted)
     if (facts.length > 0) await foldPage(ports, projection, schema, facts)
     last = wanted.at(-1)?.position ?? last
     events += wanted.length

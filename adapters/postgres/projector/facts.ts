@@ -1,9 +1,13 @@
+import type { Projection } from "../../../projections/projection.ts"
+import { categoryOf } from "../../../domain/kernel/streams.ts"
 import type { StoredEvent } from "../../eventstore/port.ts"
 
-/** The events among some that are of these categories of streams. */
+/** The events among some that may change the rows of a read model. */
 export function factsOf(
-  categories: readonly string[],
+  { categories, ignores = [] }: Pick<Projection, "categories" | "ignores">,
   events: readonly StoredEvent[],
 ): StoredEvent[] {
-  return events.filter(({ stream }) => categories.includes(stream.split("-", 1)[0] as string))
+  return events.filter(
+    ({ stream, type }) => categories.includes(categoryOf(stream)) && !ignores.includes(type),
+  )
 }

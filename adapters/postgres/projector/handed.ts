@@ -6,7 +6,7 @@ import { later } from "./tables.ts"
 
 /** What the reader handed over to one read model. */
 export class Handed {
-  readonly #categories: readonly string[]
+  readonly #projection: Projection
   /** Everything up to here was handed over. */
   seen: Position
   /** The last of the read model's facts that was handed over, or written before. */
@@ -14,8 +14,8 @@ export class Handed {
   /** Events since the last fact. */
   passed = 0
 
-  constructor({ categories }: Projection, stored: Position) {
-    this.#categories = categories
+  constructor(projection: Projection, stored: Position) {
+    this.#projection = projection
     this.seen = stored
     this.lastFact = stored
   }
@@ -37,6 +37,6 @@ export class Handed {
 
   /** The read model's facts among some events. */
   factsOf(events: readonly StoredEvent[]): StoredEvent[] {
-    return factsOf(this.#categories, events)
+    return factsOf(this.#projection, events)
   }
 }

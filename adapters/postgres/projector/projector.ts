@@ -150,7 +150,7 @@ function feed(
       // Now, while the database writes what came before; nothing that is written elsewhere.
       const here = lanes.filter((lane) => lane.isHere)
       const wanted = new Set(here.flatMap(({ projection }) => projection.categories))
-      for (const fact of factsOf([...wanted], events)) readings.readAhead(fact)
+      for (const fact of factsOf({ categories: [...wanted] }, events)) readings.readAhead(fact)
       for (const lane of lanes) lane.deliver(events)
       for (const lane of lanes) await lane.drained(LANE_ROOM)
     },
