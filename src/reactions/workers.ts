@@ -63,38 +63,36 @@ export interface Workers {
 
 /** Starts the workers of this process. */
 export function startWorkers(ports: Ports): Workers {
-  const running = new Set<Promise<void>>()
+  // What is being done, by its row.
+  const inHand = new Map<number, Promise<void>>()
   let stopped = false
   let taking: Promise<void> | null = null
   let again = false
-  const inHand = new Set<number>()
-  // Also a little room is used now and then: what is in hand may take long.
-  let isTimeToLook = false
+  let leastRoom = ROOM_TO_TAKE
   // Rows may be taken by a statement whose answer never came.
   let answerLost = false
 
   const take = async () => {
     do {
       again = false
-      const room = AT_ONCE - running.size
-      if (stopped || room < (isTimeToLook ? 1 : ROOM_TO_TAKE)) return
-      isTimeToLook = false
-      if (answerLost) await ports.work.letGo([...inHand])
+      const room = AT_ONCE - inHand.size
+      if (stopped || room < leastRoom) return
+      leastRoom = ROOM_TO_TAKE
+      if (answerLost) await ports.work.letGo([...inHand.keys()])
       answerLost = true
       const rows = await ports.work.take(ports.clock.now(), room)
       answerLost = false
       if (rows.length > 0 && !(await untilHeard(ports, () => stopped))) {
-        await ports.work.letGo([...inHand])
+        await ports.work.letGo([...inHand.keys()])
         return
       }
       for (const row of rows) {
-        inHand.add(row.workId)
-        const doing: Promise<void> = perform(ports, row).finally(() => {
-          inHand.delete(row.workId)
-          running.delete(doing)
+        const { workId } = row
+        const doing = perform(ports, row).finally(() => {
+          inHand.delete(workId)
           wake()
         })
-        running.add(doing)
+        inHand.set(workId, doing)
       }
     } while (again)
   }
@@ -112,30 +110,35 @@ export function startWorkers(ports: Ports): Workers {
   }
 
   const timer = setInterval(() => {
-    isTimeToLook = true
+    // Also a little room is used now and then: what is in hand may take long.
+    leastRoom = 1
     wake()
-  }, POLL_MS)
-  timer.unref()
+  }, POLL_MS).unref()
   return {
     wake,
-    idle: async () => {
-      for (;;) {
+    idle: () =>
+      untilNoneDue(ports, async () => {
         wake()
-        while (taking !== null || running.size > 0) {
+        while (taking !== null || inHand.size > 0) {
           await taking
-          await Promise.all(running)
+          await Promise.all(inHand.values())
         }
-        if ((await ports.work.dueCount(ports.clock.now())) === 0) return
-        // What is left is another process's, or came just now.
-        await ports.pacer.pause(IDLE_LOOK_MS)
-      }
-    },
+      }),
     stop: async () => {
       stopped = true
       clearInterval(timer)
       await taking
-      await Promise.all(running)
+      await Promise.all(inHand.values())
     },
+  }
+}
+
+/** Does what is due until nothing is; what is another process's, or came just now, is waited for. */
+async function untilNoneDue(ports: Ports, doAll: () => Promise<void>): Promise<void> {
+  for (;;) {
+    await doAll()
+    if ((await ports.work.dueCount(ports.clock.now())) === 0) return
+    await ports.pacer.pause(IDLE_LOOK_MS)
   }
 }
 
