@@ -21,9 +21,8 @@ export async function overwriteLog(client: PoolClient): Promise<boolean> {
   // The file that is written to now is left first, so that nothing is added to what stands in it; and
   // a file's time is told in whole seconds: what was written in this one is old as well.
   await nextFile(client)
-  // What stands in it may not be on the disk yet; it is once a later commit is.
   await client.query("set synchronous_commit = on")
-  await client.query("select pg_logical_emit_message(true, 'wipe', '')")
+  await flush(client)
   await client.query("select pg_sleep(1.1)")
   const begun = await client.query<{ at: Date }>("select date_trunc('second', now()) as at")
   const since = begun.rows[0]?.at as Date
@@ -34,7 +33,12 @@ export async function overwriteLog(client: PoolClient): Promise<boolean> {
       [since],
     )
     const { old = 0, all = 0 } = files.rows[0] ?? {}
-    if (round > 0 && old === 0) return true
+    if (round > 0 && old === 0) {
+      // Another's checkpoint may have brought back a file that is written to now: behind that it is old.
+      await nextFile(client)
+      await flush(client)
+      return true
+    }
     for (let file = 0; file <= all; file += 1) await nextFile(client)
     await client.query("checkpoint")
   }
@@ -45,4 +49,9 @@ async function nextFile(client: PoolClient): Promise<void> {
   // Without something in it a file is not switched away from.
   await client.query("select pg_logical_emit_message(false, 'wipe', '')")
   await client.query("select pg_switch_wal()")
+}
+
+/** What was written is not on the disk yet; it is once a later commit is. */
+async function flush(client: PoolClient): Promise<void> {
+  await client.query("select pg_logical_emit_message(true, 'wipe', '')")
 }
