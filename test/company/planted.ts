@@ -133,10 +133,16 @@ export async function unsealed(world: World): Promise<string> {
   return JSON.stringify(shown)
 }
 
+/** A file, its bytes a character each. */
+interface LookedAt {
+  readonly name: string
+  readonly content: string
+}
+
 /**
  * The bytes of every file of the database, of PostgreSQL's log, and of its write-ahead log.
  */
-export async function files(world: World): Promise<readonly string[]> {
+export async function files(world: World): Promise<readonly LookedAt[]> {
   const ask = (sql: string) => query<{ value: string }>(world.databaseUrl, sql)
   // What was rewritten is gone from the disk with the next checkpoint.
   await ask("checkpoint")
@@ -156,8 +162,11 @@ export async function files(world: World): Promise<readonly string[]> {
     ...logs.map((name) => join(dirname(place), name)),
     ...ahead.map((name) => join(place, "pg_wal", name)),
   ]
-  const contents = await Promise.all(paths.map((path) => readFile(path, "latin1").catch(orGone)))
-  return contents.filter((content) => content !== null)
+  const read = async (path: string) => {
+    const content = await readFile(path, "latin1").catch(orGone)
+    return content === null ? [] : [{ name: path.slice(dirname(place).length), content }]
+  }
+  return (await Promise.all(paths.map(read))).flat()
 }
 
 /** Files of the write-ahead log come and go while others write. @throws what else went wrong */
