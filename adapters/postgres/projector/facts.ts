@@ -1,5 +1,4 @@
 import type { Projection } from "../../../projections/projection.ts"
-import { categoryOf } from "../../../domain/kernel/streams.ts"
 import type { StoredEvent } from "../../eventstore/port.ts"
 
 /** The events among some that may change the rows of a read model. */
@@ -8,6 +7,7 @@ export function factsOf(
   events: readonly StoredEvent[],
 ): StoredEvent[] {
   return events.filter(
-    ({ stream, type }) => categories.includes(categoryOf(stream)) && !ignores.includes(type),
+    ({ stream, type }) =>
+      categories.includes(stream.split("-", 1)[0] as string) && !ignores.includes(type),
   )
 }
