@@ -6,6 +6,8 @@
  * (a fact missing, a limit passed) is no result and ends the run with an error.
  */
 
+import type { Axis, Line } from "./page/chart.ts"
+
 /** Something that is measured once in every round. */
 export interface Figure {
   readonly name: string
@@ -47,6 +49,27 @@ export type StoreName = (typeof STORES)[number]
 /** The variable that names a server of EventStoreDB to measure. */
 export const SERVER_VARIABLE = "EVENTSTORE_TEST_URL"
 
+/** Figures that belong together: how something grows. */
+export interface Curve {
+  readonly title: string
+  readonly across: Axis
+  readonly up: Axis
+  /** Each figure is a point; `x` says where it stands. */
+  readonly lines: readonly {
+    readonly title: string
+    readonly points: readonly { readonly x: number; readonly figure: string }[]
+  }[]
+  /** What the drawn lines show of what is expected of them. */
+  readonly find: (lines: readonly Line[]) => readonly Finding[]
+}
+
+/** What a curve shows. */
+export interface Finding {
+  readonly text: string
+  /** Whether it is as expected; null where it is only told. */
+  readonly holds: boolean | null
+}
+
 /** A benchmark. */
 export interface Benchmark {
   readonly name: string
@@ -58,6 +81,8 @@ export interface Benchmark {
   /** In the order of a round. */
   readonly figures: readonly Figure[]
   readonly ratios: readonly Ratio[]
+  /** How its figures grow; none for a benchmark of ratios alone. */
+  readonly curves?: readonly Curve[]
   readonly open: (setting: Setting) => Promise<Opened>
 }
 
@@ -69,12 +94,18 @@ export interface Setting {
   readonly store: StoreName
   /** Told in words what happens next. */
   readonly report: (message: string) => void
+  /** Points of curves further out than this are left out. */
+  readonly most: number
+  /** The folder in which data sets are kept from run to run. */
+  readonly dataDir: string
 }
 
 /** A benchmark that was set up. */
 export interface Opened {
   /** For each figure by its name: does the work once and answers the figure. */
   readonly measure: Readonly<Record<string, () => Promise<number>>>
+  /** The figures that are not measured after all, each with the reason. */
+  readonly absent?: Readonly<Record<string, string>>
   /** Looks, after the last round, whether what was measured really happened. @throws Dishonest */
   readonly check: () => Promise<void>
   /** Takes down what `open` set up, also after a failure. */

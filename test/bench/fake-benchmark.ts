@@ -4,10 +4,10 @@ import type { Benchmark, Opened } from "./benchmark.ts"
 /** A benchmark of two figures and their ratio. `answers` gives each figure its value, by round. */
 export function fakeBenchmark(
   answers: Readonly<Record<"fast" | "slow", (round: number) => number>>,
-  more: Partial<Benchmark> & { readonly check?: Opened["check"] } = {},
+  more: Partial<Benchmark> & Partial<Pick<Opened, "check" | "absent">> = {},
 ): { readonly benchmark: Benchmark; readonly asked: string[] } {
   const asked: string[] = []
-  const { check = async () => undefined, ...changes } = more
+  const { check = async () => undefined, absent = {}, ...changes } = more
   const measured = (figure: "fast" | "slow") => async () => {
     const round = asked.filter((one) => one === figure).length
     asked.push(figure)
@@ -34,6 +34,7 @@ export function fakeBenchmark(
       },
     ],
     open: async () => ({
+      absent,
       measure: { fast: measured("fast"), slow: measured("slow") },
       check: async () => {
         asked.push("check")
@@ -46,4 +47,45 @@ export function fakeBenchmark(
     ...changes,
   }
   return { benchmark, asked }
+}
+
+/** A benchmark of two points of one curve. */
+export function curveBenchmark(
+  answers: Readonly<Record<"small" | "large", () => number>>,
+  title = "how it grows",
+): Benchmark {
+  const measured = (name: "small" | "large") => async () => answers[name]()
+  return {
+    ...{ name: "curve", title, stores: [], rounds: 3, ratios: [] },
+    figures: [
+      { name: "small", title: "the small one", unit: "µs" },
+      { name: "large", title: "the large one", unit: "µs" },
+    ],
+    curves: [
+      {
+        title: "growing",
+        across: { title: "things", scale: "log" },
+        up: { title: "µs each", scale: "linear" },
+        lines: [
+          {
+            title: "one line",
+            points: [
+              { x: 100, figure: "small" },
+              { x: 10_000, figure: "large" },
+            ],
+          },
+        ],
+        find: ([line]) => {
+          const [first, last] = [line?.points[0], line?.points.at(-1)]
+          const times = (last?.median ?? 0) / (first?.median ?? 1)
+          return [{ text: `${times} times as much`, holds: times < 5 }]
+        },
+      },
+    ],
+    open: async () => ({
+      measure: { small: measured("small"), large: measured("large") },
+      check: async () => undefined,
+      close: async () => undefined,
+    }),
+  }
 }

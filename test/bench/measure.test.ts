@@ -12,6 +12,8 @@ const quiet: Setting = {
   signal: new AbortController().signal,
   store: "memory",
   report: () => undefined,
+  most: Infinity,
+  dataDir: "",
 }
 
 describe("measure", () => {
@@ -45,7 +47,7 @@ describe("measure", () => {
     const said: string[] = []
     await measure(benchmark, { ...quiet, report: (message) => said.push(message) })
     expect(said).toContain("fake: warm-up, the fast one")
-    expect(said.at(-2)).toBe("fake: round 3 of 3, the slow one")
+    expect(said.at(-2)).toMatch(/^fake: round 3 of 3, the slow one, about \d+ s left$/)
     expect(said.at(-1)).toBe("fake: checking what was measured")
   })
 
@@ -53,6 +55,25 @@ describe("measure", () => {
     const { benchmark, asked } = fakeBenchmark(numbered, { rounds: 2 })
     await expect(measure(benchmark, quiet)).rejects.toThrow("fewer than 3 rounds")
     expect(asked).toEqual([])
+  })
+
+  it("refuses what stores and does not measure the flush", async () => {
+    const { benchmark, asked } = fakeBenchmark(numbered, { stores: ["memory"] })
+    await expect(measure(benchmark, quiet)).rejects.toThrow("does not measure the flush")
+    expect(asked).toEqual([])
+  })
+
+  it("believes no figure that is no number", async () => {
+    const { benchmark } = fakeBenchmark({ ...numbered, slow: () => Number.NaN })
+    await expect(measure(benchmark, quiet)).rejects.toThrow(Dishonest)
+  })
+
+  it("leaves out what opening found absent, with what is made of it", async () => {
+    const { benchmark, asked } = fakeBenchmark(numbered, { absent: { slow: "slow is not there" } })
+    const measured = await measure(benchmark, quiet)
+    expect(asked).toEqual(["fast", "fast", "fast", "fast", "check", "close"])
+    expect(measured.benchmark.ratios).toEqual([])
+    expect(measured.leftOut).toEqual(["fake: slow is not there"])
   })
 
   it("ends in an error where a check fails, and takes down all the same", async () => {
@@ -77,12 +98,15 @@ describe("measure", () => {
 describe("every benchmark", () => {
   it.for(BENCHMARKS.map((benchmark) => [benchmark.name, benchmark] as const))(
     "%s judges what it measures, in three rounds or more",
-    ([, { figures, ratios, rounds }]) => {
+    ([, { figures, ratios, rounds, stores, curves = [] }]) => {
       const names = [...figures.map(({ name }) => name), ...ratios.map(({ id }) => id)]
       expect(new Set(names).size).toBe(names.length)
       const judged = ratios.flatMap(({ of, per }) => (per === null ? [of] : [of, per]))
       expect(judged.filter((name) => !names.includes(name))).toEqual([])
       expect(rounds).toBeGreaterThanOrEqual(3)
+      expect(stores.length === 0 || names.includes("flush")).toBe(true)
+      const placed = curves.flatMap(({ lines }) => lines.flatMap(({ points }) => points))
+      expect(placed.filter(({ figure }) => !names.includes(figure))).toEqual([])
     },
   )
 

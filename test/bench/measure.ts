@@ -1,7 +1,13 @@
 /** Runs a benchmark: sets up, warms up, measures round after round, checks, takes down. */
 import { performance } from "node:perf_hooks"
 import type { Benchmark, Opened, Ratio, Setting, StoreName } from "./benchmark.ts"
-import { FEWEST_ROUNDS } from "./benchmark.ts"
+import { FEWEST_ROUNDS, honest } from "./benchmark.ts"
+import { without } from "./narrow.ts"
+import type { TimeLeft } from "./time-left.ts"
+import { timeLeft } from "./time-left.ts"
+
+/** The figure that says what the disk takes for one commit. Whatever stores has it. */
+export const FLUSH = "flush"
 
 /** Every figure of one round by its name. */
 export type Round = ReadonlyMap<string, number>
@@ -12,31 +18,46 @@ export interface Measured {
   readonly store: StoreName
   readonly rounds: readonly Round[]
   readonly tookMs: number
+  /** What was not measured after all, each with the reason. */
+  readonly leftOut: readonly string[]
 }
 
 /**
  * Measures a benchmark. Each round measures every figure once, one after the other, so that a slow
  * moment of the machine falls on all of them; the first round only warms up.
  *
- * @throws Dishonest when what was measured did not really happen
+ * @throws Dishonest when what was measured did not really happen, or where it stores and does not
+ * measure the store's flush
  * @throws the signal's reason once it is aborted
  */
-export async function measure(benchmark: Benchmark, watch: Setting): Promise<Measured> {
-  const { name, rounds } = benchmark
+export async function measure(asked: Benchmark, watch: Setting): Promise<Measured> {
+  const { name, rounds, stores } = asked
+  const hasFlush = asked.figures.some((figure) => figure.name === FLUSH)
+  honest(stores.length === 0 || hasFlush, `${name} stores and does not measure the flush`)
   if (rounds < FEWEST_ROUNDS) throw new Error(`${name} has fewer than ${FEWEST_ROUNDS} rounds`)
   const begun = performance.now()
   watch.report(`${name}: setting up`)
-  const opened = await benchmark.open(watch)
+  const opened = await asked.open(watch)
   try {
+    const absent = opened.absent ?? {}
+    const benchmark = without(asked, new Set(Object.keys(absent)))
+    const { figures } = benchmark
     const measured: Round[] = []
-    await measureRound(benchmark, opened, watch, "warm-up")
+    const clock = timeLeft(figures.length * (rounds + 1))
+    await measureRound(benchmark, opened, watch, { title: "warm-up", clock })
     while (measured.length < rounds) {
-      const which = `round ${measured.length + 1} of ${rounds}`
-      measured.push(await measureRound(benchmark, opened, watch, which))
+      const title = `round ${measured.length + 1} of ${rounds}`
+      measured.push(await measureRound(benchmark, opened, watch, { title, clock }))
     }
     watch.report(`${name}: checking what was measured`)
     await opened.check()
-    return { benchmark, store: watch.store, rounds: measured, tookMs: performance.now() - begun }
+    return {
+      benchmark,
+      store: watch.store,
+      rounds: measured,
+      tookMs: performance.now() - begun,
+      leftOut: [...new Set(Object.values(absent))].map((why) => `${name}: ${why}`),
+    }
   } finally {
     await opened.close()
   }
@@ -46,15 +67,18 @@ async function measureRound(
   { name, figures }: Benchmark,
   opened: Opened,
   { signal, report }: Setting,
-  which: string,
+  { title, clock }: { readonly title: string; readonly clock: TimeLeft },
 ): Promise<Round> {
   const round = new Map<string, number>()
   for (const figure of figures) {
     signal.throwIfAborted()
-    report(`${name}: ${which}, ${figure.title}`)
+    report(`${name}: ${title}, ${figure.title}${clock.words()}`)
     const measureOnce = opened.measure[figure.name]
     if (measureOnce === undefined) throw new Error(`${name} does not measure ${figure.name}`)
-    round.set(figure.name, await measureOnce())
+    const value = await measureOnce()
+    honest(Number.isFinite(value), `${name} measured ${value} as ${figure.title}`)
+    clock.done()
+    round.set(figure.name, value)
   }
   signal.throwIfAborted()
   return round

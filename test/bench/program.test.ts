@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { Terminal } from "../../src/cli/terminal.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { Dishonest } from "./benchmark.ts"
-import { fakeBenchmark } from "./fake-benchmark.ts"
+import { curveBenchmark, fakeBenchmark } from "./fake-benchmark.ts"
 import { runBench } from "./program.ts"
 
 let folder = ""
@@ -30,7 +30,9 @@ async function run(
     errIsTTY: false,
     columns: 120,
   }
-  const code = await runBench(words, benchmarks, terminal, signal)
+  const isPlaced = words.some((word) => ["--json", "--out", "--help"].includes(word))
+  const placed = isPlaced ? words : [...words, "--out", folder]
+  const code = await runBench(placed, benchmarks, terminal, signal)
   return { code, ...printed }
 }
 
@@ -153,6 +155,56 @@ describe("the end", () => {
   })
 })
 
+describe("the files", () => {
+  it("are new ones in the folder of results, made where it is missing, and are told", async () => {
+    const out = join(folder, "some", "results")
+    const { stdout } = await run(["fake", "--out", out], [fakeBenchmark(figures).benchmark])
+    const names = (await readdir(out)).toSorted()
+    expect(names).toEqual([
+      expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d-]+Z-fake\.html$/),
+      expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d-]+Z-fake\.json$/),
+    ])
+    for (const name of names) expect(stdout).toContain(`  ${join(out, name)}\n`)
+  })
+
+  it("are the page beside the document that --json names", async () => {
+    const path = join(folder, "out.json")
+    await run(["fake", "--json", path], [fakeBenchmark(figures).benchmark])
+    expect((await readdir(folder)).toSorted()).toEqual(["out.html", "out.json"])
+    expect(await readFile(join(folder, "out.html"), "utf8")).toContain("fast ÷ slow")
+  })
+})
+
+describe("growth", () => {
+  const grown = curveBenchmark({ small: () => 100, large: () => 300 })
+
+  it("is run by its word and not without a word", async () => {
+    const one = fakeBenchmark(figures)
+    const both = [one.benchmark, grown]
+    expect((await run([], both)).stdout).not.toContain("curve:")
+    const { stdout } = await run(["growth"], both)
+    expect(stdout).toContain("curve: how it grows; 3 rounds")
+    expect(stdout).not.toContain("fake:")
+  })
+
+  it("tells what its curves show, and what is not as expected", async () => {
+    expect((await run(["curve"], [grown])).stdout).toContain("growing: 3 times as much\n")
+    const steep = curveBenchmark({ small: () => 100, large: () => 900 })
+    const { stdout } = await run(["curve"], [steep])
+    expect(stdout).toContain("growing: 9 times as much (NOT as expected)\n")
+  })
+
+  it("leaves points out beyond --most, by name", async () => {
+    const { stdout } = await run(["growth", "--most", "1e3"], [grown])
+    expect(stdout).toContain("\nLeft out:\n  curve: one line at 10,000, for --most says so\n")
+    expect(stdout).not.toContain("the large one")
+  })
+
+  it("has no size that is no number", async () => {
+    expect((await run(["growth", "--most", "many"], [grown])).code).toBe(2)
+  })
+})
+
 describe("--json", () => {
   it("writes every value of every round and what they came to", async () => {
     const path = join(folder, "out.json")
@@ -161,6 +213,7 @@ describe("--json", () => {
     expect(document).toMatchObject({
       node: process.versions.node,
       cores: expect.any(Number),
+      versions: { pg: expect.stringMatching(/^8\./) },
       benchmarks: [
         {
           name: "fake",

@@ -10,6 +10,7 @@ import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { openCompany } from "../ground/company.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
 
@@ -23,6 +24,7 @@ export const audit: Benchmark = {
   stores: ["postgres", "eventstoredb", "memory"],
   rounds: 9,
   figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
     { name: "bare", title: "events read, parsed, hashed once", unit: "per second" },
     { name: "verified", title: "audit verify of the streams", unit: "per second" },
     { name: "replayed", title: "audit replay", unit: "per second" },
@@ -70,6 +72,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
   }
   return {
     measure: {
+      flush: () => flushMicroseconds(ground.pool),
       bare: () =>
         timed(async () => {
           let count = 0

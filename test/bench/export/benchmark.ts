@@ -7,6 +7,7 @@ import type { BillFormat } from "../../../src/exports/formats.ts"
 import { writeOpened } from "../../../src/exports/write-bill.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
 import { BILL_PORTS, SAME_LINES, openedBill, readOf, writeBillLines } from "./bill.ts"
@@ -23,6 +24,7 @@ export const exportBills: Benchmark = {
   stores: ["postgres"],
   rounds: 5,
   figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
     { name: "copy", title: "lines copied by COPY … TO STDOUT", unit: "per second" },
     { name: "csv", title: "lines exported as CSV", unit: "per second" },
     { name: "focus", title: "lines exported as FOCUS CSV", unit: "per second" },
@@ -76,6 +78,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
   }
   return {
     measure: {
+      flush: () => flushMicroseconds(pool),
       copy: async () => {
         const begun = performance.now()
         const { lines } = await copied(pool, `${SAME_LINES} limit ${TIMED}`)

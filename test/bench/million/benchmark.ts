@@ -11,6 +11,7 @@ import type { Benchmark, Opened, Setting, StoreName } from "../benchmark.ts"
 import { SERVER_VARIABLE, honest } from "../benchmark.ts"
 import type { SpendingCompany } from "../ground/company.ts"
 import { openCompany } from "../ground/company.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
 import { summarise } from "../statistics.ts"
@@ -30,6 +31,7 @@ export const million: Benchmark = {
   stores: ["postgres", "eventstoredb"],
   rounds: 5,
   figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
     { name: "many", title: "first charge of a cold company with 1,000,000 behind it", unit: "µs" },
     { name: "few", title: "first charge of a cold company with 100 behind it", unit: "µs" },
     { name: "behind", title: "memory taken by a subscription 1,000,000 behind", unit: "bytes" },
@@ -84,6 +86,7 @@ async function openOn(ground: Ground, setting: Setting): Promise<Omit<Opened, "c
   }
   return {
     measure: {
+      flush: () => flushMicroseconds(ground.pool),
       many: () => cold(many),
       few: () => cold(few),
       behind: () => mostBytes(ground, store, signal),

@@ -8,6 +8,7 @@ import { loadStream } from "../../../src/runner/load.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { openCompany } from "../ground/company.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
 
@@ -21,6 +22,7 @@ export const replay: Benchmark = {
   stores: ["postgres", "eventstoredb", "memory"],
   rounds: 9,
   figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
     { name: "raw", title: "events read", unit: "per second" },
     { name: "folded", title: "events read, parsed, folded", unit: "per second" },
     { name: "verified", title: "the same with every hash verified", unit: "per second" },
@@ -68,6 +70,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
   }
   return {
     measure: {
+      flush: () => flushMicroseconds(ground.pool),
       raw: () =>
         timed(async () => {
           let count = 0

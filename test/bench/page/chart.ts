@@ -1,0 +1,116 @@
+/** Curves as one SVG: lines of medians, a bar from the lowest to the highest round at each point. */
+import type { Scale, ScaleKind } from "./scale.ts"
+import { scaleOf } from "./scale.ts"
+import { escaped, shortly, worded } from "./words.ts"
+
+/** What an axis shows, and how it grows. */
+export interface Axis {
+  readonly title: string
+  readonly scale: ScaleKind
+}
+
+/** A point: the rounds at one place. */
+export interface Point {
+  readonly x: number
+  readonly median: number
+  readonly min: number
+  readonly max: number
+}
+
+/** Points that belong together. */
+export interface Line {
+  readonly title: string
+  readonly points: readonly Point[]
+}
+
+/** What is drawn. */
+export interface Chart {
+  readonly title: string
+  readonly across: Axis
+  readonly up: Axis
+  readonly lines: readonly Line[]
+}
+
+const WIDTH = 720
+const HEIGHT = 340
+/** Room for the texts beside the axes. */
+const EDGE = { left: 76, right: 20, top: 16, bottom: 54 }
+const INNER = {
+  width: WIDTH - EDGE.left - EDGE.right,
+  height: HEIGHT - EDGE.top - EDGE.bottom,
+}
+
+/** Draws the lines, with both axes named; colours are classes that the page gives a meaning. */
+export function renderChart({ title, across, up, lines }: Chart): string {
+  const points = lines.flatMap((line) => line.points)
+  if (points.length === 0) return ""
+  const xs = scaleOf(
+    across.scale,
+    points.map(({ x }) => x),
+  )
+  const ys = scaleOf(
+    up.scale,
+    points.flatMap(({ min, max }) => [min, max]),
+  )
+  const place = placing(xs, ys)
+  return [
+    `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escaped(title)}">`,
+    ...xs.ticks.map(({ value, at }) => acrossTick(shortly(value), at)),
+    ...ys.ticks.map(({ value, at }) => upTick(shortly(value), at)),
+    `<text class="name" x="${EDGE.left + INNER.width / 2}" y="${HEIGHT - 10}">${escaped(across.title)}</text>`,
+    `<text class="name" transform="translate(16 ${EDGE.top + INNER.height / 2}) rotate(-90)">${escaped(up.title)}</text>`,
+    ...lines.map((line, i) => drawnLine(line, `line${i}`, place)),
+    "</svg>",
+    lines.length > 1 ? legend(lines) : "",
+  ].join("\n")
+}
+
+interface Placing {
+  readonly x: (value: number) => string
+  readonly y: (value: number) => string
+}
+
+function placing(xs: Scale, ys: Scale): Placing {
+  return {
+    x: (value) => (EDGE.left + xs.place(value) * INNER.width).toFixed(1),
+    y: (value) => (EDGE.top + (1 - ys.place(value)) * INNER.height).toFixed(1),
+  }
+}
+
+function acrossTick(text: string, at: number): string {
+  const x = (EDGE.left + at * INNER.width).toFixed(1)
+  const [top, bottom] = [EDGE.top, EDGE.top + INNER.height]
+  return (
+    `<line class="grid" x1="${x}" x2="${x}" y1="${top}" y2="${bottom}"/>` +
+    `<text class="tick middle" x="${x}" y="${bottom + 18}">${text}</text>`
+  )
+}
+
+function upTick(text: string, at: number): string {
+  const y = (EDGE.top + (1 - at) * INNER.height).toFixed(1)
+  const [left, right] = [EDGE.left, EDGE.left + INNER.width]
+  return (
+    `<line class="grid" x1="${left}" x2="${right}" y1="${y}" y2="${y}"/>` +
+    `<text class="tick end" x="${left - 8}" y="${Number(y) + 4}">${text}</text>`
+  )
+}
+
+function drawnLine({ title, points }: Line, name: string, { x, y }: Placing): string {
+  const path = points.map((point) => `${x(point.x)},${y(point.median)}`).join(" ")
+  const marks = points.map((point) => {
+    const said = `${title}, ${worded(point.x)}: ${worded(point.median)} (${worded(point.min)} to ${worded(point.max)})`
+    return (
+      `<g><title>${escaped(said)}</title>` +
+      `<line x1="${x(point.x)}" x2="${x(point.x)}" y1="${y(point.min)}" y2="${y(point.max)}"/>` +
+      `<circle cx="${x(point.x)}" cy="${y(point.median)}" r="4"/></g>`
+    )
+  })
+  return `<g class="curve ${name}"><polyline points="${path}"/>${marks.join("")}</g>`
+}
+
+function legend(lines: readonly Line[]): string {
+  const items = lines.map(
+    ({ title }, i) => `<span class="line${i}"><i></i>${escaped(title)}</span>`,
+  )
+  return `<p class="legend">${items.join("")}</p>`
+}

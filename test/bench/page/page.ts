@@ -1,0 +1,109 @@
+/** A run as one HTML page that needs nothing else: no network, no script, light and dark. */
+import type { MeasuredDocument, RunDocument } from "../report.ts"
+import { circumstanceLines, measuredLine } from "../table.ts"
+import { renderChart } from "./chart.ts"
+import { STYLE } from "./style.ts"
+import { renderStrip } from "./strip.ts"
+import { escaped, percent, worded } from "./words.ts"
+
+type RatioDocument = MeasuredDocument["ratios"][number]
+type CurveDocument = MeasuredDocument["curves"][number]
+
+/** Renders a run. */
+export function renderPage(run: RunDocument): string {
+  const { date, benchmarks, leftOut } = run
+  const title = `Measured ${date.slice(0, 10)}`
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<h1>${title}</h1>
+${circumstanceLines(run)
+  .map((line) => `<p class="quiet">${escaped(line)}</p>`)
+  .join("\n")}
+${benchmarks.map(section).join("\n")}
+${leftOut.length === 0 ? "" : `<h2>Left out</h2>\n${list(leftOut)}`}
+</body>
+</html>
+`
+}
+
+function list(items: readonly string[]): string {
+  return `<ul>${items.map((item) => `<li>${escaped(item)}</li>`).join("")}</ul>`
+}
+
+function section(one: MeasuredDocument): string {
+  return [
+    `<section><h2>${escaped(one.name)}</h2>`,
+    `<p class="quiet">${escaped(measuredLine(one))}</p>`,
+    ...one.curves.map(curveFigure),
+    one.ratios.length === 0 ? "" : ratioTable(one.ratios),
+    figureTable(one),
+    "</section>",
+  ].join("\n")
+}
+
+function curveFigure({ findings, ...chart }: CurveDocument): string {
+  const found = findings.map(({ text, holds }) => {
+    return `<p class="${holds === false ? "missed" : "found"}">${escaped(text)}</p>`
+  })
+  const caption = `<figcaption>${escaped(chart.title)}</figcaption>`
+  return `<figure>${caption}${renderChart(chart)}${found.join("")}</figure>`
+}
+
+const HEAD = ["median", "lowest", "highest", "spread"]
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const cells = rows.map((row) => `<tr>${row.join("")}</tr>`).join("\n")
+  const names = head.map((name) => `<th>${name}</th>`).join("")
+  return `<div class="wide"><table><thead><tr>${names}</tr></thead><tbody>${cells}</tbody></table></div>`
+}
+
+function ratioTable(ratios: readonly RatioDocument[]): string {
+  const head = ["ratio", "what", ...HEAD, "target", "floor", "result", "rounds"]
+  return table(head, ratios.map(ratioCells))
+}
+
+function ratioCells(ratio: RatioDocument): readonly string[] {
+  const sign = ratio.better === "more" ? "≥" : "≤"
+  const goal = (value: number | null) => number(value === null ? "–" : `${sign} ${value}`)
+  const { result } = ratio
+  return [
+    text(ratio.id),
+    text(ratio.unit === null ? ratio.title : `${ratio.title}, ${ratio.unit}`),
+    ...spreadCells(ratio),
+    goal(ratio.target),
+    goal(ratio.floor),
+    `<td class="${result === null || result === "met" ? "found" : "missed"}">${result ?? "–"}</td>`,
+    `<td>${renderStrip(ratio)}</td>`,
+  ]
+}
+
+function figureTable({ figures }: MeasuredDocument): string {
+  const rows = figures.map((figure) => {
+    return [text(`${figure.title}, ${figure.unit}`), ...spreadCells(figure)]
+  })
+  const shown = table(["figure", ...HEAD], rows)
+  return `<details><summary>${figures.length} figures</summary>${shown}</details>`
+}
+
+interface Spread {
+  readonly median: number
+  readonly min: number
+  readonly max: number
+  readonly spread: number
+}
+
+function spreadCells({ median, min, max, spread }: Spread): readonly string[] {
+  const cells = [worded(median), worded(min), worded(max), percent(spread)]
+  return cells.map(number)
+}
+
+const text = (words: string) => `<td>${escaped(words)}</td>`
+const number = (words: string) => `<td class="number">${escaped(words)}</td>`
