@@ -6,6 +6,12 @@ import { charges } from "./charges/benchmark.ts"
 import { companies } from "./companies/benchmark.ts"
 import { decide } from "./decide/benchmark.ts"
 import { exportBills } from "./export/benchmark.ts"
+import { growthCallers } from "./growth/callers.ts"
+import { growthCompanies } from "./growth/companies.ts"
+import { growthHistory } from "./growth/history.ts"
+import { growthKeys } from "./growth/keys.ts"
+import { growthLists } from "./growth/lists.ts"
+import { growthRebuild } from "./growth/rebuild.ts"
 import { million } from "./million/benchmark.ts"
 import { reads } from "./reads/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
@@ -23,4 +29,10 @@ export const BENCHMARKS: readonly Benchmark[] = [
   companies,
   texts,
   reads,
+  growthHistory,
+  growthCallers,
+  growthCompanies,
+  growthKeys,
+  growthRebuild,
+  growthLists,
 ]

@@ -1,7 +1,6 @@
 /** Ratio 7: read models that catch up with all that is stored, beside reading it and nothing else. */
 import { performance } from "node:perf_hooks"
 import type { Transaction } from "kysely"
-import { machinePacer } from "../../../adapters/clock/pacer.ts"
 import { START } from "../../../adapters/eventstore/port.ts"
 import { kyselyOn } from "../../../adapters/postgres/kysely-on.ts"
 import { startProjector } from "../../../adapters/postgres/projector/projector.ts"
@@ -10,13 +9,13 @@ import { charges } from "../../../projections/charges.ts"
 import { PROJECTIONS } from "../../../projections/index.ts"
 import type { Projection } from "../../../projections/projection.ts"
 import { recordedOf } from "../../../src/recorded.ts"
-import { EVERYBODY } from "../../support/duties.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { openCompany } from "../ground/company.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
+import { forgetReadModels, portsOf } from "./rebuilding.ts"
 
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
@@ -114,27 +113,6 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
     },
     check: () => company.check(runner),
   }
-}
-
-function portsOf({ store, behind }: Ground): Parameters<typeof startProjector>[0] {
-  return {
-    pool: behind,
-    store,
-    pacer: machinePacer,
-    decode: recordedOf,
-    // What a bill shows of a charge is not sealed for anybody here.
-    opener: { open: async (_company, sealed) => sealed },
-    warn: (message) => honest(false, message),
-    onApplied: () => undefined,
-    onHeard: () => undefined,
-    onRenewing: () => undefined,
-    duties: EVERYBODY,
-  }
-}
-
-async function forgetReadModels({ pool }: Ground): Promise<void> {
-  await pool.query("drop schema read cascade; create schema read")
-  await pool.query("delete from ledger.projections")
 }
 
 async function countAll({ store }: Ground): Promise<number> {

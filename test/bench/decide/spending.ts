@@ -38,8 +38,12 @@ const TIGHT_PART = 0.25
 /** Fewer or more refusals than this would be another benchmark than the one it is named for. */
 const REFUSED = { leastPart: 0.01, mostPart: 0.08 }
 
-/** Opens a company of this size, whose traffic is drawn by `seed`. */
-export function openSpending(size: CompanySize, seed: number): Spending {
+/**
+ * Opens a company of this size, whose traffic is drawn by `seed`.
+ *
+ * @param usual which part of its charges may be refused
+ */
+export function openSpending(size: CompanySize, seed: number, usual = REFUSED): Spending {
   const usualDayMicros = ((DAY_MS / STEP_MS) * AVERAGE_MICROS) / size.keys
   const company = companyOf(size, Math.round(usualDayMicros * TIGHT_PART))
   const traffic = trafficOf(size, seed)
@@ -77,7 +81,7 @@ export function openSpending(size: CompanySize, seed: number): Spending {
       })
       honest(traffic.now() - openedAt > DAY_MS, "no day ended while charges were decided")
       const refusedPart = (asked - accepted) / asked
-      const isUsual = refusedPart >= REFUSED.leastPart && refusedPart <= REFUSED.mostPart
+      const isUsual = refusedPart >= usual.leastPart && refusedPart <= usual.mostPart
       honest(isUsual, `${(refusedPart * 100).toFixed(1)} % of the charges were refused`)
     },
   }

@@ -51,15 +51,15 @@ function chance(seed: number): () => number {
   }
 }
 
-/** Traffic of a company of this size. */
-export function trafficOf(size: CompanySize, seed: number): Traffic {
+/** Traffic of a company of this size. @param begunWith calls that were made before: their ids are taken */
+export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traffic {
   // Callers bring ids of their own making: never the very objects that the limits were set with.
   const people = peopleOf(size)
   const owners = keysOf(size, people).map(({ owner }) => owner)
   const random = chance(seed)
   const drawn = <T>(list: readonly T[]) => list[Math.floor(random() * list.length)] as T
   let at = BEGINS
-  let calls = 0
+  let calls = begunWith
 
   const keyIdOf = idsOf("key_", KEY_DIGITS)
   const newChargeId = idsOf("chg_", ID_DIGITS)

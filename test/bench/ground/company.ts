@@ -27,6 +27,8 @@ const DRAWN = 20_000
 /** A company on a store. */
 export interface SpendingCompany {
   readonly stream: string
+  /** The charges that it has. */
+  readonly charges: () => number
   /** Draws calls ahead, so that making them takes no time that is measured. */
   readonly draw: () => void
   /** The next call. Its charge is final: one event, and nothing has to end it. */
@@ -47,18 +49,52 @@ export interface SpendingCompany {
 
 /** Opens a company with limits on everything. */
 export async function openCompany(
-  { store }: Pick<Ground, "store">,
+  ground: Pick<Ground, "store">,
   runner: Runner,
   size: CompanySize,
   drawnAtOnce = DRAWN,
 ): Promise<SpendingCompany> {
   const stream = ledgerStream(`co_${randomBytes(9).toString("hex")}`)
-  const traffic = trafficOf(size, SEED)
-  const cause = causedBy("bench")
-  const execution = { cause, deadlineMs: 60_000, view: () => undefined }
+  for (const command of companyOf(size, TIGHT_MICROS).opening) {
+    const outcome = await runner.execute(LEDGER, stream, command, EXECUTION)
+    honest(outcome.accepted, `${command.type} was refused`)
+  }
+  return spendingOf(ground, { stream, size, drawnAtOnce, accepted: 0 })
+}
+
+/** Goes on with a company that was opened before; null where it was not opened to the end. */
+export async function reopenCompany(
+  ground: Pick<Ground, "store">,
+  stream: string,
+  size: CompanySize,
+): Promise<SpendingCompany | null> {
+  let [facts, accepted] = [0, 0]
+  for await (const page of ground.store.read(stream)) {
+    facts += page.length
+    for (const { type } of page) if (type === "Charged") accepted += 1
+  }
+  if (facts < companyOf(size, TIGHT_MICROS).opening.length) return null
+  return spendingOf(ground, { stream, size, drawnAtOnce: DRAWN, accepted })
+}
+
+interface Spender {
+  readonly stream: string
+  readonly size: CompanySize
+  readonly drawnAtOnce: number
+  /** What was accepted before. */
+  readonly accepted: number
+}
+
+const EXECUTION = { cause: causedBy("bench"), deadlineMs: 60_000, view: () => undefined }
+/** Refused calls have ids too: with so many for each that was accepted, none comes twice. */
+const IDS_EACH = 2
+
+function spendingOf({ store }: Pick<Ground, "store">, begun: Spender): SpendingCompany {
+  const { stream, size, drawnAtOnce } = begun
+  const traffic = trafficOf(size, SEED + begun.accepted, begun.accepted * IDS_EACH)
   let drawn: readonly Charge[] = []
   let taken = 0
-  let accepted = 0
+  let { accepted } = begun
 
   const draw = (): void => {
     drawn = traffic
@@ -73,18 +109,15 @@ export async function openCompany(
     return call
   }
   const charge = async (by: Runner): Promise<boolean> => {
-    const outcome = await by.execute(LEDGER, stream, next(), execution)
+    const outcome = await by.execute(LEDGER, stream, next(), EXECUTION)
     const isAccepted = outcome.accepted && outcome.facts.length > 0
     if (isAccepted) accepted += 1
     return isAccepted
   }
 
-  for (const command of companyOf(size, TIGHT_MICROS).opening) {
-    const outcome = await runner.execute(LEDGER, stream, command, execution)
-    honest(outcome.accepted, `${command.type} was refused`)
-  }
   return {
     stream,
+    charges: () => accepted,
     draw,
     next,
     charge,

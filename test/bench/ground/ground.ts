@@ -2,9 +2,6 @@
  * What the benchmarks of stores stand on: a store as in production, with every flush to the disk, a
  * database beside it, and what a process keeps of its own.
  */
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import type { Pool } from "pg"
 import { openMemoryCheckpoints } from "../../../adapters/checkpoints/memory.ts"
 import type { Checkpoints } from "../../../adapters/checkpoints/port.ts"
@@ -23,6 +20,7 @@ import type { Runner } from "../../../src/run.ts"
 import { openRunner } from "../../../src/run.ts"
 import type { Setting } from "../benchmark.ts"
 import { Dishonest, SERVER_VARIABLE } from "../benchmark.ts"
+import { folderFor } from "./folder.ts"
 
 /** A store to measure, and what stands beside it. */
 export interface Ground {
@@ -43,12 +41,13 @@ export interface Ground {
 const CONNECTIONS = 40
 const BEHIND_CONNECTIONS = 14
 
-/** Opens the ground for a benchmark's store. */
-export async function openGround({ store: name }: Pick<Setting, "store">): Promise<Ground> {
-  const dataDir = await mkdtemp(join(tmpdir(), "ledger-bench-"))
-  const closers: (() => Promise<unknown>)[] = [
-    () => rm(dataDir, { recursive: true, force: true, maxRetries: 10 }),
-  ]
+/** Opens the ground for a benchmark's store. @param keptIn a folder that stays with what is stored */
+export async function openGround(
+  { store: name }: Pick<Setting, "store">,
+  keptIn: string | null = null,
+): Promise<Ground> {
+  const { dataDir, remove } = await folderFor(keptIn)
+  const closers: (() => Promise<unknown>)[] = [remove]
   let isClosing = false
   // While closing, connections may end before their pool has heard of it.
   const onIdleError = (error: Error): void => {

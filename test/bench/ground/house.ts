@@ -2,9 +2,6 @@
  * What the benchmarks of calls stand on: a whole installation as `npm start` opens it, with its read
  * models and its workers, that listens on ports of this machine.
  */
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import type { AddressInfo } from "node:net"
 import type { FastifyInstance } from "fastify"
 import type { Pool } from "pg"
@@ -18,6 +15,7 @@ import { causedBy } from "../../../src/envelope.ts"
 import type { Route } from "../../../src/pipeline/route.ts"
 import { RETIRED } from "../../../src/routes.ts"
 import { honest } from "../benchmark.ts"
+import { folderFor } from "./folder.ts"
 
 /** What the server opens by itself. */
 const CONNECTIONS = 60
@@ -43,12 +41,10 @@ export interface House {
   readonly close: () => Promise<void>
 }
 
-/** Opens an empty house. */
-export async function openHouse(): Promise<House> {
-  const dataDir = await mkdtemp(join(tmpdir(), "ledger-bench-"))
-  const closers: (() => Promise<unknown>)[] = [
-    () => rm(dataDir, { recursive: true, force: true, maxRetries: 10 }),
-  ]
+/** Opens an empty house. @param keptIn a folder that stays, with all that is in it */
+export async function openHouse(keptIn: string | null = null): Promise<House> {
+  const { dataDir, remove } = await folderFor(keptIn)
+  const closers: (() => Promise<unknown>)[] = [remove]
   const close = async (): Promise<void> => {
     for (const closer of closers.splice(0).toReversed()) await closer()
   }

@@ -28,12 +28,14 @@ export function renderStrip({ title, values, median, target, floor }: Strip): st
   const kind: ScaleKind = smallest > 0 && Math.max(...shown) / smallest > FACTOR ? "log" : "linear"
   const { place, ticks } = scaleOf(kind, shown)
   const x = (value: number) => (SIDE + place(value) * (WIDTH - 2 * SIDE)).toFixed(1)
+  // The names of two goals that stand side by side lean away from one another.
+  const lean = (value: number) => (value === Math.min(...goals) && goals.length > 1 ? "end" : "")
   const goal = (name: string, value: number | null) =>
     value === null
       ? ""
       : `<g class="goal ${name}"><title>${name} ${worded(value)}</title>` +
         `<line x1="${x(value)}" x2="${x(value)}" y1="12" y2="34"/>` +
-        `<text class="middle" x="${x(value)}" y="9">${name}</text></g>`
+        `<text class="${lean(value)}" x="${x(value)}" y="9">${name}</text></g>`
   const ends = [ticks[0], ticks.at(-1)].filter((tick) => tick !== undefined)
   return [
     `<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escaped(title)}">`,
