@@ -18,11 +18,14 @@ import type { Ground } from "./ground.ts"
 /** Both sides of a ratio draw the same calls. */
 const SEED = 20_261_121
 /** What the keys with a small limit may spend a day: soon used up, so that some charges are refused. */
-const TIGHT_MICROS = 20_000_000
+export const TIGHT_DAY_MICROS = 20_000_000
 /** Charges that are handed to the runner together where only the result counts. */
 const TOGETHER = 500
 /** So many calls are drawn at a time, unless said otherwise. */
 const DRAWN = 20_000
+
+/** What a company stands on. */
+export type CompanyGround = Pick<Ground, "store" | "wasToldAfterStore">
 
 /** A company on a store. */
 export interface SpendingCompany {
@@ -33,7 +36,11 @@ export interface SpendingCompany {
   readonly draw: () => void
   /** The next call. Its charge is final: one event, and nothing has to end it. */
   readonly next: () => Charge
-  /** Has the next call decided by a runner. True where its charge was accepted and is stored. */
+  /**
+   * Has the next call decided by a runner. True where its charge was accepted and is stored.
+   *
+   * @throws Dishonest where it was told so before the store said it
+   */
   readonly charge: (runner: Runner) => Promise<boolean>
   /** Has so many charges accepted, as fast as it goes. */
   readonly fill: (runner: Runner, charges: number, signal: AbortSignal) => Promise<void>
@@ -49,13 +56,13 @@ export interface SpendingCompany {
 
 /** Opens a company with limits on everything. */
 export async function openCompany(
-  ground: Pick<Ground, "store">,
+  ground: CompanyGround,
   runner: Runner,
   size: CompanySize,
   drawnAtOnce = DRAWN,
 ): Promise<SpendingCompany> {
   const stream = ledgerStream(`co_${randomBytes(9).toString("hex")}`)
-  for (const command of companyOf(size, TIGHT_MICROS).opening) {
+  for (const command of companyOf(size, TIGHT_DAY_MICROS).opening) {
     const outcome = await runner.execute(LEDGER, stream, command, EXECUTION)
     honest(outcome.accepted, `${command.type} was refused`)
   }
@@ -64,7 +71,7 @@ export async function openCompany(
 
 /** Goes on with a company that was opened before; null where it was not opened to the end. */
 export async function reopenCompany(
-  ground: Pick<Ground, "store">,
+  ground: CompanyGround,
   stream: string,
   size: CompanySize,
 ): Promise<SpendingCompany | null> {
@@ -73,7 +80,7 @@ export async function reopenCompany(
     facts += page.length
     for (const { type } of page) if (type === "Charged") accepted += 1
   }
-  if (facts < companyOf(size, TIGHT_MICROS).opening.length) return null
+  if (facts < companyOf(size, TIGHT_DAY_MICROS).opening.length) return null
   return spendingOf(ground, { stream, size, drawnAtOnce: DRAWN, accepted })
 }
 
@@ -89,7 +96,7 @@ const EXECUTION = { cause: causedBy("bench"), deadlineMs: 60_000, view: () => un
 /** Refused calls have ids too: with so many for each that was accepted, none comes twice. */
 const IDS_EACH = 2
 
-function spendingOf({ store }: Pick<Ground, "store">, begun: Spender): SpendingCompany {
+function spendingOf({ store, wasToldAfterStore }: CompanyGround, begun: Spender): SpendingCompany {
   const { stream, size, drawnAtOnce } = begun
   const traffic = trafficOf(size, SEED + begun.accepted, begun.accepted * IDS_EACH)
   let drawn: readonly Charge[] = []
@@ -110,9 +117,10 @@ function spendingOf({ store }: Pick<Ground, "store">, begun: Spender): SpendingC
   }
   const charge = async (by: Runner): Promise<boolean> => {
     const outcome = await by.execute(LEDGER, stream, next(), EXECUTION)
-    const isAccepted = outcome.accepted && outcome.facts.length > 0
-    if (isAccepted) accepted += 1
-    return isAccepted
+    if (!outcome.accepted || outcome.facts.length === 0) return false
+    wasToldAfterStore(stream, outcome.position)
+    accepted += 1
+    return true
   }
 
   return {

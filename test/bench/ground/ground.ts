@@ -20,11 +20,15 @@ import type { Runner } from "../../../src/run.ts"
 import { openRunner } from "../../../src/run.ts"
 import type { Setting } from "../benchmark.ts"
 import { Dishonest, SERVER_VARIABLE } from "../benchmark.ts"
+import type { WatchedStore } from "./acknowledged.ts"
+import { watchAnswers } from "./acknowledged.ts"
 import { folderFor } from "./folder.ts"
 
 /** A store to measure, and what stands beside it. */
 export interface Ground {
   readonly store: EventStore
+  /** @throws Dishonest where a caller is told yes before the store said it */
+  readonly wasToldAfterStore: WatchedStore["wasToldAfterStore"]
   /** Where the database listens that the store, the checkpoints and the read models live in. */
   readonly databaseUrl: string
   readonly pool: Pool
@@ -65,13 +69,14 @@ export async function openGround(
     closers.push(() => pool.end())
     const behind = openBehindPool(postgres.url, BEHIND_CONNECTIONS, onIdleError)
     closers.push(() => behind.end())
-    const store = openStore(name, postgres.url)
+    const { store, wasToldAfterStore } = watchAnswers(openStore(name, postgres.url))
     closers.push(() => store.close())
     const clock: Clock = { now: () => Date.now() }
     const isMemory = name === "memory"
     const checkpoints = isMemory ? openMemoryCheckpoints() : openPostgresCheckpoints(pool, behind)
     return {
       store,
+      wasToldAfterStore,
       databaseUrl: postgres.url,
       pool,
       behind,
