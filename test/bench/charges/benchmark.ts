@@ -7,11 +7,16 @@ import { openCompany } from "../ground/company.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
+import type { EmmettPeer } from "../peers/emmett.ts"
+import { EMMETT, openEmmett } from "../peers/emmett.ts"
 import { openRival } from "./optimistic.ts"
 
 const SIZE = { people: 20, keys: 40 }
 /** Those who write without a queue are many times slower, and measured as long. */
 const RIVALS = 32
+
+/** What others come to is told, and nothing is expected of it. */
+const PEER = { better: "more", target: null, floor: null } as const
 
 /** Charges on one company. */
 export const charges: Benchmark = {
@@ -26,6 +31,9 @@ export const charges: Benchmark = {
     { name: "some", title: "charges by 32 callers", unit: "per second" },
     { name: "many", title: "charges by 256 callers", unit: "per second" },
     { name: "rivals", title: "read what is new, decide, append, retry by 32", unit: "per second" },
+    { name: "emmettAppends", title: "emmett: one-event appends in a row", unit: "per second" },
+    { name: "emmettOne", title: "emmett: charges by 1 caller", unit: "per second" },
+    { name: "emmettSome", title: "emmett: charges by 32 callers", unit: "per second" },
   ],
   ratios: [
     {
@@ -55,6 +63,27 @@ export const charges: Benchmark = {
       target: { postgres: 60, eventstoredb: 80 },
       floor: { postgres: 30, eventstoredb: 40 },
     },
+    {
+      id: "1 emmett",
+      title: "emmett: charges by 32 callers ÷ its appends one after the other",
+      of: "emmettSome",
+      per: "emmettAppends",
+      ...PEER,
+    },
+    {
+      id: "2 emmett",
+      title: "emmett: charges by 32 callers ÷ by 1",
+      of: "emmettSome",
+      per: "emmettOne",
+      ...PEER,
+    },
+    {
+      id: "3 emmett",
+      title: "charges by 32 callers ÷ emmett's by 32",
+      of: "some",
+      per: "emmettSome",
+      ...PEER,
+    },
   ],
   open: onGround(openOn),
 }
@@ -66,28 +95,49 @@ async function openOn(ground: Ground, { signal }: Setting): Promise<Omit<Opened,
   const opening = Array.from({ length: RIVALS }, () => openRival(ground, theirs))
   const rivals = await Promise.all(opening)
   const append = await openAppends(ground)
+  const emmett = await openEmmett(ground, SIZE, RIVALS)
+  const perSecond = async (callers: number, call: (own: number) => Promise<boolean>) =>
+    (await callTogether(callers, call, signal)).perSecond
   const charged = (callers: number) => async () => {
     ours.draw()
-    return (await callTogether(callers, () => ours.charge(runner), signal)).perSecond
+    return perSecond(callers, () => ours.charge(runner))
   }
   return {
     measure: {
       flush: () => flushMicroseconds(ground.pool),
-      appends: async () => (await callTogether(1, append, signal)).perSecond,
+      appends: () => perSecond(1, append),
       one: charged(1),
       some: charged(32),
       many: charged(256),
       rivals: async () => {
         theirs.draw()
         const call = (own: number) => (rivals[own] as () => Promise<boolean>)()
-        return (await callTogether(RIVALS, call, signal)).perSecond
+        return perSecond(RIVALS, call)
       },
+      ...(emmett === null ? {} : emmettMeasures(emmett, perSecond)),
     },
+    absent: emmett === null ? absentEmmett() : {},
     check: async () => {
+      await emmett?.check()
       await ours.check(runner)
       await theirs.check(ground.newRunner())
     },
   }
+}
+
+type PerSecond = (callers: number, call: (own: number) => Promise<boolean>) => Promise<number>
+
+function emmettMeasures({ append, charge }: EmmettPeer, perSecond: PerSecond) {
+  return {
+    emmettAppends: () => perSecond(1, append),
+    emmettOne: () => perSecond(1, charge),
+    emmettSome: () => perSecond(RIVALS, charge),
+  }
+}
+
+function absentEmmett(): Readonly<Record<string, string>> {
+  const why = `emmett's PostgreSQL store: ${EMMETT} is not installed`
+  return { emmettAppends: why, emmettOne: why, emmettSome: why }
 }
 
 /** Appends of one event as large as a charge, each after the answer to the one before. */
