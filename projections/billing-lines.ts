@@ -1,14 +1,8 @@
-/**
- * The bill, read from the read model `charges` page by page and up to a revision that stands still.
- *
- * A bill may have a million lines, so a page comes as one text a column and not as rows: PostgreSQL
- * joins the values, and cutting them apart again takes a fraction of what a driver needs for rows.
- */
+/** The lines of bills, and those of the read model `charges` page by page. */
 import type { Kysely } from "kysely"
-import { sql } from "kysely"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
-import type { LineKind } from "./charge-lines.ts"
+import type { ChargeRow, LineKind } from "./charge-lines.ts"
 import type { ChargeTables } from "./charges.ts"
 
 /** A line of a bill. Texts are empty where the line has none. */
@@ -19,7 +13,7 @@ export interface BillLine {
   readonly chargeId: string
   /** The charge that a give-back corrects. */
   readonly corrects: string
-  /** When that charge was decided, UTC milliseconds; null on other lines. */
+  /** When that charge was decided, UTC milliseconds; null where it is not known. */
   readonly correctedAt: number | null
   /** When it was decided, UTC milliseconds. */
   readonly at: number
@@ -68,9 +62,6 @@ export async function revisionAt(
   return row === undefined ? null : row.revision - 1
 }
 
-/** What stands between two values of a column. */
-const SEPARATOR = "\u0001"
-
 /**
  * The next lines of a bill in the order they were decided.
  *
@@ -78,99 +69,38 @@ const SEPARATOR = "\u0001"
  */
 export async function billPage(
   db: Kysely<ChargeTables>,
-  asked: BillPageAsked,
+  { companyId, after, upTo, limit }: BillPageAsked,
 ): Promise<readonly BillLine[]> {
-  const joined = COLUMNS.map((column, i) => {
-    return sql`string_agg(coalesce((${column})::text, ''), ${SEPARATOR}) as ${sql.id(`c${i}`)}`
-  })
-  const { rows } = await sql<Readonly<Record<string, string | null>>>`
-    select ${sql.join(joined)}
-    from (select * from charges ${linesOf(asked)}) as charges`.execute(db)
-  const [texts = {}] = rows
-  const columns = COLUMNS.map((_column, i) => texts[`c${i}`]?.split(SEPARATOR) ?? [])
-  return isWhole(columns) ? linesOfColumns(columns) : lineByLine(db, asked)
+  const rows = await db
+    .selectFrom("charges")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("revision", ">", after)
+    .where("revision", "<=", upTo)
+    .orderBy("revision")
+    .limit(limit)
+    .execute()
+  return rows.map((row) => billLineOf(row))
 }
 
-/**
- * Whether columns were cut where they were joined, and in order. A separator in a text only ever
- * makes more values of it, and revisions and amounts have none.
- */
-function isWhole(columns: readonly (readonly string[])[]): boolean {
-  const [revisions = []] = columns
-  if (columns.some((values) => values.length !== revisions.length)) return false
-  return revisions.every((revision, i) => i === 0 || Number(revisions[i - 1]) < Number(revision))
-}
-
-/** The same page as rows: slower, and right whatever stands in a text. */
-async function lineByLine(
-  db: Kysely<ChargeTables>,
-  asked: BillPageAsked,
-): Promise<readonly BillLine[]> {
-  const cells = COLUMNS.map((column) => sql`coalesce((${column})::text, '')`)
-  const { rows } = await sql<{ readonly cells: readonly string[] }>`
-    select array[${sql.join(cells)}] as cells from charges ${linesOf(asked)}`.execute(db)
-  return linesOfColumns(COLUMNS.map((_column, i) => rows.map((row) => row.cells[i] ?? "")))
-}
-
-function linesOf({ companyId, after, upTo, limit }: BillPageAsked) {
-  return sql`
-    where company_id = ${companyId} and revision > ${after} and revision <= ${upTo}
-    order by revision limit ${limit}`
-}
-
-/** When the newest charge that a give-back can mean was decided. */
-const CORRECTED_AT = sql`
-  case when kind = 'give_back' then (
-    select (date_part('epoch', charge.at) * 1000)::bigint from charges as charge
-    where charge.company_id = charges.company_id and charge.charge_id = charges.corrects
-      and charge.revision < charges.revision
-    order by charge.revision desc limit 1) end`
-
-/** Every column, in the order in which `linesOfColumns` takes them. */
-const COLUMNS = [
-  sql`revision`,
-  sql`kind`,
-  sql`charge_id`,
-  sql`corrects`,
-  CORRECTED_AT,
-  sql`(date_part('epoch', at) * 1000)::bigint`,
-  sql`(date_part('epoch', served_from) * 1000)::bigint`,
-  sql`item`,
-  sql`quantity`,
-  sql`unit_price_micros`,
-  sql`amount_micros`,
-  sql`person_id`,
-  sql`key_id`,
-  sql`class`,
-  sql`resource`,
-  sql`price_version`,
-]
-
-function linesOfColumns(columns: readonly (readonly string[])[]): readonly BillLine[] {
-  const [revisions = [], kinds = [], charges = [], corrected = [], correctedAts = []] = columns
-  const [ats = [], servedFroms = [], items = [], quantities = [], prices = []] = columns.slice(5)
-  const [amounts = [], people = [], keys = [], classes = []] = columns.slice(10)
-  const [resources = [], versions = []] = columns.slice(14)
-  return revisions.map((revision, i) => ({
-    revision: Number(revision),
-    kind: kinds[i] as LineKind,
-    chargeId: charges[i] ?? "",
-    corrects: corrected[i] ?? "",
-    correctedAt: instantOf(correctedAts[i]),
-    at: Number(ats[i]),
-    servedFrom: instantOf(servedFroms[i]),
-    item: items[i] ?? "",
-    quantity: quantities[i] ?? "",
-    unitPriceMicros: prices[i] ?? "",
-    amountMicros: Number(amounts[i]),
-    personId: people[i] ?? "",
-    keyId: keys[i] ?? "",
-    class: classes[i] ?? "",
-    resource: resources[i] ?? "",
-    priceVersion: versions[i] ?? "",
-  }))
-}
-
-function instantOf(text: string | undefined): number | null {
-  return text === undefined || text === "" ? null : Number(text)
+/** A row as a line of a bill; of a give-back with the time of the charge that it corrects. */
+export function billLineOf(row: ChargeRow, correctedAt: number | null = null): BillLine {
+  return {
+    revision: row.revision,
+    kind: row.kind,
+    chargeId: row.charge_id ?? "",
+    corrects: row.corrects ?? "",
+    correctedAt,
+    at: row.at.getTime(),
+    servedFrom: row.served_from?.getTime() ?? null,
+    item: row.item ?? "",
+    quantity: String(row.quantity ?? ""),
+    unitPriceMicros: String(row.unit_price_micros ?? ""),
+    amountMicros: row.amount_micros,
+    personId: row.person_id ?? "",
+    keyId: row.key_id ?? "",
+    class: row.class ?? "",
+    resource: row.resource ?? "",
+    priceVersion: String(row.price_version ?? ""),
+  }
 }

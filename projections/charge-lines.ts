@@ -11,7 +11,7 @@ import type { SpendingClass } from "../domain/charging/limits.ts"
 import type { PurchasePaid } from "../domain/charging/purchase-events.ts"
 import type { Micros } from "../domain/kernel/money.ts"
 import type { Columns } from "./columns.ts"
-import type { Recorded } from "./projection.ts"
+import type { AnyFact, Recorded } from "./projection.ts"
 
 /** What kind of line it is on the bill (decisions.md §10). */
 export type LineKind =
@@ -75,8 +75,20 @@ export const CHARGE_COLUMNS: Columns<ChargeRow> = {
   note: "text",
 }
 
+/** The types of the facts that make a line. */
+export const LINE_FACTS: ReadonlySet<string> = new Set([
+  "Charged",
+  "ChargeGivenBack",
+  "PurchasePaid",
+  "FundsAdded",
+  "FundsCorrected",
+] satisfies AnyFact["type"][])
+
+/** A fact and its place in a company's ledger. */
+type Placed = Pick<Recorded, "companyId" | "revision" | "fact">
+
 /** The line of a fact; null where it did not change the funds. */
-export function lineOf(recorded: Recorded): ChargeRow | null {
+export function lineOf(recorded: Placed): ChargeRow | null {
   const { fact } = recorded
   switch (fact.type) {
     case "Charged":
@@ -136,7 +148,7 @@ const NO_DETAILS = {
   note: null,
 }
 
-function bareLine(recorded: Recorded, kind: LineKind, amount: Micros): ChargeRow {
+function bareLine(recorded: Placed, kind: LineKind, amount: Micros): ChargeRow {
   const { companyId, revision, fact } = recorded
   return {
     ...NO_DETAILS,
@@ -151,7 +163,7 @@ function bareLine(recorded: Recorded, kind: LineKind, amount: Micros): ChargeRow
 /** The rent of a kept number; its items are one for each kind of number. */
 const RENT = "number_month_"
 
-function chargeLine(recorded: Recorded, fact: Charged): ChargeRow {
+function chargeLine(recorded: Placed, fact: Charged): ChargeRow {
   const kind = fact.weighed ? "api_calls" : fact.item.startsWith(RENT) ? "rent" : "charge"
   return {
     // A charge of nothing changes the funds by 0, not by -0.
@@ -171,7 +183,7 @@ function chargeLine(recorded: Recorded, fact: Charged): ChargeRow {
   }
 }
 
-function giveBackLine(recorded: Recorded, fact: ChargeGivenBack): ChargeRow {
+function giveBackLine(recorded: Placed, fact: ChargeGivenBack): ChargeRow {
   return {
     ...bareLine(recorded, "give_back", fact.amountMicros),
     corrects: fact.chargeId,
@@ -185,7 +197,7 @@ function giveBackLine(recorded: Recorded, fact: ChargeGivenBack): ChargeRow {
   }
 }
 
-function purchaseLine(recorded: Recorded, fact: PurchasePaid): ChargeRow {
+function purchaseLine(recorded: Placed, fact: PurchasePaid): ChargeRow {
   return {
     ...bareLine(recorded, "purchase", fact.amountMicros),
     person_id: fact.personId,
@@ -195,7 +207,7 @@ function purchaseLine(recorded: Recorded, fact: PurchasePaid): ChargeRow {
   }
 }
 
-function fundsLine(recorded: Recorded, fact: FundsAdded | FundsCorrected): ChargeRow {
+function fundsLine(recorded: Placed, fact: FundsAdded | FundsCorrected): ChargeRow {
   return fact.type === "FundsAdded"
     ? { ...bareLine(recorded, "funds_added", fact.amountMicros), note: fact.reference }
     : { ...bareLine(recorded, "funds_corrected", fact.amountMicros), note: fact.reason }

@@ -112,30 +112,3 @@ export async function closedMonths(
     .orderBy("month")
     .execute()
 }
-
-/** Where in the ledger a month's bill begins and, once it is closed, ends. */
-export interface MonthRange {
-  /** The last revision of the closed months before it; -1 where there are none. */
-  readonly after: number
-  /** Its own last revision; null while it is not closed. */
-  readonly upTo: number | null
-}
-
-/** The revisions of a month, `YYYY-MM`. */
-export async function monthRange(
-  db: Kysely<Tables>,
-  companyId: CompanyId,
-  month: string,
-): Promise<MonthRange> {
-  const rows = await db
-    .selectFrom("months")
-    .select(["month", "head_revision"])
-    .where("company_id", "=", companyId)
-    .where("month", "<=", month)
-    .orderBy("month", "desc")
-    .limit(2)
-    .execute()
-  const own = rows.find((row) => row.month === month)
-  const before = rows.find((row) => row.month < month)
-  return { after: before?.head_revision ?? -1, upTo: own?.head_revision ?? null }
-}

@@ -7,8 +7,6 @@ import { findCompany } from "./inputs.ts"
 import type { AdminOperation } from "./operation.ts"
 import { OperatorRefused, operation } from "./operation.ts"
 
-const WAIT_MS = 30_000
-
 const Input = z.object({
   company: z.string(),
   month: z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/, "must be a month such as 2026-11"),
@@ -21,10 +19,8 @@ const exportBilling = operation({
   input: Input,
   run: async ({ ports, send, progress, signal }, { company, month, format }) => {
     const companyId = await findCompany(ports, company)
-    const read = <T>(query: (db: typeof ports.readAll) => Promise<T>) => query(ports.readAll)
-    const asked = { companyId, month, format, read, waitMs: WAIT_MS }
     try {
-      return await writeBill(ports, asked, { send, progress, signal })
+      return await writeBill(ports, { companyId, month, format }, { send, progress, signal })
     } catch (error) {
       if (error instanceof BillRefused) throw new OperatorRefused(error.code, error.message)
       throw error

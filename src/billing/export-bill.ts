@@ -5,14 +5,13 @@
 import { z } from "zod"
 import { BillRefused } from "../exports/bill.ts"
 import { BILL_FORMATS, BILL_FORMS } from "../exports/formats.ts"
-import type { BillRead } from "../exports/open-bill.ts"
 import { openBill } from "../exports/open-bill.ts"
+import type { BillTarget } from "../exports/write-bill.ts"
 import { writeOpened } from "../exports/write-bill.ts"
 import { refusal } from "../pipeline/refusal.ts"
 import { route } from "../pipeline/route.ts"
 import { BEYOND_SPEC, monthText } from "./schema.ts"
 
-const WAIT_MS = 2_000
 const RETRY_AFTER = { "retry-after": "5" }
 
 const Query = z.object({
@@ -35,22 +34,24 @@ export const exportBill = route<unknown, z.infer<typeof Query>, string>({
   refuses: ["conflict"],
   beyondSpec: BEYOND_SPEC,
   handle: async (ports, { companyId }, { query: { month, format } }) => {
-    // Each page is read by itself: whoever takes long holds no connection meanwhile.
-    const read: BillRead = (query) => ports.readAs(companyId, query)
-    const asked = { companyId, month, read, format, waitMs: WAIT_MS }
     try {
-      const bill = await openBill(ports, asked)
+      const bill = await openBill(ports, { companyId, month })
       const { mediaType, extension } = BILL_FORMS[format]
       const file = {
         mediaType,
         name: `${companyId}-${month}.${extension}`,
-        write: async (target: Parameters<typeof writeOpened>[3]) => {
-          await writeOpened(ports, bill, asked, target)
+        write: async (target: BillTarget) => {
+          await writeOpened(ports, bill, format, target)
         },
       }
       return { ok: true, body: "", file }
     } catch (error) {
       if (!(error instanceof BillRefused)) throw error
+      if (error.code === "validation") {
+        const fields = { month: error.message }
+        const message = `The request is not valid: month: ${error.message}`
+        return { ok: false, refusal: refusal("validation", message, { fields }) }
+      }
       const refused = refusal(error.code, error.message)
       const isLater = error.code === "unavailable"
       return { ok: false, refusal: isLater ? { ...refused, headers: RETRY_AFTER } : refused }

@@ -2,6 +2,7 @@
  * A bill: what is known of a month before its first line, the one fold over its lines, and whether
  * both come to the same. Every format is a writer over this (`formats.ts`).
  */
+import type { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { BillLine } from "../../projections/billing-lines.ts"
@@ -31,13 +32,13 @@ export interface BillHead {
   readonly closingMicros: Micros
   /** What the lines must come to. */
   readonly sums: BillSums
-  /** The last fact of the ledger that it goes up to; null where there was no ledger yet. */
-  readonly head: { readonly revision: number; readonly hash: string } | null
+  /** The last fact of the ledger that it goes up to. */
+  readonly head: { readonly revision: number; readonly hash: string }
 }
 
-/** The head as one text: `ledger-co_…@<revision>:<hash>`; empty where there is none. */
+/** The head as one text: `ledger-co_…@<revision>:<hash>`. */
 export function headText({ companyId, head }: BillHead): string {
-  return head === null ? "" : `ledger-${companyId}@${head.revision}:${head.hash}`
+  return `ledger-${companyId}@${head.revision}:${head.hash}`
 }
 
 /** A piece of a file. */
@@ -53,11 +54,32 @@ export interface BillWriter {
 /** The export cannot be made as it was asked for. */
 export class BillRefused extends Error {
   override readonly name = "BillRefused"
-  readonly code: "unavailable" | "conflict"
-  constructor(code: "unavailable" | "conflict", message: string) {
+  readonly code: BillFault
+  constructor(code: BillFault, message: string) {
     super(message)
     this.code = code
   }
+}
+
+/** Asked for what cannot be (`validation`), not yet (`unavailable`), or at odds with what is stored. */
+type BillFault = "validation" | "unavailable" | "conflict"
+
+/** The stream is not as it was sealed: where, what must be there, and what is. */
+export function brokenChain(
+  { stream, revision }: { readonly stream: string; readonly revision: number },
+  expected: string,
+  found: string,
+): BillRefused {
+  const message =
+    `${stream} is not as it was sealed at revision ${revision}: expected ${expected}, ` +
+    `found ${found}; run "audit verify".`
+  return new BillRefused("conflict", message)
+}
+
+/** A fact that this program cannot read. */
+export function unreadable(stream: string, fault: FormatFault): BillRefused {
+  const message = `${stream} cannot be read: ${fault.message}; run "audit verify".`
+  return new BillRefused("unavailable", message)
 }
 
 /** The fold over the lines of a bill. */
@@ -110,9 +132,7 @@ export function openBillFold(): BillFold {
 export function settleBill(head: BillHead, fold: BillFold): void {
   const fault = faultOf(head, fold.sums(), fold.totalMicros())
   if (fault === null) return
-  const message =
-    `The lines of ${head.month} do not add up: ${fault}. Nothing was kept; ` +
-    'run "audit verify" and, if the read model "charges" is at fault, "projections rebuild charges".'
+  const message = `The lines of ${head.month} do not add up: ${fault}. Nothing was kept; run "audit verify".`
   throw new BillRefused("conflict", message)
 }
 

@@ -39,7 +39,6 @@ const BILLING_COLUMNS = [
 /** Writes a bill as CSV, each line ended by CR LF (RFC 4180). */
 export function csvWriter(head: BillHead): BillWriter {
   const { companyId, state, month, until } = head
-  const { revision = -1 } = head.head ?? {}
   return {
     begin: () => `${BILLING_COLUMNS.map(textCell).join(",")}${LINE_END}`,
     lines: (lines) => {
@@ -49,10 +48,9 @@ export function csvWriter(head: BillHead): BillWriter {
     },
     end: () => {
       const id = textCell(`${companyId}:${month}`)
-      const item = textCell(revision < 0 ? "" : "ledger_head")
       const place = textCell(headText(head))
       const at = textCell(instantText(until - 1))
-      return `${id},${textCell(state)},"","",${at},"",${item},,"",,0,0.00,"","","",${place},${LINE_END}`
+      return `${id},${textCell(state)},"","",${at},"","ledger_head",,"",,0,0.00,"","","",${place},${LINE_END}`
     },
   }
 }

@@ -17,7 +17,7 @@ export function ndjsonWriter(head: BillHead): BillWriter {
     begin: () => "",
     lines: (lines) => lines.map((line) => `${JSON.stringify(billRow(companyId, line))}\n`).join(""),
     end: () => {
-      const { revision = null, hash = null } = head.head ?? {}
+      const { revision, hash } = head.head
       const sums = { opening_micros: openingMicros, closing_micros: closingMicros }
       const last = { line_id: `${companyId}:${month}`, kind: state, month, ...sums }
       return `${JSON.stringify({ ...last, head_revision: revision, head_hash: hash })}\n`

@@ -87,8 +87,8 @@ const OWN: readonly FocusColumn[] = [
   text("x_Resource", ({ resource }) => (resource === "" ? null : resourceId(resource))),
   integer("x_PriceVersion", ({ priceVersion }) => numberOrNull(priceVersion)),
   text("x_MonthState", (_line, { state }) => state),
-  integer("x_HeadRevision", (_line, { head }) => head?.revision ?? null),
-  text("x_HeadHash", (_line, { head }) => head?.hash ?? null),
+  integer("x_HeadRevision", (_line, { head }) => head.revision),
+  text("x_HeadHash", (_line, { head }) => head.hash),
 ]
 
 /** Every column, in the order of the file. */

@@ -1,40 +1,32 @@
 /**
  * What the ledger says of a month, before a line of its bill is read: of a closed one the sealed
- * `MonthClosed`, of an open one the state of the ledger at its last fact. The lines come from a read
- * model, so that what they must add up to is known from elsewhere.
+ * `MonthClosed`, of an open one the state of the ledger at its last fact. Both, the place of the month
+ * and its lines (`ledger-lines.ts`) come from the ledger's stream; no read model is asked.
  */
-import type { Kysely } from "kysely"
-import type { Position, StoredEvent } from "../../adapters/eventstore/port.ts"
+import type { Position } from "../../adapters/eventstore/port.ts"
 import type { MonthClosed } from "../../domain/charging/ledger-events.ts"
 import type { OpenMonth } from "../../domain/charging/ledger-views.ts"
 import { openMonthOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { monthEnd } from "../../domain/kernel/window.ts"
-import { monthRange } from "../../projections/months.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import { monthEnd, monthName, monthStart } from "../../domain/kernel/window.ts"
 import { LEDGER } from "../aggregates.ts"
-import { readMetadata } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
-import { recordedOf } from "../recorded.ts"
 import type { BillHead, BillSums } from "./bill.ts"
-import { BillRefused } from "./bill.ts"
+import { BillRefused, brokenChain, unreadable } from "./bill.ts"
+import type { LedgerRead, MonthPlace } from "./month-place.ts"
+import { factAt, hashAt, placeOfMonth } from "./month-place.ts"
 
 /** What a bill is made with. */
-export type BillPorts = Pick<Ports, "runner" | "store" | "projector" | "sealing" | "pacer">
+export type BillPorts = Pick<Ports, "runner" | "store" | "sealing" | "clock" | "pacer">
 
-/** Reads the read models, as an operator or as the company whose bill it is. */
-// Each query names the tables it needs.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-export type BillRead = <T>(query: (db: Kysely<any>) => Promise<T>) => Promise<T>
-
-/** Which bill, and how long its read models may take to catch up. */
+/** Which bill. */
 export interface BillAsked {
   readonly companyId: CompanyId
   /** `YYYY-MM`, UTC. */
   readonly month: string
-  readonly read: BillRead
-  readonly waitMs: number
 }
 
 /** A bill that can be read: its lines are those of revisions above `after` and at most `upTo`. */
@@ -42,6 +34,8 @@ export interface OpenedBill {
   readonly head: BillHead
   readonly after: number
   readonly upTo: number
+  /** The hash of `after`: what its first fact is chained to. */
+  readonly hashBefore: string
   /** Where in the global order the month was closed; null while it is open. */
   readonly closedAt: Position | null
 }
@@ -58,47 +52,69 @@ const NOTHING: BillSums = {
 
 /** Finds out what a month's bill must come to. @throws BillRefused where nobody can say */
 export async function openBill(ports: BillPorts, asked: BillAsked): Promise<OpenedBill> {
-  const { companyId, month, read, waitMs } = asked
-  const stream = ledgerStream(companyId)
-  const from = Date.parse(`${month}-01T00:00:00.000Z`)
-  const current = await ports.runner
-    .lookAtTail(LEDGER, stream, openMonthOf)
-    .catch((error: unknown) => {
-      throw error instanceof FormatFault ? unreadable(stream, error) : error
-    })
-  await waitForLines(ports, waitMs)
-  const { after, upTo } = await read((db) => monthRange(db, companyId, month))
-  const bare = { companyId, month, from, until: monthEnd(from) }
-  if (upTo !== null) {
-    const { stored, fact } = await closingOf(ports, stream, month, upTo)
-    const head = { ...bare, ...closedHead(fact) }
-    return { head, after, upTo, closedAt: stored.position }
-  }
-  if (current === null || current.start > from) {
-    // It was over before there was a ledger, and can never change.
-    const ends = { state: "closed" as const, openingMicros: 0, closingMicros: 0, head: null }
-    return { head: { ...bare, ...ends, sums: NOTHING }, after: -1, upTo: -1, closedAt: null }
-  }
-  const hash = await hashAt(ports, stream, current.revision)
-  const head = { ...bare, ...openHead(current, from, hash) }
-  const isCurrent = current.start === from
-  return {
-    head,
-    after: isCurrent ? after : current.revision,
-    upTo: current.revision,
-    closedAt: null,
+  const stream = ledgerStream(asked.companyId)
+  try {
+    return await openedBill(ports, asked, stream)
+  } catch (error) {
+    throw error instanceof FormatFault ? unreadable(stream, error) : error
   }
 }
 
-/** Waits until the lines of everything stored so far are there. @throws BillRefused: they are not */
-async function waitForLines(
-  { projector, store }: Pick<BillPorts, "projector" | "store">,
-  waitMs: number,
+async function openedBill(
+  ports: BillPorts,
+  { companyId, month }: BillAsked,
+  stream: string,
+): Promise<OpenedBill> {
+  const from = Date.parse(`${month}-01T00:00:00.000Z`)
+  const current = await ports.runner.lookAtTail(LEDGER, stream, openMonthOf)
+  if (current === null) {
+    throw new BillRefused("unavailable", `The ledger of ${companyId} is not opened yet.`)
+  }
+  const read = { store: ports.store, stream, upTo: current.revision }
+  await refuseNoMonth(ports, read, current, from)
+  const until = monthEnd(from)
+  const place = await placeOfMonth(read, from, until)
+  const { before, end, hashBefore } = place
+  const bare = { companyId, month, from, until }
+  const head =
+    end.closing === null
+      ? { ...bare, ...openHead(current, from, await hashAt(read, current.revision)) }
+      : { ...bare, ...closedHead(end.closing.fact) }
+  checkOpening(read, place, current, head.openingMicros)
+  const closedAt = end.closing?.stored.position ?? null
+  return { head, after: before.last, upTo: end.last, hashBefore, closedAt }
+}
+
+/** There are bills from the month in which the ledger was opened to the current one. */
+async function refuseNoMonth(
+  { clock }: BillPorts,
+  read: LedgerRead,
+  current: OpenMonth,
+  from: number,
 ): Promise<void> {
-  if (await projector.waitFor(await store.head(), waitMs, ["charges", "months"])) return
+  const first = monthStart((await factAt(read, 0)).at)
+  const last = Math.max(monthStart(clock.now()), current.start)
+  if (from >= first && from <= last) return
+  const [oldest, newest] = [monthName(first), monthName(last)]
   const message =
-    'The read model "charges" or "months" is stopped or behind; see "projections status".'
-  throw new BillRefused("unavailable", message)
+    oldest === newest
+      ? `There is no bill for ${monthName(from)}: there is one for ${oldest} alone, in which the ledger was opened.`
+      : `There is no bill for ${monthName(from)}: there are bills from ${oldest}, in which the ledger was opened, to ${newest}.`
+  throw new BillRefused("validation", message)
+}
+
+/** A month opens with what the one before it closed with. */
+function checkOpening(
+  { stream }: LedgerRead,
+  { before }: MonthPlace,
+  { fundsMicros }: OpenMonth,
+  openingMicros: Micros,
+): void {
+  // The first month opens with nothing, and one without a fact yet with what there is.
+  const left = before.closing?.fact.fundsMicros ?? (before.last < 0 ? 0 : fundsMicros)
+  if (left === openingMicros) return
+  const place = { stream, revision: before.closing?.stored.revision ?? 0 }
+  throw brokenChain(place, `${openingMicros} micros at the month's beginning`, `${left}`)
 }
 
 function closedHead(fact: MonthClosed) {
@@ -132,38 +148,4 @@ function sumsOf(month: BillSums): BillSums {
     ...{ addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros },
     charges,
   }
-}
-
-/** The closing of a month: closings that are recorded together follow their head one by one. */
-async function closingOf(
-  { store }: BillPorts,
-  stream: string,
-  month: string,
-  headRevision: number,
-): Promise<{ readonly stored: StoredEvent; readonly fact: MonthClosed }> {
-  for await (const page of store.read(stream, { from: headRevision + 1 })) {
-    for (const stored of page) {
-      const { fact } = recordedOf(stored)
-      if (fact.type !== "MonthClosed") throw brokenAt(stream, stored.revision)
-      if (fact.month === month) return { stored, fact }
-    }
-  }
-  throw brokenAt(stream, headRevision)
-}
-
-async function hashAt({ store }: BillPorts, stream: string, revision: number): Promise<string> {
-  for await (const [last] of store.read(stream, { from: revision, limit: 1 })) {
-    if (last !== undefined) return readMetadata(last.metadata).hash
-  }
-  throw brokenAt(stream, revision)
-}
-
-function unreadable(stream: string, fault: FormatFault): BillRefused {
-  const message = `${stream} cannot be read: ${fault.message}; run "audit verify".`
-  return new BillRefused("unavailable", message)
-}
-
-function brokenAt(stream: string, revision: number): BillRefused {
-  const message = `${stream} is not as its read models say from revision ${revision} on; run "audit verify".`
-  return new BillRefused("conflict", message)
 }

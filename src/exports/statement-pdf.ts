@@ -55,7 +55,7 @@ export async function statementWriter(
       writeSpending(pages, "Item", byItem, (name) => name)
       pages.heading("Spending by person")
       writeSpending(pages, "Person", byPerson, (name) => personOf(name, names))
-      return pages.end(headText(head) === "" ? "No ledger yet" : `Ends at ${headText(head)}`)
+      return pages.end(`Ends at ${headText(head)}`)
     },
   }
 }

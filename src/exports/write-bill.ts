@@ -1,16 +1,12 @@
 /** Writes a bill: what the ledger says of it, its lines page by page, and whether both agree. */
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { BillLine } from "../../projections/billing-lines.ts"
-import { billPage } from "../../projections/billing-lines.ts"
 import type { Piece } from "./bill.ts"
 import { openBillFold, settleBill } from "./bill.ts"
 import type { BillForm, BillFormat } from "./formats.ts"
 import { BILL_FORMS } from "./formats.ts"
+import { linesOfBill } from "./ledger-lines.ts"
 import type { BillAsked, BillPorts, OpenedBill } from "./open-bill.ts"
 import { openBill } from "./open-bill.ts"
-
-/** How many lines are read at a time. */
-const PAGE_LINES = 5_000
 
 /** Where a bill is written to. */
 export interface BillTarget {
@@ -30,9 +26,9 @@ export interface BillSummary {
   readonly totalMicros: Micros
   readonly openingMicros: Micros
   readonly closingMicros: Micros
-  /** The ledger's last fact that it goes up to; null where there was no ledger yet. */
-  readonly headRevision: number | null
-  readonly head: string | null
+  /** The ledger's last fact that it goes up to. */
+  readonly headRevision: number
+  readonly head: string
 }
 
 /**
@@ -47,14 +43,14 @@ export async function writeBill(
   target: BillTarget,
 ): Promise<BillSummary> {
   const bill = await openBill(ports, asked)
-  return writeOpened(ports, bill, asked, target)
+  return writeOpened(ports, bill, asked.format, target)
 }
 
 /** The same for a bill that was opened already. @throws BillRefused, and the signal's reason */
 export async function writeOpened(
   ports: BillPorts,
   bill: OpenedBill,
-  { format, read }: Pick<BillAsked, "read"> & { readonly format: BillFormat },
+  format: BillFormat,
   target: BillTarget,
 ): Promise<BillSummary> {
   const { head } = bill
@@ -63,11 +59,11 @@ export async function writeOpened(
   const fold = openBillFold()
   const begun = ports.pacer.elapsedMs()
   await give(target, writer.begin())
-  for await (const page of pagesOf(bill, read)) {
+  for await (const { lines, revision } of linesOfBill(ports.store, bill)) {
     target.signal.throwIfAborted()
-    fold.add(page)
-    await give(target, writer.lines(page))
-    const far = { bill, revision: page.at(-1)?.revision ?? bill.upTo, lines: fold.lines() }
+    fold.add(lines)
+    await give(target, writer.lines(lines))
+    const far = { bill, revision, lines: fold.lines() }
     target.progress(progressText(far, ports.pacer.elapsedMs() - begun))
   }
   settleBill(head, fold)
@@ -76,38 +72,14 @@ export async function writeOpened(
   return {
     ...{ companyId, month, state, lines: fold.lines(), totalMicros: fold.totalMicros() },
     ...{ openingMicros, closingMicros },
-    headRevision: head.head?.revision ?? null,
-    head: head.head?.hash ?? null,
+    headRevision: head.head.revision,
+    head: head.head.hash,
   }
 }
 
 async function give(target: BillTarget, piece: Piece): Promise<void> {
   target.signal.throwIfAborted()
   if (piece.length > 0) await target.send(piece)
-}
-
-/** The lines of a bill. While one page is written the next one is read. */
-async function* pagesOf(
-  { head, after, upTo }: OpenedBill,
-  read: BillAsked["read"],
-): AsyncGenerator<readonly BillLine[]> {
-  const { companyId } = head
-  const next = async (behind: number): Promise<readonly BillLine[]> => {
-    if (behind >= upTo) return []
-    return read((db) => billPage(db, { companyId, after: behind, upTo, limit: PAGE_LINES }))
-  }
-  let coming = next(after)
-  try {
-    for (;;) {
-      const page = await coming
-      if (page.length === 0) return
-      coming = page.length < PAGE_LINES ? Promise.resolve([]) : next(page.at(-1)?.revision ?? upTo)
-      yield page
-    }
-  } finally {
-    // Whoever stops early leaves no query behind.
-    await Promise.allSettled([coming])
-  }
 }
 
 /** How far it has come, by the revisions of its lines. */

@@ -97,10 +97,4 @@ describe("the last line", () => {
       resource: `ledger-co_aaaaaa@41:${"ab".repeat(32)}`,
     })
   })
-
-  it("names no head of what had no ledger yet", () => {
-    const row = last({ ...HEAD, state: "closed", head: null })
-    expect(row).toContain("closed")
-    expect(row[columns.indexOf("resource")]).toBe("")
-  })
 })

@@ -101,7 +101,7 @@ describe("a journal", () => {
 
   it("of a month without a line holds the funds it opened with", (ctx) => {
     ctx.skip(absent !== null, needed)
-    const journal = journalOf([], { ...MARCH, state: "closed", head: null })
+    const journal = journalOf([], { ...MARCH, state: "closed" })
     expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
     expect(run("hledger", ["-f", "-", "balance", "assets:funds"], journal)).toContain("1.000001")
   })

@@ -10,7 +10,7 @@ import { honest } from "../benchmark.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
-import { BILL_PORTS, SAME_LINES, openedBill, readOf, writeBillLines } from "./bill.ts"
+import { SAME_LINES, billPorts, openedBill, writeBillLines, writeLedger } from "./bill.ts"
 import { copied } from "./copied.ts"
 
 const LINES = 1_000_000
@@ -55,9 +55,11 @@ export const exportBills: Benchmark = {
 }
 
 async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit<Opened, "close">> {
-  const { pool } = ground
+  const { pool, store } = ground
   report(`export: writing ${LINES.toLocaleString("en-US")} lines`)
   await writeBillLines(pool, LINES)
+  const hashes = await writeLedger(pool, LINES, [TIMED - 1, LINES - 1])
+  const hashOf = (lines: number) => hashes.get(lines - 1) ?? ""
   const perSecond = (begun: number) => (TIMED * 1_000) / (performance.now() - begun)
   const exported = (format: BillFormat) => async (): Promise<number> => {
     let bytes = 0
@@ -69,8 +71,12 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
       progress: () => undefined,
       signal,
     }
-    const asked = { read: readOf(pool), format }
-    const { lines } = await writeOpened(BILL_PORTS, openedBill(TIMED), asked, target)
+    const { lines } = await writeOpened(
+      billPorts(store),
+      openedBill(TIMED, hashOf(TIMED)),
+      format,
+      target,
+    )
     const rate = perSecond(begun)
     honest(lines === TIMED, `${lines} of ${TIMED} lines were exported`)
     honest(bytes > TIMED * 10, `${bytes} bytes were exported`)
@@ -89,7 +95,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
       csv: exported("csv"),
       focus: exported("focus-csv"),
       parquet: exported("focus-parquet"),
-      memory: () => mostBytes(ground, signal),
+      memory: () => mostBytes(ground, hashOf(LINES), signal),
     },
     check: async () => {
       const { rows } = await pool.query<{ count: number }>("select count(*) from read.charges")
@@ -99,9 +105,18 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
 }
 
 /** What a process of its own needs for the whole bill. */
-async function mostBytes({ databaseUrl }: Ground, signal: AbortSignal): Promise<number> {
+async function mostBytes(
+  { databaseUrl }: Ground,
+  hash: string,
+  signal: AbortSignal,
+): Promise<number> {
   const script = fileURLToPath(new URL("export-million.ts", import.meta.url))
-  const env = { ...process.env, EXPORTED_URL: databaseUrl, EXPORTED_LINES: String(LINES) }
+  const env = {
+    ...process.env,
+    EXPORTED_URL: databaseUrl,
+    EXPORTED_LINES: String(LINES),
+    EXPORTED_HASH: hash,
+  }
   const { stdout } = await promisify(execFile)(process.execPath, [script], { signal, env })
   const { lines, took } = JSON.parse(stdout) as { lines: number; took: number }
   honest(lines === LINES, `${lines} lines were exported`)
