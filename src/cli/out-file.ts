@@ -83,7 +83,6 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: "its folder does not exist",
   ENOTDIR: "its folder is a file",
   EACCES: "this user may not write there",
   EPERM: "this user may not write there",
@@ -99,8 +98,22 @@ async function saying<T>(path: string, work: () => Promise<T>): Promise<T> {
   } catch (error) {
     const code = codeOf(error)
     if (error instanceof CannotWrite || code === undefined) throw error
-    throw new CannotWrite(`${path} cannot be written: ${REASONS[code] ?? code}.`, { cause: error })
+    const reason = REASONS[code] ?? (await missingFolder(path, code)) ?? said(error, code)
+    throw new CannotWrite(`${path} cannot be written: ${reason}.`, { cause: error })
   }
+}
+
+/** Whether its folder is what is missing: the system says the same of places that hold no files. */
+async function missingFolder(path: string, code: string): Promise<string | null> {
+  if (code !== "ENOENT") return null
+  const folder = await stat(dirname(path)).catch((error: unknown) => error)
+  return folder instanceof Error ? "its folder does not exist" : null
+}
+
+/** What the system said, as in "no such file or directory (ENOENT)". */
+function said(error: unknown, code: string): string {
+  const [, words] = /^[A-Z0-9]+: ([^,]+)/.exec(error instanceof Error ? error.message : "") ?? []
+  return words === undefined ? code : `the system says "${words}" (${code})`
 }
 
 function codeOf(error: unknown): string | undefined {

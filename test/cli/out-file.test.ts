@@ -91,6 +91,18 @@ describe("export billing --out", () => {
     expect(host.deeds).toEqual([])
   })
 
+  it("says what the system says, and of a folder only where it is not there", async (ctx) => {
+    ctx.skip(process.platform !== "linux", "only Linux has a folder in which nobody can make files")
+    const host = exporting(async () => RESULT)
+    const messageOf = async (out: string) =>
+      JSON.parse((await run(words(out, "--json"), host)).stdout).message
+    expect(await messageOf("/proc/x")).toBe(
+      '/proc/x cannot be written: the system says "no such file or directory" (ENOENT).',
+    )
+    const gone = join(await testFolder(), "gone", "bill.csv")
+    expect(await messageOf(gone)).toBe(`${gone} cannot be written: its folder does not exist.`)
+  })
+
   it("writes to standard output where it is -, and the summary beside it", async () => {
     const ran = await run(words("-"), whole)
     expect(ran).toMatchObject({ code: 0, stdout: "a,b\n1,2\n" })
