@@ -9,6 +9,7 @@ import { monthEnd } from "../../domain/kernel/window.ts"
 import { resourceId } from "../../domain/phone/text-resource.ts"
 import type { BillLine } from "../../projections/billing-lines.ts"
 import { billPage, revisionAt } from "../../projections/billing-lines.ts"
+import { cursorOf, cursorText, numberOfCursor } from "../cursor.ts"
 import { unitOf } from "../exports/units.ts"
 import { route } from "../pipeline/route.ts"
 import type { Ports } from "../ports.ts"
@@ -16,15 +17,15 @@ import { isoTime, sinceTime } from "../schema.ts"
 import { BEYOND_SPEC, monthText } from "./schema.ts"
 
 const MOST_LINES = 1_000
-const CURSOR = "Must be a nextCursor or cursor of this list."
+/** Behind every line there can be. */
+const NOWHERE = Number.MAX_SAFE_INTEGER
+const LIST = "billing lines"
 
 const Query = z.object({
   month: monthText.optional().meta({ description: "Only lines of this UTC month, YYYY-MM" }),
   since: sinceTime.optional(),
-  cursor: z
-    .string({ error: CURSOR })
-    .regex(/^[0-9a-z]{1,10}$/, CURSOR)
-    .transform((text) => Number.parseInt(text, 36))
+  cursor: cursorText
+    .meta({ description: "The nextCursor or cursor of an answer of this list, as it is" })
     .optional(),
 })
 
@@ -76,13 +77,15 @@ export const listLines = route<unknown, z.infer<typeof Query>, z.infer<typeof Li
   reads: ["charges"],
   beyondSpec: BEYOND_SPEC,
   handle: async (ports, { companyId }, { query }) => {
-    const { after, upTo } = await rangeOf(ports, companyId, query)
+    const place = query.cursor === undefined ? null : numberOfCursor(LIST, companyId, query.cursor)
+    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
+    const { after, upTo } = await rangeOf(ports, companyId, query, place?.place ?? -1)
     // One more than is shown says whether there are more.
     const asked = { companyId, after, upTo, limit: MOST_LINES + 1 }
     const found = await ports.readAs(companyId, (db) => billPage(db, asked))
     const shown = found.slice(0, MOST_LINES)
-    const end = shown.at(-1)?.revision ?? (after < 0 ? null : after)
-    const cursor = end === null ? null : end.toString(36)
+    const end = shown.at(-1)?.revision ?? after
+    const cursor = end < 0 || end === NOWHERE ? null : cursorOf(LIST, companyId, end)
     const more = found.length > shown.length && cursor !== null ? { nextCursor: cursor } : {}
     const lines = shown.map((line) => shownLine(companyId, line))
     return { ok: true, body: { lines, ...more, cursor } }
@@ -93,12 +96,13 @@ export const listLines = route<unknown, z.infer<typeof Query>, z.infer<typeof Li
 async function rangeOf(
   ports: Ports,
   companyId: CompanyId,
-  { month, since, cursor }: z.infer<typeof Query>,
+  { month, since }: z.infer<typeof Query>,
+  behind: number,
 ): Promise<{ readonly after: number; readonly upTo: number }> {
   const before = (at: number) =>
     ports.readAs(companyId, (db) => revisionAt(db, companyId, new Date(at - 1)))
-  const starts = [cursor ?? -1]
-  let upTo = Number.MAX_SAFE_INTEGER
+  const starts = [behind]
+  let upTo = NOWHERE
   // Where nothing is later there is nothing to show.
   if (since !== undefined) starts.push((await before(since.getTime() + 1)) ?? upTo)
   if (month !== undefined) {

@@ -119,6 +119,22 @@ describe("200", () => {
 })
 
 describe("400", () => {
+  it("refuses a cursor that this list did not give: of nowhere, of another company, damaged", async () => {
+    await charge("a", "b")
+    await world.operate("wait")
+    const { body } = await list()
+    const [, check] = body.cursor.split("-")
+    const other = await makeCompany(world)
+    const foreign = (await list("", other.key)).body.cursor
+    for (const cursor of ["zz", "1", foreign, `zz-${check}`, `${body.cursor}0`]) {
+      const answer = await list(`?cursor=${cursor}`)
+      const fields = { cursor: "Must be a nextCursor of this list." }
+      expect([answer.status, answer.body.fields]).toEqual([400, fields])
+    }
+    expect((await list(`?cursor=${body.cursor}`)).body).toEqual({ lines: [], cursor: body.cursor })
+    expect((await list("?since=2090-01-01T00:00:00Z")).body).toEqual({ lines: [], cursor: null })
+  })
+
   it.each(["month=2031-13", "month=March", "since=yesterday", "cursor=%20", "cursor=-1"])(
     "refuses %s by name",
     async (query) => {
