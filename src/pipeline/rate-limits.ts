@@ -15,7 +15,7 @@ export const RATE_LIMITS = {
   "number search": { most: 10, per: "company", calls: "searches for numbers by this company" },
   domain: { most: 6, per: "company", calls: "domains connected or checked by this company" },
   connect: { most: 10, per: "address", calls: "connection requests from this address" },
-  export: { most: 6, per: "company", calls: "exports by this company" },
+  export: { most: 6, per: "key", calls: "exports by this key" },
 } as const satisfies Record<string, RateLimit>
 
 interface RateLimit {
