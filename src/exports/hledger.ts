@@ -1,7 +1,11 @@
 /**
  * A bill as a journal of hledger (plain text accounting), complete in itself: accounts and commodity
  * are declared, it opens with the funds of the month's beginning, each transaction says what funds it
- * leaves, and the last one what they came to. `hledger check --strict` passes.
+ * leaves, and the last but one what they came to. `hledger check --strict` passes.
+ *
+ * The funds come from equity at the month's first moment and go back there on the day after its last:
+ * so months hold together in any number and in any way of giving them to hledger, and none of them
+ * counts what another one left. Funds are asked for with an end (`-e`, the day after).
  *
  * Spending is an expense by class and item. Whatever text somebody chose stands where it can end
  * neither a line nor a comment, and names no account.
@@ -33,7 +37,7 @@ const ACCOUNTS: readonly string[] = [
 
 /** Writes a bill as a journal. */
 export function hledgerWriter(head: BillHead): BillWriter {
-  const { companyId, month, state, openingMicros, from } = head
+  const { companyId, month, state, openingMicros, from, until } = head
   let funds = openingMicros
   let lastDay = dayOf(from)
   return {
@@ -60,7 +64,11 @@ export function hledgerWriter(head: BillHead): BillWriter {
       return text
     },
     end: () =>
-      transaction(lastDay, `Funds at the end of ${month}: ${state}`, [posting(FUNDS, 0, funds)]),
+      transaction(lastDay, `Funds at the end of ${month}: ${state}`, [posting(FUNDS, 0, funds)]) +
+      transaction(dayOf(until), `Funds carried on from ${month}`, [
+        posting(FUNDS, 0 - funds, 0),
+        posting(OPENING, funds),
+      ]),
   }
 }
 

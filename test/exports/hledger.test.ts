@@ -1,7 +1,10 @@
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { BillLine } from "../../projections/billing-lines.ts"
 import type { BillHead } from "../../src/exports/bill.ts"
 import { hledgerWriter } from "../../src/exports/hledger.ts"
+import { testFolder } from "../cli/fake-host.ts"
 import { HEAD, LINE } from "./a-bill.ts"
 import { missing, run } from "./programs.ts"
 
@@ -37,6 +40,9 @@ const LINES: readonly BillLine[] = [
   { ...TEXT, ...NONE, kind: "funds_corrected", amountMicros: -9_000_000_000_000_000 },
 ]
 
+/** Up to the month's last day. */
+const WITHIN = ["-e", "2031-04-01"]
+
 function journalOf(lines: readonly BillLine[], head = MARCH): string {
   const writer = hledgerWriter(head)
   return `${String(writer.begin())}${String(writer.lines(lines))}${String(writer.end() as string)}`
@@ -53,7 +59,7 @@ describe("a journal", () => {
     const balance = (account: string) =>
       run(
         "hledger",
-        ["-f", "-", "balance", account, "--no-total", "-N", "--flat"],
+        ["-f", "-", "balance", account, "--no-total", "-N", "--flat", ...WITHIN],
         journalOf(LINES),
       )
     const total = LINES.reduce((sum, line) => sum + line.amountMicros, MARCH.openingMicros)
@@ -96,14 +102,55 @@ describe("a journal", () => {
     const journal = journalOf(lines)
     expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
     const printed = run("hledger", ["-f", "-", "stats"], journal)
-    expect(printed).toMatch(new RegExp(`Transactions\\s*: ${lines.length + 2} `))
+    expect(printed).toMatch(new RegExp(`Transactions\\s*: ${lines.length + 3} `))
   })
 
   it("of a month without a line holds the funds it opened with", (ctx) => {
     ctx.skip(absent !== null, needed)
     const journal = journalOf([], { ...MARCH, state: "closed" })
     expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
-    expect(run("hledger", ["-f", "-", "balance", "assets:funds"], journal)).toContain("1.000001")
+    expect(run("hledger", ["-f", "-", "balance", "assets:funds", ...WITHIN], journal)).toContain(
+      "1.000001",
+    )
+  })
+
+  it("holds together with other months, given as files or as one text", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const april = {
+      ...{ ...MARCH, month: "2031-04", openingMicros: 2_000_001 },
+      ...{ from: MARCH.until, until: Date.parse("2031-05-01T00:00:00Z") },
+    }
+    const added = { ...TEXT, ...NONE, kind: "funds_added" as const, amountMicros: 1_000_000 }
+    const texts = [
+      journalOf([added], { ...MARCH, state: "closed" }),
+      journalOf(
+        [TEXT, added].map((line) => ({ ...line, at: april.from + 86_400_000 })),
+        april,
+      ),
+    ]
+    const folder = await testFolder()
+    const files = await Promise.all(
+      texts.map(async (text, i) => {
+        const file = join(folder, `${i}.journal`)
+        await writeFile(file, text)
+        return file
+      }),
+    )
+    const [first = "", second = ""] = files
+    const apart = ["-f", first, "-f", second]
+    const fundsAt = (given: readonly string[], end: string, input = "") => {
+      expect(run("hledger", [...given, "check", "--strict"], input)).toBe("")
+      return run("hledger", [...given, "balance", "assets:funds", "-N", "-e", end], input).trim()
+    }
+    for (const [given, input] of [
+      [apart, ""],
+      [["-f", "-"], texts.join("")],
+    ] as const) {
+      expect(fundsAt(given, "2031-03-10", input)).toBe("USD 1.000001  assets:funds")
+      expect(fundsAt(given, "2031-04-01", input)).toBe("USD 2.000001  assets:funds")
+      expect(fundsAt(given, "2031-05-01", input)).toBe("USD 2.982001  assets:funds")
+    }
+    expect(fundsAt(["-f", second], "2031-05-01")).toBe("USD 2.982001  assets:funds")
   })
 
   it("says at its head whose month it is and where it ends", () => {
