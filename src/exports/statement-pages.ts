@@ -88,7 +88,7 @@ function put(
 ): void {
   makeRoom(sheet, height)
   const box = { width: sheet.width, height: size * 1.5, ellipsis: true }
-  sheet.doc.font(font).fontSize(size).text(shown(text), MARGIN, sheet.y, box)
+  sheet.doc.font(font).fontSize(size).text(shown(sheet.doc, text), MARGIN, sheet.y, box)
   sheet.y += height
 }
 
@@ -123,7 +123,7 @@ function putCells(
   for (const [i, { share, align }] of columns.entries()) {
     const width = share * sheet.width
     const box = { width: width - 6, height: CELL * 1.5, ellipsis: true, align }
-    sheet.doc.text(shown(row[i] ?? ""), x, sheet.y, box)
+    sheet.doc.text(shown(sheet.doc, row[i] ?? ""), x, sheet.y, box)
     x += width
   }
   sheet.y += ROW
@@ -147,7 +147,21 @@ function putFeet({ doc, width }: Sheet, foot: string): void {
   }
 }
 
-/** A text on one line. */
-function shown(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")
+/** The font that a document writes with, as pdfkit holds it. */
+interface Written {
+  readonly _font: { readonly font: { hasGlyphForCodePoint: (codePoint: number) => boolean } }
+}
+
+/** A text on one line. A character that the font does not have is named: a box would say nothing. */
+function shown(doc: PDFKit.PDFDocument, text: string): string {
+  // pdfkit says nowhere else what its font has.
+  // eslint-disable-next-line no-underscore-dangle
+  const { font } = (doc as unknown as Written)._font
+  let line = ""
+  for (const character of text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]/gu, " ")) {
+    const point = character.codePointAt(0) ?? 0
+    const name = point.toString(16).toUpperCase().padStart(4, "0")
+    line += font.hasGlyphForCodePoint(point) ? character : `[U+${name}]`
+  }
+  return line
 }

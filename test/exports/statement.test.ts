@@ -72,6 +72,12 @@ describe("a statement", () => {
     }
   })
 
+  it("names a character that its font does not have, and shows no box for it", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await ask(world, company, charging({ chargeId: "chg_1", item: "é\u{6F22}b" }))
+    expect(textOf(await pdf())).toContain("é[U+6F22]b 1 ")
+  })
+
   it("has its fonts in it, and nothing of the moment", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await spend()
