@@ -1,7 +1,7 @@
 import type { Pool } from "pg"
 import { isConnectionFault } from "../postgres/port.ts"
 import { together } from "../postgres/together.ts"
-import type { Checkpoint, Checkpoints } from "./port.ts"
+import type { AuditedCheckpoints, Checkpoint } from "./port.ts"
 
 /** Many streams are loaded at once where many recipients are texted. */
 const MOST_AT_ONCE = 100
@@ -59,8 +59,18 @@ async function save(pool: Pool, all: readonly Saved[]): Promise<void> {
   await pool.query({ name: "save-checkpoints", text: SAVE, values })
 }
 
+/** What was saved; undefined where somebody broke it: the audit names it, its readers fold instead. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined
+    throw error
+  }
+}
+
 /** Checkpoints in the table `ledger.checkpoints`: callers wait for loads, nobody for what is kept `behind`. */
-export function openPostgresCheckpoints(pool: Pool, behind = pool): Checkpoints {
+export function openPostgresCheckpoints(pool: Pool, behind = pool): AuditedCheckpoints {
   const findOne = together<string, Row | null>(MOST_AT_ONCE, (streams) => find(pool, streams))
   const saveOne = together<Saved, void>(MOST_AT_ONCE, async (all) => {
     // A stream may be there twice: its last one is what is kept.
@@ -72,8 +82,15 @@ export function openPostgresCheckpoints(pool: Pool, behind = pool): Checkpoints 
     load: async (stream) => {
       const row = await findOne(stream)
       if (row === null) return null
-      const saved: unknown = JSON.parse(row.saved)
+      const saved = parsed(row.saved)
+      if (saved === undefined) return null
       return { revision: Number(row.revision), hash: row.hash, shape: row.shape, saved }
+    },
+    stored: async (stream) => {
+      const row = await findOne(stream)
+      if (row === null) return null
+      const { hash, shape, saved: text } = row
+      return { revision: Number(row.revision), hash, shape, text }
     },
     save: (stream, checkpoint) => saveOne({ stream, ...checkpoint }),
   }

@@ -42,8 +42,11 @@ export interface AdminPorts extends Ports {
 /** A checkpoint as the audit compares it. */
 export interface KeptCheckpoint {
   readonly revision: number
+  /** Of the event of this revision, as the checkpoint has it. */
+  readonly hash: string
   readonly shape: number
-  readonly saved: unknown
+  /** What was saved, as it is kept: JSON, where nobody broke it. */
+  readonly text: string
 }
 
 /** How an operation talks to its operator while it works. */

@@ -2,37 +2,78 @@
 import type { CheckpointForm } from "../../domain/kernel/decider.ts"
 import type { KeptCheckpoint } from "../admin/operation.ts"
 
-/** Why a checkpoint is not of this state; null where it is, or is of another shape and never read. */
+/** What a checkpoint should say, and what it says. */
+export interface CheckpointFault {
+  readonly expected: string
+  readonly found: string
+}
+
+/**
+ * The first thing that a checkpoint says wrongly; null where it says nothing wrong, or is of another
+ * shape and never read.
+ *
+ * @param hash of the event that it is of
+ */
 export function checkpointFault<S>(
-  { shape, saved }: KeptCheckpoint,
+  { shape, hash: kept, text }: KeptCheckpoint,
   form: CheckpointForm<S>,
   state: S,
-): string | null {
+  hash: string,
+): CheckpointFault | null {
   if (shape !== form.shape) return null
+  if (kept !== hash) return { expected: `the hash ${hash}`, found: `the hash ${kept}` }
   try {
-    const isSame = orderFree(form.save(form.load(saved))) === orderFree(form.save(state))
-    return isSame ? null : "the checkpoint differs"
+    const saved = form.save(form.load(JSON.parse(text)))
+    return firstDifference(orderFree(asJson(form.save(state))), orderFree(asJson(saved)), "")
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return `it cannot be loaded: ${why}`
+    return { expected: "what folding gives", found: `it cannot be loaded: ${why}` }
   }
 }
 
-/** Text that is equal for equal states, whatever order their maps and objects were filled in. */
-function orderFree(saved: unknown): string {
-  const sorted = (value: unknown): unknown => {
-    if (Array.isArray(value)) {
-      const items = value.map(sorted)
-      const isTable = items.length > 0 && items.every(isRow)
-      return isTable
-        ? items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
-        : items
-    }
-    if (typeof value !== "object" || value === null) return value
-    const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
-    return Object.fromEntries(entries.map(([key, item]) => [key, sorted(item)]))
+/** As it is kept: what JSON leaves out is not there. */
+const asJson = (saved: unknown): unknown => JSON.parse(JSON.stringify(saved) ?? "null")
+
+/** The first place, by name, where two values differ, with both. */
+function firstDifference(expected: unknown, found: unknown, path: string): CheckpointFault | null {
+  const [a, b] = [JSON.stringify(expected), JSON.stringify(found)]
+  if (a === b) return null
+  if (!isTree(expected) || !isTree(found)) {
+    const say = (text: string | undefined) => `${path || "the state"} ${text ?? "nowhere"}`
+    return { expected: say(a), found: say(b) }
   }
-  return JSON.stringify(sorted(saved))
+  for (const name of new Set([...Object.keys(expected), ...Object.keys(found)])) {
+    const place = path === "" ? name : `${path}.${name}`
+    const difference = firstDifference(expected[name], found[name], place)
+    if (difference !== null) return difference
+  }
+  return { expected: `${path} ${a}`, found: `${path} ${b}` }
+}
+
+function isTree(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null
+}
+
+/** A value that is equal for equal states, whatever order their maps and objects were filled in. */
+function orderFree(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items: unknown[] = value.map(orderFree)
+    if (items.length === 0 || !items.every(isRow)) return items
+    const sorted = items.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
+    return byKey(sorted) ?? sorted
+  }
+  if (typeof value !== "object" || value === null) return value
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.map(([key, item]) => [key, orderFree(item)]))
+}
+
+/** Pairs by their keys, so that a place in them has a name; null where they are none. */
+function byKey(rows: readonly unknown[]): Readonly<Record<string, unknown>> | null {
+  const pairs = rows.filter(
+    (row): row is [string, unknown] => Array.isArray(row) && row.length === 2,
+  )
+  const table = Object.fromEntries(pairs.map(([key, value]) => [`[${key}]`, value]))
+  return Object.keys(table).length === rows.length ? table : null
 }
 
 /** A row of a table that is kept as a list: an object, or a pair that begins with its key. */

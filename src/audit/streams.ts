@@ -231,12 +231,13 @@ class Audit {
     }
   }
 
-  #checkCheckpoint({ stream, revision, ledger, state, category }: Seen, kept: KeptCheckpoint) {
+  #checkCheckpoint(known: Seen, kept: KeptCheckpoint) {
+    const { stream, revision, hash, ledger, state, category } = known
     const form = category === "ledger" ? LEDGER.checkpoint : FOLDED[category]?.checkpoint
-    const fault = checkpointFault(kept, form as CheckpointForm<unknown>, ledger?.state ?? state)
+    const folded = ledger?.state ?? state
+    const fault = checkpointFault(kept, form as CheckpointForm<unknown>, folded, hash)
     if (fault === null) return
-    const place = { stream, revision, expected: "what folding gives", found: fault }
-    this.#findings.add("checkpoints are what folding gives", place, fault)
+    this.#findings.add("checkpoints are what folding gives", { stream, revision, ...fault })
   }
 
   /** A checkpoint of later than what was read: what was cut off is remembered by it. */

@@ -272,7 +272,7 @@ async function openParts(
     workers: running,
     housekeep,
     silentSince: reached.watch.silentSince,
-    checkpointOf: (stream) => checkpoints.load(stream),
+    checkpointOf: checkpoints.stored,
   }
 }
 

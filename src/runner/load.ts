@@ -65,7 +65,7 @@ export async function foldNews<S, E extends Fact>(
   for await (const page of store.read(stream, range)) fold(aggregate, loaded, page)
 }
 
-/** Folds what came after a checkpoint; null where the checkpoint is of another history. */
+/** Folds what came after a checkpoint; null where it is of another history, or was broken. */
 async function foldFrom<S, E extends Fact>(
   store: EventStore,
   aggregate: Foldable<S, E>,
@@ -84,11 +84,23 @@ async function foldFrom<S, E extends Fact>(
     const { at } = decodeStored(aggregate.codec, first)
     const { revision, hash } = kept
     const sinceCheckpoint = { facts: 0, bytes: 0 }
-    const state = form.load(kept.saved)
+    const from = stateIn(form, kept.saved)
+    if (from === null) return null
+    const { state } = from
     loaded = { state, revision, hash, at, position: first.position, sinceCheckpoint }
     fold(aggregate, loaded, page.slice(1))
   }
   return loaded
+}
+
+/** What was saved; null where it is no state: a cache that somebody broke, which the audit names. */
+function stateIn<S>(form: CheckpointForm<S>, saved: unknown): { readonly state: S } | null {
+  try {
+    return { state: form.load(saved) }
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) return null
+    throw error
+  }
 }
 
 function fold<S, E extends Fact>(

@@ -12,6 +12,16 @@ checkpointsContract("checkpoints in PostgreSQL", async () => {
   return openPostgresCheckpoints(pool)
 })
 
+it("a checkpoint that is no JSON any more is none, and an audit still sees what is kept", async () => {
+  const pool = database.pool()
+  const checkpoints = openPostgresCheckpoints(pool)
+  await checkpoints.save("ledger-broken", { revision: 1, hash: "h", shape: 1, saved: null })
+  await pool.query("update ledger.checkpoints set saved = '{' where stream = 'ledger-broken'")
+  expect(await checkpoints.load("ledger-broken")).toBeNull()
+  const kept = { revision: 1, hash: "h", shape: 1, text: "{" }
+  expect(await checkpoints.stored("ledger-broken")).toMatchObject(kept)
+})
+
 it("a checkpoint that cannot be asked for is none: the facts are folded instead", async () => {
   const away = openPool("postgres://nobody@127.0.0.1:1/nowhere", 1, () => undefined)
   const checkpoints = openPostgresCheckpoints(away)

@@ -42,6 +42,22 @@ describe("a checkpoint", () => {
     expect((await runnerOn(store, checkpoints).look(LEDGER, STREAM, openCharges)).length).toBe(250)
   })
 
+  it.each([{}, null, "text"])("that somebody made into %j is not believed", async (saved) => {
+    const { store, checkpoints, runner } = bench()
+    await execute(runner, addFunds(1_000_000))
+    await runner.close()
+    const broken = {
+      ...checkpoints,
+      load: async (stream: string) => {
+        const kept = await checkpoints.load(stream)
+        expect(kept).not.toBeNull()
+        return kept === null ? null : { ...kept, saved }
+      },
+    }
+    const { fundsMicros } = await runnerOn(store, broken).look(LEDGER, STREAM, accountOf)
+    expect(fundsMicros).toBe(1_000_000)
+  })
+
   it("that cannot be kept is warned about and changes nothing", async () => {
     const { store } = bench()
     const warnings: string[] = []
