@@ -93,7 +93,10 @@ const proof = operation({
 })
 
 function noCharge(chargeId: string): OperatorRefused {
-  return new OperatorRefused("not_found", `There is no charge ${chargeId}, and no refusal of it.`)
+  const message =
+    `There is no charge ${chargeId}, and no refusal of it that is kept: of those by one key for one ` +
+    "reason in one window, the first is kept and the others are counted."
+  return new OperatorRefused("not_found", message)
 }
 
 /** The only company with this charge or a refusal of it. @throws OperatorRefused */

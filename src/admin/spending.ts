@@ -99,6 +99,8 @@ async function chargeOnce(
     if (outcome.refusal.type === "LedgerRefused" && outcome.refusal.code === "search_again") {
       return null
     }
+    // As of every no, its evidence is kept: an auditor may ask for it.
+    if (outcome.refusal.type === "ChargeRefused") ports.keepRefusal(companyId, outcome.refusal)
     throw refusedCharge(outcome.refusal)
   }
   // Charged in the same moment by somebody else: what it came to is found by looking.

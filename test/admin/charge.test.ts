@@ -105,6 +105,22 @@ describe("charge", () => {
     expect([code, details]).toEqual(["payment_required", { needed: 50.01, balance: 50 }])
   })
 
+  it("keeps the evidence of its refusals, by funds or by a limit, as of any other", async () => {
+    await limit({ class: "ai" })
+    await spend()
+    await refusalOf(spend({ id: "over-limit" }))
+    await refusalOf(spend({ class: "general", dollars: "50.01", id: "over-funds" }))
+    const { refusals } = await world.operate("refusals list", { company: company.companyId })
+    expect(refusals).toMatchObject([
+      { code: "payment_required", chargeId: "over-funds", amountMicros: 50_010_000 },
+      { code: "spend_limit_reached", chargeId: "over-limit", limit: { usedMicros: 500_000 } },
+    ])
+    const { body } = await world.call(company.key, "GET", "/api/v1/refusals")
+    expect(JSON.stringify(body)).toContain("over-funds")
+    const proof = await world.operate("audit proof", { chargeId: "over-limit" })
+    expect(proof).toMatchObject({ type: "ChargeRefused", chargeId: "over-limit" })
+  })
+
   it("charges the same id once, however often and long after", async () => {
     const first = await spend({ id: "run-1" })
     const state = { item: "chat completion", state: "final", givenBackMicros: 0 }
