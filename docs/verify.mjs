@@ -2,26 +2,23 @@
 //   node verify.mjs FILE [PUBLIC_KEY]        exit code 0: it holds; 1: the first place that does not
 import { createHash, createPublicKey, verify } from "node:crypto"
 import { createReadStream, readFileSync } from "node:fs"
-
+import { isDeepStrictEqual as isSame } from "node:util"
 const [file, pinned] = process.argv.slice(2)
-const NO_HASH = "0".repeat(64)
-const HASH_FIELD = /"hash":"([0-9a-f]{64})",/
+let place = file ?? "the arguments"
 const hex = (text) => Buffer.from(text, "hex")
 const sha256 = (...parts) => createHash("sha256").update(Buffer.concat(parts)).digest()
-const fail = (place, expected, found) =>
+const fail = (expected, found) =>
   process.exit(process.stderr.write(`${place}: expected ${expected}, found ${found}\n`) ? 1 : 1)
-
+const check = (isSo, expected, found) => isSo || fail(expected, found)
+process.on("uncaughtException", ({ message }) => fail("an export or a proof", `none (${message})`))
+check(file !== undefined, "FILE [PUBLIC_KEY]", "none")
 // The chain: an event's hash is over the one before it, where it stands, and its stored texts.
-function checkEvent(event, previous, place) {
-  const { stream, revision, type, id, data, metadata } = event
-  const bare = metadata.replace(HASH_FIELD, "")
-  const text = [previous, stream, revision, type, id, data, bare].join("\n")
+function checkEvent({ stream, revision, type, id, data, metadata }, previous) {
+  const [field, found] = /"hash":"([0-9a-f]{64})",/.exec(metadata) ?? ["", "none"]
+  const text = [previous, stream, revision, type, id, data, metadata.replace(field, "")].join("\n")
   const expected = sha256(Buffer.from(text)).toString("hex")
-  const found = HASH_FIELD.exec(metadata)?.[1]
-  if (found !== expected) fail(`${place}, ${stream} revision ${revision}`, expected, found)
-  return found
+  return check(found === expected, `the hash ${expected} of ${stream} ${revision}`, found) && found
 }
-
 // The tree: RFC 6962 over the hashes of the events, 32 bytes each.
 const leaf = (hash) => sha256(Buffer.from([0]), hex(hash))
 const node = (left, right) => sha256(Buffer.from([1]), left, right)
@@ -29,22 +26,17 @@ const addLeaf = (tree, hash) => {
   let root = leaf(hash)
   for (let left = tree.size; left % 2 === 1; left >>= 1) root = node(tree.roots.pop(), root)
   tree.roots.push(root)
-  return Object.assign(tree, { size: tree.size + 1 })
+  tree.size += 1
 }
 const rootOf = ({ roots }) => roots.reduceRight((right, left) => node(left, right)).toString("hex")
-
 // The signature: Ed25519 over seven lines.
-function checkHead(head, place) {
-  const { tree, size, root, position, at, publicKey, signature } = head
+function checkHead({ tree, size, root, position, at, publicKey, signature }) {
   const text = `company-ledger tree head\n1\n${tree}\n${size}\n${root}\n${position}\n${at}\n`
   const der = Buffer.concat([hex("302a300506032b6570032100"), Buffer.from(publicKey, "base64")])
   const key = createPublicKey({ key: der, format: "der", type: "spki" })
-  const isSigned = verify(null, Buffer.from(text), key, Buffer.from(signature, "base64"))
-  if (!isSigned) fail(place, `a signature by ${publicKey}`, "one that is none")
-  if (publicKey !== (pinned ?? publicKey)) fail(place, `the key ${pinned}`, publicKey)
-  return publicKey
+  check(verify(null, Buffer.from(text), key, Buffer.from(signature, "base64")), "a signature", "no")
+  return check(publicKey === (pinned ?? publicKey), `the key ${pinned}`, publicKey) && publicKey
 }
-
 async function* linesOfFile() {
   let rest = ""
   for await (const part of createReadStream(file, "utf8")) {
@@ -52,98 +44,106 @@ async function* linesOfFile() {
     rest = lines.pop()
     yield* lines
   }
-  if (rest !== "") fail("the last line", "its end", "the end of the file: it was cut short")
+  check(rest === "", "the end of the last line", "the end of the file: it was cut short")
 }
-
 async function checkExport() {
   const [streams, trees, bytes] = [new Map(), new Map(), createHash("sha256")]
   const counts = { events: 0, streams: 0, heads: 0 }
   let [number, company, end, signer] = [0, null, null, ""]
   for await (const line of linesOfFile()) {
-    const [place, parsed] = [`line ${(number += 1)}`, JSON.parse(line)]
-    if (end !== null) fail(place, "the end of the file", "another line")
+    place = `line ${(number += 1)}`
+    const parsed = JSON.parse(line)
+    check(end === null, "the end of the file", "another line")
     if (parsed.manifest === undefined) bytes.update(`${line}\n`)
-    if (number === 1) company = parsed.company
+    if (number === 1) company = check(parsed.form === 1, "form 1", parsed.form) && parsed.company
     else if (parsed.stream !== undefined) {
-      const { stream, revision, data: last } = parsed
-      const tree = stream.split("-")[1] ?? "installation"
-      if (company !== null && tree !== company) fail(place, `an event of ${company}`, stream)
-      const seen = streams.get(stream) ?? { revision: -1, hash: NO_HASH }
-      const next = seen.revision + 1
-      if (revision !== next) fail(`${place}, ${stream}`, `revision ${next}`, `revision ${revision}`)
-      const hash = checkEvent(parsed, seen.hash, place)
+      const { stream, revision, data } = parsed
+      const name = stream.split("-")[1] ?? "installation"
+      check([null, name].includes(company), `an event of ${company}`, stream)
+      const seen = streams.get(stream) ?? { revision: -1, hash: "0".repeat(64) }
+      check(revision === seen.revision + 1, `${stream} revision ${seen.revision + 1}`, revision)
+      const hash = checkEvent(parsed, seen.hash)
       streams.set(stream, { revision, hash })
-      const grown = trees.get(tree) ?? { size: 0, roots: [] }
-      trees.set(tree, Object.assign(addLeaf(grown, hash), { last }))
+      if (!trees.has(name)) trees.set(name, { size: 0, roots: [] })
+      addLeaf(Object.assign(trees.get(name), { last: data }), hash)
       counts.events += 1
     } else if (parsed.range !== undefined) {
-      const { range, first, last, hash } = parsed
-      const { revision, hash: found } = streams.get(range) ?? {}
-      const isSame = first === 0 && last === revision && hash === found
-      if (!isSame) fail(`${place}, ${range}`, `its end ${last}, ${hash}`, `${revision}, ${found}`)
+      const { revision, hash } = streams.get(parsed.range) ?? {}
+      const is = JSON.stringify({ range: parsed.range, first: 0, last: revision, hash })
+      check(line === is, is, line)
       counts.streams += 1
     } else if (parsed.head !== undefined) {
       const { tree, size, root, at } = parsed.head
-      const grown = trees.get(tree) ?? { size: 0, roots: [leaf(NO_HASH)], last: "{}" }
-      if (grown.size !== size) fail(place, `${size} events of ${tree}`, grown.size)
-      if (rootOf(grown) !== root) fail(place, `the root ${root}`, rootOf(grown))
-      if (JSON.parse(grown.last).at !== at) fail(place, `the last event at ${at}`, grown.last)
-      signer = checkHead(parsed.head, place)
+      const grown = trees.get(tree) ?? fail(`events of ${tree}`, "none")
+      check(grown.size === size, `${size} events of ${tree}`, grown.size)
+      check(rootOf(grown) === root, `the root ${root}`, rootOf(grown))
+      check(JSON.parse(grown.last).at === at, `the last event at ${at}`, grown.last)
+      signer = checkHead(parsed.head)
       counts.heads += 1
-    } else end = parsed.manifest ?? fail(place, "a line of an export", line)
+    } else end = parsed.manifest ?? fail("a line of an export", line)
   }
-  const found = { ...counts, sha256: bytes.digest("hex") }
-  if (end === null) fail("the manifest", "one", "the end of the file: it was cut short")
-  for (const name in found) if (end[name] !== found[name]) fail(name, end[name], found[name])
-  if (counts.streams !== streams.size) fail("the ranges", streams.size, counts.streams)
-  if (counts.heads !== trees.size) fail("the heads", trees.size, counts.heads)
-  return `${counts.events} events in ${counts.streams} streams hold, signed by ${signer}`
+  const is = { ...counts, sha256: bytes.digest("hex") }
+  check(counts.streams === streams.size && counts.heads === trees.size, "all ends", "others")
+  check(isSame(end, is), `the manifest ${JSON.stringify(is)}`, JSON.stringify(end))
+  process.stdout.write(`${counts.events} events hold, signed by ${signer}\n`)
 }
-
-// RFC 9162, 2.1.3.2 and 2.1.4.2: walking up from one place, with the subtree before it if wanted.
-function walk(index, size, path, start) {
-  let [fn, sn, before, after] = [index, size - 1, start, start]
-  for (const sibling of path.map(hex)) {
-    if (sn === 0) return null
-    if (fn % 2 === 1 || fn === sn) {
-      before = node(sibling, before)
-      after = node(sibling, after)
-      while (fn % 2 === 0 && fn !== 0) [fn, sn] = [fn / 2, Math.floor(sn / 2)]
-    } else after = node(after, sibling)
-    ;[fn, sn] = [Math.floor(fn / 2), Math.floor(sn / 2)]
+// RFC 6962, 2.1.1 and 2.1.2, from the root down: the last of a path is the sibling at the top.
+function rootBy(path, index, n, hash) {
+  if (n === 1) return path.length === 0 ? leaf(hash) : fail("a shorter path", "a longer one")
+  const [k, rest, top] = [2 ** (Math.ceil(Math.log2(n)) - 1), path.slice(0, -1), hex(path.at(-1))]
+  if (index < k) return node(rootBy(rest, index, k, hash), top)
+  return node(top, rootBy(rest, index - k, n - k, hash))
+}
+function rootsBy(path, former, n, root) {
+  const [end, ...more] = root === null ? path : [root, ...path]
+  if (former === n) return more.length === 0 ? [hex(end), hex(end)] : fail("its end", "more")
+  const [k, rest, top] = [2 ** (Math.ceil(Math.log2(n)) - 1), path.slice(0, -1), hex(path.at(-1))]
+  if (former > k) return rootsBy(rest, former - k, n - k, null).map((one) => node(top, one))
+  const [before, after] = rootsBy(rest, former, k, root)
+  return [before, node(after, top)]
+}
+// What it was decided from: a refusal says it itself; of a charge the facts before it say it.
+const read = (name, value) => {
+  if (typeof value !== "string" || !/(Micros|At|Start)$/.test(name)) return value
+  return name.endsWith("Micros") ? Number(value) : Date.parse(value)
+}
+const pick = (from, names) => JSON.stringify(names.map((name) => from[name] ?? null))
+function checkInputs(event, inputs) {
+  const facts = inputs.events.map((one) => ({ ...one, ...JSON.parse(one.data, read) }))
+  if (event.type === "ChargeRefused") {
+    const said = JSON.parse(event.data, read)
+    const { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, code } = said
+    const limits = said.limits.map((one) => ({ holderId: null, pendingMicros: 0, ...one }))
+    const own = { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, limits, events: [] }
+    const is = { ...own, locked: code === "account_locked" }
+    return check(isSame(inputs, is), JSON.stringify(is), JSON.stringify(inputs))
   }
-  return sn === 0 ? { before: before.toString("hex"), after: after.toString("hex") } : null
+  const last = facts.find(({ revision }) => revision === event.revision - 1)
+  check(last?.metadata.includes(event.previousHash), "the fact before it in inputs.events", "none")
+  const names = ["stream", "holder", "holderId", "class", "period", "amountMicros"]
+  const set = facts.filter(({ type }) => type === "LimitSet").map((one) => pick(one, names))
+  for (const limit of inputs.limits.map((one) => pick({ stream: event.stream, ...one }, names)))
+    check(set.includes(limit), `a fact in inputs.events that set ${limit}`, "none")
 }
-
-function isGrownFrom(from, head, path) {
-  if (from.size === head.size) return path.length === 0 && from.root === head.root
-  let [fn, sn] = [from.size - 1, head.size - 1]
-  for (; fn % 2 === 1; fn = (fn - 1) / 2) sn = Math.floor(sn / 2)
-  const [first, ...rest] = Number.isInteger(Math.log2(from.size)) ? [from.root, ...path] : path
-  const found = first === undefined ? null : walk(fn, sn + 1, rest, hex(first))
-  return found?.before === from.root && found?.after === head.root
-}
-
-function checkProof(proof) {
-  const { event, inputs, later, consistency, head, company, chargeId } = proof
-  for (const one of [head, ...consistency.map(({ from }) => from)]) {
-    if (one.tree !== company) fail("the head", `a tree of ${company}`, one.tree)
-    checkHead(one, `the head of ${one.size}`)
+function checkProof({ companyLedger, form, company, chargeId, head, event, ...proof }) {
+  check(companyLedger === "proof" && form === 1, "a proof of form 1", `form ${form}`)
+  for (const one of [head, ...proof.consistency.map(({ from }) => from)])
+    if (check(one?.tree === company, `a head of ${company}`, one?.tree)) checkHead(one)
+  for (const one of [event, ...proof.inputs.events, ...proof.later]) {
+    const hash = checkEvent(one, one.previousHash)
+    check(one.inclusion && one.index < head.size, `inclusion of ${one.id}`, "none")
+    const root = rootBy(one.inclusion, one.index, head.size, hash).toString("hex")
+    check(root === head.root, `the root ${head.root}`, root)
   }
-  for (const one of [event, ...inputs.events, ...later]) {
-    const hash = checkEvent(one, one.previousHash, "the proof")
-    const root =
-      one.index < head.size && walk(one.index, head.size, one.inclusion, leaf(hash))?.after
-    if (root !== head.root) fail(`${one.stream} ${one.revision}`, `the root ${head.root}`, root)
+  check(JSON.parse(event.data).chargeId === chargeId, `charge ${chargeId}`, event.data)
+  checkInputs(event, proof.inputs)
+  for (const { from, path } of proof.consistency) {
+    const roots = rootsBy(path, from.size, head.size, from.root).map((one) => one.toString("hex"))
+    check(isSame(roots, [from.root, head.root]), `growth from ${from.size} events`, "none")
   }
-  if (JSON.parse(event.data).chargeId !== chargeId)
-    fail("the event", `charge ${chargeId}`, event.data)
-  const broken = consistency.find(({ from, path }) => !isGrownFrom(from, head, path))
-  if (broken !== undefined) fail("consistency", `growth from ${broken.from.size} events`, "none")
-  return `${event.type} of ${chargeId} holds, signed by ${head.publicKey}`
+  const stated = "Stated, not proven: the sums it was decided from, that nothing else bears on it."
+  process.stdout.write(`${event.type} of ${chargeId} holds, by ${head.publicKey}\n${stated}\n`)
 }
-
-const { value: beginning } = await createReadStream(file, "latin1").iterator().next()
-const isExport = beginning.startsWith('{"companyLedger":"export"')
-const holds = isExport ? await checkExport() : checkProof(JSON.parse(readFileSync(file, "utf8")))
-process.stdout.write(`${holds}\n`)
+const { value: beginning = "" } = await createReadStream(file, "latin1").iterator().next()
+if (beginning.startsWith('{"companyLedger":"export"')) await checkExport()
+else checkProof(JSON.parse(readFileSync(file, "utf8")))

@@ -5,6 +5,7 @@ import { expectedHash } from "../envelope.ts"
 import { inWords } from "../pipeline/schema-words.ts"
 import { FileFault, Head, isSigned } from "./check-history.ts"
 import { isConsistent, rootByInclusion } from "./merkle.ts"
+import { STATED_OF_CHARGE, STATED_OF_REFUSAL, inputsFault } from "./proof-inputs.ts"
 
 const Event = z.object({
   stream: z.string(),
@@ -19,14 +20,22 @@ const Event = z.object({
 })
 type ProvenEvent = z.infer<typeof Event>
 
-/** What of a proof is checked; what was looked at besides is what a replay gives. */
+const Limit = z.object({
+  holder: z.string(),
+  holderId: z.string().nullable(),
+  class: z.string(),
+  period: z.string(),
+  amountMicros: z.int(),
+})
+
+/** What of a proof is checked; the sums in it besides are what a replay gives. */
 const Checked = z.object({
   companyLedger: z.literal("proof"),
   form: z.literal(1),
   company: z.string(),
   chargeId: z.string(),
   event: Event,
-  inputs: z.object({ events: z.array(Event) }),
+  inputs: z.looseObject({ limits: z.array(z.looseObject(Limit.shape)), events: z.array(Event) }),
   later: z.array(Event),
   consistency: z.array(z.object({ from: Head, path: z.array(z.string()) })),
   head: Head,
@@ -41,12 +50,15 @@ export interface ProofSummary {
   readonly decided: string
   /** How many events were found in the tree. */
   readonly events: number
+  /** What the proof says besides and nothing in it proves, in words. */
+  readonly statedOnly: string
   readonly head: SignedHead
   readonly publicKeys: readonly string[]
 }
 
 /**
- * Checks a proof: each event's hash, its way to the signed root, and that former heads lead to it.
+ * Checks a proof: each event's hash, its way to the signed root, that former heads lead to it, and
+ * that what was decided from is what these events say.
  *
  * @param publicKey the only key that may have signed it, base64; null for any
  * @throws FileFault at the first thing that does not hold
@@ -61,8 +73,17 @@ export function checkProof(parsed: object, publicKey: string | null): ProofSumma
   checkHead(head, company, publicKey)
   const events = [event, ...inputs.events, ...later]
   for (const one of events) checkEvent(one, head)
+  if (event.type !== "Charged" && event.type !== "ChargeRefused") {
+    fault("a decision: Charged or ChargeRefused", event.type, event)
+  }
   const named = chargeOf(event)
   if (named !== chargeId) fault(`an event of charge ${chargeId}`, named, event)
+  for (const one of later)
+    if (!one.data.includes(JSON.stringify(chargeId))) {
+      fault(`later events of charge ${chargeId}`, one.data, one)
+    }
+  const wrong = inputsFault(event, inputs, inputs.events)
+  if (wrong !== null) fault(wrong.expected, wrong.found, event)
   for (const { from, path } of consistency) {
     checkHead(from, company, publicKey)
     if (!isConsistent(from, head, path)) {
@@ -71,7 +92,9 @@ export function checkProof(parsed: object, publicKey: string | null): ProofSumma
   }
   const publicKeys = [...new Set([head, ...consistency.map(({ from }) => from)].map(keyOf))]
   const decided = `${event.stream} revision ${event.revision}: ${event.type}`
-  return { kind: "proof", company, chargeId, decided, events: events.length, head, publicKeys }
+  const statedOnly = event.type === "ChargeRefused" ? STATED_OF_REFUSAL : STATED_OF_CHARGE
+  const found = { company, chargeId, decided, events: events.length, statedOnly }
+  return { kind: "proof", ...found, head, publicKeys }
 }
 
 /** The charge that an event is of, as its text says. */

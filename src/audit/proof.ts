@@ -11,11 +11,12 @@ import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
 import type { LimitReading, Spender } from "../../domain/charging/limits.ts"
 import { refusalsStream } from "../../domain/charging/refusals.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
-import { codecOfStream } from "../aggregates.ts"
-import { NO_HASH, readMetadata } from "../envelope.ts"
+import { NO_HASH } from "../envelope.ts"
 import { eventsUpTo, headFields } from "./history-file.ts"
 import type { HistoryRequest } from "./history-file.ts"
 import { Tree, leafOf } from "./merkle.ts"
+import { factOf, inputsOfRefusal } from "./proof-inputs.ts"
+import type { DecisionInputs } from "./proof-inputs.ts"
 import { GrowingTree, hashIn } from "./trees.ts"
 
 const HASH_BYTES = 32
@@ -37,18 +38,6 @@ interface ProvenText {
 /** An event of a proof, and the way from it to the root. */
 export interface ProvenEvent extends ProvenText {
   readonly inclusion: readonly string[]
-}
-
-/** What the rules looked at; the events beside it say the same, and a replay gives it. */
-export interface DecisionInputs {
-  /** Of the ledger's last fact before the decision. */
-  readonly ledgerRevision: number
-  readonly fundsMicros: number
-  readonly creditLineMicros: number
-  readonly prepaidOnly: boolean
-  readonly locked: boolean
-  /** Every limit that applied, first of key, person, company. */
-  readonly limits: readonly LimitReading[]
 }
 
 /** The proof of a decision. */
@@ -202,17 +191,6 @@ class Reading {
     const unique = [...new Set(facts)]
     this.found = { event, inputs: { ledgerRevision, ...account, limits }, facts: unique, later: [] }
   }
-}
-
-/** The evidence of a no is what it was decided from. */
-function inputsOfRefusal(refused: ChargeRefused): DecisionInputs {
-  const { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, limits } = refused
-  const locked = refused.code === "account_locked"
-  return { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, locked, limits }
-}
-
-function factOf<F>({ stream, type, data, metadata }: ProvenText): F {
-  return codecOfStream(stream).decode(type, readMetadata(metadata).version, data) as unknown as F
 }
 
 function nameOfLimit({

@@ -107,11 +107,17 @@ const check: LocalCommand = {
       head: _head,
       ok: _ok,
       isSignerKnown,
+      statedOnly,
       ...others
     } = result
     const signer = `Signed by ${Array.isArray(publicKeys) ? publicKeys.join(", ") : ""}`
     const note = isSignerKnown === true ? "" : ": compare it with the public key that you noted"
-    return `This ${String(kind)} holds.\n${renderFields(Object.entries(others))}${signer}${note}.\n`
+    const stated =
+      typeof statedOnly === "string"
+        ? `Stated, not proven: ${statedOnly}; audit replay derives it again.\n`
+        : ""
+    const fields = renderFields(Object.entries(others))
+    return `This ${String(kind)} holds.\n${fields}${stated}${signer}${note}.\n`
   },
 }
 

@@ -20,6 +20,7 @@ let company: Company
 let publicKey: string
 let history: string
 let proof: string
+let refusal: string
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "ledger-planted-"))
@@ -33,7 +34,16 @@ beforeAll(async () => {
     await world.operate("charge", charge)
     ;({ publicKey } = await world.operate("audit head"))
   }
+  const over = {
+    company: company.companyId,
+    class: "general",
+    dollars: "9",
+    item: "chat",
+    id: "no",
+  }
+  await world.operate("charge", over).catch(() => undefined)
   history = await sent("audit export", {})
+  refusal = await sent("audit proof", { chargeId: "no" })
   proof = await sent("audit proof", { chargeId: "b" })
 })
 afterAll(async () => {
@@ -140,6 +150,11 @@ const changed = (change: (parsed: Any) => void) => () => {
   change(parsed)
   return JSON.stringify(parsed)
 }
+const changedNo = (change: (parsed: Any) => void) => () => {
+  const parsed = JSON.parse(refusal)
+  change(parsed)
+  return JSON.stringify(parsed)
+}
 const flipped = (hash: string) => (hash.startsWith("0") ? "1" : "0") + hash.slice(1)
 
 /** What is planted in a proof. */
@@ -184,12 +199,44 @@ const IN_PROOFS: Readonly<Record<string, () => string>> = {
   "another company": changed((all) => {
     all.company = "co_x"
   }),
+  "a limit that no fact set": changed(({ inputs }) => {
+    inputs.limits[0].amountMicros += 1
+  }),
+  "a limit too many": changed(({ inputs }) => {
+    inputs.limits.push({ ...inputs.limits[0], holder: "key", holderId: "key_x" })
+  }),
+  "no events it was decided from": changed(({ inputs }) => {
+    inputs.events = []
+  }),
+  "no fact before it": changed(({ inputs }) => {
+    inputs.events.pop()
+  }),
+  "another form": changed((all) => {
+    all.form = 2
+  }),
+}
+
+/** What is planted in the proof of a refusal. */
+const IN_REFUSALS: Readonly<Record<string, () => string>> = {
+  "other funds": changedNo(({ inputs }) => {
+    inputs.fundsMicros += 1
+  }),
+  "another sum that was used": changedNo(({ inputs }) => {
+    inputs.limits[0].usedMicros -= 1
+  }),
+  "no limits": changedNo(({ inputs }) => {
+    inputs.limits = []
+  }),
+  "that it was locked": changedNo(({ inputs }) => {
+    inputs.locked = true
+  }),
 }
 
 describe("what nobody touched", () => {
   it("holds for our program, and for the script that knows nothing of it", async () => {
     expect(await verdicts(history)).toEqual([null, null])
     expect(await verdicts(proof)).toEqual([null, null])
+    expect(await verdicts(refusal)).toEqual([null, null])
     expect(JSON.parse(proof).consistency.length).toBeGreaterThan(1)
   })
 
@@ -211,12 +258,40 @@ describe("an export", () => {
   })
 })
 
-describe("a proof", () => {
-  it.each(Object.entries(IN_PROOFS))("with %s is found by both", async (_name, plant) => {
-    const planted = plant()
-    expect(planted).not.toBe(proof.trimEnd())
-    const [ours, theirs] = await verdicts(planted)
-    expect(ours).toMatch(/^FileFault: line 1.*expected .*, found /s)
-    expect(theirs).toMatch(/expected .*, found /s)
+describe("what is no file of ours", () => {
+  const withoutInclusion = changed(({ event }) => delete event.inclusion)
+  const withoutHead = changed((all) => delete all.head)
+  it.each([
+    ["nothing", () => ""],
+    ["a blank line", () => "\n"],
+    ["a blank line in an export", () => joined(lines().toSpliced(3, 0, ""))],
+    ["an export of another form", () => edit('"form"', '"form":1', '"form":2')],
+    ["a proof without inclusion", withoutInclusion],
+    ["a proof without a head", withoutHead],
+  ])("as %s, is refused in one sentence", async (_name, text) => {
+    const [ours, theirs] = await verdicts(text())
+    expect(ours).toMatch(/^FileFault: line \d+.*expected .*, found .*$/s)
+    expect(theirs).toMatch(/^[^\n]*expected [^\n]*, found [^\n]*\n$/)
   })
+
+  it("as no file at all, is refused by the script in one sentence", async () => {
+    for (const words of [[], [join(folder, "none")], [folder]]) {
+      const said = await run(process.execPath, [SCRIPT, ...words]).then(String, (error) => error)
+      expect(said).toMatchObject({ code: 1 })
+      expect(said.stderr).toMatch(/^[^\n]*expected [^\n]*, found [^\n]*\n$/)
+    }
+  })
+})
+
+describe("a proof", () => {
+  it.each(Object.entries({ ...IN_PROOFS, ...IN_REFUSALS }))(
+    "with %s is found by both",
+    async (_name, plant) => {
+      const planted = plant()
+      expect(planted).not.toBe(proof.trimEnd())
+      const [ours, theirs] = await verdicts(planted)
+      expect(ours).toMatch(/^FileFault: line 1.*expected .*, found /s)
+      expect(theirs).toMatch(/expected .*, found /s)
+    },
+  )
 })

@@ -1,0 +1,127 @@
+/** What a decision was decided from, as a proof says it: held against the events that prove it. */
+import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LimitReading } from "../../domain/charging/limits.ts"
+import { codecOfStream } from "../aggregates.ts"
+import { readMetadata } from "../envelope.ts"
+import type { FileEvent } from "./history-file.ts"
+
+/** What the rules looked at; the events beside it say the same, and a replay gives it. */
+export interface DecisionInputs {
+  /** Of the ledger's last fact before the decision. */
+  readonly ledgerRevision: number
+  readonly fundsMicros: number
+  readonly creditLineMicros: number
+  readonly prepaidOnly: boolean
+  readonly locked: boolean
+  /** Every limit that applied, first of key, person, company. */
+  readonly limits: readonly LimitReading[]
+}
+
+/** What a proof states of a charge and no event in it proves. */
+export const STATED_OF_CHARGE =
+  "the funds, whether it was locked, what of each limit was used, that no other limit applied, and " +
+  "that all that became of it is there"
+/** What a proof states of a refusal and no event in it proves. */
+export const STATED_OF_REFUSAL = "that the sums in the refusal are those of the ledger's facts"
+
+/** An event that was found in the tree. */
+type Proven = FileEvent & { readonly previousHash: string }
+type Fields = Readonly<Record<string, unknown>>
+
+/** The evidence of a no is what it was decided from. */
+export function inputsOfRefusal(refused: ChargeRefused): DecisionInputs {
+  const { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, limits } = refused
+  const locked = refused.code === "account_locked"
+  return { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, locked, limits }
+}
+
+/** The fact that an event of a ledger or of refusals says. @throws FormatFault, EnvelopeFault */
+export function factOf<F>({
+  stream,
+  type,
+  data,
+  metadata,
+}: Pick<FileEvent, "stream" | "type" | "data" | "metadata">): F {
+  return codecOfStream(stream).decode(type, readMetadata(metadata).version, data) as unknown as F
+}
+
+/**
+ * The first of the inputs that the proven events do not bear out; null where they bear out all that
+ * they can.
+ *
+ * @param facts the events that the inputs name, each found in the tree
+ */
+export function inputsFault(
+  event: Proven,
+  inputs: Fields,
+  facts: readonly Proven[],
+): { readonly expected: string; readonly found: string } | null {
+  if (event.type !== "ChargeRefused") return chargeFault(event, inputs, facts)
+  const said = inputsOfRefusal(factOf<ChargeRefused>(event))
+  return differing({ ...said }, inputs, "as the refusal itself says")
+}
+
+function chargeFault(event: Proven, inputs: Fields, facts: readonly Proven[]) {
+  const { stream, revision, previousHash } = event
+  const strange = facts.find((one) => one.stream !== stream || one.revision >= revision)
+  if (strange !== undefined) {
+    const expected = `inputs.events before revision ${revision} of ${stream}`
+    return { expected, found: `${strange.stream} revision ${strange.revision}` }
+  }
+  const before = facts.find((one) => one.revision === revision - 1)
+  const hash = before === undefined ? null : readMetadata(before.metadata).hash
+  if (hash !== previousHash) {
+    const expected = `the fact before it among inputs.events, of hash ${previousHash}`
+    return { expected, found: hash ?? "none of that revision" }
+  }
+  const decoded = facts.toSorted((a, b) => a.revision - b.revision).map((one) => factOf(one))
+  return termsFault(inputs, revision, decoded as LedgerEvent[]) ?? limitsFault(inputs, decoded)
+}
+
+function termsFault(inputs: Fields, revision: number, facts: readonly LedgerEvent[]) {
+  const terms = facts.findLast(({ type }) => type === "TermsChanged" || type === "LedgerOpened")
+  if (terms?.type !== "TermsChanged" && terms?.type !== "LedgerOpened") {
+    return { expected: "the fact that set the terms among inputs.events", found: "none" }
+  }
+  const { prepaidOnly } = terms
+  const creditLineMicros = prepaidOnly ? 0 : terms.creditLineMicros
+  const said = { ledgerRevision: revision - 1, creditLineMicros, prepaidOnly }
+  return differing(said, inputs, "as the events in it say")
+}
+
+function limitsFault({ limits }: Fields, facts: readonly unknown[]) {
+  const set = (facts as readonly LedgerEvent[]).filter((fact) => fact.type === "LimitSet")
+  for (const limit of limits as readonly LimitReading[]) {
+    const fact = set.findLast(
+      (one) =>
+        one.holder === limit.holder &&
+        one.holderId === limit.holderId &&
+        one.class === limit.class &&
+        one.period === limit.period,
+    )
+    if (fact?.amountMicros === limit.amountMicros) continue
+    const { holder, holderId, class: limited, period, amountMicros } = limit
+    const name = `${[holder, holderId, limited, period].filter(Boolean).join(" ")} limit`
+    const expected = `the ${name} of ${amountMicros} micros set by one of inputs.events`
+    return { expected, found: fact === undefined ? "none" : `one of ${fact.amountMicros} micros` }
+  }
+  return null
+}
+
+/** The first field that is not as it should be. */
+function differing(said: Fields, inputs: Fields, why: string) {
+  for (const [name, value] of Object.entries(said)) {
+    const [wanted, is] = [inOrder(value), inOrder(inputs[name])]
+    if (wanted !== is) return { expected: `inputs.${name} ${wanted}, ${why}`, found: String(is) }
+  }
+  return null
+}
+
+/** JSON with the fields of each object by name. */
+function inOrder(value: unknown): string {
+  return JSON.stringify(value, (_name, one: unknown) =>
+    typeof one === "object" && one !== null && !Array.isArray(one)
+      ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : one,
+  )
+}
