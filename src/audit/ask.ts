@@ -90,33 +90,50 @@ function timesOf({ windowStart, resetsAt }: { windowStart: number; resetsAt: num
   return { windowStart: text(windowStart), resetsAt: text(resetsAt) }
 }
 
-/** The ledger as it was right behind a place: folded from its first fact on. */
+/**
+ * The ledger as it was right behind a place: folded from its first fact on.
+ *
+ * @throws NoSuchPlace, also for a place that is not there yet: it is nothing that was
+ */
 async function stateAt(
   { store, storeGeneration }: Pick<Ports, "store" | "storeGeneration">,
   companyId: CompanyId,
   named: string,
 ) {
-  const isWithin = withinOf(named, storeGeneration)
+  const { isWithin, isThere } = placeNamed(named, storeGeneration)
   let state = ledger.initial()
-  let last: { readonly position: Position; readonly at: number } | null = null
+  let last: { readonly position: Position; readonly revision: number; readonly at: number } | null =
+    null
   reading: for await (const page of store.read(ledgerStream(companyId))) {
     for (const stored of page) {
       if (!isWithin(stored)) break reading
       const { version } = readMetadata(stored.metadata)
       const fact = ledgerCodec.decode(stored.type, version, stored.data)
       state = ledger.evolve(state, fact)
-      last = { position: stored.position, at: fact.at }
+      last = { position: stored.position, revision: stored.revision, at: fact.at }
     }
   }
   if (last === null) throw new NoSuchPlace(`The ledger had no fact by ${named}.`)
+  if (!isThere(last.revision, await store.head())) {
+    const end = `revision:${last.revision}`
+    throw new NoSuchPlace(`There is no ${named} yet: the ledger ends at ${end}.`)
+  }
   return { state, ...last }
 }
 
-/** Whether an event is of this place or before it. @throws NoSuchPlace where it names none */
-function withinOf(named: string, generation: number) {
+interface Place {
+  /** Whether an event is of this place or before it. */
+  readonly isWithin: (one: { readonly revision: number; readonly position: Position }) => boolean
+  /** Whether a ledger of this last revision, in a store of this head, reaches it. */
+  readonly isThere: (last: number, head: Position) => boolean
+}
+
+/** @throws NoSuchPlace where it names none */
+function placeNamed(named: string, generation: number): Place {
   const revision = /^revision:(\d{1,15})$/.exec(named)?.[1]
   if (revision !== undefined) {
-    return (one: { readonly revision: number }) => one.revision <= Number(revision)
+    const most = Number(revision)
+    return { isWithin: (one) => one.revision <= most, isThere: (last) => last === most }
   }
   const place = placeOf(named)
   if (place === null)
@@ -124,8 +141,10 @@ function withinOf(named: string, generation: number) {
   if (place.generation !== generation) {
     throw new NoSuchPlace("This Ledger-Position is of before the events were moved.")
   }
-  return ({ position }: { readonly position: Position }) =>
-    comparePositions(position, place.position) <= 0
+  return {
+    isWithin: ({ position }) => comparePositions(position, place.position) <= 0,
+    isThere: (_last, head) => comparePositions(place.position, head) <= 0,
+  }
 }
 
 async function priceAt({ store }: Pick<Ports, "store">, to: Position, item: PricedItem) {

@@ -84,6 +84,14 @@ describe("200", () => {
     expect(asked).toMatchObject({ fits: true, amountMicros: 9_000 })
   })
 
+  it("nothing of a place that is not there yet", async () => {
+    const { companyId } = company
+    for (const at of ["revision:9999", "zzzzz"]) {
+      const asked = world.operate("ask", { company: companyId, item: "text", quantity: 1, at })
+      await expect(asked).rejects.toThrow(`There is no ${at} yet: the ledger ends at revision:`)
+    }
+  })
+
   it("what would have been decided at a former place", async () => {
     const stream = ledgerStream(company.companyId)
     const head = (await collect(world.ports.store.read(stream))).at(-1)
@@ -148,6 +156,8 @@ describe("400", () => {
     [{ item: "text", quantity: 0 }, "quantity"],
     [{ item: "text" }, "quantity"],
     [{ item: "text", quantity: 1, at: "Ü" }, "at"],
+    [{ item: "text", quantity: 1, at: "revision:9999" }, "at"],
+    [{ item: "text", quantity: 1, at: "zzzzz" }, "at"],
   ])("%j", async (body, field) => {
     const { status, body: answer } = await ask(body)
     expect([status, answer.error, Object.keys(answer.fields)]).toEqual([400, "validation", [field]])
