@@ -18,6 +18,9 @@ const RULES = [
 /** The name of something that must hold of what is stored. */
 export type Rule = (typeof RULES)[number]
 
+/** The stream of a place that is none of a stream's: then its revision says nothing. */
+export const NO_STREAM = ""
+
 /** A place that is not as it should be. */
 export interface Place {
   readonly stream: string
@@ -44,7 +47,8 @@ export class Findings {
   add(rule: Rule, place: Place, says?: string): void {
     if (this.#first.has(rule)) return
     const { stream, revision, expected, found } = place
-    const detail = `${stream} revision ${revision}: ${says ?? `expected ${expected}, found ${found}`}`
+    const where = stream === NO_STREAM ? "" : `${stream} revision ${revision}: `
+    const detail = `${where}${says ?? `expected ${expected}, found ${found}`}`
     this.#first.set(rule, { place, detail })
   }
 

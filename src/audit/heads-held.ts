@@ -2,9 +2,12 @@
  * Holding the history against heads that were signed of it, and against one that an auditor noted.
  * Whoever writes a history anew, with every hash made again, cannot make the former heads of it.
  */
+import type { Signing } from "../../adapters/sealing/port.ts"
 import type { SignedHead, TreeHeads } from "../../adapters/tree-heads/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Place } from "./findings.ts"
+import { NO_STREAM } from "./findings.ts"
+import { isSigned } from "./check-history.ts"
 import { TreeEdge } from "./merkle.ts"
 import { treeOfStream } from "./trees.ts"
 
@@ -19,7 +22,8 @@ interface Held {
   revision: number
 }
 
-const NOWHERE = { stream: "no stream", revision: 0 }
+/** Of the whole history, and of no stream. */
+const NOWHERE = { stream: NO_STREAM, revision: 0 }
 
 /** Heads, and the trees that grow beside them. */
 export class HeadsHeld {
@@ -27,9 +31,14 @@ export class HeadsHeld {
   readonly #noted: string | null
   #isNotedThere: boolean
   #fault: Place | null = null
+  readonly #forged: SignedHead | null
+  readonly #publicKey: string
 
-  private constructor(heads: readonly SignedHead[], noted: string | null) {
+  private constructor(heads: readonly SignedHead[], noted: string | null, publicKey: string) {
     this.#noted = noted
+    this.#publicKey = publicKey
+    const isOurs = (head: SignedHead) => head.publicKey === publicKey && isSigned(head)
+    this.#forged = heads.find((head) => !isOurs(head)) ?? null
     this.#isNotedThere = noted === null
     for (const [tree, signed] of Map.groupBy(heads, ({ tree: name }) => name)) {
       this.#trees.set(tree, { edge: new TreeEdge(), signed, next: 0, ...NOWHERE })
@@ -38,11 +47,12 @@ export class HeadsHeld {
 
   /** Loads what was signed up to now: what is signed later may be of more than will be read. */
   static async load(
-    ports: { readonly treeHeads: Pick<TreeHeads, "list"> },
+    ports: { readonly treeHeads: Pick<TreeHeads, "list">; readonly signing: Signing },
     companyId: CompanyId | null,
     noted: string | null,
   ): Promise<HeadsHeld> {
-    return new HeadsHeld(await ports.treeHeads.list(companyId), noted)
+    const heads = await ports.treeHeads.list(companyId)
+    return new HeadsHeld(heads, noted, (await ports.signing.sign("")).publicKey)
   }
 
   /** The tree that a stream's events grow; null where no head of it was signed. */
@@ -72,6 +82,7 @@ export class HeadsHeld {
   /** Tells the first head that is not of this history. */
   end(tell: (place: Place) => void): void {
     if (this.#fault !== null) tell(this.#fault)
+    if (this.#forged !== null) tell(this.#signatureFault(this.#forged))
     for (const { edge, signed, stream, revision } of this.#trees.values()) {
       const lost = signed.at(-1)
       if (lost === undefined || lost.size <= edge.size) continue
@@ -79,7 +90,17 @@ export class HeadsHeld {
       tell({ stream, revision, expected, found: `${edge.size}: the others are gone` })
     }
     if (this.#isNotedThere) return
-    const expected = `the head ${this.#noted} somewhere in this history`
-    tell({ ...NOWHERE, expected, found: "it nowhere: what it was the end of was cut or changed" })
+    const expected = `the head ${this.#noted} that was given, of an event or a signed head`
+    const found = "none that has this hash: what it was the end of was cut or changed"
+    tell({ ...NOWHERE, expected, found })
+  }
+
+  #signatureFault({ tree, size, publicKey }: SignedHead): Place {
+    const held = this.#trees.get(tree) ?? NOWHERE
+    const { stream, revision } = held
+    const expected = `a signature of the head of ${tree} at ${size} events by ${this.#publicKey}`
+    const isOther = publicKey !== this.#publicKey
+    const found = isOther ? `one by ${publicKey}` : "one that is none"
+    return { stream, revision, expected, found }
   }
 }

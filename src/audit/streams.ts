@@ -85,7 +85,7 @@ export interface AuditScope {
 }
 
 /** What an audit reads beside the events. */
-export interface AuditPorts extends Pick<AdminPorts, "store" | "checkpointOf"> {
+export interface AuditPorts extends Pick<AdminPorts, "store" | "checkpointOf" | "signing"> {
   readonly treeHeads: Pick<AdminPorts["treeHeads"], "list">
   readonly work: Pick<AdminPorts["work"], "names">
 }

@@ -8,8 +8,8 @@ import { harmless } from "./terminal.ts"
 /** Which facts are meant. */
 const FILTERS: readonly OptionSpec[] = [
   { flags: "--type <type>", description: "only facts of this type" },
-  { flags: "--key <key>", description: "only facts of this key, by id" },
-  { flags: "--person <person>", description: "only facts of this person, by id" },
+  { flags: "--key <key>", description: "only facts by or about this key, by id" },
+  { flags: "--person <person>", description: "only facts by or about this person, by id" },
   { flags: "--since <time>", description: "only facts from this time on", parse: isoTime },
   { flags: "--until <time>", description: "only facts before this time", parse: isoTime },
 ]
@@ -114,7 +114,9 @@ function brokenAt({ firstBroken: first }: Row): string {
   if (!isRow(first)) return ""
   const { stream, revision, check, expected, found } = first
   const lines = [
-    `First at ${String(stream)} revision ${String(revision)} (${String(check)})`,
+    stream === ""
+      ? `First in the whole history (${String(check)})`
+      : `First at ${String(stream)} revision ${String(revision)} (${String(check)})`,
     `  expected ${String(expected)}`,
     `  found    ${String(found)}`,
   ]

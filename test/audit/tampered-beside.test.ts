@@ -16,6 +16,14 @@ beforeAll(async () => {
   stream = ledgerStream(company.companyId)
   const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat" }
   await world.operate("charge", charge)
+  const limit = { company: company.companyId, period: "day", dollars: "5" }
+  await world.operate("limit set", { ...limit, key: company.keyId })
+  await world.operate("limit set", {
+    ...limit,
+    person: company.ownerId,
+    class: "ai",
+    period: "week",
+  })
   await world.operate("wait")
   await world.operate("audit head")
   // Keeps the checkpoints of everything in memory.
@@ -37,6 +45,32 @@ function tampered(statements: readonly string[], input: object = {}): Promise<Ve
 }
 
 const faults = ({ checks }: Verdict) => checks.filter(({ ok }) => !ok)
+
+describe("a head that was signed", () => {
+  const name = "signed heads are of this history"
+  const foreign = `${"A".repeat(43)}=`
+
+  it.each([
+    ["a signature of nothing", "signature", `${"A".repeat(86)}==`, "one that is none"],
+    ["no signature at all", "signature", "garbage", "one that is none"],
+    ["another's key", "public_key", foreign, `one by ${foreign}`],
+  ])("is named where it has %s now", async (_what, column, value, said) => {
+    const where = `where tree = '${company.companyId}'`
+    const found = await tampered([`update ledger.tree_heads set ${column} = '${value}' ${where}`])
+    expect(faults(found)).toMatchObject([{ name }])
+    expect(found.firstBroken?.expected).toContain(`the head of ${company.companyId} at `)
+    expect(found.firstBroken?.found).toBe(said)
+  })
+
+  it("or an event, and was noted, is said to be none of this history in words", async () => {
+    const found = await tampered([], { head: "a".repeat(64) })
+    const [check] = faults(found)
+    expect(check?.name).toBe(name)
+    expect(check?.detail).toMatch(
+      /^expected the head a{64} that was given, .*none that has this hash/,
+    )
+  })
+})
 
 describe("a checkpoint that somebody edited", () => {
   const edited = (change: string) =>
@@ -65,5 +99,15 @@ describe("a checkpoint that somebody edited", () => {
     expect(checkpoint?.detail).toMatch(
       / revision \d+: expected scalars\.fundsMicros 49000000, found scalars\.fundsMicros 1$/,
     )
+  })
+})
+
+describe("showing a stream", () => {
+  it("by a holder shows the facts about it, whoever caused them", async () => {
+    const of = async (filter: object) =>
+      (await world.operate("audit show", { stream, type: "LimitSet", ...filter })).events
+    expect(await of({ key: company.keyId })).toMatchObject([{ data: { holder: "key" } }])
+    expect(await of({ person: company.ownerId })).toMatchObject([{ data: { holder: "person" } }])
+    expect(await of({ key: "key_none" })).toEqual([])
   })
 })
