@@ -21,7 +21,7 @@ export interface FileCheck {
 /**
  * Checks an export or a proof.
  *
- * @throws FileFault at the first place that does not hold; the operating system's errors
+ * @throws FileFault at the first place that does not hold; NoFile where there is nothing to read
  */
 export async function checkFile(check: FileCheck): Promise<HistorySummary | ProofSummary> {
   const { path, publicKey, progress, signal } = check

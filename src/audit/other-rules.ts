@@ -23,6 +23,8 @@ type WithPending = <T>(state: unknown, refused: ChargeRefused, work: () => T) =>
 
 /** Other rules. */
 export interface Rules {
+  /** Where they were found. */
+  readonly path: string
   readonly decider: AnyDecider
   /** How their state is told of calls that a no was decided with; null where it cannot be. */
   readonly withPending: WithPending | null
@@ -89,9 +91,22 @@ export class OtherRules {
     return withPending === null ? "cannot be judged" : withPending(this.#state, refused, judge)
   }
 
+  /** @throws RulesFault where the rules break at it */
+  #decide(asked: Charged | ChargeRefused, revision: number) {
+    const { at, chargeId } = asked
+    const { decider, path } = this.#rules
+    try {
+      return decider.decide({ ...commandOfCharge(asked), at }, this.#state)
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      const message = `The rules of ${path} cannot decide charge ${chargeId} of ${this.#company} at revision ${revision}: ${why}`
+      throw new RulesFault(message, { cause: error })
+    }
+  }
+
   #judge(asked: Charged | ChargeRefused, revision: number, was: string): OtherDecision | null {
     const { at, chargeId, item, amountMicros, keyId, personId } = asked
-    const decided = this.#rules.decider.decide({ ...commandOfCharge(asked), at }, this.#state)
+    const decided = this.#decide(asked, revision)
     const charged = isRefusal(decided) ? null : decided.find((one) => one.type === "Charged")
     const would = isRefusal(decided)
       ? (decided.code ?? decided.type)
@@ -140,7 +155,9 @@ async function checkOut(named: string, into: string): Promise<void> {
     await run("git", ["clone", "-q", "--shared", "--no-checkout", top.stdout.trim(), into])
     await run("git", ["-C", into, "checkout", "-q", "--detach", sha])
   } catch (error) {
-    const message = `There is no folder ${named}, and git knows no commit of that name here.`
+    const said = error instanceof Error && "stderr" in error ? String(error.stderr).trim() : ""
+    const why = said === "" ? "" : ` git says: ${said}`
+    const message = `There is no folder ${named}, and git gives no commit of that name here.${why}`
     throw new RulesFault(message, { cause: error })
   }
 }
@@ -155,6 +172,7 @@ async function rulesIn(folder: string): Promise<Rules> {
     const beside = join(path, "..", EVIDENCE)
     const withPending = (await isThere(beside)) ? (await load(beside))["withPending"] : null
     return {
+      path,
       decider,
       withPending: typeof withPending === "function" ? (withPending as WithPending) : null,
     }

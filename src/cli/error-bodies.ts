@@ -33,6 +33,8 @@ export function plainBodyOf(error: unknown): ErrorBody | null {
   if (error instanceof Refused) return error.body
   if (name === "FileFault") return { error: "not_as_it_was", message, ...placeOf(error) }
   if (name === "RulesFault") return { error: "no_rules", message }
+  if (name === "NoFile") return { error: "cannot_read", message }
+  if (name === "NoSuchCompany") return { error: "not_found", message }
   if (isFileError(error)) return { error: "cannot_read", message }
   if (error instanceof ServerGone) return { error: "unavailable", message }
   if (error instanceof CannotWrite) return { error: "cannot_write", message }

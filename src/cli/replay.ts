@@ -14,6 +14,11 @@ const PAGE_EVENTS = 500
 /** So many pieces may wait before the sender waits too. */
 const MOST_WAITING = 8
 
+/** A file holds nothing of the company that was named. */
+class NoSuchCompany extends Error {
+  override readonly name = "NoSuchCompany"
+}
+
 /** Replays what the words name. Answers what `replayHistory` found. */
 export async function replay(work: LocalWork): Promise<unknown> {
   const { input, ask } = work
@@ -41,7 +46,7 @@ export async function replay(work: LocalWork): Promise<unknown> {
 
 const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null)
 
-/** The events of a checked export. @throws FileFault where it was changed */
+/** The events of a checked export. @throws FileFault where it was changed; NoSuchCompany */
 async function* pagesOfFile(
   { input, progress, signal }: LocalWork,
   path: string,
@@ -52,14 +57,17 @@ async function* pagesOfFile(
   const pace = paceTo(file.share, progress)
   const history = checkedHistory(file.lines(), textOf(input["publicKey"]))
   let page: FileEvent[] = []
+  let isThere = company === null
   for await (const event of history) {
     const isOf = company === null || companyOf(event.stream) === company
+    isThere ||= isOf
     if (isOf && categoryOf(event.stream) === category) page.push(event)
     if (page.length < PAGE_EVENTS) continue
     pace.at(null, page.length)
     yield page
     page = []
   }
+  if (!isThere) throw new NoSuchCompany(`This file holds no company ${company}: name it by its id.`)
   yield page
 }
 

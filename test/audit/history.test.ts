@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -118,6 +118,13 @@ describe("a replay", () => {
       ].slice(json.notJudged),
     )
     expect(json.differences + json.notJudged).toBe(2)
+    const broken =
+      "export const ledger = { initial: () => 0, evolve: () => 0, decide: () => { throw new Error('x') } }"
+    await mkdir(at("broken"))
+    await writeFile(join(at("broken"), "ledger.mjs"), broken)
+    const thrown = await run("audit", "replay", "--rules", at("broken"))
+    expect(thrown.err).toMatch(/The rules of .*broken.* cannot decide charge \S+ of co_\S+ .*: x/)
+    expect(thrown.err).not.toContain("fault of the program")
     const none = await run("audit", "replay", "--rules", rules)
     expect(none).toMatchObject({ code: 1 })
     expect(none.err).toContain("There is no folder")
@@ -161,6 +168,18 @@ describe("an export", () => {
     )
     expect(foreign).toMatchObject({ code: 1 })
     expect(foreign.err).toContain("expected a signature by AAAA")
+  })
+
+  it("that is no file, or holds no such company, is refused in a sentence", async () => {
+    await exported("e.ndjson")
+    const nobody = ["--file", at("e.ndjson"), "--company", "nosuch", "--json"]
+    const none = await run("audit", "replay", ...nobody)
+    expect(none).toMatchObject({ code: 1, json: { error: "not_found" } })
+    for (const path of [folder, at("nowhere")]) {
+      const unread = await run("audit", "check", path, "--json")
+      expect(unread).toMatchObject({ code: 1, json: { error: "cannot_read" } })
+      expect(unread.err).not.toContain("fault of the program")
+    }
   })
 
   it("is refused for a position that is none", async () => {
