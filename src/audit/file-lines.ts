@@ -6,7 +6,7 @@ import { access, stat } from "node:fs/promises"
 const LONGEST_LINE = 64 * 1024 * 1024
 
 /** There is no file that could be read. The message says why. */
-export class NoFile extends Error {
+class NoFile extends Error {
   override readonly name = "NoFile"
 }
 
