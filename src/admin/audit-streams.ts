@@ -102,16 +102,16 @@ function passes(
   { at, data, metadata }: Parsed,
 ): boolean {
   if (type !== undefined && found !== type) return false
-  if (key !== undefined && metadata["key"] !== key && !names(data, key)) return false
-  if (person !== undefined && metadata["person"] !== person && !names(data, person)) return false
+  if (key !== undefined && metadata["key"] !== key && !isAbout(data, key)) return false
+  if (person !== undefined && metadata["person"] !== person && !isAbout(data, person)) return false
   if (since !== undefined && Date.parse(at) < Date.parse(since)) return false
   return until === undefined || Date.parse(at) < Date.parse(until)
 }
 
 /** Whether a fact is about a key or a person, wherever in it: a limit's holder, a tally, a list. */
-function names(value: unknown, id: string): boolean {
+function isAbout(value: unknown, id: string): boolean {
   if (typeof value !== "object" || value === null) return value === id
-  return Object.values(value).some((one) => names(one, id))
+  return Object.values(value).some((one) => isAbout(one, id))
 }
 
 interface ShownEvent {
