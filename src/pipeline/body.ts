@@ -7,7 +7,7 @@ import { isSigned } from "./sign-in.ts"
 
 /** The body is not valid JSON. */
 export const BROKEN_BODY = Symbol("broken body")
-/** The body has a content type other than JSON. */
+/** The body has a content type other than JSON in UTF-8, or an encoding. */
 export const UNSUPPORTED_BODY = Symbol("unsupported body")
 
 /** No request here nests deeper; what walks a body may so call itself. */
@@ -26,7 +26,7 @@ export function parseBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, bytes, done) => {
     keepSigned(request, bytes as Buffer)
-    done(null, parseJson(bytes as Buffer))
+    done(null, isPlainUtf8(request) ? parseJson(bytes as Buffer) : UNSUPPORTED_BODY)
   })
   app.addContentTypeParser("*", { parseAs: "buffer" }, (request, bytes, done) => {
     keepSigned(request, bytes as Buffer)
@@ -36,6 +36,13 @@ export function parseBodies(app: FastifyInstance): void {
 
 function keepSigned(request: FastifyRequest, bytes: Buffer): void {
   if (isSigned(request.headers)) signedBodies.set(request, bytes)
+}
+
+/** JSON is UTF-8 (RFC 8259), and nothing here takes off an encoding. */
+function isPlainUtf8({ headers }: FastifyRequest): boolean {
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(headers["content-type"] ?? "")?.[1]
+  const encoding = headers["content-encoding"] ?? "identity"
+  return /^(utf-?8|us-ascii)?$/i.test(charset ?? "") && /^identity$/i.test(encoding)
 }
 
 function parseJson(bytes: Buffer): unknown {

@@ -49,7 +49,10 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
     pay: {
       method: "POST",
       url: "https://ledger.example/api/v1/credits",
-      headers: { "Idempotency-Key": "0b6f1c6e-3f0a-4a51-9c36-4b8d1f6f2a10" },
+      headers: {
+        "Idempotency-Key": "0b6f1c6e-3f0a-4a51-9c36-4b8d1f6f2a10",
+        "Content-Type": "application/json",
+      },
       instructions:
         "Send this request with the same API key. Use a new Idempotency-Key for each purchase, " +
         "the same one only to retry.",
@@ -107,7 +110,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
   },
   too_large: { message: "The body is larger than this route takes." },
   unsupported_media_type: {
-    message: "The body must be JSON with content-type application/json.",
+    message: "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
   },
   rate_limited: { message: "More than 120 calls in a minute; wait a minute." },
   spend_limit_reached: bodyOf(limitRefusal(NEARLY_USED_UP)),

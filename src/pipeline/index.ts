@@ -235,7 +235,8 @@ export function validate(
   request: FastifyRequest,
 ): { body: unknown; query: unknown } | { refusal: Refusal } {
   if (route.body !== undefined && request.body === UNSUPPORTED_BODY) {
-    const message = "The body must be JSON with content-type application/json."
+    const message =
+      "The body must be JSON in UTF-8, not encoded, with content-type application/json."
     return { refusal: refusal("unsupported_media_type", message) }
   }
   if (request.body === BROKEN_BODY) {

@@ -1,6 +1,7 @@
 /** The checks of what the key is granted, and of what its person may. */
 import { mayPerson } from "../../domain/access/grants.ts"
 import { OPERATIONS } from "../../domain/access/operations.ts"
+import type { Permission } from "../../domain/access/permissions.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 import type { Caller, Route } from "./route.ts"
@@ -33,14 +34,20 @@ export function personRefusal({ key, person }: Pick<Caller, "key" | "person">, r
   if (roles !== undefined && (person === null || !roles.includes(person.role))) {
     return refusal(roleRefusal, `Only an ${roles.join(" or ")} of the company may do this.`)
   }
-  if (person === null) return key.personId === null ? null : lacksPermission()
-  if (operation !== null && !mayPerson(person, operation)) return lacksPermission()
+  // A key whose person is gone: nobody has anything any more.
+  if (person === null) return key.personId === null ? null : lacksPermission(null)
+  if (operation !== null && !mayPerson(person, operation)) {
+    return lacksPermission(OPERATIONS[operation])
+  }
   // What stands for the operation was asked with it: it may be granted by the operation's name.
   const own = operation === null ? null : OPERATIONS[operation]
   const others = (route.permissions ?? []).filter((permission) => permission !== own)
-  return others.every((one) => person.permissions.includes(one)) ? null : lacksPermission()
+  const lacking = others.find((one) => !person.permissions.includes(one))
+  return lacking === undefined ? null : lacksPermission(lacking)
 }
 
-function lacksPermission(): Refusal {
-  return refusal("not_allowed", "The key's person does not have the permission for this.")
+function lacksPermission(needs: Permission | "owner" | "any person" | null): Refusal {
+  if (needs === "owner") return refusal("not_allowed", "Only an owner of the company may do this.")
+  const which = needs === null || needs === "any person" ? "for this" : `"${needs}"`
+  return refusal("not_allowed", `The key's person does not have the permission ${which}.`)
 }

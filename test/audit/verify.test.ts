@@ -147,6 +147,6 @@ describe("an audit", () => {
     await expect(world.operate("audit verify", { head: "abc" })).rejects.toThrow(/hexadecimal/)
     const { checks } = await world.operate("audit verify", { head: "ab".repeat(32) })
     const found = checks.find((one: AuditCheck) => one.name === "signed heads are of this history")
-    expect(found.detail).toContain("found it nowhere")
+    expect(found.detail).toContain("found none that has this hash")
   })
 })

@@ -132,6 +132,8 @@ describe("415", () => {
     "application/xml",
     "application/jsonp",
     "text/json",
+    "application/json; charset=utf-16",
+    'application/json; charset="latin1"',
     ";;;",
   ])("refuses %s", async (type) => {
     const { status, body } = await sendBytes(payload, type)

@@ -126,6 +126,19 @@ describe("413", () => {
   })
 })
 
+describe("a body with an encoding", () => {
+  it("is refused, and one that says it has none is taken", async () => {
+    const send = async (encoding: string) => {
+      const headers = { "content-type": "application/json", "content-encoding": encoding }
+      const body = JSON.stringify({ to: "x", body: "x" })
+      const answer = await world.call(company.key, "POST", TEXTS, { body, headers })
+      return [answer.status, answer.body.error]
+    }
+    expect(await send("gzip")).toEqual([415, "unsupported_media_type"])
+    expect(await send("identity")).toEqual([400, "bad_number"])
+  })
+})
+
 describe("every answer", () => {
   it("has a name of its own for the request, and the headers that guard a browser", async () => {
     const answers = [

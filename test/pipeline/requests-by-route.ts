@@ -26,7 +26,10 @@ export const REQUESTS: Readonly<Record<string, Sample>> = {
   // Without the company's name, which would delete it.
   "POST /api/v1/company/delete": { body: {} },
   "GET /api/v1/billing/lines": {},
-  "GET /api/v1/billing/export": { query: "?month=2020-01&format=csv" },
+  // A month that is: the one in which it is asked.
+  get "GET /api/v1/billing/export"() {
+    return { query: `?month=${new Date().toISOString().slice(0, 7)}&format=csv` }
+  },
   "GET /api/v1/refusals": {},
   "GET /api/v1/limits": {},
   "GET /api/v1/ledger/events": {},
