@@ -1,0 +1,165 @@
+/** Callers that call for a time, each as soon as it was answered. */
+import { setTimeout as pause } from "node:timers/promises"
+import type { Socket } from "node:net"
+import type { Exchanged } from "../http/exchange.ts"
+import { connectTo, openExchange } from "../http/exchange.ts"
+import type { Call, Calls } from "./calls.ts"
+import { Latencies } from "./latencies.ts"
+import type { Kind, Mix } from "./mix.ts"
+import { KINDS, openTurns } from "./mix.ts"
+
+const LOOK_MS = 1_000
+const AGAIN_MS = 200
+/** What nobody knows the end of is asked for again for so long, also once the time is over. */
+const KNOWN_WITHIN_MS = 60_000
+
+/** What came of one kind of calls. */
+export interface KindFigures {
+  readonly latencies: Latencies
+  /** How many answers there were of each status. */
+  readonly statuses: Record<number, number>
+}
+
+/** What came of a load. */
+export interface Figures {
+  readonly kinds: Readonly<Record<Kind, KindFigures>>
+  /** How long it took until the last answer, milliseconds. */
+  readonly tookMs: number
+  /** How often a call was sent again, because its connection ended or the server said 503. */
+  readonly repeated: number
+  /** What was wrong, each once with how often; none where all was right. */
+  readonly wrong: ReadonlyMap<string, number>
+}
+
+/** How to call. */
+export interface Calling {
+  readonly host: string
+  readonly port: number
+  readonly connections: number
+  readonly forMs: number
+  readonly mix: Mix
+  readonly calls: Calls
+  /** Told once a second what came since the last time. */
+  readonly report: (message: string) => void
+  readonly signal: AbortSignal
+}
+
+/** Calls until the time is over or the signal is aborted; whoever waits then is waited for. */
+export async function callFor(calling: Calling): Promise<Figures> {
+  const { connections, forMs, report, signal } = calling
+  const load = new Load(calling)
+  const begun = performance.now()
+  const isOver = () => signal.aborted || performance.now() - begun >= forMs
+  let seen = performance.now()
+  const look = setInterval(() => {
+    const now = performance.now()
+    const left = Math.max(0, Math.ceil((forMs - (now - begun)) / 1_000))
+    report(load.look(now - seen, left))
+    seen = now
+  }, LOOK_MS)
+  try {
+    await Promise.all(Array.from({ length: connections }, () => load.caller(isOver)))
+  } finally {
+    clearInterval(look)
+  }
+  return load.figures(performance.now() - begun)
+}
+
+class Load {
+  readonly #calling: Calling
+  readonly #turn: () => Kind
+  readonly #kinds: Record<Kind, KindFigures>
+  readonly #wrong = new Map<string, number>()
+  #recent = new Latencies()
+  #repeated = 0
+
+  constructor(calling: Calling) {
+    this.#calling = calling
+    this.#turn = openTurns(calling.mix)
+    const figures = KINDS.map((kind) => [kind, { latencies: new Latencies(), statuses: {} }])
+    this.#kinds = Object.fromEntries(figures) as Record<Kind, KindFigures>
+  }
+
+  /** One caller, with a connection of its own that is made anew where it ends. */
+  async caller(isOver: () => boolean): Promise<void> {
+    const line = new Line(this.#calling)
+    while (!isOver()) await this.#make(line, this.#calling.calls.next(this.#turn()))
+    line.close()
+  }
+
+  /** What came since the last look, in words. */
+  look(tookMs: number, leftSeconds: number): string {
+    const recent = this.#recent
+    this.#recent = new Latencies()
+    const perSecond = Math.round((recent.count * 1_000) / tookMs)
+    const [half, most] = [recent.quantile(0.5), recent.quantile(0.99)].map((ms) => ms.toFixed(1))
+    return `${perSecond} answers a second, p50 ${half} ms, p99 ${most} ms, ${leftSeconds} s left`
+  }
+
+  figures(tookMs: number): Figures {
+    return { kinds: this.#kinds, tookMs, repeated: this.#repeated, wrong: this.#wrong }
+  }
+
+  async #make(line: Line, call: Call): Promise<void> {
+    const begun = performance.now()
+    for (;;) {
+      const asked = performance.now()
+      const answer = await line.ask(call.request)
+      if (answer !== null) this.#count(call, answer, performance.now() - asked)
+      if (answer !== null && answer.status !== 503) return
+      if (performance.now() - begun > KNOWN_WITHIN_MS) {
+        this.#note("nobody knows what became of a call: it was never answered")
+        return
+      }
+      this.#repeated += 1
+      await pause(AGAIN_MS)
+    }
+  }
+
+  #count(call: Call, answer: Exchanged, tookMs: number): void {
+    const { latencies, statuses } = this.#kinds[call.kind]
+    latencies.add(tookMs)
+    this.#recent.add(tookMs)
+    statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
+    const wrong = call.judge(answer)
+    if (wrong !== null) this.#note(`${call.kind}: ${wrong}`)
+  }
+
+  #note(wrong: string): void {
+    this.#wrong.set(wrong, (this.#wrong.get(wrong) ?? 0) + 1)
+  }
+}
+
+/** A connection that is made when it is needed. */
+class Line {
+  readonly #to: Pick<Calling, "host" | "port">
+  #socket: Socket | null = null
+  #exchange: ReturnType<typeof openExchange> | null = null
+
+  constructor(to: Pick<Calling, "host" | "port">) {
+    this.#to = to
+  }
+
+  /** Asks; null where the connection could not be made, or ended without an answer. */
+  async ask(request: string): Promise<Exchanged | null> {
+    try {
+      if (this.#exchange === null) {
+        this.#socket = await connectTo(this.#to.host, this.#to.port)
+        this.#exchange = openExchange(this.#socket)
+      }
+      const answer = await this.#exchange(request)
+      if (/\r\nconnection: close/i.test(answer.head)) this.close()
+      return answer
+    } catch {
+      // The server is away, or is started anew: the same is asked on another connection.
+      this.close()
+      return null
+    }
+  }
+
+  close(): void {
+    this.#socket?.destroy()
+    this.#socket = null
+    this.#exchange = null
+  }
+}

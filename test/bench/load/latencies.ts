@@ -1,0 +1,48 @@
+/** How long answers took: counted in classes that are 5 % wide, so that any number of them takes no room. */
+
+const LEAST_MS = 0.05
+const STEP = Math.log(1.05)
+
+/** Counts times, and says which share of them was how long. */
+export class Latencies {
+  readonly #classes = new Map<number, number>()
+  #count = 0
+  #most = 0
+
+  /** How many there were. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** The longest, milliseconds. */
+  get most(): number {
+    return this.#most
+  }
+
+  /** Adds a time in milliseconds. */
+  add(ms: number): void {
+    const own = Math.max(0, Math.ceil(Math.log(ms / LEAST_MS) / STEP))
+    this.#classes.set(own, (this.#classes.get(own) ?? 0) + 1)
+    this.#count += 1
+    this.#most = Math.max(this.#most, ms)
+  }
+
+  /** The time within which this share was answered, milliseconds, at most 5 % too long; 0 of none. */
+  quantile(share: number): number {
+    let seen = 0
+    for (const own of [...this.#classes.keys()].toSorted((a, b) => a - b)) {
+      seen += this.#classes.get(own) ?? 0
+      if (seen >= share * this.#count) return Math.min(this.#most, LEAST_MS * Math.exp(own * STEP))
+    }
+    return 0
+  }
+
+  /** Adds what another one counted. */
+  merge(other: Latencies): void {
+    for (const [own, count] of other.#classes) {
+      this.#classes.set(own, (this.#classes.get(own) ?? 0) + count)
+    }
+    this.#count += other.#count
+    this.#most = Math.max(this.#most, other.#most)
+  }
+}
