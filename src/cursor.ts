@@ -8,7 +8,8 @@ import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Refusal } from "./pipeline/refusal.ts"
 import { refusal } from "./pipeline/refusal.ts"
 
-const NO_CURSOR = "Must be a nextCursor of this list."
+/** What is said of a cursor that is none. */
+export const NO_CURSOR = "Must be a nextCursor of this list."
 const CHECK_DIGITS = 10
 
 /** The query parameter `cursor`: a place that the list gave. */

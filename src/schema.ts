@@ -11,6 +11,9 @@ export function shortText(most: number) {
     .meta({ maxLength: most })
 }
 
+/** Integer micro-dollars as answers give them. */
+export const micros = z.int().meta({ description: "Millionths of a US dollar" })
+
 /** An instant as answers give it: ISO 8601 in UTC. */
 export const isoTime = z.iso.datetime().meta({ description: "ISO 8601 in UTC" })
 

@@ -6,16 +6,12 @@ import type { Permission } from "./permissions.ts"
 /** What the key's person needs: a permission, to be an owner, or nothing but to be there. */
 export type PersonNeeds = Permission | "owner" | "any person"
 
-/** Operations that the specification does not name. */
-const BEYOND_SPECIFICATION = {
-  "billing.read": "See billing",
-} as const satisfies Record<string, PersonNeeds>
-
 /** Every operation that can be granted to a key, with what its person needs. */
 export const OPERATIONS = {
   "account.affiliate.read": "See billing",
   "account.balance.read": "See billing",
   "account.company.delete": "owner",
+  "billing.read": "See billing",
   "code.publish.preview": "Push and upload code",
   "code.publish.read": "any person",
   "code.pull": "Download and pull the code",
@@ -64,7 +60,6 @@ export const OPERATIONS = {
   "sandbox.start": "Create test environments",
   "sandbox.stop": "any person",
   "team.people.read": "any person",
-  ...BEYOND_SPECIFICATION,
 } as const satisfies Record<string, PersonNeeds>
 
 /** The name of a grantable operation. */

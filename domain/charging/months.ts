@@ -11,14 +11,28 @@ import type { MonthClosed } from "./ledger-events.ts"
 export type MonthSum =
   "addedMicros" | "purchasedMicros" | "correctedMicros" | "chargedMicros" | "givenBackMicros"
 
+/** All that a month adds up, and how many charges there were. */
+export interface MonthSums extends Record<MonthSum, Micros> {
+  charges: number
+}
+
+/** The sums of a month in which nothing happened. */
+export const NO_SUMS: Readonly<MonthSums> = {
+  addedMicros: 0,
+  purchasedMicros: 0,
+  correctedMicros: 0,
+  chargedMicros: 0,
+  givenBackMicros: 0,
+  charges: 0,
+}
+
 /** The current month of a ledger: sums since it began. */
-export interface Month extends Record<MonthSum, Micros> {
+export interface Month extends MonthSums {
   /** Its first millisecond, UTC. */
   start: number
   /** The first millisecond after it. */
   end: number
   openingMicros: Micros
-  charges: number
 }
 
 /** A month that begins. */
@@ -27,12 +41,7 @@ export function newMonth(at: number, fundsMicros: Micros): Month {
     start: monthStart(at),
     end: monthEnd(at),
     openingMicros: fundsMicros,
-    addedMicros: 0,
-    purchasedMicros: 0,
-    correctedMicros: 0,
-    chargedMicros: 0,
-    givenBackMicros: 0,
-    charges: 0,
+    ...NO_SUMS,
   }
 }
 
@@ -57,7 +66,7 @@ export function closings(
 ): readonly MonthClosed[] {
   const facts: MonthClosed[] = []
   let { start, openingMicros } = month
-  let sums: Pick<MonthClosed, MonthSum | "charges"> = month
+  let sums: Readonly<MonthSums> = month
   while (monthEnd(start) <= at) {
     const { addedMicros, purchasedMicros, correctedMicros, chargedMicros, givenBackMicros } = sums
     facts.push({

@@ -13,7 +13,7 @@ import { cursorOf, cursorText, numberOfCursor } from "../cursor.ts"
 import { unitOf } from "../exports/units.ts"
 import { route } from "../pipeline/route.ts"
 import type { Ports } from "../ports.ts"
-import { isoTime, sinceTime } from "../schema.ts"
+import { isoTime, micros, sinceTime } from "../schema.ts"
 import { BEYOND_SPEC, monthText } from "./schema.ts"
 
 const MOST_LINES = 1_000
@@ -28,8 +28,6 @@ const Query = z.object({
     .meta({ description: "The nextCursor or cursor of an answer of this list, as it is" })
     .optional(),
 })
-
-const micros = z.int().meta({ description: "Millionths of a US dollar" })
 
 const Line = z.object({
   lineId: z.string(),

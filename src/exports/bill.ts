@@ -2,21 +2,15 @@
  * A bill: what is known of a month before its first line, the one fold over its lines, and whether
  * both come to the same. Every format is a writer over this (`formats.ts`).
  */
+import type { MonthSums } from "../../domain/charging/months.ts"
+import { NO_SUMS } from "../../domain/charging/months.ts"
 import type { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { BillLine } from "../../projections/billing-lines.ts"
 
 /** What moved the funds in a month, each as a sum of its own; `charged` counts what was taken. */
-export interface BillSums {
-  readonly addedMicros: Micros
-  readonly purchasedMicros: Micros
-  readonly correctedMicros: Micros
-  readonly chargedMicros: Micros
-  readonly givenBackMicros: Micros
-  /** How many charges there were. */
-  readonly charges: number
-}
+export type BillSums = Readonly<MonthSums>
 
 /** What the ledger says of a month. */
 export interface BillHead {
@@ -94,14 +88,7 @@ export interface BillFold {
 
 /** Begins to sum up lines. */
 export function openBillFold(): BillFold {
-  const sums = {
-    addedMicros: 0,
-    purchasedMicros: 0,
-    correctedMicros: 0,
-    chargedMicros: 0,
-    givenBackMicros: 0,
-    charges: 0,
-  }
+  const sums: MonthSums = { ...NO_SUMS }
   let lines = 0
   const total = () =>
     sums.addedMicros +

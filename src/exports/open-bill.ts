@@ -8,6 +8,7 @@ import type { MonthClosed } from "../../domain/charging/ledger-events.ts"
 import type { OpenMonth } from "../../domain/charging/ledger-views.ts"
 import { openMonthOf } from "../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { NO_SUMS } from "../../domain/charging/months.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
@@ -38,16 +39,6 @@ export interface OpenedBill {
   readonly hashBefore: string
   /** Where in the global order the month was closed; null while it is open. */
   readonly closedAt: Position | null
-}
-
-/** What a month without a fact comes to. */
-const NOTHING: BillSums = {
-  addedMicros: 0,
-  purchasedMicros: 0,
-  correctedMicros: 0,
-  chargedMicros: 0,
-  givenBackMicros: 0,
-  charges: 0,
 }
 
 /** Finds out what a month's bill must come to. @throws BillRefused where nobody can say */
@@ -136,7 +127,7 @@ function openHead(current: OpenMonth, from: number, hash: string) {
     state: "open" as const,
     openingMicros: isCurrent ? openingMicros : fundsMicros,
     closingMicros: fundsMicros,
-    sums: isCurrent ? sumsOf(current) : NOTHING,
+    sums: isCurrent ? sumsOf(current) : NO_SUMS,
     head: { revision, hash },
   }
 }

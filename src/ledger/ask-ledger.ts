@@ -3,8 +3,8 @@ import { z } from "zod"
 import { NoSuchPlace, ask, itemNamed } from "../audit/ask.ts"
 import { refusal } from "../pipeline/refusal.ts"
 import { route } from "../pipeline/route.ts"
-import { isoTime, shortText } from "../schema.ts"
-import { LimitShown, micros } from "./schema.ts"
+import { isoTime, micros, shortText } from "../schema.ts"
+import { LimitShown } from "./schema.ts"
 
 const MOST_ITEM = 100
 

@@ -2,7 +2,9 @@
 import { z } from "zod"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { refusalsStream } from "../../domain/charging/refusals.ts"
+import { NO_CURSOR } from "../cursor.ts"
 import { route } from "../pipeline/route.ts"
+import { revisionCursor } from "./schema.ts"
 
 const MOST_EVENTS = 500
 /** No stream reaches this revision: a store counts them in 31 bits. */
@@ -10,11 +12,8 @@ const LAST_REVISION = 2 ** 31 - 1
 
 const Query = z.object({
   stream: z.enum(["ledger", "refusals"]).default("ledger"),
-  cursor: z
-    .string({ error: "Must be a nextCursor of this list." })
-    .regex(/^\d{1,15}$/, "Must be a nextCursor of this list.")
-    .transform(Number)
-    .refine((from) => from <= LAST_REVISION, "Must be a nextCursor of this list.")
+  cursor: revisionCursor
+    .refine((from) => from <= LAST_REVISION, NO_CURSOR)
     .default(0)
     .meta({ description: "Where to go on; default the first fact" }),
 })

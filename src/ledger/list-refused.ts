@@ -3,18 +3,14 @@ import { z } from "zod"
 import { listRefusals } from "../../projections/refusals.ts"
 import { shownRefusal } from "../audit/refusal-shown.ts"
 import { route } from "../pipeline/route.ts"
-import { isoTime } from "../schema.ts"
-import { LimitShown, micros } from "./schema.ts"
+import { isoTime, micros } from "../schema.ts"
+import { LimitShown, revisionCursor } from "./schema.ts"
 
 const MOST_REFUSALS = 200
 
 const Query = z.object({
   key: z.string().optional().meta({ description: "Only of this key, by id" }),
-  cursor: z
-    .string({ error: "Must be a nextCursor of this list." })
-    .regex(/^\d{1,15}$/, "Must be a nextCursor of this list.")
-    .transform(Number)
-    .optional(),
+  cursor: revisionCursor.optional(),
 })
 
 const Refusal = z.object({

@@ -7,7 +7,8 @@ import type { Spender } from "../../domain/charging/limits.ts"
 import { LEDGER } from "../aggregates.ts"
 import { shownLimit } from "../audit/refusal-shown.ts"
 import { route } from "../pipeline/route.ts"
-import { LimitShown, micros } from "./schema.ts"
+import { micros } from "../schema.ts"
+import { LimitShown } from "./schema.ts"
 
 const Limits = z.object({
   limits: z.array(LimitShown).meta({

@@ -1,9 +1,7 @@
 /** Pieces that the answers of this slice share. */
 import { z } from "zod"
-import { isoTime } from "../schema.ts"
-
-/** Integer micro-dollars. */
-export const micros = z.int().meta({ description: "Micro-dollars: millionths of a US dollar" })
+import { NO_CURSOR } from "../cursor.ts"
+import { isoTime, micros } from "../schema.ts"
 
 /** A limit as it stands, or stood. */
 export const LimitShown = z.object({
@@ -16,3 +14,9 @@ export const LimitShown = z.object({
   remainingMicros: micros,
   resetsAt: isoTime,
 })
+
+/** The query parameter `cursor` where a list's places are revisions. */
+export const revisionCursor = z
+  .string({ error: NO_CURSOR })
+  .regex(/^\d{1,15}$/, NO_CURSOR)
+  .transform(Number)

@@ -2,14 +2,12 @@
 import { z } from "zod"
 import { OPERATIONS } from "../../domain/access/operations.ts"
 import type { Operation } from "../../domain/access/operations.ts"
-import { isoTime } from "../schema.ts"
+import { isoTime, micros } from "../schema.ts"
 import type { ErrorCode } from "./refusal.ts"
 import { STATUS_OF } from "./refusal.ts"
 
 const ERROR_CODES = Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]
 const GRANTABLE = Object.keys(OPERATIONS) as [Operation, ...Operation[]]
-
-const micros = z.int().meta({ description: "Millionths of a dollar" })
 
 const Limit = z
   .object({

@@ -1,7 +1,7 @@
 /** The checks of what the key is granted, and of what its person may. */
 import { mayPerson } from "../../domain/access/grants.ts"
+import type { PersonNeeds } from "../../domain/access/operations.ts"
 import { OPERATIONS } from "../../domain/access/operations.ts"
-import type { Permission } from "../../domain/access/permissions.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 import type { Caller, Route } from "./route.ts"
@@ -46,7 +46,7 @@ export function personRefusal({ key, person }: Pick<Caller, "key" | "person">, r
   return lacking === undefined ? null : lacksPermission(lacking)
 }
 
-function lacksPermission(needs: Permission | "owner" | "any person" | null): Refusal {
+function lacksPermission(needs: PersonNeeds | null): Refusal {
   if (needs === "owner") return refusal("not_allowed", "Only an owner of the company may do this.")
   const which = needs === null || needs === "any person" ? "for this" : `"${needs}"`
   return refusal("not_allowed", `The key's person does not have the permission ${which}.`)

@@ -21,6 +21,7 @@ const MATRIX = `
   account.affiliate.read       x x . x .
   account.balance.read         x x . x .
   account.company.delete       x . . . .
+  billing.read                 x x . x .
   code.publish.preview         x x x . .
   code.publish.read            x x x x x
   code.pull                    x x x . .
@@ -69,7 +70,6 @@ const MATRIX = `
   sandbox.start                x x x . .
   sandbox.stop                 x x x x x
   team.people.read             x x x x x
-  billing.read                 x x . x .
 `
 
 const person = (role: Role, ...grant: Parameters<typeof permissionsOf>[1]) =>

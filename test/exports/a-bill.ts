@@ -1,4 +1,5 @@
 /** A bill for tests of its formats: its head, and a line to make others from. */
+import { NO_SUMS } from "../../domain/charging/months.ts"
 import type { BillLine } from "../../projections/billing-lines.ts"
 import type { BillHead } from "../../src/exports/bill.ts"
 
@@ -11,14 +12,7 @@ export const HEAD: BillHead = {
   state: "open",
   openingMicros: 0,
   closingMicros: 0,
-  sums: {
-    addedMicros: 0,
-    purchasedMicros: 0,
-    correctedMicros: 0,
-    chargedMicros: 0,
-    givenBackMicros: 0,
-    charges: 0,
-  },
+  sums: NO_SUMS,
   head: { revision: 41, hash: "ab".repeat(32) },
 }
 
