@@ -3,6 +3,7 @@
  * failure on it is asked until it answers again.
  */
 import { setTimeout as pause } from "node:timers/promises"
+import type { ToldOfSilence } from "../postgres/watch.ts"
 import { AccessDenied } from "./port.ts"
 
 /** How patient to be with the server, in milliseconds. */
@@ -15,12 +16,6 @@ export interface StoreWaits {
 
 /** How patient to be unless said otherwise. */
 export const USUAL_STORE_WAITS: StoreWaits = { answerMs: 2_000, askMs: 1_000 }
-
-/** Who is told when the server falls silent, and when it answers again; `since` is UTC ms. */
-interface ToldOfSilence {
-  readonly onSilent: (since: number, why: unknown) => void
-  readonly onAnswer: (since: number) => void
-}
 
 /** A watch over a server of events. */
 export interface StoreWatch {

@@ -31,7 +31,7 @@ export const USUAL_WAITS: DatabaseWaits = {
   doubtMs: 2_000,
 }
 
-/** Who is told when the database falls silent, and when it answers again; `since` is UTC ms. */
+/** Who is told when what is watched falls silent, and when it answers again; `since` is UTC ms. */
 export interface ToldOfSilence {
   readonly onSilent: (since: number, why: unknown) => void
   readonly onAnswer: (since: number) => void

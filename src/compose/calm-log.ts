@@ -5,7 +5,7 @@
 import type { StoreWaits, StoreWatch } from "../../adapters/eventstore/watch.ts"
 import { USUAL_STORE_WAITS, watchEventStore } from "../../adapters/eventstore/watch.ts"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
-import type { DatabaseWaits, DatabaseWatch } from "../../adapters/postgres/watch.ts"
+import type { DatabaseWaits, DatabaseWatch, ToldOfSilence } from "../../adapters/postgres/watch.ts"
 import { USUAL_WAITS, watchDatabase } from "../../adapters/postgres/watch.ts"
 import type { DetailedLog } from "../log.ts"
 import type { Log } from "../ports.ts"
@@ -24,9 +24,6 @@ const STORE_LATE_MS = 10_000
 /** What is watched, as far as this log is concerned. */
 type Watch = Pick<StoreWatch, "silentSince" | "ask">
 
-/** Who is told of a silence. */
-type Told = Parameters<typeof watchDatabase>[1]
-
 /** Something that may be silent, and what is then not said of it. */
 class Suspect<W extends Watch = Watch> {
   readonly watch: W
@@ -41,7 +38,7 @@ class Suspect<W extends Watch = Watch> {
     name: string,
     lateMs: number,
     mayCause: (error: unknown) => boolean,
-    begin: (told: Told) => W,
+    begin: (told: ToldOfSilence) => W,
   ) {
     this.#given = given
     this.#lateMs = lateMs

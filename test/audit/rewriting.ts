@@ -2,6 +2,7 @@
 import { sql } from "kysely"
 import { expect } from "vitest"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
+import type { AuditCheck, Place } from "../../src/audit/findings.ts"
 import { NO_HASH, expectedHash } from "../../src/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { World } from "../support/world.ts"
@@ -31,6 +32,22 @@ export async function whileTampered<T>(
       await sql.raw(`drop table ${table}_kept`).execute(db)
     }
   }
+}
+
+/** What an audit says. */
+export interface Verdict {
+  readonly ok: boolean
+  readonly checks: readonly AuditCheck[]
+  readonly firstBroken: (Place & { readonly check: string }) | null
+}
+
+/** What an audit says while the statements hold. */
+export function auditTampered(
+  world: World,
+  statements: readonly string[],
+  input: object,
+): Promise<Verdict> {
+  return whileTampered(world, statements, () => world.operate("audit verify", input))
 }
 
 /**

@@ -1,10 +1,10 @@
 /** What stands beside the events — checkpoints, signed heads, read models — edited by somebody. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
-import type { AuditCheck, Place } from "../../src/audit/findings.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { whileTampered } from "./rewriting.ts"
+import type { Verdict } from "./rewriting.ts"
+import { auditTampered } from "./rewriting.ts"
 
 let world: World
 let company: Company
@@ -33,16 +33,8 @@ afterAll(async () => {
   await world.close()
 })
 
-interface Verdict {
-  readonly ok: boolean
-  readonly checks: readonly AuditCheck[]
-  readonly firstBroken: (Place & { readonly check: string }) | null
-}
-
-/** What an audit says while the statements hold. */
-function tampered(statements: readonly string[], input: object = {}): Promise<Verdict> {
-  return whileTampered(world, statements, () => world.operate("audit verify", input))
-}
+const tampered = (statements: readonly string[], input: object = {}) =>
+  auditTampered(world, statements, input)
 
 const faults = ({ checks }: Verdict) => checks.filter(({ ok }) => !ok)
 

@@ -4,11 +4,12 @@ import { accessStream } from "../../domain/access/access.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { recipientStream } from "../../domain/phone/recipient.ts"
 import { refusalsStream } from "../../domain/charging/refusals.ts"
-import type { AuditCheck, Place } from "../../src/audit/findings.ts"
+import type { AuditCheck } from "../../src/audit/findings.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { chainMadeAnew, whileTampered } from "./rewriting.ts"
+import type { Verdict } from "./rewriting.ts"
+import { auditTampered, chainMadeAnew } from "./rewriting.ts"
 
 let world: World
 let company: Company
@@ -35,16 +36,8 @@ afterAll(async () => {
   await world.close()
 })
 
-interface Verdict {
-  readonly ok: boolean
-  readonly checks: readonly AuditCheck[]
-  readonly firstBroken: (Place & { readonly check: string }) | null
-}
-
-/** What an audit says while the statements hold. */
-function tampered(statements: readonly string[], input: object = {}): Promise<Verdict> {
-  return whileTampered(world, statements, () => world.operate("audit verify", input))
-}
+const tampered = (statements: readonly string[], input: object = {}) =>
+  auditTampered(world, statements, input)
 
 const faults = ({ checks }: Verdict) =>
   checks.filter(({ ok, name }) => !ok && !name.startsWith("read model")).map(({ name }) => name)

@@ -1,6 +1,5 @@
 /** `audit verify` and `audit replay`, beside reading the same streams, parsing them and one hash each. */
 import { hash } from "node:crypto"
-import { performance } from "node:perf_hooks"
 import { hashIn, treeOfStream } from "../../../src/audit/trees.ts"
 import { TreeEdge } from "../../../src/audit/merkle.ts"
 import { replayHistory } from "../../../src/audit/replay-history.ts"
@@ -10,6 +9,7 @@ import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { openCompany } from "../ground/company.ts"
+import { eventsPerSecond } from "../ground/events-per-second.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
@@ -62,14 +62,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
   const signed = await headOf(store, company.stream)
   const events = signed.size
 
-  const timed = async (read: () => Promise<number>): Promise<number> => {
-    signal.throwIfAborted()
-    const begun = performance.now()
-    const found = await read()
-    const tookMs = performance.now() - begun
-    honest(found === events, `${found} events were read of ${events}`)
-    return (events * 1_000) / tookMs
-  }
+  const timed = (read: () => Promise<number>) => eventsPerSecond(events, read, signal)
   return {
     measure: {
       flush: () => flushMicroseconds(ground.pool),

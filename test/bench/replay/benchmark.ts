@@ -1,5 +1,4 @@
 /** Ratio 6: reading a stream back and folding it, beside reading it and nothing else. */
-import { performance } from "node:perf_hooks"
 import { openMemoryCheckpoints } from "../../../adapters/checkpoints/memory.ts"
 import { ledger } from "../../../domain/charging/ledger.ts"
 import { LEDGER } from "../../../src/aggregates.ts"
@@ -8,6 +7,7 @@ import { loadStream } from "../../../src/runner/load.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { openCompany } from "../ground/company.ts"
+import { eventsPerSecond } from "../ground/events-per-second.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
@@ -60,14 +60,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
   const { revision } = await loadStream({ store, checkpoints: ground.checkpoints }, LEDGER, stream)
   const events = revision + 1
 
-  const timed = async (read: () => Promise<number>): Promise<number> => {
-    signal.throwIfAborted()
-    const begun = performance.now()
-    const found = await read()
-    const tookMs = performance.now() - begun
-    honest(found === events, `${found} events were read of ${events}`)
-    return (events * 1_000) / tookMs
-  }
+  const timed = (read: () => Promise<number>) => eventsPerSecond(events, read, signal)
   return {
     measure: {
       flush: () => flushMicroseconds(ground.pool),
