@@ -100,8 +100,9 @@ export function openRunner(given: RunnerPorts): Runner {
       for (const lane of lanes.values()) {
         while (lane.busy !== null) await lane.busy
         keepCheckpoint(ports, lane, 1)
-        await lane.saving
       }
+      // All of them are kept together: one after the other, thousands would outlast the stop.
+      for (const lane of lanes.values()) await lane.saving
       ports.deadlines.stop()
     },
   }

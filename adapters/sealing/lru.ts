@@ -1,6 +1,15 @@
-/** A map that keeps the items used last, at most so many. */
+interface Item<V> {
+  readonly value: V
+  /** Whether it was used since it was last passed over. */
+  isUsed: boolean
+}
+
+/**
+ * A map of at most so many items: those that were not used for long go first. Use only marks an item,
+ * for moving it to the end of the map at each use would cost more than what it is used for.
+ */
 export class LRU<K, V> {
-  readonly #items = new Map<K, V>()
+  readonly #items = new Map<K, Item<V>>()
   readonly #most: number
 
   constructor(most: number) {
@@ -8,25 +17,30 @@ export class LRU<K, V> {
   }
 
   get(key: K): V | undefined {
-    const value = this.#items.get(key)
-    if (value === undefined) return undefined
-    this.#items.delete(key)
-    this.#items.set(key, value)
-    return value
+    const item = this.#items.get(key)
+    if (item === undefined) return undefined
+    item.isUsed = true
+    return item.value
   }
 
   set(key: K, value: V): void {
     this.#items.delete(key)
-    this.#items.set(key, value)
-    if (this.#items.size <= this.#most) return
-    for (const oldest of this.#items.keys()) {
-      this.#items.delete(oldest)
-      return
-    }
+    // Before it is there: however often the others were used, it is not the one to go.
+    if (this.#items.size >= this.#most) this.#letOneGo()
+    this.#items.set(key, { value, isUsed: false })
   }
 
   delete(key: K): void {
     this.#items.delete(key)
+  }
+
+  /** What was used stays this time, behind all others: the walk meets it again at its end. */
+  #letOneGo(): void {
+    for (const [key, item] of this.#items) {
+      this.#items.delete(key)
+      if (!item.isUsed) return
+      this.#items.set(key, { value: item.value, isUsed: false })
+    }
   }
 
   deleteWhere(matches: (key: K) => boolean): void {

@@ -7,6 +7,7 @@ import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import type { QueueText, Recipient } from "../../domain/phone/recipient.ts"
 import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
 import { textResource } from "../../domain/phone/text-resource.ts"
+import { withOptOutLine } from "../../domain/phone/texting-rules.ts"
 import { ClaimLost } from "../../adapters/claims/port.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { LEDGER, RECIPIENT } from "../aggregates.ts"
@@ -200,10 +201,11 @@ async function queueCharged(
   caller: Caller,
   draft: Draft,
   from: SendingNumber,
-  { asWritten, withLine }: PricedText,
+  texts: PricedText,
   chargedMicros: Micros,
 ): Promise<Answer | typeof AGAIN> {
   const { companyId, recipient, stream, messageId, chargeId } = draft
+  const { asWritten, withLine } = texts
   const cause = causeOf(caller)
   const { keyId, personId } = caller.spender
   try {
@@ -221,7 +223,7 @@ async function queueCharged(
     }
     const execution = { cause, view: (_state: Recipient) => undefined }
     const queued = await ports.runner.execute(RECIPIENT, stream, command, execution)
-    if (queued.accepted) return await replyOf(ports, draft, queued)
+    if (queued.accepted) return await replyOf(ports, draft, { ...queued, from, texts })
     await giveBackAll(ports, draft, cause)
     // Else it was abandoned meanwhile, or is a first text by now that was charged without its line.
     return queued.refusal.code === "opted_out" ? optedOut() : AGAIN
@@ -236,22 +238,33 @@ function inDoubt(cause: unknown, { chargeId }: Draft): OutcomeUnknown {
   return Object.assign(new OutcomeUnknown(message, { cause }), { chargeId })
 }
 
+/** What was just stored for a text, and what was sealed for it. */
+interface Stored {
+  readonly facts: readonly object[]
+  readonly position: Position | null
+  readonly from: SendingNumber
+  readonly texts: PricedText
+}
+
 /** The answer, from the fact that queued the text: the one just stored, or the one found. */
-async function replyOf(
-  ports: Ports,
-  draft: Draft,
-  stored: { readonly facts: readonly object[]; readonly position: Position | null } | null,
-): Promise<Answer> {
-  const { companyId, stream, messageId } = draft
+async function replyOf(ports: Ports, draft: Draft, stored: Stored | null): Promise<Answer> {
+  const { companyId, stream, messageId, to } = draft
+  const reply = (from: string, body: string) => ({
+    id: messageId,
+    status: "queued" as const,
+    ...{ from, to, body },
+  })
   const fact = stored?.facts[0] as TextQueued | undefined
-  const queued =
-    fact === undefined
-      ? await queuedText(ports, stream, messageId)
-      : { fact, position: stored?.position ?? null }
-  const from = await numberText(ports, companyId, queued.fact.numberId)
-  const body = await ports.sealing.open(companyId, queued.fact.body)
-  const reply = { id: messageId, status: "queued" as const, from: from ?? "", to: draft.to }
-  return { ok: true, body: { ...reply, body: body ?? "" }, position: queued.position }
+  if (stored !== null && fact !== undefined) {
+    const { position, from, texts } = stored
+    const isWithLine = fact.body === texts.withLine?.body
+    const body = isWithLine ? withOptOutLine(draft.body) : draft.body
+    return { ok: true, body: reply(from.number, body), position }
+  }
+  const { fact: queued, position } = await queuedText(ports, stream, messageId)
+  const from = (await numberText(ports, companyId, queued.numberId)) ?? ""
+  const body = (await ports.sealing.open(companyId, queued.body)) ?? ""
+  return { ok: true, body: reply(from, body), position }
 }
 
 async function giveBackAll(

@@ -1,4 +1,4 @@
-/** The streams a process keeps in memory: bounded in number and in bytes, the longest unused go first. */
+/** The streams a process keeps in memory: bounded in number and in bytes, those long unused go first. */
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import type { AnyAggregate, Lane } from "./lane.ts"
 import { newLane } from "./lane.ts"
@@ -9,31 +9,29 @@ const LEFT_PART = 0.9
 /** What a small state takes, with its lane. */
 const SMALL_BYTES = 1_000
 
-/** The streams in memory, in the order of their use. */
+/** The streams in memory. */
 export interface Kept {
   readonly lanes: Map<string, Lane>
   readonly mostBytes: number
   /** What all of them take, about. */
   bytes: number
-  /** The one that was used last, at the end of the map; null before the first. */
-  newest: Lane | null
 }
 
 /** No streams yet. */
 export function emptyKept(mostBytes: number): Kept {
-  return { lanes: new Map(), mostBytes, bytes: 0, newest: null }
+  return { lanes: new Map(), mostBytes, bytes: 0 }
 }
 
 /** The lane of a stream, made where there is none; others may be let go for it. */
 export function laneOf(kept: Kept, aggregate: AnyAggregate, stream: string): Lane {
   const { lanes } = kept
-  // A call asks its company's ledger for one thing after the other.
-  if (kept.newest?.stream === stream) return kept.newest
-  const lane = lanes.get(stream) ?? newLane(aggregate, stream)
-  kept.newest = lane
-  // Moving it to the end keeps the map in order of use, so the first is the one to let go.
-  lanes.delete(stream)
-  lanes.set(stream, lane)
+  let lane = lanes.get(stream)
+  if (lane === undefined) {
+    lane = newLane(aggregate, stream)
+    lanes.set(stream, lane)
+  }
+  // Only marked: moving it to the end of the map at each use would cost more than most uses.
+  lane.isUsed = true
   if (lanes.size > MOST_STREAMS || kept.bytes > kept.mostBytes) letGo(kept, lane)
   return lane
 }
@@ -48,7 +46,8 @@ export function measure(kept: Kept, lane: Lane): void {
 }
 
 /**
- * Lets idle streams go: first those that hold nothing, which anybody can name by a made-up key. The
+ * Lets idle streams go: first those that hold nothing, which anybody can name by a made-up key, then
+ * those that were not used since the last time; what was used goes behind all others, once. The
  * one that is asked for stays, however much it takes: nobody would find again what it is used for.
  */
 function letGo(kept: Kept, wanted: Lane): void {
@@ -56,7 +55,14 @@ function letGo(kept: Kept, wanted: Lane): void {
   const isIdle = (lane: Lane) =>
     lane !== wanted && lane.busy === null && lane.queue.length === 0 && !lane.hasGathered
   const isEmpty = ({ loaded }: Lane) => loaded !== null && loaded.revision === NO_STREAM
-  for (const mayGo of [isEmpty, () => true]) {
+  const isUnused = (lane: Lane) => {
+    if (!lane.isUsed) return true
+    lane.isUsed = false
+    lanes.delete(lane.stream)
+    lanes.set(lane.stream, lane)
+    return false
+  }
+  for (const mayGo of [isEmpty, isUnused]) {
     for (const [stream, lane] of lanes) {
       const isRoom =
         lanes.size <= MOST_STREAMS * LEFT_PART && kept.bytes <= kept.mostBytes * LEFT_PART

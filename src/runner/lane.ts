@@ -53,6 +53,8 @@ export interface Lane {
   contendedUntil: number
   /** What the state takes of the memory, about. */
   bytes: number
+  /** Whether it was used since it was last passed over as one to let go. */
+  isUsed: boolean
   readonly queue: Waiting[]
   /** The work in flight; null when idle. */
   busy: Promise<void> | null
@@ -86,6 +88,7 @@ export function newLane(aggregate: AnyAggregate, stream: string): Lane {
     conflicts: 0,
     contendedUntil: -Infinity,
     bytes: 0,
+    isUsed: false,
     queue: [],
     busy: null,
     hasGathered: false,
