@@ -4,6 +4,7 @@ import { afterEach, beforeAll, describe, expect, it, onTestFinished } from "vite
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
+import type { Pacer } from "../../adapters/clock/port.ts"
 import { Lane } from "../../adapters/postgres/projector/lane.ts"
 import type { Projection } from "../../projections/projection.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
@@ -19,23 +20,43 @@ afterEach(async () => {
   await pool.query("delete from ledger.projections")
 })
 
+interface Opening {
+  readonly pacer?: Pacer
+  readonly isPatient?: boolean
+}
+
+/** A pacer whose time stands still: a pause ends when it is cut short, and never by itself. */
+function standing() {
+  const pauses: number[] = []
+  const paused = Promise.withResolvers<void>()
+  const pacer: Pacer = {
+    elapsedMs: () => 0,
+    pause: async (ms, signal) => {
+      pauses.push(ms)
+      paused.resolve()
+      await new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve()))
+    },
+  }
+  return { pacer, pauses, paused: paused.promise }
+}
+
 /** A read model with its table, and lanes of it as processes have them. */
 async function lanesOf(projection: Projection) {
   const test = new ProjectorUnderTest(pool)
   const projector = await test.start([projection])
   await projector.close()
-  const open = (): Lane => {
+  const open = ({ pacer = machinePacer, isPatient = true }: Opening = {}): Lane => {
     const lane = new Lane(
       {
         pool,
         store: test.store,
-        pacer: machinePacer,
+        pacer,
         decode,
         opener: { open: async (_company, sealed) => sealed },
         warn: (message, error) => expect.unreachable(`${message}: ${String(error)}`),
         onApplied: () => undefined,
       },
-      projection,
+      { projection, isPatient },
       START,
     )
     onTestFinished(() => lane.close())
@@ -95,6 +116,62 @@ describe("a lane that takes over", () => {
     lane.takeUp()
     gate.resolve()
     expect(await written(lane)).toBe(true)
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+  })
+})
+
+describe("a lane between two batches", () => {
+  const spent = sums({ name: "spent", category: "spending" })
+
+  /** A lane that has just written one fact, and was handed another. */
+  async function withOneMore(opening: Opening) {
+    const { test, open, events, written } = await lanesOf(spent)
+    const lane = open(opening)
+    lane.takeUp()
+    await test.add("spending-a", 1)
+    lane.deliver(await events())
+    expect(await written(lane)).toBe(true)
+    await test.add("spending-a", 10)
+    lane.deliver((await events()).slice(-1))
+    return { test, lane, events, written }
+  }
+
+  it("gathers what comes meanwhile, until somebody waits for it", async () => {
+    const { pacer, pauses, paused } = standing()
+    const { test, lane, events, written } = await withOneMore({ pacer })
+    await paused
+    await test.add("spending-a", 100)
+    lane.deliver((await events()).slice(-1))
+    expect(lane.behind).toBe(2)
+    expect(await written(lane)).toBe(true)
+    expect(pauses).toEqual([100])
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+  })
+
+  it("gathers no more than a batch takes", async () => {
+    const { pacer, pauses, paused } = standing()
+    const { test, lane, events } = await withOneMore({ pacer })
+    await paused
+    await test.add("spending-a", ...Array.from({ length: 999 }, () => 1))
+    lane.deliver((await events()).slice(2))
+    await lane.drained(0)
+    expect(pauses).toEqual([100])
+    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1_010, facts: 1_001 }])
+  })
+
+  it("does not rest where what is to be done next follows from it", async () => {
+    const { pacer, pauses } = standing()
+    const { lane } = await withOneMore({ pacer, isPatient: false })
+    await lane.drained(0)
+    expect(lane.behind).toBe(0)
+    expect(pauses).toEqual([])
+  })
+
+  it("writes what waits when it is closed", async () => {
+    const { pacer, paused } = standing()
+    const { test, lane } = await withOneMore({ pacer })
+    await paused
+    await lane.close()
     expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
   })
 })

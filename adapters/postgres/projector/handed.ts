@@ -23,7 +23,7 @@ export class Handed {
   /** Takes events in global order; gives the facts among them that were not handed over before. */
   take(events: readonly StoredEvent[]): StoredEvent[] {
     const fresh = events.filter((event) => comparePositions(event.position, this.seen) > 0)
-    const facts = this.factsOf(fresh)
+    const facts = factsOf(this.#projection, fresh)
     this.seen = fresh.at(-1)?.position ?? this.seen
     this.lastFact = facts.at(-1)?.position ?? this.lastFact
     this.passed = facts.length > 0 ? 0 : this.passed + fresh.length
@@ -33,10 +33,5 @@ export class Handed {
   /** Everything up to here was handed over. */
   reached(head: Position): void {
     this.seen = later(this.seen, head)
-  }
-
-  /** The read model's facts among some events. */
-  factsOf(events: readonly StoredEvent[]): StoredEvent[] {
-    return factsOf(this.#projection, events)
   }
 }

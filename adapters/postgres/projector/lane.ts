@@ -13,14 +13,15 @@ import { Unavailable, comparePositions } from "../../eventstore/port.ts"
 import type { Pacer } from "../../clock/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { Handed } from "./handed.ts"
-import { foldFault } from "./port.ts"
+import { Pending, readAgain } from "./pending.ts"
+import { FoldFault } from "./port.ts"
+import { Rest } from "./rest.ts"
 import type { StoredRow } from "./tables.ts"
 import { later } from "./tables.ts"
 import { Waiters } from "./waiters.ts"
 import type { WriterPorts } from "./writer.ts"
 import { Writer } from "./writer.ts"
 
-const BATCH_EVENTS = 1_000
 const RETRY_FIRST_MS = 100
 const RETRY_MOST_MS = 1_000
 /** A position is stored without rows once this many events passed that are none of its facts. */
@@ -36,11 +37,15 @@ export interface LanePorts extends WriterPorts {
 /** A read model's lane. */
 export class Lane {
   readonly projection: Projection
-  readonly waiters = new Waiters()
   /** Why it stopped, here or where it is kept up. */
   fault: string | null = null
   readonly #ports: LanePorts
   readonly #writer: Writer
+  /** Those who wait for a place: what is on the way to it is written at once. */
+  readonly waiters: Waiters
+  /** Whether it rests between batches. */
+  readonly #isPatient: boolean
+  readonly #rest: Rest
   /** Whether this process has the duty to keep it up. */
   #isHere = false
   /**
@@ -51,12 +56,20 @@ export class Lane {
   #cleared = 0
   #isClosing = false
   #working: Promise<void> | null = null
-  /** Facts that are to be written, in global order; none where it stands by. */
-  #pending: StoredEvent[] = []
+  /** None where it stands by. */
+  readonly #pending = new Pending()
   readonly #handed: Handed
 
-  constructor(ports: LanePorts, projection: Projection, stored: Position) {
+  /** @param isPatient facts may be gathered for a moment while nobody waits for them */
+  constructor(
+    ports: LanePorts,
+    { projection, isPatient }: { readonly projection: Projection; readonly isPatient: boolean },
+    stored: Position,
+  ) {
     this.#ports = ports
+    this.#isPatient = isPatient
+    this.#rest = new Rest(ports.pacer)
+    this.waiters = new Waiters(() => this.#rest.cutShort())
     this.projection = projection
     this.#writer = new Writer(ports, projection, stored)
     this.#handed = new Handed(projection, stored)
@@ -74,7 +87,7 @@ export class Lane {
 
   /** Facts handed over and not yet written. */
   get behind(): number {
-    return this.#pending.length
+    return this.#pending.count
   }
 
   /** All its facts up to here are written. */
@@ -88,14 +101,15 @@ export class Lane {
     if (comparePositions(place, this.position) <= 0) return true
     if (comparePositions(place, this.#handed.seen) > 0) return false
     // Everything before the first fact that waits is written, too.
-    const next = this.#isUnsure ? undefined : this.#pending[0]
+    const next = this.#isUnsure ? undefined : this.#pending.first
     return next !== undefined && comparePositions(place, next.position) < 0
   }
 
   /** Takes events in global order; those it has had already are passed over. */
   deliver(events: readonly StoredEvent[]): void {
     const facts = this.#handed.take(events)
-    if (this.#isHere && this.fault === null) this.#pending.push(...this.#unwritten(facts))
+    if (this.#isHere && this.fault === null) this.#pending.add(facts, this.#writer.stored)
+    if (this.#pending.isFull) this.#rest.cutShort()
     this.#wake()
     this.#tell()
   }
@@ -108,7 +122,7 @@ export class Lane {
 
   /** Resolves when no more than `most` facts wait, or nobody works on them. */
   async drained(most: number): Promise<void> {
-    while (this.#pending.length > most && this.#working !== null) await this.#working
+    while (this.#pending.count > most && this.#working !== null) await this.#working
   }
 
   /** The duty came to this process. */
@@ -120,13 +134,15 @@ export class Lane {
   /** The duty is another's from here on; what is just being written may still come in. */
   putDown(): void {
     this.#isHere = false
-    this.#pending = []
+    this.#pending.clear()
+    this.#rest.cutShort()
   }
 
   /** What is stored may have changed: it is looked at, and a stopped read model begins again. */
   lookAgain(): void {
     this.fault = null
     this.#doubts += 1
+    this.#rest.cutShort()
     this.#wake()
   }
 
@@ -142,6 +158,7 @@ export class Lane {
   /** It will be closed: from here on it does not wait for a database that is away. */
   leave(): void {
     this.#isClosing = true
+    this.#rest.cutShort()
   }
 
   /** Writes what waits if the database is there, stores the position and stops. */
@@ -172,13 +189,7 @@ export class Lane {
     if (!this.#isHere || this.fault !== null) return false
     // Who closes leaves to the next what is to be read again.
     if (this.#isUnsure) return !this.#isClosing
-    return this.#pending.length > 0 || this.#handed.passed >= STORE_POSITION_EVERY
-  }
-
-  /** Those of some facts that are not stored yet, as far as it is known. */
-  #unwritten(facts: readonly StoredEvent[]): StoredEvent[] {
-    const { stored } = this.#writer
-    return facts.filter(({ position }) => comparePositions(position, stored) > 0)
+    return this.#pending.count > 0 || this.#handed.passed >= STORE_POSITION_EVERY
   }
 
   #tell(): void {
@@ -199,7 +210,8 @@ export class Lane {
     while (this.#hasWork) {
       try {
         if (this.#isUnsure) await this.#catchUp()
-        else if (this.#pending.length > 0) await this.#writePending()
+        else if (this.#mayRest) await this.#rest.take()
+        else if (this.#pending.count > 0) await this.#writePending()
         else await this.#storePosition()
         retryMs = RETRY_FIRST_MS
       } catch (error) {
@@ -220,7 +232,7 @@ export class Lane {
 
   /** Looks at what is stored, and writes what was handed over beyond it, read anew from the store. */
   async #catchUp(): Promise<void> {
-    const { name, version, categories: prefixes } = this.projection
+    const { name, version } = this.projection
     const doubts = this.#doubts
     const row = await this.#writer.look()
     if (row.version !== version) {
@@ -231,31 +243,26 @@ export class Lane {
     }
     this.#writer.stored = row.position
     // What comes from here on waits behind what is read here.
-    const until = this.#handed.seen
-    this.#pending = []
-    const missing = { after: row.position, prefixes }
-    for await (const page of this.#isWhole ? [] : this.#ports.store.readAll(missing)) {
-      const facts = page.filter((one) => comparePositions(one.position, until) <= 0)
-      if (!(await this.#writeAll(this.#handed.factsOf(facts)))) return undefined
-      if (facts.length < page.length) break
+    this.#pending.clear()
+    const places = { after: row.position, until: this.#handed.seen }
+    const missing = readAgain(this.#ports.store, this.projection, places)
+    for await (const batch of this.#isWhole ? [] : missing) {
+      if (!this.#isHere || this.#isClosing) return undefined
+      if (!(await this.#write(batch))) return undefined
+      this.#tell()
     }
     this.#cleared = doubts
     return undefined
   }
 
-  /** Writes facts read from the store; false where it had to end before. */
-  async #writeAll(facts: readonly StoredEvent[]): Promise<boolean> {
-    for (let from = 0; from < facts.length; from += BATCH_EVENTS) {
-      if (!this.#isHere || this.#isClosing) return false
-      if (!(await this.#write(facts.slice(from, from + BATCH_EVENTS)))) return false
-      this.#tell()
-    }
-    return true
+  /** Whether the next batch may gather for a while: nobody waits, and it is not full. */
+  get #mayRest(): boolean {
+    if (!this.#isPatient || !this.waiters.isEmpty || this.#isClosing) return false
+    return !this.#pending.isFull && this.#rest.leftMs > 0
   }
 
   async #writePending(): Promise<void> {
-    const batch = this.#pending.slice(0, BATCH_EVENTS)
-    if (await this.#write(batch)) this.#pending = this.#unwritten(this.#pending)
+    if (await this.#write(this.#pending.batch)) this.#pending.written(this.#writer.stored)
   }
 
   async #storePosition(): Promise<void> {
@@ -263,37 +270,29 @@ export class Lane {
     if (!(await this.#writer.moveTo(this.position))) this.#doubts += 1
   }
 
-  /** Writes a batch, in halves where it cannot be whole; false where it is not to go on from there. */
+  /** Writes a batch; false where it is not to go on from there. */
   async #write(batch: readonly StoredEvent[]): Promise<boolean> {
-    try {
-      const isWritten = await this.#writer.write(batch)
-      if (!isWritten) this.#doubts += 1
-      return isWritten
-    } catch (error) {
-      if (isConnectionFault(error)) throw error
-      const [event] = batch
-      if (batch.length === 1 && event !== undefined) {
-        // One event cannot be taken: those before it are, and it is named.
-        await this.#stop(event, error)
-        return false
-      }
+    this.#rest.begin()
+    const written = await this.#writer.writeInParts(batch)
+    if (written instanceof FoldFault) {
+      await this.#stop(written)
+      return false
     }
-    const half = Math.ceil(batch.length / 2)
-    return (await this.#write(batch.slice(0, half))) && this.#write(batch.slice(half))
+    if (!written) this.#doubts += 1
+    return written
   }
 
   /** A fact that cannot be taken: the lane stands still before it and says which it was. */
-  async #stop(event: StoredEvent, error: unknown): Promise<void> {
-    const { message: fault } = foldFault(event, error)
+  async #stop({ message: fault, cause }: FoldFault): Promise<void> {
     await this.#writer.noteFault(fault).catch((lost: unknown) => {
       this.#ports.warn(`why ${this.projection.name} stopped could not be stored`, lost)
     })
-    this.#halt(fault, error)
+    this.#halt(fault, cause)
   }
 
   #halt(fault: string, error: unknown): void {
     this.fault = fault
-    this.#pending = []
+    this.#pending.clear()
     this.#ports.warn(`read model ${this.projection.name} stopped at ${fault}`, error)
     this.waiters.giveUp()
   }

@@ -86,11 +86,14 @@ export async function startProjector(
   // Asked for after the positions: others write on meanwhile.
   const head = await ports.store.head()
   const lanes = new Map<string, Lane>()
-  for (const projection of [...projections, ...hints]) {
-    const { name } = projection
+  const patient = projections.map((projection) => ({ projection, isPatient: true }))
+  // What is to be done next follows from the hints.
+  const prompt = hints.map((projection) => ({ projection, isPatient: false }))
+  for (const one of [...patient, ...prompt]) {
+    const { name } = one.projection
     const position = rows.get(name)?.position ?? START
     if (comparePositions(position, head) > 0) throw ahead(name)
-    lanes.set(name, new Lane(ports, projection, position))
+    lanes.set(name, new Lane(ports, one, position))
   }
   const all = [...lanes.values()]
   const reader = feed(ports, readings, all)

@@ -15,6 +15,12 @@ export interface Waiting {
 /** Those who wait until something reaches a place in the global order. */
 export class Waiters {
   #waiting: readonly Waiter[] = []
+  readonly #onAdded: () => void
+
+  /** @param onAdded called whenever somebody begins to wait */
+  constructor(onAdded: () => void = () => undefined) {
+    this.#onAdded = onAdded
+  }
 
   /** Whether anybody waits. */
   get isEmpty(): boolean {
@@ -26,6 +32,7 @@ export class Waiters {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const waiter = { place, resolve }
     this.#waiting = [...this.#waiting, waiter]
+    this.#onAdded()
     return {
       done: promise,
       cancel: () => {

@@ -10,6 +10,9 @@ import type { Transaction } from "kysely"
 import type { Opener, Projection, Recorded } from "../../../projections/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { kyselyOn } from "../kysely-on.ts"
+import { isConnectionFault } from "../port.ts"
+import type { FoldFault } from "./port.ts"
+import { foldFault } from "./port.ts"
 import type { StoredRow } from "./tables.ts"
 import { LIVE_SCHEMA, inTransaction, storedRow } from "./tables.ts"
 
@@ -69,6 +72,25 @@ export class Writer {
     this.stored = last.position
     onApplied(this.#projection.name)
     return true
+  }
+
+  /**
+   * The same in halves where it cannot be written whole, so that all before a fact that cannot be
+   * taken is; answers the fault of that one.
+   *
+   * @throws what is no fact's fault: that the database is not there
+   */
+  async writeInParts(facts: readonly StoredEvent[]): Promise<boolean | FoldFault> {
+    try {
+      return await this.write(facts)
+    } catch (error) {
+      if (isConnectionFault(error)) throw error
+      const [event] = facts
+      if (facts.length === 1 && event !== undefined) return foldFault(event, error)
+    }
+    const half = Math.ceil(facts.length / 2)
+    const first = await this.writeInParts(facts.slice(0, half))
+    return first === true ? this.writeInParts(facts.slice(half)) : first
   }
 
   /** Stores a position without rows; false as for `write`. */
