@@ -1,6 +1,7 @@
 import type { Pool } from "pg"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import type { Processes } from "../processes/port.ts"
+import { openFinishing, openMaking, placeOf } from "./gathered.ts"
 import type { Claim, ClaimRequest, Claims } from "./port.ts"
 import { ClaimLost } from "./port.ts"
 
@@ -28,12 +29,11 @@ const HELD = "key_id = $1 and idempotency_key = $2 and state = 'running' and pro
 export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
   const inHand = new Set<string>()
   const heldBy = (request: ClaimRequest) => [request.keyId, request.idempotencyKey, processes.own]
-  const letGo = async (request: ClaimRequest, update: string, ...values: readonly string[]) => {
+  const make = openMaking(pool, processes.own)
+  const finish = openFinishing(pool, processes.own)
+  const letGo = async (request: ClaimRequest, write: () => Promise<unknown>): Promise<void> => {
     try {
-      await pool.query(`update ledger.claims set ${update} where ${HELD}`, [
-        ...heldBy(request),
-        ...values,
-      ])
+      await write()
     } finally {
       inHand.delete(placeOf(request))
     }
@@ -43,22 +43,27 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
       const place = placeOf(request)
       if (inHand.has(place)) return lookAtRunning(pool, request)
       inHand.add(place)
-      const claim = await claimUntilSettled(pool, processes, request).catch((error: unknown) => {
-        inHand.delete(place)
-        throw error
-      })
+      const claim = await claimUntilSettled({ pool, processes, make }, request).catch(
+        (error: unknown) => {
+          inHand.delete(place)
+          throw error
+        },
+      )
       if (claim.state !== "mine") inHand.delete(place)
       return claim
     },
-    finish: (request, answer) => letGo(request, "state = 'done', answer = $4", answer),
-    release: async (request) => {
-      try {
-        await nextAttempt(pool, heldBy(request), "state = 'free', attempt = attempt + 1")
-      } finally {
-        inHand.delete(placeOf(request))
-      }
-    },
-    leave: (request) => letGo(request, "process_id = $4", NOBODY),
+    finish: (request, answer) => letGo(request, () => finish({ request, answer })),
+    release: (request) =>
+      letGo(request, () =>
+        nextAttempt(pool, heldBy(request), "state = 'free', attempt = attempt + 1"),
+      ),
+    leave: (request) =>
+      letGo(request, () =>
+        pool.query(`update ledger.claims set process_id = $4 where ${HELD}`, [
+          ...heldBy(request),
+          NOBODY,
+        ]),
+      ),
     nextAttempt: async (request) => {
       const attempt = await nextAttempt(pool, heldBy(request), "attempt = attempt + 1")
       if (attempt === null) throw new ClaimLost("this claim is not held by this process")
@@ -96,10 +101,6 @@ async function nextAttempt(
   })
 }
 
-function placeOf(request: ClaimRequest): string {
-  return JSON.stringify([request.keyId, request.idempotencyKey])
-}
-
 /** Somebody here is carrying out a request with this key: whether it is this one is in its row. */
 async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> {
   const row = await findRow(pool, request)
@@ -119,40 +120,26 @@ async function findRow(pool: Pool, { keyId, idempotencyKey }: ClaimRequest): Pro
   return rows[0] ?? null
 }
 
-async function claimUntilSettled(
-  pool: Pool,
-  processes: Processes,
-  request: ClaimRequest,
-): Promise<Claim> {
+interface ClaimPorts {
+  readonly pool: Pool
+  readonly processes: Processes
+  readonly make: (request: ClaimRequest) => Promise<boolean>
+}
+
+async function claimUntilSettled(ports: ClaimPorts, request: ClaimRequest): Promise<Claim> {
   for (;;) {
-    const claim = await tryClaim(pool, processes, request)
+    const claim = await tryClaim(ports, request)
     if (claim !== null) return claim
   }
 }
 
 /** One try; null when another process moved the row in between. */
 async function tryClaim(
-  pool: Pool,
-  processes: Processes,
+  { pool, processes, make }: ClaimPorts,
   request: ClaimRequest,
 ): Promise<Claim | null> {
-  const {
-    companyId,
-    keyId,
-    idempotencyKey,
-    fingerprint,
-    requestId: begun,
-    at,
-    lasting = false,
-  } = request
-  const made = await pool.query(
-    `insert into ledger.claims (company_id, key_id, idempotency_key, fingerprint, state,
-       process_id, attempt, begun, claimed_at, lasting)
-     values ($1, $2, $3, $4, 'running', $5, 0, $6, to_timestamp($7::float8 / 1000), $8)
-     on conflict do nothing`,
-    [companyId, keyId, idempotencyKey, fingerprint, processes.own, begun, at, lasting],
-  )
-  if (made.rowCount === 1) return { state: "mine", attempt: 0, begun, takenOver: false }
+  const { keyId, idempotencyKey, fingerprint, requestId: begun, at } = request
+  if (await make(request)) return { state: "mine", attempt: 0, begun, takenOver: false }
   const row = await findRow(pool, request)
   if (row === null) return null
   if (row.state !== "free" && row.fingerprint !== fingerprint) return { state: "conflict" }
