@@ -7,6 +7,7 @@ import { runCommandLine } from "./cli/execute.ts"
 import { processTerminal } from "./cli/terminal.ts"
 import type { Config } from "./compose/config.ts"
 import { listSettings, readConfig } from "./compose/config.ts"
+import { runBenchmarks } from "./compose/benchmarks.ts"
 import { examine } from "./compose/doctor.ts"
 import { move } from "./compose/moves.ts"
 import { openStores, runServer } from "./compose/server.ts"
@@ -69,6 +70,7 @@ const host: Host = {
     }
     return examine(config, living)
   },
+  bench: (words) => runBenchmarks(words, signal),
   settings: () => listSettings(env),
 }
 

@@ -15,6 +15,8 @@ export interface ArgumentSpec {
   /** The field of the input that it becomes. */
   readonly field: string
   readonly isOptional?: boolean
+  /** Whether it takes any number of words; then it is the last, and `parse` reads each of them. */
+  readonly isVariadic?: boolean
   readonly choices?: readonly string[]
   /** Reads the word. @throws InvalidArgumentError */
   readonly parse?: (text: string) => unknown
@@ -108,8 +110,14 @@ export interface LocalCommand extends AnyCommand {
   readonly isWell?: (result: unknown) => boolean
 }
 
+/** The command that starts the benchmarks, a program of their own with words of its own. */
+export interface BenchCommand extends AnyCommand {
+  readonly does: "bench"
+}
+
 /** A command. */
-export type CommandSpec = OperationCommand | ProgramCommand | MoveCommand | LocalCommand
+export type CommandSpec =
+  OperationCommand | ProgramCommand | MoveCommand | LocalCommand | BenchCommand
 
 /** Option that most commands share: which company. */
 export const COMPANY: OptionSpec = {

@@ -7,6 +7,7 @@ import type { AdminAnswer, AdminRequest, ErrorBody } from "../admin/protocol.ts"
 import type { Talk } from "../admin/run-operation.ts"
 import { runOperation } from "../admin/run-operation.ts"
 import { askServer } from "./admin-client.ts"
+import { BENCH_COMMAND, benchWords } from "./bench-command.ts"
 import type { LocalCommand, LocalWork, MoveCommand, OperationCommand } from "./command.ts"
 import { Refused, plainBodyOf } from "./error-bodies.ts"
 import { renderFindings } from "./finding.ts"
@@ -57,6 +58,8 @@ export async function runCommandLine(
 
 /** Whether words that could not be read ask for JSON. */
 function asksForJson(words: readonly string[]): boolean {
+  // There it names a file.
+  if (words[0] === BENCH_COMMAND.name) return false
   const end = words.indexOf("--")
   return words.slice(0, end === -1 ? undefined : end).includes("--json")
 }
@@ -72,6 +75,7 @@ async function perform(
   if (command.does === "operation") return operate(command, invocation, host, terminal, signal)
   if (command.does === "local") return workHere(command, invocation, host, terminal, signal)
   if (command.does === "move") return move(command, invocation, host, terminal, signal)
+  if (command.does === "bench") return host.bench(benchWords(input))
   if (command.does === "doctor") return examine(invocation, host, terminal, signal)
   const settings = host.settings()
   const rows = settings.map(({ name, value, source }) => ({ name, value, source }))

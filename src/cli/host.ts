@@ -46,6 +46,11 @@ export interface Host {
   move(name: string, input: Input, talk: MoveTalk): Promise<Moved>
   /** Looks at everything that the program stands on; of a running server also its read models. */
   examine(): Promise<readonly Finding[]>
+  /**
+   * Runs the benchmarks by their own words; resolves with their exit code. An interruption ends them
+   * in order. @throws StartupFault where they are not installed
+   */
+  bench(words: readonly string[]): Promise<number>
   /** The effective settings. */
   settings(): readonly ShownSetting[]
 }

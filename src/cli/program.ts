@@ -1,6 +1,7 @@
 /** From words to a command: builds the program out of the commands' data and reads words with it. */
 import { Argument, Command, CommanderError, Option } from "commander"
 import { AUDIT_COMMANDS } from "./audit-commands.ts"
+import { BENCH_COMMAND } from "./bench-command.ts"
 import { CARD_COMMANDS } from "./card-commands.ts"
 import type {
   ArgumentSpec,
@@ -41,6 +42,7 @@ export const COMMANDS: readonly CommandSpec[] = [
   ...AUDIT_COMMANDS,
   ...HISTORY_COMMANDS,
   ...MOVE_COMMANDS,
+  BENCH_COMMAND,
 ]
 
 /** What the first words of commands with two words are about. */
@@ -214,7 +216,8 @@ function argumentsOf(spec: CommandSpec): readonly ArgumentSpec[] {
 /** The options of a command, those it shares with others behind its own. */
 function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
   const own = spec.options ?? []
-  if (spec.does === "start") return own
+  // The benchmarks write their document into a file, beside what they print.
+  if (spec.does === "start" || spec.does === "bench") return own
   if (spec.does !== "operation") return [...own, JSON_OPTION]
   return [
     ...own,
@@ -224,11 +227,15 @@ function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
   ]
 }
 
-function argumentOf({ name, description, isOptional, choices, parse }: ArgumentSpec): Argument {
-  const argument = new Argument(isOptional === true ? `[${name}]` : `<${name}>`, description)
+function argumentOf(spec: ArgumentSpec): Argument {
+  const { name, description, isOptional, isVariadic, choices, parse } = spec
+  const shown = isVariadic === true ? `${name}...` : name
+  const argument = new Argument(isOptional === true ? `[${shown}]` : `<${shown}>`, description)
   if (choices !== undefined) argument.choices(choices)
-  if (parse !== undefined) argument.argParser(parse)
-  return argument
+  if (parse === undefined) return argument
+  return argument.argParser<unknown>((text, before) =>
+    isVariadic === true ? [...(Array.isArray(before) ? before : []), parse(text)] : parse(text),
+  )
 }
 
 function optionOf({ flags, description, isRequired, choices, parse }: OptionSpec): Option {

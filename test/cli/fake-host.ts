@@ -44,6 +44,10 @@ export function fakeHost(
       return { ok: true }
     },
     examine: async () => [{ check: "node", state: "ok", says: "24.0.0", fix: null }],
+    bench: async (words) => {
+      deeds.push(["bench", ...words].join(" "))
+      return 7
+    },
     settings: () => [{ name: "PORT", value: "3000", source: "default" }],
     ...overrides,
   }
