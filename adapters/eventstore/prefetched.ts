@@ -14,6 +14,8 @@ export async function* prefetched<Page>(
     // The page ahead may fail while the reader is busy. It is told when it asks for that page, and
     // never when it leaves before: without this handler the process would end over it.
     next?.catch(() => undefined)
+    // A reader that works without a pause would keep the question from being sent until it asks.
+    if (next !== null) await new Promise(setImmediate)
     yield page
   }
 }
