@@ -105,6 +105,19 @@ class EnvelopeFault extends Error {
   override readonly name = "EnvelopeFault"
 }
 
+/** How metadata ends, in RFC 8785 order. A quote within a value is escaped, so no value ends like it. */
+const VERSION_AT_END = /"version":(\d{1,9})}$/
+
+/**
+ * The version of a fact's form, without reading the rest of its metadata.
+ *
+ * @throws EnvelopeFault where it is no such text
+ */
+export function versionIn(metadata: string): number {
+  const version = VERSION_AT_END.exec(metadata)?.[1]
+  return version === undefined ? readMetadata(metadata).version : Number(version)
+}
+
 /** Reads stored metadata. @throws EnvelopeFault where it is no such text */
 export function readMetadata(text: string): Metadata {
   const raw = parseObject(text)
@@ -134,9 +147,27 @@ function parseObject(text: string): Record<string, unknown> {
   throw new EnvelopeFault(`metadata is no object: ${text.slice(0, 200)}`)
 }
 
+/** How the hash begins in metadata. A quote within a value is escaped, so no value holds this. */
+const HASH_BEGINS = '"hash":"'
+const HASH_ENDS = '",'
+
+/** Whether stored metadata carries this hash. */
+export function carriesHash(metadata: string, hash: string): boolean {
+  const at = metadata.indexOf(HASH_BEGINS)
+  return at !== -1 && metadata.startsWith(`${hash}${HASH_ENDS}`, at + HASH_BEGINS.length)
+}
+
+/** Metadata as it was hashed; unchanged where no hash stands in it. */
+function withoutHash(metadata: string): string {
+  const at = metadata.indexOf(HASH_BEGINS)
+  const end = at + HASH_BEGINS.length + NO_HASH.length
+  if (at === -1 || !metadata.startsWith(HASH_ENDS, end)) return metadata
+  return metadata.slice(0, at) + metadata.slice(end + HASH_ENDS.length)
+}
+
 /** The hash a stored event must carry, computed from the stored text and the hash before it. */
 export function expectedHash(event: Omit<StoredEvent, "position">, previousHash: string): string {
-  const bare = event.metadata.replace(/"hash":"[0-9a-f]{64}",/, "")
+  const bare = withoutHash(event.metadata)
   const { stream, revision, type, id, data } = event
   return hashOf({ previousHash, stream, revision, type, id, data, bare })
 }

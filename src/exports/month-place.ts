@@ -6,7 +6,7 @@ import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-events.ts"
 import { monthName } from "../../domain/kernel/window.ts"
 import { LEDGER } from "../aggregates.ts"
-import { NO_HASH, expectedHash, readMetadata } from "../envelope.ts"
+import { NO_HASH, carriesHash, expectedHash, readMetadata, versionIn } from "../envelope.ts"
 import { brokenChain } from "./bill.ts"
 
 /** A stream up to a revision that stands still. */
@@ -41,8 +41,7 @@ export interface MonthPlace {
 
 /** A fact of a ledger and when it was. */
 export function factOf(stored: StoredEvent): LedgerEvent {
-  const { version } = readMetadata(stored.metadata)
-  return LEDGER.codec.decode(stored.type, version, stored.data)
+  return LEDGER.codec.decode(stored.type, versionIn(stored.metadata), stored.data)
 }
 
 /** The fact at a revision. @throws BillRefused where there is none; FormatFault where it is none */
@@ -123,8 +122,7 @@ export function chainedHash(stored: StoredEvent, revision: number, previousHash:
     throw brokenChain({ stream, revision }, `revision ${revision}`, `revision ${stored.revision}`)
   }
   const expected = expectedHash(stored, previousHash)
-  // A quote within a value is escaped, so this stands in the metadata as its hash or not at all.
-  if (metadata.includes(`"hash":"${expected}",`)) return expected
+  if (carriesHash(metadata, expected)) return expected
   throw brokenChain(
     { stream, revision },
     `the hash ${expected}`,
