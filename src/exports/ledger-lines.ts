@@ -15,7 +15,7 @@ import { chainedHash, factOf } from "./month-place.ts"
 import type { OpenedBill } from "./open-bill.ts"
 
 /** How many lines are given at a time. */
-const PAGE_LINES = 5000
+const PAGE_LINES = 5_000
 
 /** Lines of a bill, and how far they come. */
 export interface LinePage {
