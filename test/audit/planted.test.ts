@@ -1,5 +1,4 @@
 import { execFile } from "node:child_process"
-import { generateKeyPairSync, sign } from "node:crypto"
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -7,10 +6,11 @@ import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { checkFile } from "../../src/audit/check-file.ts"
-import { signedText } from "../../src/audit/trees.ts"
+import { signHead } from "../../src/audit/trees.ts"
 import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import { signingOfItsOwn } from "../support/signing.ts"
 
 const SCRIPT = fileURLToPath(new URL("../../docs/verify.mjs", import.meta.url))
 const run = promisify(execFile)
@@ -85,16 +85,13 @@ const edit = (part: string, from: string | RegExp, to: string) =>
   joined(lines().with(indexOf(part), (lines()[indexOf(part)] ?? "").replace(from, to)))
 
 /** A head that somebody else signed, over the same text. */
-function signedByAnother(line: string): string {
-  const { privateKey, publicKey: key } = generateKeyPairSync("ed25519")
+async function signedByAnother(line: string): Promise<string> {
   const { head } = JSON.parse(line)
-  const raw = key.export({ format: "der", type: "spki" }).subarray(-32).toString("base64")
-  const signature = sign(null, Buffer.from(signedText(head)), privateKey).toString("base64")
-  return JSON.stringify({ head: { ...head, publicKey: raw, signature } })
+  return JSON.stringify({ head: await signHead(signingOfItsOwn(), head) })
 }
 
 /** What is planted in an export. */
-const IN_EXPORTS: Readonly<Record<string, () => string>> = {
+const IN_EXPORTS: Readonly<Record<string, () => string | Promise<string>>> = {
   "one byte of an amount": () => edit('"Charged"', '\\"1000000\\"', '\\"1000001\\"'),
   "one byte of a stored hash": () => edit('"Charged"', /\\"hash\\":\\"./, '\\"hash\\":\\"x'),
   "another type": () => edit('"Charged"', '"type":"Charged"', '"type":"FundsAdded"'),
@@ -128,8 +125,10 @@ const IN_EXPORTS: Readonly<Record<string, () => string>> = {
   "another position of the head": () => edit('{"head"', '"position":"', '"position":"1'),
   "another size of the head": () => edit('{"head"', '"size":', '"size":1'),
   "another time of the head": () => edit('{"head"', '"at":"2', '"at":"3'),
-  "a signature by somebody else": () =>
-    joined(lines().with(indexOf('{"head"'), signedByAnother(lines()[indexOf('{"head"')] ?? ""))),
+  "a signature by somebody else": async () => {
+    const at = indexOf('{"head"')
+    return joined(lines().with(at, await signedByAnother(lines()[at] ?? "")))
+  },
   "no head": () => joined(lines().toSpliced(indexOf('{"head"'), 1)),
   "no range": () => joined(lines().toSpliced(indexOf('{"range"'), 1)),
   "another range": () => edit('{"range"', '"first":0', '"first":1'),
@@ -250,7 +249,7 @@ describe("what nobody touched", () => {
 
 describe("an export", () => {
   it.each(Object.entries(IN_EXPORTS))("with %s is found by both", async (_name, plant) => {
-    const planted = plant()
+    const planted = await plant()
     expect(planted).not.toBe(history)
     const [ours, theirs] = await verdicts(planted)
     expect(ours).toMatch(/^FileFault: line \d+.*expected .*, found /s)

@@ -126,13 +126,26 @@ describe("the end", () => {
     expect(ran.stdout).toMatch(/fast ÷ slow .* below the floor\n/)
   })
 
-  it("is code 1 where something was not honest, and nothing is shown or kept", async () => {
+  it("is code 1 where nothing was honest, and nothing is shown or kept", async () => {
     const check = () => Promise.reject(new Dishonest("one fact is missing"))
     const { benchmark } = fakeBenchmark(figures, { check })
     const ran = await run(["--json", join(folder, "out.json")], [benchmark])
     expect(ran).toMatchObject({ code: 1, stdout: "" })
-    expect(ran.stderr).toContain("Not honest: one fact is missing.\n")
+    expect(ran.stderr).toContain("Not honest: fake: one fact is missing.\n")
     expect(await readdir(folder)).toEqual([])
+  })
+
+  it("is code 1 where something was not honest, and the rest is shown and kept", async () => {
+    const check = () => Promise.reject(new Dishonest("one fact is missing"))
+    const { benchmark } = fakeBenchmark(figures, { check })
+    const file = join(folder, "out.json")
+    const ran = await run(["--json", file], [benchmark, other.benchmark])
+    expect(ran.code).toBe(1)
+    expect(ran.stderr).toContain("Not honest: fake: one fact is missing.\n")
+    expect(ran.stdout).toContain("nothing of importance")
+    const kept = JSON.parse(await readFile(file, "utf8"))
+    expect(kept.leftOut).toEqual(["fake: one fact is missing"])
+    expect(kept.benchmarks).toMatchObject([{ name: "other" }])
   })
 
   it("is code 130 where it was interrupted, and nothing is shown or kept", async () => {

@@ -1,6 +1,6 @@
 /**
  * What becomes of the words of `npm run bench`. Exit codes: 0 measured (whether or not the targets
- * were met), 1 not honest or not written, 2 wrong usage, 130 interrupted.
+ * were met), 1 something was not honest, or could not be written, 2 wrong usage, 130 interrupted.
  */
 import { CannotWrite } from "../../src/cli/out-file.ts"
 import { progressLine } from "../../src/cli/progress.ts"
@@ -30,45 +30,63 @@ export async function runBench(
   const order = parseOrder(words, benchmarks, terminal)
   if (typeof order === "number") return order
   try {
-    await perform(order, terminal, signal)
-    return MEASURED
+    return (await perform(order, terminal, signal)) ? MEASURED : FAILED
   } catch (error) {
     if (signal.aborted) {
       terminal.err("Interrupted: nothing was kept.\n")
       return INTERRUPTED
     }
-    if (!(error instanceof Dishonest || error instanceof CannotWrite)) throw error
-    const isDishonest = error instanceof Dishonest
-    terminal.err(isDishonest ? `Not honest: ${error.message}.\n` : `${error.message}\n`)
+    if (!(error instanceof CannotWrite)) throw error
+    terminal.err(`${error.message}\n`)
     return FAILED
   }
 }
 
-async function perform(order: Order, terminal: Terminal, signal: AbortSignal): Promise<void> {
+/** Measures, shows and writes; false where anything was not honest, which is named and left out. */
+async function perform(order: Order, terminal: Terminal, signal: AbortSignal): Promise<boolean> {
   const { json, folder, subject, leftOut } = order
   // A file that cannot be written is told now and not after the work.
   const files = await openResultFiles(json ?? (await placeIn(folder, subject)))
   const progress = progressLine(terminal)
   try {
     const where = await circumstances()
-    const measured = await measureAll(order, { ...order, signal, report: progress.report })
+    const { measured, dishonest } = await measureAll(order, {
+      ...order,
+      ...{ signal, report: progress.report },
+    })
     progress.end()
-    const run = documentOf(where, measured, leftOut)
+    for (const fault of dishonest) terminal.err(`Not honest: ${fault}.\n`)
+    const isHonest = dishonest.length === 0
+    if (measured.length === 0 && !isHonest) return false
+    const run = documentOf(where, measured, [...leftOut, ...dishonest])
     terminal.out(renderRun(run, terminal))
     const paths = await files.keep(run)
     terminal.out(`\nWritten:\n${paths.map((path) => `  ${path}\n`).join("")}`)
+    return isHonest
   } finally {
     progress.end()
     await files.discard()
   }
 }
 
-async function measureAll({ chosen }: Order, watch: Setting): Promise<readonly Measured[]> {
+interface Attempts {
+  readonly measured: readonly Measured[]
+  /** What was not honest, with the reason: the minutes that the others took are not lost with it. */
+  readonly dishonest: readonly string[]
+}
+
+async function measureAll({ chosen }: Order, watch: Setting): Promise<Attempts> {
   const measured: Measured[] = []
+  const dishonest: string[] = []
   for (const [i, benchmark] of chosen.entries()) {
     const which = chosen.length === 1 ? "" : `${i + 1} of ${chosen.length}, `
     const report = (message: string) => watch.report(`${which}${message}`)
-    measured.push(await measure(benchmark, { ...watch, report }))
+    try {
+      measured.push(await measure(benchmark, { ...watch, report }))
+    } catch (error) {
+      if (!(error instanceof Dishonest)) throw error
+      dishonest.push(`${benchmark.name}: ${error.message}`)
+    }
   }
-  return measured
+  return { measured, dishonest }
 }

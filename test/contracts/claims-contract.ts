@@ -43,16 +43,16 @@ export function claimsContract(name: string, open: () => Promise<Claims>): void 
 
     it("tells many who ask at once apart, and keeps the answer of each", async () => {
       const claims = await open()
-      const requests = Array.from({ length: 250 }, () => aRequest())
+      const many = Array.from({ length: 250 }, () => aRequest())
       const isKnown = (_: unknown, i: number) => i % 5 === 0
-      await Promise.all(requests.filter(isKnown).map((request) => claims.claim(request)))
-      const made = await Promise.all(requests.map((request) => claims.claim(request)))
+      await Promise.all(many.filter(isKnown).map((request) => claims.claim(request)))
+      const made = await Promise.all(many.map((request) => claims.claim(request)))
       expect(made.map(({ state }) => state)).toEqual(
-        requests.map((_, i) => (i % 5 === 0 ? "running" : "mine")),
+        many.map((_, i) => (i % 5 === 0 ? "running" : "mine")),
       )
-      const answers = requests.map(({ idempotencyKey }) => `answer of ${idempotencyKey}`)
-      await Promise.all(requests.map((request, i) => claims.finish(request, answers[i] as string)))
-      const kept = await Promise.all(requests.map((request) => claims.claim(request)))
+      const answers = many.map(({ idempotencyKey }) => `answer of ${idempotencyKey}`)
+      await Promise.all(many.map((request, i) => claims.finish(request, answers[i] as string)))
+      const kept = await Promise.all(many.map((request) => claims.claim(request)))
       expect(kept).toEqual(answers.map((answer) => ({ state: "done", answer })))
     })
 

@@ -1,9 +1,10 @@
 /** `audit verify` and `audit replay`, beside reading the same streams, parsing them and one hash each. */
 import { hash } from "node:crypto"
-import { hashIn, treeOfStream } from "../../../src/audit/trees.ts"
+import { hashIn, signHead, treeOfStream } from "../../../src/audit/trees.ts"
 import { TreeEdge } from "../../../src/audit/merkle.ts"
 import { replayHistory } from "../../../src/audit/replay-history.ts"
 import { auditStreams } from "../../../src/audit/streams.ts"
+import type { Signing } from "../../../adapters/sealing/port.ts"
 import type { SignedHead } from "../../../adapters/tree-heads/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
@@ -13,6 +14,7 @@ import { eventsPerSecond } from "../ground/events-per-second.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
+import { signingOfItsOwn } from "../../support/signing.ts"
 
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
@@ -59,7 +61,8 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
   report(`audit: writing ${CHARGES} charges`)
   await company.fill(runner, CHARGES, signal)
   const range = { prefixes: [company.stream] }
-  const signed = await headOf(store, company.stream)
+  const signing = signingOfItsOwn()
+  const signed = await headOf(store, company.stream, signing)
   const events = signed.size
 
   const timed = (read: () => Promise<number>) => eventsPerSecond(events, read, signal)
@@ -79,7 +82,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
           }
           return count
         }),
-      verified: () => timed(() => verify({ store, signed, range, signal })),
+      verified: () => timed(() => verify({ store, signing, signed, range, signal })),
       replayed: () => timed(() => replay(store, range)),
     },
     check: () => company.check(runner),
@@ -88,25 +91,26 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
 
 interface Audited {
   readonly store: EventStore
+  readonly signing: Signing
   readonly signed: SignedHead
   readonly range: { readonly prefixes: readonly string[] }
   readonly signal: AbortSignal
 }
 
-/** The head of a stream's tree, as if it were signed: its root is compared on the way. */
-async function headOf(store: EventStore, stream: string): Promise<SignedHead> {
+/** The signed head of a stream's tree: its root is compared on the way. */
+async function headOf(store: EventStore, stream: string, signing: Signing): Promise<SignedHead> {
   const edge = new TreeEdge()
   for await (const page of store.read(stream))
     for (const one of page) edge.add(hashIn(one.metadata))
-  const head = { tree: treeOfStream(stream), size: edge.size, root: edge.root() }
-  return { ...head, position: "", at: "", publicKey: "", signature: "" }
+  const tree = treeOfStream(stream)
+  return signHead(signing, { tree, size: edge.size, root: edge.root(), position: "", at: "" })
 }
 
-async function verify({ store, signed, range, signal }: Audited): Promise<number> {
+async function verify({ store, signing, signed, range, signal }: Audited): Promise<number> {
   const ports = {
     store: { ...store, readAll: () => store.readAll(range) },
     checkpointOf: async () => null,
-    signing: { sign: async () => ({ publicKey: "", signature: "" }) },
+    signing,
     treeHeads: { list: async () => [signed] },
     work: { names: async () => [] },
   }
