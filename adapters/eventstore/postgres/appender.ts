@@ -9,7 +9,9 @@ import { refusal, sqlState } from "./failures.ts"
 import { type Database, disconnect } from "./session.ts"
 
 /** What one transaction takes at most; an append that is larger by itself goes alone. */
-const FLIGHT_EVENTS = 1_000
+const FLIGHT_EVENTS = 500
+/** So many who wait are sent before those of the last flight are told: fewer would not be worth a flush. */
+const WORTH_A_FLIGHT = 100
 const FLIGHT_BYTES = 1024 * 1024
 
 /** With this many appends waiting to be sent, further ones are refused. */
@@ -36,6 +38,13 @@ interface Append extends AppendParameters {
   sentOn: pg.Client | null
   readonly resolve: (appended: Appended) => void
   readonly reject: (error: Error) => void
+}
+
+/** A flight that was answered, or never will be. */
+interface Landed {
+  readonly isStored: boolean
+  /** Tells its callers what became of their appends. */
+  readonly tell: () => void
 }
 
 /**
@@ -95,10 +104,25 @@ export class Appender {
       // comes along.
       await nextTurn()
       const client = await this.#connected()
-      const flight = client === null ? [] : this.#takeOff()
-      if (client !== null && flight.length > 0) await this.#send(client, flight)
+      if (client !== null) await this.#sendAll(client)
     } while (this.#waitingCount > 0)
     this.#flying = null
+  }
+
+  /**
+   * Sends those who wait. Where they are many the next flight is on its way before the callers of the
+   * last one are told, so that PostgreSQL stores while this process answers and decides.
+   */
+  async #sendAll(client: pg.Client): Promise<void> {
+    let sending = this.#send(client, this.#takeOff())
+    for (;;) {
+      const landed = await sending
+      const isFull = landed.isStored && this.#waitingCount >= WORTH_A_FLIGHT
+      const next = isFull && this.#client === client ? this.#takeOff() : []
+      if (next.length > 0) sending = this.#send(client, next)
+      landed.tell()
+      if (next.length === 0) return
+    }
   }
 
   /** The connection, or null after all who wait for it were told that there is none. */
@@ -147,18 +171,19 @@ export class Appender {
     this.#waitingCount -= 1
   }
 
-  async #send(client: pg.Client, flight: readonly Append[]): Promise<void> {
+  async #send(client: pg.Client, flight: readonly Append[]): Promise<Landed> {
+    if (flight.length === 0) return { isStored: false, tell: () => undefined }
     const values = appendParameters(flight)
     for (const append of flight) append.sentOn = client
-    let answers: Answer[]
     try {
-      answers = (await client.query<Answer>({ ...APPEND, values })).rows
+      const { rows } = await client.query<Answer>({ ...APPEND, values })
+      const tell = () => flight.forEach((append, index) => settle(append, rows[index]))
+      return { isStored: true, tell }
     } catch (error) {
-      const rolledBack = await isRolledBack(client, error)
-      for (const append of flight) append.reject(rolledBack ? refusal(error) : unknown(error))
-      return
+      const isNotStored = await isRolledBack(client, error)
+      const why = () => (isNotStored ? refusal(error) : unknown(error))
+      return { isStored: false, tell: () => flight.forEach((append) => append.reject(why())) }
     }
-    flight.forEach((append, index) => settle(append, answers[index]))
   }
 
   /** The time of an append is up. */
