@@ -77,7 +77,7 @@ export const limits: Projection = {
     )`,
   apply: async (tx: Transaction<Tables>, facts) => {
     const changed = new Map<string, LimitChange>()
-    const spent = new Map<string, SpendingRow>()
+    const spent = new Map<string, SpendingSum>()
     for (const { fact, companyId } of facts) {
       const company = companyId ?? ""
       if (fact.type === "LimitSet" || fact.type === "LimitRemoved") {
@@ -195,27 +195,30 @@ function talliesOf(spent: {
   return tallies
 }
 
+/** A row whose sum grows with each fact of a batch. */
+type SpendingSum = SpendingRow & { spent_micros: Micros }
+
 /** Adds what was spent to each window of its time that is still the current one at the fact's. */
 function addSpending(
-  sums: Map<string, SpendingRow>,
+  sums: Map<string, SpendingSum>,
   company: string,
   factAt: number,
   { tallies, at: spentAt, micros }: Spending,
 ): void {
   const windows = windowsAt(factAt)
   for (const tally of tallies) {
+    const { holder, holder_id, class: limited, keys_out } = tally
+    const name = `${company} ${holder} ${holder_id} ${limited} ${keys_out}`
     for (const period of PERIODS) {
       if (spentAt < windows[period]) continue
-      const place = JSON.stringify([company, tally, period])
+      const place = `${name} ${period}`
       const former = sums.get(place)
-      const same = former?.window_start === windows[period]
-      sums.set(place, {
-        company_id: company,
-        ...tally,
-        period,
-        window_start: windows[period],
-        spent_micros: (same ? former.spent_micros : 0) + micros,
-      })
+      if (former?.window_start === windows[period]) {
+        former.spent_micros += micros
+        continue
+      }
+      const window_start = windows[period]
+      sums.set(place, { company_id: company, ...tally, period, window_start, spent_micros: micros })
     }
   }
 }
