@@ -1,6 +1,6 @@
 /**
  * What becomes of the words of `npm run bench`. Exit codes: 0 measured (whether or not the targets
- * were met), 1 something was not honest, or could not be written, 2 wrong usage, 130 interrupted.
+ * were met), 1 something was not honest, broke or could not be written, 2 wrong usage, 130 interrupted.
  */
 import { CannotWrite } from "../../src/cli/out-file.ts"
 import { progressLine } from "../../src/cli/progress.ts"
@@ -42,7 +42,7 @@ export async function runBench(
   }
 }
 
-/** Measures, shows and writes; false where anything was not honest, which is named and left out. */
+/** Measures, shows and writes; false where anything came to no end or was not honest. */
 async function perform(order: Order, terminal: Terminal, signal: AbortSignal): Promise<boolean> {
   const { json, folder, subject, leftOut } = order
   // A file that cannot be written is told now and not after the work.
@@ -50,19 +50,19 @@ async function perform(order: Order, terminal: Terminal, signal: AbortSignal): P
   const progress = progressLine(terminal)
   try {
     const where = await circumstances()
-    const { measured, dishonest } = await measureAll(order, {
+    const { measured, faults } = await measureAll(order, {
       ...order,
       ...{ signal, report: progress.report },
     })
     progress.end()
-    for (const fault of dishonest) terminal.err(`Not honest: ${fault}.\n`)
-    const isHonest = dishonest.length === 0
-    if (measured.length === 0 && !isHonest) return false
-    const run = documentOf(where, measured, [...leftOut, ...dishonest])
+    for (const { told } of faults) terminal.err(`${told}\n`)
+    const isWhole = faults.length === 0
+    if (measured.length === 0 && !isWhole) return false
+    const run = documentOf(where, measured, [...leftOut, ...faults.map(({ fault }) => fault)])
     terminal.out(renderRun(run, terminal))
     const paths = await files.keep(run)
     terminal.out(`\nWritten:\n${paths.map((path) => `  ${path}\n`).join("")}`)
-    return isHonest
+    return isWhole
   } finally {
     progress.end()
     await files.discard()
@@ -71,22 +71,27 @@ async function perform(order: Order, terminal: Terminal, signal: AbortSignal): P
 
 interface Attempts {
   readonly measured: readonly Measured[]
-  /** What was not honest, with the reason: the minutes that the others took are not lost with it. */
-  readonly dishonest: readonly string[]
+  /** What is left out for it: the minutes that the others took are not lost with it. */
+  readonly faults: readonly { readonly fault: string; readonly told: string }[]
 }
 
 async function measureAll({ chosen }: Order, watch: Setting): Promise<Attempts> {
   const measured: Measured[] = []
-  const dishonest: string[] = []
+  const faults: { fault: string; told: string }[] = []
   for (const [i, benchmark] of chosen.entries()) {
     const which = chosen.length === 1 ? "" : `${i + 1} of ${chosen.length}, `
     const report = (message: string) => watch.report(`${which}${message}`)
     try {
       measured.push(await measure(benchmark, { ...watch, report }))
     } catch (error) {
-      if (!(error instanceof Dishonest)) throw error
-      dishonest.push(`${benchmark.name}: ${error.message}`)
+      if (watch.signal.aborted || !(error instanceof Error)) throw error
+      const fault = `${benchmark.name}: ${error.message}`
+      const isDishonest = error instanceof Dishonest
+      faults.push({
+        fault,
+        told: isDishonest ? `Not honest: ${fault}.` : `${fault}\n${error.stack}`,
+      })
     }
   }
-  return { measured, dishonest }
+  return { measured, faults }
 }

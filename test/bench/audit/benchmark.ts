@@ -24,7 +24,7 @@ export const audit: Benchmark = {
   name: "audit",
   title: `a ledger of ${CHARGES.toLocaleString("en-US")} charges audited`,
   stores: ["postgres", "eventstoredb", "memory"],
-  rounds: 9,
+  rounds: 5,
   figures: [
     { name: "flush", title: "one-row commit", unit: "µs" },
     { name: "bare", title: "events read, parsed, hashed once", unit: "per second" },

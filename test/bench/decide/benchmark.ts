@@ -31,7 +31,7 @@ export const decide: Benchmark = {
   name: "decide",
   title: "the ledger's rules alone, all limits set, 3 % refused; commands are made beforehand",
   stores: [],
-  rounds: 15,
+  rounds: 11,
   figures: [
     { name: "bareSmall", title: "bare Map.get and add, 200 keys", unit: "per second" },
     { name: "chargesSmall", title: "charges, 100 people, 200 keys", unit: "per second" },

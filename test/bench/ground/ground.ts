@@ -3,6 +3,7 @@
  * database beside it, and what a process keeps of its own.
  */
 import type { Pool } from "pg"
+import pg from "pg"
 import { openMemoryCheckpoints } from "../../../adapters/checkpoints/memory.ts"
 import type { Checkpoints } from "../../../adapters/checkpoints/port.ts"
 import { openPostgresCheckpoints } from "../../../adapters/checkpoints/postgres.ts"
@@ -31,6 +32,8 @@ export interface Ground {
   readonly wasToldAfterStore: WatchedStore["wasToldAfterStore"]
   /** Where the database listens that the store, the checkpoints and the read models live in. */
   readonly databaseUrl: string
+  /** A pool whose values are read as somebody else does it; closed with the ground. */
+  readonly foreignPool: (types: pg.CustomTypesConfig) => Pool
   readonly pool: Pool
   /** Commits without waiting for the disk: for what can be made again. */
   readonly behind: Pool
@@ -78,6 +81,11 @@ export async function openGround(
       store,
       wasToldAfterStore,
       databaseUrl: postgres.url,
+      foreignPool: (types) => {
+        const foreign = new pg.Pool({ connectionString: postgres.url, max: CONNECTIONS, types })
+        closers.push(() => foreign.end())
+        return foreign.on("error", onIdleError)
+      },
       pool,
       behind,
       checkpoints,

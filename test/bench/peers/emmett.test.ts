@@ -1,5 +1,6 @@
-import { describe, expect, it } from "vitest"
-import { EMMETT, installed } from "./emmett.ts"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { openGround } from "../ground/ground.ts"
+import { EMMETT, installed, openEmmett } from "./emmett.ts"
 
 /** How Node says that there is no such package. */
 function missing(): Promise<never> {
@@ -15,6 +16,20 @@ describe("a peer", () => {
 
   it("is left out where it is not installed", async () => {
     expect(await installed(EMMETT, missing)).toBeNull()
+  })
+
+  it("works by its own types, and leaves ours as they are for what is measured after it", async () => {
+    const ground = await openGround({ store: "postgres" })
+    onTestFinished(() => ground.close())
+    // Only the first of a process tells the driver how to read.
+    for (const round of [1, 2]) {
+      const peer = await openEmmett(ground, { people: 1, keys: 2 }, 2)
+      expect(await peer?.append()).toBe(true)
+      expect(await peer?.charge(round % 2)).toBeTypeOf("boolean")
+      await peer?.check()
+      const { rows } = await ground.pool.query("select 7::bigint as count")
+      expect(rows).toEqual([{ count: 7 }])
+    }
   })
 
   it("that is installed and broken is an error", async () => {

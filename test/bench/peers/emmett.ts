@@ -8,6 +8,7 @@ import type {
   PostgresEventStore,
   getPostgreSQLEventStore,
 } from "@event-driven-io/emmett-postgresql"
+import pg from "pg"
 import { isRefusal } from "../../../domain/kernel/decider.ts"
 import type { Ledger } from "../../../domain/charging/ledger-state.ts"
 import type { LedgerEvent } from "../../../domain/charging/ledger-events.ts"
@@ -57,15 +58,16 @@ export async function installed<T>(
 
 /** Opens the peer with so many callers; null where emmett is not installed. */
 export async function openEmmett(
-  ground: Pick<Ground, "databaseUrl" | "pool" | "clock">,
+  ground: Pick<Ground, "databaseUrl" | "foreignPool" | "clock">,
   size: CompanySize,
   callers: number,
 ): Promise<EmmettPeer | null> {
   const emmett = await installed<Emmett>(EMMETT)
   if (emmett === null) return null
-  const store = emmett.getPostgreSQLEventStore(ground.databaseUrl, {
-    connectionOptions: { pool: ground.pool },
-  })
+  const pool = ground.foreignPool({ getTypeParser: itsParser })
+  const store = withOurTypes(() =>
+    emmett.getPostgreSQLEventStore(ground.databaseUrl, { connectionOptions: { pool } }),
+  )
   const stream = `ledger-${randomUUID()}`
   const traffic = trafficOf(size, SEED)
   let accepted = 0
@@ -112,6 +114,33 @@ export async function openEmmett(
       })
     },
   }
+}
+
+type TypeParser = (text: string) => unknown
+
+/** Oids of what emmett reads in its own way: bigint, jsonb, json. */
+const ITS_TYPES = [20, 3802, 114]
+/** How it reads them, by oid. */
+const itsParsers = new Map<number, TypeParser>()
+
+/**
+ * Opens something of emmett's. The first time it tells the driver how to read values, for all
+ * connections of the process, and whatever is measured later would count in BigInts: that is kept for
+ * its own pool, and the driver is given back what it had.
+ */
+function withOurTypes<T>(open: () => T): T {
+  const ours = ITS_TYPES.map((oid): TypeParser => pg.types.getTypeParser(oid))
+  const opened = open()
+  for (const [i, oid] of ITS_TYPES.entries()) {
+    const parser: TypeParser = pg.types.getTypeParser(oid)
+    if (parser !== ours[i]) itsParsers.set(oid, parser)
+    pg.types.setTypeParser(oid, ours[i] as TypeParser)
+  }
+  return opened
+}
+
+function itsParser(oid: number, format?: string): TypeParser {
+  return itsParsers.get(oid) ?? pg.types.getTypeParser(oid, format as "text")
 }
 
 /** What one caller knows of the stream. */

@@ -27,7 +27,7 @@ export const reads: Benchmark = {
   name: "reads",
   title: `GET requests of ${COMPANIES} companies, ${CONNECTIONS} connections`,
   stores: ["postgres"],
-  rounds: 15,
+  rounds: 11,
   figures: [
     { name: "flush", title: "one-row commit", unit: "µs" },
     { name: "secured", title: "lists of 200 texts, with row-level security", unit: "per second" },

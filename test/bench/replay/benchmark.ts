@@ -20,7 +20,7 @@ export const replay: Benchmark = {
   name: "replay",
   title: `a ledger of ${CHARGES.toLocaleString("en-US")} charges read back`,
   stores: ["postgres", "eventstoredb", "memory"],
-  rounds: 9,
+  rounds: 7,
   figures: [
     { name: "flush", title: "one-row commit", unit: "µs" },
     { name: "raw", title: "events read", unit: "per second" },
