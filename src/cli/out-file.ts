@@ -64,7 +64,7 @@ async function placeOf(path: string): Promise<{ target: string; mode: number }> 
     })
     if (found === null) return { target: path, mode: 0o666 }
     if (!found.isFile()) {
-      throw new CannotWrite(`${path} is there and is no file; give another --out, or --out -.`)
+      throw new CannotWrite(`${path} is there and is no file: name another one.`)
     }
     return { target: await realpath(path), mode: found.mode & 0o777 }
   })

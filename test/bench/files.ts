@@ -2,7 +2,7 @@
 import { mkdir } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative } from "node:path"
 import type { OutFile } from "../../src/cli/out-file.ts"
-import { openOutFile } from "../../src/cli/out-file.ts"
+import { CannotWrite, openOutFile } from "../../src/cli/out-file.ts"
 import { renderPage } from "./page/page.ts"
 import type { RunDocument } from "./report.ts"
 
@@ -42,10 +42,19 @@ export async function openResultFiles(json: string): Promise<ResultFiles> {
   }
 }
 
-/** The path of a run's document in the folder of results, which is made where it is missing. */
+/**
+ * The path of a run's document in the folder of results, which is made where it is missing.
+ *
+ * @throws CannotWrite
+ */
 export async function placeIn(folder: string, what: string): Promise<string> {
   const path = join(folder, `${new Date().toISOString().replaceAll(/[:.]/gu, "-")}-${what}.json`)
-  await mkdir(dirname(path), { recursive: true })
+  try {
+    await mkdir(dirname(path), { recursive: true })
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new CannotWrite(`The folder ${folder} cannot be made: ${reason}.`, { cause: error })
+  }
   return path
 }
 

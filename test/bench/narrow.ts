@@ -33,13 +33,19 @@ function pointsWhere({ lines }: Curve, keeps: (point: Points[number]) => boolean
 export function upTo(
   benchmark: Benchmark,
   most: number,
-): { readonly benchmark: Benchmark; readonly leftOut: readonly string[] } {
+): {
+  readonly benchmark: Benchmark
+  /** Whether no point of its curves is left. */
+  readonly isEmpty: boolean
+  readonly leftOut: readonly string[]
+} {
   const points = (benchmark.curves ?? []).flatMap((curve) =>
     curve.lines.flatMap((line) => line.points.map((point) => ({ ...point, of: line.title }))),
   )
   const far = points.filter(({ x }) => x > most)
   return {
     benchmark: without(benchmark, new Set(far.map(({ figure }) => figure))),
+    isEmpty: points.length > 0 && far.length === points.length,
     leftOut: far.map(({ x, of }) => {
       return `${benchmark.name}: ${of} at ${x.toLocaleString("en-US")}, for --most says so`
     }),

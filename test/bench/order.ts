@@ -64,7 +64,8 @@ export function parseOrder(
   const notAble = [...reasons].flatMap(([{ name }, why]) => (why === null ? [] : `${name}: ${why}`))
   const narrowed = able.map((one) => upTo(one, most))
   return {
-    chosen: narrowed.map(({ benchmark }) => benchmark),
+    // Without a point of its curve a benchmark has nothing to measure: its points are named.
+    chosen: narrowed.filter(({ isEmpty }) => !isEmpty).map(({ benchmark }) => benchmark),
     leftOut: [...notAble, ...narrowed.flatMap(({ leftOut }) => leftOut)],
     subject: args.length === 0 ? "ratios" : args.join("-"),
     ...{ json, store, folder, dataDir, most },
@@ -86,7 +87,11 @@ function programOf(benchmarks: readonly Benchmark[], terminal: Terminal): Comman
     .option("--json <file>", "write what was measured to this file, and the page beside it")
     .option("--out <folder>", "write both to a new file in this folder", RESULTS_FOLDER)
     .option("--data <folder>", "where data sets are kept from run to run", DATA_FOLDER)
-    .option("--most <size>", "leave out points of curves beyond it", sizeOf, Infinity)
+    .addOption(
+      new Option("--most <size>", "leave out points of curves beyond it")
+        .argParser(sizeOf)
+        .default(Infinity, "none is left out"),
+    )
     .addHelpText("after", `\nBenchmarks:\n${listOf(benchmarks)}`)
     .exitOverride()
     .configureHelp({ helpWidth: terminal.columns })

@@ -4,6 +4,7 @@ import { NO_STREAM } from "../../../adapters/eventstore/port.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { callTogether } from "../ground/callers.ts"
 import { openCompany } from "../ground/company.ts"
+import { checkOnDisk } from "../ground/on-disk.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
@@ -88,14 +89,16 @@ export const charges: Benchmark = {
   open: onGround(openOn),
 }
 
-async function openOn(ground: Ground, { signal }: Setting): Promise<Omit<Opened, "close">> {
+async function openOn(ground: Ground, { signal, store }: Setting): Promise<Omit<Opened, "close">> {
   const runner = ground.newRunner()
   const ours = await openCompany(ground, runner, SIZE)
   const theirs = await openCompany(ground, runner, SIZE)
   const opening = Array.from({ length: RIVALS }, () => openRival(ground, theirs))
   const rivals = await Promise.all(opening)
   const append = await openAppends(ground)
-  const emmett = await openEmmett(ground, SIZE, RIVALS)
+  // What waits for no disk is not measured beside a peer that does.
+  const isOnDisk = store === "postgres"
+  const emmett = isOnDisk ? await openEmmett(ground, SIZE, RIVALS) : null
   const perSecond = async (callers: number, call: (own: number) => Promise<boolean>) =>
     (await callTogether(callers, call, signal)).perSecond
   const charged = (callers: number) => async () => {
@@ -116,8 +119,9 @@ async function openOn(ground: Ground, { signal }: Setting): Promise<Omit<Opened,
       },
       ...(emmett === null ? {} : emmettMeasures(emmett, perSecond)),
     },
-    absent: emmett === null ? absentEmmett() : {},
+    absent: emmett === null ? absentEmmett(isOnDisk) : {},
     check: async () => {
+      if (isOnDisk) await checkOnDisk(ground.pool, append)
       await emmett?.check()
       await ours.check(runner)
       await theirs.check(ground.newRunner())
@@ -135,8 +139,11 @@ function emmettMeasures({ append, charge }: EmmettPeer, perSecond: PerSecond) {
   }
 }
 
-function absentEmmett(): Readonly<Record<string, string>> {
-  const why = `emmett's PostgreSQL store: ${EMMETT} is not installed`
+function absentEmmett(isOnDisk: boolean): Readonly<Record<string, string>> {
+  const reason = isOnDisk
+    ? `${EMMETT} is not installed`
+    : "it is measured beside ours on PostgreSQL"
+  const why = `emmett's PostgreSQL store: ${reason}`
   return { emmettAppends: why, emmettOne: why, emmettSome: why }
 }
 

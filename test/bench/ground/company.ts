@@ -116,9 +116,10 @@ function spendingOf({ store, wasToldAfterStore }: CompanyGround, begun: Spender)
     return call
   }
   const charge = async (by: Runner): Promise<boolean> => {
-    const outcome = await by.execute(LEDGER, stream, next(), EXECUTION)
+    const call = next()
+    const outcome = await by.execute(LEDGER, stream, call, EXECUTION)
     if (!outcome.accepted || outcome.facts.length === 0) return false
-    wasToldAfterStore(stream, outcome.position)
+    wasToldAfterStore(stream, outcome.position, call.chargeId)
     accepted += 1
     return true
   }

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest"
+import type { Pool } from "pg"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { openMemoryCheckpoints } from "../../../adapters/checkpoints/memory.ts"
 import { machinePacer } from "../../../adapters/clock/pacer.ts"
 import { openMemoryEventStore } from "../../../adapters/eventstore/memory.ts"
@@ -9,6 +10,8 @@ import { Dishonest } from "../benchmark.ts"
 import { watchAnswers } from "./acknowledged.ts"
 import { openCompany, reopenCompany } from "./company.ts"
 import { flushMicroseconds } from "./flush.ts"
+import { openGround } from "./ground.ts"
+import { checkOnDisk } from "./on-disk.ts"
 
 const SIZE = { people: 1, keys: 1 }
 const { signal } = new AbortController()
@@ -102,13 +105,32 @@ describe("an acknowledgement", () => {
 
   it("is for what the store answered, and no further", async () => {
     const { store, wasToldAfterStore } = watchAnswers(openMemoryEventStore())
-    const event = { id: crypto.randomUUID(), type: "Some", data: "{}", metadata: "{}" }
-    const { position } = await store.append("some-stream", [event], -1)
+    const charged = (chargeId: string) => ({
+      ...{ id: crypto.randomUUID(), type: "Charged", metadata: "{}" },
+      data: JSON.stringify({ chargeId }),
+    })
+    const events = ["one", "two", "three", "four", "five"].map(charged)
+    const { position } = await store.append("some-stream", events, -1)
     const later = { commit: position.commit + 1n, prepare: position.prepare + 1n }
-    expect(() => wasToldAfterStore("some-stream", position)).not.toThrow()
-    expect(() => wasToldAfterStore("some-stream", later)).toThrow(Dishonest)
-    expect(() => wasToldAfterStore("some-stream", null)).toThrow(Dishonest)
-    expect(() => wasToldAfterStore("other-stream", position)).toThrow(Dishonest)
+    expect(() => wasToldAfterStore("some-stream", position, "one")).not.toThrow()
+    expect(() => wasToldAfterStore("some-stream", later, "two")).toThrow(Dishonest)
+    expect(() => wasToldAfterStore("some-stream", null, "three")).toThrow(Dishonest)
+    expect(() => wasToldAfterStore("other-stream", position, "four")).toThrow(Dishonest)
+    // At the place of what is stored, and of a charge that is not, or was told of already.
+    expect(() => wasToldAfterStore("some-stream", position, "six")).toThrow(Dishonest)
+    expect(() => wasToldAfterStore("some-stream", position, "one")).toThrow(Dishonest)
+    expect(() => wasToldAfterStore("some-stream", position, "five")).not.toThrow()
+  })
+
+  it("before the disk has it ends the run, whatever connection it went by", async () => {
+    const ground = await openGround({ store: "postgres" })
+    onTestFinished(() => ground.close())
+    await ground.pool.query("create table public.acknowledged (at integer)")
+    const appendBy = (pool: Pick<Pool, "query">) => () =>
+      pool.query("insert into public.acknowledged values (1)")
+    await expect(checkOnDisk(ground.pool, appendBy(ground.pool))).resolves.toBeUndefined()
+    const early = checkOnDisk(ground.pool, appendBy(ground.behind))
+    await expect(early).rejects.toThrow("acknowledged before the disk had it")
   })
 })
 

@@ -4,6 +4,7 @@ import type { Socket } from "node:net"
 import type { Exchanged } from "../http/exchange.ts"
 import { connectTo, openExchange } from "../http/exchange.ts"
 import type { Call, Calls } from "./calls.ts"
+import { codeOf } from "./calls.ts"
 import { Latencies } from "./latencies.ts"
 import type { Kind, Mix } from "./mix.ts"
 import { KINDS, openTurns } from "./mix.ts"
@@ -15,9 +16,10 @@ const KNOWN_WITHIN_MS = 60_000
 
 /** What came of one kind of calls. */
 export interface KindFigures {
+  /** Of what was answered in substance: a call that is turned away at the door is quick. */
   readonly latencies: Latencies
-  /** How many answers there were of each status. */
-  readonly statuses: Record<number, number>
+  /** How many answers there were of each status, with the code where they refused. */
+  readonly statuses: Record<string, number>
 }
 
 /** What came of a load. */
@@ -27,6 +29,8 @@ export interface Figures {
   readonly tookMs: number
   /** How often a call was sent again, because its connection ended or the server said 503. */
   readonly repeated: number
+  /** How many calls the server's rate limits turned away. */
+  readonly turnedAway: number
   /** What was wrong, each once with how often; none where all was right. */
   readonly wrong: ReadonlyMap<string, number>
 }
@@ -72,6 +76,7 @@ class Load {
   readonly #wrong = new Map<string, number>()
   #recent = new Latencies()
   #repeated = 0
+  #turnedAway = 0
 
   constructor(calling: Calling) {
     this.#calling = calling
@@ -97,7 +102,8 @@ class Load {
   }
 
   figures(tookMs: number): Figures {
-    return { kinds: this.#kinds, tookMs, repeated: this.#repeated, wrong: this.#wrong }
+    const [repeated, turnedAway] = [this.#repeated, this.#turnedAway]
+    return { kinds: this.#kinds, tookMs, repeated, turnedAway, wrong: this.#wrong }
   }
 
   async #make(line: Line, call: Call): Promise<void> {
@@ -118,9 +124,15 @@ class Load {
 
   #count(call: Call, answer: Exchanged, tookMs: number): void {
     const { latencies, statuses } = this.#kinds[call.kind]
-    latencies.add(tookMs)
-    this.#recent.add(tookMs)
-    statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
+    const code = codeOf(answer)
+    const status = code === null ? String(answer.status) : `${answer.status} ${code}`
+    statuses[status] = (statuses[status] ?? 0) + 1
+    const isTurnedAway = answer.status === 503 || code === "rate_limited"
+    if (code === "rate_limited") this.#turnedAway += 1
+    if (!isTurnedAway) {
+      latencies.add(tookMs)
+      this.#recent.add(tookMs)
+    }
     const wrong = call.judge(answer)
     if (wrong !== null) this.#note(`${call.kind}: ${wrong}`)
   }

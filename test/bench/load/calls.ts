@@ -53,7 +53,7 @@ export class Calls {
     const key = this.#keys.rich[own % this.#keys.rich.length] as string
     if (kind === "reads") return read(READS[own % READS.length] as string, key)
     if (kind === "refused") return refused(textOf(own), this.#keys.poor, this.#nameOf(own))
-    const earlier = kind === "retries" ? this.#sent[this.#said++ % REMEMBERED] : undefined
+    const earlier = kind === "retries" ? this.#sent[this.#said++ % this.#sent.length] : undefined
     if (earlier !== undefined) return again(earlier)
     return this.#text(textOf(own), key, this.#nameOf(own))
   }
@@ -69,7 +69,7 @@ export class Calls {
       if (id === null) return "an acknowledged text has no id"
       if (this.acknowledged.has(id)) return `two texts were acknowledged as ${id}`
       this.acknowledged.add(id)
-      this.#sent[this.acknowledged.size % REMEMBERED] = { name, key, body, id }
+      this.#sent[(this.acknowledged.size - 1) % REMEMBERED] = { name, key, body, id }
       return null
     }
     return { kind: "texts", request: post(key, body, name), judge }
@@ -128,6 +128,7 @@ function idOf({ body }: Exchanged): string | null {
   return /"id":"(\w+)"/.exec(body)?.[1] ?? null
 }
 
-function codeOf({ body }: Exchanged): string | null {
+/** The code that a call was refused with; null where it was not. */
+export function codeOf({ body }: Exchanged): string | null {
   return /"error":"(\w+)"/.exec(body)?.[1] ?? null
 }

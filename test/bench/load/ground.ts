@@ -1,6 +1,6 @@
 /** The running server of a data folder, and the company that a load spends the money of. */
 import { announced } from "../../../adapters/data-folder/data-folder.ts"
-import { askServer, isServerOf } from "../../../src/cli/admin-client.ts"
+import { ServerGone, askServer, isServerOf } from "../../../src/cli/admin-client.ts"
 import { harmless } from "../../../src/cli/terminal.ts"
 import type { CallerKeys } from "./calls.ts"
 
@@ -18,7 +18,7 @@ export class LoadFault extends Error {
 export interface RunningServer {
   readonly host: string
   readonly port: number
-  /** Runs an operator's operation. @throws LoadFault where it is refused */
+  /** Runs an operator's operation. @throws LoadFault where it is refused, or the server is gone */
   // Whoever asks knows the answer of what they ask for.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly operate: (name: string, input: object) => Promise<any>
@@ -44,7 +44,10 @@ export async function findServer(
     port: Number(port),
     operate: async (operation, input) => {
       const request = { operation, input, actor: "load", reason: "npm run load" }
-      const answer = await askServer(found.socketPath, request, talk)
+      const answer = await askServer(found.socketPath, request, talk).catch((error: unknown) => {
+        if (!(error instanceof ServerGone)) throw error
+        throw new LoadFault(error.message, { cause: error })
+      })
       if ("result" in answer) return answer.result
       throw new LoadFault(harmless(`"${operation}" was refused: ${answer.error.message}`))
     },

@@ -108,7 +108,7 @@ describe("callers", () => {
     expect([...figures.wrong]).toEqual([])
     for (const kind of KINDS) expect(figures.kinds[kind].latencies.count).toBeGreaterThan(10)
     expect(figures.kinds.refused.statuses).toEqual({
-      429: figures.kinds.refused.latencies.count,
+      "429 spend_limit_reached": figures.kinds.refused.latencies.count,
     })
   })
 

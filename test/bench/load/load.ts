@@ -9,6 +9,7 @@ import { renderTable } from "../../../src/cli/render.ts"
 import type { Terminal } from "../../../src/cli/terminal.ts"
 import type { Finding } from "./afterwards.ts"
 import { lookAfterwards } from "./afterwards.ts"
+import { circumstances } from "../machine.ts"
 import type { Figures } from "./call-for.ts"
 import { callFor } from "./call-for.ts"
 import { Calls } from "./calls.ts"
@@ -60,11 +61,18 @@ async function perform(
     const calls = new Calls(company, run)
     const figures = await callFor({ ...order, ...server, calls, report: progress.report, signal })
     progress.report("looking at what was charged, and auditing")
-    const findings = await lookAfterwards(server, company, calls.acknowledged)
+    const findings = await lookAfterwards(server, company, calls.acknowledged).catch(notLookedAt)
     progress.end()
-    const document = documentOf(figures, findings, calls.acknowledged.size)
+    const { connections, forMs, mix } = order
+    const document = {
+      ...(await circumstances()),
+      asked: { connections, keys, forMs, mix },
+      isInterrupted: signal.aborted,
+      ...documentOf(figures, findings, calls.acknowledged.size),
+    }
     terminal.out(renderTable(document.kinds, terminal, "calls"))
-    terminal.out(`\n${renderTable(document.findings, terminal, "checks")}`)
+    const told = document.findings.map((one) => ({ ...one, ok: one.ok ? "yes" : "NO" }))
+    terminal.out(`\n${renderTable(told, terminal, "checks")}`)
     terminal.out(`\n${summaryOf(document)}\n`)
     await file?.write(`${JSON.stringify(document, null, 2)}\n`)
     await file?.keep()
@@ -75,6 +83,12 @@ async function perform(
   }
 }
 
+/** The server went away: what was called until then is shown all the same, and is not right. */
+function notLookedAt(error: unknown): readonly Finding[] {
+  if (!(error instanceof LoadFault)) throw error
+  return [{ name: "what was charged was looked at", ok: false, detail: error.message }]
+}
+
 interface LoadDocument {
   readonly ok: boolean
   readonly seconds: number
@@ -82,18 +96,19 @@ interface LoadDocument {
   readonly textsAcknowledged: number
   readonly textsPerSecond: number
   readonly repeated: number
+  readonly turnedAway: number
   readonly kinds: readonly Readonly<Record<string, unknown>>[]
-  readonly findings: readonly Readonly<Record<string, unknown>>[]
+  readonly findings: readonly Finding[]
 }
 
 function documentOf(
-  { kinds, tookMs, repeated, wrong }: Figures,
+  { kinds, tookMs, repeated, turnedAway, wrong }: Figures,
   findings: readonly Finding[],
   texts: number,
 ): LoadDocument {
   const seconds = tookMs / 1_000
   const rounded = (value: number) => Number(value.toFixed(1))
-  const rows = KINDS.filter((kind) => kinds[kind].latencies.count > 0).map((kind) => {
+  const rows = KINDS.filter((kind) => Object.keys(kinds[kind].statuses).length > 0).map((kind) => {
     const { latencies, statuses } = kinds[kind]
     const counted = Object.entries(statuses).map(([status, count]) => `${count} × ${status}`)
     return {
@@ -120,13 +135,21 @@ function documentOf(
     textsAcknowledged: texts,
     textsPerSecond: rounded(texts / seconds),
     repeated,
+    turnedAway,
     kinds: rows,
-    findings: checks.map(({ name, ok, detail }) => ({ name, ok: ok ? "yes" : "NO", detail })),
+    findings: checks.map(({ name, ok, detail }) => ({ name, ok, detail })),
   }
 }
 
-function summaryOf({ ok, seconds, perSecond, textsPerSecond, repeated }: LoadDocument): string {
-  const again = repeated === 0 ? "" : ` ${repeated} calls were sent again.`
+function summaryOf(document: LoadDocument): string {
+  const { ok, seconds, perSecond, textsPerSecond, repeated, turnedAway } = document
+  const sent = repeated === 0 ? "" : ` ${repeated} calls were sent again.`
+  const limited =
+    turnedAway === 0
+      ? ""
+      : ` ${turnedAway} calls were turned away by rate limits and are in no rate: a server that is ` +
+        "started with RATE_LIMITS=off shows what it carries."
+  const again = `${sent}${limited}`
   const end = ok ? "All was right." : "NOT all was right."
   return `${perSecond} answers a second for ${seconds} s, ${textsPerSecond} texts a second acknowledged.${again} ${end}`
 }

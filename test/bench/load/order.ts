@@ -1,5 +1,5 @@
 /** The words of `npm run load`. */
-import { Command, CommanderError, InvalidArgumentError } from "commander"
+import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
 import type { Terminal } from "../../../src/cli/terminal.ts"
 import type { Mix } from "./mix.ts"
 import { USUAL_MIX, parseMix } from "./mix.ts"
@@ -23,12 +23,19 @@ export function parseLoad(words: readonly string[], terminal: Terminal): LoadOrd
   const program = new Command("npm run load --")
     .description(
       "Calls a running server as its callers would, then lets it audit itself. The server is the one " +
-        "of the data folder (LEDGER_DATA_DIR); it gets a company of its own, with keys, for each run.",
+        "of the data folder (LEDGER_DATA_DIR, default ./data); it gets a company of its own, with keys, " +
+        "for each run. Start it with RATE_LIMITS=off, or they are what is measured.",
     )
-    .option("--for <time>", "how long, such as 30s or 5m", duration, 30_000)
+    .addOption(
+      new Option("--for <time>", "how long, such as 5m").argParser(duration).default(30_000, "30s"),
+    )
     .option("--connections <count>", "callers at a time", count(1, 4_096), 64)
     .option("--keys <count>", "API keys that they have", count(1, 500), 20)
-    .option("--mix <parts>", "what they ask for", mixOf, parseMix(USUAL_MIX))
+    .addOption(
+      new Option("--mix <parts>", "what they ask for")
+        .argParser(mixOf)
+        .default(parseMix(USUAL_MIX), USUAL_MIX),
+    )
     .option("--json <file>", "write the figures to this file as well")
     .addHelpText(
       "after",
