@@ -9,10 +9,12 @@ import type { Holder, LimitReading, SpendingClass } from "../domain/charging/lim
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
 import type { Period } from "../domain/kernel/window.ts"
-import { PERIODS, windowEnd, windowsAt } from "../domain/kernel/window.ts"
+import { windowEnd, windowsAt } from "../domain/kernel/window.ts"
 import type { Columns } from "./columns.ts"
-import { insertRows, unnested } from "./columns.ts"
+import { unnested } from "./columns.ts"
 import type { Projection } from "./projection.ts"
+import type { SpendingRow, SpendingSum } from "./spending.ts"
+import { addSpending, spendingOf, writeSpending } from "./spending.ts"
 
 /** A limit that is set. `holder_id` is empty for the company's own. */
 export interface LimitRow {
@@ -24,20 +26,6 @@ export interface LimitRow {
   readonly amount_micros: Micros
   readonly reminders_micros: readonly string[]
   readonly leave_keys_out: boolean
-}
-
-/** What was spent in the newest window that had any spending. */
-export interface SpendingRow {
-  readonly company_id: string
-  readonly holder: Holder
-  readonly holder_id: string
-  readonly class: SpendingClass | "all"
-  /** True for a person's spending without their own keys. */
-  readonly keys_out: boolean
-  readonly period: Period
-  /** UTC milliseconds. */
-  readonly window_start: number
-  readonly spent_micros: Micros
 }
 
 interface Tables {
@@ -145,110 +133,6 @@ async function writeLimits(
            reminders_micros::bigint[], leave_keys_out
     from ${unnested(LIMIT_COLUMNS, changes)} as change (${names})
     where period is not null`.execute(tx)
-}
-
-/** Something that weighs: who spent it, how much, and at what time. */
-interface Spending {
-  readonly tallies: readonly Tally[]
-  readonly at: number
-  readonly micros: Micros
-}
-
-/** What a fact adds to the sums. A charge of calls adds nothing: they weighed when counted. */
-function spendingOf(fact: LedgerEvent): readonly Spending[] {
-  switch (fact.type) {
-    case "Charged":
-      if (fact.weighed) return []
-      return [{ tallies: talliesOf(fact), at: fact.at, micros: fact.amountMicros }]
-    case "ChargeGivenBack":
-      return [{ tallies: talliesOf(fact), at: fact.chargedAt, micros: -fact.amountMicros }]
-    case "ApiCallsCounted":
-      return fact.tallies.map((tally) => ({
-        tallies: talliesOf({ ...tally, class: "general" }),
-        at: fact.day,
-        micros: tally.calls * fact.unitPriceMicros,
-      }))
-    default:
-      return []
-  }
-}
-
-type Tally = Pick<SpendingRow, "holder" | "holder_id" | "class" | "keys_out">
-
-/** The tallies that spending belongs to: the same rule as in the ledger (domain/charging/limits.ts). */
-function talliesOf(spent: {
-  readonly via: string
-  readonly keyId: string | null
-  readonly personId: string | null
-  readonly class: SpendingClass
-}): readonly Tally[] {
-  const { via, keyId, personId, class: charged } = spent
-  const tallies: Tally[] = [{ holder: "company", holder_id: "", class: charged, keys_out: false }]
-  if (keyId !== null) {
-    tallies.push({ holder: "key", holder_id: keyId, class: "all", keys_out: false })
-  }
-  if (personId !== null) {
-    const person = { holder: "person" as const, holder_id: personId, class: charged }
-    tallies.push({ ...person, keys_out: false })
-    if (via !== "own_key") tallies.push({ ...person, keys_out: true })
-  }
-  return tallies
-}
-
-/** A row whose sum grows with each fact of a batch. */
-type SpendingSum = SpendingRow & { spent_micros: Micros }
-
-/** Adds what was spent to each window of its time that is still the current one at the fact's. */
-function addSpending(
-  sums: Map<string, SpendingSum>,
-  company: string,
-  factAt: number,
-  { tallies, at: spentAt, micros }: Spending,
-): void {
-  const windows = windowsAt(factAt)
-  for (const tally of tallies) {
-    const { holder, holder_id, class: limited, keys_out } = tally
-    const name = `${company} ${holder} ${holder_id} ${limited} ${keys_out}`
-    for (const period of PERIODS) {
-      if (spentAt < windows[period]) continue
-      const place = `${name} ${period}`
-      const former = sums.get(place)
-      if (former?.window_start === windows[period]) {
-        former.spent_micros += micros
-        continue
-      }
-      const window_start = windows[period]
-      sums.set(place, { company_id: company, ...tally, period, window_start, spent_micros: micros })
-    }
-  }
-}
-
-const SPENDING_COLUMNS: Columns<SpendingRow> = {
-  company_id: "text",
-  holder: "text",
-  holder_id: "text",
-  class: "text",
-  keys_out: "boolean",
-  period: "text",
-  window_start: "bigint",
-  spent_micros: "bigint",
-}
-
-async function writeSpending(
-  tx: QueryExecutorProvider,
-  rows: readonly SpendingRow[],
-): Promise<void> {
-  await insertRows(
-    tx,
-    "spending",
-    SPENDING_COLUMNS,
-    rows,
-    sql`on conflict (company_id, holder, holder_id, class, keys_out, period) do update
-      set spent_micros = excluded.spent_micros
-            + case when spending.window_start = excluded.window_start
-                   then spending.spent_micros else 0 end,
-          window_start = excluded.window_start`,
-  )
 }
 
 /** A limit with what is used of it in the windows around an instant. */
