@@ -113,9 +113,17 @@ const VERSION_AT_END = /"version":(\d{1,9})}$/
  *
  * @throws EnvelopeFault where it is no such text
  */
-export function versionIn(metadata: string): number {
+function versionIn(metadata: string): number {
   const version = VERSION_AT_END.exec(metadata)?.[1]
   return version === undefined ? readMetadata(metadata).version : Number(version)
+}
+
+/** Reads a stored event back as its fact. @throws FormatFault, EnvelopeFault where it has no such form */
+export function decodeStored<E extends Fact>(
+  codec: Codec<E>,
+  { type, metadata, data }: Pick<StoredEvent, "type" | "metadata" | "data">,
+): E {
+  return codec.decode(type, versionIn(metadata), data)
 }
 
 /** Reads stored metadata. @throws EnvelopeFault where it is no such text */

@@ -6,7 +6,7 @@ import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-events.ts"
 import { monthName } from "../../domain/kernel/window.ts"
 import { LEDGER } from "../aggregates.ts"
-import { NO_HASH, carriesHash, expectedHash, readMetadata, versionIn } from "../envelope.ts"
+import { NO_HASH, carriesHash, decodeStored, expectedHash, readMetadata } from "../envelope.ts"
 import { brokenChain } from "./bill.ts"
 
 /** A stream up to a revision that stands still. */
@@ -41,7 +41,7 @@ export interface MonthPlace {
 
 /** A fact of a ledger and when it was. */
 export function factOf(stored: StoredEvent): LedgerEvent {
-  return LEDGER.codec.decode(stored.type, versionIn(stored.metadata), stored.data)
+  return decodeStored(LEDGER.codec, stored)
 }
 
 /** The fact at a revision. @throws BillRefused where there is none; FormatFault where it is none */

@@ -4,7 +4,7 @@ import type { EventStore, Position, StoredEvent } from "../../adapters/eventstor
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import type { CheckpointForm, Decider, Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
-import { NO_HASH, readMetadata, versionIn } from "../envelope.ts"
+import { NO_HASH, decodeStored, readMetadata } from "../envelope.ts"
 
 /** A state and where in its stream it stands. */
 export interface Loaded<S> {
@@ -128,9 +128,4 @@ export function addSinceCheckpoint(
 ): void {
   sinceCheckpoint.facts += 1
   sinceCheckpoint.bytes += data.length
-}
-
-/** Reads a stored event back. @throws FormatFault, EnvelopeFault where it has no such form */
-function decodeStored<E extends Fact>(codec: Codec<E>, stored: StoredEvent): E {
-  return codec.decode(stored.type, versionIn(stored.metadata), stored.data)
 }

@@ -135,27 +135,29 @@ describe("the end", () => {
     expect(await readdir(folder)).toEqual([])
   })
 
+  /** A run of a benchmark with a fault beside another one, and what was kept of it. */
+  async function besideOther(faulty: Parameters<typeof fakeBenchmark>[1]) {
+    const file = join(folder, "out.json")
+    const both = [fakeBenchmark(figures, faulty).benchmark, other.benchmark]
+    const ran = await run(["--json", file], both)
+    return { ...ran, kept: JSON.parse(await readFile(file, "utf8")) }
+  }
+
   it("is code 1 where something was not honest, and the rest is shown and kept", async () => {
     const check = () => Promise.reject(new Dishonest("one fact is missing"))
-    const { benchmark } = fakeBenchmark(figures, { check })
-    const file = join(folder, "out.json")
-    const ran = await run(["--json", file], [benchmark, other.benchmark])
-    expect(ran.code).toBe(1)
-    expect(ran.stderr).toContain("Not honest: fake: one fact is missing.\n")
-    expect(ran.stdout).toContain("nothing of importance")
-    const kept = JSON.parse(await readFile(file, "utf8"))
+    const { code, stdout, stderr, kept } = await besideOther({ check })
+    expect(code).toBe(1)
+    expect(stderr).toContain("Not honest: fake: one fact is missing.\n")
+    expect(stdout).toContain("nothing of importance")
     expect(kept.leftOut).toEqual(["fake: one fact is missing"])
     expect(kept.benchmarks).toMatchObject([{ name: "other" }])
   })
 
   it("is code 1 where something broke, which is told with its place, and the rest is kept", async () => {
     const open = () => Promise.reject(new TypeError("there is a fault in it"))
-    const { benchmark } = fakeBenchmark(figures, { open })
-    const file = join(folder, "out.json")
-    const ran = await run(["--json", file], [benchmark, other.benchmark])
-    expect(ran.code).toBe(1)
-    expect(ran.stderr).toMatch(/fake: there is a fault in it\nTypeError: .*\n +at /)
-    const kept = JSON.parse(await readFile(file, "utf8"))
+    const { code, stderr, kept } = await besideOther({ open })
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/fake: there is a fault in it\nTypeError: .*\n +at /)
     expect(kept.benchmarks).toMatchObject([{ name: "other" }])
   })
 

@@ -114,14 +114,13 @@ export class Appender {
    * last one are told, so that PostgreSQL stores while this process answers and decides.
    */
   async #sendAll(client: pg.Client): Promise<void> {
-    let sending = this.#send(client, this.#takeOff())
-    for (;;) {
-      const landed = await sending
+    const first = this.#takeOff()
+    let sending = first.length > 0 ? this.#send(client, first) : null
+    while (sending !== null) {
+      const landed: Landed = await sending
       const isFull = landed.isStored && this.#waitingCount >= WORTH_A_FLIGHT
-      const next = isFull && this.#client === client ? this.#takeOff() : []
-      if (next.length > 0) sending = this.#send(client, next)
+      sending = isFull && this.#client === client ? this.#send(client, this.#takeOff()) : null
       landed.tell()
-      if (next.length === 0) return
     }
   }
 
@@ -172,7 +171,6 @@ export class Appender {
   }
 
   async #send(client: pg.Client, flight: readonly Append[]): Promise<Landed> {
-    if (flight.length === 0) return { isStored: false, tell: () => undefined }
     const values = appendParameters(flight)
     for (const append of flight) append.sentOn = client
     try {

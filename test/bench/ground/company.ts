@@ -6,7 +6,7 @@ import type { LedgerEvent } from "../../../domain/charging/ledger-events.ts"
 import { accountOf, openCharges, readLimits } from "../../../domain/charging/ledger-views.ts"
 import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import { LEDGER } from "../../../src/aggregates.ts"
-import { causedBy, readMetadata } from "../../../src/envelope.ts"
+import { causedBy, decodeStored } from "../../../src/envelope.ts"
 import type { Runner } from "../../../src/run.ts"
 import { honest } from "../benchmark.ts"
 import { openAudit } from "../decide/audit.ts"
@@ -157,8 +157,6 @@ function spendingOf({ store, wasToldAfterStore }: CompanyGround, begun: Spender)
 /** The facts of a ledger, read from its stream. */
 async function* factsOf(store: EventStore, stream: string): AsyncGenerator<LedgerEvent> {
   for await (const page of store.read(stream)) {
-    for (const { type, metadata, data } of page) {
-      yield LEDGER.codec.decode(type, readMetadata(metadata).version, data)
-    }
+    for (const stored of page) yield decodeStored(LEDGER.codec, stored)
   }
 }

@@ -36,13 +36,4 @@ export class Latencies {
     }
     return 0
   }
-
-  /** Adds what another one counted. */
-  merge(other: Latencies): void {
-    for (const [own, count] of other.#classes) {
-      this.#classes.set(own, (this.#classes.get(own) ?? 0) + count)
-    }
-    this.#count += other.#count
-    this.#most = Math.max(this.#most, other.#most)
-  }
 }

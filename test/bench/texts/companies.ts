@@ -5,7 +5,7 @@ import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseTextResource } from "../../../domain/phone/text-resource.ts"
 import { LEDGER } from "../../../src/aggregates.ts"
-import { readMetadata } from "../../../src/envelope.ts"
+import { decodeStored } from "../../../src/envelope.ts"
 import type { AdminPorts } from "../../../src/admin/operation.ts"
 import { honest } from "../benchmark.ts"
 import { openAudit } from "../decide/audit.ts"
@@ -91,8 +91,6 @@ export async function checkTexts(
 
 async function* factsOf({ store }: AdminPorts, stream: string): AsyncGenerator<LedgerEvent> {
   for await (const page of store.read(stream)) {
-    for (const { type, metadata, data } of page) {
-      yield LEDGER.codec.decode(type, readMetadata(metadata).version, data)
-    }
+    for (const stored of page) yield decodeStored(LEDGER.codec, stored)
   }
 }
