@@ -19,7 +19,7 @@ const CHARGE_ID = /"chargeId":"([^"]+)"/
 /** Notes each append of a store once it is answered; all else passes through. */
 export function watchAnswers(store: EventStore): WatchedStore {
   const answered = new Map<string, Position>()
-  /** Charges that the store said yes to and nobody was told of yet. */
+  /** Charges that the store said yes to and nobody was told of yet; two ledgers may have one id. */
   const untold = new Set<string>()
   return {
     store: {
@@ -28,7 +28,7 @@ export function watchAnswers(store: EventStore): WatchedStore {
         const appended = await store.append(stream, events, expectedRevision)
         answered.set(stream, appended.position)
         for (const { type, data } of events) {
-          if (type === "Charged") untold.add(CHARGE_ID.exec(data)?.[1] ?? "")
+          if (type === "Charged") untold.add(`${stream} ${CHARGE_ID.exec(data)?.[1]}`)
         }
         return appended
       },
@@ -39,7 +39,7 @@ export function watchAnswers(store: EventStore): WatchedStore {
         position !== null && last !== undefined && comparePositions(position, last) <= 0
       // The place of whatever was stored last would do for somebody who is told too early.
       honest(
-        isStored && untold.delete(chargeId),
+        isStored && untold.delete(`${stream} ${chargeId}`),
         `a caller of ${stream} was told yes before the store said it`,
       )
     },

@@ -111,6 +111,7 @@ describe("an acknowledgement", () => {
     })
     const events = ["one", "two", "three", "four", "five"].map(charged)
     const { position } = await store.append("some-stream", events, -1)
+    await store.append("twin-stream", [charged("one")], -1)
     const later = { commit: position.commit + 1n, prepare: position.prepare + 1n }
     expect(() => wasToldAfterStore("some-stream", position, "one")).not.toThrow()
     expect(() => wasToldAfterStore("some-stream", later, "two")).toThrow(Dishonest)
@@ -120,6 +121,8 @@ describe("an acknowledgement", () => {
     expect(() => wasToldAfterStore("some-stream", position, "six")).toThrow(Dishonest)
     expect(() => wasToldAfterStore("some-stream", position, "one")).toThrow(Dishonest)
     expect(() => wasToldAfterStore("some-stream", position, "five")).not.toThrow()
+    // Another ledger's charge of the same id is another charge.
+    expect(() => wasToldAfterStore("twin-stream", position, "one")).not.toThrow()
   })
 
   it("before the disk has it ends the run, whatever connection it went by", async () => {
