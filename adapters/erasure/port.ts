@@ -15,7 +15,7 @@ export interface Erasure {
   readonly deleteRows: (companyId: CompanyId) => Promise<void>
   /**
    * Takes what was deleted or overwritten out of the database's files, those of the read models
-   * included. False where somebody still looks at what was before: to be done again later.
+   * included. False where somebody still looks at what was before, or may yet: to be done again later.
    */
   readonly wipeFiles: () => Promise<boolean>
 }

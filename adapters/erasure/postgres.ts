@@ -126,27 +126,27 @@ async function wipeFiles({ pool, pacer, readModels }: ErasurePorts): Promise<boo
 }
 
 /**
- * Waits until whoever may still see what was deleted has ended: for those PostgreSQL keeps it. A
- * long look back, as a backup's, is not waited for.
+ * Waits until whoever may still see what was deleted has ended: for those PostgreSQL keeps it. That
+ * are the older transactions of all the server's databases, for a snapshot taken here is as old as
+ * the oldest of them, and whoever holds an old snapshot of this database. A long look back, as a
+ * backup's, is not waited for.
  */
 async function nobodyLooksBack(pool: Pool, pacer: Pacer): Promise<boolean> {
-  const { rows } = await pool.query<{ xid: string }>(
-    "select pg_current_xact_id()::xid::text as xid",
-  )
+  const { rows } = await pool.query<{ id: string }>("select pg_current_xact_id()::text as id")
   const until = pacer.elapsedMs() + LOOK_MOST_MS
   for (;;) {
-    const looking = await pool.query<{ some: boolean }>(
-      `select exists (
-         select from pg_stat_activity
-         where datname = current_database() and pid <> pg_backend_pid()
-           and age(backend_xmin) > age($1::text::xid)) as some`,
-      [rows[0]?.xid],
-    )
+    const looking = await pool.query<{ some: boolean }>(LOOKS_BACK, [rows[0]?.id])
     if (looking.rows[0]?.some === false) return true
     if (pacer.elapsedMs() >= until) return false
     await pacer.pause(LOOK_MS)
   }
 }
+
+const LOOKS_BACK = `
+  select pg_snapshot_xmin(pg_current_snapshot()) <= $1::text::xid8 or exists (
+    select from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid()
+      and age(backend_xmin) > age($1::text::xid8::xid)) as some`
 
 /** Writes a table anew without what was deleted from it, and what is known of its columns. */
 async function wipe(client: PoolClient, schema: string, table: string): Promise<void> {

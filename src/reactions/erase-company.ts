@@ -44,7 +44,10 @@ export async function eraseCompany(ports: Ports, work: TakenWork): Promise<WorkR
   }
   await ports.erasure.deleteRows(companyId)
   if (await ports.erasure.wipeFiles()) return { result: "done" }
-  return retryLater(work, "somebody still reads what was there before")
+  return retryLater(
+    work,
+    "a transaction is older than the deletion: PostgreSQL keeps for it what was deleted",
+  )
 }
 
 /** Says that the company is erased, and waits until no read model shows anything of it. */

@@ -3,23 +3,30 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import pg from "pg"
-import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Erasure } from "../../adapters/erasure/port.ts"
 import { readConfig } from "../../src/compose/config.ts"
 import { restoreBackup } from "../../src/compose/restoring.ts"
 import { writeBackup } from "../../src/moving/write-backup.ts"
 import { faultsOf } from "../moving/looking.ts"
+import type { OwnServer } from "../support/own-server.ts"
+import { openServer } from "../support/own-server.ts"
 import { execute, testDatabase } from "../support/postgres.ts"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import type { Planted } from "./planted.ts"
-import { dump, foundIn, plant, unsealed } from "./planted.ts"
+import { dump, files, foundIn, plant, unsealed } from "./planted.ts"
 
 const closing: (() => Promise<unknown>)[] = []
+let server: OwnServer
 let world: World
 let planted: Planted
+beforeAll(async () => {
+  server = await openServer()
+})
+afterAll(() => server.close())
 beforeEach(async () => {
-  world = await openWorld()
+  world = await openWorld({ server: server.url })
   await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
   planted = await plant(world, "xanthic", "619")
   await world.operate("company delete", { company: planted.companyId })
@@ -32,6 +39,9 @@ afterEach(async () => {
 
 const found = async (where: World) =>
   foundIn([...(await dump(where)), await unsealed(where)], planted.secrets)
+
+/** The bytes of the database's files. */
+const contents = async (where: World) => (await files(where)).map(({ content }) => content)
 
 /** The erasing work that waits; empty once it is done. */
 async function waiting(where: World): Promise<readonly number[]> {
@@ -101,11 +111,17 @@ describe("an erasure that is cut short", () => {
     expect(await found(world)).toEqual([])
   })
 
-  it("by a long look at the database waits until that is over", async () => {
-    const client = new pg.Client({ connectionString: world.databaseUrl })
+  it.each([
+    ["a long look at the database", "here", "repeatable read; select from ledger.claims limit 1"],
+    // Between two statements it has no snapshot, as none while its commit waits for the disk.
+    ["a transaction that is not through", "here", "read committed; select pg_current_xact_id()"],
+    ["one of another database", "elsewhere", "read committed; select pg_current_xact_id()"],
+  ])("by %s waits until that is over", async (_by, where, transaction) => {
+    const connectionString = where === "here" ? world.databaseUrl : server.url
+    const client = new pg.Client({ connectionString })
     await client.connect()
     closing.push(() => client.end())
-    await client.query("begin isolation level repeatable read; select from ledger.claims limit 1")
+    await client.query(`begin isolation level ${transaction}`)
     await world.operate("clock advance", { duration: "14d" })
     const [workId] = await waiting(world)
     expect(workId).toBeGreaterThan(0)
@@ -119,6 +135,7 @@ describe("an erasure that is cut short", () => {
     const erased = expect.stringMatching(/^2031-05-20T/)
     expect(await deleted(world)).toMatchObject({ erasing: false, erased })
     expect(await found(world)).toEqual([])
+    expect(foundIn(await contents(world), planted.secrets)).toEqual([])
   })
 })
 
@@ -157,7 +174,7 @@ describe("a backup", () => {
     await writeBackup({ tables, store, send, progress: () => undefined, signal })
     const file = join(folder, "backup")
     await writeFile(file, text)
-    const made = await testDatabase()
+    const made = await testDatabase({ server: server.url })
     closing.push(() => made.drop())
     const dataDir = { LEDGER_DATA_DIR: join(folder, "data") }
     const config = readConfig({ DATABASE_URL: made.url, LEDGER_CLOCK: "test", ...dataDir })

@@ -3,11 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { exported } from "../exports/exported.ts"
 import { faultsOf } from "../moving/looking.ts"
 import { execute } from "../support/postgres.ts"
+import type { OwnServer } from "../support/own-server.ts"
+import { openServer } from "../support/own-server.ts"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import type { Planted } from "./planted.ts"
 import { dump, files, foundIn, plant, unsealed } from "./planted.ts"
 
+let server: OwnServer
 let world: World
 let gone: Planted
 let other: Planted
@@ -16,7 +19,8 @@ let billBefore: string
 let before: { readonly dump: readonly string[]; readonly unsealed: string }
 
 beforeAll(async () => {
-  world = await openWorld()
+  server = await openServer()
+  world = await openWorld({ server: server.url })
   await world.operate("clock set", { to: "2031-05-06T12:00:00.000Z" })
   month = "2031-05"
   gone = await plant(world, "quixotic", "417")
@@ -31,6 +35,7 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(async () => {
   await world.close()
+  await server.close()
 })
 
 const bill = () => exported(world, { ...gone, keyId: "" }, month)

@@ -9,8 +9,7 @@ import {
   endLeftBehind,
   startEmbedded,
 } from "../../adapters/postgres/embedded/start-embedded.ts"
-import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
-import { TEMPLATE, execute, urlOfDatabase } from "./postgres.ts"
+import { makeTemplate } from "./postgres.ts"
 
 const PREFIX = "ledger-test-"
 
@@ -60,12 +59,6 @@ function endNow(pid: number, dataDir: string): void {
   const clock = new Int32Array(new SharedArrayBuffer(4))
   const file = pidFile(join(dataDir, "postgres"))
   for (let look = 0; look < 200 && existsSync(file); look += 1) Atomics.wait(clock, 0, 0, 10)
-}
-
-async function makeTemplate(admin: string): Promise<void> {
-  await execute(admin, `create database ${TEMPLATE} template template0`)
-  await migrateToLatest(urlOfDatabase(admin, TEMPLATE))
-  await execute(admin, `alter database ${TEMPLATE} with is_template true allow_connections false`)
 }
 
 /** Removes the folders of this user's test runs that were killed, and ends their PostgreSQL. */

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto"
 import pg from "pg"
 import { inject } from "vitest"
+import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -10,7 +11,7 @@ declare module "vitest" {
 }
 
 /** The database that `testDatabase` copies: migrated, empty, and closed to connections. */
-export const TEMPLATE = "ledger_template"
+const TEMPLATE = "ledger_template"
 
 /** A database of a test's own. */
 export interface TestDatabase {
@@ -20,12 +21,23 @@ export interface TestDatabase {
   drop(): Promise<void>
 }
 
+/** Makes the template in the PostgreSQL of that superuser's address. */
+export async function makeTemplate(admin: string): Promise<void> {
+  await execute(admin, `create database ${TEMPLATE} template template0`)
+  await migrateToLatest(urlOfDatabase(admin, TEMPLATE))
+  await execute(admin, `alter database ${TEMPLATE} with is_template true allow_connections false`)
+}
+
 /**
- * Makes a database in the test run's PostgreSQL: a copy of the migrated template, or an empty one
- * with `migrated: false`. Roles belong to the whole cluster and are shared by all databases.
+ * Makes a database in the test run's PostgreSQL, or in that of the superuser's address `server`: a
+ * copy of the migrated template, or an empty one with `migrated: false`. Roles belong to the whole
+ * cluster and are shared by all databases.
  */
-export async function testDatabase(options?: { migrated?: boolean }): Promise<TestDatabase> {
-  const admin = inject("postgresUrl")
+export async function testDatabase(options?: {
+  migrated?: boolean
+  server?: string
+}): Promise<TestDatabase> {
+  const admin = options?.server ?? inject("postgresUrl")
   const name = `test_${randomBytes(8).toString("hex")}`
   const template = (options?.migrated ?? true) ? TEMPLATE : "template0"
   await execute(admin, `create database ${name} template ${template}`)
@@ -36,7 +48,7 @@ export async function testDatabase(options?: { migrated?: boolean }): Promise<Te
 }
 
 /** The same address with another database. */
-export function urlOfDatabase(url: string, database: string): string {
+function urlOfDatabase(url: string, database: string): string {
   const other = new URL(url)
   other.pathname = `/${database}`
   return other.href

@@ -49,6 +49,8 @@ export interface WorldOptions {
   readonly clock?: "system" | "test"
   /** A database that is there; default one of the world's own. */
   readonly url?: string
+  /** The superuser's address of the PostgreSQL for a database of its own; default the test run's. */
+  readonly server?: string
   /** A server of EventStoreDB; default the event store inside the database. */
   readonly eventStoreUrl?: string
   /** How long a call waits for the ledger, milliseconds. */
@@ -65,7 +67,7 @@ export interface WorldOptions {
 export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const database =
     options.url === undefined
-      ? await testDatabase()
+      ? await testDatabase(options.server === undefined ? {} : { server: options.server })
       : { url: options.url, drop: async () => undefined }
   const warnings: string[] = []
   const log = {
