@@ -73,7 +73,9 @@ describe("measure", () => {
     const measured = await measure(benchmark, quiet)
     expect(asked).toEqual(["fast", "fast", "fast", "fast", "check", "close"])
     expect(measured.benchmark.ratios).toEqual([])
-    expect(measured.leftOut).toEqual(["fake: slow is not there"])
+    expect(measured.leftOut).toEqual([
+      { benchmark: "fake", reason: "absent", message: "slow is not there" },
+    ])
   })
 
   it("ends in an error where a check fails, and takes down all the same", async () => {

@@ -2,6 +2,7 @@
 import { performance } from "node:perf_hooks"
 import type { Benchmark, Opened, Ratio, Setting, StoreName } from "./benchmark.ts"
 import { FEWEST_ROUNDS, honest } from "./benchmark.ts"
+import type { LeftOut } from "./left-out.ts"
 import { without } from "./narrow.ts"
 import type { TimeLeft } from "./time-left.ts"
 import { timeLeft } from "./time-left.ts"
@@ -19,7 +20,7 @@ export interface Measured {
   readonly rounds: readonly Round[]
   readonly tookMs: number
   /** What was not measured after all, each with the reason. */
-  readonly leftOut: readonly string[]
+  readonly leftOut: readonly LeftOut[]
 }
 
 /**
@@ -56,7 +57,9 @@ export async function measure(asked: Benchmark, watch: Setting): Promise<Measure
       store: watch.store,
       rounds: measured,
       tookMs: performance.now() - begun,
-      leftOut: [...new Set(Object.values(absent))].map((why) => `${name}: ${why}`),
+      leftOut: [...new Set(Object.values(absent))].map((message) => {
+        return { benchmark: name, reason: "absent", message }
+      }),
     }
   } finally {
     await opened.close()

@@ -1,5 +1,6 @@
 /** A benchmark without some of its figures, and without whatever they were needed for. */
 import type { Benchmark, Curve } from "./benchmark.ts"
+import type { LeftOut } from "./left-out.ts"
 
 /** Leaves figures out, the ratios made of them, and their points. */
 export function without(benchmark: Benchmark, names: ReadonlySet<string>): Benchmark {
@@ -29,7 +30,7 @@ function pointsWhere({ lines }: Curve, keeps: (point: Points[number]) => boolean
   return kept.filter(({ points }) => points.length > 0)
 }
 
-/** What a benchmark is up to a size, and the points left out, each in words. */
+/** What a benchmark is up to a size, and the points left out. */
 export function upTo(
   benchmark: Benchmark,
   most: number,
@@ -37,7 +38,7 @@ export function upTo(
   readonly benchmark: Benchmark
   /** Whether no point of its curves is left. */
   readonly isEmpty: boolean
-  readonly leftOut: readonly string[]
+  readonly leftOut: readonly LeftOut[]
 } {
   const points = (benchmark.curves ?? []).flatMap((curve) =>
     curve.lines.flatMap((line) => line.points.map((point) => ({ ...point, of: line.title }))),
@@ -47,7 +48,8 @@ export function upTo(
     benchmark: without(benchmark, new Set(far.map(({ figure }) => figure))),
     isEmpty: points.length > 0 && far.length === points.length,
     leftOut: far.map(({ x, of }) => {
-      return `${benchmark.name}: ${of} at ${x.toLocaleString("en-US")}, for --most says so`
+      const message = `${of} at ${x.toLocaleString("en-US")}, for --most says so`
+      return { benchmark: benchmark.name, reason: "most", message }
     }),
   }
 }

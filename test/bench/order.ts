@@ -3,6 +3,7 @@ import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 
 import type { Terminal } from "../../src/cli/terminal.ts"
 import type { Benchmark, StoreName } from "./benchmark.ts"
 import { SERVER_VARIABLE, STORES } from "./benchmark.ts"
+import type { LeftOut } from "./left-out.ts"
 import { upTo } from "./narrow.ts"
 
 /** The word for all curves. */
@@ -17,8 +18,8 @@ const WRONG_USAGE = 2
 export interface Order {
   readonly chosen: readonly Benchmark[]
   readonly store: StoreName
-  /** What cannot be measured, each with the reason. */
-  readonly leftOut: readonly string[]
+  /** What cannot be measured, and why. */
+  readonly leftOut: readonly LeftOut[]
   /** Where the document goes; null for a file of its own in `folder`. */
   readonly json: string | null
   readonly folder: string
@@ -61,7 +62,9 @@ export function parseOrder(
   )
   const reasons = new Map(named.map((one) => [one, whyNot(one, store)]))
   const able = named.filter((one) => reasons.get(one) === null)
-  const notAble = [...reasons].flatMap(([{ name }, why]) => (why === null ? [] : `${name}: ${why}`))
+  const notAble = [...reasons].flatMap(([{ name }, message]): readonly LeftOut[] =>
+    message === null ? [] : [{ benchmark: name, reason: "store", message }],
+  )
   const narrowed = able.map((one) => upTo(one, most))
   return {
     // Without a point of its curve a benchmark has nothing to measure: its points are named.

@@ -2,6 +2,7 @@ import { mkdtemp, readFile, readdir, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { CannotWrite } from "../../src/cli/out-file.ts"
 import type { Terminal } from "../../src/cli/terminal.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { Dishonest } from "./benchmark.ts"
@@ -149,7 +150,9 @@ describe("the end", () => {
     expect(code).toBe(1)
     expect(stderr).toContain("Not honest: fake: one fact is missing.\n")
     expect(stdout).toContain("nothing of importance")
-    expect(kept.leftOut).toEqual(["fake: one fact is missing"])
+    expect(kept.leftOut).toEqual([
+      { benchmark: "fake", reason: "fault", message: "one fact is missing" },
+    ])
     expect(kept.benchmarks).toMatchObject([{ name: "other" }])
   })
 
@@ -159,6 +162,14 @@ describe("the end", () => {
     expect(code).toBe(1)
     expect(stderr).toMatch(/fake: there is a fault in it\nTypeError: .*\n +at /)
     expect(kept.benchmarks).toMatchObject([{ name: "other" }])
+  })
+
+  it("is code 1 where another run uses the data, which is told without a place in the code", async () => {
+    const open = () => Promise.reject(new CannotWrite("The data set is used by another run."))
+    const { code, stderr } = await besideOther({ open })
+    expect(code).toBe(1)
+    expect(stderr).toContain("fake: The data set is used by another run.\n")
+    expect(stderr).not.toMatch(/^ +at /m)
   })
 
   it("is code 130 where it was interrupted, and nothing is shown or kept", async () => {

@@ -8,6 +8,8 @@ import type { Terminal } from "../../src/cli/terminal.ts"
 import type { Benchmark, Setting } from "./benchmark.ts"
 import { Dishonest } from "./benchmark.ts"
 import { openResultFiles, placeIn } from "./files.ts"
+import type { LeftOut } from "./left-out.ts"
+import { leftOutLine } from "./left-out.ts"
 import { circumstances } from "./machine.ts"
 import type { Measured } from "./measure.ts"
 import { measure } from "./measure.ts"
@@ -72,12 +74,12 @@ async function perform(order: Order, terminal: Terminal, signal: AbortSignal): P
 interface Attempts {
   readonly measured: readonly Measured[]
   /** What is left out for it: the minutes that the others took are not lost with it. */
-  readonly faults: readonly { readonly fault: string; readonly told: string }[]
+  readonly faults: readonly { readonly fault: LeftOut; readonly told: string }[]
 }
 
 async function measureAll({ chosen }: Order, watch: Setting): Promise<Attempts> {
   const measured: Measured[] = []
-  const faults: { fault: string; told: string }[] = []
+  const faults: { fault: LeftOut; told: string }[] = []
   for (const [i, benchmark] of chosen.entries()) {
     const which = chosen.length === 1 ? "" : `${i + 1} of ${chosen.length}, `
     const report = (message: string) => watch.report(`${which}${message}`)
@@ -85,13 +87,16 @@ async function measureAll({ chosen }: Order, watch: Setting): Promise<Attempts> 
       measured.push(await measure(benchmark, { ...watch, report }))
     } catch (error) {
       if (watch.signal.aborted || !(error instanceof Error)) throw error
-      const fault = `${benchmark.name}: ${error.message}`
-      const isDishonest = error instanceof Dishonest
-      faults.push({
-        fault,
-        told: isDishonest ? `Not honest: ${fault}.` : `${fault}\n${error.stack}`,
-      })
+      const { name } = benchmark
+      const fault: LeftOut = { benchmark: name, reason: "fault", message: error.message }
+      faults.push({ fault, told: toldOf(leftOutLine(fault), error) })
     }
   }
   return { measured, faults }
+}
+
+/** A fault as it is told: where the code is to blame, with the place in it. */
+function toldOf(fault: string, error: Error): string {
+  if (error instanceof Dishonest) return `Not honest: ${fault}.`
+  return error instanceof CannotWrite ? fault : `${fault}\n${error.stack}`
 }

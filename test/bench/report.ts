@@ -1,6 +1,7 @@
 /** What was measured, as a document for programs: the table and the page are made of it. */
 import type { Benchmark, Curve, Ratio, StoreName, Unit } from "./benchmark.ts"
 import { goalOf } from "./benchmark.ts"
+import type { LeftOut } from "./left-out.ts"
 import type { Circumstances } from "./machine.ts"
 import type { Measured } from "./measure.ts"
 import { FLUSH, ratiosOf, valuesOf } from "./measure.ts"
@@ -15,12 +16,12 @@ export type MeasuredDocument = RunDocument["benchmarks"][number]
 /**
  * Every value of every round, and what they came to.
  *
- * @param leftOut what was not even begun, each with the reason
+ * @param leftOut what was not even begun, or came to no end
  */
 export function documentOf(
   circumstances: Circumstances,
   measured: readonly Measured[],
-  leftOut: readonly string[],
+  leftOut: readonly LeftOut[],
 ) {
   const absent = measured.flatMap((one) => one.leftOut)
   const benchmarks = measured.map(measuredDocument)

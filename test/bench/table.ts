@@ -1,6 +1,7 @@
 /** What was measured, as lines and a table on the terminal. */
 import type { Page, Row } from "../../src/cli/render.ts"
 import { renderTable } from "../../src/cli/render.ts"
+import { leftOutLine } from "./left-out.ts"
 import type { MeasuredDocument, RunDocument } from "./report.ts"
 import { percent, worded } from "./page/words.ts"
 
@@ -32,7 +33,7 @@ export function renderRun(run: RunDocument, page: Page): string {
   const rows = [...run.benchmarks.flatMap(ratioRows), ...run.benchmarks.flatMap(figureRows)]
   const findings = run.benchmarks.flatMap(({ curves }) => curves.flatMap(findingLines))
   const told = findings.length === 0 ? "" : `\n${findings.join("\n")}\n`
-  const leftOut = run.leftOut.map((one) => `  ${one}\n`).join("")
+  const leftOut = run.leftOut.map((one) => `  ${leftOutLine(one)}\n`).join("")
   return [
     `\n${lines.join("\n")}\n\n${renderTable(rows, page, "benchmarks")}${told}`,
     leftOut === "" ? "" : `\nLeft out:\n${leftOut}`,

@@ -39,6 +39,8 @@ describe("what a line shows", () => {
 
   it("is nothing where two points are missing", () => {
     expect(growsInStep(line([10, 500], [1_000, 1_000]), "events", 1_000).holds).toBeNull()
+    expect(staysLevel(line([10, 500]), "charges").holds).toBeNull()
+    expect(fallsBelowPeak(line([10, 500]), "callers").holds).toBeNull()
   })
 
   it("is whether it stays below a bound", () => {

@@ -10,6 +10,7 @@ const LEVEL_TIMES = 1.5
 
 /** Where a line, once it was at its peak, is 20 % or more below it. */
 export function fallsBelowPeak({ title, points }: Line, of: string): Finding {
+  if (points.length < 2) return tooFew(title)
   const peak = points.reduce((best, one) => (one.median > best.median ? one : best))
   const low = points.filter(({ x, median }) => {
     return x > peak.x && median < peak.median * (1 - FALLEN_PART)
@@ -24,6 +25,7 @@ export function fallsBelowPeak({ title, points }: Line, of: string): Finding {
 
 /** Whether the last point costs much more than the first from `from` on. */
 export function staysLevel({ title, points }: Line, of: string, times = LEVEL_TIMES): Finding {
+  if (points.length < 2) return tooFew(title)
   const [first, last] = endsOf(points)
   const grown = last.median / first.median
   const text = `${title}: at ${worded(last.x)} ${of} ${worded(grown)} times that at ${worded(first.x)}`
@@ -33,7 +35,7 @@ export function staysLevel({ title, points }: Line, of: string, times = LEVEL_TI
 /** Whether each thing costs as much where there are many: from `from` on, below which fixed costs tell. */
 export function growsInStep({ title, points }: Line, of: string, from: number): Finding {
   const counted = points.filter(({ x }) => x >= from)
-  if (counted.length < 2) return { text: `${title}: too few points to tell`, holds: null }
+  if (counted.length < 2) return tooFew(title)
   const [first, last] = endsOf(counted)
   const grown = last.median / last.x / (first.median / first.x)
   const text = `${title}: one of ${worded(last.x)} ${of} costs ${worded(grown)} times one of ${worded(first.x)}`
@@ -45,6 +47,11 @@ export function staysBelow({ title, points }: Line, bound: number, unit: string)
   const highest = Math.max(...points.map(({ median }) => median))
   const text = `${title}: ${worded(highest)} ${unit} at the most, where ${worded(bound)} may be`
   return { text, holds: highest <= bound }
+}
+
+/** Of one point nothing can be said about growth, neither good nor bad. */
+function tooFew(title: string): Finding {
+  return { text: `${title}: too few points to tell`, holds: null }
 }
 
 /** The nearest and the furthest point. */

@@ -36,6 +36,14 @@ describe("the page of a run", () => {
     for (const shown of [">9<", ">67 %<", ">≥ 4<", ">≥ 2<", ">met<"]) expect(row).toContain(shown)
   })
 
+  it("names its tables, their columns and their rows", async () => {
+    const page = await pageOf([fake.benchmark])
+    expect(page).toContain("<caption>Ratios of fake</caption>")
+    expect(page).toContain("<caption>Figures of fake</caption>")
+    expect(page).toContain('<th scope="col">median</th>')
+    expect(page).toMatch(/<th scope="row">[^<]+<\/th>/)
+  })
+
   it("tells the machine, the versions and the date", async () => {
     const page = await pageOf([fake.benchmark])
     expect(page).toContain(`Measured ${new Date().toISOString().slice(0, 4)}`)
@@ -122,5 +130,12 @@ describe("a drawing", () => {
     expect(svg.match(/class="round"/g)).toHaveLength(3)
     expect(svg).toContain("<title>target 4</title>")
     expect(svg).not.toContain("floor")
+    expect(svg).toContain('aria-label="t: 6, 9, 12; median 9"')
+  })
+
+  it("of a ratio says where it grows by factors", () => {
+    const strip = { title: "t", median: 9, target: 4, floor: null }
+    expect(renderStrip({ ...strip, values: [9, 900] })).toContain(">logarithmic</text>")
+    expect(renderStrip({ ...strip, values: [6, 9] })).not.toContain("logarithmic")
   })
 })

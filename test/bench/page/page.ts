@@ -1,4 +1,5 @@
 /** A run as one HTML page that needs nothing else: no network, no script, light and dark. */
+import { leftOutLine } from "../left-out.ts"
 import type { MeasuredDocument, RunDocument } from "../report.ts"
 import { circumstanceLines, measuredLine } from "../table.ts"
 import { renderChart } from "./chart.ts"
@@ -28,7 +29,7 @@ ${circumstanceLines(run)
   .map((line) => `<p class="quiet">${escaped(line)}</p>`)
   .join("\n")}
 ${benchmarks.map(section).join("\n")}
-${leftOut.length === 0 ? "" : `<h2>Left out</h2>\n${list(leftOut)}`}
+${leftOut.length === 0 ? "" : `<h2>Left out</h2>\n${list(leftOut.map(leftOutLine))}`}
 </body>
 </html>
 `
@@ -43,7 +44,7 @@ function section(one: MeasuredDocument): string {
     `<section><h2>${escaped(one.name)}</h2>`,
     `<p class="quiet">${escaped(measuredLine(one))}</p>`,
     ...one.curves.map(curveFigure),
-    one.ratios.length === 0 ? "" : ratioTable(one.ratios),
+    one.ratios.length === 0 ? "" : ratioTable(one),
     figureTable(one),
     "</section>",
   ].join("\n")
@@ -59,15 +60,22 @@ function curveFigure({ findings, ...chart }: CurveDocument): string {
 
 const HEAD = ["median", "lowest", "highest", "spread"]
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const cells = rows.map((row) => `<tr>${row.join("")}</tr>`).join("\n")
-  const names = head.map((name) => `<th>${name}</th>`).join("")
-  return `<div class="wide"><table><thead><tr>${names}</tr></thead><tbody>${cells}</tbody></table></div>`
+interface Table {
+  readonly caption: string
+  readonly head: readonly string[]
+  readonly rows: readonly (readonly string[])[]
 }
 
-function ratioTable(ratios: readonly RatioDocument[]): string {
+function renderTable({ caption, head, rows }: Table): string {
+  const cells = rows.map((row) => `<tr>${row.join("")}</tr>`).join("\n")
+  const names = head.map((name) => `<th scope="col">${name}</th>`).join("")
+  const above = `<caption>${escaped(caption)}</caption><thead><tr>${names}</tr></thead>`
+  return `<div class="wide"><table>${above}<tbody>${cells}</tbody></table></div>`
+}
+
+function ratioTable({ name, ratios }: MeasuredDocument): string {
   const head = ["ratio", "what", ...HEAD, "target", "floor", "result", "rounds"]
-  return table(head, ratios.map(ratioCells))
+  return renderTable({ caption: `Ratios of ${name}`, head, rows: ratios.map(ratioCells) })
 }
 
 function ratioCells(ratio: RatioDocument): readonly string[] {
@@ -75,7 +83,7 @@ function ratioCells(ratio: RatioDocument): readonly string[] {
   const goal = (value: number | null) => number(value === null ? "–" : `${sign} ${value}`)
   const { result } = ratio
   return [
-    text(ratio.id),
+    rowName(ratio.id),
     text(ratio.unit === null ? ratio.title : `${ratio.title}, ${ratio.unit}`),
     ...spreadCells(ratio),
     goal(ratio.target),
@@ -85,11 +93,11 @@ function ratioCells(ratio: RatioDocument): readonly string[] {
   ]
 }
 
-function figureTable({ figures }: MeasuredDocument): string {
+function figureTable({ name, figures }: MeasuredDocument): string {
   const rows = figures.map((figure) => {
-    return [text(`${figure.title}, ${figure.unit}`), ...spreadCells(figure)]
+    return [rowName(`${figure.title}, ${figure.unit}`), ...spreadCells(figure)]
   })
-  const shown = table(["figure", ...HEAD], rows)
+  const shown = renderTable({ caption: `Figures of ${name}`, head: ["figure", ...HEAD], rows })
   return `<details><summary>${figures.length} figures</summary>${shown}</details>`
 }
 
@@ -105,5 +113,6 @@ function spreadCells({ median, min, max, spread }: Spread): readonly string[] {
   return cells.map(number)
 }
 
+const rowName = (words: string) => `<th scope="row">${escaped(words)}</th>`
 const text = (words: string) => `<td>${escaped(words)}</td>`
 const number = (words: string) => `<td class="number">${escaped(words)}</td>`

@@ -36,14 +36,21 @@ export function renderStrip({ title, values, median, target, floor }: Strip): st
       : `<g class="goal ${name}"><title>${name} ${worded(value)}</title>` +
         `<line x1="${x(value)}" x2="${x(value)}" y1="12" y2="34"/>` +
         `<text class="${lean(value)}" x="${x(value)}" y="9">${name}</text></g>`
+  const told = `${title}: ${values.map(worded).join(", ")}; median ${worded(median)}`
+  // What grows by factors says so, or it would be read as sums.
+  const scale =
+    kind === "log"
+      ? [`<text class="tick middle" x="${WIDTH / 2}" y="${HEIGHT - 2}">logarithmic</text>`]
+      : []
   const ends = [ticks[0], ticks.at(-1)].filter((tick) => tick !== undefined)
   return [
-    `<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escaped(title)}">`,
+    `<svg class="strip" viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escaped(told)}">`,
     `<line class="grid" x1="${SIDE}" x2="${WIDTH - SIDE}" y1="${MIDDLE}" y2="${MIDDLE}"/>`,
     ...ends.map(
       ({ value }) =>
         `<text class="tick middle" x="${x(value)}" y="${HEIGHT - 2}">${shortly(value)}</text>`,
     ),
+    ...scale,
     goal("floor", floor),
     goal("target", target),
     ...values.map((value) => `<circle class="round" cx="${x(value)}" cy="${MIDDLE}" r="3.5"/>`),

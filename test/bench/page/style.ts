@@ -18,7 +18,8 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 table { border-collapse: collapse; margin: 1rem 0; }
 th, td { padding: 0.25rem 0.7rem; text-align: left; border-bottom: 1px solid var(--grid);
   vertical-align: middle; }
-th { color: var(--quiet); font-weight: 500; }
+th { font-weight: 400; } thead th { color: var(--quiet); font-weight: 500; }
+caption { color: var(--quiet); text-align: left; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 figure { margin: 1.5rem 0; max-width: 46rem; }
 figcaption { font-weight: 600; margin-bottom: 0.3rem; }
