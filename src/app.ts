@@ -29,6 +29,7 @@ import { otherVerb, retiredPath, unknownPath } from "./pipeline/router-refusals.
 import { signInOf } from "./pipeline/sign-in.ts"
 import type { Ports } from "./ports.ts"
 import { watchPressure } from "./pressure.ts"
+import { endUnreadBodies } from "./unread-bodies.ts"
 
 const REQUEST_TIMEOUT_MS = 30_000
 const BODY_LIMIT_BYTES = 1024 * 1024
@@ -82,6 +83,7 @@ export async function buildApp(
   app.addHook("preClose", async () => {
     isStopping = true
   })
+  endUnreadBodies(app, ports.pacer)
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id)
     // Here already: the handler below would read the body first.

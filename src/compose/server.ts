@@ -1,4 +1,5 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
+import { lookup } from "node:dns/promises"
 import { dirname } from "node:path"
 import type { FastifyInstance } from "fastify"
 import type { DataFolder } from "../../adapters/data-folder/data-folder.ts"
@@ -153,7 +154,7 @@ async function serve(
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
   try {
-    return await app.listen({ host, port })
+    return await app.listen({ host: await oneAddress(host), port })
   } catch (error) {
     const code = error instanceof Error && "code" in error ? error.code : ""
     if (code === "EADDRINUSE") {
@@ -171,4 +172,13 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
     }
     throw error
   }
+}
+
+/**
+ * The framework listens on both addresses of this name, and on the second one without the handlers
+ * of the first, nor does it wait for the calls that came there when it stops.
+ */
+async function oneAddress(host: string): Promise<string> {
+  if (host !== "localhost") return host
+  return (await lookup(host, { order: "ipv4first" })).address
 }

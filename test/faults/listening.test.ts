@@ -1,0 +1,70 @@
+/** A server's own socket: which addresses it listens on, and callers who hold on to it when it stops. */
+import { once } from "node:events"
+import { connect } from "node:net"
+import { text } from "node:stream/consumers"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { TestDatabase } from "../support/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { Place } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+import { makeSender } from "./company.ts"
+import { operateOn } from "./supervised.ts"
+
+/** Far less than a stop gives to calls in hand. */
+const STOPPED_WITHIN_MS = 3_500
+
+let database: TestDatabase
+let place: Place
+beforeAll(async () => {
+  database = await testDatabase()
+  place = await makePlace({ DATABASE_URL: database.url, HOST: "localhost" })
+})
+afterAll(async () => {
+  await place.clear()
+  await database.drop()
+})
+
+/** Opens a connection and sends what is there of a request. */
+async function send(url: string, ...lines: readonly string[]) {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname.replace(/^\[(.*)\]$/, "$1"))
+  await once(socket, "connect")
+  socket.write(lines.join("\r\n"))
+  return socket
+}
+
+describe("a server", () => {
+  it("listens on one address of localhost, and answers bytes that are no request", async () => {
+    const server = await place.start()
+    const { hostname, port } = new URL(server.url)
+    expect(["127.0.0.1", "[::1]"]).toContain(hostname)
+    const other = connect(Number(port), hostname === "127.0.0.1" ? "::1" : "127.0.0.1")
+    // Refused, or there is no such address here.
+    const [error] = (await once(other, "error")) as [NodeJS.ErrnoException]
+    expect(["ECONNREFUSED", "EADDRNOTAVAIL"]).toContain(error.code)
+    const answer = await text(await send(server.url, "no request at all", "", ""))
+    expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*"error":"validation"/)
+    expect(await server.end("SIGTERM")).toBe(0)
+  }, 30_000)
+
+  it("stops although a caller never ends what it began to send", async () => {
+    const server = await place.start()
+    const { key } = await makeSender(operateOn(place), "listening")
+    const head = ["POST /api/v1/phone/messages HTTP/1.1", "host: ledger.test"]
+    const nobody = [...head, "content-type: application/json"]
+    const known = [...nobody, `authorization: Bearer ${key}`]
+    const bodies = [nobody, known].flatMap((sent) => [
+      [...sent, "content-length: 100", "", '{"to":'],
+      [...sent, "transfer-encoding: chunked", "", "6", '{"to":', ""],
+    ])
+    const sockets = await Promise.all(bodies.map((lines) => send(server.url, ...lines)))
+    // The server has the requests in hand: its answer to the next one comes behind them.
+    expect((await fetch(server.url)).status).toBe(404)
+    const ended = Promise.all(sockets.map((socket) => text(socket).catch(() => "")))
+    const askedAt = performance.now()
+    expect(await server.end("SIGTERM")).toBe(0)
+    expect(performance.now() - askedAt).toBeLessThan(STOPPED_WITHIN_MS)
+    await ended
+    expect(server.log()).toBe("")
+  }, 30_000)
+})
