@@ -3,21 +3,22 @@ import { errorCode } from "./explain.ts"
 import { signal } from "./postmaster.ts"
 
 /**
- * Ends the processes that a killed PostgreSQL left working on a cluster; answers how many. They end by
- * themselves as soon as they notice, but one that waits for a lock which a killed process held never
- * notices, and with the memory that it keeps no other PostgreSQL starts.
+ * Ends the processes that a killed PostgreSQL left working on a cluster, and answers their ids. They
+ * end by themselves as soon as they notice, but one that waits for a lock which a killed process held
+ * never notices, and with the memory that it keeps no other PostgreSQL starts. On a busy machine one
+ * that was ended may be found again for a moment.
  *
  * Only for a cluster whose first process is gone. Only Linux shows whose processes are whose;
  * elsewhere none is found.
  */
-export async function endOrphans(cluster: string): Promise<number> {
-  if (process.platform !== "linux") return 0
-  let ended = 0
+export async function endOrphans(cluster: string): Promise<readonly number[]> {
+  if (process.platform !== "linux") return []
+  const ended: number[] = []
   for (const name of await readdir("/proc")) {
     const pid = Number(name)
     if (!Number.isSafeInteger(pid) || pid <= 1 || !(await worksOn(pid, cluster))) continue
     signal(pid, "SIGKILL")
-    ended += 1
+    ended.push(pid)
   }
   return ended
 }

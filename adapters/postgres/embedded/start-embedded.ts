@@ -179,12 +179,14 @@ async function launchOnFreePort(
   let port = access.port
   const settings = options.settings ?? {}
   const begun = performance.now()
+  const ended = new Set<number>()
   const launched = await lookFor(MEMORY_IN_USE_MS, async () => {
     const outcome = await launch(folder, programs, { port, settings, waits })
     if (outcome === "memory in use" && performance.now() - begun > NOTICED_WITHIN_MS) {
-      const ended = await endOrphans(folder.cluster)
-      if (ended > 0)
-        options.log(`Ended what a killed PostgreSQL left behind: ${ended} of its processes.`)
+      const fresh = (await endOrphans(folder.cluster)).filter((pid) => !ended.has(pid))
+      for (const pid of fresh) ended.add(pid)
+      if (fresh.length > 0)
+        options.log(`Ended what a killed PostgreSQL left behind: ${fresh.length} of its processes.`)
     }
     if (outcome === "port taken") {
       const other = await freePort()
