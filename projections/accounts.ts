@@ -9,7 +9,7 @@ import { postingsOf } from "../domain/charging/postings.ts"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
 import type { Columns } from "./columns.ts"
-import { insertRows, unnested } from "./columns.ts"
+import { arrayOf, insertRows, unnested } from "./columns.ts"
 import type { Projection, Recorded } from "./projection.ts"
 
 /** An account and its balance. */
@@ -132,7 +132,10 @@ async function changeTerms(
 ): Promise<void> {
   await sql`
     insert into account_terms (company_id)
-    select * from unnest(${changes.map((change) => change.company_id)}::text[])
+    select * from unnest(${arrayOf(
+      "text",
+      changes.map((change) => change.company_id),
+    )})
     on conflict do nothing`.execute(tx)
   const names = sql.join(Object.keys(TERMS_COLUMNS).map((name) => sql.id(name)))
   await sql`

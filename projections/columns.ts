@@ -14,11 +14,18 @@ export function unnested<Row extends object>(
   columns: Columns<Row>,
   rows: readonly Row[],
 ): RawBuilder<unknown> {
-  const arrays = Object.entries<ColumnType>(columns).map(([name, type]) => {
-    const values = rows.map((row) => row[name as keyof Row])
-    return sql`${arrayText(values)}::${sql.raw(type)}[]`
-  })
+  const arrays = Object.entries<ColumnType>(columns).map(([name, type]) =>
+    arrayOf(
+      type,
+      rows.map((row) => row[name as keyof Row]),
+    ),
+  )
   return sql`unnest(${sql.join(arrays)})`
+}
+
+/** Values as one array. */
+export function arrayOf(type: ColumnType, values: readonly unknown[]): RawBuilder<unknown> {
+  return sql`${arrayText(values)}::${sql.raw(type)}[]`
 }
 
 /**

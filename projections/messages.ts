@@ -9,6 +9,8 @@ import type { Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { RecipientEvent, TextQueued, TextReceived } from "../domain/phone/recipient-events.ts"
+import type { Columns } from "./columns.ts"
+import { arrayOf, insertRows, unnested } from "./columns.ts"
 import type { Opener, Projection } from "./projection.ts"
 
 /** How far a text has come, as callers see it. */
@@ -76,60 +78,88 @@ export const messages: Projection = {
     )`,
   apply: async (tx: Transaction<MessageTables>, facts, opener) => {
     let batch = new Batch(tx, opener)
+    // What concerns texts written before it and not those behind it.
+    const between = async (change: () => Promise<unknown>) => {
+      await batch.write()
+      await change()
+      batch = new Batch(tx, opener)
+    }
     for (const { fact, category, companyId } of facts) {
       const company = companyId ?? ""
       if (fact.type === "CompanyErased") {
-        await batch.write()
-        await eraseTexts(tx, fact.companyId)
-        batch = new Batch(tx, opener)
+        await between(() => eraseTexts(tx, fact.companyId))
       } else if (fact.type === "NumberAdded") {
         const number = await opener.open(company, fact.number)
         const row = { company_id: company, number_id: fact.numberId, number }
-        await tx.insertInto("message_numbers").values(row).execute()
+        await between(() => tx.insertInto("message_numbers").values(row).execute())
       } else if (category === "recipient") {
-        await batch.take(company, fact as RecipientEvent)
+        batch.take(company, fact as RecipientEvent)
       }
     }
     await batch.write()
   },
 }
 
-interface StatusChange {
-  readonly company: string
-  readonly id: string
-  readonly status: MessageStatus
-  readonly errorCode: string | null
+const MESSAGE_COLUMNS: Columns<MessageRow> = {
+  company_id: "text",
+  message_id: "text",
+  number_id: "text",
+  direction: "text",
+  from_number: "text",
+  to_number: "text",
+  body: "text",
+  media: "integer",
+  status: "text",
+  error_code: "text",
+  key_id: "text",
+  charge_id: "text",
+  created_at: "timestamptz",
 }
 
-/** Gathers a batch's rows, so that a text queued and sent in one batch is written once. */
+/** How a text went on. */
+type StatusChange = Pick<MessageRow, "company_id" | "message_id" | "status" | "error_code">
+
+const CHANGE_COLUMNS: Columns<StatusChange> = {
+  company_id: "text",
+  message_id: "text",
+  status: "text",
+  error_code: "text",
+}
+
+/** A text that came in or is to go out, of a company. */
+interface Text {
+  readonly company: CompanyId
+  readonly fact: TextQueued | TextReceived
+}
+
+const placeOf = (company: CompanyId, messageId: string) => `${company} ${messageId}`
+
+/** Gathers a batch's texts, so that one queued and sent in one batch is written once. */
 class Batch {
   readonly #tx: Transaction<MessageTables>
   readonly #opener: Opener
-  readonly #rows = new Map<string, MessageRow>()
-  readonly #changes: StatusChange[] = []
-  readonly #newest = new Map<CompanyId, number>()
-  readonly #numbers = new Map<string, string | null>()
+  readonly #texts: Text[] = []
+  /** By the text's place; a later change wins. */
+  readonly #changes = new Map<string, StatusChange>()
 
   constructor(tx: Transaction<MessageTables>, opener: Opener) {
     this.#tx = tx
     this.#opener = opener
   }
 
-  async take(company: CompanyId, fact: RecipientEvent): Promise<void> {
+  take(company: CompanyId, fact: RecipientEvent): void {
     switch (fact.type) {
       case "TextQueued":
-        return this.#queued(company, fact)
       case "TextReceived":
-        return this.#received(company, fact)
+        this.#texts.push({ company, fact })
+        return undefined
       case "TextAccepted":
-        return this.#change({ company, id: fact.messageId, status: "sent", errorCode: null })
+        return this.#change(company, fact.messageId, "sent", null)
       case "TextDelivered":
-        return this.#change({ company, id: fact.messageId, status: "delivered", errorCode: null })
+        return this.#change(company, fact.messageId, "delivered", null)
       case "TextRejected":
-      case "TextUndelivered": {
-        const { messageId: id, errorCode } = fact
-        return this.#change({ company, id, status: "failed", errorCode })
-      }
+      case "TextUndelivered":
+        return this.#change(company, fact.messageId, "failed", fact.errorCode)
       case "TextAbandoned":
       case "OptedOutByText":
       case "OptedInByText":
@@ -140,81 +170,59 @@ class Batch {
   }
 
   async write(): Promise<void> {
-    if (this.#rows.size > 0) await insertMessages(this.#tx, [...this.#rows.values()])
-    if (this.#changes.length > 0) await changeStatuses(this.#tx, this.#changes)
+    if (this.#texts.length > 0) await this.#writeTexts(this.#texts)
+    if (this.#changes.size > 0) await changeStatuses(this.#tx, [...this.#changes.values()])
   }
 
-  async #queued(company: CompanyId, fact: TextQueued): Promise<void> {
-    const [to, body] = await Promise.all([
-      this.#opener.open(company, fact.to),
-      this.#opener.open(company, fact.body),
-    ])
-    this.#rows.set(`${company} ${fact.messageId}`, {
-      company_id: company,
-      message_id: fact.messageId,
-      number_id: fact.numberId,
-      direction: "out",
-      from_number: await this.#number(company, fact.numberId),
-      to_number: to,
-      body,
-      media: 0,
-      status: "queued",
-      error_code: null,
-      key_id: fact.keyId,
-      charge_id: fact.chargeId,
-      created_at: new Date(await this.#createdAt(company, fact.at)),
+  #change(
+    company_id: CompanyId,
+    message_id: string,
+    status: MessageStatus,
+    error_code: string | null,
+  ): void {
+    const change = { company_id, message_id, status, error_code }
+    this.#changes.set(placeOf(company_id, message_id), change)
+  }
+
+  async #writeTexts(texts: readonly Text[]): Promise<void> {
+    const newest = await newestMessages(this.#tx, texts)
+    const numbers = await ownNumbers(this.#tx, texts)
+    const rows = texts.map(async ({ company, fact }): Promise<MessageRow> => {
+      // In the order of the facts: all of this before anything is waited for.
+      const createdAt = Math.max(fact.at, (newest.get(company) ?? 0) + 1)
+      newest.set(company, createdAt)
+      const place = placeOf(company, fact.messageId)
+      const { status, error_code } = this.#changes.get(place) ?? firstOf(fact)
+      this.#changes.delete(place)
+      const own = numbers.get(placeOf(company, fact.numberId)) ?? null
+      const [other, body] = await Promise.all([
+        this.#opener.open(company, fact.type === "TextQueued" ? fact.to : fact.from),
+        this.#opener.open(company, fact.body),
+      ])
+      return {
+        ...{ company_id: company, message_id: fact.messageId, number_id: fact.numberId },
+        ...waysOf(fact, own, other),
+        ...{ body, status, error_code, created_at: new Date(createdAt) },
+      }
     })
+    await insertRows(this.#tx, "messages", MESSAGE_COLUMNS, await Promise.all(rows))
   }
+}
 
-  async #received(company: CompanyId, fact: TextReceived): Promise<void> {
-    const [from, body] = await Promise.all([
-      this.#opener.open(company, fact.from),
-      this.#opener.open(company, fact.body),
-    ])
-    this.#rows.set(`${company} ${fact.messageId}`, {
-      company_id: company,
-      message_id: fact.messageId,
-      number_id: fact.numberId,
-      direction: "in",
-      from_number: from,
-      to_number: await this.#number(company, fact.numberId),
-      body,
-      media: fact.media,
-      status: "received",
-      error_code: null,
-      key_id: null,
-      charge_id: null,
-      created_at: new Date(await this.#createdAt(company, fact.at)),
-    })
-  }
+function firstOf({ type }: Text["fact"]): Pick<MessageRow, "status" | "error_code"> {
+  return { status: type === "TextQueued" ? "queued" : "received", error_code: null }
+}
 
-  #change(change: StatusChange): void {
-    const place = `${change.company} ${change.id}`
-    const row = this.#rows.get(place)
-    if (row === undefined) this.#changes.push(change)
-    else this.#rows.set(place, { ...row, status: change.status, error_code: change.errorCode })
+/** What is different out and in; `own` is the company's number, `other` the one beside it. */
+function waysOf(fact: Text["fact"], own: string | null, other: string | null) {
+  if (fact.type === "TextReceived") {
+    const { media } = fact
+    const numbers = { direction: "in" as const, from_number: other, to_number: own }
+    return { ...numbers, media, key_id: null, charge_id: null }
   }
-
-  async #createdAt(company: CompanyId, at: number): Promise<number> {
-    const newest = this.#newest.get(company) ?? (await newestMessage(this.#tx, company))
-    const created = Math.max(at, newest + 1)
-    this.#newest.set(company, created)
-    return created
-  }
-
-  async #number(company: CompanyId, numberId: string): Promise<string | null> {
-    const known = this.#numbers.get(numberId)
-    if (known !== undefined) return known
-    const row = await this.#tx
-      .selectFrom("message_numbers")
-      .select("number")
-      .where("company_id", "=", company)
-      .where("number_id", "=", numberId)
-      .executeTakeFirst()
-    const number = row?.number ?? null
-    this.#numbers.set(numberId, number)
-    return number
-  }
+  const { keyId: key_id, chargeId: charge_id } = fact
+  const numbers = { direction: "out" as const, from_number: own, to_number: other }
+  return { ...numbers, media: 0, key_id, charge_id }
 }
 
 async function eraseTexts(tx: Transaction<MessageTables>, company: CompanyId): Promise<void> {
@@ -223,53 +231,51 @@ async function eraseTexts(tx: Transaction<MessageTables>, company: CompanyId): P
   await sql`update message_numbers set number = null where company_id = ${company}`.execute(tx)
 }
 
-async function newestMessage(tx: Transaction<MessageTables>, company: CompanyId): Promise<number> {
-  const row = await tx
-    .selectFrom("messages")
-    .select("created_at")
-    .where("company_id", "=", company)
-    .orderBy("created_at", "desc")
-    .limit(1)
-    .executeTakeFirst()
-  return row?.created_at.getTime() ?? 0
-}
-
-async function insertMessages(
+/** When each company's newest message was made, UTC milliseconds. */
+async function newestMessages(
   tx: Transaction<MessageTables>,
-  rows: readonly MessageRow[],
-): Promise<void> {
-  await sql`
-    insert into messages
-    select * from unnest(
-      ${rows.map((row) => row.company_id)}::text[],
-      ${rows.map((row) => row.message_id)}::text[],
-      ${rows.map((row) => row.number_id)}::text[],
-      ${rows.map((row) => row.direction)}::text[],
-      ${rows.map((row) => row.from_number)}::text[],
-      ${rows.map((row) => row.to_number)}::text[],
-      ${rows.map((row) => row.body)}::text[],
-      ${rows.map((row) => row.media)}::integer[],
-      ${rows.map((row) => row.status)}::text[],
-      ${rows.map((row) => row.error_code)}::text[],
-      ${rows.map((row) => row.key_id)}::text[],
-      ${rows.map((row) => row.charge_id)}::text[],
-      ${rows.map((row) => row.created_at)}::timestamptz[])`.execute(tx)
+  texts: readonly Text[],
+): Promise<Map<CompanyId, number>> {
+  const companies = [...new Set(texts.map(({ company }) => company))]
+  const { rows } = await sql<Pick<MessageRow, "company_id" | "created_at">>`
+    select newest.company_id, newest.created_at
+    from unnest(${arrayOf("text", companies)}) as asked (company_id)
+    cross join lateral (
+      select company_id, created_at from messages
+      where messages.company_id = asked.company_id order by created_at desc limit 1
+    ) as newest`.execute(tx)
+  return new Map(rows.map(({ company_id, created_at }) => [company_id, created_at.getTime()]))
 }
 
-/** Later changes win: they come last in the batch, and are applied in its order. */
+/** The companies' numbers by their places. */
+async function ownNumbers(
+  tx: Transaction<MessageTables>,
+  texts: readonly Text[],
+): Promise<ReadonlyMap<string, string | null>> {
+  const asked = new Map(
+    texts.map(({ company: company_id, fact: { numberId: number_id } }) => {
+      return [placeOf(company_id, number_id), { company_id, number_id }]
+    }),
+  )
+  const columns: Columns<Pick<NumberNameRow, "company_id" | "number_id">> = {
+    company_id: "text",
+    number_id: "text",
+  }
+  const { rows } = await sql<NumberNameRow>`
+    select company_id, number_id, number from message_numbers
+    join ${unnested(columns, [...asked.values()])} as asked (company_id, number_id)
+      using (company_id, number_id)`.execute(tx)
+  return new Map(rows.map((row) => [placeOf(row.company_id, row.number_id), row.number]))
+}
+
 async function changeStatuses(
   tx: Transaction<MessageTables>,
   changes: readonly StatusChange[],
 ): Promise<void> {
-  const last = [...new Map(changes.map((one) => [`${one.company} ${one.id}`, one])).values()]
   await sql`
     update messages set status = changed.status, error_code = changed.error_code
-    from unnest(
-      ${last.map((one) => one.company)}::text[],
-      ${last.map((one) => one.id)}::text[],
-      ${last.map((one) => one.status)}::text[],
-      ${last.map((one) => one.errorCode)}::text[]
-    ) as changed (company_id, message_id, status, error_code)
+    from ${unnested(CHANGE_COLUMNS, changes)} as changed
+      (company_id, message_id, status, error_code)
     where messages.company_id = changed.company_id
       and messages.message_id = changed.message_id`.execute(tx)
 }

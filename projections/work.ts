@@ -18,6 +18,8 @@ import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
 import { monthEnd, monthName } from "../domain/kernel/window.ts"
 import type { TextQueued } from "../domain/phone/recipient-events.ts"
+import type { Columns } from "./columns.ts"
+import { arrayOf, insertRows } from "./columns.ts"
 import type { Projection, Recorded } from "./projection.ts"
 
 /** What a worker can be asked to do. */
@@ -248,20 +250,35 @@ async function deleteWork(tx: Transaction<unknown>, ended: readonly Ended[]): Pr
     const names = ended.filter((one) => one.kind === kind).map(({ name }) => name)
     await sql`
       delete from ledger.work
-      where kind = ${kind} and name = any(${names}::text[])`.execute(tx)
+      where kind = ${kind} and name = any(${arrayOf("text", names)})`.execute(tx)
   }
+}
+
+interface WorkRow {
+  readonly kind: WorkKind
+  readonly name: string
+  readonly subject: string
+  readonly company_id: CompanyId | null
+  readonly payload: string
+  readonly due_at: Date
+}
+
+const WORK_COLUMNS: Columns<WorkRow> = {
+  kind: "text",
+  name: "text",
+  subject: "text",
+  company_id: "text",
+  payload: "text",
+  due_at: "timestamptz",
+}
+
+function rowOf({ kind, name, subject, companyId, payload, dueAt }: WorkItem): WorkRow {
+  const [text, due_at] = [JSON.stringify(payload), new Date(dueAt)]
+  return { kind, name, subject, company_id: companyId, payload: text, due_at }
 }
 
 /** Adds work; what is there already under the same kind and name stays as it is. */
 async function insertWork(tx: Transaction<unknown>, items: readonly WorkItem[]): Promise<void> {
-  await sql`
-    insert into ledger.work (kind, name, subject, company_id, payload, due_at)
-    select * from unnest(
-      ${items.map((item) => item.kind)}::text[],
-      ${items.map((item) => item.name)}::text[],
-      ${items.map((item) => item.subject)}::text[],
-      ${items.map((item) => item.companyId)}::text[],
-      ${items.map((item) => JSON.stringify(item.payload))}::text[],
-      ${items.map((item) => new Date(item.dueAt))}::timestamptz[])
-    on conflict (kind, name) do nothing`.execute(tx)
+  const isThere = sql`on conflict (kind, name) do nothing`
+  await insertRows(tx, "ledger.work", WORK_COLUMNS, items.map(rowOf), isThere)
 }
