@@ -34,21 +34,24 @@ export function openSubjectKeys(pool: Pool): SubjectKeys {
 }
 
 async function answer(pool: Pool, batch: readonly Asked[]): Promise<readonly (Buffer | null)[]> {
-  const made = batch.filter((asked) => asked.fresh !== null)
-  if (made.length > 0) {
-    await pool.query({ name: "make-subject-keys", text: INSERT, values: columnsOf(made, true) })
+  const found = new Map<string, Buffer>()
+  const ask = async (name: string, text: string, values: unknown[]): Promise<void> => {
+    const { rows } = await pool.query<Row>({ name, text, values })
+    for (const row of rows) found.set(placeOf(row.company_id, row.subject), row.wrapped)
   }
-  const find = { name: "find-subject-keys", text: SELECT, values: columnsOf(batch, false) }
-  const { rows } = await pool.query<Row>(find)
-  const found = new Map(rows.map((row) => [placeOf(row.company_id, row.subject), row.wrapped]))
+  const fresh = batch.filter((asked) => asked.fresh !== null)
+  if (fresh.length > 0) await ask("make-subject-keys", INSERT, columnsOf(fresh, true))
+  const rest = batch.filter(({ companyId, subject }) => !found.has(placeOf(companyId, subject)))
+  if (rest.length > 0) await ask("find-subject-keys", SELECT, columnsOf(rest, false))
   return batch.map(({ companyId, subject }) => found.get(placeOf(companyId, subject)) ?? null)
 }
 
-/** The first key of a subject stays: whoever comes second gets it from the select that follows. */
+/** The first key of a subject stays, and is answered: whoever comes second gets it from a select. */
 const INSERT = `
   insert into ledger.subject_keys (company_id, subject, wrapped)
   select * from unnest($1::text[], $2::text[], $3::bytea[])
-  on conflict do nothing`
+  on conflict do nothing
+  returning company_id, subject, wrapped`
 
 const SELECT = `
   select company_id, subject, wrapped from ledger.subject_keys

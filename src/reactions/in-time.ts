@@ -10,14 +10,14 @@ export async function inTime<T>(
   silence: () => Error,
 ): Promise<T> {
   const answered = new AbortController()
-  const late = pacer.pause(ANSWER_TIMEOUT_MS, answered.signal).then(() => {
-    throw silence()
+  const late = Promise.withResolvers<never>()
+  void pacer.pause(ANSWER_TIMEOUT_MS, answered.signal).then(() => {
+    if (!answered.signal.aborted) late.reject(silence())
   })
   try {
-    return await Promise.race([answer, late])
+    return await Promise.race([answer, late.promise])
   } finally {
-    // The timer ends with the question; what it says then is nobody's concern.
-    late.catch(() => undefined)
+    // The timer ends with the question.
     answered.abort()
   }
 }
