@@ -1,6 +1,7 @@
 /** A database that answers statements by a function: what read models say to theirs. */
 import type { CompiledQuery, DatabaseConnection, Driver } from "kysely"
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from "kysely"
+import pg from "pg"
 
 /** Answers a statement with its rows. */
 export type Answering = (query: CompiledQuery) => Promise<readonly object[]>
@@ -38,4 +39,14 @@ export function kyselyAnswering(answer: Answering): Kysely<any> {
 /** A statement in one line. */
 export function lineOf({ sql }: CompiledQuery): string {
   return sql.replaceAll(/\s+/g, " ").trim()
+}
+
+const TEXT_ARRAY = 1009
+const parseArray = pg.types.getTypeParser(
+  TEXT_ARRAY as Parameters<typeof pg.types.getTypeParser>[0],
+)
+
+/** The elements of a parameter that is PostgreSQL's text of an array. */
+export function elementsOf(parameter: unknown): readonly (string | null)[] {
+  return parseArray(String(parameter)) as readonly (string | null)[]
 }

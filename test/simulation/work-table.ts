@@ -2,7 +2,7 @@
 import type { CompiledQuery, Kysely } from "kysely"
 import type { ListedWork, TakenWork, WorkQueue, WorkResult } from "../../adapters/work/port.ts"
 import type { Owner } from "./schedule.ts"
-import { kyselyAnswering, lineOf } from "./sql.ts"
+import { elementsOf, kyselyAnswering, lineOf } from "./sql.ts"
 
 /** A row that was taken and not settled may be taken again after this: its taker may be dead. */
 const LEASE_MS = 5_000
@@ -50,26 +50,20 @@ export class WorkTable {
   #write(query: CompiledQuery): void {
     const statement = lineOf(query)
     if (statement.startsWith("delete from ledger.work where kind = $1 and name = any($2")) {
-      const [kind, names] = query.parameters as [string, readonly string[]]
+      const [kind, listed] = query.parameters
+      const names = elementsOf(listed)
       for (const row of this.rows()) {
         if (row.kind === kind && names.includes(row.name)) this.#rows.delete(row.workId)
       }
       return
     }
-    if (
-      !statement.startsWith("insert into ledger.work (kind, name, subject, company_id, payload")
-    ) {
+    if (!statement.startsWith('insert into "ledger"."work" ("kind", "name", "subject"')) {
       throw new Error(`no such statement is answered here: ${statement}`)
     }
-    const [kinds, names, subjects, companies, payloads, dueAts] = query.parameters as [
-      readonly string[],
-      readonly string[],
-      readonly string[],
-      readonly (string | null)[],
-      readonly string[],
-      readonly Date[],
-    ]
-    for (const [i, kind] of kinds.entries()) {
+    const columns = query.parameters.map(elementsOf)
+    const [kinds = [], names = [], subjects = [], companies = [], payloads = [], dueAts = []] =
+      columns
+    for (const [i, kind] of (kinds as readonly string[]).entries()) {
       const name = names[i] as string
       if (LEFT_OUT.has(kind) || this.#has(kind, name)) continue
       this.#made += 1
@@ -80,7 +74,7 @@ export class WorkTable {
         subject: subjects[i] as string,
         companyId: companies[i] ?? null,
         payload: payloads[i] as string,
-        dueAt: (dueAts[i] as Date).getTime(),
+        dueAt: Date.parse(dueAts[i] as string),
         tries: 0,
         retryAt: -Infinity,
         leasedUntil: -Infinity,
