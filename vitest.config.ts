@@ -22,8 +22,9 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
-    // A test that asserts nothing is a failure, and so is one left alone with `.only`.
-    expect: { requireAssertions: true },
+    // A test that asserts nothing is a failure, and so is one left alone with `.only`. What is waited
+    // for comes at once, but not on a machine that is busy with something else.
+    expect: { requireAssertions: true, poll: { timeout: 20_000 } },
     allowOnly: false,
     restoreMocks: true,
     unstubEnvs: true,

@@ -10,9 +10,6 @@ import { makePlace } from "../support/server-process.ts"
 import { makeSender } from "./company.ts"
 import { operateOn } from "./supervised.ts"
 
-/** Far less than a stop gives to calls in hand. */
-const STOPPED_WITHIN_MS = 3_500
-
 let database: TestDatabase
 let place: Place
 beforeAll(async () => {
@@ -61,9 +58,8 @@ describe("a server", () => {
     // The server has the requests in hand: its answer to the next one comes behind them.
     expect((await fetch(server.url)).status).toBe(404)
     const ended = Promise.all(sockets.map((socket) => text(socket).catch(() => "")))
-    const askedAt = performance.now()
+    // It would be 1, and said so, had a stop given up on them as on calls in hand.
     expect(await server.end("SIGTERM")).toBe(0)
-    expect(performance.now() - askedAt).toBeLessThan(STOPPED_WITHIN_MS)
     await ended
     expect(server.log()).toBe("")
   }, 30_000)
