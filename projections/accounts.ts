@@ -9,7 +9,7 @@ import { postingsOf } from "../domain/charging/postings.ts"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
 import type { Columns } from "./columns.ts"
-import { arrayOf, insertRows, unnested } from "./columns.ts"
+import { insertRows, unnested } from "./columns.ts"
 import type { Projection, Recorded } from "./projection.ts"
 
 /** An account and its balance. */
@@ -130,13 +130,8 @@ async function changeTerms(
   tx: QueryExecutorProvider,
   changes: readonly TermsChange[],
 ): Promise<void> {
-  await sql`
-    insert into account_terms (company_id)
-    select * from unnest(${arrayOf(
-      "text",
-      changes.map((change) => change.company_id),
-    )})
-    on conflict do nothing`.execute(tx)
+  const companyOnly: Columns<Pick<TermsChange, "company_id">> = { company_id: "text" }
+  await insertRows(tx, "account_terms", companyOnly, changes, sql`on conflict do nothing`)
   const names = sql.join(Object.keys(TERMS_COLUMNS).map((name) => sql.id(name)))
   await sql`
     update account_terms as terms
