@@ -17,17 +17,17 @@ export interface KeptEmbedded {
 
 /**
  * Starts it, and again whenever it ends by itself: whoever has connections makes new ones, at the same
- * address.
+ * address. What it is started with says whether it ran before: then nothing may be made anew.
  *
  * @throws what the first start throws
  */
 export async function keepEmbedded(
-  start: () => Promise<Embedded>,
+  start: (again: boolean) => Promise<Embedded>,
   log: Log,
   elapsedMs: () => number,
 ): Promise<KeptEmbedded> {
   const lost = Promise.withResolvers<string>()
-  let running = await start()
+  let running = await start(false)
   let isStopping = false
   const { url } = running
   let startedAt = elapsedMs()
@@ -40,7 +40,7 @@ export async function keepEmbedded(
     if (inVain === MOST_IN_VAIN) return ended
     log.warn("PostgreSQL is started again", new Error(ended))
     try {
-      running = await start()
+      running = await start(true)
       startedAt = elapsedMs()
     } catch (error) {
       return `${ended}\nIt could not be started again: ${String(error)}`

@@ -53,7 +53,12 @@ async function openHeld(
     const databaseLost = new Promise<never>(() => undefined)
     return { folder, databaseUrl, databaseLost, close: hold.release }
   }
-  const start = () => startEmbedded({ dataDir: folder.path, log: (sentence) => log.info(sentence) })
+  const start = (again: boolean) =>
+    startEmbedded({
+      dataDir: folder.path,
+      mustExist: again,
+      log: (sentence) => log.info(sentence),
+    })
   const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs)
   const close = () => closeAll([hold.release, embedded.stop])
   return { folder, databaseUrl: embedded.url, databaseLost: embedded.lost, close }

@@ -1,5 +1,5 @@
 /** PostgreSQL is killed with all its backends, under load; the program starts it again and goes on. */
-import { readFile, writeFile } from "node:fs/promises"
+import { access, readFile, rename, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import process from "node:process"
 import { afterAll, beforeAll, expect, it } from "vitest"
@@ -36,9 +36,9 @@ afterAll(async () => {
 
 /** The address of the place's PostgreSQL. */
 async function addressOfPostgres(): Promise<string> {
-  const access = await readAccess(await openFolder(place.dataDir))
-  if (access === undefined) throw new Error("no PostgreSQL was made there")
-  return urlOf(access.port, access.password, "ledger")
+  const kept = await readAccess(await openFolder(place.dataDir))
+  if (kept === undefined) throw new Error("no PostgreSQL was made there")
+  return urlOf(kept.port, kept.password, "ledger")
 }
 
 /** The ids of the first process of the place's PostgreSQL and of all that work for it. */
@@ -109,36 +109,58 @@ it("has gone on in the same process all the time, and stops in order", async () 
   expect(await server.stop()).toBe(0)
 }, 60_000)
 
-it("ends with 1 where PostgreSQL cannot be started again, and goes on at the next start", async () => {
-  const alone = await place.start()
-  const file = join(place.dataDir, "postgres", "PG_VERSION")
-  const version = await readFile(file, "utf8")
-  let isOver = false
-  const names = newNames(TEXTS)
-  const load = startLoad(
-    names,
-    overHttp(() => alone.url, sender.key),
-    () => isOver,
-  )
-  await load.reached(10)
-  await writeFile(file, "7\n")
-  for (const pid of await postgresProcesses()) kill(pid)
-  const killedAt = performance.now()
-  expect(await alone.ended).toBe(1)
-  expect(performance.now() - killedAt).toBeLessThan(BACK_WITHIN_MS)
-  isOver = true
-  await load.done
-  await writeFile(file, version)
-  const next = await place.start()
-  const again = startLoad(
-    names,
-    overHttp(() => next.url, sender.key),
-  )
-  await again.done
-  for (const [name, id] of again.acknowledged) acknowledged.set(name, id)
-  for (const [name, id] of load.acknowledged) expect(acknowledged.get(name)).toBe(id)
-  const operate = operateOn(place)
-  await operate("wait")
-  await reckon(operate, { ...sender, acknowledged })
-  expect(await next.end("SIGTERM")).toBe(0)
-}, 90_000)
+/** What keeps a PostgreSQL from being started again; resolves with what takes it away. */
+const OBSTACLES: Readonly<Record<string, () => Promise<() => Promise<void>>>> = {
+  "of another version": async () => {
+    const file = join(place.dataDir, "postgres", "PG_VERSION")
+    const version = await readFile(file, "utf8")
+    await writeFile(file, "7\n")
+    return () => writeFile(file, version)
+  },
+  "whose folder is gone": async () => {
+    const folder = join(place.dataDir, "postgres")
+    await rename(folder, `${folder}.away`)
+    // An empty one that is made in its place would answer, and store nothing of what is asked.
+    return async () => {
+      await expect(access(folder)).rejects.toThrow("ENOENT")
+      await rename(`${folder}.away`, folder)
+    }
+  },
+}
+
+it.each(Object.keys(OBSTACLES))(
+  "ends with 1 beside a PostgreSQL %s, and goes on at the next start",
+  async (name) => {
+    const alone = await place.start()
+    let isOver = false
+    const names = newNames(TEXTS)
+    const load = startLoad(
+      names,
+      overHttp(() => alone.url, sender.key),
+      () => isOver,
+    )
+    await load.reached(10)
+    const pids = await postgresProcesses()
+    const clear = await OBSTACLES[name]?.()
+    for (const pid of pids) kill(pid)
+    const killedAt = performance.now()
+    expect(await alone.ended).toBe(1)
+    expect(performance.now() - killedAt).toBeLessThan(BACK_WITHIN_MS)
+    isOver = true
+    await load.done
+    await clear?.()
+    const next = await place.start()
+    const again = startLoad(
+      names,
+      overHttp(() => next.url, sender.key),
+    )
+    await again.done
+    for (const [text, id] of again.acknowledged) acknowledged.set(text, id)
+    for (const [text, id] of load.acknowledged) expect(acknowledged.get(text)).toBe(id)
+    const operate = operateOn(place)
+    await operate("wait")
+    await reckon(operate, { ...sender, acknowledged })
+    expect(await next.end("SIGTERM")).toBe(0)
+  },
+  90_000,
+)

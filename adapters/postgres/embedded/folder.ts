@@ -96,6 +96,19 @@ export async function clusterExists(folder: Folder, major: string): Promise<bool
   })
 }
 
+/**
+ * Throws a `StartupFault` where no cluster is there any more: one that is to be started again is not
+ * made anew, for whoever works with it would find nothing of what was stored.
+ */
+export async function expectCluster(dataDir: string): Promise<void> {
+  const cluster = join(resolve(dataDir), "postgres")
+  const found = await explained(cluster, () => orMissing(() => stat(join(cluster, "PG_VERSION"))))
+  if (found !== undefined) return
+  throw new StartupFault(
+    `${cluster} is gone, and with it what was stored there: put it back, or restore a backup.`,
+  )
+}
+
 /** The kept access, undefined when it is missing or damaged. */
 export async function readAccess(folder: Folder): Promise<Access | undefined> {
   const text = await explained(folder.access, () =>

@@ -4,6 +4,7 @@ import { explainOutput } from "./explain.ts"
 import {
   type Access,
   clusterExists,
+  expectCluster,
   openFolder,
   readAccess,
   removeFile,
@@ -44,6 +45,8 @@ export interface EmbeddedOptions {
   readonly log: (sentence: string) => void
   /** Settings of PostgreSQL's that go before the usual ones, such as `fsync: "off"` in tests. */
   readonly settings?: Readonly<Record<string, string>>
+  /** True where a missing cluster is a fault and not made: it was there before. */
+  readonly mustExist?: boolean
   /** How patient to be, in milliseconds; each has a default. */
   readonly waits?: Partial<Waits>
   readonly programs?: ProgramChoice
@@ -80,6 +83,7 @@ export interface Embedded {
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const waits = { ...WAITS, ...options.waits }
+  if (options.mustExist === true) await expectCluster(options.dataDir)
   const folder = await openFolder(options.dataDir)
   const programs = await findPrograms(options.programs)
   if (!(await clusterExists(folder, programs.major))) await makeCluster(folder, programs)
