@@ -1,7 +1,7 @@
 /** The program: the only file that reads the environment, and with `compose/` the only adapters. */
 import { announced } from "../adapters/data-folder/data-folder.ts"
 import { ADMIN_OPERATIONS } from "./admin/index.ts"
-import { askServer, isServerOf } from "./cli/admin-client.ts"
+import { ServerGone, askServer, serverOf } from "./cli/admin-client.ts"
 import type { Host } from "./cli/host.ts"
 import { runCommandLine } from "./cli/execute.ts"
 import { processTerminal } from "./cli/terminal.ts"
@@ -30,7 +30,19 @@ const terminal = processTerminal(process)
 async function livingServer() {
   const server = await announced(readConfig(env).dataDir)
   if (server === null) return null
-  return (await isServerOf(server.socketPath, server.folderId)) ? server : null
+  const identity = await serverOf(server.socketPath, server.folderId)
+  return identity === null ? null : { ...server, settings: identity.settings }
+}
+
+/** One that does not answer keeps nobody from seeing the settings of the command itself. */
+async function settingsOfServer() {
+  try {
+    return (await livingServer())?.settings ?? null
+  } catch (error) {
+    if (!(error instanceof ServerGone)) throw error
+    terminal.err(`${error.message}\n`)
+    return null
+  }
 }
 
 const host: Host = {
@@ -49,7 +61,9 @@ const host: Host = {
   start: async ({ demo }) => {
     const config = readConfig(env)
     const say = (line: string) => terminal.out(`${line}\n`)
-    const code = await runServer({ config, demo, log: openLog(config.logLevel), say, signal })
+    const settings = listSettings(env)
+    const log = openLog(config.logLevel)
+    const code = await runServer({ config, settings, demo, log, say, signal })
     // What could not be closed for want of its database keeps nobody waiting who starts us again.
     isLeft ||= code !== 0
     return code
@@ -71,7 +85,7 @@ const host: Host = {
     return examine(config, living)
   },
   bench: (words) => runBenchmarks(words, signal),
-  settings: () => listSettings(env),
+  settings: async () => ({ own: listSettings(env), server: await settingsOfServer() }),
 }
 
 const code = await runCommandLine(process.argv.slice(2), host, terminal, signal)

@@ -73,10 +73,24 @@ export function readLine(text: string): AdminLine {
   return parse(LINE, text, "line")
 }
 
-/** Which server answers on a socket. */
-const IDENTITY = z.object({ folderId: z.string(), pid: z.int().positive() })
+/** An effective setting. Its value is text, and masked where it is secret. */
+const SETTING = z.object({
+  name: z.string(),
+  value: z.string(),
+  source: z.enum(["default", "environment"]),
+})
 
-/** The data folder that a server holds, and its process. */
+/** An effective setting, as it is shown. */
+export type ShownSetting = z.infer<typeof SETTING>
+
+/** Which server answers on a socket. One of an earlier release says nothing of its settings. */
+const IDENTITY = z.object({
+  folderId: z.string(),
+  pid: z.int().positive(),
+  settings: z.array(SETTING).default([]),
+})
+
+/** The data folder that a server holds, its process, and the settings it was started with. */
 export type Identity = z.infer<typeof IDENTITY>
 
 /** Reads who a server says it is. @throws AdminProtocolFault where it says nothing of the kind */

@@ -7,7 +7,14 @@ import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, unlinkSync } from 
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import { dirname, join } from "node:path"
-import type { AdminAnswer, AdminLine, AdminRequest, ErrorBody } from "./protocol.ts"
+import type {
+  AdminAnswer,
+  AdminLine,
+  AdminRequest,
+  ErrorBody,
+  Identity,
+  ShownSetting,
+} from "./protocol.ts"
 import { ADMIN_PATHS, AdminProtocolFault, LINES_TYPE, lineText, readRequest } from "./protocol.ts"
 import type { Talk } from "./run-operation.ts"
 
@@ -23,6 +30,8 @@ export interface AdminServing {
   readonly socketPath: string
   /** The id of the data folder: by it the command line knows its own server. */
   readonly folderId: string
+  /** What the server was started with. */
+  readonly settings: readonly ShownSetting[]
   /** Runs an operation. What it throws is a fault: told to `onFault` and answered as `internal`. */
   readonly run: (request: AdminRequest, talk: Talk) => Promise<AdminAnswer>
   readonly onFault: (error: unknown) => void
@@ -122,7 +131,9 @@ async function answer(
   const { pathname } = new URL(request.url ?? "/", "http://admin")
   if (request.method === "GET" && pathname === ADMIN_PATHS.identity) {
     response.writeHead(200, { "content-type": "application/json", connection: "close" })
-    response.end(JSON.stringify({ folderId: serving.folderId, pid: process.pid }))
+    const { folderId, settings } = serving
+    const identity: Identity = { folderId, pid: process.pid, settings: [...settings] }
+    response.end(JSON.stringify(identity))
     return
   }
   if (request.method !== "POST" || pathname !== ADMIN_PATHS.operations) {

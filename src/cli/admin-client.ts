@@ -2,7 +2,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http"
 import { request as httpRequest } from "node:http"
 import { StringDecoder } from "node:string_decoder"
-import type { AdminAnswer, AdminRequest } from "../admin/protocol.ts"
+import type { AdminAnswer, AdminRequest, Identity } from "../admin/protocol.ts"
 import { ADMIN_PATHS, readIdentity, readLine } from "../admin/protocol.ts"
 import type { Talk } from "../admin/run-operation.ts"
 
@@ -14,26 +14,27 @@ export class ServerGone extends Error {
 }
 
 /**
- * Whether the server behind a socket holds the data folder with this id. No socket, or one where
- * nobody listens, is no server.
+ * Who the server behind a socket is; null where it does not hold the data folder with this id. No
+ * socket, or one where nobody listens, is no server.
  *
  * @param timeoutMs how long it may take to say who it is, milliseconds
  * @throws ServerGone: somebody listens and does not say who it is
  */
-export async function isServerOf(
+export async function serverOf(
   socketPath: string,
   folderId: string,
   timeoutMs = IDENTITY_TIMEOUT_MS,
-): Promise<boolean> {
+): Promise<Identity | null> {
   const signal = AbortSignal.timeout(timeoutMs)
   const asked = httpRequest({ socketPath, path: ADMIN_PATHS.identity, agent: false, signal })
   try {
     asked.end()
     let text = ""
     for await (const line of linesOf(await responseOf(asked))) text += line
-    return readIdentity(text).folderId === folderId
+    const identity = readIdentity(text)
+    return identity.folderId === folderId ? identity : null
   } catch (error) {
-    if (isNobodyThere(error)) return false
+    if (isNobodyThere(error)) return null
     const message =
       "A server holds this data folder and does not answer: wait for it to end, or stop it."
     throw new ServerGone(message, { cause: error })

@@ -70,17 +70,26 @@ async function perform(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
-  const { command, input, json } = invocation
+  const { command, input } = invocation
   if (command.does === "start") return host.start({ demo: input["demo"] === true })
   if (command.does === "operation") return operate(command, invocation, host, terminal, signal)
   if (command.does === "local") return workHere(command, invocation, host, terminal, signal)
   if (command.does === "move") return move(command, invocation, host, terminal, signal)
   if (command.does === "bench") return host.bench(benchWords(input))
   if (command.does === "doctor") return examine(invocation, host, terminal, signal)
-  const settings = host.settings()
-  const rows = settings.map(({ name, value, source }) => ({ name, value, source }))
+  return showSettings(invocation, host, terminal)
+}
+
+/** Prints the settings; beside a running server also its own, which it was started with. */
+async function showSettings({ json }: Invocation, host: Host, terminal: Terminal): Promise<number> {
+  const { own, server } = await host.settings()
+  const values = new Map(server?.map(({ name, value }) => [name, value]))
+  const settings = own.map(({ name, value, source }) => ({
+    ...{ name, value, source },
+    ...(server === null ? {} : { server: values.get(name) ?? null }),
+  }))
   if (json) printJson(terminal, { settings })
-  else terminal.out(renderTable(rows, terminal, "settings"))
+  else terminal.out(renderTable(settings, terminal, "settings"))
   return DONE
 }
 

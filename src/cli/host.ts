@@ -2,6 +2,7 @@
 import type { AdminOperation, AdminPorts } from "../admin/operation.ts"
 import type { Input } from "./command.ts"
 import type { Finding } from "./finding.ts"
+import type { ShownSetting } from "../admin/protocol.ts"
 import type { Talk } from "../admin/run-operation.ts"
 
 /** The stores, opened for the length of one command. */
@@ -20,12 +21,11 @@ export interface Moved {
   readonly ok: boolean
 }
 
-/** An effective setting. */
-export interface ShownSetting {
-  readonly name: string
-  /** As text; secrets are masked. */
-  readonly value: string
-  readonly source: "default" | "environment"
+/** The effective settings of a command, and of the server that it would speak to. */
+export interface Settings {
+  readonly own: readonly ShownSetting[]
+  /** Null where none runs. */
+  readonly server: readonly ShownSetting[] | null
 }
 
 /**
@@ -51,6 +51,5 @@ export interface Host {
    * in order. @throws StartupFault where they are not installed
    */
   bench(words: readonly string[]): Promise<number>
-  /** The effective settings. */
-  settings(): readonly ShownSetting[]
+  settings(): Promise<Settings>
 }

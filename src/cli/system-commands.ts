@@ -19,6 +19,9 @@ const config: CommandSpec = {
   does: "config",
   name: "config",
   summary: "show the effective settings, secrets masked",
+  notes: [
+    "Beside a running server also those that it was started with: it does not read them again.",
+  ],
   example: "config --json",
 }
 

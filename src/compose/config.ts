@@ -2,6 +2,7 @@
 import { resolve } from "node:path"
 import { z } from "zod"
 import type { StripeSettings } from "../../adapters/cards/stripe.ts"
+import type { ShownSetting } from "../admin/protocol.ts"
 import { addressFault, maskedAddress } from "../event-store-address.ts"
 import type { Faults } from "./faults.ts"
 import { readFaults } from "./faults.ts"
@@ -141,7 +142,9 @@ function quarrelsOf(given: Readonly<Record<string, string>>): readonly string[] 
 }
 
 /** The effective settings with where each came from; secrets are masked. @throws ConfigFault */
-export function listSettings(env: Readonly<Record<string, string | undefined>>) {
+export function listSettings(
+  env: Readonly<Record<string, string | undefined>>,
+): readonly ShownSetting[] {
   // What cannot be together is said here as it is at a start.
   readConfig(env)
   const given = setOnly(env)
@@ -149,7 +152,7 @@ export function listSettings(env: Readonly<Record<string, string | undefined>>) 
   return (Object.keys(Environment.shape) as EnvironmentName[]).map((name) => ({
     name,
     value: masked(name, effective[name]),
-    source: given[name] === undefined ? ("default" as const) : ("environment" as const),
+    source: given[name] === undefined ? "default" : "environment",
   }))
 }
 

@@ -9,6 +9,7 @@ import type { DetailedLog } from "../log.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { ADMIN_OPERATIONS } from "../admin/index.ts"
+import type { ShownSetting } from "../admin/protocol.ts"
 import { runOperation } from "../admin/run-operation.ts"
 import { serveAdmin } from "../admin/socket-server.ts"
 import { buildApp } from "../app.ts"
@@ -37,6 +38,8 @@ const STOP_WITHOUT_DATABASE_MS = 5_000
 /** Where the server speaks to its operator. */
 export interface ServerOptions {
   readonly config: Config
+  /** The same as it is shown. */
+  readonly settings: readonly ShownSetting[]
   readonly demo: boolean
   readonly log: DetailedLog
   /** Writes a line for people to standard output. */
@@ -120,7 +123,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
 
 /** Begins to serve, and says so. */
 async function serve(
-  { config, log, say, demo }: ServerOptions,
+  { config, settings, log, say, demo }: ServerOptions,
   stores: OpenStores,
   address: { now: string },
   closers: NamedCloser[],
@@ -136,6 +139,7 @@ async function serve(
     serveAdmin({
       socketPath,
       folderId,
+      settings,
       run: (request, talk) => runOperation(ADMIN_OPERATIONS, stores.ports, request, talk),
       onFault: (error) => log.warn("an operator's command failed", error),
     }),

@@ -107,7 +107,8 @@ describe("a server with CARDS_STRIPE_KEY", () => {
       }
       const log = openLog("silent")
       const { signal } = stopping
-      const code = await runServer({ config: readConfig(env), demo: false, log, say, signal })
+      const config = readConfig(env)
+      const code = await runServer({ config, settings: [], demo: false, log, say, signal })
       return [code, said[0]]
     }
     await expect(started()).rejects.toThrow(/^CARDS_STRIPE_KEY is set .* price set api_call/)

@@ -4,7 +4,7 @@ import type { AdminContext } from "../../src/admin/operation.ts"
 import { OperatorRefused } from "../../src/admin/operation.ts"
 import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
 import { OutcomeUnknown } from "../../src/run.ts"
-import { fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
+import { PORT, fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
 
 const refusing = (error: Error) =>
   fakeOperation("company list", async () => {
@@ -211,7 +211,22 @@ describe("the program's own commands", () => {
     expect(text.stdout).toBe("name  value  source\nPORT  3000   default\n")
     const json = await run(["config", "--json"], fakeHost([]))
     expect(JSON.parse(json.stdout)).toEqual({
-      settings: [{ name: "PORT", value: "3000", source: "default" }],
+      settings: [PORT],
     })
+  })
+
+  it("config shows beside them what the running server was started with", async () => {
+    const server = [{ ...PORT, value: "4000", source: "environment" as const }]
+    const other = { ...PORT, name: "HOST" }
+    const host = fakeHost([], { settings: async () => ({ own: [PORT, other], server }) })
+    const text = await run(["config"], host)
+    expect(text.stdout).toBe(
+      "name  value  source   server\nPORT  3000   default  4000\nHOST  3000   default  -\n",
+    )
+    const json = await run(["config", "--json"], host)
+    expect(JSON.parse(json.stdout).settings).toEqual([
+      { ...PORT, server: "4000" },
+      { ...other, server: null },
+    ])
   })
 })

@@ -10,6 +10,9 @@ import { runCommandLine } from "../../src/cli/execute.ts"
 import type { Host } from "../../src/cli/host.ts"
 import type { Terminal } from "../../src/cli/terminal.ts"
 
+/** The only setting of a fake host. */
+export const PORT = { name: "PORT", value: "3000", source: "default" } as const
+
 /** Ports that no fake operation touches. */
 export const NO_PORTS = { silentSince: () => null, pacer: machinePacer } as unknown as AdminPorts
 
@@ -48,7 +51,7 @@ export function fakeHost(
       deeds.push(["bench", ...words].join(" "))
       return 7
     },
-    settings: () => [{ name: "PORT", value: "3000", source: "default" }],
+    settings: async () => ({ own: [PORT], server: null }),
     ...overrides,
   }
 }

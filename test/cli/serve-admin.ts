@@ -5,7 +5,7 @@ import type { AdminContext, AdminOperation } from "../../src/admin/operation.ts"
 import { runOperation } from "../../src/admin/run-operation.ts"
 import type { AdminServer, AdminServing } from "../../src/admin/socket-server.ts"
 import { serveAdmin } from "../../src/admin/socket-server.ts"
-import { NO_PORTS, fakeOperation, testFolder } from "./fake-host.ts"
+import { NO_PORTS, PORT, fakeOperation, testFolder } from "./fake-host.ts"
 
 /** A served socket and what went wrong there. */
 export interface Served {
@@ -24,6 +24,7 @@ export async function serve(
   const server = await serveAdmin({
     socketPath,
     folderId: "folder-1",
+    settings: [PORT],
     run: (request, talk) => runOperation(operations, NO_PORTS, request, talk),
     onFault: (error) => faults.push(error),
     ...serving,

@@ -7,9 +7,11 @@ import { join } from "node:path"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { OperatorRefused } from "../../src/admin/operation.ts"
 import { MAX_SOCKET_PATH_BYTES } from "../../src/admin/socket-server.ts"
-import { ServerGone, askServer, isServerOf } from "../../src/cli/admin-client.ts"
-import { fakeOperation, testFolder } from "./fake-host.ts"
+import { ServerGone, askServer, serverOf } from "../../src/cli/admin-client.ts"
+import { PORT, fakeOperation, testFolder } from "./fake-host.ts"
 import { request, serve, talkOf, waiting } from "./serve-admin.ts"
+
+const IDENTITY = { folderId: "folder-1", pid: process.pid, settings: [PORT] }
 
 /** Posts a body as it stands; the status and text of the answer. */
 async function post(socketPath: string, path: string, body: string) {
@@ -33,13 +35,13 @@ describe("the admin socket", () => {
     const socketPath = join(await testFolder(), "admin.sock")
     writeFileSync(socketPath, "")
     await serve([], { socketPath })
-    expect(await isServerOf(socketPath, "folder-1")).toBe(true)
+    expect(await serverOf(socketPath, "folder-1")).toEqual(IDENTITY)
   })
 
   it("says whose it is", async () => {
     const { socketPath } = await serve([])
-    expect(await isServerOf(socketPath, "folder-1")).toBe(true)
-    expect(await isServerOf(socketPath, "folder-2")).toBe(false)
+    expect(await serverOf(socketPath, "folder-1")).toEqual(IDENTITY)
+    expect(await serverOf(socketPath, "folder-2")).toBe(null)
   })
 
   it("refuses a path that is too long for a socket", async () => {
@@ -51,19 +53,19 @@ describe("the admin socket", () => {
     const first = await serve([])
     const second = await serve([], { socketPath: first.socketPath })
     await first.server.close()
-    expect(await isServerOf(first.socketPath, "folder-1")).toBe(true)
+    expect(await serverOf(first.socketPath, "folder-1")).toEqual(IDENTITY)
     await second.server.close()
     expect(existsSync(first.socketPath)).toBe(false)
-    expect(await isServerOf(first.socketPath, "folder-1")).toBe(false)
+    expect(await serverOf(first.socketPath, "folder-1")).toBe(null)
   })
 
   it("is no server where nobody listens, and a silent one where somebody does", async () => {
     const socketPath = join(await testFolder(), "admin.sock")
-    expect(await isServerOf(socketPath, "folder-1")).toBe(false)
+    expect(await serverOf(socketPath, "folder-1")).toBe(null)
     const silent = createServer().listen(socketPath)
     onTestFinished(() => void silent.close())
     await once(silent, "listening")
-    await expect(isServerOf(socketPath, "folder-1", 50)).rejects.toThrow(ServerGone)
+    await expect(serverOf(socketPath, "folder-1", 50)).rejects.toThrow(ServerGone)
   })
 })
 

@@ -1,6 +1,6 @@
 /** The running server of a data folder, and the company that a load spends the money of. */
 import { announced } from "../../../adapters/data-folder/data-folder.ts"
-import { ServerGone, askServer, isServerOf } from "../../../src/cli/admin-client.ts"
+import { ServerGone, askServer, serverOf } from "../../../src/cli/admin-client.ts"
 import { harmless } from "../../../src/cli/terminal.ts"
 import type { CallerKeys } from "./calls.ts"
 
@@ -31,7 +31,7 @@ export async function findServer(
   progress: (message: string) => void,
 ): Promise<RunningServer> {
   const found = await announced(dataDir)
-  if (found === null || !(await isServerOf(found.socketPath, found.folderId))) {
+  if (found === null || (await serverOf(found.socketPath, found.folderId)) === null) {
     throw new LoadFault(
       `No server works on ${dataDir}: start one with "npm start", ` +
         "or name its folder with LEDGER_DATA_DIR.",
