@@ -225,7 +225,8 @@ describe("charge give-back", () => {
 
 describe("charges open", () => {
   it("lists a text's charge until the carrier took it", async () => {
-    await world.operate("stand-in set", { name: "carrier", outcome: "unavailable", times: 1 })
+    // It is asked what became of the text in a minute, by a clock that stands.
+    await world.operate("stand-in set", { name: "carrier", outcome: "silent", times: 1 })
     const body = { to: "+14155550177", body: "STOP to end" }
     await world.call(company.key, "POST", TEXTS, { body })
     const named = { company: company.companyId }

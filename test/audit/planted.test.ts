@@ -186,7 +186,8 @@ const IN_PROOFS: Readonly<Record<string, () => string>> = {
     head.root = flipped(head.root)
   }),
   "another signature": changed(({ head }) => {
-    head.signature = `A${head.signature.slice(1)}`
+    const { signature } = head
+    head.signature = `${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`
   }),
   "a former head that was never signed": changed(({ consistency }) => {
     consistency[0].from.root = flipped(consistency[0].from.root)

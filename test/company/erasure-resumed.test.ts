@@ -9,6 +9,7 @@ import { readConfig } from "../../src/compose/config.ts"
 import { restoreBackup } from "../../src/compose/restoring.ts"
 import { writeBackup } from "../../src/moving/write-backup.ts"
 import { faultsOf } from "../moving/looking.ts"
+import { tryAgain } from "../reactions/texts.ts"
 import type { OwnServer } from "../support/own-server.ts"
 import { openServer } from "../support/own-server.ts"
 import { execute, testDatabase } from "../support/postgres.ts"
@@ -80,14 +81,12 @@ describe("an erasure that is cut short", () => {
       breakOnce(step, when)
       await world.operate("clock advance", { duration: "14d" })
       expect(world.warnings).toEqual(["work erase-company failed: Error: cut short"])
-      const [workId] = await waiting(world)
       // There is no way back any more, however far it came.
       await expect(
         world.operate("company restore", { company: planted.companyId }),
       ).rejects.toThrow(/cannot come back/)
       world = await world.restart()
-      await world.operate("work retry", { workId })
-      await world.operate("wait")
+      await tryAgain(world, planted.companyId, "erase-company")
       expect(await waiting(world)).toEqual([])
       expect(await found(world)).toEqual([])
       expect(await faultsOf(world)).toEqual([])
@@ -106,8 +105,7 @@ describe("an erasure that is cut short", () => {
     }
     await world.operate("clock advance", { duration: "14d" })
     stopped.waitFor = whole
-    for (const workId of await waiting(world)) await world.operate("work retry", { workId })
-    await world.operate("wait")
+    await tryAgain(world, planted.companyId, "erase-company")
     expect(await found(world)).toEqual([])
   })
 
@@ -129,8 +127,7 @@ describe("an erasure that is cut short", () => {
     // No row and no stream shows it any more; PostgreSQL keeps it for whoever looks back.
     expect(foundIn([await unsealed(world)], planted.secrets)).toEqual([])
     await client.query("commit")
-    await world.operate("work retry", { workId })
-    await world.operate("wait")
+    await tryAgain(world, planted.companyId, "erase-company")
     expect(await waiting(world)).toEqual([])
     const erased = expect.stringMatching(/^2031-05-20T/)
     expect(await deleted(world)).toMatchObject({ erasing: false, erased })

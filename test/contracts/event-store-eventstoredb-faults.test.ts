@@ -14,11 +14,18 @@ import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fix
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
-/** A server that does this to its next append, and nothing to those after it. */
-async function failingOnce(fault: AppendFault) {
-  const server = await eventStoreDb.start()
+type Server = Awaited<ReturnType<typeof eventStoreDb.start>>
+
+/** Lets a server do this to its next append, and nothing to those after it. */
+function failOnce(server: Server, fault: AppendFault): void {
   const faults: AppendFault[] = [fault]
   server.faultOf = () => faults.shift() ?? "none"
+}
+
+/** A server that does this to its first append, and nothing to those after it. */
+async function failingOnce(fault: AppendFault): Promise<Server> {
+  const server = await eventStoreDb.start()
+  failOnce(server, fault)
   return server
 }
 
@@ -60,7 +67,11 @@ describe("EventStoreDB: what the server answers", () => {
     ["silent-unstored", 0],
     ["silent-stored", 2],
   ] as const)("3, 8: does not know, and the same bytes again do: %s", async (fault, stored) => {
-    const store = eventStoreDb.open(await failingOnce(fault), { appendTimeoutMs: 300 })
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server, { appendTimeoutMs: 300 })
+    // The connection is there by then: what is not sent in time is surely not stored.
+    await appendSurely(store, "b", someEvents(1), NO_STREAM)
+    failOnce(server, fault)
     const events = someEvents(2)
     await expect(store.append("a", events, NO_STREAM)).rejects.toThrow(UnknownOutcome)
     expect(await collect(store.read("a"))).toHaveLength(stored)

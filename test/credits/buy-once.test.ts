@@ -179,6 +179,8 @@ describe("a process that was killed in a purchase", () => {
   it("once it had begun, and nobody asks again: it fails when the processor knows nothing", async () => {
     const here = await openWorld()
     try {
+      // The month does not end meanwhile.
+      await here.operate("clock set", { to: "2040-03-14T12:00:00Z" })
       await makeCallsFree(here)
       const company = await makeBuyer(here)
       const { key } = company

@@ -6,7 +6,7 @@ import { exported } from "../exports/exported.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
 import { fundsOf, sendText } from "../phone/texting.ts"
-import { workOf } from "../reactions/texts.ts"
+import { tryAgain, workOf } from "../reactions/texts.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import { expectSound } from "./buying.ts"
@@ -81,11 +81,7 @@ describe("what is owed when a month is over", () => {
       return execute(aggregate, stream, command, execution)
     }) as typeof runner.execute)
     await endMonth()
-    const [row] = (await workOf(world, company.companyId)).filter(
-      ({ kind }) => kind === "collect-credit",
-    )
-    if (row !== undefined) await world.operate("work retry", { workId: row.workId })
-    await world.operate("wait")
+    await tryAgain(world, company.companyId, "collect-credit")
     expect(failures).toBeGreaterThan(0)
     expect(await payments()).toHaveLength(1)
     expect(await fundsOf(world, company)).toBe(0)

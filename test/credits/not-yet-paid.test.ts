@@ -11,6 +11,8 @@ let world: World
 let company: Company
 beforeAll(async () => {
   world = await openWorld()
+  // No month ends meanwhile.
+  await world.operate("clock set", { to: "2040-03-10T12:00:00Z" })
   await makeCallsFree(world)
 })
 beforeEach(async () => {

@@ -29,7 +29,7 @@ async function openScene() {
   onTestFinished(() => watch.stop())
   const said = () => lines.map(({ message }) => message)
   const untilSaid = async (count: number) => {
-    await expect.poll(() => lines.length, { interval: 5, timeout: 5_000 }).toBe(count)
+    await expect.poll(() => lines.length, { interval: 5 }).toBe(count)
   }
   return { warn: calm.log.warn, lines, said, untilSaid, server, watch }
 }

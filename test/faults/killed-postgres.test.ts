@@ -97,7 +97,7 @@ it(`loses nothing and charges nothing twice over a PANIC of the WAL writer (seed
   expect(before.size).toBeLessThan(TEXTS)
   expect(load.backAfterMs(abortedAt)).toBeLessThan(BACK_WITHIN_MS)
   const isOther = async () => (await query<{ pid: number }>(url, writer))[0]?.pid !== found.pid
-  await expect.poll(isOther, { timeout: 10_000 }).toBe(true)
+  await expect.poll(isOther).toBe(true)
   for (const [name, id] of load.acknowledged) acknowledged.set(name, id)
   for (const [name, id] of before) expect(acknowledged.get(name)).toBe(id)
   await server.operate("wait")

@@ -57,7 +57,7 @@ it("hears since when PostgreSQL does not answer, within ten seconds", async () =
     expect(tookMs).toBeLessThan(11_000)
   }
   way.thaw()
-  await expect.poll(world.ports.silentSince, { timeout: 10_000 }).toBeNull()
+  await expect.poll(world.ports.silentSince).toBeNull()
   expect((await give(world, "work list")).answer).toHaveProperty("result")
 }, 60_000)
 

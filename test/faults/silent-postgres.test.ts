@@ -17,7 +17,7 @@ import { makeSender } from "./company.ts"
 import { reckon } from "./reckoning.ts"
 
 const WAITS: DatabaseWaits = {
-  ...{ answerMs: 1_500, behindMs: 2_000, askMs: 200 },
+  ...{ answerMs: 1_500, behindMs: 2_000, askMs: 1_000 },
   ...{ silentMs: 800, doubtMs: 400 },
 }
 const TEXTS = 80
@@ -96,7 +96,7 @@ describe("a PostgreSQL that falls silent", () => {
     const load = startLoad(newNames(TEXTS), scene.send)
     await load.reached(20)
     scene.way.silence()
-    await expect.poll(() => scene.world.warnings.length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => scene.world.warnings.length).toBe(1)
     const thawedAt = performance.now()
     scene.way.thaw()
     await load.done
@@ -134,10 +134,10 @@ describe("a PostgreSQL that falls silent", () => {
     }
     await line.query("select pg_advisory_lock(hashtextextended('eventstore.append_many', 0))")
     const answering = send("missed", "+14155550101")
-    await expect.poll(isInLine, { timeout: 10_000 }).toBeGreaterThan(0)
+    await expect.poll(isInLine).toBeGreaterThan(0)
     way.silence()
     await line.query("select pg_advisory_unlock_all()")
-    await expect.poll(charged, { timeout: 10_000 }).toBe(1)
+    await expect.poll(charged).toBe(1)
     const message = expect.stringMatching(/^Nobody knows yet whether this was charged/)
     const unsure = { error: "unavailable", message, chargeId: expect.stringMatching(/^chg_/) }
     expect(await answering).toMatchObject({ status: 503, body: unsure })
@@ -147,7 +147,7 @@ describe("a PostgreSQL that falls silent", () => {
       first = await send("missed", "+14155550101")
       return first?.status
     }
-    await expect.poll(isServed, { timeout: 10_000 }).toBe(200)
+    await expect.poll(isServed).toBe(200)
     expect(await send("missed", "+14155550101")).toEqual(first)
     expect(await charged()).toBe(1)
     await world.operate("wait")

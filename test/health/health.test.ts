@@ -1,7 +1,7 @@
 /** What supervisors ask: whether the process lives, whether it can serve, and how calls end. */
 import fastify from "fastify"
 import type { FastifyInstance } from "fastify"
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { buildApp } from "../../src/app.ts"
 import { addHealth } from "../../src/health.ts"
 import type { Ports } from "../../src/ports.ts"
@@ -146,11 +146,11 @@ describe("a process that cannot keep up", () => {
     app.get("/work", async () => "done")
     await app.ready()
     onTestFinished(() => app.close())
-    await vi.waitFor(async () => {
-      const { statusCode, headers, body } = await app.inject("/work")
-      expect([statusCode, headers["retry-after"]]).toEqual([503, "5"])
-      expect(JSON.parse(body)).toMatchObject({ error: "overloaded" })
-    })
+    const work = () => app.inject("/work")
+    await expect.poll(async () => (await work()).statusCode).toBe(503)
+    const { statusCode, headers, body } = await work()
+    expect([statusCode, headers["retry-after"]]).toEqual([503, "5"])
+    expect(JSON.parse(body)).toMatchObject({ error: "overloaded" })
     expect((await app.inject("/livez")).statusCode).toBe(200)
   })
 })

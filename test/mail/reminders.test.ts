@@ -2,7 +2,7 @@ import { sql } from "kysely"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { sendReminder } from "../../src/reactions/send-reminder.ts"
 import { serve, spend } from "../reactions/spending.ts"
-import { rowOf } from "../reactions/texts.ts"
+import { rowOf, tryAgain } from "../reactions/texts.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
@@ -22,8 +22,7 @@ afterEach(async () => {
   // What waits out a back-off would take the next test's outcomes away.
   vi.restoreAllMocks()
   await mailIs("ok")
-  for (const { workId } of await unsent()) await world.operate("work retry", { workId })
-  await world.operate("wait")
+  await tryAgain(world, company.companyId, "send-reminder")
 })
 afterAll(async () => {
   await world.close()
@@ -170,7 +169,9 @@ describe("a mailer that does not take the mail", () => {
   })
   const reach = () => spend(world, company.companyId, { dollars: 1 })
   const isDone = async () => (await mails()).length > 0 && (await unsent()).length === 0
-  const untilDone = () => vi.waitUntil(isDone, { timeout: 15_000, interval: 50 })
+  const untilDone = async () => {
+    await expect.poll(isDone, { interval: 50 }).toBe(true)
+  }
 
   it("because it is away, twice, gets it a third time: one mail", async () => {
     const sending = vi.spyOn(world.ports.mailer, "send")
@@ -212,8 +213,7 @@ describe("a mailer that does not take the mail", () => {
     await reach()
     await world.operate("clock advance", { duration: "72h" })
     const [{ workId }] = await unsent()
-    await world.operate("work retry", { workId })
-    await world.operate("wait")
+    await tryAgain(world, company.companyId, "send-reminder")
     const reason = "the mailer is not available, for 72 hours"
     expect(await unsent()).toMatchObject([{ parked: reason }])
     await mailIs("ok")
@@ -249,10 +249,14 @@ describe("a mailer that does not take the mail", () => {
 describe("doing it again", () => {
   it("after a crash between the mail and the word that it is done, is the same mail", async () => {
     await remindAt(["1"], { class: "general" })
+    // Whatever else is being done would be the first to be settled.
+    await world.operate("wait")
     const settling = vi.spyOn(world.ports.work, "settle").mockRejectedValueOnce(new Error("power"))
     const sending = vi.spyOn(world.ports.mailer, "send")
     await spend(world, company.companyId, { dollars: 1 })
-    await vi.waitUntil(() => settling.mock.settledResults.some(({ type }) => type === "rejected"))
+    await expect
+      .poll(() => settling.mock.settledResults.some(({ type }) => type === "rejected"))
+      .toBe(true)
     expect(await unsent()).toMatchObject([{ running: true }])
     await sql`
       update ledger.work set leased_until = clock_timestamp() - interval '1 second'

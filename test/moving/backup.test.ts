@@ -100,6 +100,8 @@ async function lived(place: { readonly url: string; readonly eventStoreUrl?: str
   const charge = { company: companyId, class: "ai", dollars: "0.42", item: "chat", id: "run-1" }
   await world.operate("charge", charge)
   await world.operate("wait")
+  // The signing key is made behind a start, and not after the backup.
+  await world.ports.housekeep()
   return { world, ...company }
 }
 

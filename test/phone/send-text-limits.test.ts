@@ -225,6 +225,8 @@ describe("429", () => {
   it("gives room back where the carrier refuses the text", async () => {
     const company = await makeCompany(world)
     await limit(company, "company", SEGMENT)
+    // An earlier test's text would take the outcome away.
+    await world.operate("wait")
     await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
     expect((await sendText(world, company.key)).status).toBe(200)
     await world.operate("wait")

@@ -94,6 +94,8 @@ describe("402 payment_required", () => {
 
   it("gives a rejected text's price back, once", async () => {
     const company = await makeCompany(world, "0.009")
+    // An earlier test's text would take the outcome away.
+    await world.operate("wait")
     await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
     expect((await sendText(world, company.key)).status).toBe(200)
     await world.operate("wait")

@@ -6,6 +6,7 @@ import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { OutcomeUnknown } from "../../src/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/runner/port.ts"
 import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
+import { tryAgain } from "../reactions/texts.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import type { Death } from "./begun.ts"
@@ -78,6 +79,7 @@ describe("a process that was killed", () => {
   it("once it had charged, and the charge was given back since: the next attempt begins", async () => {
     const here = await openWorld()
     try {
+      await makeCallsFree(here)
       const company = await makeCompany(here)
       const idempotencyKey = newIdempotencyKey()
       const body = { to: newNumber(), body: "Hello" }
@@ -164,10 +166,7 @@ describe("a process that was killed", () => {
     const { again } = await begin({ step: "Charge", when: "after" }, company, text)
     await world.operate("wait")
     await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 1 })
-    const { work } = await world.operate("work list")
-    const sending = work.find(({ kind }: { kind: string }) => kind === "send-text")
-    await world.operate("work retry", { workId: sending.workId })
-    await world.operate("wait")
+    await tryAgain(world, company.companyId, "send-text")
     expect((await again()).body.body).toBe(text.body + LINE)
     await world.operate("wait")
     expect(await fundsOf(world, company)).toBe(50_000_000 - 2 * SEGMENT)

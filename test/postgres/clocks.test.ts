@@ -124,7 +124,7 @@ describe("the database's clock", () => {
     hand.wallMs += leap.wallMs
     hand.databaseMs += leap.databaseMs
     expect(() => clock.now()).toThrow(ClockUnsure)
-    await vi.waitFor(() => expect(clock.now()).toBe(hand.databaseMs))
+    await expect.poll(() => clock.now()).toBe(hand.databaseMs)
     expect(hand.told).toHaveLength(jumps)
   })
 

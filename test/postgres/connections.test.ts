@@ -1,7 +1,7 @@
 import { once } from "node:events"
 import { connect, createServer } from "node:net"
 import pg from "pg"
-import { describe, expect, it, vi } from "vitest"
+import { describe, expect, it } from "vitest"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
@@ -47,7 +47,7 @@ describe("a connection that is held", () => {
       )
       return rowCount === 1
     }
-    await vi.waitUntil(isAsleep, { timeout: 10_000, interval: 10 })
+    await expect.poll(isAsleep, { interval: 10 }).toBe(true)
     await other.query("select pg_terminate_backend($1, 5000)", [pid])
     const failure = await failing
     client.release(true)

@@ -5,7 +5,7 @@ import { cuttable } from "../support/cuttable.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 
 const database = new DatabaseUnderTest()
-const SOON = { timeout: 10_000, interval: 10 }
+const SOON = { interval: 10 }
 
 /** A process that is signed off after the running test, unless it was before. */
 async function register(url = database.url): Promise<RegisteredProcess> {

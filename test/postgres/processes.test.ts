@@ -72,7 +72,7 @@ describe("a registered process", () => {
     const { process: a } = await register()
     const { process: b, warnings } = await register()
     await kill(b)
-    await vi.waitUntil(() => a.isAlive(b.own), { timeout: 10_000, interval: 20 })
+    await expect.poll(() => a.isAlive(b.own), { interval: 20 }).toBe(true)
     expect(warnings).toEqual(["the connection that says this process lives was lost"])
     expect(await b.isAlive(a.own)).toBe(true)
   })
@@ -82,10 +82,10 @@ describe("a registered process", () => {
     const way = await cuttable(database.url)
     const { process: b, warnings } = await register(way.url)
     way.set(false)
-    await vi.waitUntil(() => warnings.length >= 2, { timeout: 10_000, interval: 20 })
-    await vi.waitUntil(async () => !(await a.isAlive(b.own)), { timeout: 10_000, interval: 20 })
+    await expect.poll(() => warnings.length, { interval: 20 }).toBeGreaterThanOrEqual(2)
+    await expect.poll(() => a.isAlive(b.own), { interval: 20 }).toBe(false)
     way.set(true)
-    await vi.waitUntil(() => a.isAlive(b.own), { timeout: 10_000, interval: 20 })
+    await expect.poll(() => a.isAlive(b.own), { interval: 20 }).toBe(true)
     expect(await b.isAlive(a.own)).toBe(true)
   })
 
@@ -94,7 +94,7 @@ describe("a registered process", () => {
     const warnings: string[] = []
     const process = await registerProcess(way.url, (message) => warnings.push(message))
     way.set(false)
-    await vi.waitUntil(() => warnings.length >= 1, { timeout: 10_000, interval: 20 })
+    await expect.poll(() => warnings.length, { interval: 20 }).toBeGreaterThanOrEqual(1)
     await process.close()
     expect(warnings.at(-1)).toBe("this process could not sign off")
   })
@@ -114,7 +114,7 @@ describe("a registered process", () => {
     await work("of the living", living.own)
     await work("of the dead", dead.own)
     way.set(false)
-    await expect.poll(() => rowsOf(dead), { timeout: 10_000 }).toBe(0)
+    await expect.poll(() => rowsOf(dead)).toBe(0)
     const free = [
       { name: "of the dead", process_id: null },
       { name: "of the living", process_id: living.own },

@@ -9,7 +9,7 @@ import { DatabaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
 
 const database = new DatabaseUnderTest()
-const SOON = { timeout: 10_000, interval: 10 }
+const SOON = { interval: 10 }
 const none = () => undefined
 let pool: pg.Pool
 beforeAll(() => {

@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { unbalanced } from "../../projections/accounts.ts"
@@ -15,6 +14,7 @@ import { makeCompany, openWorld } from "../support/world.ts"
 import type { Step } from "./ledger-steps.ts"
 import { step } from "./ledger-steps.ts"
 import { commandOf, instantAfter } from "./plain-history.ts"
+import { settled } from "./settled.ts"
 import { shownOf, standingOf } from "./standing.ts"
 
 let world: World
@@ -67,21 +67,9 @@ async function play(
   }
 }
 
-/** Waits for everything stored; again where a connection that was broken is found only then. */
-async function settled(): Promise<void> {
-  for (;;) {
-    try {
-      await world.operate("wait")
-      return
-    } catch (error) {
-      if (!isConnectionFault(error)) throw error
-    }
-  }
-}
-
 /** The company by its ledger, at the revision that the read models have, and as they show it. */
 async function bothOf(companyId: string) {
-  await settled()
+  await settled(world)
   const stream = ledgerStream(companyId)
   const stored = await collect(world.ports.store.read(stream))
   const facts = stored.map((one) => recordedOf(one).fact as LedgerEvent)

@@ -11,6 +11,7 @@ import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { askEverything } from "./asking.ts"
 import { RECIPIENTS, deed, perform } from "./deeds.ts"
+import { settled } from "./settled.ts"
 
 let world: World
 beforeEach(async () => {
@@ -109,7 +110,7 @@ describe("every read model", () => {
       const answers = await Promise.all(texts)
       accepted.push(...answers.map(({ body }) => body.id as string))
     }
-    await world.operate("wait")
+    await settled(world)
     const { rows } = await sql<{ id: string }>`
       select message_id as id from messages`.execute(world.ports.readAll)
     expect(rows.map(({ id }) => id).toSorted()).toEqual(accepted.toSorted())

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect, it, vi } from "vitest"
 import { CarrierUnavailable } from "../../adapters/carrier/port.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import { PRICE, paidForCalls } from "./texts.ts"
+import { PRICE, paidForCalls, tryAgain } from "./texts.ts"
+
+const OF_TEXTS = ["send-text", "ask-text"]
 
 let world: World
 beforeAll(async () => {
@@ -12,18 +14,6 @@ afterAll(async () => {
   await world.close()
 })
 
-/** Ends the back-off of what is still to be done about texts: it runs by the machine's own time. */
-async function tryAgain(company: string): Promise<void> {
-  const { work } = await world.operate("work list")
-  for (const { workId, kind, companyId, parked } of work) {
-    if (companyId !== company || !kind.endsWith("-text")) continue
-    expect(parked).toBeNull()
-    // It may be done by now.
-    await world.ports.work.retry(workId, world.ports.clock.now())
-  }
-  await world.operate("wait")
-}
-
 it("a text that the carrier did not take for three days is given back and was never sent", async () => {
   const { key, companyId } = await makeCompany(world)
   await world.operate("stand-in set", { name: "carrier", outcome: "unavailable" })
@@ -32,7 +22,7 @@ it("a text that the carrier did not take for three days is given back and was ne
   })
   await world.operate("wait")
   await world.operate("clock advance", { duration: "73h" })
-  await tryAgain(companyId)
+  await tryAgain(world, companyId, ...OF_TEXTS)
   const list = await world.call(key, "GET", "/api/v1/phone/messages")
   expect(list.body.messages).toMatchObject([{ status: "failed", errorCode: "unknown_to_carrier" }])
   const { balanceMicros } = await world.operate("company show", { company: companyId })
@@ -54,7 +44,7 @@ it("a text that it took from a process that died is not given back, however long
   })
   await world.operate("wait")
   await world.operate("clock advance", { duration: "73h" })
-  await tryAgain(company.companyId)
+  await tryAgain(world, company.companyId, ...OF_TEXTS)
   sending.mockRestore()
   const list = await world.call(company.key, "GET", "/api/v1/phone/messages")
   expect(list.body.messages).toMatchObject([{ status: "sent" }])

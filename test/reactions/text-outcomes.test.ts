@@ -74,8 +74,8 @@ describe("a carrier that takes a text", () => {
   it("and cannot deliver it, changes the status and gives nothing back", async () => {
     await carrierIs(world, "undelivered", 1)
     const id = await send(world, company)
-    await vi.waitUntil(async () => (await messageOf(world, id)).status === "failed")
-    expect(await messageOf(world, id)).toMatchObject({ status: "failed", error_code: "30003" })
+    const undelivered = { status: "failed", error_code: "30003" }
+    await expect.poll(() => messageOf(world, id)).toMatchObject(undelivered)
     expect(await standing()).toEqual(FINAL)
   })
 
@@ -122,7 +122,7 @@ describe("a carrier that is not there", () => {
     await carrierIs(world, "unavailable", 2)
     const id = await send(world, company)
     const isSent = async () => (await messageOf(world, id)).status === "sent"
-    await vi.waitUntil(isSent, { timeout: 15_000, interval: 50 })
+    await expect.poll(isSent, { interval: 50 }).toBe(true)
     expect(sending.mock.calls.map(([text]) => text.textId)).toEqual([id, id, id])
     expect(await standing()).toEqual(FINAL)
   })
@@ -142,7 +142,7 @@ describe("a carrier that is not there", () => {
     const sending = vi.spyOn(world.ports.carrier, "send")
     await carrierIs(world, "ok")
     const isSent = async () => (await messageOf(world, second)).status === "sent"
-    await vi.waitUntil(isSent, { timeout: 15_000, interval: 50 })
+    await expect.poll(isSent, { interval: 50 }).toBe(true)
     const last = sending.mock.calls.slice(-2).map(([text]) => text.textId)
     expect(last).toEqual([first, second])
   })

@@ -78,6 +78,23 @@ export async function workOf(world: World, companyId: string) {
   )
 }
 
+/**
+ * Has a company's work of some kinds tried at once and waits until it was. A back-off runs by the
+ * machine's own time and ends by itself: the work may be done by now.
+ */
+export async function tryAgain(
+  world: World,
+  companyId: string,
+  ...kinds: readonly string[]
+): Promise<void> {
+  const { work } = await world.operate("work list")
+  const rows = (work as ListedWork[]).filter(
+    (row) => row.companyId === companyId && kinds.includes(row.kind),
+  )
+  for (const { workId } of rows) await world.ports.work.retry(workId, world.ports.clock.now())
+  await world.operate("wait")
+}
+
 /** The types of the facts about a recipient, in order. */
 export async function factsAbout(
   world: World,
