@@ -4,6 +4,7 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
+import type { ChargeRefusalCode } from "../domain/charging/ledger-events.ts"
 import { refusalKind } from "../domain/charging/refusals.ts"
 import type { ChargeId, CompanyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
@@ -19,7 +20,7 @@ export interface RefusalRow {
   /** What it has in common with those that were only counted. */
   readonly kind: string
   readonly at: Date
-  readonly code: string
+  readonly code: ChargeRefusalCode
   readonly charge_id: string
   readonly via: string
   readonly key_id: string | null

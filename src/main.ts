@@ -22,7 +22,7 @@ const commandLog = ({ logLevel }: Config) =>
   openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
 
 // A fault of the program is told of at any level.
-const { signal, isCrash } = listenForStop(process, openLog("warn").warn)
+const { signal, isCrash, askedBy } = listenForStop(process, openLog("warn").warn)
 /** Whether something is open still that would keep this process from ending. */
 let isLeft = false
 const terminal = processTerminal(process)
@@ -63,6 +63,7 @@ const host: Host = {
     const say = (line: string) => terminal.out(`${line}\n`)
     const settings = listSettings(env)
     const log = openLog(config.logLevel)
+    signal.addEventListener("abort", () => log.info("stopping", { askedBy: askedBy() }))
     const code = await runServer({ config, settings, demo, log, say, signal })
     // What could not be closed for want of its database keeps nobody waiting who starts us again.
     isLeft ||= code !== 0

@@ -244,14 +244,18 @@ export type LedgerEvent =
   | LedgerReopened
   | ErasureBegun
 
+/** Why charges are refused. */
+export const CHARGE_REFUSAL_CODES = [
+  "ledger_closed",
+  "account_locked",
+  "spend_limit_reached",
+  "payment_required",
+  "too_many_open_charges",
+  "amount_too_large",
+] as const
+
 /** Why a charge was refused. */
-export type ChargeRefusalCode =
-  | "ledger_closed"
-  | "account_locked"
-  | "spend_limit_reached"
-  | "payment_required"
-  | "too_many_open_charges"
-  | "amount_too_large"
+export type ChargeRefusalCode = (typeof CHARGE_REFUSAL_CODES)[number]
 
 /**
  * A charge that was not accepted, with everything the decision looked at. It is no fact of the

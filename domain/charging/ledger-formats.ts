@@ -17,6 +17,7 @@ import {
   time,
 } from "../kernel/format.ts"
 import type { CallTally, ChargeRefused, LedgerEvent } from "./ledger-events.ts"
+import { CHARGE_REFUSAL_CODES } from "./ledger-events.ts"
 import type { LimitReading } from "./limits.ts"
 
 const via = oneOf("own_key", "shared_key", "person", "company")
@@ -74,14 +75,7 @@ export const chargeRefusedFormat: EventFormat<ChargeRefused> = {
     ...requestFields,
     open: flag,
     exempt: optional(oneOf("funds")),
-    code: oneOf(
-      "ledger_closed",
-      "account_locked",
-      "spend_limit_reached",
-      "payment_required",
-      "too_many_open_charges",
-      "amount_too_large",
-    ),
+    code: oneOf(...CHARGE_REFUSAL_CODES),
     ledgerRevision: int,
     fundsMicros: micros,
     creditLineMicros: micros,

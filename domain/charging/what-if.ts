@@ -2,7 +2,8 @@
 import { isRefusal } from "../kernel/decider.ts"
 import type { Micros } from "../kernel/money.ts"
 import { creditOf } from "./charge.ts"
-import type { Charge, LedgerRefusal } from "./ledger-commands.ts"
+import type { Charge } from "./ledger-commands.ts"
+import type { ChargeRefusalCode, ChargeRefused } from "./ledger-events.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { ledger } from "./ledger.ts"
 import type { LimitReading } from "./limits.ts"
@@ -14,7 +15,7 @@ const MOST_RESETS = 16
 export interface WhatIf {
   readonly fits: boolean
   /** The code of the no; null where it fits. */
-  readonly code: string | null
+  readonly code: ChargeRefusalCode | null
   /** The first limit that stops it; null where none does. */
   readonly limit: LimitReading | null
   /** When it would fit if nothing else were spent; null where no passing of time lets it. */
@@ -27,7 +28,11 @@ export interface WhatIf {
   readonly ledgerRevision: number
 }
 
-/** What would be decided of a charge at `at`, on this state. */
+/**
+ * What would be decided of a charge at `at`, on this state.
+ *
+ * @throws RangeError where it is none: below zero, or its quantity times its unit price is not its amount
+ */
 export function whatIf(state: Ledger, charge: Charge, at: number): WhatIf {
   const refused = refusalAt(state, charge, at)
   const creditLineMicros = creditOf(state)
@@ -44,14 +49,15 @@ export function whatIf(state: Ledger, charge: Charge, at: number): WhatIf {
   }
 }
 
-function refusalAt(state: Ledger, charge: Charge, at: number): LedgerRefusal | null {
+function refusalAt(state: Ledger, charge: Charge, at: number): ChargeRefused | null {
   const decided = ledger.decide({ ...charge, at }, state)
-  return isRefusal(decided) ? decided : null
+  if (!isRefusal(decided)) return null
+  if (decided.type === "ChargeRefused") return decided
+  throw new RangeError(`nobody can charge this: ${decided.code}`)
 }
 
-function limitOf(refused: LedgerRefusal): LimitReading | null {
-  if (refused.type !== "ChargeRefused" || refused.refusedBy === null) return null
-  return refused.limits[refused.refusedBy] ?? null
+function limitOf({ limits, refusedBy }: ChargeRefused): LimitReading | null {
+  return refusedBy === null ? null : (limits[refusedBy] ?? null)
 }
 
 /** The first time from `at` on at which it fits: a limit that stops it can only let it pass anew. */

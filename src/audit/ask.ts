@@ -21,7 +21,7 @@ import type { Ports } from "../ports.ts"
 import { placeOf } from "../position-token.ts"
 
 /** Names that people use for items of the price book. */
-const SHORT_NAMES: Readonly<Record<string, PricedItem>> = { text: "text_segment" }
+const SHORT_NAMES: ReadonlyMap<string, PricedItem> = new Map([["text", "text_segment"]])
 
 /** What is asked. */
 export interface Question {
@@ -36,7 +36,7 @@ export interface Question {
 /** The item of this name; null where the price book has none. */
 export function itemNamed(name: string): PricedItem | null {
   const plain = name.trim().toLowerCase().replaceAll(/[ -]/g, "_")
-  return SHORT_NAMES[plain] ?? PRICED_ITEMS.find((item) => item === plain) ?? null
+  return SHORT_NAMES.get(plain) ?? PRICED_ITEMS.find((item) => item === plain) ?? null
 }
 
 /** There is no such place in the ledger. The message says why. */

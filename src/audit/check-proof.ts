@@ -5,6 +5,7 @@ import { expectedHash } from "../envelope.ts"
 import { inWords } from "../pipeline/schema-words.ts"
 import { FileFault, Head, isSigned } from "./check-history.ts"
 import { isConsistent, rootByInclusion } from "./merkle.ts"
+import type { DecisionInputs } from "./proof-inputs.ts"
 import { STATED_OF_CHARGE, STATED_OF_REFUSAL, inputsFault } from "./proof-inputs.ts"
 
 const Event = z.object({
@@ -21,21 +22,37 @@ const Event = z.object({
 type ProvenEvent = z.infer<typeof Event>
 
 const Limit = z.object({
-  holder: z.string(),
+  holder: z.enum(["company", "person", "key"]),
   holderId: z.string().nullable(),
-  class: z.string(),
-  period: z.string(),
+  class: z.enum(["ai", "general", "all"]),
+  period: z.enum(["day", "week", "month"]),
   amountMicros: z.int(),
+  usedMicros: z.int(),
+  pendingMicros: z.int(),
+  remainingMicros: z.int(),
+  askedMicros: z.int(),
+  windowStart: z.int(),
+  resetsAt: z.int(),
 })
 
-/** What of a proof is checked; the sums in it besides are what a replay gives. */
+const Inputs = z.object({
+  ledgerRevision: z.int(),
+  fundsMicros: z.int(),
+  creditLineMicros: z.int(),
+  prepaidOnly: z.boolean(),
+  locked: z.boolean(),
+  limits: z.array(Limit),
+  events: z.array(Event),
+})
+
+/** A proof, with every field that it has to have. */
 const Checked = z.object({
   companyLedger: z.literal("proof"),
   form: z.literal(1),
   company: z.string(),
   chargeId: z.string(),
   event: Event,
-  inputs: z.looseObject({ limits: z.array(z.looseObject(Limit.shape)), events: z.array(Event) }),
+  inputs: Inputs,
   later: z.array(Event),
   consistency: z.array(z.object({ from: Head, path: z.array(z.string()) })),
   head: Head,
@@ -82,7 +99,8 @@ export function checkProof(parsed: object, publicKey: string | null): ProofSumma
     if (!one.data.includes(JSON.stringify(chargeId))) {
       fault(`later events of charge ${chargeId}`, one.data, one)
     }
-  const wrong = inputsFault(event, inputs, inputs.events)
+  const { events: facts, ...decidedFrom } = inputs
+  const wrong = inputsFault(event, decidedFrom as DecisionInputs, facts)
   if (wrong !== null) fault(wrong.expected, wrong.found, event)
   for (const { from, path } of consistency) {
     checkHead(from, company, publicKey)

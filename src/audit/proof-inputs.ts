@@ -1,6 +1,7 @@
 /** What a decision was decided from, as a proof says it: held against the events that prove it. */
-import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
+import { fits } from "../../domain/charging/limits.ts"
 import { codecOfStream } from "../aggregates.ts"
 import { readMetadata } from "../envelope.ts"
 import type { FileEvent } from "./history-file.ts"
@@ -17,7 +18,7 @@ export interface DecisionInputs {
   readonly limits: readonly LimitReading[]
 }
 
-/** What a proof states of a charge and no event in it proves. */
+/** What a proof states of a charge and no event in it proves; it has to let the charge pass. */
 export const STATED_OF_CHARGE =
   "the funds, whether it was locked, what of each limit was used, that no other limit applied, and " +
   "that all that became of it is there"
@@ -27,6 +28,8 @@ export const STATED_OF_REFUSAL = "that the sums in the refusal are those of the 
 /** An event that was found in the tree. */
 type Proven = FileEvent & { readonly previousHash: string }
 type Fields = Readonly<Record<string, unknown>>
+/** The first thing that is not as it should be; null where all is. */
+type Fault = { readonly expected: string; readonly found: string } | null
 
 /** The evidence of a no is what it was decided from. */
 export function inputsOfRefusal(refused: ChargeRefused): DecisionInputs {
@@ -46,22 +49,44 @@ export function factOf<F>({
 }
 
 /**
- * The first of the inputs that the proven events do not bear out; null where they bear out all that
- * they can.
+ * The first of the inputs that the proven events do not bear out, or that would have refused what was
+ * charged; null where they bear out all that they can.
  *
  * @param facts the events that the inputs name, each found in the tree
  */
 export function inputsFault(
   event: Proven,
-  inputs: Fields,
+  inputs: DecisionInputs,
   facts: readonly Proven[],
-): { readonly expected: string; readonly found: string } | null {
-  if (event.type !== "ChargeRefused") return chargeFault(event, inputs, facts)
+): Fault {
+  if (event.type !== "ChargeRefused") {
+    return chargeFault(event, inputs, facts) ?? passFault(factOf<Charged>(event), inputs)
+  }
   const said = inputsOfRefusal(factOf<ChargeRefused>(event))
-  return differing({ ...said }, inputs, "as the refusal itself says")
+  return differing({ ...said }, { ...inputs }, "as the refusal itself says")
 }
 
-function chargeFault(event: Proven, inputs: Fields, facts: readonly Proven[]) {
+/** Why inputs would not have let a charge pass, by the rules of `charge.ts`. */
+function passFault({ amountMicros, exempt, weighed, at }: Charged, inputs: DecisionInputs): Fault {
+  const { locked, fundsMicros, creditLineMicros, limits } = inputs
+  if (locked) return { expected: "inputs.locked false, for it was charged", found: "true" }
+  const isShort = amountMicros > 0 && amountMicros > fundsMicros + creditLineMicros
+  if (isShort && exempt !== "funds") {
+    const expected = `inputs.fundsMicros that let ${amountMicros} micros be charged`
+    return { expected, found: String(fundsMicros) }
+  }
+  for (const limit of limits) {
+    const { amountMicros: most, usedMicros, remainingMicros, askedMicros } = limit
+    const isNow = limit.windowStart <= at && at < limit.resetsAt
+    const isRead = remainingMicros === Math.max(0, most - usedMicros) && isNow
+    if (isRead && askedMicros === amountMicros && (weighed || fits(limit))) continue
+    const expected = `a reading in inputs.limits that lets ${amountMicros} micros be charged`
+    return { expected, found: JSON.stringify(limit) }
+  }
+  return null
+}
+
+function chargeFault(event: Proven, inputs: DecisionInputs, facts: readonly Proven[]): Fault {
   const { stream, revision, previousHash } = event
   const strange = facts.find((one) => one.stream !== stream || one.revision >= revision)
   if (strange !== undefined) {
@@ -78,7 +103,11 @@ function chargeFault(event: Proven, inputs: Fields, facts: readonly Proven[]) {
   return termsFault(inputs, revision, decoded as LedgerEvent[]) ?? limitsFault(inputs, decoded)
 }
 
-function termsFault(inputs: Fields, revision: number, facts: readonly LedgerEvent[]) {
+function termsFault(
+  inputs: DecisionInputs,
+  revision: number,
+  facts: readonly LedgerEvent[],
+): Fault {
   const terms = facts.findLast(({ type }) => type === "TermsChanged" || type === "LedgerOpened")
   if (terms?.type !== "TermsChanged" && terms?.type !== "LedgerOpened") {
     return { expected: "the fact that set the terms among inputs.events", found: "none" }
@@ -86,12 +115,12 @@ function termsFault(inputs: Fields, revision: number, facts: readonly LedgerEven
   const { prepaidOnly } = terms
   const creditLineMicros = prepaidOnly ? 0 : terms.creditLineMicros
   const said = { ledgerRevision: revision - 1, creditLineMicros, prepaidOnly }
-  return differing(said, inputs, "as the events in it say")
+  return differing(said, { ...inputs }, "as the events in it say")
 }
 
-function limitsFault({ limits }: Fields, facts: readonly unknown[]) {
+function limitsFault({ limits }: DecisionInputs, facts: readonly unknown[]): Fault {
   const set = (facts as readonly LedgerEvent[]).filter((fact) => fact.type === "LimitSet")
-  for (const limit of limits as readonly LimitReading[]) {
+  for (const limit of limits) {
     const fact = set.findLast(
       (one) =>
         one.holder === limit.holder &&
@@ -109,7 +138,7 @@ function limitsFault({ limits }: Fields, facts: readonly unknown[]) {
 }
 
 /** The first field that is not as it should be. */
-function differing(said: Fields, inputs: Fields, why: string) {
+function differing(said: Fields, inputs: Fields, why: string): Fault {
   for (const [name, value] of Object.entries(said)) {
     const [wanted, is] = [inOrder(value), inOrder(inputs[name])]
     if (wanted !== is) return { expected: `inputs.${name} ${wanted}, ${why}`, found: String(is) }

@@ -34,6 +34,7 @@ export function shownRefusal(row: RefusalRow) {
     limit: first === undefined ? null : shownLimit(first),
     /** How often, this one included. */
     times: row.more + 1,
+    // Those that were only counted are known by their minute.
     lastAt: (row.last_at !== null && row.last_at > row.at ? row.last_at : row.at).toISOString(),
   }
 }

@@ -180,9 +180,9 @@ async function begin(
   if (!(await tables.isEmpty()) || (await identify(chosen)) !== null) {
     throw new OperatorRefused(
       "not_empty",
-      "A backup is restored into an empty installation only, and this one holds something: name " +
-        "another data folder (LEDGER_DATA_DIR), or another database and event store (DATABASE_URL, " +
-        "EVENTSTORE_URL).",
+      "A backup is restored into an empty installation only, and this one holds something, if only " +
+        "the prices that any first start or command puts there: name another data folder " +
+        "(LEDGER_DATA_DIR), or another database and event store (DATABASE_URL, EVENTSTORE_URL).",
     )
   }
   await tables.begin(checksum)

@@ -15,6 +15,8 @@ export interface Stopping {
   readonly signal: AbortSignal
   /** Whether it is because of a fault of the program's own. */
   readonly isCrash: () => boolean
+  /** What it was first asked for by; null where nobody asked. */
+  readonly askedBy: () => string | null
 }
 
 /**
@@ -51,5 +53,5 @@ export function listenForStop(process: NodeJS.Process, warn: Log["warn"]): Stopp
     process.exitCode = 1
     begin()
   })
-  return { signal: stop.signal, isCrash: () => isCrash }
+  return { signal: stop.signal, isCrash: () => isCrash, askedBy: () => first?.name ?? null }
 }

@@ -4,7 +4,7 @@ import { NoSuchPlace, ask, itemNamed } from "../audit/ask.ts"
 import { refusal } from "../pipeline/refusal.ts"
 import { route } from "../pipeline/route.ts"
 import { isoTime, micros, shortText } from "../schema.ts"
-import { LimitShown } from "./schema.ts"
+import { LimitShown, refusalCode } from "./schema.ts"
 
 const MOST_ITEM = 100
 
@@ -21,7 +21,7 @@ const Question = z.object({
 
 const Answer = z.object({
   fits: z.boolean(),
-  code: z.string().nullable().meta({ description: "Why not, as a refusal would say it" }),
+  code: refusalCode.nullable(),
   item: z.string(),
   quantity: z.int(),
   unitPriceMicros: micros,

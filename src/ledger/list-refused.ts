@@ -4,7 +4,7 @@ import { listRefusals } from "../../projections/refusals.ts"
 import { shownRefusal } from "../audit/refusal-shown.ts"
 import { route } from "../pipeline/route.ts"
 import { isoTime, micros } from "../schema.ts"
-import { LimitShown, revisionCursor } from "./schema.ts"
+import { LimitShown, refusalCode, revisionCursor } from "./schema.ts"
 
 const MOST_REFUSALS = 200
 
@@ -16,7 +16,7 @@ const Query = z.object({
 const Refusal = z.object({
   revision: z.int().meta({ description: "Of its fact in the stream of refusals" }),
   at: isoTime,
-  code: z.string(),
+  code: refusalCode,
   chargeId: z.string(),
   keyId: z.string().nullable(),
   personId: z.string().nullable(),
@@ -30,7 +30,9 @@ const Refusal = z.object({
   creditLineMicros: micros,
   limit: LimitShown.nullable().meta({ description: "The limit that stopped it" }),
   times: z.int().meta({ description: "How often, those included that were only counted" }),
-  lastAt: isoTime,
+  lastAt: isoTime.meta({
+    description: "When it was last; of one that was only counted the beginning of its minute",
+  }),
 })
 
 const Refusals = z.object({

@@ -1,5 +1,6 @@
 /** Pieces that the answers of this slice share. */
 import { z } from "zod"
+import { CHARGE_REFUSAL_CODES } from "../../domain/charging/ledger-events.ts"
 import { NO_CURSOR } from "../cursor.ts"
 import { isoTime, micros } from "../schema.ts"
 
@@ -13,6 +14,14 @@ export const LimitShown = z.object({
   usedMicros: micros,
   remainingMicros: micros,
   resetsAt: isoTime,
+})
+
+/** Why a charge was refused, or would be. */
+export const refusalCode = z.enum(CHARGE_REFUSAL_CODES).meta({
+  description:
+    "What the ledger decided. A call is answered with an error of the same name, but for " +
+    "`account_locked` (402 `payment_required`), `ledger_closed` (401 `invalid_key`), " +
+    "`too_many_open_charges` (503 `overloaded`) and `amount_too_large` (400 `validation`).",
 })
 
 /** The query parameter `cursor` where a list's places are revisions. */

@@ -42,8 +42,9 @@ export function chargeRefusal(refused: ChargeRefused, payer: Payer | null): Refu
 
 /** The answer where a limit is used up or what is asked does not fit. */
 export function limitRefusal(limit: LimitReading): Refusal {
-  // Only a key's own limit with nothing left is a refused key; everything else is a refused charge.
-  const isDeadKey = limit.holder === "key" && isUsedUp(limit)
+  // A key whose own limit was used up before it came is a refused key; what came in with something left
+  // is a refused charge, though its call took the rest (decisions.md §2).
+  const isDeadKey = limit.holder === "key" && limit.askedMicros === 0 && isUsedUp(limit)
   const code = isDeadKey ? "invalid_key" : "spend_limit_reached"
   return refusal(code, limitMessage(limit), {
     limit: {

@@ -35,8 +35,11 @@ export type Claimed =
   | { readonly state: "running"; readonly seed: Seed }
   | { readonly state: "refused"; readonly refusal: Refusal }
 
-/** Why a header cannot be an idempotency key; null where it can. */
-export function idempotencyFault(key: string): string | null {
+/** Why a header cannot be an idempotency key; null where it can. `rawHeaders` are all of the request. */
+export function idempotencyFault(key: string, rawHeaders: readonly string[]): string | null {
+  const isOne = (name: string, i: number) => i % 2 === 0 && /^idempotency-key$/i.test(name)
+  // Node makes one value of two, which names neither request.
+  if (rawHeaders.filter(isOne).length > 1) return "given once"
   return key.length >= 1 && key.length <= 255 && /^[\x20-\x7e]+$/.test(key)
     ? null
     : "1 to 255 printable ASCII characters"

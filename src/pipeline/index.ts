@@ -83,7 +83,7 @@ export async function carryOut(
     const mine = { claim: null, seed: freshSeed(), takenOver: false }
     return answer(pipeline, state, request, reply, mine)
   }
-  const fault = idempotencyFault(key)
+  const fault = idempotencyFault(key, request.raw.rawHeaders)
   if (fault !== null) {
     const refused = await runChecks(pipeline, state, CHECKS.length)
     if (refused !== null) return sendRefusal(reply, refused)

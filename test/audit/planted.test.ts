@@ -11,6 +11,7 @@ import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { signingOfItsOwn } from "../support/signing.ts"
+import { IN_PROOFS, IN_REFUSALS, changed } from "./planted-in-proofs.ts"
 
 const SCRIPT = fileURLToPath(new URL("../../docs/verify.mjs", import.meta.url))
 const run = promisify(execFile)
@@ -141,97 +142,6 @@ const IN_EXPORTS: Readonly<Record<string, () => string | Promise<string>>> = {
   "another line behind the end": () => joined([...lines(), "{}"]),
 }
 
-// A test says what it changes; the type would only repeat the form of a proof.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
-type Any = any
-const changed = (change: (parsed: Any) => void) => () => {
-  const parsed = JSON.parse(proof)
-  change(parsed)
-  return JSON.stringify(parsed)
-}
-const changedNo = (change: (parsed: Any) => void) => () => {
-  const parsed = JSON.parse(refusal)
-  change(parsed)
-  return JSON.stringify(parsed)
-}
-const flipped = (hash: string) => (hash.startsWith("0") ? "1" : "0") + hash.slice(1)
-
-/** What is planted in a proof. */
-const IN_PROOFS: Readonly<Record<string, () => string>> = {
-  "one byte of the event": changed(({ event }) => {
-    event.data = event.data.replace('"1000000"', '"1000001"')
-  }),
-  "another charge's name": changed((all) => {
-    all.chargeId = "a"
-  }),
-  "another hash before it": changed(({ event }) => {
-    event.previousHash = flipped(event.previousHash)
-  }),
-  "another place in the tree": changed(({ event }) => {
-    event.index -= 1
-  }),
-  "a place beyond the tree": changed(({ event, head }) => {
-    event.index = head.size
-  }),
-  "another path": changed(({ event }) => {
-    event.inclusion[1] = flipped(event.inclusion[1])
-  }),
-  "a shorter path": changed(({ event }) => {
-    event.inclusion.pop()
-  }),
-  "an input of elsewhere": changed(({ inputs }) => {
-    inputs.events[0].data = inputs.events[0].data.replace("0", "1")
-  }),
-  "another root": changed(({ head }) => {
-    head.root = flipped(head.root)
-  }),
-  "another signature": changed(({ head }) => {
-    const { signature } = head
-    head.signature = `${signature.startsWith("A") ? "B" : "A"}${signature.slice(1)}`
-  }),
-  "a former head that was never signed": changed(({ consistency }) => {
-    consistency[0].from.root = flipped(consistency[0].from.root)
-  }),
-  "another way from a former head": changed(({ consistency }) => {
-    const { path } = consistency[0]
-    path[0] = flipped(path[0])
-  }),
-  "another company": changed((all) => {
-    all.company = "co_x"
-  }),
-  "a limit that no fact set": changed(({ inputs }) => {
-    inputs.limits[0].amountMicros += 1
-  }),
-  "a limit too many": changed(({ inputs }) => {
-    inputs.limits.push({ ...inputs.limits[0], holder: "key", holderId: "key_x" })
-  }),
-  "no events it was decided from": changed(({ inputs }) => {
-    inputs.events = []
-  }),
-  "no fact before it": changed(({ inputs }) => {
-    inputs.events.pop()
-  }),
-  "another form": changed((all) => {
-    all.form = 2
-  }),
-}
-
-/** What is planted in the proof of a refusal. */
-const IN_REFUSALS: Readonly<Record<string, () => string>> = {
-  "other funds": changedNo(({ inputs }) => {
-    inputs.fundsMicros += 1
-  }),
-  "another sum that was used": changedNo(({ inputs }) => {
-    inputs.limits[0].usedMicros -= 1
-  }),
-  "no limits": changedNo(({ inputs }) => {
-    inputs.limits = []
-  }),
-  "that it was locked": changedNo(({ inputs }) => {
-    inputs.locked = true
-  }),
-}
-
 describe("what nobody touched", () => {
   it("holds for our program, and for the script that knows nothing of it", async () => {
     expect(await verdicts(history)).toEqual([null, null])
@@ -266,8 +176,8 @@ describe("what is no file of ours", () => {
     ["a blank line", () => "\n"],
     ["a blank line in an export", () => joined(lines().toSpliced(3, 0, ""))],
     ["an export of another form", () => edit('"form"', '"form":1', '"form":2')],
-    ["a proof without inclusion", withoutInclusion],
-    ["a proof without a head", withoutHead],
+    ["a proof without inclusion", () => withoutInclusion(proof)],
+    ["a proof without a head", () => withoutHead(proof)],
   ])("as %s, is refused in one sentence", async (_name, text) => {
     const [ours, theirs] = await verdicts(text())
     expect(ours).toMatch(/^FileFault: line \d+.*expected .*, found .*$/s)
@@ -284,14 +194,14 @@ describe("what is no file of ours", () => {
 })
 
 describe("a proof", () => {
-  it.each(Object.entries({ ...IN_PROOFS, ...IN_REFUSALS }))(
-    "with %s is found by both",
-    async (_name, plant) => {
-      const planted = plant()
-      expect(planted).not.toBe(proof.trimEnd())
-      const [ours, theirs] = await verdicts(planted)
-      expect(ours).toMatch(/^FileFault: line 1.*expected .*, found /s)
-      expect(theirs).toMatch(/expected .*, found /s)
-    },
-  )
+  it.each([
+    ...Object.entries(IN_PROOFS).map(([name, plant]) => [name, plant, () => proof] as const),
+    ...Object.entries(IN_REFUSALS).map(([name, plant]) => [name, plant, () => refusal] as const),
+  ])("with %s is found by both", async (_name, plant, whole) => {
+    const planted = plant(whole())
+    expect(planted).not.toBe(whole().trimEnd())
+    const [ours, theirs] = await verdicts(planted)
+    expect(ours).toMatch(/^FileFault: line 1.*expected .*, found /s)
+    expect(theirs).toMatch(/expected .*, found /s)
+  })
 })

@@ -122,3 +122,12 @@ describe("an error that nobody catches", () => {
     60_000,
   )
 })
+
+it("says what it was asked to stop by", async () => {
+  const { server } = await openScene({ LOG_LEVEL: "info" })
+  expect(await server.end("SIGTERM")).toBe(0)
+  const lines = server.log().trim().split("\n")
+  expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual(
+    expect.objectContaining({ msg: "stopping", askedBy: "SIGTERM" }),
+  )
+}, 60_000)

@@ -84,6 +84,22 @@ describe("200", () => {
     expect(asked).toMatchObject({ fits: true, amountMicros: 9_000 })
   })
 
+  it("why not while the account is locked, in a word of the document", async () => {
+    const { companyId } = company
+    await world.operate("company lock", { company: companyId })
+    const locked = await ask({ item: "text", quantity: 1 })
+    await world.operate("company unlock", { company: companyId })
+    expect(locked.body).toMatchObject({ fits: false, code: "account_locked", fitsAt: null })
+  })
+
+  it.each(["nope", "__proto__", "constructor", "toString"])(
+    "nothing of %s, which has no price",
+    async (item) => {
+      const { status, body } = await ask({ item, quantity: 1 })
+      expect([status, body.error, Object.keys(body.fields)]).toEqual([400, "validation", ["item"]])
+    },
+  )
+
   it("nothing of a place that is not there yet", async () => {
     const { companyId } = company
     for (const at of ["revision:9999", "zzzzz"]) {

@@ -130,6 +130,17 @@ describe("the limits hold at the moment of the call", () => {
     expect(events[0].data).toMatchObject({ pendingMicros: String(2 * CALL) })
   })
 
+  it("takes the rest of a key's limit: its charge is refused, and the key from then on", async () => {
+    await limit(2 * CALL, { key: company.keyId, period: "day" })
+    await read()
+    const body = { to: "+14155550144", body: "STOP to end" }
+    const text = () => world.call(company.key, "POST", TEXTS, { body })
+    const refused = await text()
+    expect([refused.status, refused.body.error]).toEqual([429, "spend_limit_reached"])
+    expect(refused.body.limit).toMatchObject({ holder: "key", remainingMicros: 0 })
+    expect((await text()).body).toMatchObject({ error: "invalid_key", limit: { askedMicros: 0 } })
+  })
+
   it("rides in front of the charge that is accepted after it", async () => {
     await read()
     const body = { to: "+14155550143", body: "STOP to end" }

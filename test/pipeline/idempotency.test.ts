@@ -1,3 +1,7 @@
+import { once } from "node:events"
+import type { IncomingMessage } from "node:http"
+import { request } from "node:http"
+import { json } from "node:stream/consumers"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { TEXTS, chargesOf, fundsOf, makeKey, newNumber, sendText } from "../phone/texting.ts"
 import type { World } from "../support/world.ts"
@@ -240,5 +244,29 @@ describe("a route that charges nothing", () => {
       const { status, headers: found } = await world.call(key, "POST", url, { body, headers })
       expect([status, found["idempotency-replayed"]]).toEqual([200, undefined])
     }
+  })
+})
+
+describe("two keys", () => {
+  it("are 400 and not one that names neither", async () => {
+    const company = await makeCompany(world)
+    const url = await world.app.listen({ host: "127.0.0.1", port: 0 })
+    const asked = request(`${url}${TEXTS}`, {
+      method: "POST",
+      agent: false,
+      headers: {
+        authorization: `Bearer ${company.key}`,
+        "content-type": "application/json",
+        "idempotency-key": [newIdempotencyKey(), newIdempotencyKey()],
+      },
+    })
+    asked.end(JSON.stringify({ to: newNumber(), body: "Hello" }))
+    const [response] = (await once(asked, "response")) as [IncomingMessage]
+    const body = (await json(response)) as { readonly fields: unknown }
+    expect([response.statusCode, body.fields]).toEqual([
+      400,
+      { "Idempotency-Key": "Must be given once." },
+    ])
+    expect(await chargesOf(world, company)).toEqual([])
   })
 })
