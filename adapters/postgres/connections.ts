@@ -7,6 +7,13 @@ import pg from "pg"
 /** A connection that says good-bye waits so long for the other side to do the same. */
 const GOODBYE_MS = 1_000
 
+const NO_ANSWER = "ETIMEDOUT"
+
+/** Whether a connection was lost for it was silent, and not for it was reset. */
+export function isNoAnswer(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === NO_ANSWER
+}
+
 /** What holds for a kind of connections. */
 export interface ConnectionRules {
   /** A statement without an answer for so long ends its connection; null: its owner sees to that. */
@@ -93,7 +100,7 @@ class WatchedClient extends pg.Client {
   /** Ends it, and with it whatever is outstanding. */
   giveUp(why: string): void {
     const error = new Error(`the connection to PostgreSQL was given up: ${why}`)
-    this.connection.stream.destroy(Object.assign(error, { code: "ETIMEDOUT" }))
+    this.connection.stream.destroy(Object.assign(error, { code: NO_ANSWER }))
   }
 }
 

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import type { ConnectionRules } from "./connections.ts"
-import { Connections, endPatience } from "./connections.ts"
+import { Connections, endPatience, isNoAnswer } from "./connections.ts"
 
 /** How patient to be with a database, in milliseconds. */
 export interface DatabaseWaits {
@@ -89,7 +89,11 @@ export function watchDatabase(
   const askTwice = async (): Promise<boolean> => {
     // A connection may be lost for reasons of its own.
     if ((await askOnce()) || stopping.signal.aborted) return true
-    if (silence.since === null && (await askOnce())) return true
+    const lost = silence.why
+    if (silence.since === null && (await askOnce())) {
+      if (isNoAnswer(lost)) silence.suspect()
+      return true
+    }
     if (!stopping.signal.aborted) silence.begin()
     return false
   }
@@ -196,6 +200,15 @@ class Silence {
     this.#lastAnswer = askedAt
     this.#endSilence()
     if (this.#mayForsake) void this.#forsake()
+  }
+
+  /**
+   * It answers on a new connection and does no more on one from before, as where another took over so
+   * quickly that nobody found it silent: the others from before may be as dead.
+   */
+  suspect(): void {
+    this.#connections.doubt(this.#waits.doubtMs)
+    void this.#forsake()
   }
 
   #endSilence(): void {

@@ -110,6 +110,7 @@ describe("a PostgreSQL that falls silent", () => {
     await load.reached(20)
     scene.way.silence()
     await expect.poll(() => load.others.get(503) ?? 0, { timeout: 20_000 }).toBeGreaterThan(5)
+    await expect.poll(() => scene.world.warnings.length).toBe(1)
     const before = new Map(load.acknowledged)
     const overAt = performance.now()
     scene.way.failOver()
@@ -117,6 +118,21 @@ describe("a PostgreSQL that falls silent", () => {
     expect(load.backAfterMs(overAt)).toBeLessThan(BACK_WITHIN_MS)
     for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
     await expectWell(scene, load)
+  }, 60_000)
+
+  it("and is another one at once keeps nobody waiting either, though nobody found it silent", async () => {
+    const scene = await openScene()
+    const load = startLoad(newNames(TEXTS), scene.send)
+    await load.reached(20)
+    const before = new Map(load.acknowledged)
+    const overAt = performance.now()
+    scene.way.silence()
+    scene.way.failOver()
+    await load.done
+    expect(load.backAfterMs(overAt)).toBeLessThan(WAITS.askMs + BACK_WITHIN_MS)
+    for (const [name, id] of before) expect(load.acknowledged.get(name)).toBe(id)
+    await scene.world.operate("wait")
+    await reckon(scene.world.operate, { ...scene.sender, acknowledged: load.acknowledged })
   }, 60_000)
 
   it("with an answer on its way says that nobody knows, and has the charge found, once", async () => {

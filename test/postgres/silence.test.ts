@@ -202,14 +202,35 @@ describe("a database that falls silent", () => {
     expect(await watch.ask()).toBe(true)
   })
 
+  it("and is another one at once keeps nobody on a connection to the first, and is not told of", async () => {
+    const { way, owner, behind, watch, told } = await openWatched({ ...SHORT, answerMs: 60_000 })
+    const before = await idOf(owner)
+    const waiting = failureOf(behind.query("select pg_sleep(60)"))
+    const patient = await patiently(behind).connect()
+    const held = failureOf(patient.query("select pg_sleep(60)"))
+    way.silence()
+    way.failOver()
+    await watch.ask()
+    for (const failure of await Promise.all([waiting, held])) {
+      expect(isConnectionFault(failure)).toBe(true)
+    }
+    patient.release()
+    expect(await idOf(owner)).not.toBe(before)
+    expect(told).toEqual([])
+  })
+
   it("is no connection that was lost for reasons of its own", async () => {
     // A machine with other work may well take a tenth of a second to connect.
     const { way, owner, watch, told } = await openWatched({ ...SHORT, askMs: 5_000 })
     await owner.query("select 1")
     way.set(false)
     way.set(true)
+    await expect.poll(() => failureOf(owner.query("select 1"))).toBeNull()
+    const anew = await idOf(owner)
     expect(await watch.ask()).toBe(true)
     expect(told).toEqual([])
+    // What was connected anew meanwhile is left alone.
+    expect(await idOf(owner)).toBe(anew)
   })
 })
 
