@@ -2,7 +2,7 @@
 import type { AdminPorts } from "./operation.ts"
 
 /** An operator is kept so long for the try's outcome; what takes longer is shown by `work list`. */
-const KNOWN_WITHIN_MS = 1_000
+const KNOWN_WITHIN_MS = 3_000
 const LOOK_MS = 25
 
 /** A row after its try. */
@@ -17,7 +17,7 @@ export interface Tried {
   readonly parked: string | null
 }
 
-/** Looks at a row that was made due until it was tried, for a second at most. */
+/** Looks at a row that was made due until it was tried, for three seconds at most. */
 export async function lookAfterTry(
   { work, clock, pacer }: Pick<AdminPorts, "work" | "clock" | "pacer">,
   workId: number,

@@ -22,6 +22,7 @@ import { PEOPLE_COMMANDS } from "./people-commands.ts"
 import { SPENDING_COMMANDS } from "./spending-commands.ts"
 import { MOVE_COMMANDS } from "./move-commands.ts"
 import { REFUSAL_COMMANDS } from "./refusal-commands.ts"
+import { RELEASE } from "./release.ts"
 import { SYSTEM_COMMANDS } from "./system-commands.ts"
 
 /** The program's name, as it is installed. */
@@ -98,6 +99,7 @@ export function parseWords(words: readonly string[], columns: number): Parsed {
   const printed = { out: "", err: "" }
   const program = new Command(PROGRAM)
     .description("Operates the ledger: keys, limits, funds, audits and exports.")
+    .version(RELEASE, "-V, --version", "print the release")
     // `charge` is a command and the topic of `charge give-back`: words behind that are its own.
     .enablePositionalOptions()
     .exitOverride()

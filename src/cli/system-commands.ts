@@ -164,7 +164,7 @@ const retryWork: CommandSpec = {
   summary: "make a row of work due at once, parked or not",
   notes: [
     "Says what became of it: done, put_off until dueAt, failed (it is tried again by itself) or parked;",
-    "running or due where that is not known within a second.",
+    "running or due where that is not known within three seconds.",
   ],
   example: "work retry 42",
   changes: true,
