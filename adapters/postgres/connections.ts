@@ -9,6 +9,11 @@ const GOODBYE_MS = 1_000
 
 const NO_ANSWER = "ETIMEDOUT"
 
+/** What fails for want of an answer: an error of a connection's. */
+export function noAnswer(message: string): Error {
+  return Object.assign(new Error(message), { code: NO_ANSWER })
+}
+
 /** Whether a connection was lost for it was silent, and not for it was reset. */
 export function isNoAnswer(error: unknown): boolean {
   return error instanceof Error && "code" in error && error.code === NO_ANSWER
@@ -99,8 +104,7 @@ class WatchedClient extends pg.Client {
 
   /** Ends it, and with it whatever is outstanding. */
   giveUp(why: string): void {
-    const error = new Error(`the connection to PostgreSQL was given up: ${why}`)
-    this.connection.stream.destroy(Object.assign(error, { code: NO_ANSWER }))
+    this.connection.stream.destroy(noAnswer(`the connection to PostgreSQL was given up: ${why}`))
   }
 }
 

@@ -6,7 +6,7 @@
 import { setTimeout as pause } from "node:timers/promises"
 import pg from "pg"
 import type { ConnectionRules } from "./connections.ts"
-import { Connections, endPatience, isNoAnswer } from "./connections.ts"
+import { Connections, endPatience, isNoAnswer, noAnswer } from "./connections.ts"
 
 /** How patient to be with a database, in milliseconds. */
 export interface DatabaseWaits {
@@ -251,8 +251,7 @@ class Silence {
 
   #error(): Error {
     const since = new Date(this.since ?? this.#lastAnswer).toISOString()
-    const error = new Error(`PostgreSQL does not answer since ${since}`)
-    return Object.assign(error, { code: "ETIMEDOUT" })
+    return noAnswer(`PostgreSQL does not answer since ${since}`)
   }
 }
 

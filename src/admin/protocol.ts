@@ -87,7 +87,7 @@ export type ShownSetting = z.infer<typeof SETTING>
 const IDENTITY = z.object({
   folderId: z.string(),
   pid: z.int().positive(),
-  settings: z.array(SETTING).default([]),
+  settings: z.array(SETTING).readonly().default([]),
 })
 
 /** The data folder that a server holds, its process, and the settings it was started with. */

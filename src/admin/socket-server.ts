@@ -132,7 +132,7 @@ async function answer(
   if (request.method === "GET" && pathname === ADMIN_PATHS.identity) {
     response.writeHead(200, { "content-type": "application/json", connection: "close" })
     const { folderId, settings } = serving
-    const identity: Identity = { folderId, pid: process.pid, settings: [...settings] }
+    const identity: Identity = { folderId, pid: process.pid, settings }
     response.end(JSON.stringify(identity))
     return
   }

@@ -84,10 +84,9 @@ async function perform(
 async function showSettings({ json }: Invocation, host: Host, terminal: Terminal): Promise<number> {
   const { own, server } = await host.settings()
   const values = new Map(server?.map(({ name, value }) => [name, value]))
-  const settings = own.map(({ name, value, source }) => ({
-    ...{ name, value, source },
-    ...(server === null ? {} : { server: values.get(name) ?? null }),
-  }))
+  const settings = own.map((one) =>
+    server === null ? { ...one } : { ...one, server: values.get(one.name) ?? null },
+  )
   if (json) printJson(terminal, { settings })
   else terminal.out(renderTable(settings, terminal, "settings"))
   return DONE
