@@ -165,6 +165,13 @@ export function carriesHash(metadata: string, hash: string): boolean {
   return at !== -1 && metadata.startsWith(`${hash}${HASH_ENDS}`, at + HASH_BEGINS.length)
 }
 
+/** The hash that stored metadata carries; null where it carries none. */
+export function hashIn(metadata: string): string | null {
+  return CARRIED_HASH.exec(metadata)?.[1] ?? null
+}
+
+const CARRIED_HASH = /"hash":"([0-9a-f]{64})",/
+
 /** Metadata as it was hashed; unchanged where no hash stands in it. */
 function withoutHash(metadata: string): string {
   const at = metadata.indexOf(HASH_BEGINS)

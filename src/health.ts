@@ -18,7 +18,7 @@ const ANSWER_WITHIN_MS = 1_000
 const KEPT_MS = 1_000
 
 /** What the checks look at. */
-type Looked = Pick<Ports, "store" | "readAll" | "clock" | "projector" | "pacer">
+type Looked = Pick<Ports, "store" | "readAll" | "clock" | "projector" | "pacer" | "runner">
 
 /**
  * `warn`: what others of the installation would not do better, so that sending callers elsewhere helps
@@ -28,6 +28,8 @@ interface Verdict {
   readonly state: "ok" | "warn" | "fail"
   readonly name: string
   readonly says: string
+  /** It did not answer in time. */
+  readonly isLate?: true
 }
 
 /** Adds both. What is under pressure, or about to stop, still answers here. */
@@ -36,7 +38,9 @@ export function addHealth(app: FastifyInstance, ports: Looked): void {
   app.addHook("preClose", async () => {
     isStopping = true
   })
-  const look = keptFor(KEPT_MS, ports, () => lookAtAll(ports))
+  // Of a busy machine one answer may be late: only what is late twice in a row is not there.
+  const lateBefore = new Set<string>()
+  const look = keptFor(KEPT_MS, ports, () => lookAtAll(ports, lateBefore))
   const config = { pressureHandler: () => undefined }
   app.route({
     ...{ method: READING, url: HEALTH_URLS.live, config },
@@ -62,19 +66,33 @@ function servingVerdict(isStopping: boolean): Verdict {
     : { state: "ok", name, says: "" }
 }
 
-async function lookAtAll(ports: Looked): Promise<readonly Verdict[]> {
+async function lookAtAll(ports: Looked, lateBefore: Set<string>): Promise<readonly Verdict[]> {
+  const twice = async (name: string, look: () => Promise<void>): Promise<Verdict> => {
+    const found = await verdict(name, look)
+    const wasLate = lateBefore.delete(name)
+    if (found.isLate !== true) return found
+    lateBefore.add(name)
+    return wasLate ? found : { ...found, state: "warn" }
+  }
   return Promise.all([
-    verdict("database", async () => {
+    twice("database", async () => {
       await sql`select 1`.execute(ports.readAll)
     }),
-    verdict("event store", async () => {
-      await ports.store.head()
-    }),
+    twice("event store", () => ports.store.ready()),
     verdict("clock", async () => {
       ports.clock.now()
     }),
     readModels(ports),
+    streams(ports),
   ])
+}
+
+/** Which streams are damaged is in the log: their names name companies. */
+function streams({ runner }: Looked): Verdict {
+  const name = "streams"
+  const { length } = runner.damaged()
+  if (length === 0) return { state: "ok", name, says: "" }
+  return { state: "warn", name, says: `damaged: ${length}` }
 }
 
 /** Looks at one thing; what it throws is not said, for there may be an address in it. */
@@ -85,7 +103,7 @@ async function verdict(name: string, look: () => Promise<void>): Promise<Verdict
   try {
     const found = await Promise.race([look(), promise])
     if (found !== late) return { state: "ok", name, says: "" }
-    return { state: "fail", name, says: `no answer in ${ANSWER_WITHIN_MS} ms` }
+    return { state: "fail", name, says: `no answer in ${ANSWER_WITHIN_MS} ms`, isLate: true }
   } catch (error) {
     return { state: "fail", name, says: error instanceof Error ? error.name : "a fault" }
   } finally {

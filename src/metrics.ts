@@ -18,7 +18,7 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 /** Adds `/metrics`, and counts every call from here on. */
 export function addMetrics(
   app: FastifyInstance,
-  { projector }: Pick<Ports, "projector">,
+  { projector, runner }: Pick<Ports, "projector" | "runner">,
   admission: Admission,
 ): void {
   const registry = new Registry()
@@ -46,6 +46,15 @@ export function addMetrics(
     },
   })
   registry.registerMetric(inHand)
+  const damaged = new Gauge({
+    name: "ledger_damaged_streams",
+    help: "Streams of events that were found not to be whole; the log names them.",
+    registers: [],
+    collect() {
+      this.set(runner.damaged().length)
+    },
+  })
+  registry.registerMetric(damaged)
   for (const gauge of gaugesOfReadModels(projector)) registry.registerMetric(gauge)
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "unknown"

@@ -13,6 +13,7 @@
  * - Nobody is kept past their own deadline, whatever is waited for: what is decided for nobody yet
  *   was not done.
  */
+import { openDamages } from "./runner/damage.ts"
 import { drain, keepCheckpoint } from "./runner/drain.ts"
 import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"
 import { watchDeadlines } from "./runner/deadlines.ts"
@@ -46,6 +47,7 @@ export function openRunner(given: RunnerPorts): Runner {
     ...given,
     heard: { confirmedAt: -Infinity },
     deadlines: watchDeadlines(given.pacer),
+    damages: openDamages(given.pacer, given.warn),
     deadlineMs: given.deadlineMs ?? DEFAULT_DEADLINE_MS,
     ending: { at: Infinity },
     worked: (lane) => measure(kept, lane),
@@ -92,6 +94,7 @@ export function openRunner(given: RunnerPorts): Runner {
     confirmed: (asOfMs) => {
       ports.heard.confirmedAt = Math.max(ports.heard.confirmedAt, asOfMs)
     },
+    damaged: () => ports.damages.all(),
     record: () => recordAll(ports, lanes),
     close: async () => {
       stopping.abort()

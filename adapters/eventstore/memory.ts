@@ -55,6 +55,7 @@ export function openMemoryEventStore(options: MemoryEventStoreOptions = {}): Mem
     readAll: (range) => store.readAll(range),
     subscribeAll: (range, subscriber) => store.subscribeAll(range, subscriber),
     head: () => store.head(),
+    ready: async () => void (await store.head()),
     close: () => store.close(),
     interrupt: (cause) => store.interrupt(cause),
   }

@@ -100,7 +100,7 @@ export interface EventStore {
    *
    * Appending the same ids again at the same expected revision succeeds with the first answer.
    *
-   * @throws WrongRevision, TooLarge, AccessDenied: nothing was stored.
+   * @throws WrongRevision, TooLarge, AccessDenied, DamagedStream: nothing was stored.
    * @throws Unavailable: nothing was stored, later it may work.
    * @throws UnknownOutcome: it may have been stored; send the same bytes again, or read.
    * @throws RangeError when no store could keep it unchanged: no events, no name of a stream, one over
@@ -115,7 +115,8 @@ export interface EventStore {
   ) => Promise<Appended>
   /**
    * Reads one stream, in pages; a stream that does not exist gives nothing. Errors come out of the
-   * iteration. @throws Unavailable, AccessDenied; RangeError for a limit or a revision below its least.
+   * iteration. @throws Unavailable, AccessDenied; DamagedStream where the store itself knows that it
+   * deleted the stream; RangeError for a limit or a revision below its least.
    */
   readonly read: (stream: string, range?: ReadRange) => AsyncIterable<readonly StoredEvent[]>
   /**
@@ -130,6 +131,12 @@ export interface EventStore {
   ) => Subscription
   /** The place of the newest event, `START` when there is none. @throws Unavailable, AccessDenied */
   readonly head: () => Promise<Position>
+  /**
+   * Resolves where the store answers reads and appends, by the ways that callers use. Stores nothing.
+   *
+   * @throws Unavailable, AccessDenied where it does not
+   */
+  readonly ready: () => Promise<void>
   /** Stops subscriptions, waits for the answers to appends under way, and disconnects. */
   readonly close: () => Promise<void>
 }
@@ -167,6 +174,29 @@ export class TooLarge extends Error {
 /** The store refuses these credentials; nothing was stored. */
 export class AccessDenied extends Error {
   override readonly name = "AccessDenied"
+}
+
+/** Where a stream is not whole. */
+export interface DamagedPlace {
+  readonly stream: string
+  /** The revision that is not as it must be. */
+  readonly revision: number
+  readonly expected: string
+  readonly found: string
+}
+
+/**
+ * What is stored of a stream is not whole: events of it are gone, changed or not ours. No state may be
+ * made of it, and nothing be decided on it; only what was stored can be put back.
+ */
+export class DamagedStream extends Error {
+  override readonly name = "DamagedStream"
+  readonly place: DamagedPlace
+  constructor(place: DamagedPlace) {
+    const { stream, revision, expected, found } = place
+    super(`${stream} revision ${revision}: expected ${expected}, found ${found}`)
+    this.place = place
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Runs one operation for an operator, in the server or in the command line itself. */
 import type { core, z } from "zod"
+import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { newId } from "../ids.ts"
 import { inWords } from "../pipeline/schema-words.ts"
@@ -81,6 +82,8 @@ export function errorBodyOf(error: unknown): ErrorBody | null {
   const { message } = error
   if (error instanceof OperatorRefused) return { error: error.code, message, ...error.details }
   if (error.name === "CompanyErased") return { error: "company_erased", message }
+  if (error instanceof DamagedStream)
+    return { error: "stream_damaged", message: damagedText(message) }
   if (error instanceof RangeError) return { error: "validation", message }
   const isOfDatabase = error instanceof DatabaseSilent || isConnectionFault(error)
   if (isOfDatabase || UNKNOWN.has(error.name))
@@ -91,6 +94,10 @@ export function errorBodyOf(error: unknown): ErrorBody | null {
 
 const laterText = (why: string): string =>
   `The ledger cannot be reached right now and nothing was stored; try again. (${why})`
+
+const damagedText = (why: string): string =>
+  `A stream is damaged, and nothing was stored: ${why}. "audit verify" names the first broken place; ` +
+  "restore what is missing from a backup."
 
 const unknownText = (why: string): string =>
   `Nobody knows whether this was stored: look before you do it again. (${why})`

@@ -186,11 +186,24 @@ async function servedFindings(server: LivingServer): Promise<readonly Finding[]>
   const stores = ["database", "event store", "clock"].map((check) => servedFinding(check, lines))
   const isServing = stores.every(({ state }) => state === "ok")
   // Without its database nobody knows how the read models stand.
-  return isServing ? [...stores, ...(await readModelFindings(server))] : stores
+  if (!isServing) return stores
+  return [...stores, streamsFinding(lines), ...(await readModelFindings(server))]
+}
+
+function streamsFinding(lines: readonly string[]): Finding {
+  const check = "streams"
+  const damaged = lines.find((one) => one.startsWith(`warn ${check} `))
+  if (damaged === undefined) return well(check, "none was found damaged")
+  const says = damaged.slice(`warn ${check} `.length)
+  const fix =
+    "company-ledger audit verify names the first broken place; restore what is missing from a backup " +
+    "(a checkpoint is no repair)"
+  return { check, state: "wrong", says, fix }
 }
 
 function servedFinding(check: string, lines: readonly string[]): Finding {
-  if (lines.includes(`ok ${check}`)) return well(check, "answers the server")
+  const isServed = lines.some((one) => one === `ok ${check}` || one.startsWith(`warn ${check} `))
+  if (isServed) return well(check, "answers the server")
   const line = lines.find((one) => one.startsWith(`fail ${check} `))
   const says = line?.slice(`fail ${check} `.length) ?? "the server does not tell"
   return { check, state: "wrong", says, fix: "see that it runs; the log of the server says more" }

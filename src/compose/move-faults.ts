@@ -1,8 +1,12 @@
 /** Why a move came to no end, in words that an operator can act on. */
-import { AccessDenied, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
+import {
+  AccessDenied,
+  DamagedStream,
+  Unavailable,
+  UnknownOutcome,
+} from "../../adapters/eventstore/port.ts"
 import { OperatorRefused } from "../admin/operation.ts"
 import { BackupFault } from "../moving/backup-file.ts"
-import { BrokenChain } from "../moving/chains.ts"
 import { NotTheSame } from "../moving/compare.ts"
 
 /** A fault that an operator can act on as an OperatorRefused, any other as it is. */
@@ -19,7 +23,7 @@ export function moveFault(error: unknown): unknown {
   if (error instanceof BackupFault) {
     return new OperatorRefused("bad_backup", `The file was changed meanwhile: ${message}.`)
   }
-  if (error instanceof BrokenChain) {
+  if (error instanceof DamagedStream) {
     const hint = "the events were changed behind the ledger's back; audit verify says more."
     return new OperatorRefused("broken_chain", `Nothing is moved: ${message}; ${hint}`)
   }

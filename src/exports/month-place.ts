@@ -3,10 +3,12 @@
  * and its own. A ledger's times never go back, so both are found by halving.
  */
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-events.ts"
 import { monthName } from "../../domain/kernel/window.ts"
 import { LEDGER } from "../aggregates.ts"
-import { NO_HASH, carriesHash, decodeStored, expectedHash, readMetadata } from "../envelope.ts"
+import { nextHash } from "../chain.ts"
+import { NO_HASH, decodeStored, readMetadata } from "../envelope.ts"
 import { brokenChain } from "./bill.ts"
 
 /** A stream up to a revision that stands still. */
@@ -117,17 +119,13 @@ async function closingFrom(
  * @throws BillRefused where it is not
  */
 export function chainedHash(stored: StoredEvent, revision: number, previousHash: string): string {
-  const { stream, metadata } = stored
-  if (stored.revision !== revision) {
-    throw brokenChain({ stream, revision }, `revision ${revision}`, `revision ${stored.revision}`)
+  try {
+    return nextHash(stored, { revision: revision - 1, hash: previousHash })
+  } catch (error) {
+    if (!(error instanceof DamagedStream)) throw error
+    const { stream, expected, found } = error.place
+    throw brokenChain({ stream, revision }, expected, found)
   }
-  const expected = expectedHash(stored, previousHash)
-  if (carriesHash(metadata, expected)) return expected
-  throw brokenChain(
-    { stream, revision },
-    `the hash ${expected}`,
-    `the hash ${readMetadata(metadata).hash}`,
-  )
 }
 
 async function storedAt({ store, stream }: LedgerRead, revision: number): Promise<StoredEvent> {

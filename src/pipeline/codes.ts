@@ -8,6 +8,7 @@ const OF_ANY_CALL: readonly ErrorCode[] = [
   "method_not_allowed",
   "internal",
   "overloaded",
+  "stream_damaged",
   "unavailable",
 ]
 

@@ -122,6 +122,11 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
     message: "Too many calls wait here right now. Send it again later.",
     requestId: EXAMPLE_ID.request,
   },
+  stream_damaged: {
+    message:
+      "Part of this company's records is damaged, and the operator has been told. Send it again later.",
+    requestId: EXAMPLE_ID.request,
+  },
   unavailable: {
     message: "The ledger cannot be reached right now. Send it again later.",
     requestId: EXAMPLE_ID.request,

@@ -7,6 +7,8 @@ import { refusal } from "./refusal.ts"
 
 const RETRY_AFTER = { "retry-after": "5" }
 
+const DAMAGED = "Part of this company's records is damaged, and the operator has been told"
+
 /** Errors of the ledger that say it cannot be reached or written to in time. */
 const AWAY: ReadonlySet<string> = new Set(["DeadlinePassed", "Unavailable"])
 
@@ -43,6 +45,9 @@ export function faultRefusal(error: FastifyError | Error, asked: Asked, log: Log
       const why = "This server does not know the ledger's time well enough to write right now"
       return later("unavailable", why, asked, error)
     }
+    case "DamagedStream":
+      // The runner has told of it, once.
+      return later("stream_damaged", DAMAGED, asked, error)
     case "OutcomeUnknown":
       log.warn(`the outcome of request ${requestId} is unknown`, error)
       return unknownOutcome(error, asked)
@@ -76,7 +81,7 @@ export function overloadedRefusal(asked: Asked): Refusal {
  * can have done it.
  */
 function later(
-  code: "unavailable" | "overloaded",
+  code: "unavailable" | "overloaded" | "stream_damaged",
   why: string,
   asked: Asked,
   error: Error | null,

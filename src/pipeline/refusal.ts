@@ -37,6 +37,7 @@ export const STATUS_OF = {
   spend_limit_reached: 429,
   internal: 500,
   overloaded: 503,
+  stream_damaged: 503,
   unavailable: 503,
 } as const
 

@@ -42,6 +42,8 @@ function ownRefusalOf(route: Route, code: ErrorCode, verbs: readonly string[]): 
       return route.charged === true ? null : limitRefusal(USED_UP)
     case "overloaded":
       return overloadedRefusal(askedOf(route))
+    case "stream_damaged":
+      return faultRefusal(named("DamagedStream"), askedOf(route), SILENT)
     case "unavailable":
       return unavailable(route)
     default:
@@ -70,14 +72,14 @@ function askedOf(route: Route) {
 /** Of a charge or a purchase the answer that a caller must understand; else the plain one. */
 function unavailable(route: Route): Refusal {
   const asked = askedOf(route)
-  const named = asked.pays === "purchase" ? "purchaseId" : "chargeId"
+  const idName = asked.pays === "purchase" ? "purchaseId" : "chargeId"
   const id = asked.pays === "purchase" ? EXAMPLE_ID.purchase : EXAMPLE_ID.charge
-  const error = new Error()
-  error.name = asked.pays === null ? "Unavailable" : "OutcomeUnknown"
-  const silent = { info: () => undefined, warn: () => undefined }
-  return faultRefusal(
-    asked.pays === null ? error : Object.assign(error, { [named]: id }),
-    asked,
-    silent,
-  )
+  if (asked.pays === null) return faultRefusal(named("Unavailable"), asked, SILENT)
+  return faultRefusal(Object.assign(named("OutcomeUnknown"), { [idName]: id }), asked, SILENT)
+}
+
+const SILENT = { info: () => undefined, warn: () => undefined }
+
+function named(name: string): Error {
+  return Object.assign(new Error(), { name })
 }

@@ -1,5 +1,5 @@
 /** Working through a stream's queue: load, decide a batch, store it, answer; again. */
-import { Unavailable, WrongRevision } from "../../adapters/eventstore/port.ts"
+import { DamagedStream, Unavailable, WrongRevision } from "../../adapters/eventstore/port.ts"
 import { appendSurely } from "./append.ts"
 import { gather } from "./batch.ts"
 import { turnAway, turnAwayLate } from "./deadlines.ts"
@@ -57,6 +57,8 @@ async function inTurn<T>(working: Working, lane: Lane, work: () => Promise<T>): 
 async function workOnce(working: Working, lane: Lane): Promise<boolean> {
   let { loaded } = lane
   try {
+    const damage = working.damages.of(lane.stream)
+    if (damage !== null) throw damage
     if (loaded === null) loaded = await load(working, lane)
     else if (!isFresh(working, lane)) await catchUp(working, lane)
   } catch (error) {
@@ -76,6 +78,7 @@ async function load(working: Working, lane: Lane): Promise<Loaded<unknown>> {
   const loaded = (await loadStream(working, lane.aggregate, lane.stream)) as Loaded<unknown>
   lane.confirmedAt = asOf
   lane.loaded = loaded
+  working.damages.clear(lane.stream)
   return loaded
 }
 
@@ -172,6 +175,9 @@ function answerAll(lane: Lane, batch: Batch): void {
 
 function failAll(working: Working, lane: Lane, waiting: readonly Waiting[], error: unknown): void {
   forgetState(working, lane)
+  if (error instanceof DamagedStream && working.damages.of(lane.stream) === null) {
+    working.damages.note(error)
+  }
   for (const one of waiting) {
     if (error instanceof OutcomeUnknown) turnAway(one, lane, error)
     else one.reject(error)

@@ -6,6 +6,7 @@
  * store's: for a look at most a second ago, for a no, or that there is nothing to do, at some moment
  * since its caller came.
  */
+import type { Damages } from "./damage.ts"
 import type { Deadlines } from "./deadlines.ts"
 import type { Lane, Waiting } from "./lane.ts"
 import { foldNews } from "./load.ts"
@@ -30,6 +31,7 @@ interface Ending {
 export interface Working extends RunnerPorts {
   readonly heard: Heard
   readonly deadlines: Deadlines
+  readonly damages: Damages
   /** How long a caller waits who says nothing of it, milliseconds. */
   readonly deadlineMs: number
   readonly ending: Ending
@@ -59,7 +61,11 @@ export function freshFor({ pacer }: Working, { command, isAtTail, arrivedAt }: W
   return Math.min(arrivedAt, pacer.elapsedMs() - FRESH_FOR_MS)
 }
 
-/** Folds what the store has beyond the state; true where there was something. @throws Unavailable */
+/**
+ * Folds what the store has beyond the state; true where there was something.
+ *
+ * @throws Unavailable, DamagedStream
+ */
 export async function catchUp(working: Working, lane: Lane): Promise<boolean> {
   const { loaded } = lane
   if (loaded === null) return false

@@ -1,10 +1,11 @@
 /** Loading a state: the checkpoint if it is of this history, then the facts after it. */
 import type { Checkpoint, Checkpoints } from "../../adapters/checkpoints/port.ts"
 import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import type { CheckpointForm, Decider, Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
-import { NO_HASH, decodeStored, readMetadata } from "../envelope.ts"
+import { CHAIN_START, nextHash } from "../chain.ts"
+import { carriesHash, decodeStored } from "../envelope.ts"
 
 /** A state and where in its stream it stands. */
 export interface Loaded<S> {
@@ -30,7 +31,14 @@ interface Foldable<S, E extends Fact> {
   readonly checkpoint?: CheckpointForm<S>
 }
 
-/** Loads a stream's state. @throws Unavailable when the store cannot be read */
+/**
+ * Loads a stream's state, and holds what it folds against the chain: it begins with revision 0, or
+ * right behind the checkpoint's, has no gap, and each fact's hash is over the one before it. A
+ * checkpoint is no repair: where it is used, the stream still has to have its beginning; where the
+ * event it was kept behind is gone, so may others be that nobody remembers.
+ *
+ * @throws Unavailable when the store cannot be read; DamagedStream when it does not hold the stream whole
+ */
 export async function loadStream<S, E extends Fact>(
   ports: { readonly store: EventStore; readonly checkpoints: Checkpoints },
   aggregate: Foldable<S, E>,
@@ -39,22 +47,43 @@ export async function loadStream<S, E extends Fact>(
   const form = aggregate.checkpoint
   const kept = form === undefined ? null : await ports.checkpoints.load(stream)
   if (form !== undefined && kept !== null && kept.shape === form.shape) {
-    const loaded = await foldFrom(ports.store, aggregate, stream, form, kept)
+    const [loaded] = await Promise.all([
+      foldFrom(ports.store, aggregate, stream, form, kept),
+      holdBeginning(ports.store, stream, kept),
+    ])
     if (loaded !== null) return loaded
   }
   const fresh: Loaded<S> = {
     state: aggregate.decider.initial(),
-    revision: NO_STREAM,
-    hash: NO_HASH,
+    ...CHAIN_START,
     at: 0,
     position: null,
     sinceCheckpoint: { facts: 0, bytes: 0 },
   }
   for await (const page of ports.store.read(stream)) fold(aggregate, fresh, page)
-  return fresh
+  if (kept === null || kept.revision <= fresh.revision) return fresh
+  const expected = "the fact that its checkpoint was kept behind"
+  const found = `nothing after revision ${fresh.revision}`
+  throw new DamagedStream({ stream, revision: kept.revision, expected, found })
 }
 
-/** Folds what the store has beyond a state. @throws Unavailable when the store cannot be read */
+/** Whether the stream begins where it must. Behind revision 0 the fold has seen it. */
+async function holdBeginning(
+  store: EventStore,
+  stream: string,
+  { revision }: Checkpoint,
+): Promise<void> {
+  if (revision === 0) return
+  for await (const [first] of store.read(stream, { limit: 1 })) {
+    if (first !== undefined) nextHash(first, CHAIN_START)
+  }
+}
+
+/**
+ * Folds what the store has beyond a state.
+ *
+ * @throws Unavailable when the store cannot be read; DamagedStream when what it has does not follow on it
+ */
 export async function foldNews<S, E extends Fact>(
   store: EventStore,
   aggregate: Foldable<S, E>,
@@ -80,7 +109,7 @@ async function foldFrom<S, E extends Fact>(
       continue
     }
     const first = page[0]
-    if (first === undefined || readMetadata(first.metadata).hash !== kept.hash) return null
+    if (first?.revision !== kept.revision || !carriesHash(first.metadata, kept.hash)) return null
     const { at } = decodeStored(aggregate.codec, first)
     const { revision, hash } = kept
     const sinceCheckpoint = { facts: 0, bytes: 0 }
@@ -109,16 +138,15 @@ function fold<S, E extends Fact>(
   events: readonly StoredEvent[],
 ): void {
   for (const stored of events) {
+    const hash = nextHash(stored, loaded)
     const event = decodeStored(aggregate.codec, stored)
     loaded.state = aggregate.decider.evolve(loaded.state, event)
     loaded.revision = stored.revision
+    loaded.hash = hash
     loaded.at = Math.max(loaded.at, event.at)
     addSinceCheckpoint(loaded, stored)
   }
-  const last = events.at(-1)
-  if (last === undefined) return
-  loaded.hash = readMetadata(last.metadata).hash
-  loaded.position = last.position
+  loaded.position = events.at(-1)?.position ?? loaded.position
 }
 
 /** Counts an event that the checkpoint does not have. */

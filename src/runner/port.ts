@@ -2,7 +2,7 @@
 import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
 import type { Clock, Pacer } from "../../adapters/clock/port.ts"
 import type { Locks } from "../../adapters/locks/port.ts"
-import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
+import type { DamagedStream, EventStore, Position } from "../../adapters/eventstore/port.ts"
 import type { CheckpointForm, Decider, Fact } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
 import type { Cause } from "../envelope.ts"
@@ -83,7 +83,8 @@ export class OutcomeUnknown extends Error {
 
 /**
  * Carries out commands, one batch a stream at a time. Where somebody may say how long they wait and
- * does not, it is `deadlineMs`.
+ * does not, it is `deadlineMs`. A stream that is not whole takes no command and shows no state: all of
+ * these throw DamagedStream of it, and nothing is stored.
  */
 export interface Runner {
   /** How long a caller waits who says nothing of it, milliseconds. */
@@ -156,6 +157,8 @@ export interface Runner {
   ) => void
   /** Takes note that everything stored at a moment was heard: `asOfMs` by the pacer's elapsed time. */
   readonly confirmed: (asOfMs: number) => void
+  /** The streams that this process found damaged and has not found whole since. */
+  readonly damaged: () => readonly DamagedStream[]
   /** Resolves once everything that is gathered was recorded, or could not be and was told of. */
   readonly record: () => Promise<void>
   /** Records what is gathered, waits for all in flight, and keeps the checkpoints that are due. */

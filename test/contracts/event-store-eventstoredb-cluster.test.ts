@@ -1,147 +1,60 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { setImmediate as nextTurn } from "node:timers/promises"
-import { EventStoreDBClient, jsonEvent } from "@eventstore/db-client"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 
-import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
-import { AccessDenied, NO_STREAM, Unavailable } from "../../adapters/eventstore/port.ts"
+import type { EventStoreDbOptions } from "../../adapters/eventstore/eventstoredb/event-store.ts"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
+import { NO_STREAM, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
+import { EventStoreDbCluster } from "../support/eventstoredb-cluster.ts"
 import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import { appendSurely, EventStoreDbUnderTest, until } from "./event-store-eventstoredb-fixture.ts"
-import { collect, followed, someEvents } from "./event-store-fixture.ts"
+import {
+  appendSurely,
+  EventStoreDbUnderTest,
+  surely,
+  until,
+} from "./event-store-eventstoredb-fixture.ts"
+import { collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
 
 const eventStoreDb = new EventStoreDbUnderTest()
 
-describe("EventStoreDB: the connection string", () => {
-  let folder = ""
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "eventstoredb-"))
-  })
-  afterAll(() => rmSync(folder, { recursive: true }))
+/** A cluster of so many, of which the first leads. */
+async function clusterOf(count: number): Promise<EventStoreDbCluster> {
+  const [first, ...others] = await Promise.all(
+    Array.from({ length: count }, () => eventStoreDb.start()),
+  )
+  return new EventStoreDbCluster([first as EventStoreDbServer, ...others])
+}
 
-  const credentials = { username: "ledger", password: "pass:w?rd/&" }
-
-  /** The connection string of an encrypted server, with the authority that vouches for it. */
-  function trusting(server: EventStoreDbServer): string {
-    const file = join(folder, `${server.port}.pem`)
-    writeFileSync(file, server.certificate)
-    return `${server.url}&tlsCAFile=${encodeURIComponent(file)}`
-  }
-
-  it("1: carries the credentials and the authority, and appends go the fast way", async () => {
-    const server = await eventStoreDb.start({ tls: true, credentials })
-    const url = trusting(server)
-    const store = eventStoreDb.open(server, { url })
-    await store.append("a", someEvents(2), NO_STREAM)
-    const follower = followed(store, {})
-    await follower.until(() => follower.events.length === 2)
-    expect(await collect(store.read("a"))).toHaveLength(2)
-    expect(server.counts).toMatchObject({ batchAppends: 1, appends: 0 })
-
-    // The client's own way with credentials for a single call is a call for each append.
-    const client = EventStoreDBClient.connectionString(url)
-    await client.appendToStream("b", jsonEvent({ type: "T", data: {} }), {
-      credentials,
-      expectedRevision: "no_stream",
-    })
-    await client.dispose()
-    expect(server.counts).toMatchObject({ batchAppends: 1, appends: 1 })
-  })
-
-  it("lets nobody in with other credentials: nothing is stored, and who follows is told", async () => {
-    const server = await eventStoreDb.start({ tls: true, credentials })
-    const store = eventStoreDb.open(server, { url: trusting(server).replace("ledger:", "else:") })
-    await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(AccessDenied)
-    await expect(collect(store.read("a"))).rejects.toThrow(AccessDenied)
-    await expect(store.head()).rejects.toThrow("refuses these credentials")
-    const follower = followed(store, {})
-    await follower.until(() => follower.interruptions.length > 0)
-    expect(follower.interruptions[0]).toBeInstanceOf(AccessDenied)
-    expect(server.log.stream("a")).toBeUndefined()
-  })
-
-  it("trusts no server that its authority does not vouch for", async () => {
-    const [server, other] = [
-      await eventStoreDb.start({ tls: true }),
-      await eventStoreDb.start({ tls: true }),
-    ]
-    const url = trusting(other).replace(String(other.port), String(server.port))
-    const store = eventStoreDb.open(server, { url })
-    await expect(store.append("a", someEvents(1), NO_STREAM)).rejects.toThrow(Unavailable)
-    await expect(store.head()).rejects.toThrow(/certificate/)
-    expect(server.counts.batchAppends).toBe(0)
-  })
-
-  it.each([
-    ["postgres://h/db", /wrong: at position 0, expected esdb:\/\/ or esdb\+discover:\/\//],
-    ["esdb://u:secret@h:port?tls=false", /expected port number/],
-    ["esdb://u:secret@h:2113?tls=no", /expected true or false/],
-    ["esdb://u:secret@h:2113?tsl=false", /unknown option: tsl/],
-    ["esdb://u:secret@h:2113?tlsVerifyCert=false", /always verified/],
-    ["esdb://u:secret@h:2113?tlsCAFile=gone.pem", /cannot be read \(tlsCAFile=gone.pem\)/],
-  ])("says what is wrong with %s, and not the password", (url, words) => {
-    const opening = (): unknown => openEventStoreDb({ url })
-    expect(opening).toThrow(RangeError)
-    expect(opening).toThrow(words)
-    expect(opening).not.toThrow(/secret/)
-  })
-})
+function open(cluster: EventStoreDbCluster, options: Partial<EventStoreDbOptions> = {}) {
+  return eventStoreDb.open(cluster.leader, { url: cluster.url, ...options })
+}
 
 describe("EventStoreDB: a cluster", () => {
-  /** A cluster of two, of which the first leads. */
-  async function cluster(): Promise<readonly [EventStoreDbServer, EventStoreDbServer]> {
-    const nodes = [await eventStoreDb.start(), await eventStoreDb.start()] as const
-    lead(nodes[0], nodes[1])
-    return nodes
-  }
-
-  function lead(leader: EventStoreDbServer, follower: EventStoreDbServer): void {
-    leader.leaderPort = null
-    follower.leaderPort = leader.port
-    for (const node of [leader, follower]) {
-      node.nodes = [
-        { port: leader.port, isLeader: true },
-        { port: follower.port, isLeader: false },
-      ]
-    }
-  }
-
   it("is asked who leads it, and again when the leader is lost", async () => {
-    const [first, second] = await cluster()
+    const cluster = await clusterOf(2)
+    const [first, second] = cluster.nodes as [EventStoreDbServer, EventStoreDbServer]
     const url = `esdb+discover://127.0.0.1:${second.port}?tls=false&discoveryInterval=10`
-    const store = eventStoreDb.open(second, { url })
+    const store = open(cluster, { url })
     await store.append("a", someEvents(1), NO_STREAM)
     expect(first.log.stream("a")).toHaveLength(1)
-    lead(second, first)
+    cluster.elect(second)
     await first.relay.refuse()
     await appendSurely(store, "b", someEvents(1), NO_STREAM)
     expect(second.log.stream("b")).toHaveLength(1)
   })
 
-  it("sends who asks a follower to the leader", async () => {
-    const [leader, follower] = await cluster()
-    const store = eventStoreDb.open(follower)
-    const events = someEvents(1)
-    await appendSurely(store, "a", events, NO_STREAM)
-    expect(leader.log.stream("a")).toHaveLength(1)
-    expect(follower.log.stream("a")).toBeUndefined()
-    expect(await collect(store.read("a"))).toHaveLength(1)
-  })
-
   it("tries the nodes that the connection string names", async () => {
-    const [leader, follower] = await cluster()
-    await follower.relay.refuse()
-    const hosts = [follower, leader].map(({ port }) => `127.0.0.1:${port}`).join()
-    const store = eventStoreDb.open(leader, { url: `esdb://${hosts}?tls=false` })
+    const cluster = await clusterOf(3)
+    await Promise.all(cluster.followers.map((node) => node.relay.refuse()))
+    const store = open(cluster)
     await store.append("a", someEvents(1), NO_STREAM)
-    expect(leader.log.stream("a")).toHaveLength(1)
+    expect(cluster.leader.log.stream("a")).toHaveLength(1)
   })
 
   it("is unavailable for all at once when no node answers, and then not any more", async () => {
-    const [leader, follower] = await cluster()
+    const cluster = await clusterOf(2)
+    const [leader, follower] = cluster.nodes as [EventStoreDbServer, EventStoreDbServer]
     const url = `esdb+discover://127.0.0.1:${leader.port}?tls=false&discoveryInterval=1`
-    const store = eventStoreDb.open(leader, { url })
+    const store = open(cluster, { url })
     await store.append("a", someEvents(1), NO_STREAM)
     const subscriber = followed(store, {})
     await subscriber.until(() => subscriber.heads.length > 0)
@@ -163,10 +76,11 @@ describe("EventStoreDB: a cluster", () => {
   })
 
   it("is found when nobody was there at first", async () => {
-    const [leader] = await cluster()
+    const cluster = await clusterOf(2)
+    const { leader } = cluster
     await leader.relay.refuse()
     const url = `esdb+discover://127.0.0.1:${leader.port}?tls=false&discoveryInterval=1`
-    const store = eventStoreDb.open(leader, { url })
+    const store = open(cluster, { url })
     const asked = store.append("a", someEvents(1), NO_STREAM)
     await expect(asked).rejects.toThrow("Failed to discover")
     await leader.relay.accept()
@@ -174,9 +88,10 @@ describe("EventStoreDB: a cluster", () => {
   })
 
   it("11: does not end the process when a search fails that nobody waits for", async () => {
-    const [leader, seed] = await cluster()
+    const cluster = await clusterOf(2)
+    const [leader, seed] = cluster.nodes as [EventStoreDbServer, EventStoreDbServer]
     const url = `esdb+discover://127.0.0.1:${seed.port}?tls=false&discoveryInterval=20`
-    const store = eventStoreDb.open(seed, { url })
+    const store = open(cluster, { url })
     const subscriber = followed(store, {})
     await until(() => leader.subscribers === 1)
     const unhandled: unknown[] = []
@@ -195,3 +110,153 @@ describe("EventStoreDB: a cluster", () => {
     expect(unhandled).toEqual([])
   })
 })
+
+describe("EventStoreDB: an address that is a follower", () => {
+  const follower = (cluster: EventStoreDbCluster): EventStore =>
+    eventStoreDb.open(cluster.followers[0] as EventStoreDbServer)
+
+  it.each([
+    ["an append", (store: EventStore) => store.append("b", someEvents(2), NO_STREAM)],
+    ["a read", (store: EventStore) => collect(store.read("a"))],
+    ["a read of all", (store: EventStore) => collect(store.readAll())],
+    ["the head", (store: EventStore) => store.head()],
+    ["readiness", (store: EventStore) => store.ready()],
+  ])("sends %s to the leader, the first one as well", async (_, ask) => {
+    const cluster = await clusterOf(3)
+    await open(cluster).append("a", someEvents(3), NO_STREAM)
+    const answer = await ask(follower(cluster))
+    expect(answer).toEqual(await ask(open(cluster)).catch(() => answer))
+    expect(cluster.followers[0]?.counts.batchAppends).toBe(0)
+  })
+
+  it("knows that nothing was tried by a node that leads no longer", async () => {
+    const cluster = await clusterOf(3)
+    const store = open(cluster)
+    await store.append("a", someEvents(1), NO_STREAM)
+    cluster.elect(cluster.followers[0] as EventStoreDbServer)
+    // It is sent over the line on which the former leader took the first one.
+    expect((await store.append("a", someEvents(1), 0)).revision).toBe(1)
+    expect(cluster.leader.log.stream("a")).toHaveLength(2)
+  })
+
+  it("does not know which of several a node still led for, and the same bytes again do", async () => {
+    const cluster = await clusterOf(3)
+    const store = open(cluster)
+    await store.append("a", someEvents(1), NO_STREAM)
+    const former = cluster.leader
+    const appends = ["b", "c"].map((stream) => ({ stream, events: someEvents(1) }))
+    // The first of the two is taken and never answered; then another one leads.
+    former.faultOf = () => {
+      cluster.elect(cluster.followers[0] as EventStoreDbServer)
+      return "silent-stored"
+    }
+    const outcomes = await Promise.allSettled(
+      appends.map(({ stream, events }) => store.append(stream, events, NO_STREAM)),
+    )
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: "rejected", reason: expect.any(UnknownOutcome) })
+    }
+    for (const { stream, events } of appends) {
+      await appendSurely(store, stream, events, NO_STREAM)
+      expect(idsOf(await collect(store.read(stream)))).toEqual(idsOf(events))
+    }
+  })
+})
+
+describe("EventStoreDB: a node of the cluster that is frozen", () => {
+  const QUICK = { appendTimeoutMs: 400, readTimeoutMs: 200, pollMs: 50 }
+
+  it("does not keep the leader from being found, whichever is asked first", async () => {
+    const cluster = await clusterOf(3)
+    cluster.freeze(cluster.followers[0] as EventStoreDbServer)
+    // Of ten clients, some begin their search at the frozen one: it has a second, and no more.
+    const asked = Array.from({ length: 10 }, () => open(cluster).head())
+    expect(await Promise.all(asked)).toHaveLength(10)
+  })
+
+  it("is given up as the leader, and callers go on with the next one, which nobody has to wait for", async () => {
+    const cluster = await clusterOf(3)
+    const store = open(cluster, QUICK)
+    await store.append("a", someEvents(1), NO_STREAM)
+    const former = cluster.leader
+    cluster.freeze(former)
+    const event = someEvents(1)
+    await expect(store.append("a", event, 0)).rejects.toThrow(UnknownOutcome)
+    // The others still name the frozen one.
+    await expect(surelyNot(() => store.head())).resolves.toBe("Unavailable")
+    await expect(store.ready()).rejects.toThrow(Unavailable)
+    cluster.elect(cluster.followers[0] as EventStoreDbServer)
+    const begun = performance.now()
+    await appendSurely(store, "a", event, 0)
+    expect(performance.now() - begun).toBeLessThan(3_000)
+    await expect(store.ready()).resolves.toBeUndefined()
+    expect(idsOf(await collect(store.read("a", { from: 1 })))).toEqual(idsOf(event))
+  })
+
+  it("is not believed when it thaws and does not know yet that another one leads", async () => {
+    const cluster = await clusterOf(3)
+    const store = open(cluster, QUICK)
+    await store.append("a", someEvents(1), NO_STREAM)
+    const former = cluster.leader
+    cluster.freeze(former)
+    await expect(surelyNot(() => store.head())).resolves.toBe("Unavailable")
+    cluster.elect(cluster.followers[0] as EventStoreDbServer)
+    await appendSurely(store, "a", someEvents(1), 0)
+    cluster.thaw(former)
+    const { reads } = former.counts
+    const newest = cluster.leader.log.records.at(-1)
+    // Whoever asks the former one first is told that it leads, and what it answers is from before.
+    while (former.counts.reads === reads) {
+      cluster.leader.relay.cut()
+      expect(await surely(() => collect(store.read("a")))).toHaveLength(2)
+      expect(await surely(() => store.head())).toMatchObject({ commit: newest?.commit })
+    }
+    cluster.rejoin(former)
+    expect(former.log.stream("a")).toHaveLength(2)
+  })
+})
+
+describe("EventStoreDB: an older copy", () => {
+  it("that is put in the place of a server is noticed, and nothing is answered from it", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    const { position } = await store.append("a", someEvents(2), NO_STREAM)
+    await store.append("a", someEvents(3), 1)
+    server.log.truncate(position.commit)
+    server.relay.cut()
+    for (const ask of [
+      () => store.head(),
+      () => collect(store.read("a")),
+      () => store.append("a", someEvents(1), 1),
+      () => store.ready(),
+    ]) {
+      await expect(firstSure(ask)).rejects.toThrow("older copy, or a node that is behind")
+    }
+    expect(server.log.stream("a")).toHaveLength(2)
+    // A program that is started on it knows no better: what the database remembers tells it.
+    expect(await collect(eventStoreDb.open(server).read("a"))).toHaveLength(2)
+  })
+})
+
+/** The name of the error that something ends in, once it does not end well by chance. */
+async function surelyNot(ask: () => Promise<unknown>): Promise<string> {
+  for (;;) {
+    const outcome = await ask().then(
+      () => null,
+      (error: Error) => error.name,
+    )
+    if (outcome !== null) return outcome
+  }
+}
+
+/** Asks until the answer has nothing to do with a connection that broke meanwhile. */
+async function firstSure(ask: () => Promise<unknown>): Promise<unknown> {
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!/ECONN|connection|Connection dropped/.test(String(error))) throw error
+      await nextTurn()
+    }
+  }
+}

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest"
 
 import {
   AccessDenied,
+  DamagedStream,
   NO_STREAM,
   TooLarge,
   Unavailable,
@@ -45,7 +46,7 @@ describe("EventStoreDB: what the server answers", () => {
     ["busy", Unavailable, "Server Is Busy"],
     ["no-leader", Unavailable, "No leader info"],
     ["denied", AccessDenied, "refuses these credentials"],
-    ["deleted", AccessDenied, "was deleted"],
+    ["deleted", DamagedStream, "was deleted"],
     ["too-large", TooLarge, "takes 1048576 bytes"],
     ["bad-request", RangeError, "cannot keep this: no"],
   ] as const)("9: knows that nothing was stored: %s", async (fault, error, words) => {

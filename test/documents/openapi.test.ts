@@ -119,12 +119,16 @@ describe("the errors", () => {
 })
 
 describe("503", () => {
-  it("is on every route, overloaded or unavailable, and says when to come again", () => {
+  it("is on every route, overloaded, damaged or unavailable, and says when to come again", () => {
     for (const { method, url } of ROUTES) {
       const { headers, content } = find(method, url)?.responses["503"] ?? { content: {} }
       expect(Object.keys(headers ?? {})).toContain("Retry-After")
       const { examples = {} } = content["application/json"] ?? {}
-      expect(Object.keys(examples).toSorted()).toEqual(["overloaded", "unavailable"])
+      expect(Object.keys(examples).toSorted()).toEqual([
+        "overloaded",
+        "stream_damaged",
+        "unavailable",
+      ])
     }
   })
 })

@@ -2,6 +2,7 @@
 import fastify from "fastify"
 import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/app.ts"
 import { addHealth } from "../../src/health.ts"
 import type { Ports } from "../../src/ports.ts"
@@ -21,7 +22,10 @@ afterAll(async () => {
   await world.close()
 })
 
-const WELL = ["ok serving", "ok database", "ok event store", "ok clock", "ok read models"]
+const WELL = [
+  ...["ok serving", "ok database", "ok event store", "ok clock", "ok read models"],
+  "ok streams",
+]
 
 /** The health of an installation in which some of the ports are others. */
 async function withPorts(ports: Partial<Ports>): Promise<FastifyInstance> {
@@ -55,19 +59,40 @@ describe("/readyz", () => {
   })
 
   it("names what fails, by its kind of fault alone", async () => {
-    const head = async () => {
+    const ready = async () => {
       throw Object.assign(new Error("esdb://admin:secret@host is away"), { name: "Unavailable" })
     }
-    const app = await withPorts({ store: { ...world.ports.store, head } })
+    const app = await withPorts({ store: { ...world.ports.store, ready } })
     const { status, verdict, lines } = await readiness(app)
     expect([status, verdict]).toEqual([503, "not ready"])
     expect(lines).toEqual(WELL.with(2, "fail event store Unavailable"))
   })
 
-  it("waits for nothing longer than a second", async () => {
-    const head = () => new Promise<never>(() => undefined)
-    const app = await withPorts({ store: { ...world.ports.store, head } })
-    expect((await readiness(app)).lines).toContain("fail event store no answer in 1000 ms")
+  it("waits for nothing longer than a second, and takes it for gone the second time", async () => {
+    let now = 0
+    const pacer = { ...world.ports.pacer, elapsedMs: () => now }
+    let isSlow = true
+    const ready = async () => (isSlow ? new Promise<never>(() => undefined) : undefined)
+    const app = await withPorts({ pacer, store: { ...world.ports.store, ready } })
+    const looked = async () => {
+      now += 1_000
+      const { status, lines } = await readiness(app)
+      return [status, lines[2]]
+    }
+    const late = "event store no answer in 1000 ms"
+    expect(await looked()).toEqual([200, `warn ${late}`])
+    expect(await looked()).toEqual([503, `fail ${late}`])
+    isSlow = false
+    expect(await looked()).toEqual([200, "ok event store"])
+    isSlow = true
+    expect(await looked()).toEqual([200, `warn ${late}`])
+  })
+
+  it("warns of damaged streams, which it does not name, and counts them", async () => {
+    const place = { stream: "ledger-co_secret", revision: 3, expected: "3", found: "4" }
+    const runner = { ...world.ports.runner, damaged: () => [new DamagedStream(place)] }
+    const found = await readiness(await withPorts({ runner }))
+    expect([found.status, found.lines]).toEqual([200, WELL.with(5, "warn streams damaged: 1")])
   })
 
   it("warns of read models that stopped and goes on serving", async () => {
@@ -85,11 +110,11 @@ describe("/readyz", () => {
 
   it("looks once for many who ask", async () => {
     let looks = 0
-    const head = () => {
+    const ready = () => {
       looks += 1
-      return world.ports.store.head()
+      return world.ports.store.ready()
     }
-    const app = await withPorts({ store: { ...world.ports.store, head } })
+    const app = await withPorts({ store: { ...world.ports.store, ready } })
     await Promise.all(Array.from({ length: 50 }, () => app.inject("/readyz")))
     expect(looks).toBe(1)
   })
@@ -119,6 +144,7 @@ describe("/metrics", () => {
     expect(text.split("\n")).toContain(`${sent} 1`)
     expect(text).toContain(`ledger_refusals_total{route="${TEXTS}",error="invalid_key"} 1`)
     expect(text).toMatch(/^ledger_calls_in_hand \d+$/m)
+    expect(text).toMatch(/^ledger_damaged_streams 0$/m)
   })
 
   it("tells how the read models stand", async () => {

@@ -198,7 +198,7 @@ it("stops at a broken chain, names the place, and leaves the installation where 
     name: "OperatorRefused",
     code: "broken_chain",
     message: expect.stringMatching(
-      new RegExp(`^Nothing is moved: ledger-${companyId} revision \\d+: its hash is`),
+      new RegExp(`^Nothing is moved: ledger-${companyId} revision \\d+: expected the hash`),
     ) as string,
   })
   const world = await openWorld({ url })

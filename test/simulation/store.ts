@@ -30,6 +30,7 @@ export function storeOf(shared: Shared, owner: Owner): EventStore {
     },
     subscribeAll: (range, subscriber) => subscribe(shared, owner, range, subscriber),
     head: () => ask(shared, owner, () => reached(shared, () => shared.store.head())),
+    ready: async () => undefined,
     close: async () => undefined,
   }
 }

@@ -204,6 +204,7 @@ export class EventStoreDbServer {
       log: this.log,
       faultOf: (arrival) => (this.isReady ? this.faultOf(arrival) : "not-ready"),
       cut: () => this.relay.cut(),
+      refusal: () => this.#refusal(call.metadata),
     })
   }
 

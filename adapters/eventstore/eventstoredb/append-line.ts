@@ -5,8 +5,9 @@ import type { BatchAppendReq, BatchAppendResp } from "@eventstore/db-client/gene
 
 import { AccessDenied, type Appended, Unavailable, UnknownOutcome } from "../port.ts"
 import { type AppendProposal, appendRequest } from "./append-request.ts"
-import type { Session } from "./connection.ts"
-import { appendRefusal, refusal } from "./failures.ts"
+import { NotLeader, appendRefusal, refusal } from "./failures.ts"
+import type { Node } from "./node.ts"
+import type { Session } from "./session.ts"
 
 /** An append on its way, and who waits for it. */
 export interface Append extends AppendProposal {
@@ -30,6 +31,7 @@ export class AppendLine {
   readonly #session: Session
   readonly #unanswered = new Map<string, Append>()
   #call: BatchAppendCall | null = null
+  #node: Node | null = null
   #isBroken = false
 
   private constructor(session: Session) {
@@ -45,13 +47,15 @@ export class AppendLine {
   static async open(session: Session): Promise<AppendLine> {
     const line = new AppendLine(session)
     await session.checkAppends()
-    line.#call = await session.call((grpc, ...parameters) => {
-      const call = grpc.batchAppend(...parameters)
-      call.on("data", (answer: BatchAppendResp) => line.#settle(answer))
-      call.on("error", (cause: Error) => line.#break(cause))
-      call.on("end", () => line.#break(new Error("the event store ended the call")))
-      return call
+    const { call, node } = await session.call((grpc, ...parameters) => {
+      const begun = grpc.batchAppend(...parameters)
+      begun.on("data", (answer: BatchAppendResp) => line.#settle(answer))
+      begun.on("error", (cause: Error) => line.#break(cause))
+      begun.on("end", () => line.#break(new Error("the event store ended the call")))
+      return begun
     })
+    line.#call = call
+    line.#node = node
     session.retired.addEventListener("abort", () => line.#endWhenIdle())
     return line
   }
@@ -93,7 +97,10 @@ export class AppendLine {
     this.#unanswered.delete(name)
     const outcome = outcomeOf(answer, append)
     if (outcome instanceof Error) append.reject(outcome)
-    else append.resolve(outcome)
+    else {
+      this.#node?.saw(outcome.position)
+      append.resolve(outcome)
+    }
     this.#endWhenIdle()
   }
 
@@ -101,8 +108,10 @@ export class AppendLine {
     this.#isBroken = true
     const refused = refusal(cause)
     const unknown = new UnknownOutcome("the connection broke after an append was sent", { cause })
-    // Credentials are looked at before anything else: what came with wrong ones was not stored.
-    const outcome = refused instanceof AccessDenied ? refused : unknown
+    // Credentials are looked at before anything else: what came with wrong ones was not stored. A node
+    // that does not lead tries nothing; of several appends it does not say which ones it still led for.
+    const isUntried = refused instanceof NotLeader && this.#unanswered.size === 1
+    const outcome = refused instanceof AccessDenied || isUntried ? refused : unknown
     for (const append of this.#unanswered.values()) append.reject(outcome)
     this.#unanswered.clear()
   }

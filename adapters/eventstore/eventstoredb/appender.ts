@@ -1,7 +1,14 @@
-import { type Appended, Unavailable } from "../port.ts"
+import { type Appended, Unavailable, UnknownOutcome } from "../port.ts"
 import { type Append, AppendLine } from "./append-line.ts"
 import type { AppendProposal } from "./append-request.ts"
 import type { Connection } from "./connection.ts"
+import { NotLeader } from "./failures.ts"
+
+/** So often an append is sent to another node, which the one before called the leader. */
+const MOST_REDIRECTS = 3
+
+/** So long after an append that failed, with none that was stored since, appends are taken to fail. */
+const FAILING_MS = 5_000
 
 /** With this many appends under way, or so many bytes of them, further ones are refused. */
 const MAX_UNDER_WAY = 10_000
@@ -21,6 +28,8 @@ export class Appender {
   readonly #underWay = new Set<Promise<Appended>>()
   #bytesUnderWay = 0
   #newest: Opening | null = null
+  /** The last append that failed for the server, unless one was answered since. */
+  #failed: { readonly at: number; readonly cause: Error } | null = null
   #closed = false
 
   /** `timeoutMs` bounds each append from the call to its answer. */
@@ -36,26 +45,53 @@ export class Appender {
     if (this.#underWay.size >= MAX_UNDER_WAY || isFull) {
       throw new Unavailable("the event store is overloaded: too many appends are under way")
     }
+    const appended = this.#send(proposal)
+    this.#underWay.add(appended)
+    this.#bytesUnderWay += bytes
+    try {
+      return await appended
+    } finally {
+      this.#underWay.delete(appended)
+      this.#bytesUnderWay -= bytes
+    }
+  }
+
+  /** Whether appends fail just now, whatever else is answered. @throws Unavailable where they do */
+  check(): void {
+    if (this.#failed === null || performance.now() - this.#failed.at > FAILING_MS) return
+    throw new Unavailable("the event store does not take appends", { cause: this.#failed.cause })
+  }
+
+  async #send(proposal: AppendProposal): Promise<Appended> {
+    const until = performance.now() + this.#timeoutMs
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const appended = await this.#sendOnce(proposal, until - performance.now())
+        this.#failed = null
+        return appended
+      } catch (error) {
+        const isOver = performance.now() >= until || tries > MOST_REDIRECTS
+        if (error instanceof NotLeader && !isOver) continue
+        const isOfServer = error instanceof Unavailable || error instanceof UnknownOutcome
+        this.#failed = isOfServer ? { at: performance.now(), cause: error } : null
+        throw error
+      }
+    }
+  }
+
+  async #sendOnce(proposal: AppendProposal, withinMs: number): Promise<Appended> {
     const { promise, resolve, reject } = Promise.withResolvers<Appended>()
     const append: Append = { ...proposal, sentOn: null, resolve, reject }
     let isExpired = false
     const timer = setTimeout(() => {
       isExpired = true
       this.#expire(append)
-    }, this.#timeoutMs)
+    }, withinMs)
     // All who wait for a line wait for the same promise: they are sent in the order of arrival.
     this.#line().then((line) => {
       if (!isExpired) line.send(append)
     }, reject)
-    this.#underWay.add(promise)
-    this.#bytesUnderWay += bytes
-    try {
-      return await promise
-    } finally {
-      clearTimeout(timer)
-      this.#underWay.delete(promise)
-      this.#bytesUnderWay -= bytes
-    }
+    return promise.finally(() => clearTimeout(timer))
   }
 
   /** Takes no further appends and waits for the answers to those it has. */

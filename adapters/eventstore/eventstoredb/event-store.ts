@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto"
+
 import {
   type EventStore,
   type ReadAllRange,
@@ -6,8 +8,9 @@ import {
   type Subscriber,
   type Subscription,
   Unavailable,
+  WrongRevision,
 } from "../port.ts"
-import { checkProposal, checkRange } from "../proposal.ts"
+import { MAX_REVISION, checkProposal, checkRange } from "../proposal.ts"
 import { Appender } from "./appender.ts"
 import { Connection } from "./connection.ts"
 import { Follower, type Source } from "./follower.ts"
@@ -16,13 +19,13 @@ import { Reader } from "./reader.ts"
 /** Where the store is and what it may take. */
 export interface EventStoreDbOptions {
   /**
-   * `esdb://` with the address of a node or of several, or `esdb+discover://` with one that names
-   * the nodes of a cluster. Credentials, and with `tls=false` or `tlsCAFile` the encryption, stand in it.
+   * `esdb://` with the address of a single node or of all nodes of a cluster, or `esdb+discover://` with
+   * the one DNS name that stands for all of them. Credentials, and with `tls=false` or `tlsCAFile` the encryption, stand in it.
    */
   readonly url: string
-  /** Each append ends after so many milliseconds, with an unknown outcome if it was sent; 5,000. */
+  /** Each append ends after so many milliseconds, with an unknown outcome if it was sent; 3,000. */
   readonly appendTimeoutMs?: number
-  /** A read fails when nothing came for so many milliseconds; 10,000. */
+  /** When nothing came of a read for so many milliseconds, it is asked whether the node is there; 1,500. */
   readonly readTimeoutMs?: number
   /** Subscriptions ask for the head when nothing came for so many milliseconds; 1,000. */
   readonly pollMs?: number
@@ -39,7 +42,7 @@ export interface EventStoreDbOptions {
  * store once it is closed
  */
 export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
-  const { appendTimeoutMs = 5_000, readTimeoutMs = 10_000 } = options
+  const { appendTimeoutMs = 3_000, readTimeoutMs = 1_500 } = options
   // Who appends waits no longer for a server to be found than for its answer.
   const connection = new Connection(options.url, appendTimeoutMs)
   const reader = new Reader(connection, readTimeoutMs)
@@ -79,8 +82,25 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
       checkOpen()
       return reader.head()
     },
+    ready: async () => {
+      checkOpen()
+      await reader.head()
+      appender.check()
+      await checkAppending(appender)
+    },
     close: () => (closing ??= close()),
   }
+}
+
+/** No stream is that long: the server says so, by the way of every append, and stores nothing. */
+const NEVER_REACHED = MAX_REVISION - 1
+
+async function checkAppending(appender: Appender): Promise<void> {
+  const event = { id: randomUUID(), type: "Asked", data: "{}", metadata: "{}" }
+  const proposal = { stream: "readiness", events: [event], expectedRevision: NEVER_REACHED }
+  await appender.append(proposal, 0).catch((error: unknown) => {
+    if (!(error instanceof WrongRevision)) throw error
+  })
 }
 
 async function* readAll(

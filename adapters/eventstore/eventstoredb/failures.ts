@@ -3,6 +3,7 @@ import shared from "@eventstore/db-client/generated/shared_pb.js"
 
 import {
   AccessDenied,
+  DamagedStream,
   NO_STREAM,
   TooLarge,
   Unavailable,
@@ -21,9 +22,13 @@ const ABORTED = 10
 const PERMISSION_DENIED = 7
 const UNAUTHENTICATED = 16
 
+/** The node that was asked is not the leader of its cluster, and did not even try. */
+export class NotLeader extends Unavailable {}
+
 /** What a failed call means when nothing was stored by it: it only read, or it never began. */
-export function refusal(error: unknown): Unavailable | AccessDenied {
-  if (error instanceof Unavailable || error instanceof AccessDenied) return error
+export function refusal(error: unknown): Unavailable | AccessDenied | DamagedStream {
+  const isRefusal = error instanceof Unavailable || error instanceof AccessDenied
+  if (isRefusal || error instanceof DamagedStream) return error
   const { code, details, message, metadata } = error as CallFailure
   const exception = metadata?.getMap()["exception"]
   const isDenied = code === PERMISSION_DENIED || code === UNAUTHENTICATED
@@ -31,6 +36,9 @@ export function refusal(error: unknown): Unavailable | AccessDenied {
     return new AccessDenied("the event store refuses these credentials", { cause: error })
   }
   if (exception === "stream-deleted") return deleted(String(metadata?.getMap()["stream-name"]))
+  if (exception === "not-leader") {
+    return new NotLeader("the event store's node does not lead its cluster", { cause: error })
+  }
   const reason = (details || message).replace(EMPTY_NOTE, "")
   return new Unavailable(`the event store is unavailable: ${reason}`, { cause: error })
 }
@@ -84,6 +92,7 @@ function wrongRevision(bytes: Uint8Array, stream: string, expected: number): Wro
   return new WrongRevision(stream, expected, found.hasCurrentNoStream() ? NO_STREAM : null)
 }
 
-function deleted(stream: string): AccessDenied {
-  return new AccessDenied(`stream ${stream} was deleted in the event store, for good`)
+/** A stream that is gone: the server says that it was deleted, or was told to show nothing of it. */
+export function deleted(stream: string, how = "it was deleted in the event store"): DamagedStream {
+  return new DamagedStream({ stream, revision: 0, expected: "its first fact", found: how })
 }

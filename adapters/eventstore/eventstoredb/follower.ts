@@ -15,6 +15,7 @@ import { isTooSlow, refusal } from "./failures.ts"
 import { LiveFlow } from "./live-flow.ts"
 import { followRequest } from "./read-requests.ts"
 import type { Reader } from "./reader.ts"
+import type { Node } from "./node.ts"
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2_000
@@ -106,7 +107,7 @@ export class Follower {
     for (const signal of ends) signal.addEventListener("abort", leave)
     if (this.#stopping.aborted) leave()
     try {
-      const call = await session.call((grpc, ...parameters) => {
+      const { call, node } = await session.call((grpc, ...parameters) => {
         const begun = grpc.read(followRequest(this.#handled), ...parameters)
         begun.on("data", (message: ReadResp) => flow.take(message))
         begun.on("error", (cause: Error) => this.#end(flow, cause))
@@ -115,7 +116,7 @@ export class Follower {
       })
       flow.onOver = () => call.cancel()
       if (flow.isOver) call.cancel()
-      await this.#handOver(flow)
+      await this.#handOver(flow, node)
     } finally {
       leave()
       for (const signal of ends) signal.removeEventListener("abort", leave)
@@ -128,13 +129,14 @@ export class Follower {
    *
    * @throws Unavailable, AccessDenied, SubscriberFault
    */
-  async #handOver(flow: LiveFlow): Promise<void> {
+  async #handOver(flow: LiveFlow, node: Node): Promise<void> {
     const { reader, pollMs } = this.#source
     let told = this.#handled
     let head: Position | null = null
     let lookedAt = 0
     while (!flow.isOver) {
       const { events, end } = flow.next()
+      node.saw(end)
       await this.#hand(events)
       this.#handled = end
       if (head !== null && comparePositions(end, head) >= 0) {

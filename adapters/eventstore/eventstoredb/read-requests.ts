@@ -47,6 +47,13 @@ export function newestRequest(): ReadReq {
   return new streams.ReadReq().setOptions(options)
 }
 
+/** Reads the newest event of all, the server's own included. */
+export function endRequest(): ReadReq {
+  const end = new streams.ReadReq.Options.AllOptions().setEnd(new shared.Empty())
+  const options = optionsOf(false).setAll(end).setCount("1").setNoFilter(new shared.Empty())
+  return new streams.ReadReq().setOptions(options)
+}
+
 /** Follows all streams strictly after a place, for ever. */
 export function followRequest(after: Position): ReadReq {
   const options = optionsOf(true)

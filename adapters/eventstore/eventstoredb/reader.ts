@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from "node:timers/promises"
+
 import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 
 import {
@@ -9,9 +11,21 @@ import {
   Unavailable,
 } from "../port.ts"
 import type { Connection } from "./connection.ts"
+import { deleted, NotLeader } from "./failures.ts"
+import { later } from "./known-places.ts"
 import { PageFlow } from "./page-flow.ts"
 import { allRequest, newestRequest, streamRequest } from "./read-requests.ts"
 import { storedEvent } from "./records.ts"
+import type { Session } from "./session.ts"
+
+/** So often a node may name another one as the leader, until that is a failure. */
+const MOST_REDIRECTS = 3
+
+/** A node that answers, and sends nothing of what it was asked for, is given up after so many silences. */
+const MOST_SILENCES = 6
+
+/** With so many new events or more it is quicker to ask for the newest than to read them. */
+const FEW_EVENTS = 64
 
 /** Which of the events that the server sends are wanted, and how far. */
 interface Wanted {
@@ -42,23 +56,46 @@ interface AllRange {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Reads events in pages; while the reader is busy with one the next one comes. */
+/**
+ * Reads events in pages; while the reader is busy with one the next one comes. What was read stands
+ * only once the read has come to its end: a node that turns out to be behind has shown too little.
+ */
 export class Reader {
   readonly #connection: Connection
   readonly #timeoutMs: number
 
-  /** A read fails when nothing came for `timeoutMs`. */
+  /** When nothing came for `timeoutMs`, the node is asked whether it is there; it has as long for it. */
   constructor(connection: Connection, timeoutMs: number) {
     this.#connection = connection
     this.#timeoutMs = timeoutMs
   }
 
-  /** One stream. @throws Unavailable, AccessDenied */
+  /** One stream. @throws Unavailable, AccessDenied, DamagedStream */
   async *read(stream: string, range: ReadRange): AsyncGenerator<readonly StoredEvent[]> {
     // No stream has this name, and the server has no answer for it that says so.
     if (stream === "") return
     const limit = range.limit ?? EVERYTHING.limit
-    yield* this.#pages(streamRequest(stream, range), { ...EVERYTHING, limit })
+    let isEmpty = true
+    for await (const page of this.#pages(streamRequest(stream, range), { ...EVERYTHING, limit })) {
+      isEmpty = false
+      yield page
+    }
+    const isFromStart = range.direction !== "backwards" && (range.from ?? 0) === 0
+    if (isEmpty && isFromStart) await this.#checkNew(stream)
+  }
+
+  /**
+   * Sees that a stream of which nothing is shown was never there. One that was deleted, and not for good,
+   * looks the same, and would be begun a second time; what it was told is in its settings.
+   *
+   * @throws Unavailable, AccessDenied, DamagedStream
+   */
+  async #checkNew(stream: string): Promise<void> {
+    const newest = streamRequest(`$$${stream}`, { direction: "backwards", limit: 1 })
+    for await (const [settings] of this.#pages(newest, { ...EVERYTHING, limit: 1 })) {
+      const hides = /"(\$tb|\$maxAge|\$maxCount)"/.exec(settings?.data ?? "")?.[1]
+      if (hides !== undefined) throw deleted(stream, `nothing: its settings hide it (${hides})`)
+    }
   }
 
   /** All streams strictly after a place, up to and with another. @throws Unavailable, AccessDenied */
@@ -75,21 +112,57 @@ export class Reader {
   }
 
   /**
-   * The place of the newest event, `START` when there is none, or when the signal aborts before it is
-   * known. @throws Unavailable, AccessDenied
+   * The place of the newest event that is not the server's own, `START` when there is none, or when the
+   * signal aborts before it is known. Only what is behind the place known so far is looked at: there may
+   * be a million of the server's own events at the end.
+   *
+   * @throws Unavailable, AccessDenied
    */
   async head(signal?: AbortSignal): Promise<Position> {
-    const wanted = { ...EVERYTHING, limit: 1, signal }
-    for await (const [newest] of this.#pages(newestRequest(), wanted)) {
-      if (newest !== undefined) return newest.position
+    const { known, session } = this.#connection
+    const seen = known.newest
+    const { end, node } = await session.end(2 * this.#timeoutMs)
+    await node.hold(seen)
+    const from = known.end
+    if (comparePositions(end, from) <= 0) return known.newest
+    let found = 0
+    if (from !== START) {
+      for await (const page of this.all({ after: from, upTo: end, limit: FEW_EVENTS, signal })) {
+        found += page.length
+      }
     }
-    return START
+    if (from === START || found === FEW_EVENTS) {
+      const wanted = { ...EVERYTHING, limit: 1, isSearch: true, signal }
+      const newest = this.#pages(newestRequest(), wanted)
+      while ((await newest.next()).done !== true);
+    }
+    // Whoever was called off has not looked at all of it.
+    if (signal?.aborted !== true) known.searchedTo(end)
+    return known.newest
   }
 
+  /** A node that does not lead is asked for nothing: the client knows by then which one does. */
   async *#pages(request: ReadReq, wanted: Wanted): AsyncGenerator<readonly StoredEvent[]> {
-    const { session } = this.#connection
+    for (let tries = 1; ; tries += 1) {
+      let isBegun = false
+      try {
+        for await (const page of this.#pagesOnce(request, wanted)) {
+          isBegun = true
+          yield page
+        }
+        return
+      } catch (error) {
+        if (!(error instanceof NotLeader) || isBegun || tries > MOST_REDIRECTS) throw error
+        await nextTurn()
+      }
+    }
+  }
+
+  async *#pagesOnce(request: ReadReq, wanted: Wanted): AsyncGenerator<readonly StoredEvent[]> {
+    const { session, known } = this.#connection
+    const seen = known.newest
     const flow = new PageFlow(wanted.limit)
-    const call = await session.call((grpc, ...parameters) => {
+    const { call, node } = await session.call((grpc, ...parameters) => {
       const begun = grpc.read(request, ...parameters)
       flow.from(begun)
       begun.on("data", (answer: ReadResp) => take(answer, wanted, flow))
@@ -98,28 +171,46 @@ export class Reader {
     const end = (): void => flow.end()
     wanted.signal?.addEventListener("abort", end)
     if (wanted.signal?.aborted === true) end()
-    const onSilence = (): void => {
-      if (wanted.isSearch) {
-        // A server that looks through millions of other people's events has nothing to send. One
-        // that answers meanwhile is only searching.
-        this.head().catch((cause: Error) => flow.fail(cause))
-        return
-      }
-      session.retire()
-      flow.fail(new Unavailable(`the event store sent nothing for ${this.#timeoutMs} ms`))
-    }
+    const onSilence = this.#giverUp(session, wanted, flow)
     try {
       for (;;) {
         const page = await flow.next(this.#timeoutMs, onSilence)
-        if (page === null) return
+        const [first, last] = [page?.[0], page?.at(-1)]
+        if (page === null || first === undefined || last === undefined) break
+        if (!isServersOwn(first)) node.saw(later(first.position, last.position))
         yield page
       }
+      if (wanted.signal?.aborted !== true) await node.hold(seen)
     } finally {
       // A call that was not read to its end would keep the client from going.
       call.cancel()
       wanted.signal?.removeEventListener("abort", end)
     }
   }
+
+  /**
+   * What is done when nothing comes. A server that looks through millions of other people's events has
+   * nothing to send, and one that is busy takes its time: a node that answers another question
+   * meanwhile is there.
+   */
+  #giverUp(session: Session, { isSearch }: Wanted, flow: PageFlow): () => void {
+    let silences = 0
+    return () => {
+      silences += 1
+      if (!isSearch && silences > MOST_SILENCES) {
+        session.retire()
+        const silentMs = silences * this.#timeoutMs
+        flow.fail(new Unavailable(`the event store sent nothing for ${silentMs} ms`))
+        return
+      }
+      session.end(this.#timeoutMs).catch((cause: Error) => flow.fail(cause))
+    }
+  }
+}
+
+/** Streams whose names begin so are the server's own. */
+function isServersOwn({ stream }: StoredEvent): boolean {
+  return stream.startsWith("$")
 }
 
 /** Hands an event on if it is wanted. */

@@ -1,6 +1,6 @@
 import type { ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 
-import type { StoredEvent } from "../port.ts"
+import type { Position, StoredEvent } from "../port.ts"
 
 /** An event as the server sends it. */
 type Record = ReadResp.ReadEvent.RecordedEvent
@@ -10,14 +10,24 @@ export function storedEvent(record: Record): StoredEvent {
   return {
     stream: textOf(record.getStreamIdentifier()?.getStreamName_asU8()),
     revision: Number(record.getStreamRevision()),
-    position: {
-      commit: BigInt(record.getCommitPosition()),
-      prepare: BigInt(record.getPreparePosition()),
-    },
+    position: placeOf(record),
     id: record.getId()?.getString() ?? "",
     type: record.getMetadataMap().get("type") ?? "",
     data: textOf(record.getData_asU8()),
     metadata: textOf(record.getCustomMetadata_asU8()),
+  }
+}
+
+/** The place of the event in an answer; null where there is none in it. */
+export function placeIn(answer: ReadResp): Position | null {
+  const record = answer.getEvent()?.getEvent()
+  return record === undefined ? null : placeOf(record)
+}
+
+function placeOf(record: Record): Position {
+  return {
+    commit: BigInt(record.getCommitPosition()),
+    prepare: BigInt(record.getPreparePosition()),
   }
 }
 

@@ -74,6 +74,10 @@ export function openPostgresEventStore(options: PostgresEventStoreOptions): Even
       checkOpen()
       return positionOf(await reader.head())
     },
+    ready: async () => {
+      checkOpen()
+      await reader.head()
+    },
     close: () => (closing ??= close()),
   }
 }

@@ -4,9 +4,21 @@ import streams, {
   type BatchAppendReq,
   type BatchAppendResp,
 } from "@eventstore/db-client/generated/streams_pb.js"
-import type { sendUnaryData, ServerDuplexStream, ServerReadableStream } from "@grpc/grpc-js"
+import type {
+  sendUnaryData,
+  ServerDuplexStream,
+  ServerReadableStream,
+  ServiceError,
+} from "@grpc/grpc-js"
 
-import { type AppendFault, answerOf, isStored, MAX_APPEND_BYTES, tooLarge } from "./faults.ts"
+import {
+  type AppendFault,
+  answerOf,
+  isStored,
+  MAX_APPEND_BYTES,
+  streamDeleted,
+  tooLarge,
+} from "./faults.ts"
 import type { EventLog, LogEvent } from "./log.ts"
 import {
   appendAnswer,
@@ -31,6 +43,8 @@ export interface AppendHouse {
   readonly log: EventLog
   /** Called for each append; answers what is to happen to it. */
   readonly faultOf: (arrival: Arrival) => AppendFault
+  /** Why this node takes no appends at all by now; null where it does. */
+  readonly refusal: () => Partial<ServiceError> | null
   /** Breaks the connections of all clients. */
   readonly cut: () => void
 }
@@ -52,6 +66,11 @@ export function answerBatchAppends(call: BatchAppendCall, house: AppendHouse): v
     append?.events.push(...eventsOf(request.getProposedMessagesList()))
     if (append === undefined || !request.getIsFinal()) return
     pending.delete(id)
+    const refused = house.refusal()
+    if (refused !== null) {
+      call.emit("error", refused)
+      return
+    }
     const answer = decide(append, house)
     if (answer === null || call.destroyed) return
     answer
@@ -72,7 +91,9 @@ function decide({ options, events }: Pending, house: AppendHouse): BatchAppendRe
   const result = isStored(fault) ? house.log.append(stream, expected, events) : null
   if (fault.startsWith("cut-")) house.cut()
   if (answer !== null) return appendRefusal(answer)
-  return result === null || fault !== "none" ? null : appendAnswer(result, expected)
+  if (result === null || fault !== "none") return null
+  if ("found" in result && result.found === "deleted") return appendRefusal(streamDeleted(stream))
+  return appendAnswer(result, expected)
 }
 
 /** The bytes of an append as the server counts them. */
@@ -103,7 +124,8 @@ export function answerAppend(
     const answer = new streams.AppendResp()
     if ("found" in result) {
       const wrong = new streams.AppendResp.WrongExpectedVersion()
-      if (result.found >= 0) wrong.setCurrentRevision(String(result.found))
+      if (typeof result.found === "number" && result.found >= 0)
+        wrong.setCurrentRevision(String(result.found))
       respond(null, answer.setWrongExpectedVersion(wrong))
       return
     }

@@ -61,7 +61,7 @@ export function answerOf(fault: AppendFault, stream: string): Status | null {
     case "too-large":
       return tooLarge()
     case "deleted":
-      return noOf("StreamDeleted", deletedBytes(stream))
+      return streamDeleted(stream)
     case "bad-request":
       return noOf("BadRequest", new shared.BadRequest().setMessage("no").serializeBinary())
     case "unknown":
@@ -75,7 +75,9 @@ export function tooLarge(): Status {
   return noOf("MaximumAppendSizeExceeded", limit.serializeBinary())
 }
 
-function deletedBytes(stream: string): Uint8Array {
+/** The answer to an append to a stream that was deleted for good. */
+export function streamDeleted(stream: string): Status {
   const identifier = new shared.StreamIdentifier().setStreamName(Buffer.from(stream))
-  return new shared.StreamDeleted().setStreamIdentifier(identifier).serializeBinary()
+  const deleted = new shared.StreamDeleted().setStreamIdentifier(identifier)
+  return noOf("StreamDeleted", deleted.serializeBinary())
 }

@@ -1,3 +1,8 @@
+import { randomUUID } from "node:crypto"
+
+import type { Settings } from "./settings.ts"
+import { SOFTLY_DELETED, settingsEvent, settingsIn } from "./settings.ts"
+
 /** An event as the server keeps it. */
 export interface LogRecord {
   readonly stream: string
@@ -7,6 +12,8 @@ export interface LogRecord {
   readonly contentType: string
   readonly data: Uint8Array
   readonly metadata: Uint8Array
+  /** When it was stored, UTC milliseconds. */
+  readonly at: number
   /** Where it begins in the log. */
   readonly commit: bigint
   readonly prepare: bigint
@@ -18,10 +25,16 @@ export type LogEvent = Pick<LogRecord, "id" | "type" | "contentType" | "data" | 
 /** The revision that an append expects. */
 export type Expected = number | "any" | "no_stream" | "stream_exists"
 
-/** What an append comes to: the revision and place of its last event, or the stream's last revision. */
+/**
+ * What an append comes to: the revision and place of its last event, or the stream's last revision, or
+ * that it was deleted for good.
+ */
 export type AppendResult =
   | { readonly revision: number; readonly commit: bigint; readonly prepare: bigint }
-  | { readonly found: number }
+  | { readonly found: number | "deleted" }
+
+/** What is shown of a stream: its records, or why there are none. */
+export type Shown = readonly LogRecord[] | "no stream" | "deleted"
 
 /** What one append stored. */
 export interface Stored {
@@ -40,14 +53,24 @@ export interface Keeper {
 /** What each record takes up beside its text. */
 const HEADER_BYTES = 92n
 
+/** A stream of the log; scavenged events leave what comes next as it was. */
+interface Stream {
+  readonly records: LogRecord[]
+  /** The revision that the next event gets. */
+  next: number
+  isDeleted: boolean
+}
+
 /**
  * All events of a server in one order, in memory, and with a keeper where it has one. Places grow by
  * the size of what was written.
  */
 export class EventLog {
+  /** So many events were looked at by reads of all streams. */
+  looked = 0
   readonly #keeper: Keeper | null
   readonly #records: LogRecord[] = []
-  readonly #streams = new Map<string, LogRecord[]>()
+  readonly #streams = new Map<string, Stream>()
   readonly #listeners = new Set<(records: readonly LogRecord[]) => void>()
   #end = 1_024n
 
@@ -63,9 +86,22 @@ export class EventLog {
     return this.#records
   }
 
-  /** The records of a stream, undefined when there is no such stream. */
+  /** The records of a stream, whatever is shown of them; undefined when there is no such stream. */
   stream(name: string): readonly LogRecord[] | undefined {
-    return this.#streams.get(name)
+    return this.#streams.get(name)?.records
+  }
+
+  /** What a reader of a stream is shown, by its settings. */
+  shown(name: string, now: number): Shown {
+    const there = this.#streams.get(name)
+    if (there === undefined) return "no stream"
+    if (there.isDeleted) return "deleted"
+    const { $maxCount = Infinity, $maxAge = Infinity, $tb = 0 } = this.#settingsOf(name)
+    if ($tb >= SOFTLY_DELETED) return "no stream"
+    const first = Math.max($tb, there.next - $maxCount)
+    return there.records.filter(
+      ({ revision, at }) => revision >= first && now - at < $maxAge * 1_000,
+    )
   }
 
   /** Calls the listener with what each append stored, until the returned function is called. */
@@ -79,14 +115,20 @@ export class EventLog {
    * some are known the revision is wrong.
    */
   append(name: string, expected: Expected, events: readonly LogEvent[]): AppendResult {
-    const there = this.#streams.get(name) ?? []
-    const last = there.length - 1
-    const first = firstRevision(expected, there, events)
-    if (first === null) return { found: last }
-    const known = there.slice(first, first + events.length)
-    if (first <= last && known.length > 0) {
+    const there = this.#streams.get(name)
+    if (there?.isDeleted === true) return { found: "deleted" }
+    const next = there?.next ?? 0
+    // Who begins a stream anew that was deleted, and not for good, goes on where it had ended.
+    const isBegun = expected === "no_stream" && this.#isSoftlyDeleted(name)
+    const records = there?.records ?? []
+    const first = firstRevision(isBegun ? "any" : expected, next, records, events)
+    if (first === null) return { found: next - 1 }
+    const isKnown = first < next
+    const known = isKnown ? records.filter(({ revision }) => revision >= first) : []
+    known.length = Math.min(known.length, events.length)
+    if (known.length > 0) {
       const isRepeated = known.map(({ id }) => id).join() === events.map(({ id }) => id).join()
-      return isRepeated ? answerOf(known) : { found: last }
+      return isRepeated ? answerOf(known) : { found: next - 1 }
     }
     // Success at revision 0, and there is no stream.
     if (events.length === 0) return { revision: 0, commit: this.#end, prepare: this.#end }
@@ -98,41 +140,114 @@ export class EventLog {
     this.#store(name, events, 50n)
   }
 
+  /** Sets what is shown of a stream, as anybody may who may write to it. */
+  set(name: string, settings: Settings): void {
+    this.append(`$$${name}`, "any", [{ ...settingsEvent(settings), id: randomUUID() }])
+  }
+
+  /** Deletes a stream, but not for good: it may be begun anew. */
+  deleteSoftly(name: string): void {
+    this.set(name, { $tb: SOFTLY_DELETED })
+  }
+
+  /** Deletes a stream for good: nobody may ever write to it again. */
+  deleteForGood(name: string): void {
+    const there = this.#streams.get(name)
+    if (there !== undefined) there.isDeleted = true
+  }
+
+  /** Takes out of the log what no reader of its stream is shown any more, and what else is named. */
+  scavenge(now: number, isLost: (record: LogRecord) => boolean = () => false): void {
+    this.#keepOnly((record) => {
+      if (record.stream.startsWith("$")) return true
+      const shown = this.shown(record.stream, now)
+      return typeof shown !== "string" && shown.includes(record) && !isLost(record)
+    })
+  }
+
+  /** Cuts off everything behind a place, as a node does that its cluster has left behind. */
+  truncate(after: bigint): void {
+    this.#keepOnly(({ commit }) => commit <= after)
+    for (const there of this.#streams.values()) {
+      there.next = (there.records.at(-1)?.revision ?? -1) + 1
+    }
+  }
+
+  /** Takes over what another node has stored, with its places. */
+  replicate(records: readonly LogRecord[]): void {
+    for (const record of records) {
+      this.#add(record)
+      const size = record.data.length + record.metadata.length + 2 * record.type.length
+      this.#end = record.commit + HEADER_BYTES + BigInt(size)
+    }
+    this.#tell(records)
+  }
+
   #store(name: string, events: readonly LogEvent[], commitsBehind = 0n): readonly LogRecord[] {
+    const isBegunAnew = this.#isSoftlyDeleted(name)
     this.#keeper?.write({ stream: name, events, commitsBehind })
     const stored = this.#keep(name, events, commitsBehind)
-    for (const listener of [...this.#listeners]) listener(stored)
+    if (isBegunAnew) this.set(name, { $tb: stored[0]?.revision ?? 0 })
+    this.#tell(stored)
     return stored
   }
 
   #keep(name: string, events: readonly LogEvent[], commitsBehind: bigint): readonly LogRecord[] {
-    const there = this.#streams.get(name) ?? []
-    const stored = events.map((event, index) => {
+    const next = this.#streams.get(name)?.next ?? 0
+    const at = Date.now()
+    return events.map((event, index) => {
       const prepare = this.#end
       const size = BigInt(event.data.length + event.metadata.length + 2 * event.type.length)
       this.#end += HEADER_BYTES + size + commitsBehind
-      const revision = there.length + index
-      return { ...event, stream: name, revision, commit: prepare + commitsBehind, prepare }
+      const place = { stream: name, revision: next + index, at, commit: prepare + commitsBehind }
+      return this.#add({ ...event, ...place, prepare })
     })
-    there.push(...stored)
-    this.#streams.set(name, there)
-    this.#records.push(...stored)
-    return stored
+  }
+
+  #add(record: LogRecord): LogRecord {
+    const there = this.#streams.get(record.stream) ?? { records: [], next: 0, isDeleted: false }
+    there.records.push(record)
+    there.next = record.revision + 1
+    this.#streams.set(record.stream, there)
+    this.#records.push(record)
+    return record
+  }
+
+  #keepOnly(isKept: (record: LogRecord) => boolean): void {
+    const kept = this.#records.filter(isKept)
+    this.#records.length = 0
+    for (const { records } of this.#streams.values()) records.length = 0
+    for (const record of kept) {
+      this.#records.push(record)
+      this.#streams.get(record.stream)?.records.push(record)
+    }
+  }
+
+  #tell(records: readonly LogRecord[]): void {
+    for (const listener of [...this.#listeners]) listener(records)
+  }
+
+  #isSoftlyDeleted(name: string): boolean {
+    return (this.#settingsOf(name).$tb ?? 0) >= SOFTLY_DELETED
+  }
+
+  #settingsOf(name: string): Settings {
+    if (name.startsWith("$")) return {}
+    return settingsIn(this.#streams.get(`$$${name}`)?.records.at(-1))
   }
 }
 
 /** The revision that the first event would have, null when that is not the one expected. */
 function firstRevision(
   expected: Expected,
+  next: number,
   there: readonly LogRecord[],
   events: readonly LogEvent[],
 ): number | null {
-  const next = there.length
   if (typeof expected === "number") return expected < next ? expected + 1 : null
   if (expected === "no_stream") return 0
   if (expected === "stream_exists" && next === 0) return null
-  const known = there.findIndex(({ id }) => id === events[0]?.id)
-  return known === -1 ? next : known
+  return there.find(({ id }) => id === events[0]?.id)?.revision ?? next
 }
 
 function answerOf(records: readonly LogRecord[]): AppendResult {

@@ -90,7 +90,7 @@ export function expectedOf(options: BatchAppendReq.Options): Expected {
 
 /** The answer to a batch append that was decided. */
 export function appendAnswer(result: AppendResult, expected: Expected): BatchAppendResp {
-  if ("found" in result) return appendRefusal(wrongRevision(result.found, expected))
+  if ("found" in result) return appendRefusal(wrongRevision(Number(result.found), expected))
   const position = new shared.AllStreamPosition()
     .setCommitPosition(String(result.commit))
     .setPreparePosition(String(result.prepare))

@@ -35,13 +35,19 @@ export async function answerRead(call: ReadCall, log: EventLog): Promise<void> {
     call.emit("error", refusalOf(Code.UNKNOWN, "Unexpected ReadStreamResult: Error"))
     return
   }
-  const there = log.stream(name)
-  if (stream !== undefined && there === undefined) {
+  const there = stream === undefined ? [] : log.shown(name, Date.now())
+  if (there === "deleted") {
+    const told = { exception: "stream-deleted", "stream-name": name }
+    call.emit("error", refusalOf(Code.FAILED_PRECONDITION, `Stream ${name} is deleted`, told))
+    return
+  }
+  if (there === "no stream") {
     call.write(streamNotFound(name))
     call.end()
     return
   }
-  const wanted = stream === undefined ? ofAll(options, log) : ofStream(stream, options, there ?? [])
+  const wanted =
+    stream === undefined ? ofAll(options, log, count) : ofStream(stream, options, there)
   await send(call, wanted.slice(0, count))
   call.end()
 }
@@ -75,13 +81,14 @@ function ofStream(
   options: ReadReq.Options,
   there: readonly LogRecord[],
 ): readonly LogRecord[] {
-  const last = there.length - 1
   const isForwards = options.getReadDirection() === FORWARDS
-  const from = part.hasStart() ? 0 : part.hasEnd() ? last : Number(part.getRevision())
-  return isForwards ? there.slice(from) : there.slice(0, from + 1).reverse()
+  const from = part.hasStart() ? 0 : part.hasEnd() ? Infinity : Number(part.getRevision())
+  if (isForwards) return there.filter(({ revision }) => revision >= from)
+  return there.filter(({ revision }) => revision <= from).toReversed()
 }
 
-function ofAll(options: ReadReq.Options, log: EventLog): readonly LogRecord[] {
+/** It looks at one event after the other until it has as many as it was asked for. */
+function ofAll(options: ReadReq.Options, log: EventLog, count: number): readonly LogRecord[] {
   const place = options.getAll()?.getPosition()
   const isForwards = options.getReadDirection() === FORWARDS
   const passes = filterOf(options)
@@ -91,6 +98,13 @@ function ofAll(options: ReadReq.Options, log: EventLog): readonly LogRecord[] {
     const from = BigInt(place.getCommitPosition())
     return isForwards ? commit >= from : commit < from
   }
-  const found = log.records.filter((record) => isIn(record) && passes(record))
-  return isForwards ? found : found.reverse()
+  const found: LogRecord[] = []
+  const { records } = log
+  for (let i = 0; i < records.length && found.length < count; i += 1) {
+    const record = records.at(isForwards ? i : -1 - i) as LogRecord
+    if (!isIn(record)) continue
+    log.looked += 1
+    if (passes(record)) found.push(record)
+  }
+  return found
 }

@@ -1,0 +1,61 @@
+import type { EventStoreDBClient } from "@eventstore/db-client"
+
+import { comparePositions, type Position, START, Unavailable } from "../port.ts"
+import { type KnownPlaces, later } from "./known-places.ts"
+
+/** The client's connection to a node. */
+export type Channel = Awaited<ReturnType<EventStoreDBClient["getChannel"]>>
+
+/** What a node is asked, and what is done with one that is behind. */
+interface NodeWays {
+  /** Reads the newest event's place, the server's own included. */
+  readonly end: () => Promise<Position>
+  /** Told when it turns out to be behind: whoever comes next looks for another one. */
+  readonly onBehind: () => void
+}
+
+/** A node as one connection to it was seen. */
+export class Node {
+  readonly channel: Channel
+  readonly #known: KnownPlaces
+  readonly #ways: NodeWays
+  /** It has everything up to here. */
+  #shown: Position = START
+
+  /** Nothing was asked of it yet. */
+  constructor(channel: Channel, known: KnownPlaces, ways: NodeWays) {
+    this.channel = channel
+    this.#known = known
+    this.#ways = ways
+  }
+
+  /** The newest event's place, the server's own included. @throws Unavailable, AccessDenied */
+  async end(): Promise<Position> {
+    const place = await this.#ways.end()
+    this.#shown = later(this.#shown, place)
+    return place
+  }
+
+  /** It has shown, or acknowledged, an event that is not the server's own. */
+  saw(place: Position): void {
+    this.#shown = later(this.#shown, place)
+    this.#known.saw(place)
+  }
+
+  /**
+   * Sees that what it answered can be relied on: it has everything up to a place that this process knew
+   * of before it asked. A leader that was frozen, and does not know yet that another one leads, answers
+   * reads from before; so does an older copy that was put in the place of a server.
+   *
+   * @throws Unavailable where it has not
+   */
+  async hold(place: Position): Promise<void> {
+    const isKnown = comparePositions(this.#shown, place) >= 0 && this.#shown !== START
+    if (isKnown || comparePositions(await this.end(), place) >= 0) return
+    this.#ways.onBehind()
+    throw new Unavailable(
+      `the event store ends at ${this.#shown.commit}, and ${place.commit} was seen in it before: it is ` +
+        "an older copy, or a node that is behind its cluster",
+    )
+  }
+}
