@@ -9,7 +9,13 @@ import { ROOT, runOnNode } from "./node.mjs"
  * The folders of the suites that go through many more cases where `LEDGER_DEEP` is 1. A test sees to
  * it that none is left out.
  */
-export const DEEP_SUITES = ["test/charging", "test/faults", "test/fuzz", "test/simulation"]
+export const DEEP_SUITES = [
+  "test/audit/damaged-streams",
+  "test/charging",
+  "test/faults",
+  "test/fuzz",
+  "test/simulation",
+]
 
 /**
  * What a run came to. `failed` counts tests, and files, suites and runs that broke outside a test.

@@ -10,12 +10,12 @@ import {
   serveCall,
   takeServedCalls,
 } from "../domain/charging/served-calls.ts"
-import { priceBook, priceCodec } from "../domain/charging/price-book.ts"
+import { PRICES_STREAM, priceBook, priceCodec } from "../domain/charging/price-book.ts"
 import { refusalCodec, refusals } from "../domain/charging/refusals.ts"
-import { companies, companiesCodec } from "../domain/company/companies.ts"
+import { COMPANIES_STREAM, companies, companiesCodec } from "../domain/company/companies.ts"
 import { app, appBytes, appCheckpoint } from "../domain/connection/app.ts"
 import { appCodec } from "../domain/connection/app-events.ts"
-import { releaseCodec, releases } from "../domain/connection/releases.ts"
+import { RELEASES_STREAM, releaseCodec, releases } from "../domain/connection/releases.ts"
 import type { Codec } from "../domain/kernel/format.ts"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import { FormatFault } from "../domain/kernel/format.ts"
@@ -76,6 +76,18 @@ const CODECS = new Map<string, unknown>(
     refusals: refusalCodec,
     releases: releaseCodec,
   }),
+)
+
+/** The streams that belong to no company. */
+export const INSTALLATION_STREAMS: ReadonlySet<string> = new Set([
+  COMPANIES_STREAM,
+  PRICES_STREAM,
+  RELEASES_STREAM,
+])
+
+/** The categories of streams that each belong to a company. */
+export const COMPANY_CATEGORIES: ReadonlySet<string> = new Set(
+  [...CODECS.keys()].filter((category) => !INSTALLATION_STREAMS.has(category)),
 )
 
 /** The codec of a stream's facts. @throws FormatFault where no decider has such streams */

@@ -39,6 +39,14 @@ export interface MemoryEventStoreOptions {
 export interface MemoryEventStore extends EventStore {
   /** Loses the store for every subscription and brings it back at once. */
   readonly interrupt: (cause: Error) => void
+  /**
+   * Lets reads of a stream give other events than it has, as a damaged store does. Among all streams
+   * they are as they were.
+   */
+  readonly rewrite: (
+    stream: string,
+    change: (events: readonly StoredEvent[]) => readonly StoredEvent[],
+  ) => void
 }
 
 /**
@@ -58,6 +66,7 @@ export function openMemoryEventStore(options: MemoryEventStoreOptions = {}): Mem
     ready: async () => void (await store.head()),
     close: () => store.close(),
     interrupt: (cause) => store.interrupt(cause),
+    rewrite: (stream, change) => store.rewrite(stream, change),
   }
 }
 
@@ -100,15 +109,13 @@ class InMemory {
     this.#checkOpen()
     const stored = this.#streams.get(stream) ?? []
     const forwards = range.direction !== "backwards"
-    const last = stored.length - 1
-    const from = forwards ? (range.from ?? 0) : Math.min(range.from ?? last, last)
-    const there = forwards ? stored.length - from : from + 1
-    const count = Math.min(there, range.limit ?? there)
+    const { from = forwards ? 0 : Infinity, limit = Infinity } = range
+    const wanted = forwards
+      ? stored.slice(indexFrom(stored, from))
+      : stored.slice(0, indexFrom(stored, from + 1)).toReversed()
+    const count = Math.min(wanted.length, limit)
     for (let given = 0; given < count; given += PAGE_EVENTS) {
-      const size = Math.min(PAGE_EVENTS, count - given)
-      yield forwards
-        ? stored.slice(from + given, from + given + size)
-        : stored.slice(from - given - size + 1, from - given + 1).reverse()
+      yield wanted.slice(given, Math.min(given + PAGE_EVENTS, count))
     }
   }
 
@@ -141,6 +148,13 @@ class InMemory {
   async close(): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#running].map((subscription) => subscription.stop()))
+  }
+
+  rewrite(
+    stream: string,
+    change: (events: readonly StoredEvent[]) => readonly StoredEvent[],
+  ): void {
+    this.#streams.set(stream, [...change(this.#streams.get(stream) ?? [])])
   }
 
   interrupt(cause: Error): void {
@@ -207,6 +221,13 @@ class InMemory {
   #checkOpen(): void {
     if (this.#closed) throw new Unavailable("the event store is closed")
   }
+}
+
+/** Where the events from a revision on begin. Nothing is missing, unless somebody rewrote the stream. */
+function indexFrom(stored: readonly StoredEvent[], revision: number): number {
+  if (stored[revision]?.revision === revision) return revision
+  const index = stored.findIndex((one) => one.revision >= revision)
+  return index === -1 ? stored.length : index
 }
 
 /** The answer of the first time, when exactly these events already follow the expected revision. */

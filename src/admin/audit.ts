@@ -69,8 +69,8 @@ export async function verifyAll(
     })
   }
   const ok = checks.every((check) => check.ok)
-  const { firstBroken, events, heads } = streams
-  return { ok, checks, firstBroken, streams: streams.streams, events, heads }
+  const { firstBroken, events, heads, others } = streams
+  return { ok, checks, firstBroken, streams: streams.streams, events, others, heads }
 }
 
 /** Every open charge has a row of work that will end it. */

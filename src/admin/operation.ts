@@ -6,6 +6,7 @@ import type { ZodType } from "zod"
 import type { KeptTables } from "../../adapters/installation/port.ts"
 import type { TestCards } from "../../adapters/cards/port.ts"
 import type { SentMails } from "../../adapters/mailer/port.ts"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
 import type { Processes } from "../../adapters/processes/port.ts"
 import type { Signing } from "../../adapters/sealing/port.ts"
 import type { StandIns } from "../../adapters/stand-ins/port.ts"
@@ -35,6 +36,8 @@ export interface AdminPorts extends Ports {
   readonly keptTables: KeptTables
   readonly signing: Signing
   readonly treeHeads: TreeHeads
+  /** Reads all streams of the event store, those of other programs too. */
+  readonly readEverything: EventStore["readAll"]
   /** Every checkpoint that is kept, for the audit. */
   readonly checkpointOf: (stream: string) => Promise<KeptCheckpoint | null>
 }

@@ -5,6 +5,7 @@ import type { Difference } from "./decisions.ts"
 const RULES = [
   "hashes chain",
   "revisions have no gap",
+  "each stream is the same read alone",
   "stored text is the form of its type",
   "every charge fits when decided again",
   "every fact is what its command decides",

@@ -5,18 +5,18 @@
  * are of this history. Trusts nothing but the stored text.
  */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import type { CheckpointForm, Decider, Fact } from "../../domain/kernel/decider.ts"
+import type { CheckpointForm, Fact } from "../../domain/kernel/decider.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
-import type { Codec } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { AnyFact } from "../../projections/projection.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
-import { APP, LEDGER, RECIPIENT, codecOfStream, prefixesOfCompany } from "../aggregates.ts"
+import { LEDGER, prefixesOfCompany } from "../aggregates.ts"
 import type { AdminPorts, KeptCheckpoint } from "../admin/operation.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../envelope.ts"
+import type { Others } from "../own-streams.ts"
+import { OthersCount, isOwnStream } from "../own-streams.ts"
 import { checkpointFault } from "./checkpoints.ts"
 import type { Difference } from "./decisions.ts"
 import { LedgerReplay } from "./decisions.ts"
@@ -25,6 +25,9 @@ import { Findings, differenceTexts } from "./findings.ts"
 import { HeadsHeld } from "./heads-held.ts"
 import { MissingStreams, reaches } from "./missing-streams.ts"
 import type { Pace } from "./pace.ts"
+import type { Folded, Seen } from "./seen-streams.ts"
+import { FOLDED, codecIn } from "./seen-streams.ts"
+import { streamFault } from "./stream-alone.ts"
 
 /** What the audit of the streams found. */
 export interface StreamsAudit {
@@ -33,10 +36,15 @@ export interface StreamsAudit {
   readonly firstBroken: (Place & { readonly check: string }) | null
   readonly streams: number
   readonly events: number
+  /** What other programs keep in the same store: it was left alone. */
+  readonly others: Others
   /** The last hash of each company's ledger. */
   readonly heads: Readonly<Record<string, string>>
   readonly openCharges: readonly { readonly chargeId: string; readonly stream: string }[]
 }
+
+/** So many streams are read by themselves at once. */
+const READ_AT_ONCE = 16
 
 const FORM = "stored text is the form of its type"
 const MISSPELT = "written again it differs"
@@ -47,31 +55,6 @@ interface Read {
   readonly command: string
   /** Where it is of the form that is written now. */
   readonly text: string | null
-}
-
-interface Seen {
-  readonly stream: string
-  readonly codec: Pick<Codec<AnyFact>, "decode" | "encode" | "version">
-  readonly held: ReturnType<HeadsHeld["of"]>
-  readonly category: string
-  revision: number
-  hash: string
-  readonly checkpoint: KeptCheckpoint | null
-  /** Decides a ledger again; null for other streams. */
-  readonly ledger: LedgerReplay | null
-  /** Folded where there is a checkpoint to compare. */
-  state: unknown
-}
-
-interface Folded {
-  readonly decider: Decider<never, never, never, never>
-  readonly checkpoint: CheckpointForm<never>
-}
-
-/** Categories beside the ledger that have checkpoints. */
-const FOLDED: Readonly<Record<string, Folded>> = {
-  app: APP as unknown as Folded,
-  recipient: RECIPIENT as unknown as Folded,
 }
 
 /** What is audited, and how its operator hears of it. */
@@ -85,29 +68,45 @@ export interface AuditScope {
 }
 
 /** What an audit reads beside the events. */
-export interface AuditPorts extends Pick<AdminPorts, "store" | "checkpointOf" | "signing"> {
+export interface AuditPorts extends Pick<
+  AdminPorts,
+  "store" | "readEverything" | "checkpointOf" | "signing"
+> {
   readonly treeHeads: Pick<AdminPorts["treeHeads"], "list">
   readonly work: Pick<AdminPorts["work"], "names">
 }
 
-/** Reads all streams (of one company, or everything) in global order and checks them. */
+/**
+ * Reads all streams (of one company, or everything) in global order and checks them, then each by
+ * itself, as it is read when something is decided on it: a server may hide there what it still shows
+ * among all. Streams of other programs are left alone, and counted.
+ */
 export async function auditStreams(ports: AuditPorts, scope: AuditScope): Promise<StreamsAudit> {
   const { companyId, head, pace, signal } = scope
   const audit = new Audit(ports, scope, await HeadsHeld.load(ports, companyId, head))
-  const prefixes = companyId === null ? {} : { prefixes: prefixesOfCompany(companyId) }
-  for await (const page of ports.store.readAll(prefixes)) {
+  const pages =
+    companyId === null
+      ? ports.readEverything()
+      : ports.store.readAll({ prefixes: prefixesOfCompany(companyId) })
+  for await (const page of pages) {
     signal.throwIfAborted()
     for (const stored of page) {
+      if (!isOwnStream(stored.stream)) {
+        audit.others.take(stored)
+        continue
+      }
       if (companyId !== null && companyOf(stored.stream) !== companyId) continue
       // A wait for each event would be a good part of the work: only new streams take one.
       audit.take(audit.seen(stored.stream) ?? (await audit.firstSeen(stored.stream)), stored)
     }
     pace.at(page.at(-1)?.position ?? null, page.length)
   }
+  await audit.readAlone(signal)
   return audit.end()
 }
 
 class Audit {
+  readonly others = new OthersCount()
   readonly #ports: AuditPorts
   readonly #seen = new Map<string, Seen>()
   readonly #findings = new Findings()
@@ -151,6 +150,20 @@ class Audit {
     if (known.checkpoint?.revision === revision) this.#checkCheckpoint(known, known.checkpoint)
   }
 
+  /** Reads each stream by itself, some at a time. */
+  async readAlone(signal: AbortSignal): Promise<void> {
+    const waiting = [...this.#seen.values()].values()
+    const readOn = async (): Promise<void> => {
+      for (const { stream, revision, hash, isBroken } of waiting) {
+        if (isBroken) continue
+        signal.throwIfAborted()
+        const place = await streamFault(this.#ports.store, stream, { revision, hash })
+        if (place !== null) this.#findings.add("each stream is the same read alone", place)
+      }
+    }
+    await Promise.all(Array.from({ length: READ_AT_ONCE }, readOn))
+  }
+
   async end(): Promise<StreamsAudit> {
     for (const known of this.#seen.values()) {
       known.ledger?.end()
@@ -166,6 +179,7 @@ class Audit {
       checks: this.#findings.checks(`${this.#events} events`),
       firstBroken: this.#findings.first(),
       streams: this.#seen.size,
+      others: this.others.counted,
       events: this.#events,
       heads: Object.fromEntries(ledgers.map(({ stream, hash }) => [stream, hash])),
       openCharges: ledgers.flatMap(({ stream, ledger }) =>
@@ -184,6 +198,7 @@ class Audit {
       codec: codecIn(stream),
       revision: -1,
       hash: NO_HASH,
+      isBroken: false,
       checkpoint: hasCheckpoint ? await this.#ports.checkpointOf(stream) : null,
       held: this.#heads.of(stream),
       ledger: isLedger ? this.#ledgerOf(stream) : null,
@@ -258,27 +273,18 @@ class Audit {
   }
 
   #note(
-    { stream }: Seen,
+    known: Seen,
     revision: number,
     rule: Rule,
     { expected, found }: Pick<Place, "expected" | "found">,
     says?: string,
   ): void {
-    this.#findings.add(rule, { stream, revision, expected, found }, says)
+    if (OF_CHAINS.has(rule)) known.isBroken = true
+    this.#findings.add(rule, { stream: known.stream, revision, expected, found }, says)
   }
 }
 
-/** The codec of a stream; where no decider has such streams, reading by it says so. */
-function codecIn(stream: string): Seen["codec"] {
-  try {
-    return codecOfStream(stream)
-  } catch (error) {
-    const refuse = (): never => {
-      throw error
-    }
-    return { decode: refuse, encode: refuse, version: refuse }
-  }
-}
+const OF_CHAINS: ReadonlySet<Rule> = new Set(["hashes chain", "revisions have no gap"])
 
 function sumOf(fact: LedgerEvent): number {
   return postingsOf(fact).reduce((total, posting) => total + posting.amountMicros, 0)

@@ -80,6 +80,7 @@ const verify: CommandSpec = {
   notes: [
     "Recomputes every hash, decides every fact of each ledger again, and compares read models with a rebuild.",
     "Heads that were signed of this history must be of it still; --head looks for one that you noted.",
+    "Each stream is read among all and by itself; streams of other programs are left alone, and counted.",
     "Where something does not hold, the first broken place is named: stream, revision, expected, found.",
   ],
   example: "audit verify --company acme",
@@ -106,7 +107,20 @@ export function renderVerdict(result: unknown, page: Page): string {
   }))
   const extent = `${String(result["events"])} facts in ${String(result["streams"])} streams`
   const verdict = result["ok"] === true ? "Everything holds" : "Something does not hold"
-  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${brokenAt(result)}`
+  const left = othersIn(result)
+  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${left}${brokenAt(result)}`
+}
+
+const MOST_NAMED = 5
+
+/** What other programs keep in the same store, in a line; nothing where there is none of it. */
+function othersIn({ others }: Row): string {
+  if (!isRow(others) || others["events"] === 0) return ""
+  const byName = Object.entries(isRow(others["byName"]) ? others["byName"] : {})
+  const named = byName.slice(0, MOST_NAMED).map(([name, events]) => `${name} (${String(events)})`)
+  const extent = `${String(others["events"])} events in ${String(others["streams"])} streams`
+  const more = byName.length > MOST_NAMED ? ", …" : ""
+  return `${harmless(`Left alone: ${extent} of other programs: ${named.join(", ")}${more}`)}\n`
 }
 
 /** The first broken place, in lines. */

@@ -7,11 +7,15 @@ import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { PRICES_STREAM } from "../../domain/charging/price-book.ts"
+import { ownStreams } from "../own-streams.ts"
 
 /** An event store and where it is. */
 export interface ChosenStore {
   readonly kind: StoreKind
+  /** As if it held nothing but the ledger's streams. */
   readonly store: EventStore
+  /** Reads all streams, those of other programs too. */
+  readonly readEverything: EventStore["readAll"]
 }
 
 /** The event store is not the one that this database was made from. The message says what to do. */
@@ -32,15 +36,19 @@ export async function openEventStore(
 ): Promise<ChosenStore> {
   if (eventStoreUrl === null) {
     const address = { url: databaseUrl, ...(watch === undefined ? {} : { watch }) }
-    return { kind: "postgres", store: openPostgresEventStore(address) }
+    return choose("postgres", openPostgresEventStore(address))
   }
   const { openEventStoreDb } = await import("../../adapters/eventstore/eventstoredb/event-store.ts")
   try {
-    return { kind: "eventstoredb", store: openEventStoreDb({ url: eventStoreUrl }) }
+    return choose("eventstoredb", openEventStoreDb({ url: eventStoreUrl }))
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new StartupFault(`EVENTSTORE_URL cannot be used: ${error.message}.`, error)
   }
+}
+
+function choose(kind: StoreKind, store: EventStore): ChosenStore {
+  return { kind, store: ownStreams(store), readEverything: store.readAll }
 }
 
 /** What a store is known by; null where it is empty. @throws Unavailable, AccessDenied */

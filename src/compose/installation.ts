@@ -185,6 +185,7 @@ async function openOutside(
     ...time.clock,
     processes,
     store,
+    readEverything: chosen.readEverything,
     rememberStore: () => rememberEventStore(memory, chosen),
     pacer: machinePacer,
     sealing,

@@ -31,8 +31,9 @@ export function runnerOn(
   store: EventStore,
   checkpoints: Checkpoints = openMemoryCheckpoints(),
   warnings: string[] = [],
+  elapsedMs?: () => number,
 ): Runner {
-  const pacer = virtualPacer()
+  const pacer = { ...virtualPacer(), ...(elapsedMs === undefined ? {} : { elapsedMs }) }
   return openRunner({
     store,
     checkpoints,

@@ -165,6 +165,18 @@ export class EventLog {
     })
   }
 
+  /** Puts other records in the place of a stream's, as a server does that was damaged. */
+  rewrite(name: string, change: (records: readonly LogRecord[]) => readonly LogRecord[]): void {
+    const changed = change(this.#streams.get(name)?.records ?? [])
+    const others = this.#records.filter(({ stream }) => stream !== name)
+    const all = [...others, ...changed].toSorted((a, b) => Number(a.commit - b.commit))
+    this.#keepOnly(() => false)
+    for (const record of all) {
+      this.#records.push(record)
+      this.#streams.get(record.stream)?.records.push(record)
+    }
+  }
+
   /** Cuts off everything behind a place, as a node does that its cluster has left behind. */
   truncate(after: bigint): void {
     this.#keepOnly(({ commit }) => commit <= after)

@@ -1,0 +1,213 @@
+/**
+ * Streams of every kind, damaged at random: nothing is decided on one and nothing shown of it, and an
+ * audit names the first place that is broken, though all streams together still show everything.
+ */
+import fc from "fast-check"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { DamagedStream } from "../../adapters/eventstore/port.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { categoryOf } from "../../domain/kernel/streams.ts"
+import {
+  ACCESS,
+  COMPANIES,
+  LEDGER,
+  PHONE,
+  PRICES,
+  RECIPIENT,
+  REFUSALS,
+} from "../../src/aggregates.ts"
+import { auditStreams } from "../../src/audit/streams.ts"
+import { openRunner } from "../../src/run.ts"
+import { runsOf } from "../charging/runs.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import { signingOfItsOwn } from "../support/signing.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { virtualPacer } from "../run/pacer.ts"
+
+const AGGREGATES = {
+  access: ACCESS,
+  companies: COMPANIES,
+  ledger: LEDGER,
+  phone: PHONE,
+  prices: PRICES,
+  recipient: RECIPIENT,
+  refusals: REFUSALS,
+}
+const ALONE = "each stream is the same read alone"
+
+let world: World
+let company: Company
+let history: readonly StoredEvent[]
+
+beforeAll(async () => {
+  world = await openWorld()
+  await makeCallsFree(world)
+  company = await makeCompany(world)
+  await makeCompany(world)
+  const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.037" }
+  await world.operate("limit set", limit)
+  for (let i = 0; i < 6; i += 1) {
+    const body = { to: "+14155550123", body: `text ${i}` }
+    await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
+  }
+  await world.operate("wait")
+  await world.ports.runner.close()
+  history = await collect(world.ports.store.readAll())
+})
+afterAll(async () => {
+  await world.close()
+})
+
+/** A store in memory that holds the same. */
+async function copied() {
+  const store = openMemoryEventStore()
+  for (const { stream, revision, id, type, data, metadata } of history) {
+    await store.append(stream, [{ id, type, data, metadata }], revision - 1)
+  }
+  return store
+}
+
+/** Loads a stream by its decider, as whoever decides or looks does. */
+async function load(store: EventStore, stream: string): Promise<unknown> {
+  const pacer = virtualPacer()
+  const runner = openRunner({
+    ...{ store, checkpoints: openMemoryCheckpoints(), locks: openMemoryLocks(pacer), pacer },
+    ...{ clock: { now: () => Date.now() }, warn: () => undefined },
+  })
+  const aggregate = AGGREGATES[categoryOf(stream) as keyof typeof AGGREGATES]
+  return runner.look(aggregate as typeof LEDGER, stream, (state) => state)
+}
+
+async function audit(store: EventStore) {
+  const pages = store.readAll
+  return auditStreams(
+    {
+      ...{ store, readEverything: pages, checkpointOf: async () => null },
+      signing: signingOfItsOwn(),
+      treeHeads: { list: async () => [] },
+      work: { names: async () => [] },
+    },
+    {
+      ...{ companyId: null, head: null, pace: { at: () => undefined } },
+      signal: new AbortController().signal,
+    },
+  )
+}
+
+/** What happens to a stream, and the first revision at which a reader of it alone can tell. */
+interface Damage {
+  readonly change: (events: readonly StoredEvent[]) => readonly StoredEvent[]
+  readonly shows: (events: readonly StoredEvent[]) => number
+}
+
+/** Cuts, gaps, exchanges and changes of a stream of so many events. */
+function damages(length: number): fc.Arbitrary<Damage> {
+  const index = fc.integer({ min: 0, max: length - 1 })
+  const pairs = fc.tuple(index, index).filter(([a, b]) => a !== b)
+  return fc.oneof(
+    // The beginning is gone, as by retention; at least one is left.
+    fc.integer({ min: 1, max: length - 1 }).map((cut) => ({
+      change: (all: readonly StoredEvent[]) => all.slice(cut),
+      shows: () => cut,
+    })),
+    // Some in the middle are gone.
+    pairs
+      .map(([a, b]) => [Math.min(a, b), Math.max(a, b)] as const)
+      .map(([from, to]) => ({
+        change: (all: readonly StoredEvent[]) => all.toSpliced(from, to - from),
+        shows: () => to,
+      })),
+    // Two stand in each other's place.
+    pairs.map(([a, b]) => ({
+      change: (all: readonly StoredEvent[]) =>
+        all.with(a, moved(all, b, a)).with(b, moved(all, a, b)),
+      shows: () => Math.min(a, b),
+    })),
+    // One says something else, by a character of what is hashed.
+    index.map((at) => ({
+      change: (all: readonly StoredEvent[]) =>
+        all.with(at, { ...(all[at] as StoredEvent), data: `${all[at]?.data ?? ""} ` }),
+      shows: () => at,
+    })),
+  )
+}
+
+function moved(all: readonly StoredEvent[], from: number, to: number): StoredEvent {
+  const { revision, position } = all[to] as StoredEvent
+  return { ...(all[from] as StoredEvent), revision, position }
+}
+
+describe("streams of every kind", () => {
+  it("are whole in a store that nobody touched", async () => {
+    const store = await copied()
+    const streams = [...new Set(history.map(({ stream }) => stream))]
+    expect(new Set(streams.map(categoryOf))).toEqual(new Set(Object.keys(AGGREGATES)))
+    for (const stream of streams) expect(await load(store, stream)).toBeDefined()
+    const { firstBroken, checks } = await audit(store)
+    expect([firstBroken, checks.every(({ ok }) => ok)]).toEqual([null, true])
+  })
+
+  it("that were cut, have a gap or were mixed up decide nothing, and the audit names the place", async () => {
+    const long = [...new Set(history.map(({ stream }) => stream))].filter(
+      (name) => history.filter(({ stream }) => stream === name).length > 1,
+    )
+    const cases = fc
+      .constantFrom(...long)
+      .chain((stream) =>
+        fc.tuple(
+          fc.constant(stream),
+          damages(history.filter((one) => one.stream === stream).length),
+        ),
+      )
+    await fc.assert(
+      fc.asyncProperty(cases, async ([stream, { change, shows }]) => {
+        const store = await copied()
+        store.rewrite(stream, change)
+        const place = { stream, revision: shows(history) }
+        await expect(load(store, stream)).rejects.toBeInstanceOf(DamagedStream)
+        await expect(load(store, stream)).rejects.toMatchObject({ place })
+        const { firstBroken } = await audit(store)
+        expect(firstBroken).toMatchObject({ ...place, check: ALONE })
+      }),
+      runsOf(60, 2_000),
+    )
+  })
+})
+
+describe("a whole installation", () => {
+  it("answers for a damaged ledger with a code of its own, and serves all others", async () => {
+    const stream = ledgerStream(company.companyId)
+    const texts = "/api/v1/phone/messages"
+    const { readAll } = world.ports
+    await readAll
+      .deleteFrom("eventstore.events")
+      .where("stream", "=", stream)
+      .where("revision", "=", 2)
+      .execute()
+    await readAll.deleteFrom("ledger.checkpoints").execute()
+    world = await world.restart()
+    const body = { to: "+14155550123", body: "one more" }
+    const refused = await world.call(company.key, "POST", texts, { body })
+    expect(refused).toMatchObject({ status: 503, body: { error: "stream_damaged" } })
+    expect(refused.body.message).toMatch(
+      /is damaged, and the operator has been told; nothing was charged/,
+    )
+    expect((await world.call(company.key, "GET", "/api/v1/credits")).status).toBe(503)
+    const other = await makeCompany(world)
+    expect((await world.call(other.key, "POST", texts, { body })).status).toBe(200)
+    const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat" }
+    await expect(world.operate("charge", charge)).rejects.toThrow(/revision 3: expected revision 2/)
+    const { firstBroken } = await world.operate("audit verify")
+    expect(firstBroken).toMatchObject({ stream, revision: 3, found: "3" })
+    expect(world.warnings.filter((line) => line.includes(stream))).toEqual([
+      expect.stringMatching(/is damaged: it takes no command/),
+    ])
+    const { body: ready } = await world.app.inject("/readyz")
+    expect(ready).toContain("warn streams damaged: 1")
+  })
+})

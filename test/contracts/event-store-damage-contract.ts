@@ -1,0 +1,155 @@
+import { beforeEach, describe, expect, it } from "vitest"
+
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { DamagedStream } from "../../adapters/eventstore/port.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { LEDGER } from "../../src/aggregates.ts"
+import { streamFault } from "../../src/audit/stream-alone.ts"
+import { CHAIN_START, nextHash } from "../../src/chain.ts"
+import { STREAM, addFunds, charge, execute, runnerOn, stored } from "../run/bench.ts"
+
+/** A store that can be damaged. */
+export interface DamagingStore {
+  readonly store: EventStore
+  /** Puts other events in the place of a stream's, as a store does that lost or mixed up some. */
+  readonly rewrite: (
+    stream: string,
+    change: (events: readonly StoredEvent[]) => readonly StoredEvent[],
+  ) => Promise<void>
+}
+
+/** Something that happens to what a store holds, and the revision at which it shows. */
+export interface Damage {
+  readonly name: string
+  readonly shows: number
+  readonly change: (events: readonly StoredEvent[]) => readonly StoredEvent[]
+}
+
+const FACTS = 8
+
+/** Damage that any store may come to have. */
+const DAMAGES: readonly Damage[] = [
+  { name: "its first fact is gone", shows: 1, change: (all) => all.slice(1) },
+  { name: "all but its newest two are gone", shows: FACTS - 2, change: (all) => all.slice(-2) },
+  { name: "a fact in the middle is gone", shows: 5, change: (all) => all.toSpliced(4, 1) },
+  { name: "several in the middle are gone", shows: 6, change: (all) => all.toSpliced(2, 4) },
+  { name: "two have changed places", shows: 3, change: (all) => swapped(all, 3, 5) },
+  { name: "one stands there twice", shows: 4, change: (all) => twice(all, 3) },
+  {
+    name: "one has another text",
+    shows: 2,
+    change: (all) => all.with(2, { ...at(all, 2), data: at(all, 2).data.replace('"', ' "') }),
+  },
+  {
+    name: "one carries another hash",
+    shows: 6,
+    change: (all) => all.with(6, { ...at(all, 6), metadata: at(all, 3).metadata }),
+  },
+  {
+    name: "one is none of ours",
+    shows: 5,
+    change: (all) =>
+      all.with(5, { ...at(all, 5), type: "OrderPlaced", data: "{}", metadata: "{}" }),
+  },
+]
+
+/**
+ * What must hold of a stream that is not whole, whichever store it is in: no command is taken, no state
+ * is shown, and an audit names the place.
+ */
+export function damageContract(name: string, make: () => Promise<DamagingStore>): void {
+  describe(`${name}: a stream of which`, () => {
+    let damaging: DamagingStore
+    let end = CHAIN_START
+    beforeEach(async () => {
+      damaging = await make()
+      const runner = runnerOn(damaging.store)
+      await execute(runner, addFunds(1_000))
+      for (let i = 1; i < FACTS; i += 1) await execute(runner, charge(`chg_${i}`, 10))
+      end = CHAIN_START
+      for (const one of await stored(damaging.store)) {
+        end = { revision: one.revision, hash: nextHash(one, end) }
+      }
+    })
+
+    it("nothing is gone takes commands, and an audit finds nothing", async () => {
+      const runner = runnerOn(damaging.store)
+      expect((await execute(runner, charge("chg_more", 10))).accepted).toBe(true)
+      expect((await runner.look(LEDGER, STREAM, accountOf)).fundsMicros).toBe(920)
+      expect(await streamFault(damaging.store, STREAM, end)).toBeNull()
+    })
+
+    it.each(DAMAGES)("$name", async ({ shows, change }) => {
+      await damaging.rewrite(STREAM, change)
+      await refused(damaging.store, end, shows)
+    })
+
+    it("the newest facts are gone, which its checkpoint knows of", async () => {
+      const checkpoints = openMemoryCheckpoints()
+      const runner = runnerOn(damaging.store, checkpoints)
+      await runner.look(LEDGER, STREAM, accountOf)
+      await execute(runner, charge("chg_more", 10))
+      await runner.close()
+      await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
+      const again = runnerOn(damaging.store, checkpoints)
+      await expect(execute(again, charge("chg_next", 10))).rejects.toThrow(
+        /revision 8: expected the fact that its checkpoint was kept behind, found nothing after revision 3/,
+      )
+    })
+
+    it("the beginning is gone takes nothing behind a checkpoint either", async () => {
+      const checkpoints = openMemoryCheckpoints()
+      const runner = runnerOn(damaging.store, checkpoints)
+      await execute(runner, charge("chg_more", 10))
+      await runner.close()
+      await damaging.rewrite(STREAM, (all) => all.slice(2))
+      const again = runnerOn(damaging.store, checkpoints)
+      await expect(execute(again, charge("chg_next", 10))).rejects.toThrow(DamagedStream)
+    })
+  })
+}
+
+/** Sees that nothing is decided or shown, and that the place is named. */
+export async function refused(
+  store: EventStore,
+  end: { readonly revision: number; readonly hash: string },
+  shows: number,
+): Promise<void> {
+  const warnings: string[] = []
+  const runner = runnerOn(store, openMemoryCheckpoints(), warnings)
+  const place = { stream: STREAM, revision: shows }
+  const fault = { name: "DamagedStream", place: expect.objectContaining(place) }
+  const asked = [
+    () => execute(runner, charge("chg_more", 10)),
+    () => execute(runner, addFunds(1_000)),
+    () => runner.look(LEDGER, STREAM, accountOf),
+    () => runner.lookAtTail(LEDGER, STREAM, accountOf),
+    () => runner.glance(LEDGER, STREAM, accountOf),
+  ]
+  for (const ask of asked) await expect(ask()).rejects.toMatchObject(fault)
+  expect(runner.damaged()).toMatchObject([fault])
+  // However many ask, the operator is told once.
+  expect(warnings).toEqual([
+    expect.stringMatching(`stream ${STREAM} is damaged: it takes no command`),
+  ])
+  expect(await streamFault(store, STREAM, end)).toMatchObject(place)
+}
+
+function at(events: readonly StoredEvent[], index: number): StoredEvent {
+  return events[index] as StoredEvent
+}
+
+/** The events with the texts of two of them exchanged. */
+function swapped(all: readonly StoredEvent[], a: number, b: number): readonly StoredEvent[] {
+  const { id, type, data, metadata } = at(all, a)
+  const other = at(all, b)
+  const mine = { id: other.id, type: other.type, data: other.data, metadata: other.metadata }
+  return all.with(a, { ...at(all, a), ...mine }).with(b, { ...other, id, type, data, metadata })
+}
+
+/** The events with the text of one in the place of the next. */
+function twice(all: readonly StoredEvent[], index: number): readonly StoredEvent[] {
+  const { type, data, metadata } = at(all, index)
+  return all.with(index + 1, { ...at(all, index + 1), type, data, metadata })
+}
