@@ -12,7 +12,8 @@ const FORM = /^esdb(\+discover)?:\/\/[^/?\s]+([/?]\S*)?$/i
 export function addressFault(text: string): string | null {
   if (!FORM.test(text)) {
     return (
-      "must be esdb://host:2113 or esdb+discover://host:2113, with ?tls=false where it is not " +
+      "must be esdb://host:2113 (all hosts of a cluster with commas between them) or " +
+      "esdb+discover://name:2113 with the one DNS name of a cluster; with ?tls=false where it is not " +
       "encrypted"
     )
   }

@@ -26,10 +26,14 @@ export function isOwnStream(stream: string): boolean {
 export function ownStreams(store: EventStore): EventStore {
   return {
     ...store,
-    readAll: async function* (range = {}) {
+    readAll: async function* ({ limit = Infinity, ...range } = {}) {
+      let left = limit
+      // A prefix lets some pass that are none of ours: they must not count as what was asked for.
       for await (const page of store.readAll({ prefixes: OWN_PREFIXES, ...range })) {
-        const own = ownOf(page)
+        const own = upTo(left, ownOf(page))
+        left -= own.length
         if (own.length > 0) yield own
+        if (left === 0) return
       }
     },
     subscribeAll: (range, subscriber) => store.subscribeAll(range, ofOwn(subscriber)),
@@ -44,6 +48,10 @@ function ofOwn(subscriber: Subscriber): Subscriber {
       if (own.length > 0) await subscriber.onEvents(own)
     },
   }
+}
+
+function upTo(most: number, events: readonly StoredEvent[]): readonly StoredEvent[] {
+  return events.length > most ? events.slice(0, most) : events
 }
 
 function ownOf(events: readonly StoredEvent[]): readonly StoredEvent[] {

@@ -12,9 +12,9 @@ const copyStore: CommandSpec = {
   notes: [
     "Every hash is checked on the way, and in the end both stores are compared event by event.",
     "The other store must be empty, or hold the first of these events: a copy that was cut short goes on.",
-    "Stop every server first. Afterwards start with EVENTSTORE_URL set to the other store: the database " +
+    "Stop every server first. Afterwards start with LEDGER_EVENTSTORE_URL set to the other store: the database " +
       "remembers it, and refuses to start with the old one.",
-    'The old store keeps what it has. "--to database" moves back, with EVENTSTORE_URL set to where the events are.',
+    'The old store keeps what it has. "--to database" moves back, with LEDGER_EVENTSTORE_URL set to where the events are.',
     "The user in the URL may have to read $all and write all streams.",
   ],
   example: "store copy --to esdb://admin:changeit@localhost:2113?tls=false",
@@ -29,7 +29,8 @@ const copyStore: CommandSpec = {
   render: (result, page) => {
     if (!isRow(result)) return ""
     const { to, events, streams, alreadyThere } = result
-    const setting = to === "database" ? "EVENTSTORE_URL unset" : `EVENTSTORE_URL=${String(to)}`
+    const setting =
+      to === "database" ? "LEDGER_EVENTSTORE_URL unset" : `LEDGER_EVENTSTORE_URL=${String(to)}`
     return (
       renderFields(Object.entries({ to, events, streams, alreadyThere })) +
       renderAudit(result["audit"], page) +
@@ -68,7 +69,7 @@ const restore: CommandSpec = {
   name: "restore",
   summary: "restore a backup into an empty installation",
   notes: [
-    "The installation is that of the settings: LEDGER_DATA_DIR, DATABASE_URL, EVENTSTORE_URL. It must " +
+    "The installation is that of the settings: LEDGER_DATA_DIR, DATABASE_URL, LEDGER_EVENTSTORE_URL. It must " +
       "be empty, its event store as well; a backup of either kind of event store fits both.",
     "The whole file is checked before anything is written. A restore that was cut short goes on with " +
       "the same file, and until then nothing can be started there.",

@@ -69,7 +69,7 @@ const Environment = z.object({
     .min(16, CONNECTIONS_WORDS)
     .max(1_000, CONNECTIONS_WORDS)
     .optional(),
-  EVENTSTORE_URL: eventStore.optional(),
+  LEDGER_EVENTSTORE_URL: eventStore.optional(),
   LEDGER_CLOCK: z.enum(["system", "test"], "must be system or test").default("system"),
   LOG_LEVEL: z
     .enum(
@@ -116,7 +116,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     port: settings.PORT,
     dataDir: resolve(settings.LEDGER_DATA_DIR),
     databaseUrl: settings.DATABASE_URL ?? null,
-    eventStoreUrl: settings.EVENTSTORE_URL ?? null,
+    eventStoreUrl: settings.LEDGER_EVENTSTORE_URL ?? null,
     databaseConnections:
       settings.DATABASE_CONNECTIONS ?? (isShared ? CONNECTIONS_SHARED : CONNECTIONS_EMBEDDED),
     clock: settings.LEDGER_CLOCK,
@@ -132,8 +132,15 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
 }
 
-/** What may each be set, and not beside what moves real money. */
+/** What may each be set, and not beside the other: two names of one thing, tests and real money. */
 function quarrelsOf(given: Readonly<Record<string, string>>): readonly string[] {
+  const twofold = FORMER_NAMES.filter(
+    ([former, name]) => given[former] !== undefined && given[former] !== given[name],
+  ).map(([former, name]) => `${name} and ${former}, its former name, differ: set the first alone.`)
+  return [...twofold, ...besideStripe(given)]
+}
+
+function besideStripe(given: Readonly<Record<string, string>>): readonly string[] {
   if (given["CARDS_STRIPE_KEY"] === undefined) return []
   const forTestsOnly = { LEDGER_CLOCK: "test", RATE_LIMITS: "off" }
   return Object.entries(forTestsOnly)
@@ -159,14 +166,22 @@ export function listSettings(
 function masked(name: string, value: string | number | undefined): string {
   if (value === undefined) return "(unset)"
   if (SECRET.has(name)) return "***"
-  if (name === "EVENTSTORE_URL") return maskedAddress(String(value))
+  if (name === "LEDGER_EVENTSTORE_URL") return maskedAddress(String(value))
   if (name !== "DATABASE_URL") return String(value)
   const url = new URL(String(value))
   if (url.password !== "") url.password = "***"
   return url.toString()
 }
 
+/** Names that settings had before, and go on being read by where the new one is not set. */
+const FORMER_NAMES = [["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"]] as const
+
 function setOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const entries = Object.entries(env).filter(([, value]) => value !== undefined && value !== "")
-  return Object.fromEntries(entries) as Record<string, string>
+  const given = Object.fromEntries(entries) as Record<string, string>
+  for (const [former, name] of FORMER_NAMES) {
+    const value = given[former]
+    if (value !== undefined) given[name] ??= value
+  }
+  return given
 }

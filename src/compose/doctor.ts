@@ -1,13 +1,18 @@
 /** `doctor`: looks at everything that the program stands on, and says how to mend what is wrong. */
 import { z } from "zod"
 import { freeBytes, portFault, tryProgram } from "../../adapters/machine/machine.ts"
+import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
+import { checkReadModels } from "../../adapters/postgres/projector/projector.ts"
 import type { AdminAnswer } from "../admin/protocol.ts"
 import type { Finding } from "../cli/finding.ts"
 import { maskedAddress } from "../event-store-address.ts"
 import type { Config } from "./config.ts"
-import { openEventStore } from "./event-store.ts"
+import type { ChosenStore } from "./event-store.ts"
+import { checkEventStore, openEventStore } from "./event-store.ts"
+import { HINTS } from "./hints.ts"
+import { refuseUnfinished } from "./unfinished-restore.ts"
 
 const MEBIBYTE = 1024 * 1024
 /** Below this a busy day may fill the disk. */
@@ -135,17 +140,44 @@ async function databaseFinding(databaseUrl: string | null): Promise<Finding> {
   )
 }
 
+/** Whether the event store answers, and is the one that the database was made from. */
 async function eventStoreFinding({ databaseUrl, eventStoreUrl }: Config): Promise<Finding> {
-  if (eventStoreUrl === null) return well("event store", "inside the database")
-  return asked("event store", "see that it runs, and EVENTSTORE_URL", async () => {
-    const { store } = await openEventStore(databaseUrl ?? "", eventStoreUrl)
+  const inside = "inside the database"
+  // The embedded PostgreSQL is not started for a look at what it remembers.
+  if (databaseUrl === null && eventStoreUrl === null) return well("event store", inside)
+  return asked("event store", "see that it runs, and LEDGER_EVENTSTORE_URL", async () => {
+    const chosen = await openEventStore(databaseUrl ?? "", eventStoreUrl)
     try {
-      await within(STORE_TIMEOUT_MS, store.head())
-      return maskedAddress(eventStoreUrl)
+      const isUnasked = databaseUrl === null
+      await within<unknown>(
+        STORE_TIMEOUT_MS,
+        isUnasked ? chosen.store.head() : askAsStart(databaseUrl, chosen),
+      )
+      if (eventStoreUrl === null) return inside
+      const unasked = isUnasked ? "; not compared with the database, which does not run" : ""
+      return `${maskedAddress(eventStoreUrl)}${unasked}`
     } finally {
-      await store.close()
+      await chosen.store.close()
     }
   })
+}
+
+/** Asks what a start asks of a database and its event store. @throws what a start would */
+async function askAsStart(databaseUrl: string, chosen: ChosenStore): Promise<void> {
+  const pool = openPool(databaseUrl, 1, () => undefined)
+  try {
+    // Nothing was ever started on a database without them.
+    const { rowCount } = await pool.query(
+      "select where to_regclass('ledger.event_store') is not null",
+    )
+    if (rowCount === 0) return
+    const memory = openInstallationMemory(pool, HINTS)
+    await refuseUnfinished(memory)
+    await checkEventStore(memory, chosen)
+    await checkReadModels(pool, chosen.store)
+  } finally {
+    await pool.end()
+  }
 }
 
 /** What a store says of itself; where it does not answer, that is the finding. */

@@ -43,7 +43,7 @@ export async function openEventStore(
     return choose("eventstoredb", openEventStoreDb({ url: eventStoreUrl }))
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
-    throw new StartupFault(`EVENTSTORE_URL cannot be used: ${error.message}.`, error)
+    throw new StartupFault(`LEDGER_EVENTSTORE_URL cannot be used: ${error.message}.`, error)
   }
 }
 
@@ -107,7 +107,7 @@ export async function rememberEventStore(
   if (remembered !== null && isSame(remembered, found)) return memory.generation()
   throw new WrongEventStore(
     "Another process has just opened this database with another event store: give all of them the " +
-      "same EVENTSTORE_URL.",
+      "same LEDGER_EVENTSTORE_URL.",
   )
 }
 
@@ -126,7 +126,9 @@ function isSame(one: StoreIdentity, other: StoreIdentity | null): boolean {
 }
 
 function nameOf(kind: StoreKind): string {
-  return kind === "postgres" ? "The event store in the database" : "The store of EVENTSTORE_URL"
+  return kind === "postgres"
+    ? "The event store in the database"
+    : "The store of LEDGER_EVENTSTORE_URL"
 }
 
 /** What is wrong with the store that was found, and how it is mended. */
@@ -137,15 +139,15 @@ function wordsFor(
 ): string {
   if (remembered.kind === "postgres" && kind === "eventstoredb") {
     return (
-      "This installation's events are in its database, not in the store of EVENTSTORE_URL: move " +
-      "them there with `company-ledger store copy --to URL` (EVENTSTORE_URL unset meanwhile), or " +
-      "unset EVENTSTORE_URL."
+      "This installation's events are in its database, not in the store of LEDGER_EVENTSTORE_URL: move " +
+      "them there with `company-ledger store copy --to URL` (LEDGER_EVENTSTORE_URL unset meanwhile), or " +
+      "unset LEDGER_EVENTSTORE_URL."
     )
   }
   if (remembered.kind === "eventstoredb" && kind === "postgres") {
     return (
       "This installation's events are in a server of EventStoreDB, not in its database: set " +
-      "EVENTSTORE_URL to that server."
+      "LEDGER_EVENTSTORE_URL to that server."
     )
   }
   const what = found === null ? "is empty" : "holds the events of another installation"

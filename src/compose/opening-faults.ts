@@ -1,5 +1,5 @@
 /** Why an installation could not be opened, in words that an operator can act on. */
-import { AccessDenied, Unavailable } from "../../adapters/eventstore/port.ts"
+import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { NewerDatabase } from "../../adapters/postgres/migrate.ts"
 import { ReadModelAhead } from "../../adapters/postgres/projector/projector.ts"
@@ -24,16 +24,23 @@ export function explainOpening(error: unknown, config: Pick<Config, "eventStoreU
   if (error instanceof Error && PLAIN.some((kind) => error instanceof kind)) {
     return new StartupFault(error.message, error)
   }
+  if (error instanceof DamagedStream) {
+    return new StartupFault(
+      `The event store does not hold all that was stored in it (${error.message}): restore what is ` +
+        "missing from a backup.",
+      error,
+    )
+  }
   if (config.eventStoreUrl !== null && error instanceof Unavailable) {
     return new StartupFault(
-      `The server of EVENTSTORE_URL cannot be used (${error.message}): start it, or correct the ` +
+      `The server of LEDGER_EVENTSTORE_URL cannot be used (${error.message}): start it, or correct the ` +
         "address; without encryption it needs ?tls=false.",
       error,
     )
   }
   if (config.eventStoreUrl !== null && error instanceof AccessDenied) {
     return new StartupFault(
-      "The server of EVENTSTORE_URL refuses its user: put one into the address (esdb://user:" +
+      "The server of LEDGER_EVENTSTORE_URL refuses its user: put one into the address (esdb://user:" +
         "password@host) who may read $all and write all streams, such as one of $admins.",
       error,
     )

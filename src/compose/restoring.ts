@@ -182,7 +182,7 @@ async function begin(
       "not_empty",
       "A backup is restored into an empty installation only, and this one holds something, if only " +
         "the prices that any first start or command puts there: name another data folder " +
-        "(LEDGER_DATA_DIR), or another database and event store (DATABASE_URL, EVENTSTORE_URL).",
+        "(LEDGER_DATA_DIR), or another database and event store (DATABASE_URL, LEDGER_EVENTSTORE_URL).",
     )
   }
   await tables.begin(checksum)

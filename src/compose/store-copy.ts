@@ -79,7 +79,7 @@ async function copyAll(
   if ((await memory.store()) === null) {
     throw new OperatorRefused(
       "conflict",
-      "This installation holds nothing yet: start it with EVENTSTORE_URL set to the other store.",
+      "This installation holds nothing yet: start it with LEDGER_EVENTSTORE_URL set to the other store.",
     )
   }
   const target = await openEventStore(stage.databaseUrl, toUrl)

@@ -72,11 +72,11 @@ it("says which store does not answer, and never its password", async () => {
   const port = await takenPort()
   const found = await look({
     DATABASE_URL: "postgres://someone:secret@127.0.0.1:1/ledger",
-    EVENTSTORE_URL: `esdb://admin:secret@127.0.0.1:${port}?tls=false`,
+    LEDGER_EVENTSTORE_URL: `esdb://admin:secret@127.0.0.1:${port}?tls=false`,
   })
   for (const [check, fix] of [
     ["database", /DATABASE_URL/],
-    ["event store", /EVENTSTORE_URL/],
+    ["event store", /LEDGER_EVENTSTORE_URL/],
   ] as const) {
     expect(found[check]).toMatchObject({
       state: "wrong",

@@ -66,7 +66,7 @@ interface Place {
 function restore(place: Place, signal?: AbortSignal): Promise<Restored> {
   const config = readConfig({
     DATABASE_URL: place.url,
-    EVENTSTORE_URL: place.eventStoreUrl,
+    LEDGER_EVENTSTORE_URL: place.eventStoreUrl,
     LEDGER_MASTER_KEY: place.masterKey,
     LEDGER_DATA_DIR: join(folder, "data"),
     LEDGER_CLOCK: "test",

@@ -1,6 +1,11 @@
 /** A whole installation whose events are in a server of EventStoreDB, its read models in PostgreSQL. */
 import { afterEach, beforeEach, expect, it } from "vitest"
 import { openEventStoreDb } from "../../adapters/eventstore/eventstoredb/event-store.ts"
+import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { readConfig } from "../../src/compose/config.ts"
+import { examine } from "../../src/compose/doctor.ts"
+import { writeBackup } from "../../src/moving/write-backup.ts"
+import { someEvents } from "../contracts/event-store-fixture.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { query } from "../support/embedded.ts"
 import { testDatabase } from "../support/postgres.ts"
@@ -80,7 +85,7 @@ it("refuses another server, an empty one, and its own database's store, each wit
   await expect(openWorld({ url, eventStoreUrl: foreign.url })).rejects.toThrow(
     /holds the events of another installation/,
   )
-  await expect(openWorld({ url })).rejects.toThrow(/set EVENTSTORE_URL to that server/)
+  await expect(openWorld({ url })).rejects.toThrow(/set LEDGER_EVENTSTORE_URL to that server/)
   await open({ url, eventStoreUrl: server.url })
 }, 60_000)
 
@@ -113,4 +118,103 @@ it("refuses a server beside a database that holds its own events, and says how t
   const store = openEventStoreDb({ url: server.url })
   closing.push(() => store.close())
   expect(await factsOf(store)).toEqual([])
+}, 60_000)
+
+it("leaves alone what other programs keep in the same server, and says so", async () => {
+  const orders = someEvents(3)
+  const stranger = openEventStoreDb({ url: server.url })
+  closing.push(() => stranger.close())
+  await stranger.append("orders-1", orders, NO_STREAM)
+  // These look as if they were ours, and are not: no company has such an id.
+  await stranger.append("ledger-eu", someEvents(2), NO_STREAM)
+  await stranger.append("prices-old", someEvents(1), NO_STREAM)
+  const world = await open({ url, eventStoreUrl: server.url })
+  const { companyId, key } = await makeCompany(world)
+  const text = { to: "+14155550123", body: "hello" }
+  const paths = ["/api/v1/phone/messages", { body: text }] as const
+  expect(await world.call(key, "POST", ...paths)).toMatchObject({ status: 200 })
+  await stranger.append("orders-1", someEvents(2), 2)
+  await world.operate("wait")
+  const { ok, others, events } = await world.operate("audit verify")
+  expect([ok, others]).toEqual([
+    true,
+    { streams: 3, events: 8, byName: { "orders-1": 5, "ledger-eu": 2, "prices-old": 1 } },
+  ])
+  const ours = await factsOf(world.ports.store)
+  expect(ours).toHaveLength(events)
+  expect(ours.filter(({ stream }) => /orders|-eu|-old/.test(stream))).toEqual([])
+  let backup = ""
+  await writeBackup({
+    tables: world.ports.keptTables,
+    store: world.ports.store,
+    send: async (chunk) => void (backup += chunk),
+    progress: () => undefined,
+    signal: new AbortController().signal,
+  })
+  expect(backup).toContain(`ledger-${companyId}`)
+  expect(backup).not.toMatch(/orders-1|ledger-eu|prices-old/)
+  await world.operate("audit export", { company: companyId })
+  expect(world.warnings).toEqual([])
+  // A stream of ours with events of others stays a finding.
+  const last = ours.findLast(({ stream }) => stream === `ledger-${companyId}`)
+  await stranger.append(`ledger-${companyId}`, someEvents(1), last?.revision ?? 0)
+  const found = await world.operate("audit verify")
+  expect(found.firstBroken).toMatchObject({ stream: `ledger-${companyId}` })
+}, 60_000)
+
+it("charges nothing on a ledger that the server was told to cut short", async () => {
+  const first = await openWorld({ url, eventStoreUrl: server.url })
+  const { companyId } = await makeCompany(first)
+  const company = { company: companyId }
+  const limit = { ...company, class: "general", period: "month", dollars: "1" }
+  await first.operate("limit set", limit)
+  const charge = (id: string, dollars: string) => ({
+    ...{ ...company, class: "general", dollars },
+    ...{ item: "chat", id },
+  })
+  for (const id of ["a", "b", "c"]) await first.operate("charge", charge(id, "0.25"))
+  await first.close()
+  server.log.set(`ledger-${companyId}`, { $maxCount: 2 })
+  await query(url, "delete from ledger.checkpoints")
+  const second = await open({ url, eventStoreUrl: server.url })
+  // Of the limit $0.25 are left, and what the server still shows would leave $0.50.
+  await expect(second.operate("charge", charge("d", "0.45"))).rejects.toMatchObject({
+    name: "DamagedStream",
+  })
+  const { firstBroken } = await second.operate("audit verify").catch((error: unknown) => ({
+    firstBroken: error,
+  }))
+  expect(firstBroken).toMatchObject({ stream: `ledger-${companyId}`, expected: "revision 0" })
+  server.log.set(`ledger-${companyId}`, {})
+  await second.close()
+  const third = await open({ url, eventStoreUrl: server.url })
+  await expect(third.operate("charge", charge("d", "0.45"))).rejects.toMatchObject({
+    code: "spend_limit_reached",
+  })
+}, 60_000)
+
+it("notices an older copy that is put in the server's place, and so does doctor", async () => {
+  const world = await open({ url, eventStoreUrl: server.url, deadlineMs: 300 })
+  const { companyId, key } = await makeCompany(world)
+  const place = server.log.records.at(-1)?.commit ?? 0n
+  await world.operate("funds add", { company: companyId, dollars: "5" })
+  await world.operate("wait")
+  server.log.truncate(place)
+  server.relay.cut()
+  const ready = async () => (await world.app.inject("/readyz")).body
+  await expect.poll(ready).toMatch(/fail event store Unavailable/)
+  // What is in memory is newer than the copy; once it is a second old nobody relies on it.
+  const call = async () => {
+    const { status, body } = await world.call(key, "GET", "/api/v1/credits")
+    return [status, body.error]
+  }
+  await expect.poll(call).toEqual([503, "unavailable"])
+  await expect.poll(() => world.warnings.join("\n")).toMatch(/EventStoreDB does not answer/)
+  const env = { DATABASE_URL: url, LEDGER_EVENTSTORE_URL: server.url, PORT: "0" }
+  const findings = await examine(readConfig(env), null)
+  expect(findings.find(({ check }) => check === "event store")).toMatchObject({
+    state: "wrong",
+    says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
+  })
+  await expect(openWorld({ url, eventStoreUrl: server.url })).rejects.toThrow(/does not hold/)
 }, 60_000)

@@ -39,10 +39,12 @@ describe("store copy and restore", () => {
     const copied = movingTo({ ...COPIED, audit: AUDIT } as Moved)
     const there = await run(wordsOf("store copy --to esdb://host:2113"), copied.host)
     expect(there.stdout).toMatch(/already there: 3\n[^]*Everything holds: 7 facts/)
-    expect(there.stdout).toMatch(/From now on start with EVENTSTORE_URL=esdb:\/\/host:2113\.\n$/)
+    expect(there.stdout).toMatch(
+      /From now on start with LEDGER_EVENTSTORE_URL=esdb:\/\/host:2113\.\n$/,
+    )
     const back = movingTo({ ...COPIED, to: "database", audit: AUDIT } as Moved)
     const home = await run(wordsOf("store copy --to database"), back.host)
-    expect(home.stdout).toMatch(/From now on start with EVENTSTORE_URL unset\.\n$/)
+    expect(home.stdout).toMatch(/From now on start with LEDGER_EVENTSTORE_URL unset\.\n$/)
   })
 
   it("exit 1 where the audit finds something, or it is refused, and 130 where interrupted", async () => {

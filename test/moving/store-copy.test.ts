@@ -37,7 +37,7 @@ const SILENT = { info: () => undefined, warn: () => undefined }
 
 function copy(to: string, from?: string, signal?: AbortSignal): Promise<StoreCopy> {
   const settings = { DATABASE_URL: url, LEDGER_DATA_DIR: dataDir, LEDGER_CLOCK: "test" }
-  const config = readConfig({ ...settings, EVENTSTORE_URL: from })
+  const config = readConfig({ ...settings, LEDGER_EVENTSTORE_URL: from })
   const talk = { progress: () => undefined, signal: signal ?? new AbortController().signal }
   return copyStore(config, to, SILENT, talk)
 }
@@ -120,7 +120,7 @@ it("moves everything as it is, makes the read models anew, and ends in a whole a
   )
   expect(await consequences()).toEqual(followed)
 
-  await expect(openWorld({ url })).rejects.toThrow(/set EVENTSTORE_URL to that server/)
+  await expect(openWorld({ url })).rejects.toThrow(/set LEDGER_EVENTSTORE_URL to that server/)
   const world = await openWorld({ url, eventStoreUrl: server.url })
   closing.push(() => world.close())
   expect(await world.operate("company show", { company: companyId })).toMatchObject({

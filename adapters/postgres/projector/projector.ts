@@ -5,7 +5,7 @@
  */
 import type { Pool } from "pg"
 import type { Projection } from "../../../projections/projection.ts"
-import type { Position, StoredEvent } from "../../eventstore/port.ts"
+import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedDuties, Duties } from "../../processes/port.ts"
 import { patiently } from "../database.ts"
@@ -92,7 +92,7 @@ export async function startProjector(
   for (const one of [...patient, ...prompt]) {
     const { name } = one.projection
     const position = rows.get(name)?.position ?? START
-    if (comparePositions(position, head) > 0) throw ahead(name)
+    refuseAhead(name, position, head)
     lanes.set(name, new Lane(ports, one, position))
   }
   const all = [...lanes.values()]
@@ -131,11 +131,27 @@ function dutyOf({ name, version }: Projection): string {
   return `read model ${name} version ${version}`
 }
 
-function ahead(name: string): ReadModelAhead {
-  return new ReadModelAhead(
+/**
+ * Sees that the store holds what the read models were made from, and writes nothing.
+ *
+ * @throws ReadModelAhead, Unavailable, AccessDenied
+ */
+export async function checkReadModels(
+  pool: Pick<Pool, "query">,
+  store: Pick<EventStore, "head">,
+): Promise<void> {
+  const rows = await storedRows(pool)
+  const head = await store.head()
+  for (const { name, position } of rows) refuseAhead(name, position, head)
+}
+
+function refuseAhead(name: string, position: Position, head: Position): void {
+  if (comparePositions(position, head) <= 0) return
+  throw new ReadModelAhead(
     `The read model ${name} has seen events that this event store does not hold: the store was ` +
       "restored from an older backup, or is another one. Restore both from one backup, or give up " +
-      'what is missing: "delete from ledger.projections" in the database makes all of them anew.',
+      'what is missing: "delete from ledger.projections; delete from ledger.checkpoints" in the ' +
+      "database makes all that was made of events anew.",
   )
 }
 
