@@ -124,6 +124,28 @@ describe("PostgreSQL event store: faults", () => {
   })
 })
 
+describe("PostgreSQL event store: an older copy", () => {
+  it("is noticed, and nothing is appended to it until it is as far again", async () => {
+    const store = postgres.open({ pollMs: 20 })
+    const follower = followed(store, {})
+    await store.append("a", someEvents(3), NO_STREAM)
+    await follower.until(() => follower.events.length === 3)
+    await postgres.admin.query("create table kept as table eventstore.events")
+    await postgres.admin.query("delete from eventstore.events where revision > 0")
+    const older = "ends at 0, and 2 was seen in it before: it is an older copy"
+    // Nobody but its own watch has asked for the head.
+    const append = () => store.append("a", someEvents(1), 2).then(String, String)
+    await expect.poll(append).toMatch(older)
+    await expect(store.ready()).rejects.toThrow(older)
+    expect(await collect(store.readAll())).toHaveLength(1)
+    await postgres.admin.query("insert into eventstore.events table kept on conflict do nothing")
+    await postgres.admin.query("drop table kept")
+    await expect.poll(() => store.ready().then(() => "ready", String)).toBe("ready")
+    expect((await store.append("a", someEvents(1), 2)).revision).toBe(3)
+    await follower.until(() => follower.events.length === 4)
+  })
+})
+
 describe("PostgreSQL event store: not to be had", () => {
   it("tells that nobody answers, and nothing was stored", async () => {
     const nobody = new URL(postgres.url)

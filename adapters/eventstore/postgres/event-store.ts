@@ -1,6 +1,7 @@
 import { follow, type Page, positionOf, type Tail } from "../follow.ts"
 import {
   type EventStore,
+  type Position,
   type ReadAllRange,
   START,
   type StoredEvent,
@@ -10,6 +11,7 @@ import {
 import { checkProposal, checkRange } from "../proposal.ts"
 import { Appender } from "./appender.ts"
 import { HeadWatch } from "./head-watch.ts"
+import { NewestSeen } from "./newest-seen.ts"
 import { Reader } from "./reader.ts"
 import { type DatabaseAddress, databaseAt } from "./session.ts"
 
@@ -38,13 +40,21 @@ export function openPostgresEventStore(options: PostgresEventStoreOptions): Even
   const pool = database.readers(options.readConnections ?? 4, options.readTimeoutMs ?? 10_000)
   const reader = new Reader(pool)
   const appender = new Appender(database, options.appendTimeoutMs ?? 5_000)
-  const watch = new HeadWatch(database, options.pollMs ?? 1_000)
+  const newest = new NewestSeen()
+  const watch = new HeadWatch(database, options.pollMs ?? 1_000, newest)
   const tail = tailOf(reader, watch)
   const running = new Set<Subscription>()
   let closing: Promise<void> | null = null
 
   const checkOpen = (): void => {
     if (closing !== null) throw new Unavailable("the event store is closed")
+  }
+  const head = async (): Promise<Position> => {
+    checkOpen()
+    const seen = newest.place
+    const place = await reader.head()
+    newest.ends(place, seen)
+    return positionOf(place)
   }
   const close = async (): Promise<void> => {
     await Promise.all([...running].map((subscription) => subscription.stop()))
@@ -54,7 +64,10 @@ export function openPostgresEventStore(options: PostgresEventStoreOptions): Even
   return {
     append: async (stream, events, expectedRevision) => {
       const bytes = checkProposal(stream, events, expectedRevision)
-      return appender.append({ stream, events, expectedRevision }, bytes)
+      newest.hold()
+      const appended = await appender.append({ stream, events, expectedRevision }, bytes)
+      newest.saw(appended.position.commit)
+      return appended
     },
     read: async function* (stream, range = {}) {
       checkRange(range)
@@ -70,13 +83,10 @@ export function openPostgresEventStore(options: PostgresEventStoreOptions): Even
       checkOpen()
       return follow(tail, range, subscriber, running)
     },
-    head: async () => {
-      checkOpen()
-      return positionOf(await reader.head())
-    },
+    head,
     ready: async () => {
-      checkOpen()
-      await reader.head()
+      await head()
+      newest.hold()
     },
     close: () => (closing ??= close()),
   }

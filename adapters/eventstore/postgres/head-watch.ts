@@ -5,6 +5,7 @@ import type pg from "pg"
 import { Bell } from "../bell.ts"
 import type { Head, Place } from "../follow.ts"
 import { refusal } from "./failures.ts"
+import type { NewestSeen } from "./newest-seen.ts"
 import { APPENDED_CHANNEL } from "./schema.ts"
 import { type Database, disconnect } from "./session.ts"
 
@@ -22,6 +23,7 @@ const ANSWER_TIMEOUT_MS = 5_000
 export class HeadWatch {
   readonly #database: Database
   readonly #pollMs: number
+  readonly #newest: NewestSeen
   readonly #moved = new Bell()
   readonly #lostListeners = new Set<(cause: Error) => void>()
   readonly #closing = new AbortController()
@@ -35,9 +37,10 @@ export class HeadWatch {
   #watching: Promise<void> | null = null
 
   /** `pollMs` is the time after which a lost notification is made up for. */
-  constructor(database: Database, pollMs: number) {
+  constructor(database: Database, pollMs: number, newest: NewestSeen) {
     this.#database = database
     this.#pollMs = pollMs
+    this.#newest = newest
   }
 
   /** See `Tail.headAfter`. The first call connects. */
@@ -98,7 +101,10 @@ export class HeadWatch {
       })
       client.on("notification", ({ payload = "-1" }) => this.#moveTo(BigInt(payload), session))
       for (let polls = 0; !session.signal.aborted; polls += 1) {
-        this.#moveTo(await newestPlace(client), session)
+        const seen = this.#newest.place
+        const place = await newestPlace(client)
+        this.#newest.ends(place, seen)
+        this.#moveTo(place, session)
         // Only a session that lasts shows that the trouble is over.
         if (polls > 0) this.#failures = 0
         await pause(this.#pollMs, session.signal)
