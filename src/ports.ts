@@ -6,7 +6,7 @@ import type { Claims } from "../adapters/claims/port.ts"
 import type { Clock, Pacer } from "../adapters/clock/port.ts"
 import type { ConnectCodes } from "../adapters/connect-codes/port.ts"
 import type { Erasure } from "../adapters/erasure/port.ts"
-import type { EventStore } from "../adapters/eventstore/port.ts"
+import type { EventStore, Position } from "../adapters/eventstore/port.ts"
 import type { Mailer } from "../adapters/mailer/port.ts"
 import type { Projector } from "../adapters/postgres/projector/port.ts"
 import type { Presence } from "../adapters/presence/port.ts"
@@ -52,6 +52,11 @@ export interface Ports {
   /** Reads the read models of all companies, for operators and reactions. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly readAll: Kysely<any>
+  /**
+   * Resolves once every other process of the installation has heard of everything up to a place: from
+   * then on none of them answers from what was before.
+   */
+  readonly heardElsewhere: (place: Position) => Promise<void>
   /** Closes a charge; many closings share a fact. Resolves when it is stored. */
   readonly closeCharge: (companyId: CompanyId, chargeId: ChargeId) => Promise<void>
   /** Keeps the evidence of a refusal, behind the caller's back. */

@@ -37,4 +37,8 @@ export interface Calls {
    * @throws the driver's error where the database cannot be told
    */
   readonly listen: (name: string, onCall: (text: string | null) => void) => Promise<void>
+  /** All other processes that run now. */
+  readonly others: () => Promise<readonly string[]>
+  /** Calls something out to all who listen for the name, this process too. */
+  readonly call: (name: string, text: string) => Promise<void>
 }

@@ -65,6 +65,17 @@ export async function registerProcess(
   return {
     own,
     isAlive: async (processId) => processId === own || isAlive(questions, processId),
+    others: async () => {
+      const { rows } = await questions.query<{ process_id: string }>(
+        `select p.process_id from ledger.processes p
+         where p.process_id <> $1 and exists (${LOCK_OF_P})`,
+        [own],
+      )
+      return rows.map(({ process_id }) => process_id)
+    },
+    call: async (name, text) => {
+      await questions.query("select pg_notify($1, $2)", [name, text])
+    },
     ask: async (names, onChange) => {
       const asked = duties.add(names, onChange)
       await seek(session, duties)

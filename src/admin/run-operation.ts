@@ -43,7 +43,7 @@ export async function runOperation(
   if (!input.success) return { error: invalid(input.error) }
   const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
   const answered = new AbortController()
-  const context = { ports, cause, ...talkUntil(talk, answered.signal) }
+  const context = { ports: heardByAll(ports), cause, ...talkUntil(talk, answered.signal) }
   const run = async () => found.run(context, input.data)
   try {
     const result = await unlessSilent(ports, found.isPatient === true, run())
@@ -55,6 +55,24 @@ export async function runOperation(
   } finally {
     answered.abort()
   }
+}
+
+/**
+ * The ports of an operator's command: what it changes is in force in every process when it is told so.
+ */
+export function heardByAll(ports: AdminPorts): AdminPorts {
+  const execute: AdminPorts["runner"]["execute"] = async (
+    aggregate,
+    stream,
+    command,
+    execution,
+  ) => {
+    const outcome = await ports.runner.execute(aggregate, stream, command, execution)
+    const isNews = outcome.accepted && outcome.facts.length > 0 && outcome.position !== null
+    if (isNews) await ports.heardElsewhere(outcome.position)
+    return outcome
+  }
+  return { ...ports, runner: { ...ports.runner, execute } }
 }
 
 /** A connection that was given up says less than since when the database does not answer. */

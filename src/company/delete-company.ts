@@ -37,6 +37,8 @@ export const removeCompany = route<z.infer<typeof DeleteCompany>, unknown, z.inf
       }
       const deleted = await deleteCompany(ports, caller.companyId, causeOf(caller))
       const { erasedFrom, keysSwitchedOff, position } = deleted
+      // Its keys are refused by every process from here on.
+      if (position !== null) await ports.heardElsewhere(position)
       const deleteDataAfter = new Date(erasedFrom).toISOString()
       return { ok: true, body: { deleteDataAfter, keysSwitchedOff }, position }
     },

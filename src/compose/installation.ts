@@ -56,6 +56,7 @@ import { checkEventStore, openEventStore, rememberEventStore } from "./event-sto
 import type { Faults, Faulty } from "./faults.ts"
 import { arrangeFaults } from "./faults.ts"
 import { openGathered } from "./gathered.ts"
+import { openHearing } from "./heard-elsewhere.ts"
 import { HINTS } from "./hints.ts"
 import { tellOfRenewing } from "./renewing.ts"
 import { sharesOf } from "./shares.ts"
@@ -240,6 +241,7 @@ async function openParts(
   )
   closers.push({ what: "read models and where they stand", close: projector.close })
   const { handedOver } = projector
+  const heardElsewhere = await openHearing({ ...outside, handedOver, warn: log.warn })
   const confirming = startConfirming({ store, pacer, runner, handedOver, warn: log.warn })
   closers.push({ what: "hearing of events", close: confirming.stop })
   closers.push({ what: "checkpoints, and appends under way", close: runner.close })
@@ -251,7 +253,7 @@ async function openParts(
   const mail = { mailer, sentMails: mailer }
   const payments = await openCards({ ...outside, pool: behind }, options.stripe ?? null)
   const parts = { ...outside, ...gathered, ...mail, ...payments, storeGeneration }
-  const base = { ...parts, runner, projector, baseUrl, log }
+  const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
   const builtIn = openBuiltInCarrier(behind, standIns, pacer, async (text, errorCode) => {
     const { companyId, to, textId: messageId } = text
     const report = { carrierId: builtInCarrierId(messageId), errorCode }

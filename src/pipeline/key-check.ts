@@ -77,7 +77,7 @@ interface FoundKey {
   readonly standing: CompanyStanding
 }
 
-/** A key works at once in every process, so one that is not there is looked for at the tail. */
+/** A key works at once in every process, so one that does not is looked for at the tail. */
 async function lookUpKey(
   { runner }: Ports,
   { companyId, keyId }: { readonly companyId: CompanyId; readonly keyId: KeyId },
@@ -90,7 +90,9 @@ async function lookUpKey(
     const person = key.personId === null ? null : findPerson(state, key.personId)
     return { key, person, standing }
   }
-  return (await runner.look(ACCESS, stream, find)) ?? runner.lookAtTail(ACCESS, stream, find)
+  const found = await runner.look(ACCESS, stream, find)
+  const works = found?.key.status === "active"
+  return works ? found : runner.lookAtTail(ACCESS, stream, find)
 }
 
 function spenderOf(key: Key, person: Person | null): Spender {

@@ -7,7 +7,8 @@ import type { Ports } from "../ports.ts"
 
 /**
  * What stands against a call; null where nothing does. A glance may count facts that are not stored
- * yet: it is enough to let a call pass, and nobody is turned away on it.
+ * yet, or lack what another process stored just now: it is enough to let a call pass, and nobody is
+ * turned away on it.
  *
  * @throws as `Runner.look` does
  */
@@ -18,5 +19,5 @@ export async function standingAgainst<T>(
 ): Promise<T | null> {
   const stream = ledgerStream(companyId)
   const glimpse = await runner.glance(LEDGER, stream, view)
-  return glimpse === null ? null : runner.look(LEDGER, stream, view)
+  return glimpse === null ? null : runner.lookAtTail(LEDGER, stream, view)
 }

@@ -13,7 +13,7 @@ import { foldNews } from "./load.ts"
 import type { RunnerPorts } from "./port.ts"
 
 /** An entry of a cache is valid for so long after it was confirmed. */
-const FRESH_FOR_MS = 1_000
+export const FRESH_FOR_MS = 1_000
 
 /** What all lanes of a runner share about what was heard from the store. */
 export interface Heard {

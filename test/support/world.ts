@@ -6,6 +6,7 @@ import type { FastifyInstance } from "fastify"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
 import type { AdminPorts } from "../../src/admin/operation.ts"
+import { heardByAll } from "../../src/admin/run-operation.ts"
 import { buildApp } from "../../src/app.ts"
 import type { Installation } from "../../src/compose/installation.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
@@ -120,7 +121,7 @@ async function worldOf(
       }
       const signal = new AbortController().signal
       const context = {
-        ports,
+        ports: heardByAll(ports),
         cause,
         progress: () => undefined,
         send: async () => undefined,
