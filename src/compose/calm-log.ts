@@ -21,6 +21,12 @@ const OF_A_STORE: ReadonlySet<string> = new Set([
 /** So long after an answer of the server of events a read from before may still fail for its silence. */
 const STORE_LATE_MS = 10_000
 
+/** How patient a log is with a server of events. */
+export interface CalmWaits extends StoreWaits {
+  /** So long after an answer what fails is still taken to come of the silence before it. */
+  readonly lateMs?: number
+}
+
 /** What is watched, as far as this log is concerned. */
 type Watch = Pick<StoreWatch, "silentSince" | "ask">
 
@@ -29,9 +35,12 @@ class Suspect<W extends Watch = Watch> {
   readonly watch: W
   readonly mayCause: (error: unknown) => boolean
   readonly #given: DetailedLog
+  readonly #name: string
   readonly #lateMs: number
   #hushed = 0
   #answeredAt = -Infinity
+  /** Set after something failed for want of an answer, of one that answered when it was asked. */
+  #brief: NodeJS.Timeout | null = null
 
   constructor(
     given: DetailedLog,
@@ -41,11 +50,14 @@ class Suspect<W extends Watch = Watch> {
     begin: (told: ToldOfSilence) => W,
   ) {
     this.#given = given
+    this.#name = name
     this.#lateMs = lateMs
     this.mayCause = mayCause
     this.watch = begin({
       onSilent: (since, why) => {
-        this.#hushed = 0
+        // What failed before anybody noticed belongs to it.
+        if (this.#brief === null) this.#hushed = 0
+        this.#clearBrief()
         given.warn(`${name} does not answer since ${new Date(since).toISOString()}`, why)
       },
       onAnswer: (since) => {
@@ -63,7 +75,36 @@ class Suspect<W extends Watch = Watch> {
   get isToBlame(): boolean {
     // What hangs on a connection from before takes a while longer to find out.
     const isLate = performance.now() - this.#answeredAt < this.#lateMs
-    return isLate || this.watch.silentSince() !== null
+    return isLate || this.#brief !== null || this.watch.silentSince() !== null
+  }
+
+  /**
+   * Something failed for want of an answer, and there is one by now: a silence that was over before
+   * anybody could notice it. What it failed is told, and of what else it failed, how much it was.
+   */
+  tellBrief(message: string, error: unknown): void {
+    if (this.#brief !== null) return this.hush(message, error)
+    this.#hushed = 0
+    this.#given.warn(message, error)
+    this.#brief = setTimeout(() => this.endBrief(), this.#lateMs).unref()
+  }
+
+  /** Says what else came of a brief silence, where something did. */
+  endBrief(): void {
+    if (!this.#clearBrief() || this.#hushed === 0) return
+    const seconds = Math.round(this.#lateMs / 1_000)
+    const message =
+      `${this.#name} was silent for a moment; what else failed within ${seconds} s: ${this.#hushed} ` +
+      "things (LOG_LEVEL=debug names each)"
+    this.#given.warn(message, null)
+  }
+
+  /** Whether there was one. */
+  #clearBrief(): boolean {
+    if (this.#brief === null) return false
+    clearTimeout(this.#brief)
+    this.#brief = null
+    return true
   }
 
   hush(message: string, error: unknown): void {
@@ -77,7 +118,7 @@ export interface Calm {
   readonly log: Log
   readonly watch: DatabaseWatch
   /** Is calm about a server of events as well; `head` asks it something. */
-  readonly watchStore: (head: () => Promise<unknown>, waits?: StoreWaits) => StoreWatch
+  readonly watchStore: (head: () => Promise<unknown>, waits?: CalmWaits) => StoreWatch
 }
 
 /** Begins to watch a database, and to be calm about it. */
@@ -91,12 +132,19 @@ export function watchCalmly(
     watchDatabase(databaseUrl, told, waits),
   )
   const suspects: Suspect[] = [database]
-  const watchStore: Calm["watchStore"] = (head, storeWaits = USUAL_STORE_WAITS) => {
-    const store = new Suspect(given, "EventStoreDB", STORE_LATE_MS, mayComeOfServer, (told) =>
+  let server: Suspect | null = null
+  const watchStore: Calm["watchStore"] = (head, storeWaits: CalmWaits = USUAL_STORE_WAITS) => {
+    const { lateMs: storeLateMs = STORE_LATE_MS } = storeWaits
+    const store = new Suspect(given, "EventStoreDB", storeLateMs, mayComeOfServer, (told) =>
       watchEventStore(head, told, storeWaits),
     )
     suspects.push(store)
-    return store.watch
+    server = store
+    const stop = (): void => {
+      store.endBrief()
+      store.watch.stop()
+    }
+    return { ...store.watch, stop }
   }
   const warn = (message: string, error: unknown): void => {
     const possible = suspects.filter((one) => one.mayCause(error))
@@ -105,8 +153,9 @@ export function watchCalmly(
     const asked = possible.filter(({ watch }) => watch.silentSince() === null).map(askIt)
     if (known !== undefined) return known.hush(message, error)
     void firstSilent(asked).then((silent) => {
-      if (silent === null) given.warn(message, error)
-      else silent.hush(message, error)
+      if (silent !== null) silent.hush(message, error)
+      else if (server?.mayCause(error) === true) server.tellBrief(message, error)
+      else given.warn(message, error)
     })
   }
   return { log: { info: given.info, warn }, watch: database.watch, watchStore }

@@ -1,6 +1,7 @@
 /** What the log says of a server of events that does not answer, and what it says all the same. */
 import { expect, it, onTestFinished } from "vitest"
 import { AccessDenied, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
+import type { CalmWaits } from "../../src/compose/calm-log.ts"
 import { watchCalmly } from "../../src/compose/calm-log.ts"
 import { testDatabase } from "../support/postgres.ts"
 
@@ -9,7 +10,7 @@ const BEGINS = /^EventStoreDB does not answer since 20\S+Z$/
 const ENDS = /^EventStoreDB answers again, after \d+ s; what failed meanwhile: (\d+) things/
 
 /** A log over a server that fails as it is told, and a database that answers. */
-async function openScene() {
+async function openScene(waits: CalmWaits = WAITS) {
   const database = await testDatabase()
   onTestFinished(() => database.drop())
   const lines: { readonly message: string; readonly error: unknown }[] = []
@@ -25,7 +26,7 @@ async function openScene() {
     if (server.fault !== null) throw server.fault
     return null
   }
-  const watch = calm.watchStore(head, WAITS)
+  const watch = calm.watchStore(head, waits)
   onTestFinished(() => watch.stop())
   const said = () => lines.map(({ message }) => message)
   const untilSaid = async (count: number) => {
@@ -54,6 +55,29 @@ it("has two lines for any number of callers, of one that is gone as of one that 
   await untilSaid(4)
   expect(said()[2]).toMatch(BEGINS)
   expect(said()[3]).toMatch(ENDS)
+})
+
+it("has two lines for a silence that was over before anybody noticed it, and one for a single failure", async () => {
+  const { warn, said, untilSaid, watch } = await openScene({ ...WAITS, lateMs: 300 })
+  for (let i = 0; i < 70; i += 1) warn(`call ${i}`, new UnknownOutcome("no answer in time"))
+  await untilSaid(2)
+  expect(said()).toEqual([
+    "call 0",
+    expect.stringMatching(
+      /^EventStoreDB was silent for a moment; what else failed within 0 s: 69 /,
+    ),
+  ])
+  warn("another", refused())
+  await untilSaid(3)
+  warn("one more", refused())
+  await expect.poll(() => watch.ask()).toBe(true)
+  // Whoever stops hears of it too.
+  watch.stop()
+  await untilSaid(4)
+  expect(said().slice(2)).toEqual([
+    "another",
+    expect.stringMatching(/what else failed .*: 1 things/),
+  ])
 })
 
 it("says what comes of anything else, silence or not", async () => {

@@ -122,7 +122,7 @@ it(
     expect(tallies.reduce((sum, { calls }) => sum + calls, 0)).toBe(counted.calls)
     const audit = await world.operate("audit verify", { company: company.companyId })
     expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
-    expect(world.warnings).toEqual(TWO_LINES)
+    await expect.poll(() => world.warnings).toEqual(TWO_LINES)
     await app.close()
   },
 )
