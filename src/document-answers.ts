@@ -30,7 +30,9 @@ export const HEADERS: Readonly<Record<string, Json>> = {
     schema: text,
   },
   "Ledger-Position": {
-    description: "Where in the ledger this was written: sent with a read, it waits for that place.",
+    description:
+      "Where in the ledger this was written, be it what led to a refusal: sent with a read, it waits " +
+      "for that place.",
     schema: text,
   },
   "Ledger-Stale": {
@@ -69,6 +71,9 @@ function headOfRefusal(route: Route, codes: readonly ErrorCode[]): Json {
   if (codes.includes("method_not_allowed")) names.push("Allow")
   if (codes.some((code) => STATUS_OF[code] === 503)) names.push("Retry-After")
   if (codes.some((code) => route.once?.ends.includes(code))) names.push("Idempotency-Replayed")
+  const mayRecord = route.charged === true || route.once !== undefined
+  const ends = [...(route.once?.ends ?? []), ...(route.refuses ?? [])]
+  if (mayRecord && codes.some((code) => ends.includes(code))) names.push("Ledger-Position")
   if (!codes.includes("rate_limited")) return referred(names)
   const isAlone = codes.length === 1
   const seconds = {

@@ -71,8 +71,17 @@ export const NOT_TAKEN = "unavailable"
 /**
  * Why a purchase that was begun has failed. What an owner or time can put right frees the key, so
  * that the original may be sent again; the processor's no is final.
+ *
+ * @param position where its failure stands; null where it stood there before
  */
-export function failed(code: string): Exclude<PurchaseReply, { ok: true }> {
+export function failed(
+  code: string,
+  position: Position | null,
+): Exclude<PurchaseReply, { ok: true }> {
+  return { ...failure(code), position }
+}
+
+function failure(code: string): Exclude<PurchaseReply, { ok: true }> {
   switch (code) {
     case NOT_TAKEN: {
       const message = "The payment processor cannot be reached; nothing was paid. Send it again."

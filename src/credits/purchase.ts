@@ -53,8 +53,9 @@ export async function payBegun(
     if (answer === NOT_TAKEN) {
       const command = { type: "FailPurchase" as const, purchaseId: payment.name, code: NOT_TAKEN }
       const execution = { cause: causeOf(caller), view: () => undefined }
-      await ports.runner.execute(LEDGER, ledgerStream(payment.companyId), command, execution)
-      return failed(NOT_TAKEN)
+      const stream = ledgerStream(payment.companyId)
+      const ended = await ports.runner.execute(LEDGER, stream, command, execution)
+      return failed(NOT_TAKEN, ended.accepted ? ended.position : null)
     }
     if (!isEnd(answer)) {
       const fundsMicros = await fundsNow(ports, payment.companyId)
@@ -63,7 +64,7 @@ export async function payBegun(
     const settled = await settlePurchase(ports, payment, answer, causeOf(caller))
     // Somebody else ended it first: what stands in the ledger is what happened.
     if (!settled.now) return await standingOf(ports, payment.companyId, payment.name)
-    if (answer.answer !== "paid") return failed(answer.answer)
+    if (answer.answer !== "paid") return failed(answer.answer, settled.position)
     return paid(payment, answer.paymentId, settled.fundsMicros, settled.position)
   } catch (error) {
     throw inDoubt(payment.name, error)
@@ -104,7 +105,7 @@ export async function standingOf(
 
 /** The answer to a purchase that stands like this. */
 export async function answerTo(ports: Ports, row: PurchaseRow): Promise<PurchaseReply> {
-  if (row.state === "failed") return failed(row.code ?? "")
+  if (row.state === "failed") return failed(row.code ?? "", null)
   const payment = { name: row.purchase_id, amountMicros: row.amount_micros }
   const fundsMicros = await fundsNow(ports, row.company_id)
   if (row.state === "pending") return notYet(payment, "unconfirmed", null, fundsMicros, null)

@@ -224,9 +224,9 @@ async function queueCharged(
     const execution = { cause, view: (_state: Recipient) => undefined }
     const queued = await ports.runner.execute(RECIPIENT, stream, command, execution)
     if (queued.accepted) return await replyOf(ports, draft, { ...queued, from, texts })
-    await giveBackAll(ports, draft, cause)
+    const position = await giveBackAll(ports, draft, cause)
     // Else it was abandoned meanwhile, or is a first text by now that was charged without its line.
-    return queued.refusal.code === "opted_out" ? optedOut() : AGAIN
+    return queued.refusal.code === "opted_out" ? { ...optedOut(), position } : AGAIN
   } catch (error) {
     throw inDoubt(error, draft)
   }
@@ -267,18 +267,20 @@ async function replyOf(ports: Ports, draft: Draft, stored: Stored | null): Promi
   return { ok: true, body: reply(from, body), position }
 }
 
+/** Gives the whole charge back; answers where that stands. */
 async function giveBackAll(
   ports: Ports,
   { companyId, chargeId }: Draft,
   cause: Cause,
-): Promise<void> {
+): Promise<Position | null> {
   const reason = "the text could not be queued"
-  await ports.runner.execute(
+  const ended = await ports.runner.execute(
     LEDGER,
     ledgerStream(companyId),
     { type: "GiveBack", chargeId, amountMicros: null, reason },
     { cause, view: () => undefined },
   )
+  return ended.accepted ? ended.position : null
 }
 
 function optedOut(): Answer {

@@ -8,18 +8,16 @@ import type { Caller, Reply, Route } from "./route.ts"
 
 /** An answer as it is sent and kept. */
 export function answerOf(ports: Ports, result: Reply<unknown>): KeptAnswer {
+  const { position = null } = result
+  const token = position === null ? null : tokenOf(position, ports.storeGeneration)
   if (!result.ok) {
     const { error, headers } = result.refusal
     const body = JSON.stringify(bodyOf(result.refusal))
-    const kept = { status: STATUS_OF[error], body, position: null }
+    const kept = { status: STATUS_OF[error], body, position: token }
     return headers === undefined ? kept : { ...kept, headers }
   }
-  const { body, position = null, status = 200 } = result
-  return {
-    status,
-    body: JSON.stringify(body),
-    position: position === null ? null : tokenOf(position, ports.storeGeneration),
-  }
+  const { body, status = 200 } = result
+  return { status, body: JSON.stringify(body), position: token }
 }
 
 /**

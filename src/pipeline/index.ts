@@ -131,12 +131,12 @@ async function answer(
     if (claim !== null) await letGo(ports, { claim, takenOver }, error)
     throw error
   }
-  if (isDecidedNo(result)) return sendRefusal(reply, result.refusal)
   if (result.ok && result.file !== undefined) return sendFile(reply, result.file, ports.log)
   const kept = answerOf(ports, result)
-  const position = result.ok ? (result.position ?? null) : null
-  if (mine.claim !== null) await keep(ports, mine.claim, kept)
+  const { position = null } = result
+  if (mine.claim !== null && !isDecidedNo(result)) await keep(ports, mine.claim, kept)
   if (position !== null) lastWrites.wrote((state.call.caller as Caller).key.keyId, position)
+  if (!result.ok) refusedReplies.set(reply, result.refusal.error)
   return sendAnswer(reply, kept)
 }
 

@@ -61,6 +61,8 @@ export type Reply<R> =
       readonly refusal: Refusal
       /** Whether it stands for every request with this `Idempotency-Key`; default it frees the key. */
       readonly isFinal?: boolean
+      /** Where the facts stand that were recorded on the way to it, where some were. */
+      readonly position?: Position | null
     }
 
 /**

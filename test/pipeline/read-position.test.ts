@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openLastWrites } from "../../src/pipeline/read-position.ts"
@@ -127,6 +128,49 @@ describe("Ledger-Position", () => {
     expect((await world.call(null, "GET", TEXTS, { headers })).status).toBe(401)
     const user = await makeKey(world, company, { role: "user" })
     expect((await world.call(user.key, "GET", TEXTS, { headers })).status).toBe(403)
+  })
+})
+
+describe("a refusal that recorded facts", () => {
+  const headers = () => ({ "idempotency-key": randomUUID() })
+  const buy = (key: string) =>
+    world.call(key, "POST", "/api/v1/credits", { body: { amount: 20 }, headers: headers() })
+
+  it.each([
+    ["declined", 402, "declined"],
+    ["needs_owner", 402, "needs_owner"],
+    ["unavailable", 503, "unavailable"],
+  ])(
+    "names their place, and the next read with the same key waits for it: %s",
+    async (outcome, status, error) => {
+      const card = { company: company.companyId, verified: true }
+      const { key } = await world.operate("key create", {
+        ...{ company: company.companyId, person: company.ownerId, allOperations: true },
+        ...{ addFundsPerPurchase: "50", addFundsPerMonth: "500" },
+      })
+      const once = { name: "cards", outcome, times: 1 }
+      if (outcome === "unavailable") await world.operate("stand-in set", once)
+      else await world.operate("card set", { ...card, outcome })
+      const { refused, read } = await world.ports.readAll.transaction().execute(async (tx) => {
+        await sql`lock table read.purchases in share mode`.execute(tx)
+        // What was recorded cannot be shown yet, and whoever reads is told that it may be old.
+        const answer = await buy(key)
+        return { refused: answer, read: await world.call(key, "GET", "/api/v1/credits") }
+      })
+      expect([refused.status, refused.body.error]).toEqual([status, error])
+      expect(refused.headers["ledger-position"]).toMatch(/^[0-9a-z]+$/)
+      expect(read.headers["ledger-stale"]).toBe("true")
+      const { body, headers: found } = await world.call(key, "GET", "/api/v1/credits")
+      expect([body.pending, found["ledger-stale"]]).toEqual([0, undefined])
+      await world.operate("card set", card)
+    },
+  )
+
+  it("and one that recorded none names no place", async () => {
+    const { headers: found, status } = await world.call(company.key, "POST", "/api/v1/credits", {
+      ...{ body: { amount: 1 }, headers: headers() },
+    })
+    expect([status, found["ledger-position"]]).toEqual([400, undefined])
   })
 })
 
