@@ -22,6 +22,7 @@ import { openRunner } from "../../../src/run.ts"
 import type { Setting } from "../benchmark.ts"
 import { Dishonest, SERVER_VARIABLE } from "../benchmark.ts"
 import type { WatchedStore } from "./acknowledged.ts"
+import { settling } from "./settled-checkpoints.ts"
 import { watchAnswers } from "./acknowledged.ts"
 import { folderFor } from "./folder.ts"
 
@@ -76,7 +77,10 @@ export async function openGround(
     closers.push(() => store.close())
     const clock: Clock = { now: () => Date.now() }
     const isMemory = name === "memory"
-    const checkpoints = isMemory ? openMemoryCheckpoints() : openPostgresCheckpoints(pool, behind)
+    const { checkpoints, settled } = settling(
+      isMemory ? openMemoryCheckpoints() : openPostgresCheckpoints(pool, behind),
+    )
+    closers.push(settled)
     return {
       store,
       wasToldAfterStore,
