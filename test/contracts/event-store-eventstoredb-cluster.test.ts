@@ -193,6 +193,18 @@ describe("EventStoreDB: a node of the cluster that is frozen", () => {
     expect(idsOf(await collect(store.read("a", { from: 1 })))).toEqual(idsOf(event))
   })
 
+  it("is not where the search for the next leader begins", async () => {
+    const cluster = await clusterOf(3)
+    const former = cluster.leader
+    const stores = Array.from({ length: 8 }, () => open(cluster, QUICK))
+    await Promise.all(stores.map((store) => store.head()))
+    cluster.freeze(former)
+    cluster.elect(cluster.followers[0] as EventStoreDbServer)
+    const { accepted } = former.relay
+    await Promise.all(stores.map((store) => surely(() => store.head())))
+    expect(former.relay.accepted).toBe(accepted)
+  })
+
   it("is not believed when it thaws and does not know yet that another one leads", async () => {
     const cluster = await clusterOf(3)
     const store = open(cluster, QUICK)

@@ -6,6 +6,7 @@ import { readConfig } from "../../src/compose/config.ts"
 import { examine } from "../../src/compose/doctor.ts"
 import { writeBackup } from "../../src/moving/write-backup.ts"
 import { someEvents } from "../contracts/event-store-fixture.ts"
+import { EventStoreDbCluster } from "../support/eventstoredb-cluster.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { query } from "../support/embedded.ts"
 import { testDatabase } from "../support/postgres.ts"
@@ -217,4 +218,22 @@ it("notices an older copy that is put in the server's place, and so does doctor"
     says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
   })
   await expect(openWorld({ url, eventStoreUrl: server.url })).rejects.toThrow(/does not hold/)
+}, 60_000)
+
+it("starts at the address of a node that follows, and goes on when another one leads", async () => {
+  const nodes = [server, await startServer(), await startServer()] as const
+  const cluster = new EventStoreDbCluster(nodes)
+  const follower = cluster.followers[0] as EventStoreDbServer
+  const world = await open({ url, eventStoreUrl: follower.url })
+  const { companyId, key } = await makeCompany(world)
+  const text = (body: string) => ({ to: "+14155550123", body })
+  const send = (body: string) =>
+    world.call(key, "POST", "/api/v1/phone/messages", { body: text(body) })
+  expect((await send("one")).status).toBe(200)
+  cluster.elect(cluster.followers[1] as EventStoreDbServer)
+  expect((await send("two")).status).toBe(200)
+  await world.operate("wait")
+  expect(await faultsOf(world)).toEqual([])
+  expect(cluster.leader.log.stream(`ledger-${companyId}`)?.length).toBeGreaterThan(3)
+  expect(world.warnings).toEqual([])
 }, 60_000)

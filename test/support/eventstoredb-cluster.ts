@@ -62,8 +62,9 @@ export class EventStoreDbCluster {
     node.relay.thaw()
   }
 
-  /** Lets a node hear of what it missed: what only it had is cut off. */
+  /** Lets a node hear of what it missed: it cuts off what only it had, ends, and is started again. */
   rejoin(node: EventStoreDbServer): void {
+    node.relay.cut()
     this.#away.delete(node)
     node.faultOf = () => "none"
     const { records } = this.#leader.log
