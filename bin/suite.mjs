@@ -10,7 +10,7 @@ import { ROOT, runOnNode } from "./node.mjs"
  * it that none is left out.
  */
 export const DEEP_SUITES = [
-  "test/audit/damaged-streams",
+  "test/audit",
   "test/charging",
   "test/faults",
   "test/fuzz",

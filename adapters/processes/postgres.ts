@@ -65,14 +65,7 @@ export async function registerProcess(
   return {
     own,
     isAlive: async (processId) => processId === own || isAlive(questions, processId),
-    others: async () => {
-      const { rows } = await questions.query<{ process_id: string }>(
-        `select p.process_id from ledger.processes p
-         where p.process_id <> $1 and exists (${LOCK_OF_P})`,
-        [own],
-      )
-      return rows.map(({ process_id }) => process_id)
-    },
+    others: () => othersAlive(questions, own),
     call: async (name, text) => {
       await questions.query("select pg_notify($1, $2)", [name, text])
     },
@@ -179,6 +172,15 @@ async function isAlive(pool: Pool, processId: string): Promise<boolean> {
     [processId],
   )
   return found.rowCount !== 0
+}
+
+async function othersAlive(pool: Pool, own: string): Promise<readonly string[]> {
+  const { rows } = await pool.query<{ process_id: string }>(
+    `select p.process_id from ledger.processes p
+     where p.process_id <> $1 and exists (${LOCK_OF_P})`,
+    [own],
+  )
+  return rows.map(({ process_id }) => process_id)
 }
 
 /**

@@ -4,7 +4,7 @@ import { freeBytes, portFault, tryProgram } from "../../adapters/machine/machine
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
-import { checkReadModels } from "../../adapters/postgres/projector/projector.ts"
+import { checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
 import type { AdminAnswer } from "../admin/protocol.ts"
 import type { Finding } from "../cli/finding.ts"
 import { maskedAddress } from "../event-store-address.ts"

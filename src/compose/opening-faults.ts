@@ -2,7 +2,7 @@
 import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { NewerDatabase } from "../../adapters/postgres/migrate.ts"
-import { ReadModelAhead } from "../../adapters/postgres/projector/projector.ts"
+import { ReadModelAhead } from "../../adapters/postgres/projector/ahead.ts"
 import { TakenAlone } from "../../adapters/processes/alone.ts"
 import { WrongMasterKey } from "../../adapters/sealing/installation.ts"
 import type { Config } from "./config.ts"

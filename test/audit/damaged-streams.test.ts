@@ -1,6 +1,7 @@
 /**
  * Streams of every kind, damaged at random: nothing is decided on one and nothing shown of it, and an
  * audit names the first place that is broken, though all streams together still show everything.
+ * `LEDGER_DEEP=1` tries some thousand.
  */
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

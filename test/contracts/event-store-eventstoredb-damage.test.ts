@@ -78,7 +78,8 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     const store = eventStoreDb.open(server)
     const end = await ledgerOf(store, 8)
     tell(server.log)
-    await refused(store, end, shows)
+    const place = await refused(store, end, shows)
+    expect(place).toMatchObject({ stream: STREAM, revision: shows })
     expect((server.log.stream(STREAM) ?? []).length).toBeLessThanOrEqual(8)
   })
 

@@ -4,6 +4,7 @@ import { sql } from "kysely"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
+import { NO_HASH, expectedHash, hashIn } from "../../src/envelope.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { TEXTS } from "../phone/texting.ts"
@@ -123,8 +124,13 @@ describe("every read model", () => {
 async function appendRaw(store: EventStore, stream: string, type: string, data: string) {
   const events = await collect(store.read(stream))
   const revision = events.at(-1)?.revision ?? NO_STREAM
-  const metadata = JSON.stringify({ command: "raw", hash: "0".repeat(64), version: 1 })
-  return store.append(stream, [{ id: randomUUID(), type, data, metadata }], revision)
+  const event = { id: randomUUID(), type, data }
+  const metadataWith = (hash: string) => JSON.stringify({ command: "raw", hash, version: 1 })
+  const before = hashIn(events.at(-1)?.metadata ?? "") ?? NO_HASH
+  // Its chain is whole: nothing but the fact itself keeps anybody from reading it.
+  const bare = { ...event, stream, revision: revision + 1, metadata: metadataWith(NO_HASH) }
+  const metadata = metadataWith(expectedHash(bare, before))
+  return store.append(stream, [{ ...event, metadata }], revision)
 }
 
 describe("a fact that nobody can read", () => {
@@ -182,7 +188,6 @@ describe("a fact that nobody can read", () => {
     const { checks } = await world.operate("audit verify")
     const faults = checks.filter((check: { ok: boolean }) => !check.ok)
     expect(faults.map((check: { name: string }) => check.name)).toEqual([
-      "hashes chain",
       "stored text is the form of its type",
       ...ofLedger.map((name) => `read model ${name} = rebuild`),
     ])

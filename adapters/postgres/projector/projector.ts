@@ -5,10 +5,11 @@
  */
 import type { Pool } from "pg"
 import type { Projection } from "../../../projections/projection.ts"
-import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
+import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedDuties, Duties } from "../../processes/port.ts"
 import { patiently } from "../database.ts"
+import { refuseAhead } from "./ahead.ts"
 import type { Beside } from "./beside.ts"
 import { openBeside } from "./beside.ts"
 import { factsOf } from "./facts.ts"
@@ -32,14 +33,6 @@ import {
 const LANE_ROOM = 5_000
 /** The lock under which a process that starts makes the tables that are missing. */
 const PREPARING = "select pg_advisory_xact_lock(hashtextextended('prepare read models', 7004))"
-
-/**
- * A read model holds more than the store: what it shows never happened here. The message says what
- * to do.
- */
-export class ReadModelAhead extends Error {
-  override readonly name = "ReadModelAhead"
-}
 
 /** What a projector works with. */
 export interface ProjectorPorts extends LanePorts {
@@ -129,30 +122,6 @@ export async function startProjector(
 /** Each version has a duty of its own: a process of the former one does not hold up the new one's. */
 function dutyOf({ name, version }: Projection): string {
   return `read model ${name} version ${version}`
-}
-
-/**
- * Sees that the store holds what the read models were made from, and writes nothing.
- *
- * @throws ReadModelAhead, Unavailable, AccessDenied
- */
-export async function checkReadModels(
-  pool: Pick<Pool, "query">,
-  store: Pick<EventStore, "head">,
-): Promise<void> {
-  const rows = await storedRows(pool)
-  const head = await store.head()
-  for (const { name, position } of rows) refuseAhead(name, position, head)
-}
-
-function refuseAhead(name: string, position: Position, head: Position): void {
-  if (comparePositions(position, head) <= 0) return
-  throw new ReadModelAhead(
-    `The read model ${name} has seen events that this event store does not hold: the store was ` +
-      "restored from an older backup, or is another one. Restore both from one backup, or give up " +
-      'what is missing: "delete from ledger.projections; delete from ledger.checkpoints" in the ' +
-      "database makes all that was made of events anew.",
-  )
 }
 
 function feed(

@@ -25,14 +25,15 @@ export class Journal implements Keeper {
   }
 
   /** Writes an entry; it is there when this returns. */
-  write({ stream, events, commitsBehind }: Stored): void {
+  write({ stream, events, commitsBehind, at }: Stored): void {
     this.#file ??= openSync(this.#path, "a")
     const kept = events.map((event) => ({
       ...event,
       data: Buffer.from(event.data).toString("base64"),
       metadata: Buffer.from(event.metadata).toString("base64"),
     }))
-    const line = JSON.stringify({ stream, events: kept, commitsBehind: String(commitsBehind) })
+    const place = { commitsBehind: String(commitsBehind), at }
+    const line = JSON.stringify({ stream, events: kept, ...place })
     writeSync(this.#file, `${line}\n`)
   }
 
@@ -44,18 +45,19 @@ export class Journal implements Keeper {
 }
 
 function entryOf(line: string): Stored {
-  const { stream, events, commitsBehind } = JSON.parse(line) as {
+  const { stream, events, commitsBehind, at } = JSON.parse(line) as {
     readonly stream: string
     readonly events: readonly (Omit<LogEvent, "data" | "metadata"> & {
       readonly data: string
       readonly metadata: string
     })[]
     readonly commitsBehind: string
+    readonly at: number
   }
   const read = events.map((event) => ({
     ...event,
     data: Buffer.from(event.data, "base64"),
     metadata: Buffer.from(event.metadata, "base64"),
   }))
-  return { stream, events: read, commitsBehind: BigInt(commitsBehind) }
+  return { stream, events: read, commitsBehind: BigInt(commitsBehind), at }
 }

@@ -42,6 +42,8 @@ export interface Stored {
   readonly events: readonly LogEvent[]
   /** How far its places of commit are behind its events. */
   readonly commitsBehind: bigint
+  /** When, UTC milliseconds. */
+  readonly at: number
 }
 
 /** Where a log keeps what it stores, so that another one can go on from it. */
@@ -76,9 +78,7 @@ export class EventLog {
 
   constructor(keeper: Keeper | null = null) {
     this.#keeper = keeper
-    for (const { stream, events, commitsBehind } of keeper?.read() ?? []) {
-      this.#keep(stream, events, commitsBehind)
-    }
+    for (const stored of keeper?.read() ?? []) this.#keep(stored)
   }
 
   /** All records in their order. */
@@ -197,21 +197,21 @@ export class EventLog {
 
   #store(name: string, events: readonly LogEvent[], commitsBehind = 0n): readonly LogRecord[] {
     const isBegunAnew = this.#isSoftlyDeleted(name)
-    this.#keeper?.write({ stream: name, events, commitsBehind })
-    const stored = this.#keep(name, events, commitsBehind)
+    const kept = { stream: name, events, commitsBehind, at: Date.now() }
+    this.#keeper?.write(kept)
+    const stored = this.#keep(kept)
     if (isBegunAnew) this.set(name, { $tb: stored[0]?.revision ?? 0 })
     this.#tell(stored)
     return stored
   }
 
-  #keep(name: string, events: readonly LogEvent[], commitsBehind: bigint): readonly LogRecord[] {
-    const next = this.#streams.get(name)?.next ?? 0
-    const at = Date.now()
+  #keep({ stream, events, commitsBehind, at }: Stored): readonly LogRecord[] {
+    const next = this.#streams.get(stream)?.next ?? 0
     return events.map((event, index) => {
       const prepare = this.#end
       const size = BigInt(event.data.length + event.metadata.length + 2 * event.type.length)
       this.#end += HEADER_BYTES + size + commitsBehind
-      const place = { stream: name, revision: next + index, at, commit: prepare + commitsBehind }
+      const place = { stream, revision: next + index, at, commit: prepare + commitsBehind }
       return this.#add({ ...event, ...place, prepare })
     })
   }
