@@ -22,17 +22,22 @@ export function isOwnStream(stream: string): boolean {
   )
 }
 
-/** A store as if it held nothing but the ledger's streams. Its head is that of all of them. */
-export function ownStreams(store: EventStore): EventStore {
+/**
+ * A store as if it held nothing but the ledger's streams. Its head is that of all of them.
+ *
+ * @param isShared whether others may keep much in it, so that it is better not even sent
+ */
+export function ownStreams(store: EventStore, isShared: boolean): EventStore {
+  const own = isShared ? { prefixes: OWN_PREFIXES } : {}
   return {
     ...store,
     readAll: async function* ({ limit = Infinity, ...range } = {}) {
       let left = limit
       // A prefix lets some pass that are none of ours: they must not count as what was asked for.
-      for await (const page of store.readAll({ prefixes: OWN_PREFIXES, ...range })) {
-        const own = upTo(left, ownOf(page))
-        left -= own.length
-        if (own.length > 0) yield own
+      for await (const page of store.readAll({ ...own, ...range })) {
+        const wanted = upTo(left, ownOf(page))
+        left -= wanted.length
+        if (wanted.length > 0) yield wanted
         if (left === 0) return
       }
     },

@@ -48,7 +48,7 @@ export async function openEventStore(
 }
 
 function choose(kind: StoreKind, store: EventStore): ChosenStore {
-  return { kind, store: ownStreams(store), readEverything: store.readAll }
+  return { kind, store: ownStreams(store, kind === "eventstoredb"), readEverything: store.readAll }
 }
 
 /** What a store is known by; null where it is empty. @throws Unavailable, AccessDenied */

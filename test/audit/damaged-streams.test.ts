@@ -7,9 +7,7 @@ import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
-import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
 import {
@@ -24,7 +22,15 @@ import {
 import { auditStreams } from "../../src/audit/streams.ts"
 import { openRunner } from "../../src/run.ts"
 import { runsOf } from "../charging/runs.ts"
+import type { DamagingStore } from "../contracts/damaging-stores.ts"
+import {
+  damagingEventStoreDb,
+  damagingMemory,
+  damagingPostgres,
+} from "../contracts/damaging-stores.ts"
+import { EventStoreDbUnderTest } from "../contracts/event-store-eventstoredb-fixture.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
+import { PostgresUnderTest } from "../contracts/event-store-postgres-fixture.ts"
 import { signingOfItsOwn } from "../support/signing.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
@@ -39,7 +45,6 @@ const AGGREGATES = {
   recipient: RECIPIENT,
   refusals: REFUSALS,
 }
-const ALONE = "each stream is the same read alone"
 
 let world: World
 let company: Company
@@ -64,14 +69,31 @@ afterAll(async () => {
   await world.close()
 })
 
-/** A store in memory that holds the same. */
-async function copied() {
-  const store = openMemoryEventStore()
+/** Another store that holds the same. */
+async function copied(into: DamagingStore): Promise<DamagingStore> {
   for (const { stream, revision, id, type, data, metadata } of history) {
-    await store.append(stream, [{ id, type, data, metadata }], revision - 1)
+    await into.store.append(stream, [{ id, type, data, metadata }], revision - 1)
   }
-  return store
+  return into
 }
+
+const postgres = new PostgresUnderTest()
+const eventStoreDb = new EventStoreDbUnderTest()
+
+/** Every kind of store, and how often the property is tried on it, usually and where there is time. */
+const STORES: readonly [string, number, number, () => Promise<DamagingStore>][] = [
+  ["memory", 60, 2_000, async () => damagingMemory()],
+  ["PostgreSQL", 10, 200, async () => damagingPostgres(postgres.open(), postgres.admin)],
+  [
+    "EventStoreDB",
+    10,
+    200,
+    async () => {
+      const server = await eventStoreDb.start()
+      return damagingEventStoreDb(eventStoreDb.open(server), server)
+    },
+  ],
+]
 
 /** Loads a stream by its decider, as whoever decides or looks does. */
 async function load(store: EventStore, stream: string): Promise<unknown> {
@@ -145,7 +167,7 @@ function moved(all: readonly StoredEvent[], from: number, to: number): StoredEve
 
 describe("streams of every kind", () => {
   it("are whole in a store that nobody touched", async () => {
-    const store = await copied()
+    const { store } = await copied(damagingMemory())
     const streams = [...new Set(history.map(({ stream }) => stream))]
     expect(new Set(streams.map(categoryOf))).toEqual(new Set(Object.keys(AGGREGATES)))
     for (const stream of streams) expect(await load(store, stream)).toBeDefined()
@@ -153,31 +175,35 @@ describe("streams of every kind", () => {
     expect([firstBroken, checks.every(({ ok }) => ok)]).toEqual([null, true])
   })
 
-  it("that were cut, have a gap or were mixed up decide nothing, and the audit names the place", async () => {
-    const long = [...new Set(history.map(({ stream }) => stream))].filter(
-      (name) => history.filter(({ stream }) => stream === name).length > 1,
-    )
-    const cases = fc
-      .constantFrom(...long)
-      .chain((stream) =>
-        fc.tuple(
-          fc.constant(stream),
-          damages(history.filter((one) => one.stream === stream).length),
-        ),
+  it.each(STORES)(
+    "that were cut, have a gap or were mixed up decide nothing, and the audit names the place: %s",
+    { timeout: 120_000 },
+    async (_, usual, deep, make) => {
+      const { store, rewrite } = await copied(await make())
+      const lengthOf = (name: string) => history.filter(({ stream }) => stream === name).length
+      const long = [...new Set(history.map(({ stream }) => stream))].filter(
+        (name) => lengthOf(name) > 1,
       )
-    await fc.assert(
-      fc.asyncProperty(cases, async ([stream, { change, shows }]) => {
-        const store = await copied()
-        store.rewrite(stream, change)
-        const place = { stream, revision: shows(history) }
-        await expect(load(store, stream)).rejects.toBeInstanceOf(DamagedStream)
-        await expect(load(store, stream)).rejects.toMatchObject({ place })
-        const { firstBroken } = await audit(store)
-        expect(firstBroken).toMatchObject({ ...place, check: ALONE })
-      }),
-      runsOf(60, 2_000),
-    )
-  })
+      const cases = fc
+        .constantFrom(...long)
+        .chain((stream) => fc.tuple(fc.constant(stream), damages(lengthOf(stream))))
+      await fc.assert(
+        fc.asyncProperty(cases, async ([stream, { change, shows }]) => {
+          const undo = await rewrite(stream, change)
+          try {
+            const place = { stream, revision: shows(history) }
+            const fault = { name: "DamagedStream", place }
+            await expect(load(store, stream)).rejects.toMatchObject(fault)
+            const { firstBroken } = await audit(store)
+            expect(firstBroken).toMatchObject(place)
+          } finally {
+            await undo()
+          }
+        }),
+        runsOf(usual, deep),
+      )
+    },
+  )
 })
 
 describe("a whole installation", () => {

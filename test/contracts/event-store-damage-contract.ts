@@ -9,22 +9,13 @@ import type { Place } from "../../src/audit/findings.ts"
 import { streamFault } from "../../src/audit/stream-alone.ts"
 import { CHAIN_START, nextHash } from "../../src/chain.ts"
 import { STREAM, addFunds, charge, execute, runnerOn, stored } from "../run/bench.ts"
-
-/** A store that can be damaged. */
-export interface DamagingStore {
-  readonly store: EventStore
-  /** Puts other events in the place of a stream's, as a store does that lost or mixed up some. */
-  readonly rewrite: (
-    stream: string,
-    change: (events: readonly StoredEvent[]) => readonly StoredEvent[],
-  ) => Promise<void>
-}
+import type { Change, DamagingStore } from "./damaging-stores.ts"
 
 /** Something that happens to what a store holds, and the revision at which it shows. */
 export interface Damage {
   readonly name: string
   readonly shows: number
-  readonly change: (events: readonly StoredEvent[]) => readonly StoredEvent[]
+  readonly change: Change
 }
 
 const FACTS = 8

@@ -1,14 +1,15 @@
 import { describe, expect, it } from "vitest"
 
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
-import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { DamagedStream, NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { LEDGER } from "../../src/aggregates.ts"
 import { nextHash, CHAIN_START } from "../../src/chain.ts"
 import { STREAM, addFunds, charge, execute, runnerOn, stored } from "../run/bench.ts"
 import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
-import type { EventLog, LogRecord } from "../support/eventstoredb-server/log.ts"
+import type { EventLog } from "../support/eventstoredb-server/log.ts"
+import { damagingEventStoreDb } from "./damaging-stores.ts"
 import { damageContract, refused } from "./event-store-damage-contract.ts"
 import { EventStoreDbUnderTest } from "./event-store-eventstoredb-fixture.ts"
 import { collect, followed, someEvents } from "./event-store-fixture.ts"
@@ -17,23 +18,8 @@ const eventStoreDb = new EventStoreDbUnderTest()
 
 damageContract("EventStoreDB, as the test server is", async () => {
   const server = await eventStoreDb.start()
-  const store = eventStoreDb.open(server)
-  return {
-    store,
-    rewrite: async (stream, change) => {
-      const changed = change(await collect(store.read(stream)))
-      server.log.rewrite(stream, (records) => changed.map((event) => recordOf(records, event)))
-    },
-  }
+  return damagingEventStoreDb(eventStoreDb.open(server), server)
 })
-
-/** An event as the server keeps it, in the place of the one of its revision. */
-function recordOf(records: readonly LogRecord[], event: StoredEvent): LogRecord {
-  const { revision, id, type } = event
-  const record = records.find((one) => one.revision === revision) as LogRecord
-  const [data, metadata] = [Buffer.from(event.data), Buffer.from(event.metadata)]
-  return { ...record, id, type, data, metadata }
-}
 
 /** A ledger of so many facts, and where it ends. */
 async function ledgerOf(store: EventStore, facts: number) {

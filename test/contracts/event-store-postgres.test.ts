@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest"
 
 import { NO_STREAM, START, WrongRevision } from "../../adapters/eventstore/port.ts"
+import { damagingPostgres } from "./damaging-stores.ts"
 import { damageContract } from "./event-store-damage-contract.ts"
 import { eventStoreContract } from "./event-store-contract.ts"
 import { collect, followed, someEvents } from "./event-store-fixture.ts"
@@ -10,21 +11,9 @@ const postgres = new PostgresUnderTest()
 
 eventStoreContract("PostgreSQL event store", async () => postgres.open())
 
-damageContract("PostgreSQL event store", async () => {
-  const store = postgres.open()
-  return {
-    store,
-    rewrite: async (stream, change) => {
-      const changed = change(await collect(store.read(stream)))
-      await postgres.admin.query("delete from eventstore.events where stream = $1", [stream])
-      for (const { position, revision, id, type, data, metadata } of changed) {
-        const values = [position.commit, stream, revision, id, type, data, metadata]
-        const insert = "insert into eventstore.events values ($1, $2, $3, $4, $5, $6, $7)"
-        await postgres.admin.query(insert, values)
-      }
-    },
-  }
-})
+damageContract("PostgreSQL event store", async () =>
+  damagingPostgres(postgres.open(), postgres.admin),
+)
 
 describe("PostgreSQL event store: the global order", () => {
   it("begins before the first event and has no gaps", async () => {
