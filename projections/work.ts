@@ -134,7 +134,7 @@ function itemOf(recorded: Recorded): WorkItem | null {
     case "CompanyRegistered": {
       const { type: _type, at: dueAt, ...plan } = fact
       const name = fact.companyId
-      const payload = { ...plan, place: revision }
+      const payload = { ...plan, place: revision, actor: recorded.actor }
       return { kind: "open-company", name, subject: name, companyId: name, payload, dueAt }
     }
     case "TextQueued":

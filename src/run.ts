@@ -19,6 +19,7 @@ import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"
 import { watchDeadlines } from "./runner/deadlines.ts"
 import type { Working } from "./runner/fresh.ts"
 import { isFresh } from "./runner/fresh.ts"
+import type { Kept } from "./runner/kept.ts"
 import { emptyKept, laneOf, measure } from "./runner/kept.ts"
 import type { Runner, RunnerPorts } from "./runner/port.ts"
 import {
@@ -43,16 +44,8 @@ const CLOSE_MS = 60_000
 export function openRunner(given: RunnerPorts): Runner {
   const kept = emptyKept(given.mostBytes ?? DEFAULT_MOST_BYTES)
   const { lanes } = kept
-  const ports: Working = {
-    ...given,
-    heard: { confirmedAt: -Infinity },
-    deadlines: watchDeadlines(given.pacer),
-    damages: openDamages(given.pacer, given.warn),
-    deadlineMs: given.deadlineMs ?? DEFAULT_DEADLINE_MS,
-    ending: { at: Infinity },
-    worked: (lane) => measure(kept, lane),
-  }
   const stopping = new AbortController()
+  const ports = workingOf(given, kept, stopping.signal)
   const laneFor = (aggregate: AnyAggregate, stream: string) => laneOf(kept, aggregate, stream)
   return {
     deadlineMs: ports.deadlineMs,
@@ -87,6 +80,7 @@ export function openRunner(given: RunnerPorts): Runner {
       for (const { stream, revision } of events) {
         const lane = lanes.get(stream)
         if (lane === undefined) continue
+        lane.reached = Math.max(lane.reached, revision)
         // A load that is under way may have read the stream before this event was in it.
         if (lane.loaded === null || revision > lane.loaded.revision) lane.isStale = true
       }
@@ -109,6 +103,24 @@ export function openRunner(given: RunnerPorts): Runner {
       ports.deadlines.stop()
     },
   }
+}
+
+/** The ports of a runner, and what it knows. */
+function workingOf(given: RunnerPorts, kept: Kept, stopping: AbortSignal): Working {
+  const lookAgain = async (stream: string): Promise<unknown> => {
+    const lane = kept.lanes.get(stream)
+    return lane === undefined ? null : look(working, lane, () => undefined)
+  }
+  const working: Working = {
+    ...given,
+    heard: { confirmedAt: -Infinity },
+    deadlines: watchDeadlines(given.pacer),
+    damages: openDamages({ ...given, lookAgain, stopping }),
+    deadlineMs: given.deadlineMs ?? DEFAULT_DEADLINE_MS,
+    ending: { at: Infinity },
+    worked: (lane) => measure(kept, lane),
+  }
+  return working
 }
 
 function enqueue(

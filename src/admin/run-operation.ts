@@ -1,6 +1,7 @@
 /** Runs one operation for an operator, in the server or in the command line itself. */
 import type { core, z } from "zod"
-import { DamagedStream } from "../../adapters/eventstore/port.ts"
+import type { Position } from "../../adapters/eventstore/port.ts"
+import { DamagedStream, comparePositions } from "../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { newId } from "../ids.ts"
 import { inWords } from "../pipeline/schema-words.ts"
@@ -43,8 +44,9 @@ export async function runOperation(
   if (!input.success) return { error: invalid(input.error) }
   const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
   const answered = new AbortController()
-  const context = { ports: heardByAll(ports), cause, ...talkUntil(talk, answered.signal) }
-  const run = async () => found.run(context, input.data)
+  const context = { cause, ...talkUntil(talk, answered.signal) }
+  const run = async () =>
+    heardByAll(ports, async (heard) => found.run({ ...context, ports: heard }, input.data))
   try {
     const result = await unlessSilent(ports, found.isPatient === true, run())
     return { result: result === undefined ? null : result }
@@ -58,9 +60,14 @@ export async function runOperation(
 }
 
 /**
- * The ports of an operator's command: what it changes is in force in every process when it is told so.
+ * Runs an operator's command, and resolves once what it changed is in force in every process: whoever is
+ * told so may rely on it, wherever he calls next.
  */
-export function heardByAll(ports: AdminPorts): AdminPorts {
+export async function heardByAll<T>(
+  ports: AdminPorts,
+  run: (ports: AdminPorts) => Promise<T>,
+): Promise<T> {
+  let last: Position | null = null
   const execute: AdminPorts["runner"]["execute"] = async (
     aggregate,
     stream,
@@ -68,11 +75,19 @@ export function heardByAll(ports: AdminPorts): AdminPorts {
     execution,
   ) => {
     const outcome = await ports.runner.execute(aggregate, stream, command, execution)
-    const isNews = outcome.accepted && outcome.facts.length > 0 && outcome.position !== null
-    if (isNews) await ports.heardElsewhere(outcome.position)
+    if (outcome.accepted && outcome.facts.length > 0) last = laterOf(last, outcome.position)
     return outcome
   }
-  return { ...ports, runner: { ...ports.runner, execute } }
+  try {
+    return await run({ ...ports, runner: { ...ports.runner, execute } })
+  } finally {
+    if (last !== null) await ports.heardElsewhere(last)
+  }
+}
+
+function laterOf(one: Position | null, other: Position | null): Position | null {
+  if (one === null || other === null) return one ?? other
+  return comparePositions(one, other) < 0 ? other : one
 }
 
 /** A connection that was given up says less than since when the database does not answer. */

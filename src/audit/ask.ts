@@ -16,6 +16,7 @@ import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { whatIf } from "../../domain/charging/what-if.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { LEDGER, PRICES } from "../aggregates.ts"
+import { CHAIN_START, nextHash } from "../chain.ts"
 import { readMetadata } from "../envelope.ts"
 import type { Ports } from "../ports.ts"
 import { placeOf } from "../position-token.ts"
@@ -102,11 +103,13 @@ async function stateAt(
 ) {
   const { isWithin, isThere } = placeNamed(named, storeGeneration)
   let state = ledger.initial()
+  let end = CHAIN_START
   let last: { readonly position: Position; readonly revision: number; readonly at: number } | null =
     null
   reading: for await (const page of store.read(ledgerStream(companyId))) {
     for (const stored of page) {
       if (!isWithin(stored)) break reading
+      end = { revision: stored.revision, hash: nextHash(stored, end) }
       const { version } = readMetadata(stored.metadata)
       const fact = ledgerCodec.decode(stored.type, version, stored.data)
       state = ledger.evolve(state, fact)
@@ -115,8 +118,8 @@ async function stateAt(
   }
   if (last === null) throw new NoSuchPlace(`The ledger had no fact by ${named}.`)
   if (!isThere(last.revision, await store.head())) {
-    const end = `revision:${last.revision}`
-    throw new NoSuchPlace(`There is no ${named} yet: the ledger ends at ${end}.`)
+    const known = `revision:${last.revision}`
+    throw new NoSuchPlace(`There is no ${named} yet: the ledger ends at ${known}.`)
   }
   return { state, ...last }
 }
@@ -149,9 +152,12 @@ function placeNamed(named: string, generation: number): Place {
 
 async function priceAt({ store }: Pick<Ports, "store">, to: Position, item: PricedItem) {
   let book = priceBook.initial()
+  let end = CHAIN_START
   for await (const page of store.read(PRICES_STREAM)) {
-    for (const { position, type, metadata, data } of page) {
+    for (const stored of page) {
+      const { position, type, metadata, data, revision } = stored
       if (comparePositions(position, to) > 0) return priceOf(book, item)
+      end = { revision, hash: nextHash(stored, end) }
       book = priceBook.evolve(book, priceCodec.decode(type, readMetadata(metadata).version, data))
     }
   }

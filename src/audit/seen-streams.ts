@@ -1,4 +1,6 @@
 /** What an audit knows of a stream while it reads all of them. */
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { postingsOf } from "../../domain/charging/postings.ts"
 import type { CheckpointForm, Decider } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
 import type { AnyFact } from "../../projections/projection.ts"
@@ -46,4 +48,9 @@ export function codecIn(stream: string): Seen["codec"] {
     }
     return { decode: refuse, encode: refuse, version: refuse }
   }
+}
+
+/** What a fact's postings come to, micros: nothing. */
+export function sumOf(fact: LedgerEvent): number {
+  return postingsOf(fact).reduce((total, posting) => total + posting.amountMicros, 0)
 }

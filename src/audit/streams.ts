@@ -9,7 +9,6 @@ import type { CheckpointForm, Fact } from "../../domain/kernel/decider.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
-import { postingsOf } from "../../domain/charging/postings.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
 import { LEDGER, prefixesOfCompany } from "../aggregates.ts"
@@ -26,7 +25,7 @@ import { HeadsHeld } from "./heads-held.ts"
 import { MissingStreams, reaches } from "./missing-streams.ts"
 import type { Pace } from "./pace.ts"
 import type { Folded, Seen } from "./seen-streams.ts"
-import { FOLDED, codecIn } from "./seen-streams.ts"
+import { FOLDED, codecIn, sumOf } from "./seen-streams.ts"
 import { streamFault } from "./stream-alone.ts"
 
 /** What the audit of the streams found. */
@@ -45,7 +44,6 @@ export interface StreamsAudit {
 
 /** So many streams are read by themselves at once. */
 const READ_AT_ONCE = 16
-
 const FORM = "stored text is the form of its type"
 const MISSPELT = "written again it differs"
 
@@ -153,15 +151,22 @@ class Audit {
   /** Reads each stream by itself, some at a time. */
   async readAlone(signal: AbortSignal): Promise<void> {
     const waiting = [...this.#seen.values()].values()
+    const failing = new AbortController()
+    // Where one could not read on, the others need not.
+    const ends = AbortSignal.any([signal, failing.signal])
     const readOn = async (): Promise<void> => {
       for (const { stream, revision, hash, isBroken } of waiting) {
         if (isBroken) continue
-        signal.throwIfAborted()
+        ends.throwIfAborted()
         const place = await streamFault(this.#ports.store, stream, { revision, hash })
         if (place !== null) this.#findings.add("each stream is the same read alone", place)
       }
     }
-    await Promise.all(Array.from({ length: READ_AT_ONCE }, readOn))
+    try {
+      await Promise.all(Array.from({ length: READ_AT_ONCE }, readOn))
+    } finally {
+      failing.abort()
+    }
   }
 
   async end(): Promise<StreamsAudit> {
@@ -285,11 +290,6 @@ class Audit {
 }
 
 const OF_CHAINS: ReadonlySet<Rule> = new Set(["hashes chain", "revisions have no gap"])
-
-function sumOf(fact: LedgerEvent): number {
-  return postingsOf(fact).reduce((total, posting) => total + posting.amountMicros, 0)
-}
-
 /** The rule that a decision breaks which comes out otherwise. */
 function ruleOf({ expected, found }: Difference): Rule {
   const isOf = (type: string) => expected?.type === type || found?.type === type

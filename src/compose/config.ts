@@ -105,7 +105,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const quarrels = quarrelsOf(setOnly(env))
   if (!parsed.success || wrong.length + quarrels.length > 0) {
     const issues = parsed.error?.issues ?? []
-    const lines = issues.map((issue) => `${issue.path.join(".")} ${issue.message}.`)
+    const lines = issues.map((issue) => `${namedAs(env, issue.path.join("."))} ${issue.message}.`)
     throw new ConfigFault([...lines, ...quarrels, ...wrong].join("\n"))
   }
   const settings = parsed.data
@@ -130,6 +130,12 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     faults,
     stripe: secretKey === undefined ? null : { secretKey, url },
   }
+}
+
+/** The name by which a setting was given: its own, or the one it had before. */
+function namedAs(env: Readonly<Record<string, string | undefined>>, name: string): string {
+  const former = FORMER_NAMES.find(([old, now]) => now === name && (env[old] ?? "") !== "")?.[0]
+  return former === undefined || (env[name] ?? "") !== "" ? name : former
 }
 
 /** What may each be set, and not beside the other: two names of one thing, tests and real money. */

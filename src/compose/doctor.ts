@@ -141,7 +141,15 @@ async function databaseFinding(databaseUrl: string | null): Promise<Finding> {
 }
 
 /** Whether the event store answers, and is the one that the database was made from. */
-async function eventStoreFinding({ databaseUrl, eventStoreUrl }: Config): Promise<Finding> {
+async function eventStoreFinding(config: Config): Promise<Finding> {
+  const found = await eventStoreVerdict(config)
+  if (found.state !== "ok" || config.databaseUrl !== null || config.eventStoreUrl === null)
+    return found
+  const says = `${found.says}; not compared with the embedded database, which does not run`
+  return { ...found, state: "missing", says, fix: "start the server: it compares them" }
+}
+
+async function eventStoreVerdict({ databaseUrl, eventStoreUrl }: Config): Promise<Finding> {
   const inside = "inside the database"
   // The embedded PostgreSQL is not started for a look at what it remembers.
   if (databaseUrl === null && eventStoreUrl === null) return well("event store", inside)
@@ -153,9 +161,7 @@ async function eventStoreFinding({ databaseUrl, eventStoreUrl }: Config): Promis
         STORE_TIMEOUT_MS,
         isUnasked ? chosen.store.head() : askAsStart(databaseUrl, chosen),
       )
-      if (eventStoreUrl === null) return inside
-      const unasked = isUnasked ? "; not compared with the database, which does not run" : ""
-      return `${maskedAddress(eventStoreUrl)}${unasked}`
+      return eventStoreUrl === null ? inside : maskedAddress(eventStoreUrl)
     } finally {
       await chosen.store.close()
     }

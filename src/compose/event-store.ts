@@ -40,7 +40,10 @@ export async function openEventStore(
   }
   const { openEventStoreDb } = await import("../../adapters/eventstore/eventstoredb/event-store.ts")
   try {
-    return choose("eventstoredb", openEventStoreDb({ url: eventStoreUrl }))
+    return choose(
+      "eventstoredb",
+      openEventStoreDb({ url: eventStoreUrl, askedStream: PRICES_STREAM }),
+    )
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
     throw new StartupFault(`LEDGER_EVENTSTORE_URL cannot be used: ${error.message}.`, error)

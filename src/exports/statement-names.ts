@@ -7,6 +7,7 @@ import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { accessStream } from "../../domain/access/access.ts"
 import type { CompanyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
+import { CHAIN_START, nextHash } from "../chain.ts"
 import { recordedOf } from "../recorded.ts"
 import type { BillPorts } from "./open-bill.ts"
 
@@ -24,8 +25,10 @@ export async function statementNames(
 ): Promise<StatementNames> {
   let company: Sealed | null = null
   const people = new Map<PersonId, Sealed>()
+  let end = CHAIN_START
   for await (const page of store.read(accessStream(companyId))) {
     for (const stored of page) {
+      end = { revision: stored.revision, hash: nextHash(stored, end) }
       if (at !== null && comparePositions(stored.position, at) > 0) continue
       const { fact } = recordedOf(stored)
       if (fact.type === "CompanyOpened") company = fact.name

@@ -53,11 +53,13 @@ export const listEvents = route<
     const { stream: named, cursor: from } = query
     const stream = named === "ledger" ? ledgerStream(companyId) : refusalsStream(companyId)
     const events = []
+    let next = from
     for await (const page of ports.store.read(stream, { from, limit: MOST_EVENTS })) {
       for (const { revision, id, type, data, metadata } of page) {
         events.push({ stream, revision, id, type, data, metadata })
+        next = revision + 1
       }
     }
-    return { ok: true, body: { events, nextCursor: String(from + events.length) } }
+    return { ok: true, body: { events, nextCursor: String(next) } }
   },
 })

@@ -124,7 +124,8 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
   },
   stream_damaged: {
     message:
-      "Part of this company's records is damaged, and the operator has been told. Send it again later.",
+      "Part of this company's records is damaged, and the operator has been told. Send it again once " +
+      "that is mended.",
     requestId: EXAMPLE_ID.request,
   },
   unavailable: {

@@ -7,6 +7,8 @@ import { refusal } from "./refusal.ts"
 
 const RETRY_AFTER = { "retry-after": "5" }
 
+/** It is mended by people, not by waiting. */
+const DAMAGED_RETRY_AFTER = { "retry-after": "300" }
 const DAMAGED = "Part of this company's records is damaged, and the operator has been told"
 
 /** Errors of the ledger that say it cannot be reached or written to in time. */
@@ -47,7 +49,7 @@ export function faultRefusal(error: FastifyError | Error, asked: Asked, log: Log
     }
     case "DamagedStream":
       // The runner has told of it, once.
-      return later("stream_damaged", DAMAGED, asked, error)
+      return { ...later("stream_damaged", DAMAGED, asked, error), headers: DAMAGED_RETRY_AFTER }
     case "OutcomeUnknown":
       log.warn(`the outcome of request ${requestId} is unknown`, error)
       return unknownOutcome(error, asked)
@@ -91,7 +93,7 @@ function later(
   const message = mayBeDone
     ? `${why}, and it is not known yet whether an earlier request with this Idempotency-Key was ` +
       `${PAID[pays ?? "charge"]}. ${againSafely(asked)}.`
-    : `${why}${nothing}. Send it again later.`
+    : `${why}${nothing}. ${code === "stream_damaged" ? "Send it again once that is mended." : "Send it again later."}`
   const named = mayBeDone && error !== null ? namedIn(error) : {}
   return { ...refusal(code, message, { requestId, ...named }), headers: RETRY_AFTER }
 }

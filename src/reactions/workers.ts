@@ -35,8 +35,10 @@ type Handler = (ports: Ports, work: TakenWork) => Promise<WorkResult>
 
 const HANDLERS: Readonly<Record<WorkKind, Handler>> = {
   "open-company": async (ports, work) => {
-    const plan = work.payload as CompanyPlan & { readonly place: number }
-    await openCompany(ports, plan, plan.place, causedBy(`open-company ${plan.companyId}`))
+    // Rows of before do not say who it was.
+    const plan = work.payload as CompanyPlan & { readonly place: number; readonly actor?: string }
+    const cause = { ...causedBy(`open-company ${plan.companyId}`), actor: plan.actor ?? null }
+    await openCompany(ports, plan, plan.place, cause)
     return { result: "done" }
   },
   "send-text": sendText,

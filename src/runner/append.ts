@@ -1,6 +1,16 @@
 /** Appending until it is known whether it was stored: the same bytes again, then reading. */
-import type { EventStore, Position, ProposedEvent } from "../../adapters/eventstore/port.ts"
-import { Unavailable, UnknownOutcome, WrongRevision } from "../../adapters/eventstore/port.ts"
+import type {
+  EventStore,
+  Position,
+  ProposedEvent,
+  StoredEvent,
+} from "../../adapters/eventstore/port.ts"
+import {
+  DamagedStream,
+  Unavailable,
+  UnknownOutcome,
+  WrongRevision,
+} from "../../adapters/eventstore/port.ts"
 import type { Pacer } from "../../adapters/clock/port.ts"
 import { OutcomeUnknown } from "./port.ts"
 
@@ -37,8 +47,10 @@ export async function appendSurely(
     } catch (error) {
       inDoubt ||= error instanceof UnknownOutcome
       const mayPass = error instanceof UnknownOutcome || (error instanceof Unavailable && inDoubt)
-      if (!mayPass) throw error
-      if (pacer.elapsedMs() >= waitedUntil()) {
+      // Of a stream that is not whole nobody can read whether they are in it.
+      const isHidden = error instanceof DamagedStream && inDoubt
+      if (!mayPass && !isHidden) throw error
+      if (isHidden || pacer.elapsedMs() >= waitedUntil()) {
         const what = `${events.length} events after revision ${expectedRevision} of ${stream}`
         throw new OutcomeUnknown(`nobody knows whether ${what} are stored`, { cause: error })
       }
@@ -65,9 +77,15 @@ async function findStored(
   store: EventStore,
   { stream, events, expectedRevision }: Append,
 ): Promise<Position | null> {
-  const found: { readonly id: string; readonly position: Position }[] = []
+  const found: StoredEvent[] = []
   const range = { from: expectedRevision + 1, limit: events.length }
   for await (const page of store.read(stream, range)) found.push(...page)
+  if (found[0]?.revision !== expectedRevision + 1) {
+    // The store has just said that there is something.
+    const revision = expectedRevision + 1
+    const there = found[0] === undefined ? "nothing" : `revision ${found[0].revision}`
+    throw new DamagedStream({ stream, revision, expected: `revision ${revision}`, found: there })
+  }
   const isSame = events.every((event, i) => found[i]?.id === event.id)
   return isSame ? (found.at(-1)?.position ?? null) : null
 }

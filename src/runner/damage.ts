@@ -20,16 +20,34 @@ export interface Damages {
   readonly all: () => readonly DamagedStream[]
 }
 
-/** Begins without any. `warn` is told when one is found, and when it is whole again. */
-export function openDamages(
-  pacer: Pick<Pacer, "elapsedMs">,
-  warn: (message: string, error: unknown) => void,
-): Damages {
+/** What they work with. */
+export interface DamagePorts {
+  readonly pacer: Pacer
+  /** Told when one is found, and when it is whole again. */
+  readonly warn: (message: string, error: unknown) => void
+  /** Reads a stream again; what it finds is noted, or cleared. */
+  readonly lookAgain: (stream: string) => Promise<unknown>
+  /** Ends looking again. */
+  readonly stopping: AbortSignal
+}
+
+/** Begins without any. Those that are found are looked at again every ten seconds. */
+export function openDamages({ pacer, warn, lookAgain, stopping }: DamagePorts): Damages {
   const known = new Map<string, { readonly fault: DamagedStream; readonly foundAt: number }>()
+  const watch = async (stream: string): Promise<void> => {
+    for (;;) {
+      await pacer.pause(LOOK_AGAIN_MS, stopping)
+      if (stopping.aborted || !known.has(stream)) return
+      // Whatever it finds is noted where it is found.
+      await lookAgain(stream).catch(() => undefined)
+    }
+  }
   return {
     note: (fault) => {
       const { stream } = fault.place
-      if (known.get(stream)?.fault.message !== fault.message) {
+      if (!known.has(stream)) {
+        void watch(stream)
+
         const message =
           `stream ${stream} is damaged: it takes no command and shows no state until what is missing ` +
           "is restored from a backup (audit verify names the first broken place)"

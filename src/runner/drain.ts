@@ -64,7 +64,8 @@ async function workOnce(working: Working, lane: Lane): Promise<boolean> {
   } catch (error) {
     if (error instanceof Unavailable) return false
     failAll(working, lane, lane.queue.splice(0), error)
-    return true
+    // Whoever waits until it is mended, waits.
+    return lane.queue.length === 0
   }
   const batch = gather(working, lane, loaded)
   if (batch.events.length > 0) return storeBatch(working, lane, loaded, batch)
@@ -75,7 +76,11 @@ async function workOnce(working: Working, lane: Lane): Promise<boolean> {
 async function load(working: Working, lane: Lane): Promise<Loaded<unknown>> {
   const asOf = working.pacer.elapsedMs()
   lane.isStale = false
-  const loaded = (await loadStream(working, lane.aggregate, lane.stream)) as Loaded<unknown>
+  // What is heard of from here on may have come after it was read.
+  const { stream, reached } = lane
+  const loaded = (await loadStream(working, lane.aggregate, stream)) as Loaded<unknown>
+  if (loaded.revision < reached) throw endsEarly(stream, loaded.revision, reached)
+  lane.reached = Math.max(lane.reached, loaded.revision)
   lane.confirmedAt = asOf
   lane.loaded = loaded
   working.damages.clear(lane.stream)
@@ -103,7 +108,7 @@ async function answerUnstored(working: Working, lane: Lane, batch: Batch): Promi
         return false
       }
       failAll(working, lane, waiting, error)
-      return true
+      return lane.queue.length === 0
     }
   }
   answerAll(lane, batch)
@@ -138,6 +143,7 @@ async function storeBatch(
       waitedUntil: () => Math.min(last, working.ending.at),
     })
     loaded.hash = batch.hash
+    lane.reached = loaded.revision
     lane.confirmedAt = asOf
     lane.conflicts = 0
     for (const event of events) addSinceCheckpoint(loaded, event)
@@ -154,6 +160,11 @@ async function storeBatch(
     failAll(working, lane, waiting, error)
     return true
   }
+}
+
+function endsEarly(stream: string, revision: number, known: number): DamagedStream {
+  const expected = `facts up to revision ${known}, which were there`
+  return new DamagedStream({ stream, revision: revision + 1, expected, found: "nothing" })
 }
 
 function isYes({ waiting, outcome }: Batch["answers"][number]): boolean {
@@ -175,11 +186,12 @@ function answerAll(lane: Lane, batch: Batch): void {
 
 function failAll(working: Working, lane: Lane, waiting: readonly Waiting[], error: unknown): void {
   forgetState(working, lane)
-  if (error instanceof DamagedStream && working.damages.of(lane.stream) === null) {
-    working.damages.note(error)
-  }
+  const isDamaged = error instanceof DamagedStream
+  if (isDamaged && working.damages.of(lane.stream) === null) working.damages.note(error)
   for (const one of waiting) {
     if (error instanceof OutcomeUnknown) turnAway(one, lane, error)
+    // What was served and counted is kept until the stream is whole again, or the process ends.
+    else if (isDamaged && one.deadline === Infinity) lane.queue.push(one)
     else one.reject(error)
   }
 }

@@ -79,5 +79,6 @@ export async function catchUp(working: Working, lane: Lane): Promise<boolean> {
     throw error
   }
   lane.confirmedAt = asOf
+  lane.reached = Math.max(lane.reached, loaded.revision)
   return loaded.revision > before
 }

@@ -43,6 +43,8 @@ export interface Lane {
   readonly aggregate: AnyAggregate
   /** Null until it is loaded, and again whenever it may differ from the store. */
   loaded: Loaded<unknown> | null
+  /** The newest revision that was stored from here or heard of: no load may end before it. */
+  reached: number
   /** When the state was last known to be the store's, by the pacer's elapsed time. */
   confirmedAt: number
   /** Facts were heard of that the state does not have. */
@@ -83,6 +85,7 @@ export function newLane(aggregate: AnyAggregate, stream: string): Lane {
     stream,
     aggregate,
     loaded: null,
+    reached: -1,
     confirmedAt: -Infinity,
     isStale: false,
     conflicts: 0,

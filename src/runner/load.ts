@@ -80,7 +80,8 @@ async function holdBeginning(
 }
 
 /**
- * Folds what the store has beyond a state.
+ * Folds what the store has beyond a state. It is read from the state's last fact on: that nothing came
+ * is believed of nobody who does not have that fact any more.
  *
  * @throws Unavailable when the store cannot be read; DamagedStream when what it has does not follow on it
  */
@@ -90,8 +91,20 @@ export async function foldNews<S, E extends Fact>(
   loaded: Loaded<S>,
   stream: string,
 ): Promise<void> {
-  const range = { from: loaded.revision + 1 }
-  for await (const page of store.read(stream, range)) fold(aggregate, loaded, page)
+  const { revision, hash } = loaded
+  let isThere = revision === CHAIN_START.revision
+  for await (const page of store.read(stream, { from: Math.max(revision, 0) })) {
+    const [first] = page
+    const wasThere = isThere
+    if (!wasThere) {
+      isThere = first?.revision === revision && carriesHash(first.metadata, hash)
+      if (!isThere) break
+    }
+    fold(aggregate, loaded, wasThere ? page : page.slice(1))
+  }
+  if (isThere) return
+  const expected = `the fact that was stored there, with the hash ${hash}`
+  throw new DamagedStream({ stream, revision, expected, found: "another, or none" })
 }
 
 /** Folds what came after a checkpoint; null where it is of another history, or was broken. */

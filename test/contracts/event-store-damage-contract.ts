@@ -90,6 +90,28 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
       )
     })
 
+    it("the newest facts are gone, which are in memory, shows and takes nothing", async () => {
+      let now = 0
+      const runner = runnerOn(damaging.store, openMemoryCheckpoints(), [], () => now)
+      await runner.look(LEDGER, STREAM, accountOf)
+      await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
+      now = 1
+      await expect(runner.lookAtTail(LEDGER, STREAM, accountOf)).rejects.toThrow(DamagedStream)
+      await expect(execute(runner, charge("chg_no", 5_000))).rejects.toThrow(DamagedStream)
+    })
+
+    it("facts are hidden in memory refuses nobody on what was before", async () => {
+      let now = 0
+      const runner = runnerOn(damaging.store, openMemoryCheckpoints(), [], () => now)
+      const other = runnerOn(damaging.store)
+      await runner.look(LEDGER, STREAM, accountOf)
+      await execute(other, addFunds(10_000))
+      await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
+      now = 1
+      // By what it has in memory it would refuse.
+      await expect(execute(runner, charge("chg_no", 5_000))).rejects.toThrow(DamagedStream)
+    })
+
     it("the beginning is gone takes nothing behind a checkpoint either", async () => {
       const checkpoints = openMemoryCheckpoints()
       const runner = runnerOn(damaging.store, checkpoints)

@@ -245,6 +245,13 @@ describe("EventStoreDB: an older copy", () => {
       await expect(firstSure(ask)).rejects.toThrow("older copy, or a node that is behind")
     }
     expect(server.log.stream("a")).toHaveLength(2)
+    // Others go on with it, and it comes to be longer than ours was.
+    await eventStoreDb.open(server).append("b", someEvents(20), NO_STREAM)
+    server.appendSystemEvents(20)
+    server.relay.cut()
+    const other = "what was stored there: it is an older copy, or another store"
+    await expect(firstSure(() => store.append("a", someEvents(1), 1))).rejects.toThrow(other)
+    await expect(firstSure(() => store.ready())).rejects.toThrow(other)
     // A program that is started on it knows no better: what the database remembers tells it.
     expect(await collect(eventStoreDb.open(server).read("a"))).toHaveLength(2)
   })

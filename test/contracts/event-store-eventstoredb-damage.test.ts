@@ -1,11 +1,14 @@
 import { describe, expect, it } from "vitest"
 
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { DamagedStream, NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { LEDGER } from "../../src/aggregates.ts"
 import { nextHash, CHAIN_START } from "../../src/chain.ts"
+import { OutcomeUnknown, openRunner } from "../../src/run.ts"
+import { virtualPacer } from "../run/pacer.ts"
 import { STREAM, addFunds, charge, execute, runnerOn, stored } from "../run/bench.ts"
 import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import type { EventLog } from "../support/eventstoredb-server/log.ts"
@@ -93,6 +96,42 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     await expect(execute(again, addFunds(7))).rejects.toThrow(
       `${STREAM} revision 2: expected revision 0, found revision 2`,
     )
+  })
+
+  it("leaves it open whether an append in doubt is stored", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    const runner = runnerOn(store)
+    await execute(runner, addFunds(1_000))
+    server.faultOf = () => {
+      server.faultOf = () => "none"
+      // The answer is lost, and then the stream is deleted.
+      queueMicrotask(() => server.log.deleteForGood(STREAM))
+      return "cut-stored"
+    }
+    await expect(execute(runner, charge("chg_1", 10))).rejects.toThrow(OutcomeUnknown)
+    expect(server.log.stream(STREAM)).toHaveLength(2)
+  })
+
+  it("is found mended though nobody asks", async () => {
+    const server = await eventStoreDb.start()
+    const store = eventStoreDb.open(server)
+    await ledgerOf(store, 4)
+    server.log.set(STREAM, { $maxCount: 2 })
+    const warnings: string[] = []
+    const pacer = virtualPacer()
+    const runner = openRunner({
+      ...{ store, checkpoints: openMemoryCheckpoints(), locks: openMemoryLocks(pacer), pacer },
+      ...{ clock: { now: () => Date.now() }, warn: (message) => void warnings.push(message) },
+    })
+    await expect(execute(runner, addFunds(7))).rejects.toThrow(DamagedStream)
+    pacer.pass(10_000)
+    await expect.poll(() => server.counts.reads).toBeGreaterThan(3)
+    expect(runner.damaged()).toHaveLength(1)
+    server.log.set(STREAM, {})
+    pacer.pass(10_000)
+    await expect.poll(() => runner.damaged()).toEqual([])
+    expect(warnings).toHaveLength(2)
   })
 
   it("is whole again once the settings are mended, and the operator hears of it", async () => {

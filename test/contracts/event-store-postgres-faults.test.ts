@@ -146,6 +146,19 @@ describe("PostgreSQL event store: an older copy", () => {
   })
 })
 
+describe("PostgreSQL event store: an older copy that others went on with", () => {
+  it("is noticed before anything is appended over a new connection", async () => {
+    const [store, other] = [postgres.open({ pollMs: 3_600_000 }), postgres.open()]
+    await store.append("a", someEvents(3), NO_STREAM)
+    await postgres.admin.query("delete from eventstore.events where revision > 0")
+    await other.append("b", someEvents(9), NO_STREAM)
+    await postgres.killConnections()
+    const append = () => store.append("a", someEvents(1), 0).then(String, String)
+    await expect.poll(append).toMatch(/does not hold at 2 what was stored there/)
+    expect(await collect(other.read("a"))).toHaveLength(1)
+  })
+})
+
 describe("PostgreSQL event store: not to be had", () => {
   it("tells that nobody answers, and nothing was stored", async () => {
     const nobody = new URL(postgres.url)

@@ -42,7 +42,7 @@ describe("LEDGER_EVENTSTORE_URL", () => {
     expect(() => readConfig({ ...both, LEDGER_EVENTSTORE_URL: other })).toThrow(
       /^LEDGER_EVENTSTORE_URL and EVENTSTORE_URL, its former name, differ: set the first alone\.$/,
     )
-    expect(() => readConfig({ EVENTSTORE_URL: "x" })).toThrow(/^LEDGER_EVENTSTORE_URL must be esdb/)
+    expect(() => readConfig({ EVENTSTORE_URL: "x" })).toThrow(/^EVENTSTORE_URL must be esdb/)
     const shown = listSettings({ EVENTSTORE_URL: one }).map(({ name, value }) => [name, value])
     expect(shown).toContainEqual(["LEDGER_EVENTSTORE_URL", one])
   })

@@ -121,13 +121,13 @@ async function worldOf(
       }
       const signal = new AbortController().signal
       const context = {
-        ports: heardByAll(ports),
         cause,
         progress: () => undefined,
         send: async () => undefined,
         signal,
       }
-      return found.run(context, found.input.parse(input))
+      const given = found.input.parse(input)
+      return heardByAll(ports, async (heard) => found.run({ ...context, ports: heard }, given))
     },
     call: (key, method, url, requested) => callApp(app, key, method, url, requested),
     restart: async () => {

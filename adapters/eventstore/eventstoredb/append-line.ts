@@ -98,7 +98,7 @@ export class AppendLine {
     const outcome = outcomeOf(answer, append)
     if (outcome instanceof Error) append.reject(outcome)
     else {
-      this.#node?.saw(outcome.position)
+      this.#node?.stored(outcome.position, append.events.at(-1)?.id ?? "")
       append.resolve(outcome)
     }
     this.#endWhenIdle()

@@ -109,7 +109,8 @@ function withoutHost(url: string, hosts: readonly string[], avoid: string): stri
 }
 
 function behindCredentials(url: string): string {
-  return url.trim().replace(/^[^:]+:\/\/(?:[^:]+:[^@]+@)?/, "")
+  // The last @ before the options ends what may hold a password.
+  return url.trim().replace(/^[^:]+:\/\/(?:[^/?]*@)?/, "")
 }
 
 function hostsOf(url: string): readonly string[] {

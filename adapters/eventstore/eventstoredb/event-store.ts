@@ -29,6 +29,8 @@ export interface EventStoreDbOptions {
   readonly readTimeoutMs?: number
   /** Subscriptions ask for the head when nothing came for so many milliseconds; 1,000. */
   readonly pollMs?: number
+  /** A stream that exists and may be written to: by it `ready` asks whether appends are taken. */
+  readonly askedStream?: string
 }
 
 /**
@@ -86,7 +88,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
       checkOpen()
       await reader.head()
       appender.check()
-      await checkAppending(appender)
+      await checkAppending(appender, options.askedStream ?? "readiness")
     },
     close: () => (closing ??= close()),
   }
@@ -95,9 +97,9 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
 /** No stream is that long: the server says so, by the way of every append, and stores nothing. */
 const NEVER_REACHED = MAX_REVISION - 1
 
-async function checkAppending(appender: Appender): Promise<void> {
+async function checkAppending(appender: Appender, stream: string): Promise<void> {
   const event = { id: randomUUID(), type: "Asked", data: "{}", metadata: "{}" }
-  const proposal = { stream: "readiness", events: [event], expectedRevision: NEVER_REACHED }
+  const proposal = { stream, events: [event], expectedRevision: NEVER_REACHED }
   await appender.append(proposal, 0).catch((error: unknown) => {
     if (!(error instanceof WrongRevision)) throw error
   })

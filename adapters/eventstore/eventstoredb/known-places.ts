@@ -19,6 +19,9 @@ export class KnownPlaces {
     return later(this.#newest, this.#searched)
   }
 
+  /** The last event that was stored from here: it has to be there, at its place, for ever. */
+  stored: { readonly place: Position; readonly id: string } | null = null
+
   /** An event that is not the server's own was shown or acknowledged. */
   saw(place: Position): void {
     this.#newest = later(this.#newest, place)

@@ -10,6 +10,8 @@ export type Channel = Awaited<ReturnType<EventStoreDBClient["getChannel"]>>
 interface NodeWays {
   /** Reads the newest event's place, the server's own included. */
   readonly end: () => Promise<Position>
+  /** Reads the id of the event at a place; null where there is none. */
+  readonly idAt: (place: Position) => Promise<string | null>
   /** Told when it turns out to be behind: whoever comes next looks for another one. */
   readonly onBehind: () => void
 }
@@ -40,6 +42,31 @@ export class Node {
   saw(place: Position): void {
     this.#shown = later(this.#shown, place)
     this.#known.saw(place)
+  }
+
+  /** It has stored an event from here. */
+  stored(place: Position, id: string): void {
+    this.saw(place)
+    const { stored } = this.#known
+    if (stored === null || comparePositions(stored.place, place) < 0)
+      this.#known.stored = { place, id }
+  }
+
+  /**
+   * Sees, before anything else is asked of it, that it is as far as what this process knows, and that it
+   * is the same history: an older copy that others went on with may be longer by now.
+   *
+   * @throws Unavailable where it is not
+   */
+  async greet(): Promise<void> {
+    await this.hold(this.#known.newest)
+    const { stored } = this.#known
+    if (stored === null || (await this.#ways.idAt(stored.place)) === stored.id) return
+    this.#ways.onBehind()
+    throw new Unavailable(
+      `the event store does not hold at ${stored.place.commit} what was stored there: it is an older copy, ` +
+        "or another store",
+    )
   }
 
   /**

@@ -54,6 +54,15 @@ export function endRequest(): ReadReq {
   return new streams.ReadReq().setOptions(options)
 }
 
+/** Reads the event at a place, and no other where there is one there. */
+export function placeRequest(place: Position): ReadReq {
+  const options = optionsOf(true)
+    .setAll(placeOf(place))
+    .setCount("1")
+    .setNoFilter(new shared.Empty())
+  return new streams.ReadReq().setOptions(options)
+}
+
 /** Follows all streams strictly after a place, for ever. */
 export function followRequest(after: Position): ReadReq {
   const options = optionsOf(true)

@@ -33,6 +33,8 @@ interface Wanted {
   readonly has: (event: StoredEvent) => boolean
   /** The last place that is wanted. */
   readonly upTo: Position | null
+  /** What the node has to have, beside what was known before it was asked. */
+  readonly holds: Position
   /** Whether the server may look at any number of events before it finds one. */
   readonly isSearch: boolean
   /** Ends it early, as if nothing more came. */
@@ -43,6 +45,7 @@ const EVERYTHING: Wanted = {
   limit: Number.POSITIVE_INFINITY,
   has: () => true,
   upTo: null,
+  holds: START,
   isSearch: false,
   signal: undefined,
 }
@@ -63,6 +66,8 @@ interface AllRange {
 export class Reader {
   readonly #connection: Connection
   readonly #timeoutMs: number
+  /** The first search for the newest event, while it lasts. */
+  #searching: Promise<void> | null = null
 
   /** When nothing came for `timeoutMs`, the node is asked whether it is there; it has as long for it. */
   constructor(connection: Connection, timeoutMs: number) {
@@ -106,6 +111,7 @@ export class Reader {
       limit,
       has: ({ position }) => comparePositions(position, after) > 0,
       upTo,
+      holds: upTo,
       isSearch: true,
       signal,
     })
@@ -119,6 +125,19 @@ export class Reader {
    * @throws Unavailable, AccessDenied
    */
   async head(signal?: AbortSignal): Promise<Position> {
+    const { known } = this.#connection
+    // The first search may step over a million events: whoever comes meanwhile looks behind what it finds.
+    while (known.end === START && this.#searching !== null) await this.#searching
+    if (known.end !== START) return this.#newestPlace(signal)
+    const searching = this.#newestPlace(signal)
+    this.#searching = searching.then(
+      () => undefined,
+      () => undefined,
+    )
+    return searching.finally(() => (this.#searching = null))
+  }
+
+  async #newestPlace(signal?: AbortSignal): Promise<Position> {
     const { known, session } = this.#connection
     const seen = known.newest
     const { end, node } = await session.end(2 * this.#timeoutMs)
@@ -132,7 +151,7 @@ export class Reader {
       }
     }
     if (from === START || found === FEW_EVENTS) {
-      const wanted = { ...EVERYTHING, limit: 1, isSearch: true, signal }
+      const wanted = { ...EVERYTHING, limit: 1, isSearch: true, holds: end, signal }
       const newest = this.#pages(newestRequest(), wanted)
       while ((await newest.next()).done !== true);
     }
@@ -180,7 +199,7 @@ export class Reader {
         if (!isServersOwn(first)) node.saw(later(first.position, last.position))
         yield page
       }
-      if (wanted.signal?.aborted !== true) await node.hold(seen)
+      if (wanted.signal?.aborted !== true) await node.hold(later(seen, wanted.holds))
     } finally {
       // A call that was not read to its end would keep the client from going.
       call.cancel()

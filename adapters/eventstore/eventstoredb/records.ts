@@ -18,12 +18,6 @@ export function storedEvent(record: Record): StoredEvent {
   }
 }
 
-/** The place of the event in an answer; null where there is none in it. */
-export function placeIn(answer: ReadResp): Position | null {
-  const record = answer.getEvent()?.getEvent()
-  return record === undefined ? null : placeOf(record)
-}
-
 function placeOf(record: Record): Position {
   return {
     commit: BigInt(record.getCommitPosition()),

@@ -2,15 +2,15 @@ import { setImmediate as nextTurn } from "node:timers/promises"
 
 import type { EventStoreDBClient } from "@eventstore/db-client"
 import { StreamsClient, StreamsService } from "@eventstore/db-client/generated/streams_grpc_pb.js"
-import type { ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
+import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 
-import { type Position, START, Unavailable } from "../port.ts"
+import { comparePositions, type Position, START, type StoredEvent, Unavailable } from "../port.ts"
 import { clientFor } from "./connection-string.ts"
 import { NotLeader, refusal } from "./failures.ts"
 import type { KnownPlaces } from "./known-places.ts"
 import { type Channel, Node } from "./node.ts"
-import { endRequest } from "./read-requests.ts"
-import { placeIn } from "./records.ts"
+import { endRequest, placeRequest } from "./read-requests.ts"
+import { storedEvent } from "./records.ts"
 
 /** How long a client may take to end its calls, in milliseconds: once it never did. */
 const DISPOSE_TIMEOUT_MS = 1_000
@@ -144,10 +144,11 @@ export class Session {
       const channel = await this.#client["getChannel"]()
       if (this.#node?.node.channel !== channel) {
         const node = new Node(channel, this.#options.known, {
-          end: async () => this.#inTime(this.#readEnd()),
+          end: async () => this.#inTime(this.#first(endRequest()).then(placeOr(START))),
+          idAt: async (place) => this.#inTime(this.#first(placeRequest(place)).then(idAt(place))),
           onBehind: () => this.retire(),
         })
-        this.#node = { node, reached: node.hold(this.#options.known.newest) }
+        this.#node = { node, reached: node.greet() }
       }
       const { node, reached } = this.#node
       try {
@@ -176,16 +177,17 @@ export class Session {
     })()
   }
 
-  async #readEnd(): Promise<Position> {
-    const { promise, resolve, reject } = Promise.withResolvers<Position>()
+  /** The first event that a read gives; null where it gives none. */
+  async #first(request: ReadReq): Promise<StoredEvent | null> {
+    const { promise, resolve, reject } = Promise.withResolvers<StoredEvent | null>()
     await this.#begin((grpc, ...parameters) => {
-      const call = grpc.read(endRequest(), ...parameters)
+      const call = grpc.read(request, ...parameters)
       call.on("data", (answer: ReadResp) => {
-        const place = placeIn(answer)
-        if (place !== null) resolve(place)
+        const record = answer.getEvent()?.getEvent()
+        if (record !== undefined) resolve(storedEvent(record))
       })
       call.on("error", (cause: Error) => reject(refusal(cause)))
-      call.on("end", () => resolve(START))
+      call.on("end", () => resolve(null))
       return call
     })
     return promise
@@ -229,6 +231,16 @@ export class Session {
     throw new Unavailable(`the event store did not answer within ${withinMs} ms`)
   }
 }
+
+const placeOr =
+  (nothing: Position) =>
+  (event: StoredEvent | null): Position =>
+    event?.position ?? nothing
+
+const idAt =
+  (place: Position) =>
+  (event: StoredEvent | null): string | null =>
+    event !== null && comparePositions(event.position, place) === 0 ? event.id : null
 
 const LATE = Symbol("late")
 

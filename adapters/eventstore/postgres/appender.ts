@@ -6,6 +6,7 @@ import { positionOf } from "../follow.ts"
 import { type Appended, Unavailable, UnknownOutcome, WrongRevision } from "../port.ts"
 import { type AppendParameters, appendParameters } from "./append-parameters.ts"
 import { refusal, sqlState } from "./failures.ts"
+import type { NewestSeen } from "./newest-seen.ts"
 import { type Database, disconnect } from "./session.ts"
 
 /** What one transaction takes at most; an append that is larger by itself goes alone. */
@@ -57,6 +58,7 @@ interface Landed {
 export class Appender {
   readonly #database: Database
   readonly #timeoutMs: number
+  readonly #newest: NewestSeen
   /** By stream, and within it in order of arrival. */
   readonly #waiting = new Map<string, Append[]>()
   #waitingCount = 0
@@ -65,9 +67,10 @@ export class Appender {
   #closed = false
 
   /** `timeoutMs` bounds each append from the call to its answer. */
-  constructor(database: Database, timeoutMs: number) {
+  constructor(database: Database, timeoutMs: number, newest: NewestSeen) {
     this.#database = database
     this.#timeoutMs = timeoutMs
+    this.#newest = newest
   }
 
   /** Appends `bytes` of events that were checked. Errors are those of the port's `append`. */
@@ -135,6 +138,10 @@ export class Appender {
         prepare: DURABLE,
         onLost: () => broken.abort(),
       })
+      await this.#greet(client).catch(async (error: unknown) => {
+        await disconnect(client)
+        throw error
+      })
       if (!broken.signal.aborted) this.#client = client
       broken.signal.addEventListener("abort", () => {
         if (this.#client === client) this.#client = null
@@ -145,6 +152,16 @@ export class Appender {
       this.#waitingCount = 0
     }
     return this.#client
+  }
+
+  /** Before anything is sent: what was stored over another connection has to be there. */
+  async #greet(client: pg.Client): Promise<void> {
+    const { stored } = this.#newest
+    if (stored === null) return
+    const at = "select id from eventstore.events where position = $1"
+    const { rows } = await client.query<{ id: string }>(at, [stored.place])
+    this.#newest.shows(rows[0]?.id ?? null)
+    this.#newest.hold()
   }
 
   /** Takes the first append of each stream from those who wait, as many as fit. */
@@ -175,7 +192,8 @@ export class Appender {
     for (const append of flight) append.sentOn = client
     try {
       const { rows } = await client.query<Answer>({ ...APPEND, values })
-      const tell = () => flight.forEach((append, index) => settle(append, rows[index]))
+      const tell = () =>
+        flight.forEach((append, index) => settle(append, rows[index], this.#newest))
       return { isStored: true, tell }
     } catch (error) {
       const isNotStored = await isRolledBack(client, error)
@@ -199,10 +217,12 @@ export class Appender {
   }
 }
 
-function settle(append: Append, answer: Answer | undefined): void {
+function settle(append: Append, answer: Answer | undefined, newest: NewestSeen): void {
   const [revision, position, actual] = answer ?? [null, null, null]
   if (revision !== null && position !== null) {
-    append.resolve({ revision, position: positionOf(BigInt(position)) })
+    const place = BigInt(position)
+    newest.stores(place, append.events.at(-1)?.id ?? "")
+    append.resolve({ revision, position: positionOf(place) })
   } else {
     append.reject(new WrongRevision(append.stream, append.expectedRevision, actual))
   }

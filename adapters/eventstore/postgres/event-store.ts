@@ -39,8 +39,8 @@ export function openPostgresEventStore(options: PostgresEventStoreOptions): Even
   const database = databaseAt(options)
   const pool = database.readers(options.readConnections ?? 4, options.readTimeoutMs ?? 10_000)
   const reader = new Reader(pool)
-  const appender = new Appender(database, options.appendTimeoutMs ?? 5_000)
   const newest = new NewestSeen()
+  const appender = new Appender(database, options.appendTimeoutMs ?? 5_000, newest)
   const watch = new HeadWatch(database, options.pollMs ?? 1_000, newest)
   const tail = tailOf(reader, watch)
   const running = new Set<Subscription>()
@@ -65,9 +65,7 @@ export function openPostgresEventStore(options: PostgresEventStoreOptions): Even
     append: async (stream, events, expectedRevision) => {
       const bytes = checkProposal(stream, events, expectedRevision)
       newest.hold()
-      const appended = await appender.append({ stream, events, expectedRevision }, bytes)
-      newest.saw(appended.position.commit)
-      return appended
+      return appender.append({ stream, events, expectedRevision }, bytes)
     },
     read: async function* (stream, range = {}) {
       checkRange(range)
