@@ -16,7 +16,7 @@ import { treeHeads } from "./migrations/0011-tree-heads.ts"
 import { noTemporaryTables } from "./migrations/0012-no-temporary-tables.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
-const MIGRATIONS: Readonly<Record<string, Migration>> = {
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0001-role-and-schemas": roleAndSchemas,
   "0002-event-store": eventStore,
   "0003-ledger-tables": ledgerTables,
