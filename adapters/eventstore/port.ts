@@ -95,6 +95,11 @@ export interface Subscription {
 /** What every implementation offers. Errors are the classes below and nothing else. */
 export interface EventStore {
   /**
+   * Whether settings of a stream, which anybody may set who may write to it, hide or delete its beginning:
+   * then who reads from the middle on has to see that the beginning is there.
+   */
+  readonly hidesBeginnings?: true
+  /**
    * Appends all `events` (1 or more) in order, or none, if the stream's last revision is exactly
    * `expectedRevision` (`NO_STREAM` where it must not exist).
    *

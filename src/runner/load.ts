@@ -34,8 +34,8 @@ interface Foldable<S, E extends Fact> {
 /**
  * Loads a stream's state, and holds what it folds against the chain: it begins with revision 0, or
  * right behind the checkpoint's, has no gap, and each fact's hash is over the one before it. A
- * checkpoint is no repair: where it is used, the stream still has to have its beginning; where the
- * event it was kept behind is gone, so may others be that nobody remembers.
+ * checkpoint is no repair: where the event it was kept behind is gone, so may others be that nobody
+ * remembers; and in a store that hides beginnings a stream must still have its own.
  *
  * @throws Unavailable when the store cannot be read; DamagedStream when it does not hold the stream whole
  */
@@ -67,13 +67,13 @@ export async function loadStream<S, E extends Fact>(
   throw new DamagedStream({ stream, revision: kept.revision, expected, found })
 }
 
-/** Whether the stream begins where it must. Behind revision 0 the fold has seen it. */
+/** Sees that the stream begins where it must, where that may be hidden. Behind revision 0 the fold has seen it. */
 async function holdBeginning(
   store: EventStore,
   stream: string,
   { revision }: Checkpoint,
 ): Promise<void> {
-  if (revision === 0) return
+  if (store.hidesBeginnings !== true || revision === 0) return
   for await (const [first] of store.read(stream, { limit: 1 })) {
     if (first !== undefined) nextHash(first, CHAIN_START)
   }

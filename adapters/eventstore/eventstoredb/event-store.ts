@@ -62,6 +62,7 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
     await connection.close()
   }
   return {
+    hidesBeginnings: true,
     append: async (stream, events, expectedRevision) => {
       const bytes = checkProposal(stream, events, expectedRevision)
       return appender.append({ stream, events, expectedRevision }, bytes)
