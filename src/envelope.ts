@@ -170,7 +170,7 @@ export function hashIn(metadata: string): string | null {
   return CARRIED_HASH.exec(metadata)?.[1] ?? null
 }
 
-const CARRIED_HASH = /"hash":"([0-9a-f]{64})",/
+const CARRIED_HASH = /"hash":"([0-9a-f]{64})"/
 
 /** Metadata as it was hashed; unchanged where no hash stands in it. */
 function withoutHash(metadata: string): string {

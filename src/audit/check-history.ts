@@ -3,11 +3,11 @@ import { createHash, createPublicKey, verify } from "node:crypto"
 import { z } from "zod"
 import type { SignedHead } from "../../adapters/tree-heads/port.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
-import { NO_HASH, expectedHash } from "../envelope.ts"
+import { NO_HASH, expectedHash, hashIn } from "../envelope.ts"
 import { FORM } from "./history-file.ts"
 import type { FileEvent } from "./history-file.ts"
 import { TreeEdge } from "./merkle.ts"
-import { hashIn, signedText, treeOfStream } from "./trees.ts"
+import { signedText, treeOfStream } from "./trees.ts"
 
 /** The DER form of an Ed25519 key up to its 32 bytes (RFC 8410). */
 const DER_BEFORE_KEY = Buffer.from("302a300506032b6570032100", "hex")
@@ -165,7 +165,7 @@ class HistoryCheck {
       this.#fault(`revision ${seen.revision + 1}`, `revision ${revision}`, event)
     }
     const expected = expectedHash(event, seen.hash)
-    const found = /"hash":"[0-9a-f]{64}"/.test(event.metadata) ? hashIn(event.metadata) : "none"
+    const found = hashIn(event.metadata) ?? "none"
     if (found !== expected) this.#fault(`the hash ${expected}`, found, event)
     seen.revision = revision
     seen.hash = found

@@ -18,7 +18,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import { prefixesOfCompany } from "../aggregates.ts"
 import type { Pace } from "./pace.ts"
-import { GrowingTree, hashIn, treeOfStream } from "./trees.ts"
+import { GrowingTree, leafIn, treeOfStream } from "./trees.ts"
 
 /** The form that is written. */
 export const FORM = 1
@@ -83,7 +83,7 @@ export async function writeHistory(request: HistoryRequest): Promise<HistoryWrit
     signal.throwIfAborted()
     for (const stored of page) {
       const { stream, revision, metadata, position, data } = stored
-      const hash = hashIn(metadata)
+      const hash = leafIn(metadata)
       const range = ranges.get(stream)
       ranges.set(stream, { first: range?.first ?? revision, last: revision, hash })
       const name = treeOfStream(stream)

@@ -17,7 +17,7 @@ import type { HistoryRequest } from "./history-file.ts"
 import { Tree, leafOf } from "./merkle.ts"
 import { factOf, inputsOfRefusal } from "./proof-inputs.ts"
 import type { DecisionInputs } from "./proof-inputs.ts"
-import { GrowingTree, hashIn } from "./trees.ts"
+import { GrowingTree, leafIn } from "./trees.ts"
 
 const HASH_BYTES = 32
 
@@ -139,7 +139,7 @@ class Reading {
 
   take(stored: StoredEvent): void {
     const { stream, data } = stored
-    const hash = hashIn(stored.metadata)
+    const hash = leafIn(stored.metadata)
     const previousHash = this.#hashes.get(stream) ?? NO_HASH
     this.#hashes.set(stream, hash)
     const { revision, id, type, metadata } = stored

@@ -8,12 +8,12 @@ import type { Signing } from "../../adapters/sealing/port.ts"
 import type { KeptTree, SignedHead, TreeHead } from "../../adapters/tree-heads/port.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import type { AdminPorts } from "../admin/operation.ts"
+import { hashIn } from "../envelope.ts"
 import { tokenOf } from "../position-token.ts"
 import { TreeEdge } from "./merkle.ts"
 
 /** The tree of the streams that belong to no company. */
 const INSTALLATION = "installation"
-const HASH = /"hash":"([0-9a-f]{64})"/
 
 /** What signing takes. */
 export type TreePorts = Pick<
@@ -31,10 +31,10 @@ export function treeOfStream(stream: string): string {
   return companyOf(stream) ?? INSTALLATION
 }
 
-/** The hash that stored metadata carries. @throws NoHash */
-export function hashIn(metadata: string): string {
-  const hash = HASH.exec(metadata)?.[1]
-  if (hash === undefined) throw new NoHash(`metadata without a hash: ${metadata.slice(0, 200)}`)
+/** The hash that stored metadata carries, which is its leaf of the tree. @throws NoHash */
+export function leafIn(metadata: string): string {
+  const hash = hashIn(metadata)
+  if (hash === null) throw new NoHash(`metadata without a hash: ${metadata.slice(0, 200)}`)
   return hash
 }
 
@@ -121,7 +121,7 @@ export async function signTrees(ports: TreePorts, signal: AbortSignal): Promise<
       const name = treeOfStream(stored.stream)
       const tree = grown.get(name) ?? new GrowingTree(name, kept.get(name))
       grown.set(name, tree)
-      tree.add(hashIn(stored.metadata), stored.position, stored.data)
+      tree.add(leafIn(stored.metadata), stored.position, stored.data)
       position = stored.position
     }
   }

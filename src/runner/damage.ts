@@ -47,7 +47,6 @@ export function openDamages({ pacer, warn, lookAgain, stopping }: DamagePorts): 
       const { stream } = fault.place
       if (!known.has(stream)) {
         void watch(stream)
-
         const message =
           `stream ${stream} is damaged: it takes no command and shows no state until what is missing ` +
           "is restored from a backup (audit verify names the first broken place)"

@@ -2,10 +2,7 @@ import { type Appended, Unavailable, UnknownOutcome } from "../port.ts"
 import { type Append, AppendLine } from "./append-line.ts"
 import type { AppendProposal } from "./append-request.ts"
 import type { Connection } from "./connection.ts"
-import { NotLeader } from "./failures.ts"
-
-/** So often an append is sent to another node, which the one before called the leader. */
-const MOST_REDIRECTS = 3
+import { MOST_REDIRECTS, NotLeader } from "./failures.ts"
 
 /** So long after an append that failed, with none that was stored since, appends are taken to fail. */
 const FAILING_MS = 5_000

@@ -25,6 +25,9 @@ const UNAUTHENTICATED = 16
 /** The node that was asked is not the leader of its cluster, and did not even try. */
 export class NotLeader extends Unavailable {}
 
+/** So often a node may name another one as the leader, until that is a failure. */
+export const MOST_REDIRECTS = 3
+
 /** What a failed call means when nothing was stored by it: it only read, or it never began. */
 export function refusal(error: unknown): Unavailable | AccessDenied | DamagedStream {
   const isRefusal = error instanceof Unavailable || error instanceof AccessDenied

@@ -11,15 +11,12 @@ import {
   Unavailable,
 } from "../port.ts"
 import type { Connection } from "./connection.ts"
-import { deleted, NotLeader } from "./failures.ts"
+import { deleted, MOST_REDIRECTS, NotLeader } from "./failures.ts"
 import { later } from "./known-places.ts"
 import { PageFlow } from "./page-flow.ts"
 import { allRequest, newestRequest, streamRequest } from "./read-requests.ts"
 import { storedEvent } from "./records.ts"
 import type { Session } from "./session.ts"
-
-/** So often a node may name another one as the leader, until that is a failure. */
-const MOST_REDIRECTS = 3
 
 /** A node that answers, and sends nothing of what it was asked for, is given up after so many silences. */
 const MOST_SILENCES = 6

@@ -6,7 +6,7 @@ import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_
 
 import { comparePositions, type Position, START, type StoredEvent, Unavailable } from "../port.ts"
 import { clientFor } from "./connection-string.ts"
-import { NotLeader, refusal } from "./failures.ts"
+import { MOST_REDIRECTS, NotLeader, refusal } from "./failures.ts"
 import type { KnownPlaces } from "./known-places.ts"
 import { type Channel, Node } from "./node.ts"
 import { endRequest, placeRequest } from "./read-requests.ts"
@@ -14,9 +14,6 @@ import { storedEvent } from "./records.ts"
 
 /** How long a client may take to end its calls, in milliseconds: once it never did. */
 const DISPOSE_TIMEOUT_MS = 1_000
-
-/** So often a node may name another one as the leader, until that is a failure. */
-const MOST_REDIRECTS = 3
 
 /** What each call begins with: the metadata with the credentials, and no deadline of gRPC's. */
 type CallArguments = ReturnType<EventStoreDBClient["callArguments"]>

@@ -1,6 +1,6 @@
 /** `audit verify` and `audit replay`, beside reading the same streams, parsing them and one hash each. */
 import { hash } from "node:crypto"
-import { hashIn, signHead, treeOfStream } from "../../../src/audit/trees.ts"
+import { leafIn, signHead, treeOfStream } from "../../../src/audit/trees.ts"
 import { TreeEdge } from "../../../src/audit/merkle.ts"
 import { replayHistory } from "../../../src/audit/replay-history.ts"
 import { auditStreams } from "../../../src/audit/streams.ts"
@@ -101,7 +101,7 @@ interface Audited {
 async function headOf(store: EventStore, stream: string, signing: Signing): Promise<SignedHead> {
   const edge = new TreeEdge()
   for await (const page of store.read(stream))
-    for (const one of page) edge.add(hashIn(one.metadata))
+    for (const one of page) edge.add(leafIn(one.metadata))
   const tree = treeOfStream(stream)
   return signHead(signing, { tree, size: edge.size, root: edge.root(), position: "", at: "" })
 }
