@@ -25,6 +25,11 @@ export function comparePositions(a: Position, b: Position): number {
   return 0
 }
 
+/** The later of two places. */
+export function later(a: Position, b: Position): Position {
+  return comparePositions(a, b) < 0 ? b : a
+}
+
 /** An event as it is handed to the store: `data` and `metadata` are the exact text to keep. */
 export interface ProposedEvent {
   /** A UUID in lower case. The same ids at the same revision make an append repeatable. */

@@ -1,7 +1,7 @@
 /** Runs one operation for an operator, in the server or in the command line itself. */
 import type { core, z } from "zod"
 import type { Position } from "../../adapters/eventstore/port.ts"
-import { DamagedStream, comparePositions } from "../../adapters/eventstore/port.ts"
+import { DamagedStream, later } from "../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import { newId } from "../ids.ts"
 import { inWords } from "../pipeline/schema-words.ts"
@@ -87,7 +87,7 @@ export async function heardByAll<T>(
 
 function laterOf(one: Position | null, other: Position | null): Position | null {
   if (one === null || other === null) return one ?? other
-  return comparePositions(one, other) < 0 ? other : one
+  return later(one, other)
 }
 
 /** A connection that was given up says less than since when the database does not answer. */

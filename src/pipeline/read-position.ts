@@ -4,7 +4,7 @@
  * and says that it may be stale.
  */
 import type { Position } from "../../adapters/eventstore/port.ts"
-import { comparePositions } from "../../adapters/eventstore/port.ts"
+import { comparePositions, later } from "../../adapters/eventstore/port.ts"
 import { accessStream } from "../../domain/access/access.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { RELEASES_STREAM } from "../../domain/connection/releases.ts"
@@ -73,7 +73,7 @@ export async function waitForReads(
 ): Promise<boolean> {
   const wanted = places.filter((place) => place !== null)
   if (wanted.length === 0) return false
-  const latest = wanted.reduce((a, b) => (comparePositions(a, b) < 0 ? b : a))
+  const latest = wanted.reduce((a, b) => later(a, b))
   return !(await ports.projector.waitFor(latest, WAIT_MS, reads))
 }
 

@@ -1,4 +1,4 @@
-import { comparePositions, type Position, START } from "../port.ts"
+import { later, type Position, START } from "../port.ts"
 
 /**
  * What this process knows of the order of a server's events. It only ever goes forward, whichever
@@ -31,9 +31,4 @@ export class KnownPlaces {
   searchedTo(place: Position): void {
     this.#searched = later(this.#searched, place)
   }
-}
-
-/** The later of two places. */
-export function later(a: Position, b: Position): Position {
-  return comparePositions(a, b) < 0 ? b : a
 }

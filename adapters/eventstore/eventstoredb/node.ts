@@ -1,7 +1,7 @@
 import type { EventStoreDBClient } from "@eventstore/db-client"
 
-import { comparePositions, type Position, START, Unavailable } from "../port.ts"
-import { type KnownPlaces, later } from "./known-places.ts"
+import { comparePositions, later, type Position, START, Unavailable } from "../port.ts"
+import type { KnownPlaces } from "./known-places.ts"
 
 /** The client's connection to a node. */
 export type Channel = Awaited<ReturnType<EventStoreDBClient["getChannel"]>>

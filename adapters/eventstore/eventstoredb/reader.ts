@@ -4,6 +4,7 @@ import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_
 
 import {
   comparePositions,
+  later,
   type Position,
   type ReadRange,
   START,
@@ -12,7 +13,6 @@ import {
 } from "../port.ts"
 import type { Connection } from "./connection.ts"
 import { deleted, MOST_REDIRECTS, NotLeader } from "./failures.ts"
-import { later } from "./known-places.ts"
 import { PageFlow } from "./page-flow.ts"
 import { allRequest, newestRequest, streamRequest } from "./read-requests.ts"
 import { storedEvent } from "./records.ts"

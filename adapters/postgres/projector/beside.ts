@@ -3,7 +3,7 @@ import type { Transaction } from "kysely"
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
-import { START, comparePositions } from "../../eventstore/port.ts"
+import { START, comparePositions, later } from "../../eventstore/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import { factsOf } from "./facts.ts"
@@ -16,7 +16,6 @@ import {
   createTables,
   heldRow,
   inTransaction,
-  later,
   storedRow,
   swapTables,
 } from "./tables.ts"

@@ -1,8 +1,7 @@
 import type { Projection } from "../../../projections/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
-import { comparePositions } from "../../eventstore/port.ts"
+import { comparePositions, later } from "../../eventstore/port.ts"
 import { factsOf } from "./facts.ts"
-import { later } from "./tables.ts"
 
 /** What the reader handed over to one read model. */
 export class Handed {

@@ -1,7 +1,6 @@
 /** The one reader of all streams in this process, and how far it came. */
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
-import { comparePositions } from "../../eventstore/port.ts"
-import { later } from "./tables.ts"
+import { comparePositions, later } from "../../eventstore/port.ts"
 import type { Waiting } from "./waiters.ts"
 import { Waiters } from "./waiters.ts"
 

@@ -2,7 +2,6 @@
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/projection.ts"
 import type { Position } from "../../eventstore/port.ts"
-import { comparePositions } from "../../eventstore/port.ts"
 import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
 
 /** The schema of the live read models. */
@@ -106,11 +105,6 @@ function only(rows: readonly Row[], name: string): StoredRow {
 function storedOf({ name, version, commit_position, prepare_position, fault }: Row): StoredRow {
   const position = { commit: BigInt(commit_position), prepare: BigInt(prepare_position) }
   return { name, version, position, fault }
-}
-
-/** The later of two places. */
-export function later(a: Position, b: Position): Position {
-  return comparePositions(a, b) < 0 ? b : a
 }
 
 /** Drops a read model's live tables, if they are there. */
