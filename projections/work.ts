@@ -18,9 +18,9 @@ import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
 import { monthEnd, monthName } from "../domain/kernel/window.ts"
 import type { TextQueued } from "../domain/phone/recipient-events.ts"
-import type { Columns } from "./columns.ts"
-import { arrayOf, insertRows } from "./columns.ts"
-import type { Projection, Recorded } from "./projection.ts"
+import type { Columns } from "./kernel/columns.ts"
+import { arrayOf, insertRows } from "./kernel/columns.ts"
+import type { Projection, Recorded } from "./kernel/projection.ts"
 
 /** What a worker can be asked to do. */
 export type WorkKind =

@@ -1,10 +1,10 @@
 /** The program: the only file that reads the environment, and with `compose/` the only adapters. */
 import { announced } from "../adapters/data-folder/data-folder.ts"
-import { ADMIN_OPERATIONS } from "./admin/index.ts"
-import { ServerGone, askServer, serverOf } from "./cli/admin-client.ts"
-import type { Host } from "./cli/host.ts"
-import { runCommandLine } from "./cli/execute.ts"
-import { processTerminal } from "./cli/terminal.ts"
+import { ADMIN_OPERATIONS } from "./frame/operator/operations.ts"
+import { ServerGone, askServer, serverOf } from "./frame/operator/cli/admin-client.ts"
+import type { Host } from "./frame/operator/cli/host.ts"
+import { runCommandLine } from "./frame/operator/cli/execute.ts"
+import { processTerminal } from "./frame/operator/cli/terminal.ts"
 import type { Config } from "./compose/config.ts"
 import { listSettings, readConfig } from "./compose/config.ts"
 import { runBenchmarks } from "./compose/benchmarks.ts"
@@ -12,8 +12,8 @@ import { examine } from "./compose/doctor.ts"
 import { move } from "./compose/moves.ts"
 import { openStores, runServer } from "./compose/server.ts"
 import { listenForStop } from "./compose/stopping.ts"
-import { HEALTH_URLS } from "./health.ts"
-import { openLog } from "./log.ts"
+import { HEALTH_URLS } from "./frame/http/health.ts"
+import { openLog } from "./frame/kernel/log.ts"
 
 const { env } = process
 

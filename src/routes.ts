@@ -1,20 +1,20 @@
 /** Every route of the API, and the retired ones. */
-import { accountRoutes } from "./account/routes.ts"
-import { billingRoutes } from "./billing/routes.ts"
+import { affiliateRoutes } from "./affiliate/routes.ts"
+import { billingRoutes } from "./exports/routes/routes.ts"
 import { companyRoutes } from "./company/routes.ts"
 import { connectionRoutes } from "./connection/routes.ts"
 import { creditsRoutes } from "./credits/routes.ts"
-import { ledgerRoutes } from "./ledger/routes.ts"
-import { peopleRoutes } from "./people/list-people.ts"
+import { ledgerRoutes } from "./audit/routes/routes.ts"
+import { peopleRoutes } from "./access/list-people.ts"
 import { phoneRoutes } from "./phone/routes.ts"
-import type { Route } from "./pipeline/route.ts"
+import type { Route } from "./frame/calls/route.ts"
 
 /** The routes in the order of the specification, and behind them those beyond it. */
 export const ROUTES: readonly Route[] = [
   ...peopleRoutes,
   ...phoneRoutes,
   ...creditsRoutes,
-  ...accountRoutes,
+  ...affiliateRoutes,
   ...companyRoutes,
   ...connectionRoutes,
   ...billingRoutes,

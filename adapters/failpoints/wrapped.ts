@@ -1,7 +1,7 @@
 /** The parts of an installation that failpoints stand around; each is the given one otherwise. */
 import type { Server } from "node:http"
-import type { Projection } from "../../projections/projection.ts"
-import type { Carrier } from "../carrier/port.ts"
+import type { Projection } from "../../projections/kernel/projection.ts"
+import type { Carrier } from "../providers/carrier/port.ts"
 import type { EventStore } from "../eventstore/port.ts"
 import type { Reach } from "./failpoints.ts"
 

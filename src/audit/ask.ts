@@ -15,11 +15,11 @@ import type { PricedItem } from "../../domain/charging/price-book.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { whatIf } from "../../domain/charging/what-if.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { LEDGER, PRICES } from "../aggregates.ts"
-import { CHAIN_START, nextHash } from "../chain.ts"
-import { readMetadata } from "../envelope.ts"
-import type { Ports } from "../ports.ts"
-import { placeOf } from "../position-token.ts"
+import { LEDGER, PRICES } from "../frame/writer/aggregates.ts"
+import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
+import { readMetadata } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
+import { placeOf } from "../frame/calls/position-token.ts"
 
 /** Names that people use for items of the price book. */
 const SHORT_NAMES: ReadonlyMap<string, PricedItem> = new Map([["text", "text_segment"]])

@@ -1,6 +1,6 @@
 /** Whether a checkpoint is what folding gives, whatever order its maps and objects were filled in. */
 import type { CheckpointForm } from "../../domain/kernel/decider.ts"
-import type { KeptCheckpoint } from "../admin/operation.ts"
+import type { KeptCheckpoint } from "../frame/operator/operation.ts"
 
 /** What a checkpoint should say, and what it says. */
 export interface CheckpointFault {

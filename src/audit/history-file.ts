@@ -16,7 +16,7 @@ import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { SignedHead, TreeHead } from "../../adapters/tree-heads/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
-import { prefixesOfCompany } from "../aggregates.ts"
+import { prefixesOfCompany } from "../frame/writer/aggregates.ts"
 import type { Pace } from "./pace.ts"
 import { GrowingTree, leafIn, treeOfStream } from "./trees.ts"
 

@@ -9,8 +9,8 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import { recipientStream } from "../../domain/phone/recipient.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
-import type { AdminPorts } from "../admin/operation.ts"
-import type { AnyFact } from "../../projections/projection.ts"
+import type { AdminPorts } from "../frame/operator/operation.ts"
+import type { AnyFact } from "../../projections/kernel/projection.ts"
 import type { Place } from "./findings.ts"
 
 /** A stream that a fact promises, up to a revision. */

@@ -2,8 +2,8 @@
 import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { fits } from "../../domain/charging/limits.ts"
-import { codecOfStream } from "../aggregates.ts"
-import { readMetadata } from "../envelope.ts"
+import { codecOfStream } from "../frame/writer/aggregates.ts"
+import { readMetadata } from "../frame/kernel/envelope.ts"
 import type { FileEvent } from "./history-file.ts"
 
 /** What the rules looked at; the events beside it say the same, and a replay gives it. */

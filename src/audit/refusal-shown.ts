@@ -1,7 +1,7 @@
 /** A refusal as operators and callers see it, from its row. */
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { resourceId } from "../../domain/phone/text-resource.ts"
-import type { RefusalRow } from "../../projections/refusals.ts"
+import type { RefusalRow } from "../../projections/charging/refusals.ts"
 
 /** A limit as it stood, with its times as text. */
 export function shownLimit(limit: LimitReading) {

@@ -1,8 +1,8 @@
 /** Reading a stream by itself, as it is read when something is decided on it. */
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../adapters/eventstore/port.ts"
-import type { ChainEnd } from "../chain.ts"
-import { CHAIN_START, nextHash } from "../chain.ts"
+import type { ChainEnd } from "../frame/writer/chain.ts"
+import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
 import type { Place } from "./findings.ts"
 
 /**

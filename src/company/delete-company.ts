@@ -1,14 +1,14 @@
 /** `POST /api/v1/company/delete`: an owner deletes the company; its data is erased after 14 days. */
 import { z } from "zod"
-import { deleteCompany } from "../reactions/company-deletion.ts"
+import { deleteCompany } from "./reactions/company-deletion.ts"
 import { accessStream, companyStanding } from "../../domain/access/access.ts"
-import { ACCESS } from "../aggregates.ts"
-import { causeOf } from "../pipeline/caller-cause.ts"
-import { refusal } from "../pipeline/refusal.ts"
-import type { Caller } from "../pipeline/route.ts"
-import { route } from "../pipeline/route.ts"
-import type { Ports } from "../ports.ts"
-import { isoTime } from "../schema.ts"
+import { ACCESS } from "../frame/writer/aggregates.ts"
+import { causeOf } from "../frame/calls/caller-cause.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { Caller } from "../frame/calls/route.ts"
+import { route } from "../frame/calls/route.ts"
+import type { Ports } from "../frame/ports.ts"
+import { isoTime } from "../frame/kernel/schema.ts"
 
 const DeleteCompany = z.object({ confirm: z.string({ error: "Must be the company's name." }) })
 

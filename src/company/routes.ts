@@ -1,5 +1,5 @@
 /** The routes of the company itself. */
-import type { Route } from "../pipeline/route.ts"
+import type { Route } from "../frame/calls/route.ts"
 import { removeCompany } from "./delete-company.ts"
 
 /** Deleting the company. */

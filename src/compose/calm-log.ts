@@ -7,8 +7,8 @@ import { USUAL_STORE_WAITS, watchEventStore } from "../../adapters/eventstore/wa
 import { isConnectionFault } from "../../adapters/postgres/port.ts"
 import type { DatabaseWaits, DatabaseWatch, ToldOfSilence } from "../../adapters/postgres/watch.ts"
 import { USUAL_WAITS, watchDatabase } from "../../adapters/postgres/watch.ts"
-import type { DetailedLog } from "../log.ts"
-import type { Log } from "../ports.ts"
+import type { DetailedLog } from "../frame/kernel/log.ts"
+import type { Log } from "../frame/ports.ts"
 
 /** Errors of the ledger that may come of an event store that does not answer, wherever that is. */
 const OF_A_STORE: ReadonlySet<string> = new Set([

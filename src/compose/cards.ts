@@ -1,10 +1,10 @@
 /** Choosing the payment processor: the built-in one, or Stripe where a key of it is set. */
-import type { BuiltInCardsPorts } from "../../adapters/cards/built-in.ts"
-import { openBuiltInCards } from "../../adapters/cards/built-in.ts"
-import type { Cards } from "../../adapters/cards/port.ts"
-import type { StripeSettings } from "../../adapters/cards/stripe.ts"
+import type { BuiltInCardsPorts } from "../../adapters/providers/cards/built-in.ts"
+import { openBuiltInCards } from "../../adapters/providers/cards/built-in.ts"
+import type { Cards } from "../../adapters/providers/cards/port.ts"
+import type { StripeSettings } from "../../adapters/providers/cards/stripe.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
-import type { AdminPorts } from "../admin/operation.ts"
+import type { AdminPorts } from "../frame/operator/operation.ts"
 
 /**
  * Opens the payment processor. Only where it is Stripe is its package loaded, which is an optional
@@ -21,7 +21,7 @@ export async function openCards(
     return { cards, testCards: cards }
   }
   try {
-    const { openStripeCards } = await import("../../adapters/cards/stripe.ts")
+    const { openStripeCards } = await import("../../adapters/providers/cards/stripe.ts")
     return { cards: openStripeCards(stripe), testCards: null }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error

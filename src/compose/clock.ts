@@ -6,8 +6,8 @@ import type { TestClock } from "../../adapters/clock/test.ts"
 import { openTestClock } from "../../adapters/clock/test.ts"
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
-import type { AdminPorts } from "../admin/operation.ts"
-import type { Log } from "../ports.ts"
+import type { AdminPorts } from "../frame/operator/operation.ts"
+import type { Log } from "../frame/ports.ts"
 import type { Faulty } from "./faults.ts"
 
 /** What a clock is made of. */

@@ -1,9 +1,9 @@
 /** The settings of the program, read once from the environment; all faults are told together. */
 import { resolve } from "node:path"
 import { z } from "zod"
-import type { StripeSettings } from "../../adapters/cards/stripe.ts"
-import type { ShownSetting } from "../admin/protocol.ts"
-import { addressFault, maskedAddress } from "../event-store-address.ts"
+import type { StripeSettings } from "../../adapters/providers/cards/stripe.ts"
+import type { ShownSetting } from "../frame/operator/protocol.ts"
+import { addressFault, maskedAddress } from "../frame/kernel/event-store-address.ts"
 import type { Faults } from "./faults.ts"
 import { readFaults } from "./faults.ts"
 

@@ -1,10 +1,10 @@
 /** The company `acme`, made on an empty store so that a newcomer has something to call. */
 import { COMPANIES_STREAM, companyCount } from "../../domain/company/companies.ts"
-import { ADMIN_OPERATIONS } from "../admin/index.ts"
-import type { AdminPorts } from "../admin/operation.ts"
-import { COMPANIES } from "../aggregates.ts"
-import { causedBy } from "../envelope.ts"
-import { newId } from "../ids.ts"
+import { ADMIN_OPERATIONS } from "../frame/operator/operations.ts"
+import type { AdminPorts } from "../frame/operator/operation.ts"
+import { COMPANIES } from "../frame/writer/aggregates.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
+import { newId } from "../frame/kernel/ids.ts"
 
 const NAME = "acme"
 

@@ -7,7 +7,7 @@ import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { PRICES_STREAM } from "../../domain/charging/price-book.ts"
-import { ownStreams } from "../own-streams.ts"
+import { ownStreams } from "../frame/writer/own-streams.ts"
 
 /** An event store and where it is. */
 export interface ChosenStore {

@@ -6,7 +6,7 @@
 import type { Server } from "node:http"
 import process from "node:process"
 import type { Pool } from "pg"
-import type { Carrier } from "../../adapters/carrier/port.ts"
+import type { Carrier } from "../../adapters/providers/carrier/port.ts"
 import type { ClockFault } from "../../adapters/clock/faulty.ts"
 import { faultyMachine, parseClockFault } from "../../adapters/clock/faulty.ts"
 import type { Pacer } from "../../adapters/clock/port.ts"
@@ -19,7 +19,7 @@ import {
   failingProjection,
   failingStore,
 } from "../../adapters/failpoints/wrapped.ts"
-import type { Projection } from "../../projections/projection.ts"
+import type { Projection } from "../../projections/kernel/projection.ts"
 
 /** What is to go wrong. */
 export interface Faults {

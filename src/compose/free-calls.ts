@@ -1,8 +1,8 @@
 /** Seeing before a server takes calls that none of them is free where real money is taken. */
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { PRICES_STREAM, priceOf } from "../../domain/charging/price-book.ts"
-import type { AdminPorts } from "../admin/operation.ts"
-import { PRICES } from "../aggregates.ts"
+import type { AdminPorts } from "../frame/operator/operation.ts"
+import { PRICES } from "../frame/writer/aggregates.ts"
 
 /**
  * Refuses to serve where Stripe takes payments and calls of the API are free, which is for volume

@@ -2,12 +2,12 @@
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { refusalsStream } from "../../domain/charging/refusals.ts"
-import { LEDGER, REFUSALS } from "../aggregates.ts"
-import { causedBy } from "../envelope.ts"
-import { openGatherer } from "../gather.ts"
-import { newId } from "../ids.ts"
-import type { Log } from "../ports.ts"
-import type { Runner } from "../run.ts"
+import { LEDGER, REFUSALS } from "../frame/writer/aggregates.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
+import { openGatherer } from "../frame/writer/gather.ts"
+import { newId } from "../frame/kernel/ids.ts"
+import type { Log } from "../frame/ports.ts"
+import type { Runner } from "../frame/writer/run.ts"
 
 const MOST_CLOSINGS = 500
 const MOST_REFUSALS = 500

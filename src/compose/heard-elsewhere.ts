@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto"
 import type { Pacer } from "../../adapters/clock/port.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import type { Calls, Processes } from "../../adapters/processes/port.ts"
-import { FRESH_FOR_MS } from "../runner/fresh.ts"
+import { FRESH_FOR_MS } from "../frame/writer/runner/fresh.ts"
 
 /** What the processes call out to one another. */
 const ASKED = "ledger_heard_asked"

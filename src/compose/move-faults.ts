@@ -5,7 +5,7 @@ import {
   Unavailable,
   UnknownOutcome,
 } from "../../adapters/eventstore/port.ts"
-import { OperatorRefused } from "../admin/operation.ts"
+import { OperatorRefused } from "../frame/operator/operation.ts"
 import { BackupFault } from "../moving/backup-file.ts"
 import { NotTheSame } from "../moving/compare.ts"
 

@@ -1,7 +1,7 @@
 /** The moves of a whole installation by the names of their commands. */
-import type { Input } from "../cli/command.ts"
-import type { Moved } from "../cli/host.ts"
-import type { Log } from "../ports.ts"
+import type { Input } from "../frame/operator/cli/command.ts"
+import type { Moved } from "../frame/operator/cli/host.ts"
+import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
 import type { MoveTalk } from "./final-audit.ts"
 import { restoreBackup } from "./restoring.ts"

@@ -4,7 +4,7 @@ import type { DataFolder, FolderHold } from "../../adapters/data-folder/data-fol
 import { holdFolder, openDataFolder } from "../../adapters/data-folder/data-folder.ts"
 import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
-import type { Log } from "../ports.ts"
+import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
 import { closeAll } from "./closers.ts"
 import { keepEmbedded } from "./kept-embedded.ts"

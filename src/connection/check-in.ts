@@ -6,9 +6,9 @@ import type { Counts } from "../../domain/connection/app-events.ts"
 import { COUNTED } from "../../domain/connection/app-events.ts"
 import { appStream } from "../../domain/connection/app.ts"
 import { RELEASES_STREAM, latestVersion, sealStanding } from "../../domain/connection/releases.ts"
-import { ACCESS, APP, RELEASES } from "../aggregates.ts"
-import { causeOf } from "../pipeline/caller-cause.ts"
-import { route } from "../pipeline/route.ts"
+import { ACCESS, APP, RELEASES } from "../frame/writer/aggregates.ts"
+import { causeOf } from "../frame/calls/caller-cause.ts"
+import { route } from "../frame/calls/route.ts"
 import { installId, versionName } from "./schema.ts"
 
 /** Stands in the open in a fact, which nobody can erase: no address of a person fits in. */

@@ -2,9 +2,9 @@
 import { z } from "zod"
 import { accessStream, companyStanding } from "../../domain/access/access.ts"
 import { RELEASES_STREAM, updatesAfter } from "../../domain/connection/releases.ts"
-import { ACCESS, RELEASES } from "../aggregates.ts"
-import { route } from "../pipeline/route.ts"
-import { isoTime } from "../schema.ts"
+import { ACCESS, RELEASES } from "../frame/writer/aggregates.ts"
+import { route } from "../frame/calls/route.ts"
+import { isoTime } from "../frame/kernel/schema.ts"
 import { orderedVersion } from "./schema.ts"
 
 const Query = z.object({ version: orderedVersion })

@@ -6,10 +6,10 @@ import {
   UPDATE_STATUSES,
 } from "../../domain/connection/app-events.ts"
 import { appStream } from "../../domain/connection/app.ts"
-import { APP } from "../aggregates.ts"
-import { causeOf } from "../pipeline/caller-cause.ts"
-import { refusal } from "../pipeline/refusal.ts"
-import { route } from "../pipeline/route.ts"
+import { APP } from "../frame/writer/aggregates.ts"
+import { causeOf } from "../frame/calls/caller-cause.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import { route } from "../frame/calls/route.ts"
 import { installId, oneOf, versionName } from "./schema.ts"
 
 const MOST_BYTES = 4_096

@@ -5,7 +5,7 @@
 import { z } from "zod"
 import { accessStream, companyStanding, findKey } from "../../domain/access/access.ts"
 import type { Access } from "../../domain/access/access.ts"
-import { ACCESS } from "../aggregates.ts"
+import { ACCESS } from "../frame/writer/aggregates.ts"
 import {
   CODE_LASTS_MS,
   codeTagOf,
@@ -13,12 +13,12 @@ import {
   connectCodeOf,
   connectedKey,
   newConnectCode,
-} from "../connect-code.ts"
-import { refusal } from "../pipeline/refusal.ts"
-import type { Reply } from "../pipeline/route.ts"
-import { openRoute } from "../pipeline/route.ts"
-import type { Ports } from "../ports.ts"
-import { isoTime, shortText } from "../schema.ts"
+} from "./connect-code.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { Reply } from "../frame/calls/route.ts"
+import { openRoute } from "../frame/calls/route.ts"
+import type { Ports } from "../frame/ports.ts"
+import { isoTime, shortText } from "../frame/kernel/schema.ts"
 import { installId, versionName } from "./schema.ts"
 
 /** A body with a code asks how that one stands; one without begins. */

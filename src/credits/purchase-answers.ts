@@ -1,13 +1,13 @@
 /** What a buyer of funds is told. */
 import { z } from "zod"
-import type { CardPayment } from "../../adapters/cards/port.ts"
+import type { CardPayment } from "../../adapters/providers/cards/port.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import type { PurchaseRefusalCode, PurchaseRefused } from "../../domain/charging/ledger-commands.ts"
 import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarsFromMicros, moneyText } from "../../domain/kernel/money.ts"
-import { refusal } from "../pipeline/refusal.ts"
-import type { Reply } from "../pipeline/route.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { Reply } from "../frame/calls/route.ts"
 
 /** A purchase as it stands. */
 export const Purchase = z.object({

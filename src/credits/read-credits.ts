@@ -3,10 +3,10 @@ import { z } from "zod"
 import { accessStream, companyStanding } from "../../domain/access/access.ts"
 import type { Allowance } from "../../domain/charging/ledger-views.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
-import { fundsOf } from "../../projections/accounts.ts"
-import { purchaseAllowance } from "../../projections/purchases.ts"
-import { ACCESS } from "../aggregates.ts"
-import { route } from "../pipeline/route.ts"
+import { fundsOf } from "../../projections/charging/accounts.ts"
+import { purchaseAllowance } from "../../projections/charging/purchases.ts"
+import { ACCESS } from "../frame/writer/aggregates.ts"
+import { route } from "../frame/calls/route.ts"
 
 const Credits = z.object({
   balance: z.number().meta({ description: "Dollars, exact to the micro-dollar" }),

@@ -1,5 +1,5 @@
 /** The routes of the credits slice. */
-import type { Route } from "../pipeline/route.ts"
+import type { Route } from "../frame/calls/route.ts"
 import { buyCredits } from "./buy-credits.ts"
 import { readCredits } from "./read-credits.ts"
 

@@ -7,7 +7,7 @@ import { NO_SUMS } from "../../domain/charging/months.ts"
 import type { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
 
 /** What moved the funds in a month, each as a sum of its own; `charged` counts what was taken. */
 export type BillSums = Readonly<MonthSums>

@@ -1,5 +1,5 @@
 /** What FOCUS calls the things that are sold: a service with its category, and a unit of price. */
-import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { unitOf } from "./units.ts"
 
 /** A service: it has one category (FOCUS 1.2, `ServiceCategory`). */

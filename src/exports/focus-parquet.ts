@@ -6,7 +6,7 @@
  */
 import type { ColumnSource, SchemaElement } from "hyparquet-writer"
 import { ByteWriter, ParquetWriter } from "hyparquet-writer"
-import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
 import { headText } from "./bill.ts"
 import type { FocusColumn } from "./focus.ts"

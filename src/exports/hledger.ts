@@ -15,7 +15,7 @@ import { instantText } from "../../domain/kernel/instant.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarText } from "../../domain/kernel/money.ts"
 import { resourceId } from "../../domain/phone/text-resource.ts"
-import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
 import { headText } from "./bill.ts"
 

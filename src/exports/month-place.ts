@@ -6,9 +6,9 @@ import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-events.ts"
 import { monthName } from "../../domain/kernel/window.ts"
-import { LEDGER } from "../aggregates.ts"
-import { nextHash } from "../chain.ts"
-import { NO_HASH, decodeStored, readMetadata } from "../envelope.ts"
+import { LEDGER } from "../frame/writer/aggregates.ts"
+import { nextHash } from "../frame/writer/chain.ts"
+import { NO_HASH, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
 import { brokenChain } from "./bill.ts"
 
 /** A stream up to a revision that stands still. */

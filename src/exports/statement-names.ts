@@ -7,8 +7,8 @@ import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { accessStream } from "../../domain/access/access.ts"
 import type { CompanyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
-import { CHAIN_START, nextHash } from "../chain.ts"
-import { recordedOf } from "../recorded.ts"
+import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
+import { recordedOf } from "../frame/writer/recorded.ts"
 import type { BillPorts } from "./open-bill.ts"
 
 /** Names as a statement shows them; null where only the id is left. */

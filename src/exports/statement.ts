@@ -1,6 +1,6 @@
 /** What a statement says of a month: spending by item and by person. */
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
 
 /** What was spent on one thing, or by one person. */
 export interface Spending {

@@ -1,7 +1,7 @@
 /** Following the hash chains of many streams at once. */
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
-import type { ChainEnd } from "../chain.ts"
-import { CHAIN_START, nextHash } from "../chain.ts"
+import type { ChainEnd } from "../frame/writer/chain.ts"
+import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
 
 /** An event without its place in the global order, which is each store's own. */
 export type MovedEvent = Omit<StoredEvent, "position">

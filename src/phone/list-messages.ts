@@ -3,11 +3,11 @@
  * more, `nextCursor` gives the 200 before these, and so on back to `since`.
  */
 import { z } from "zod"
-import type { MessageRow } from "../../projections/messages.ts"
-import { listMessages } from "../../projections/message-lists.ts"
-import { cursorAt, cursorText, placeOfCursor } from "../cursor.ts"
-import { route } from "../pipeline/route.ts"
-import { isoTime, sinceTime } from "../schema.ts"
+import type { MessageRow } from "../../projections/phone/messages.ts"
+import { listMessages } from "../../projections/phone/message-lists.ts"
+import { cursorAt, cursorText, placeOfCursor } from "../frame/calls/cursor.ts"
+import { route } from "../frame/calls/route.ts"
+import { isoTime, sinceTime } from "../frame/kernel/schema.ts"
 
 const MOST_MESSAGES = 200
 /** What a cursor of this list is made for. */

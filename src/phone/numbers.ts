@@ -1,9 +1,9 @@
 /** The numbers a company can send from. */
 import type { CompanyId, NumberId } from "../../domain/kernel/ids.ts"
 import { heldNumbers, phoneStream } from "../../domain/phone/phone.ts"
-import { PHONE } from "../aggregates.ts"
-import type { Ports } from "../ports.ts"
-import { fullNumber } from "../phone-number.ts"
+import { PHONE } from "../frame/writer/aggregates.ts"
+import type { Ports } from "../frame/ports.ts"
+import { fullNumber } from "./phone-number.ts"
 
 /** A number to send from. */
 export interface SendingNumber {

@@ -1,8 +1,8 @@
 /** Finding the fact of a queued text in its recipient's stream. */
 import type { Position } from "../../adapters/eventstore/port.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
-import type { Ports } from "../ports.ts"
-import { recordedOf } from "../recorded.ts"
+import type { Ports } from "../frame/ports.ts"
+import { recordedOf } from "../frame/writer/recorded.ts"
 
 /**
  * The fact that queued a text, newest first.

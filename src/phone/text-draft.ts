@@ -6,10 +6,10 @@ import type { PreparedText } from "../../domain/phone/recipient.ts"
 import { recipientStream } from "../../domain/phone/recipient.ts"
 import { segmentsOf } from "../../domain/phone/segments.ts"
 import { DEFAULT_TEXTING_RULES, withOptOutLine } from "../../domain/phone/texting-rules.ts"
-import { PRICES } from "../aggregates.ts"
-import { derivedId } from "../ids.ts"
-import type { Seed } from "../pipeline/route.ts"
-import type { Ports } from "../ports.ts"
+import { PRICES } from "../frame/writer/aggregates.ts"
+import { derivedId } from "../frame/kernel/ids.ts"
+import type { Seed } from "../frame/calls/route.ts"
+import type { Ports } from "../frame/ports.ts"
 
 /** A text to a recipient; its ids derive from the request and its attempt. */
 export interface Draft {

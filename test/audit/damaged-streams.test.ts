@@ -18,9 +18,9 @@ import {
   PRICES,
   RECIPIENT,
   REFUSALS,
-} from "../../src/aggregates.ts"
+} from "../../src/frame/writer/aggregates.ts"
 import { auditStreams } from "../../src/audit/streams.ts"
-import { openRunner } from "../../src/run.ts"
+import { openRunner } from "../../src/frame/writer/run.ts"
 import { runsOf } from "../charging/runs.ts"
 import type { DamagingStore } from "../contracts/damaging-stores.ts"
 import {
@@ -34,7 +34,7 @@ import { PostgresUnderTest } from "../contracts/event-store-postgres-fixture.ts"
 import { signingOfItsOwn } from "../support/signing.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
-import { virtualPacer } from "../run/pacer.ts"
+import { virtualPacer } from "../writer/pacer.ts"
 
 const AGGREGATES = {
   access: ACCESS,

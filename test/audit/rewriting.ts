@@ -3,7 +3,7 @@ import { sql } from "kysely"
 import { expect } from "vitest"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { AuditCheck, Place } from "../../src/audit/findings.ts"
-import { NO_HASH, expectedHash } from "../../src/envelope.ts"
+import { NO_HASH, expectedHash } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { World } from "../support/world.ts"
 

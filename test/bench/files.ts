@@ -1,8 +1,8 @@
 /** The two files of a run: the document for programs, and the page for people. */
 import { mkdir } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative } from "node:path"
-import type { OutFile } from "../../src/cli/out-file.ts"
-import { CannotWrite, openOutFile } from "../../src/cli/out-file.ts"
+import type { OutFile } from "../../src/frame/operator/cli/out-file.ts"
+import { CannotWrite, openOutFile } from "../../src/frame/operator/cli/out-file.ts"
 import { renderPage } from "./page/page.ts"
 import type { RunDocument } from "./report.ts"
 

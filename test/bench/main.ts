@@ -1,5 +1,5 @@
 /** `npm run bench`: the benchmarks in this process. */
-import { processTerminal } from "../../src/cli/terminal.ts"
+import { processTerminal } from "../../src/frame/operator/cli/terminal.ts"
 import { BENCHMARKS } from "./benchmarks.ts"
 import { runBench } from "./program.ts"
 

@@ -1,6 +1,6 @@
 /** The words of `npm run bench`, and what they ask for. */
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander"
-import type { Terminal } from "../../src/cli/terminal.ts"
+import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
 import type { Benchmark, StoreName } from "./benchmark.ts"
 import { SERVER_VARIABLE, STORES } from "./benchmark.ts"
 import type { LeftOut } from "./left-out.ts"

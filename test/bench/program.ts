@@ -2,9 +2,9 @@
  * What becomes of the words of `npm run bench`. Exit codes: 0 measured (whether or not the targets
  * were met), 1 something was not honest, broke or could not be written, 2 wrong usage, 130 interrupted.
  */
-import { CannotWrite } from "../../src/cli/out-file.ts"
-import { progressLine } from "../../src/cli/progress.ts"
-import type { Terminal } from "../../src/cli/terminal.ts"
+import { CannotWrite } from "../../src/frame/operator/cli/out-file.ts"
+import { progressLine } from "../../src/frame/operator/cli/progress.ts"
+import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
 import type { Benchmark, Setting } from "./benchmark.ts"
 import { Dishonest } from "./benchmark.ts"
 import { openResultFiles, placeIn } from "./files.ts"

@@ -1,6 +1,6 @@
 /** What was measured, as lines and a table on the terminal. */
-import type { Page, Row } from "../../src/cli/render.ts"
-import { renderTable } from "../../src/cli/render.ts"
+import type { Page, Row } from "../../src/frame/operator/cli/render.ts"
+import { renderTable } from "../../src/frame/operator/cli/render.ts"
 import { leftOutLine } from "./left-out.ts"
 import type { MeasuredDocument, RunDocument } from "./report.ts"
 import { percent, worded } from "./page/words.ts"

@@ -1,6 +1,6 @@
 /** An app that asks to be connected, the owner who approves it, and the key that comes of it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { buildApp } from "../../src/app.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { makeKey } from "../phone/texting.ts"
 import { query } from "../support/embedded.ts"

@@ -11,7 +11,7 @@ import {
   type ProposedEvent,
 } from "../../adapters/eventstore/port.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
-import { causedBy, expectedHash, NO_HASH, wrap } from "../../src/envelope.ts"
+import { causedBy, expectedHash, NO_HASH, wrap } from "../../src/frame/kernel/envelope.ts"
 import { EVENT_FIELDS } from "../kernel/event-arbitraries.ts"
 import { STORED } from "../kernel/stored-formats.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { makeKey } from "../phone/texting.ts"
-import { newIdempotencyKey } from "../pipeline/begun.ts"
+import { newIdempotencyKey } from "../calls/begun.ts"
 import type { World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import { CREDITS, buy, credits, expectSound, makeBuyer, paymentsOf } from "./buying.ts"

@@ -1,7 +1,7 @@
 /** Buying funds in tests, and looking at what came of it. */
 import { sql } from "kysely"
 import { expect } from "vitest"
-import { newIdempotencyKey } from "../pipeline/begun.ts"
+import { newIdempotencyKey } from "../calls/begun.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { makeCompany } from "../support/world.ts"
 

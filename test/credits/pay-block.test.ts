@@ -1,7 +1,7 @@
 /** The `pay` block of a 402, carried out to the letter. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { TEXTS, newNumber, sendText } from "../phone/texting.ts"
-import { newIdempotencyKey } from "../pipeline/begun.ts"
+import { newIdempotencyKey } from "../calls/begun.ts"
 import type { ApiAnswer, World } from "../support/world.ts"
 import { makeCallsFree, openWorld } from "../support/world.ts"
 import { expectSound, makeBuyer, paymentsOf } from "./buying.ts"

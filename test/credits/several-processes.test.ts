@@ -1,7 +1,7 @@
 /** Purchases through several processes on one database, and what is kept of them. */
 import { sql } from "kysely"
 import { afterEach, expect, it } from "vitest"
-import { newIdempotencyKey } from "../pipeline/begun.ts"
+import { newIdempotencyKey } from "../calls/begun.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"

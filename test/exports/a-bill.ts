@@ -1,6 +1,6 @@
 /** A bill for tests of its formats: its head, and a line to make others from. */
 import { NO_SUMS } from "../../domain/charging/months.ts"
-import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead } from "../../src/exports/bill.ts"
 
 /** The head of an open month in which nothing happened. */

@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { csvWriter } from "../../src/exports/billing-csv.ts"
 import { COLUMNS, parse } from "./exported.ts"
 import { HEAD, LINE } from "./a-bill.ts"

@@ -1,6 +1,6 @@
 /** Exports of bills, read as whoever gets the file would read it. */
-import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
-import { causedBy } from "../../src/envelope.ts"
+import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Company, World } from "../support/world.ts"
 
 /** The columns of the bill, as they are promised. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { FocusColumn } from "../../src/exports/focus.ts"
 import { FOCUS_COLUMNS } from "../../src/exports/focus.ts"
 import { focusCsvWriter } from "../../src/exports/focus-csv.ts"

@@ -1,10 +1,10 @@
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import type { BillLine } from "../../projections/billing-lines.ts"
+import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead } from "../../src/exports/bill.ts"
 import { hledgerWriter } from "../../src/exports/hledger.ts"
-import { testFolder } from "../cli/fake-host.ts"
+import { testFolder } from "../operator/fake-host.ts"
 import { HEAD, LINE } from "./a-bill.ts"
 import { missing, run } from "./programs.ts"
 

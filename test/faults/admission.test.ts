@@ -1,7 +1,7 @@
 /** Who is turned away at the door, on a clock of the test's own. */
 import { describe, expect, it } from "vitest"
-import type { Place } from "../../src/pipeline/admission.ts"
-import { openAdmission } from "../../src/pipeline/admission.ts"
+import type { Place } from "../../src/frame/http/admission.ts"
+import { openAdmission } from "../../src/frame/http/admission.ts"
 
 const ALWAYS = 1_000
 const MOST = 10_000

@@ -1,9 +1,9 @@
 /** What an operator hears beside a server whose PostgreSQL says nothing, and when. */
 import { setImmediate as soon } from "node:timers/promises"
 import { afterEach, expect, it } from "vitest"
-import { ADMIN_OPERATIONS } from "../../src/admin/index.ts"
-import { runOperation } from "../../src/admin/run-operation.ts"
-import { unlessSilent } from "../../src/admin/silence.ts"
+import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
+import { runOperation } from "../../src/frame/operator/run-operation.ts"
+import { unlessSilent } from "../../src/frame/operator/silence.ts"
 import { openWay } from "../support/cuttable.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { World } from "../support/world.ts"

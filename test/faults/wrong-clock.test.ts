@@ -6,8 +6,8 @@ import { openDatabaseClock } from "../../adapters/clock/database.ts"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
-import { openRunner } from "../../src/run.ts"
-import { addFunds, charge, execute, stored } from "../run/bench.ts"
+import { openRunner } from "../../src/frame/writer/run.ts"
+import { addFunds, charge, execute, stored } from "../writer/bench.ts"
 
 const TEN_MINUTES_MS = 600_000
 const NEW_MONTH = Date.UTC(2026, 11, 1)

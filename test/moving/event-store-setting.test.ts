@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { listSettings, readConfig } from "../../src/compose/config.ts"
-import { maskedAddress } from "../../src/event-store-address.ts"
+import { maskedAddress } from "../../src/frame/kernel/event-store-address.ts"
 import { openEventStore } from "../../src/compose/event-store.ts"
 
 const settingOf = (LEDGER_EVENTSTORE_URL: string) =>

@@ -1,10 +1,10 @@
 import { readFile, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
-import { OperatorRefused } from "../../src/admin/operation.ts"
-import type { Input } from "../../src/cli/command.ts"
-import type { Moved } from "../../src/cli/host.ts"
-import { fakeHost, fakeOperation, run, testFolder, wordsOf } from "../cli/fake-host.ts"
+import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import type { Input } from "../../src/frame/operator/cli/command.ts"
+import type { Moved } from "../../src/frame/operator/cli/host.ts"
+import { fakeHost, fakeOperation, run, testFolder, wordsOf } from "../operator/fake-host.ts"
 
 const AUDIT = { ok: true, events: 7, streams: 2, checks: [{ name: "all", ok: true, detail: "7" }] }
 const COPIED = { ok: true, to: "esdb://host:2113", events: 7, streams: 2, alreadyThere: 3 }

@@ -6,7 +6,7 @@ import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
 import type { Pacer } from "../../adapters/clock/port.ts"
 import { Lane } from "../../adapters/postgres/projector/lane.ts"
-import type { Projection } from "../../projections/projection.ts"
+import type { Projection } from "../../projections/kernel/projection.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, decode, sums } from "./projector-fixture.ts"
 

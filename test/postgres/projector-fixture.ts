@@ -9,7 +9,7 @@ import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import type { RunningProjector } from "../../adapters/postgres/projector/projector.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import type { Duties } from "../../adapters/processes/port.ts"
-import type { Projection, Recorded } from "../../projections/projection.ts"
+import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
 import { anEvent } from "../contracts/event-store-fixture.ts"
 import { EVERYBODY } from "../support/duties.ts"
 

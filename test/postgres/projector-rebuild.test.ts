@@ -1,6 +1,6 @@
 import type pg from "pg"
 import { afterEach, beforeAll, describe, expect, it } from "vitest"
-import type { Projection } from "../../projections/projection.ts"
+import type { Projection } from "../../projections/kernel/projection.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, sums } from "./projector-fixture.ts"
 

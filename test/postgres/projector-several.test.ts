@@ -1,7 +1,7 @@
 /** Read models of several processes: one keeps each up, the others stand by. */
 import type pg from "pg"
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest"
-import type { Projection } from "../../projections/projection.ts"
+import type { Projection } from "../../projections/kernel/projection.ts"
 import type { RegisteredProcess } from "../../adapters/processes/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { cuttable } from "../support/cuttable.ts"

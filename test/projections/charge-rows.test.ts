@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
-import type { ChargeRow } from "../../projections/charges.ts"
+import type { ChargeRow } from "../../projections/charging/charges.ts"
 import {
   companiesOfCharge,
   endedCharge,
   findCharge,
   listOpenCharges,
-} from "../../projections/charges.ts"
+} from "../../projections/charging/charges.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { ask, counted } from "./asking.ts"

@@ -4,8 +4,8 @@ import { sql } from "kysely"
 import type pg from "pg"
 import { beforeAll, expect, it } from "vitest"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
-import type { Columns } from "../../projections/columns.ts"
-import { unnested } from "../../projections/columns.ts"
+import type { Columns } from "../../projections/kernel/columns.ts"
+import { unnested } from "../../projections/kernel/columns.ts"
 import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
 
 interface Row {

@@ -1,7 +1,7 @@
 /** What can happen in an installation, as its people, its operators and the outside do it. */
 import fc from "fast-check"
 import { sql } from "kysely"
-import { OperatorRefused } from "../../src/admin/operation.ts"
+import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { TEXTS } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
 import { askStep } from "./asking.ts"

@@ -4,8 +4,8 @@ import type { Counts } from "../../domain/connection/app-events.ts"
 import { COUNTED } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import { appStream } from "../../domain/connection/app.ts"
-import { APP } from "../../src/aggregates.ts"
-import { causedBy } from "../../src/envelope.ts"
+import { APP } from "../../src/frame/writer/aggregates.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Company, World } from "../support/world.ts"
 
 const INSTALL = "ef".repeat(28)

@@ -1,6 +1,6 @@
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { findMessage, listMessages } from "../../projections/message-lists.ts"
+import { findMessage, listMessages } from "../../projections/phone/message-lists.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 

@@ -5,7 +5,7 @@ import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } 
 import { describe, expect, it } from "vitest"
 import { factsOf } from "../../adapters/postgres/projector/facts.ts"
 import { PROJECTIONS } from "../../projections/index.ts"
-import type { AnyFact, Projection } from "../../projections/projection.ts"
+import type { AnyFact, Projection } from "../../projections/kernel/projection.ts"
 import { work } from "../../projections/work.ts"
 import { EVENT_FIELDS } from "../kernel/event-arbitraries.ts"
 

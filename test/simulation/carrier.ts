@@ -4,8 +4,8 @@ import type {
   CarrierAnswer,
   CarrierKnowledge,
   OutgoingText,
-} from "../../adapters/carrier/port.ts"
-import { CarrierSilent, CarrierUnavailable } from "../../adapters/carrier/port.ts"
+} from "../../adapters/providers/carrier/port.ts"
+import { CarrierSilent, CarrierUnavailable } from "../../adapters/providers/carrier/port.ts"
 import type { Chance } from "./chance.ts"
 import type { Owner } from "./schedule.ts"
 import type { Wire } from "./wire.ts"

@@ -4,16 +4,16 @@
  */
 import { afterEach, describe, expect, it, vi } from "vitest"
 import type * as keeping from "../../adapters/checkpoints/memory.ts"
-import type * as aggregates from "../../src/aggregates.ts"
+import type * as aggregates from "../../src/frame/writer/aggregates.ts"
 import type * as texting from "../../src/phone/send-text.ts"
-import type * as claiming from "../../src/pipeline/idempotency.ts"
-import type * as ending from "../../src/reactions/end-charge.ts"
-import type * as running from "../../src/run.ts"
-import type * as appending from "../../src/runner/append.ts"
-import type * as lateness from "../../src/runner/deadlines.ts"
-import type * as freshness from "../../src/runner/fresh.ts"
-import type * as gathering from "../../src/runner/gathered.ts"
-import { OutcomeUnknown } from "../../src/runner/port.ts"
+import type * as claiming from "../../src/frame/calls/idempotency.ts"
+import type * as ending from "../../src/frame/effects/end-charge.ts"
+import type * as running from "../../src/frame/writer/run.ts"
+import type * as appending from "../../src/frame/writer/runner/append.ts"
+import type * as lateness from "../../src/frame/writer/runner/deadlines.ts"
+import type * as freshness from "../../src/frame/writer/runner/fresh.ts"
+import type * as gathering from "../../src/frame/writer/runner/gathered.ts"
+import { OutcomeUnknown } from "../../src/frame/writer/runner/port.ts"
 import type { FaultyCore } from "./faulty-cores.ts"
 import { FAULTY_CORES } from "./faulty-cores.ts"
 import { firstBroken } from "./runs.ts"
@@ -23,14 +23,14 @@ const FINDING_TIMEOUT_MS = 120_000
 /** The core that is at work; each part of it asks here how it is faulty. */
 const { at } = vi.hoisted(() => ({ at: { work: null as FaultyCore | null } }))
 
-vi.mock("../../src/runner/append.ts", async (original) => {
+vi.mock("../../src/frame/writer/runner/append.ts", async (original) => {
   const real = await original<typeof appending>()
   const appendSurely: typeof real.appendSurely = (ports, append) =>
     (at.work?.appendSurely?.(real.appendSurely) ?? real.appendSurely)(ports, append)
   return { ...real, appendSurely }
 })
 
-vi.mock("../../src/runner/deadlines.ts", async (original) => {
+vi.mock("../../src/frame/writer/runner/deadlines.ts", async (original) => {
   const real = await original<typeof lateness>()
   const watchDeadlines: typeof real.watchDeadlines = (pacer) =>
     at.work?.watchesNobody === true
@@ -39,7 +39,7 @@ vi.mock("../../src/runner/deadlines.ts", async (original) => {
   return { ...real, watchDeadlines }
 })
 
-vi.mock("../../src/pipeline/idempotency.ts", async (original) => {
+vi.mock("../../src/frame/calls/idempotency.ts", async (original) => {
   const real = await original<typeof claiming>()
   const letGo: typeof real.letGo = (ports, { claim, takenOver }, error) => {
     const isKnown = takenOver && at.work?.freesTakenOver !== true
@@ -48,7 +48,7 @@ vi.mock("../../src/pipeline/idempotency.ts", async (original) => {
   return { ...real, letGo }
 })
 
-vi.mock("../../src/runner/fresh.ts", async (original) => {
+vi.mock("../../src/frame/writer/runner/fresh.ts", async (original) => {
   const real = await original<typeof freshness>()
   const isConfirmedSince: typeof real.isConfirmedSince = (...asked) =>
     at.work?.believesEveryNo === true || real.isConfirmedSince(...asked)
@@ -57,14 +57,14 @@ vi.mock("../../src/runner/fresh.ts", async (original) => {
   return { ...real, isConfirmedSince, isFresh }
 })
 
-vi.mock("../../src/runner/gathered.ts", async (original) => {
+vi.mock("../../src/frame/writer/runner/gathered.ts", async (original) => {
   const real = await original<typeof gathering>()
   const forgetState: typeof real.forgetState = (ports, lane) =>
     (at.work?.forgetState?.(real) ?? real.forgetState)(ports, lane)
   return { ...real, forgetState }
 })
 
-vi.mock("../../src/aggregates.ts", async (original) => {
+vi.mock("../../src/frame/writer/aggregates.ts", async (original) => {
   const real = await original<typeof aggregates>()
   const { decide } = real.LEDGER.decider
   const decider: typeof real.LEDGER.decider = {
@@ -74,7 +74,7 @@ vi.mock("../../src/aggregates.ts", async (original) => {
   return { ...real, LEDGER: { ...real.LEDGER, decider } }
 })
 
-vi.mock("../../src/run.ts", async (original) => {
+vi.mock("../../src/frame/writer/run.ts", async (original) => {
   const real = await original<typeof running>()
   const openRunner: typeof real.openRunner = (ports) => {
     const runner = real.openRunner(ports)
@@ -99,7 +99,7 @@ vi.mock("../../src/phone/send-text.ts", async (original) => {
   return { ...real, sendText: { ...real.sendText, resume } }
 })
 
-vi.mock("../../src/reactions/end-charge.ts", async (original) => {
+vi.mock("../../src/frame/effects/end-charge.ts", async (original) => {
   const real = await original<typeof ending>()
   const endCharge: typeof real.endCharge = (ports, work) =>
     at.work?.endCharge?.(work) ?? real.endCharge(ports, work)

@@ -4,10 +4,10 @@ import { UnknownOutcome, WrongRevision } from "../../adapters/eventstore/port.ts
 import type { TakenWork, WorkResult } from "../../adapters/work/port.ts"
 import type { ChargeRefused, Charged } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import type { LEDGER } from "../../src/aggregates.ts"
-import type { Runner } from "../../src/run.ts"
-import type { Append, appendSurely } from "../../src/runner/append.ts"
-import type { forgetState, takeGathered } from "../../src/runner/gathered.ts"
+import type { LEDGER } from "../../src/frame/writer/aggregates.ts"
+import type { Runner } from "../../src/frame/writer/run.ts"
+import type { Append, appendSurely } from "../../src/frame/writer/runner/append.ts"
+import type { forgetState, takeGathered } from "../../src/frame/writer/runner/gathered.ts"
 import type { DatabaseFlaws } from "./database.ts"
 
 type AppendSurely = typeof appendSurely

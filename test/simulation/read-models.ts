@@ -2,10 +2,10 @@
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { ChargeRow } from "../../projections/charge-lines.ts"
-import { lineOf } from "../../projections/charge-lines.ts"
-import type { Recorded } from "../../projections/projection.ts"
-import { recordedOf } from "../../src/recorded.ts"
+import type { ChargeRow } from "../../projections/charging/charge-lines.ts"
+import { lineOf } from "../../projections/charging/charge-lines.ts"
+import type { Recorded } from "../../projections/kernel/projection.ts"
+import { recordedOf } from "../../src/frame/writer/recorded.ts"
 
 /** Rows by their key. */
 export type Rows = Map<string, unknown>

@@ -6,7 +6,7 @@ import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { accountOf, ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
-import type { Outcome, Runner } from "../../src/run.ts"
+import type { Outcome, Runner } from "../../src/frame/writer/run.ts"
 import type { Owner, Schedule } from "./schedule.ts"
 import type { Truth } from "./truth.ts"
 

@@ -2,9 +2,9 @@
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
-import { codecOfStream } from "../../src/aggregates.ts"
-import { NO_HASH, expectedHash, readMetadata } from "../../src/envelope.ts"
-import type { AnyFact } from "../../projections/projection.ts"
+import { codecOfStream } from "../../src/frame/writer/aggregates.ts"
+import { NO_HASH, expectedHash, readMetadata } from "../../src/frame/kernel/envelope.ts"
+import type { AnyFact } from "../../projections/kernel/projection.ts"
 
 /** The facts that one command stored. */
 export interface Group {

@@ -1,5 +1,5 @@
 /** What the API's own document promises of an answer, for tests that have an answer in hand. */
-import { openApi } from "../../src/documents.ts"
+import { openApi } from "../../src/frame/http/documents/documents.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
 
 interface Response {

@@ -1,7 +1,7 @@
 /** What every answer of the API must be, whatever a test asks it for. */
 import { expect } from "vitest"
-import { ErrorBody } from "../../src/pipeline/error-body.ts"
-import { STATUS_OF } from "../../src/pipeline/refusal.ts"
+import { ErrorBody } from "../../src/frame/http/documents/error-body.ts"
+import { STATUS_OF } from "../../src/frame/calls/refusal.ts"
 import { ROUTES } from "../../src/routes.ts"
 import { TELLING_HEADERS, promisedOf } from "./promised.ts"
 

@@ -3,9 +3,9 @@ import { readFileSync } from "node:fs"
 import { z } from "zod"
 import type { Operation } from "../../domain/access/operations.ts"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
-import type { ErrorCode } from "../../src/pipeline/refusal.ts"
-import type { Route } from "../../src/pipeline/route.ts"
-import { route } from "../../src/pipeline/route.ts"
+import type { ErrorCode } from "../../src/frame/calls/refusal.ts"
+import type { Route } from "../../src/frame/calls/route.ts"
+import { route } from "../../src/frame/calls/route.ts"
 import { ROUTES } from "../../src/routes.ts"
 
 /** A line of the specification's table of routes. */

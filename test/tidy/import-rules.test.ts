@@ -74,7 +74,7 @@ const cases: readonly {
   },
   {
     rule: "adapter-vendor",
-    wrong: { "adapters/carrier/a.ts": 'import "fastify"' },
+    wrong: { "adapters/providers/carrier/a.ts": 'import "fastify"' },
     right: { "adapters/locks/a.ts": 'import "pg"\nimport "node:net"' },
   },
   {
@@ -88,9 +88,9 @@ const cases: readonly {
     right: { "adapters/postgres/a.ts": 'import "pg"\nimport "kysely"' },
   },
   {
-    rule: "adapter-cards-vendor",
-    wrong: { "adapters/cards/a.ts": 'import "fastify"' },
-    right: { "adapters/cards/a.ts": 'import "stripe"\nimport "pg"' },
+    rule: "adapter-providers-cards-vendor",
+    wrong: { "adapters/providers/cards/a.ts": 'import "fastify"' },
+    right: { "adapters/providers/cards/a.ts": 'import "stripe"\nimport "pg"' },
   },
   {
     rule: "adapter-data-folder-vendor",
@@ -134,6 +134,15 @@ const cases: readonly {
     },
   },
   {
+    rule: "adapter-apart",
+    wrong: { "adapters/providers/x/a.ts": 'import "../y/b.ts"', "adapters/providers/y/b.ts": "" },
+    right: {
+      "adapters/providers/x/a.ts": 'import "../y/port.ts"\nimport "./b.ts"',
+      "adapters/providers/x/b.ts": "",
+      "adapters/providers/y/port.ts": "",
+    },
+  },
+  {
     rule: "src-ports-only",
     wrong: { "src/a.ts": 'import type { B } from "../adapters/x/b.ts"', "adapters/x/b.ts": "" },
     right: {
@@ -150,14 +159,42 @@ const cases: readonly {
     right: { "src/main.ts": 'import "./compose/b.ts"', "src/compose/b.ts": "" },
   },
   {
+    rule: "src-frame-below",
+    wrong: { "src/frame/a.ts": 'import type { B } from "../phone/b.ts"', "src/phone/b.ts": "" },
+    right: { "src/phone/b.ts": 'import "../frame/a.ts"', "src/frame/a.ts": "" },
+  },
+  {
+    rule: "src-frame-below",
+    wrong: { "src/frame/calls/a.ts": 'import "../../audit/b.ts"', "src/audit/b.ts": "" },
+    right: { "src/frame/calls/a.ts": 'import "../kernel/b.ts"', "src/frame/kernel/b.ts": "" },
+  },
+  {
     rule: "src-slices-apart",
     wrong: { "src/phone/a.ts": 'import "../boxes/b.ts"', "src/boxes/b.ts": "" },
     right: {
-      "src/phone/a.ts": 'import "../pipeline/b.ts"\nimport "../run.ts"',
+      "src/phone/a.ts": 'import "../frame/b.ts"\nimport "./operate/c.ts"',
+      "src/phone/operate/c.ts": "",
       "src/mcp/a.ts": 'import "../phone/a.ts"',
-      "src/pipeline/b.ts": "",
-      "src/run.ts": "",
+      "src/frame/b.ts": "",
     },
+  },
+  {
+    rule: "src-slices-apart",
+    wrong: {
+      "src/phone/reactions/a.ts": 'import "../../company/reactions/b.ts"',
+      "src/company/reactions/b.ts": "",
+    },
+    right: { "src/phone/reactions/a.ts": 'import "../b.ts"', "src/phone/b.ts": "" },
+  },
+  {
+    rule: "src-slices-apart",
+    wrong: { "src/phone/a.ts": 'import type { B } from "../audit/b.ts"', "src/audit/b.ts": "" },
+    right: { "src/audit/b.ts": 'import "../exports/c.ts"', "src/exports/c.ts": "" },
+  },
+  {
+    rule: "src-above-frame",
+    wrong: { "src/moving/a.ts": 'import "../phone/b.ts"', "src/phone/b.ts": "" },
+    right: { "src/moving/a.ts": 'import "../frame/b.ts"', "src/frame/b.ts": "" },
   },
   {
     rule: "bin-needs-nothing",

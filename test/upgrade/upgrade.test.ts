@@ -1,9 +1,9 @@
 /** What an installation of before holds goes on as if nothing had happened, once. */
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { derivedId } from "../../src/ids.ts"
+import { derivedId } from "../../src/frame/kernel/ids.ts"
 import { faultsOf } from "../moving/looking.ts"
-import { messageOf } from "../reactions/texts.ts"
+import { messageOf } from "../effects/texts.ts"
 import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import { DERIVED_IDS, KNOWN, oldInstallation } from "./old-installation.ts"

@@ -1,7 +1,7 @@
 /** Folding a read model anew beside the live one: to swap them, or to compare them. */
 import type { Transaction } from "kysely"
 import type { Pool, PoolClient } from "pg"
-import type { Projection } from "../../../projections/projection.ts"
+import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions, later } from "../../eventstore/port.ts"
 import { isConnectionFault } from "../port.ts"

@@ -1,4 +1,4 @@
-import type { Projection } from "../../../projections/projection.ts"
+import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { StoredEvent } from "../../eventstore/port.ts"
 
 /** The events among some that may change the rows of a read model. */

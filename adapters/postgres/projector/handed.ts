@@ -1,4 +1,4 @@
-import type { Projection } from "../../../projections/projection.ts"
+import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { comparePositions, later } from "../../eventstore/port.ts"
 import { factsOf } from "./facts.ts"

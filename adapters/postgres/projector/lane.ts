@@ -7,7 +7,7 @@
  * doubt, somebody built the read model anew, a crash of the server took commits back) it looks at the
  * table first, and reads from the store what is missing behind it.
  */
-import type { Projection } from "../../../projections/projection.ts"
+import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { Unavailable, comparePositions, later } from "../../eventstore/port.ts"
 import type { Pacer } from "../../clock/port.ts"

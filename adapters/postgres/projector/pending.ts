@@ -1,4 +1,4 @@
-import type { Projection } from "../../../projections/projection.ts"
+import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts"
 import { comparePositions } from "../../eventstore/port.ts"
 import { factsOf } from "./facts.ts"

@@ -4,7 +4,7 @@
  * process of the installation that has the duty; in the others its lane stands by.
  */
 import type { Pool } from "pg"
-import type { Projection } from "../../../projections/projection.ts"
+import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
 import type { AskedDuties, Duties } from "../../processes/port.ts"

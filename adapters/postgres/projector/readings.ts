@@ -1,4 +1,4 @@
-import type { Recorded } from "../../../projections/projection.ts"
+import type { Recorded } from "../../../projections/kernel/projection.ts"
 import type { StoredEvent } from "../../eventstore/port.ts"
 
 /** What reading an event came to. */

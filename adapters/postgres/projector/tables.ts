@@ -1,6 +1,6 @@
 /** Making, comparing and swapping the tables of a read model. */
 import type { Pool, PoolClient } from "pg"
-import type { Projection } from "../../../projections/projection.ts"
+import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { Position } from "../../eventstore/port.ts"
 import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
 

@@ -7,7 +7,7 @@
  */
 import type { Pool, PoolClient } from "pg"
 import type { Transaction } from "kysely"
-import type { Opener, Projection, Recorded } from "../../../projections/projection.ts"
+import type { Opener, Projection, Recorded } from "../../../projections/kernel/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { kyselyOn } from "../kysely-on.ts"
 import { isConnectionFault } from "../port.ts"

@@ -1,7 +1,7 @@
 /** Read models that are built anew from what is stored. */
 import { machinePacer } from "../../../adapters/clock/pacer.ts"
 import type { startProjector } from "../../../adapters/postgres/projector/projector.ts"
-import { recordedOf } from "../../../src/recorded.ts"
+import { recordedOf } from "../../../src/frame/writer/recorded.ts"
 import { EVERYBODY } from "../../support/duties.ts"
 import { honest } from "../benchmark.ts"
 import type { Ground } from "../ground/ground.ts"

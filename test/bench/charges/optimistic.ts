@@ -6,9 +6,9 @@
 import { WrongRevision } from "../../../adapters/eventstore/port.ts"
 import { isRefusal } from "../../../domain/kernel/decider.ts"
 import { ledger } from "../../../domain/charging/ledger.ts"
-import { LEDGER } from "../../../src/aggregates.ts"
-import { causedBy, wrap } from "../../../src/envelope.ts"
-import { foldNews, loadStream } from "../../../src/runner/load.ts"
+import { LEDGER } from "../../../src/frame/writer/aggregates.ts"
+import { causedBy, wrap } from "../../../src/frame/kernel/envelope.ts"
+import { foldNews, loadStream } from "../../../src/frame/writer/runner/load.ts"
 import type { SpendingCompany } from "../ground/company.ts"
 import type { Ground } from "../ground/ground.ts"
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { Charged } from "../../../domain/charging/ledger-events.ts"
 import { ledgerCodec } from "../../../domain/charging/ledger-formats.ts"
-import { NO_HASH, causedBy, wrap } from "../../../src/envelope.ts"
+import { NO_HASH, causedBy, wrap } from "../../../src/frame/kernel/envelope.ts"
 import { Dishonest } from "../benchmark.ts"
 import { openBareSums } from "./bare.ts"
 import { openSpending } from "./spending.ts"

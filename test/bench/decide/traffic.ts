@@ -6,7 +6,7 @@
 import type { Stamped } from "../../../domain/kernel/decider.ts"
 import type { Charged } from "../../../domain/charging/ledger-events.ts"
 import type { Charge, LedgerCommand } from "../../../domain/charging/ledger-commands.ts"
-import { NO_HASH } from "../../../src/envelope.ts"
+import { NO_HASH } from "../../../src/frame/kernel/envelope.ts"
 import type { CompanySize } from "./company.ts"
 import { ID_DIGITS, KEY_DIGITS, keysOf, peopleOf } from "./company.ts"
 

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, readdir, rm, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
-import { CannotWrite } from "../../../src/cli/out-file.ts"
+import { CannotWrite } from "../../../src/frame/operator/cli/out-file.ts"
 import { openDataSet } from "./data-set.ts"
 
 const WHICH = { name: "some", form: 1, empty: { rows: 0 } }

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { holdFolder, openDataFolder } from "../../../adapters/data-folder/data-folder.ts"
 import { MIGRATION_NAMES } from "../../../adapters/postgres/migrate.ts"
 import { PROJECTIONS } from "../../../projections/index.ts"
-import { CannotWrite, openOutFile } from "../../../src/cli/out-file.ts"
+import { CannotWrite, openOutFile } from "../../../src/frame/operator/cli/out-file.ts"
 import type { Setting } from "../benchmark.ts"
 
 /** A data set that is open. */

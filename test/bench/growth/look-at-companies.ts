@@ -9,8 +9,8 @@ import { openPostgresEventStore } from "../../../adapters/eventstore/postgres/ev
 import { openMemoryLocks } from "../../../adapters/locks/memory.ts"
 import { openPool } from "../../../adapters/postgres/database.ts"
 import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
-import { LEDGER } from "../../../src/aggregates.ts"
-import { openRunner } from "../../../src/run.ts"
+import { LEDGER } from "../../../src/frame/writer/aggregates.ts"
+import { openRunner } from "../../../src/frame/writer/run.ts"
 
 const { LOOKED_URL: url = "", LOOKED_COUNT: count = "", LOOKED_BOUND: bound = "" } = process.env
 const TOGETHER = 20

@@ -2,7 +2,7 @@
 import { performance } from "node:perf_hooks"
 import { startProjector } from "../../../adapters/postgres/projector/projector.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
-import { charges } from "../../../projections/charges.ts"
+import { charges } from "../../../projections/charging/charges.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { forgetReadModels, portsOf } from "../catch-up/rebuilding.ts"

@@ -5,7 +5,7 @@ import {
   createTables,
   inTransaction,
 } from "../../../adapters/postgres/projector/tables.ts"
-import { messages } from "../../../projections/messages.ts"
+import { messages } from "../../../projections/phone/messages.ts"
 import type { Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { timeLeft } from "../time-left.ts"

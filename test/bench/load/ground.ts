@@ -1,7 +1,7 @@
 /** The running server of a data folder, and the company that a load spends the money of. */
 import { announced } from "../../../adapters/data-folder/data-folder.ts"
-import { ServerGone, askServer, serverOf } from "../../../src/cli/admin-client.ts"
-import { harmless } from "../../../src/cli/terminal.ts"
+import { ServerGone, askServer, serverOf } from "../../../src/frame/operator/cli/admin-client.ts"
+import { harmless } from "../../../src/frame/operator/cli/terminal.ts"
 import type { CallerKeys } from "./calls.ts"
 
 /** More than any load spends, in dollars. */

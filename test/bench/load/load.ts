@@ -3,10 +3,10 @@
  * there is no server, 2 wrong usage, 130 interrupted: what came until then is shown all the same.
  */
 import { randomBytes } from "node:crypto"
-import { CannotWrite, openOutFile } from "../../../src/cli/out-file.ts"
-import { progressLine } from "../../../src/cli/progress.ts"
-import { renderTable } from "../../../src/cli/render.ts"
-import type { Terminal } from "../../../src/cli/terminal.ts"
+import { CannotWrite, openOutFile } from "../../../src/frame/operator/cli/out-file.ts"
+import { progressLine } from "../../../src/frame/operator/cli/progress.ts"
+import { renderTable } from "../../../src/frame/operator/cli/render.ts"
+import type { Terminal } from "../../../src/frame/operator/cli/terminal.ts"
 import type { Finding } from "./afterwards.ts"
 import { lookAfterwards } from "./afterwards.ts"
 import { circumstances } from "../machine.ts"

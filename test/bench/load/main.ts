@@ -1,5 +1,5 @@
 /** `npm run load`: calls a running server, in this process. */
-import { processTerminal } from "../../../src/cli/terminal.ts"
+import { processTerminal } from "../../../src/frame/operator/cli/terminal.ts"
 import { readConfig } from "../../../src/compose/config.ts"
 import { runLoad } from "./load.ts"
 

@@ -1,6 +1,6 @@
 /** The words of `npm run load`. */
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander"
-import type { Terminal } from "../../../src/cli/terminal.ts"
+import type { Terminal } from "../../../src/frame/operator/cli/terminal.ts"
 import type { Mix } from "./mix.ts"
 import { USUAL_MIX, parseMix } from "./mix.ts"
 

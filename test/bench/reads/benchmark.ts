@@ -1,5 +1,5 @@
 /** Ratios 10 and 12: what row-level security and counting cost a call that reads. */
-import { readAffiliate } from "../../../src/account/read-affiliate.ts"
+import { readAffiliate } from "../../../src/affiliate/read-affiliate.ts"
 import { listTexts } from "../../../src/phone/list-messages.ts"
 import { ROUTES } from "../../../src/routes.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"

@@ -1,7 +1,7 @@
 /** Texts to list: only how they are read is measured, so they are put where they are read. */
 import type { Pool } from "pg"
-import { listMessages } from "../../../projections/message-lists.ts"
-import type { AdminPorts } from "../../../src/admin/operation.ts"
+import { listMessages } from "../../../projections/phone/message-lists.ts"
+import type { AdminPorts } from "../../../src/frame/operator/operation.ts"
 import { honest } from "../benchmark.ts"
 import type { TextingCompany } from "../texts/companies.ts"
 

@@ -1,0 +1,82 @@
+/**
+ * The payment processor: who takes a sum from a company's card on file, or from the buyer's own
+ * wallet by a shared payment token, and says what became of it.
+ *
+ * Every call carries our own name for the payment, so asking for the same again is one payment.
+ */
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Micros } from "../../../domain/kernel/money.ts"
+
+/** A payment as both sides know it. */
+export interface CardPayment {
+  /** Our own name for it: the same name is the same payment. */
+  readonly name: string
+  readonly companyId: CompanyId
+  /** Whole cents. */
+  readonly amountMicros: Micros
+  /** When it was begun, by the ledger's clock, UTC milliseconds. */
+  readonly begunAt: number
+}
+
+/** A payment that is to be made. */
+export interface OrderedPayment extends CardPayment {
+  /** The buyer's own wallet; null: the company's card on file. Kept nowhere. */
+  readonly sharedPaymentToken: string | null
+}
+
+/** Why a payment was not made, and will not be. */
+export type PaymentRefusal = "declined" | "payment_failed" | "needs_owner" | "no_card"
+
+/** What the processor says of a payment. */
+export type PaymentAnswer =
+  | { readonly answer: "paid"; readonly paymentId: string }
+  /** It is under way (`processing`), or the processor itself does not know (`unconfirmed`). */
+  | { readonly answer: "processing" | "unconfirmed"; readonly paymentId: string }
+  | { readonly answer: PaymentRefusal }
+
+/** What the processor knows of a payment by now. */
+export type PaymentKnowledge = PaymentAnswer | { readonly answer: "unknown" }
+
+/** The processor did nothing and said so: the same again may work. */
+export class CardsUnavailable extends Error {
+  override readonly name = "CardsUnavailable"
+}
+
+/** The processor did not answer: it may have taken the payment. Ask what became of it. */
+export class CardsSilent extends Error {
+  override readonly name = "CardsSilent"
+}
+
+/** A payment processor. */
+export interface Cards {
+  /** Takes a payment, once by its name. @throws CardsUnavailable, CardsSilent */
+  readonly pay: (payment: OrderedPayment) => Promise<PaymentAnswer>
+  /** Asks what became of a payment. @throws CardsUnavailable, CardsSilent */
+  readonly ask: (payment: CardPayment) => Promise<PaymentKnowledge>
+  /**
+   * Sees that a payment that the processor does not know is never made, however late it is still
+   * asked for; one that was made stays as it is. Answers how it stands from now on.
+   *
+   * @throws CardsUnavailable, CardsSilent
+   */
+  readonly withdraw: (payment: CardPayment) => Promise<PaymentAnswer>
+}
+
+/** What the built-in processor can be told to do with a company's card. */
+export const CARD_OUTCOMES = [
+  "paid",
+  "declined",
+  "payment_failed",
+  "needs_owner",
+  "processing",
+  "unconfirmed",
+] as const
+
+/** One of them. */
+export type CardOutcome = (typeof CARD_OUTCOMES)[number]
+
+/** The cards that the built-in processor knows: it plays every part of one but the money. */
+export interface TestCards {
+  /** What it does with payments from this company's card; null: the card is gone. */
+  readonly set: (companyId: CompanyId, outcome: CardOutcome | null) => Promise<void>
+}

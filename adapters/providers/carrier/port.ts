@@ -1,0 +1,52 @@
+/**
+ * The carrier: who takes texts and says what became of them.
+ *
+ * Every call carries our own id for the text, so sending the same again is one text.
+ */
+
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+
+/** A text for the carrier. Numbers in E.164. */
+export interface OutgoingText {
+  readonly textId: string
+  /** Whose account pays for it. */
+  readonly companyId: CompanyId
+  readonly from: string
+  readonly to: string
+  readonly body: string
+}
+
+/** What the carrier says of a text. */
+export type CarrierAnswer =
+  | { readonly answer: "accepted"; readonly carrierId: string }
+  | { readonly answer: "rejected"; readonly errorCode: string }
+
+/** What the carrier knows of a text by now. */
+export type CarrierKnowledge =
+  | CarrierAnswer
+  | { readonly answer: "delivered"; readonly carrierId: string }
+  | { readonly answer: "undelivered"; readonly carrierId: string; readonly errorCode: string }
+  | { readonly answer: "unknown" }
+
+/** The carrier did nothing and said so: the same again may work. */
+export class CarrierUnavailable extends Error {
+  override readonly name = "CarrierUnavailable"
+}
+
+/** The carrier did not answer: it may have taken the text. Ask, never resend blindly. */
+export class CarrierSilent extends Error {
+  override readonly name = "CarrierSilent"
+}
+
+/** A carrier of texts. */
+export interface Carrier {
+  /** Hands a text over. @throws CarrierUnavailable, CarrierSilent */
+  readonly send: (text: OutgoingText) => Promise<CarrierAnswer>
+  /** Asks what became of a text. @throws CarrierUnavailable, CarrierSilent */
+  readonly ask: (textId: string) => Promise<CarrierKnowledge>
+}
+
+/** The name that the built-in carrier gives a text. */
+export function builtInCarrierId(textId: string): string {
+  return `builtin-${textId}`
+}

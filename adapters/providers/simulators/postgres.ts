@@ -1,0 +1,48 @@
+import type { Pool } from "pg"
+import { together } from "../../postgres/together.ts"
+import type { StandInName, StandIns } from "./port.ts"
+import { STAND_INS } from "./port.ts"
+
+interface Row {
+  readonly name: StandInName
+  readonly outcome: string
+  readonly times: number | null
+}
+
+const MOST_AT_ONCE = 500
+const ALL = "select * from ledger.stand_ins"
+
+/** The settings in the table `ledger.stand_ins`: they outlive a restart. */
+export function openPostgresStandIns(pool: Pool): StandIns {
+  const find = together<StandInName, Row | undefined>(MOST_AT_ONCE, async (names) => {
+    const { rows } = await pool.query<Row>({ name: "stand-ins", text: ALL })
+    return names.map((name) => rows.find((row) => row.name === name))
+  })
+  return {
+    next: async (name) => {
+      const row = await find(name)
+      if (row === undefined) return "ok"
+      if (row.times === null) return row.outcome
+      const counted = await pool.query(
+        "update ledger.stand_ins set times = times - 1 where name = $1 and times > 0",
+        [name],
+      )
+      return counted.rowCount === 1 ? row.outcome : "ok"
+    },
+    set: async ({ name, outcome, times }) => {
+      await pool.query(
+        `insert into ledger.stand_ins values ($1, $2, $3)
+         on conflict (name) do update set outcome = excluded.outcome, times = excluded.times`,
+        [name, outcome, times],
+      )
+    },
+    list: async () => {
+      const { rows } = await pool.query<Row>(ALL)
+      return (Object.keys(STAND_INS) as StandInName[]).map((name) => {
+        const row = rows.find((one) => one.name === name)
+        const isOver = row === undefined || row.times === 0
+        return isOver ? { name, outcome: "ok", times: null } : row
+      })
+    },
+  }
+}

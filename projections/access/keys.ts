@@ -1,0 +1,101 @@
+/** Read model `keys`: which company and person a key belongs to, for operators. */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+import type { Projection } from "../kernel/projection.ts"
+
+/** A key; `label` is null where it has none or it was erased. */
+export interface KeyRow {
+  readonly company_id: string
+  readonly key_id: string
+  readonly person_id: string | null
+  readonly label: string | null
+  readonly operations: readonly string[]
+  /** `switched_off` with its company, which was deleted. */
+  readonly status: "active" | "paused" | "switched_off" | "deleted"
+  readonly created_at: Date
+}
+
+interface Tables {
+  keys: KeyRow
+}
+
+/** The read model. */
+export const keys: Projection = {
+  name: "keys",
+  version: 2,
+  categories: ["access", "companies"],
+  tables: ["keys"],
+  personal: ["keys"],
+  create: `
+    create table keys (
+      company_id text not null,
+      key_id text primary key,
+      person_id text,
+      label text,
+      operations text[] not null,
+      status text not null,
+      created_at timestamptz not null
+    );
+    create index on keys (company_id)`,
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") {
+        await sql`update keys set label = null where company_id = ${fact.companyId}`.execute(tx)
+      }
+      if (companyId === null) continue
+      if (fact.type === "KeyCreated") {
+        const label = fact.label === null ? null : await opener.open(companyId, fact.label)
+        await tx
+          .insertInto("keys")
+          .values({
+            company_id: companyId,
+            key_id: fact.keyId,
+            person_id: fact.personId,
+            label,
+            operations: [...fact.operations],
+            status: "active",
+            created_at: new Date(fact.at),
+          })
+          .execute()
+      }
+      if (fact.type === "KeyPaused") await setStatus(tx, fact.keyId, "paused")
+      if (fact.type === "KeyResumed") await setStatus(tx, fact.keyId, "active")
+      if (fact.type === "KeyDeleted") await setStatus(tx, fact.keyId, "deleted")
+      if (fact.type === "KeySwitchedOff") await setStatus(tx, fact.keyId, "switched_off")
+      if (fact.type === "KeySwitchedOn") await setStatus(tx, fact.keyId, "active")
+    }
+  },
+}
+
+async function setStatus(
+  tx: Transaction<Tables>,
+  keyId: KeyId,
+  status: KeyRow["status"],
+): Promise<void> {
+  await tx.updateTable("keys").set({ status }).where("key_id", "=", keyId).execute()
+}
+
+/** The company of a key; null where there is no such key. */
+export async function companyOfKey(db: Kysely<Tables>, keyId: KeyId): Promise<CompanyId | null> {
+  const row = await db
+    .selectFrom("keys")
+    .select("company_id")
+    .where("key_id", "=", keyId)
+    .executeTakeFirst()
+  return row?.company_id ?? null
+}
+
+/** A company's keys in the order they came. */
+export async function listKeys(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+): Promise<readonly KeyRow[]> {
+  return db
+    .selectFrom("keys")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("created_at")
+    .orderBy("key_id")
+    .execute()
+}

@@ -1,0 +1,166 @@
+/** Read model `people`: who belongs to a company. */
+import type { Kysely, Transaction } from "kysely"
+import type { Grantable } from "../../domain/access/grants.ts"
+import type { Role } from "../../domain/access/permissions.ts"
+import type { PersonChanged } from "../../domain/access/team-events.ts"
+import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { Opener, Projection } from "../kernel/projection.ts"
+
+/** A person; name and email are null once erased. */
+export interface PersonRow {
+  readonly company_id: string
+  readonly person_id: string
+  readonly name: string | null
+  readonly email: string | null
+  readonly role: Role
+  /** Granted one by one, on top of the role. */
+  readonly granted: readonly Grantable[]
+  /** Denied one by one, though the role would let them. */
+  readonly denied: readonly Grantable[]
+  readonly added_at: Date
+}
+
+interface Tables {
+  people: PersonRow
+}
+
+/** The read model. */
+export const people: Projection = {
+  name: "people",
+  version: 3,
+  categories: ["access", "companies"],
+  tables: ["people"],
+  personal: ["people"],
+  create: `
+    create table people (
+      company_id text not null,
+      person_id text not null,
+      name text,
+      email text,
+      role text not null,
+      granted text[] not null,
+      denied text[] not null,
+      added_at timestamptz not null,
+      primary key (company_id, person_id)
+    )`,
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") await eraseNames(tx, fact.companyId)
+      if (companyId === null) continue
+      if (fact.type === "PersonAdded") {
+        const [name, email] = await Promise.all([
+          opener.open(companyId, fact.name),
+          opener.open(companyId, fact.email),
+        ])
+        const { personId: person_id, role, permissions, at } = fact
+        await tx
+          .insertInto("people")
+          .values({
+            company_id: companyId,
+            person_id,
+            name,
+            email,
+            role,
+            granted: [...permissions],
+            denied: [],
+            added_at: new Date(at),
+          })
+          .execute()
+      }
+      if (fact.type === "PersonChanged") {
+        await change(tx, companyId, fact.personId, await changesOf(companyId, fact, opener))
+      }
+      if (fact.type === "AppAccessSet") {
+        const lists = { granted: [...fact.grant], denied: [...fact.deny] }
+        await change(tx, companyId, fact.personId, lists)
+      }
+      if (fact.type === "PersonRemoved") {
+        await tx
+          .deleteFrom("people")
+          .where("company_id", "=", companyId)
+          .where("person_id", "=", fact.personId)
+          .execute()
+      }
+    }
+  },
+}
+
+async function eraseNames(tx: Transaction<Tables>, companyId: CompanyId): Promise<void> {
+  await tx
+    .updateTable("people")
+    .set({ name: null, email: null })
+    .where("company_id", "=", companyId)
+    .execute()
+}
+
+/** What is another by a change of somebody. */
+async function changesOf(
+  companyId: CompanyId,
+  { name, email, role }: PersonChanged,
+  opener: Opener,
+): Promise<Partial<PersonRow>> {
+  return {
+    ...(name === null ? {} : { name: await opener.open(companyId, name) }),
+    ...(email === null ? {} : { email: await opener.open(companyId, email) }),
+    ...(role === null ? {} : { role }),
+  }
+}
+
+async function change(
+  tx: Transaction<Tables>,
+  companyId: CompanyId,
+  personId: PersonId,
+  row: Partial<PersonRow>,
+): Promise<void> {
+  await tx
+    .updateTable("people")
+    .set(row)
+    .where("company_id", "=", companyId)
+    .where("person_id", "=", personId)
+    .execute()
+}
+
+/** The people of a company by name without case, then id. Runs as the API: one company is seen. */
+export async function listPeople(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+): Promise<readonly PersonRow[]> {
+  const rows = await db
+    .selectFrom("people")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .execute()
+  const nameOf = (row: PersonRow) => (row.name ?? "").toLowerCase()
+  return rows.toSorted((a, b) => {
+    if (nameOf(a) !== nameOf(b)) return nameOf(a) < nameOf(b) ? -1 : 1
+    return a.person_id < b.person_id ? -1 : 1
+  })
+}
+
+/** One person; null where the company has none of this id. Runs as the API. */
+export async function findPersonRow(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  personId: PersonId,
+): Promise<PersonRow | null> {
+  const row = await db
+    .selectFrom("people")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("person_id", "=", personId)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** The company of a person; null where nobody has this id. For operators. */
+export async function companyOfPerson(
+  db: Kysely<Tables>,
+  personId: PersonId,
+): Promise<CompanyId | null> {
+  const row = await db
+    .selectFrom("people")
+    .select("company_id")
+    .where("person_id", "=", personId)
+    .executeTakeFirst()
+  return row?.company_id ?? null
+}

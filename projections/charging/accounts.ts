@@ -1,0 +1,193 @@
+/**
+ * Read model `accounts`: the balances of double-entry accounts, and who may spend beyond them. The
+ * balance of `funds` is what the company has left; all balances of a company sum to zero.
+ */
+import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { postingsOf } from "../../domain/charging/postings.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { Columns } from "../kernel/columns.ts"
+import { insertRows, unnested } from "../kernel/columns.ts"
+import type { Projection, Recorded } from "../kernel/projection.ts"
+
+/** An account and its balance. */
+export interface AccountRow {
+  readonly company_id: string
+  readonly account: string
+  readonly balance_micros: Micros
+}
+
+/** The terms and the standing of a company's account. */
+export interface AccountTermsRow {
+  readonly company_id: string
+  /** While it is true the credit line counts for nothing. */
+  readonly prepaid_only: boolean
+  readonly credit_line_micros: Micros
+  readonly locked: boolean
+  /** The company was deleted. */
+  readonly closed: boolean
+}
+
+interface Tables {
+  accounts: AccountRow
+  account_terms: AccountTermsRow
+}
+
+/** The read model. */
+export const accounts: Projection = {
+  name: "accounts",
+  version: 2,
+  categories: ["ledger"],
+  ignores: ["ApiCallsCounted", "ChargesClosed"],
+  tables: ["accounts", "account_terms"],
+  create: `
+    create table accounts (
+      company_id text not null,
+      account text not null,
+      balance_micros bigint not null,
+      primary key (company_id, account)
+    );
+    create table account_terms (
+      company_id text primary key,
+      prepaid_only boolean not null default false,
+      credit_line_micros bigint not null default 0,
+      locked boolean not null default false,
+      closed boolean not null default false
+    )`,
+  apply: async (tx: Transaction<Tables>, facts) => {
+    await post(tx, facts)
+    const changes = new Map<string, TermsChange>()
+    for (const { fact, companyId } of facts) {
+      const change = changeOf(fact as LedgerEvent)
+      if (change === null) continue
+      const company_id = companyId ?? ""
+      changes.set(company_id, { ...(changes.get(company_id) ?? NO_CHANGE), ...change, company_id })
+    }
+    if (changes.size > 0) await changeTerms(tx, [...changes.values()])
+  },
+}
+
+/** Adds the postings of a batch to their accounts. */
+async function post(tx: QueryExecutorProvider, facts: readonly Recorded[]): Promise<void> {
+  const changes = new Map<string, AccountRow>()
+  for (const { fact, companyId } of facts) {
+    const company_id = companyId ?? ""
+    for (const { account, amountMicros } of postingsOf(fact as LedgerEvent)) {
+      const place = `${company_id} ${account}`
+      const balance_micros = (changes.get(place)?.balance_micros ?? 0) + amountMicros
+      changes.set(place, { company_id, account, balance_micros })
+    }
+  }
+  await insertRows<AccountRow>(
+    tx,
+    "accounts",
+    { company_id: "text", account: "text", balance_micros: "bigint" },
+    [...changes.values()],
+    sql`on conflict (company_id, account) do update
+      set balance_micros = accounts.balance_micros + excluded.balance_micros`,
+  )
+}
+
+/** What of the terms changes; null where it stays as it is. */
+type TermsChange = { readonly [K in keyof AccountTermsRow]: AccountTermsRow[K] | null } & {
+  readonly company_id: string
+}
+
+const NO_CHANGE: Omit<TermsChange, "company_id"> = {
+  prepaid_only: null,
+  credit_line_micros: null,
+  locked: null,
+  closed: null,
+}
+
+const TERMS_COLUMNS: Columns<TermsChange> = {
+  company_id: "text",
+  prepaid_only: "boolean",
+  credit_line_micros: "bigint",
+  locked: "boolean",
+  closed: "boolean",
+}
+
+function changeOf(fact: LedgerEvent): Partial<TermsChange> | null {
+  switch (fact.type) {
+    case "LedgerOpened":
+    case "TermsChanged":
+      return { prepaid_only: fact.prepaidOnly, credit_line_micros: fact.creditLineMicros }
+    case "AccountLocked":
+    case "AccountUnlocked":
+      return { locked: fact.type === "AccountLocked" }
+    case "LedgerClosed":
+    case "LedgerReopened":
+      return { closed: fact.type === "LedgerClosed" }
+    default:
+      return null
+  }
+}
+
+async function changeTerms(
+  tx: QueryExecutorProvider,
+  changes: readonly TermsChange[],
+): Promise<void> {
+  const companyOnly: Columns<Pick<TermsChange, "company_id">> = { company_id: "text" }
+  await insertRows(tx, "account_terms", companyOnly, changes, sql`on conflict do nothing`)
+  const names = sql.join(Object.keys(TERMS_COLUMNS).map((name) => sql.id(name)))
+  await sql`
+    update account_terms as terms
+    set prepaid_only = coalesce(change.prepaid_only, terms.prepaid_only),
+        credit_line_micros = coalesce(change.credit_line_micros, terms.credit_line_micros),
+        locked = coalesce(change.locked, terms.locked),
+        closed = coalesce(change.closed, terms.closed)
+    from ${unnested(TERMS_COLUMNS, changes)} as change (${names})
+    where change.company_id = terms.company_id`.execute(tx)
+}
+
+/** What a company has left, in micros; 0 where nothing was ever added. */
+export async function fundsOf(db: Kysely<Tables>, companyId: CompanyId): Promise<Micros> {
+  const row = await db
+    .selectFrom("accounts")
+    .select("balance_micros")
+    .where("company_id", "=", companyId)
+    .where("account", "=", "funds")
+    .executeTakeFirst()
+  return row?.balance_micros ?? 0
+}
+
+/** The accounts of a company by name. */
+export async function listAccounts(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+): Promise<readonly AccountRow[]> {
+  return db
+    .selectFrom("accounts")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("account")
+    .execute()
+}
+
+/** Who may spend beyond the funds of a company, and whether anybody may; null before it is opened. */
+export async function accountTerms(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+): Promise<AccountTermsRow | null> {
+  const row = await db
+    .selectFrom("account_terms")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** The companies whose balances do not sum to zero: there must be none. */
+export async function unbalanced(
+  db: Kysely<Tables>,
+): Promise<readonly { readonly company_id: string; readonly sum: Micros }[]> {
+  return db
+    .selectFrom("accounts")
+    .select(["company_id", sql<number>`sum(balance_micros)::bigint`.as("sum")])
+    .groupBy("company_id")
+    .having(sql`sum(balance_micros)`, "<>", 0)
+    .execute()
+}

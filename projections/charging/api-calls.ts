@@ -1,0 +1,145 @@
+/**
+ * Read model `api-calls`: how many calls each key served for each person on each UTC day, as far as
+ * they were recorded, and whether they were charged.
+ */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { Columns } from "../kernel/columns.ts"
+import { insertRows, unnested } from "../kernel/columns.ts"
+import type { Projection, Recorded } from "../kernel/projection.ts"
+
+/** The calls of one key for one person on one day. */
+export interface CallTallyRow {
+  readonly company_id: string
+  /** The UTC day, `YYYY-MM-DD`. */
+  readonly day: string
+  readonly key_id: string
+  /** Empty for nobody in particular: the app's shared key without a sign-in. */
+  readonly person_id: string
+  readonly calls: number
+  readonly unit_price_micros: Micros
+  /** When the day's calls were charged; null before the night after it. */
+  readonly charged_at: Date | null
+}
+
+interface Tables {
+  api_calls: CallTallyRow
+}
+
+/** The read model. */
+export const apiCalls: Projection = {
+  name: "api-calls",
+  version: 1,
+  categories: ["ledger"],
+  ignores: ["ChargeGivenBack", "ChargesClosed"],
+  tables: ["api_calls"],
+  create: `
+    create table api_calls (
+      company_id text not null,
+      day text not null,
+      key_id text not null,
+      person_id text not null,
+      calls bigint not null,
+      unit_price_micros bigint not null,
+      charged_at timestamptz,
+      primary key (company_id, day, key_id, person_id)
+    )`,
+  apply: async (tx: Transaction<Tables>, facts) => {
+    const counted = new Map<string, CallTallyRow>()
+    for (const row of facts.flatMap(countedBy)) {
+      const place = `${row.company_id} ${row.day} ${row.key_id} ${row.person_id}`
+      counted.set(place, { ...row, calls: row.calls + (counted.get(place)?.calls ?? 0) })
+    }
+    await insertRows(
+      tx,
+      "api_calls",
+      COLUMNS,
+      [...counted.values()],
+      sql`on conflict (company_id, day, key_id, person_id) do update
+        set calls = api_calls.calls + excluded.calls,
+            unit_price_micros = excluded.unit_price_micros`,
+    )
+    // Of a day that was charged nothing more is counted: so the charges may come last.
+    const charged = facts.map(chargedBy).filter((row) => row !== null)
+    if (charged.length > 0) await markCharged(tx, charged)
+  },
+}
+
+const COLUMNS: Columns<CallTallyRow> = {
+  company_id: "text",
+  day: "text",
+  key_id: "text",
+  person_id: "text",
+  calls: "bigint",
+  unit_price_micros: "bigint",
+  charged_at: "timestamptz",
+}
+
+function countedBy({ fact, companyId }: Recorded): readonly CallTallyRow[] {
+  if (fact.type !== "ApiCallsCounted") return []
+  return fact.tallies.map(({ keyId, personId, calls }) => ({
+    company_id: companyId ?? "",
+    day: dayName(fact.day),
+    key_id: keyId,
+    person_id: personId ?? "",
+    calls,
+    unit_price_micros: fact.unitPriceMicros,
+    charged_at: null,
+  }))
+}
+
+type ChargedTally = Pick<CallTallyRow, "company_id" | "day" | "key_id" | "person_id" | "charged_at">
+
+function chargedBy({ fact, companyId }: Recorded): ChargedTally | null {
+  if (fact.type !== "Charged" || !fact.weighed || fact.servedFrom === null) return null
+  return {
+    company_id: companyId ?? "",
+    day: dayName(fact.servedFrom),
+    key_id: fact.keyId ?? "",
+    person_id: fact.personId ?? "",
+    charged_at: new Date(fact.at),
+  }
+}
+
+/** The day that begins at an instant. */
+function dayName(day: number): string {
+  return new Date(day).toISOString().slice(0, 10)
+}
+
+async function markCharged(
+  tx: Transaction<Tables>,
+  charged: readonly ChargedTally[],
+): Promise<void> {
+  const rows = unnested<ChargedTally>(
+    {
+      company_id: "text",
+      day: "text",
+      key_id: "text",
+      person_id: "text",
+      charged_at: "timestamptz",
+    },
+    charged,
+  )
+  await sql`
+    update api_calls set charged_at = charged.charged_at
+    from ${rows} as charged (company_id, day, key_id, person_id, charged_at)
+    where api_calls.company_id = charged.company_id and api_calls.day = charged.day
+      and api_calls.key_id = charged.key_id
+      and api_calls.person_id = charged.person_id`.execute(tx)
+}
+
+/** The tallies of a company, newest day first; of one UTC day (`YYYY-MM-DD`) or of all. */
+export async function listCallTallies(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  day: string | null,
+): Promise<readonly CallTallyRow[]> {
+  const tallies = db.selectFrom("api_calls").selectAll().where("company_id", "=", companyId)
+  return (day === null ? tallies : tallies.where("day", "=", day))
+    .orderBy("day", "desc")
+    .orderBy("key_id")
+    .orderBy("person_id")
+    .execute()
+}

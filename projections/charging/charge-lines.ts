@@ -1,0 +1,214 @@
+/** What a fact of the ledger is on the bill: a line for each one that changed the funds. */
+import type { EndedCharge } from "../../domain/charging/ledger-commands.ts"
+import type {
+  Charged,
+  ChargeGivenBack,
+  ChargeRequest,
+  FundsAdded,
+  FundsCorrected,
+} from "../../domain/charging/ledger-events.ts"
+import type { SpendingClass } from "../../domain/charging/limits.ts"
+import type { PurchasePaid } from "../../domain/charging/purchase-events.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { Columns } from "../kernel/columns.ts"
+import type { AnyFact, Recorded } from "../kernel/projection.ts"
+
+/** What kind of line it is on the bill (decisions.md §10). */
+export type LineKind =
+  "charge" | "give_back" | "api_calls" | "rent" | "purchase" | "funds_added" | "funds_corrected"
+
+/** How a charge stands: its work can still fail, it succeeded (or never could), or all came back. */
+export type ChargeState = "open" | "final" | "given_back"
+
+/** A billing line. */
+export interface ChargeRow {
+  readonly company_id: string
+  /** The revision of its fact in the company's ledger: the order of the bill. */
+  readonly revision: number
+  readonly kind: LineKind
+  readonly charge_id: string | null
+  /** The charge that a give-back corrects. */
+  readonly corrects: string | null
+  /** How a charge stands; null on other lines. */
+  readonly state: ChargeState | null
+  /** How much of a charge came back by now, by its work or by an operator; 0 on other lines. */
+  readonly given_back_micros: Micros
+  readonly at: Date
+  readonly served_from: Date | null
+  readonly item: string | null
+  readonly quantity: number | null
+  readonly unit_price_micros: Micros | null
+  readonly price_version: number | null
+  /** The change of the funds: charges are negative. */
+  readonly amount_micros: Micros
+  readonly via: ChargeRequest["via"] | null
+  readonly person_id: string | null
+  readonly key_id: string | null
+  readonly class: SpendingClass | null
+  /** What it was for: a message, a box, a number, a purchase. */
+  readonly resource: string | null
+  /** Why it came back or was corrected, the adder's reference, the payment's id. */
+  readonly note: string | null
+}
+
+/** The columns of the table `charges`. */
+export const CHARGE_COLUMNS: Columns<ChargeRow> = {
+  company_id: "text",
+  revision: "bigint",
+  kind: "text",
+  charge_id: "text",
+  corrects: "text",
+  state: "text",
+  given_back_micros: "bigint",
+  at: "timestamptz",
+  served_from: "timestamptz",
+  item: "text",
+  quantity: "bigint",
+  unit_price_micros: "bigint",
+  price_version: "integer",
+  amount_micros: "bigint",
+  via: "text",
+  person_id: "text",
+  key_id: "text",
+  class: "text",
+  resource: "text",
+  note: "text",
+}
+
+/** The types of the facts that make a line. */
+export const LINE_FACTS: ReadonlySet<string> = new Set([
+  "Charged",
+  "ChargeGivenBack",
+  "PurchasePaid",
+  "FundsAdded",
+  "FundsCorrected",
+] satisfies AnyFact["type"][])
+
+/** A fact and its place in a company's ledger. */
+type Placed = Pick<Recorded, "companyId" | "revision" | "fact">
+
+/** The line of a fact; null where it did not change the funds. */
+export function lineOf(recorded: Placed): ChargeRow | null {
+  const { fact } = recorded
+  switch (fact.type) {
+    case "Charged":
+      return chargeLine(recorded, fact)
+    case "ChargeGivenBack":
+      return giveBackLine(recorded, fact)
+    case "PurchasePaid":
+      return purchaseLine(recorded, fact)
+    case "FundsAdded":
+    case "FundsCorrected":
+      return fundsLine(recorded, fact)
+    default:
+      return null
+  }
+}
+
+/**
+ * What a `GiveBackEnded` command says of a charge.
+ *
+ * @throws RangeError for a line that is no charge
+ */
+export function endedCharge(row: ChargeRow): EndedCharge {
+  const { charge_id: chargeId, via, class: charged, item, kind } = row
+  if (chargeId === null || via === null || charged === null || item === null) {
+    throw new RangeError(`line ${row.revision} of ${row.company_id} is no charge`)
+  }
+  // Calls weighed when they were counted, the night before they were charged.
+  const weighedAt = kind === "api_calls" ? (row.served_from ?? row.at) : row.at
+  return {
+    chargeId,
+    amountMicros: 0 - row.amount_micros,
+    chargedAt: weighedAt.getTime(),
+    via,
+    keyId: row.key_id,
+    personId: row.person_id,
+    class: charged,
+    item,
+    resource: row.resource,
+  }
+}
+
+const NO_DETAILS = {
+  charge_id: null,
+  corrects: null,
+  state: null,
+  given_back_micros: 0,
+  served_from: null,
+  item: null,
+  quantity: null,
+  unit_price_micros: null,
+  price_version: null,
+  via: null,
+  person_id: null,
+  key_id: null,
+  class: null,
+  resource: null,
+  note: null,
+}
+
+function bareLine(recorded: Placed, kind: LineKind, amount: Micros): ChargeRow {
+  const { companyId, revision, fact } = recorded
+  return {
+    ...NO_DETAILS,
+    company_id: companyId ?? "",
+    revision,
+    kind,
+    at: new Date(fact.at),
+    amount_micros: amount,
+  }
+}
+
+/** The rent of a kept number; its items are one for each kind of number. */
+const RENT = "number_month_"
+
+function chargeLine(recorded: Placed, fact: Charged): ChargeRow {
+  const kind = fact.weighed ? "api_calls" : fact.item.startsWith(RENT) ? "rent" : "charge"
+  return {
+    // A charge of nothing changes the funds by 0, not by -0.
+    ...bareLine(recorded, kind, 0 - fact.amountMicros),
+    charge_id: fact.chargeId,
+    state: fact.open ? "open" : "final",
+    served_from: fact.servedFrom === null ? null : new Date(fact.servedFrom),
+    item: fact.item,
+    quantity: fact.quantity,
+    unit_price_micros: fact.unitPriceMicros,
+    price_version: fact.priceVersion,
+    via: fact.via,
+    person_id: fact.personId,
+    key_id: fact.keyId,
+    class: fact.class,
+    resource: fact.resource,
+  }
+}
+
+function giveBackLine(recorded: Placed, fact: ChargeGivenBack): ChargeRow {
+  return {
+    ...bareLine(recorded, "give_back", fact.amountMicros),
+    corrects: fact.chargeId,
+    via: fact.via,
+    person_id: fact.personId,
+    key_id: fact.keyId,
+    class: fact.class,
+    item: fact.item,
+    resource: fact.resource,
+    note: fact.reason,
+  }
+}
+
+function purchaseLine(recorded: Placed, fact: PurchasePaid): ChargeRow {
+  return {
+    ...bareLine(recorded, "purchase", fact.amountMicros),
+    person_id: fact.personId,
+    key_id: fact.keyId,
+    resource: fact.purchaseId,
+    note: fact.paymentId,
+  }
+}
+
+function fundsLine(recorded: Placed, fact: FundsAdded | FundsCorrected): ChargeRow {
+  return fact.type === "FundsAdded"
+    ? { ...bareLine(recorded, "funds_added", fact.amountMicros), note: fact.reference }
+    : { ...bareLine(recorded, "funds_corrected", fact.amountMicros), note: fact.reason }
+}

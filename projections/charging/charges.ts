@@ -1,0 +1,167 @@
+/**
+ * Read model `charges`: the billing lines. One row for each fact that changed the funds, in the
+ * order it was decided; a charge's own row says what became of it.
+ */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { ChargeRow } from "./charge-lines.ts"
+import { CHARGE_COLUMNS, lineOf } from "./charge-lines.ts"
+import { insertRows, unnested } from "../kernel/columns.ts"
+import type { Projection, Recorded } from "../kernel/projection.ts"
+
+export type { ChargeRow } from "./charge-lines.ts"
+export { endedCharge } from "./charge-lines.ts"
+
+/** The table of this read model. */
+export interface ChargeTables {
+  charges: ChargeRow
+}
+
+/** The read model. */
+export const charges: Projection = {
+  name: "charges",
+  version: 2,
+  categories: ["ledger"],
+  ignores: ["ApiCallsCounted"],
+  tables: ["charges"],
+  create: `
+    create table charges (
+      company_id text not null,
+      revision bigint not null,
+      kind text not null,
+      charge_id text,
+      corrects text,
+      state text,
+      given_back_micros bigint not null,
+      at timestamptz not null,
+      served_from timestamptz,
+      item text,
+      quantity bigint,
+      unit_price_micros bigint,
+      price_version integer,
+      amount_micros bigint not null,
+      via text,
+      person_id text,
+      key_id text,
+      class text,
+      resource text,
+      note text,
+      primary key (company_id, revision)
+    );
+    create index on charges (charge_id, company_id, revision) where charge_id is not null;
+    create index on charges (company_id, at);
+    create index on charges (at) where state = 'open'`,
+  apply: async (tx: Transaction<ChargeTables>, facts) => {
+    const lines = facts.map(lineOf).filter((line) => line !== null)
+    await insertRows(tx, "charges", CHARGE_COLUMNS, lines)
+    const endings = facts.flatMap(endingsOf)
+    if (endings.length > 0) await endCharges(tx, endings)
+  },
+}
+
+/** An end of a charge: it was closed, or something of it came back. */
+interface Ending {
+  readonly company_id: CompanyId
+  readonly charge_id: ChargeId
+  /** Of the fact that ends it. */
+  readonly revision: number
+  /** Null where it was closed. */
+  readonly given_back: Micros | null
+}
+
+function endingsOf({ fact, companyId, revision }: Recorded): readonly Ending[] {
+  const company_id = companyId ?? ""
+  if (fact.type === "ChargesClosed") {
+    return fact.chargeIds.map((charge_id) => ({
+      company_id,
+      charge_id,
+      revision,
+      given_back: null,
+    }))
+  }
+  if (fact.type === "ChargeGivenBack") {
+    const { chargeId: charge_id, amountMicros: given_back } = fact
+    return [{ company_id, charge_id, revision, given_back }]
+  }
+  return []
+}
+
+/**
+ * An end is that of the newest charge of its name before it: a name may be used again once its
+ * charge has ended. A charge of which only a part came back has paid for its work: it is final.
+ */
+async function endCharges(
+  tx: Transaction<ChargeTables>,
+  endings: readonly Ending[],
+): Promise<void> {
+  const ended = unnested<Ending>(
+    { company_id: "text", charge_id: "text", revision: "bigint", given_back: "bigint" },
+    endings,
+  )
+  await sql`
+    update charges
+    set given_back_micros = charges.given_back_micros + ended.micros,
+        state = case when ended.is_given_back
+                      and charges.given_back_micros + ended.micros = -charges.amount_micros
+                     then 'given_back' else 'final' end
+    from (
+      select line.company_id, line.revision, count(given_back) > 0 as is_given_back,
+             coalesce(sum(given_back), 0)::bigint as micros
+      from ${ended} as ending (company_id, charge_id, revision, given_back)
+      cross join lateral (
+        select company_id, revision from charges
+        where charges.company_id = ending.company_id and charges.charge_id = ending.charge_id
+          and charges.revision < ending.revision
+        order by charges.revision desc limit 1
+      ) as line
+      group by line.company_id, line.revision
+    ) as ended
+    where charges.company_id = ended.company_id and charges.revision = ended.revision`.execute(tx)
+}
+
+/** How the newest charge of this id stands by now; null where there is none. */
+export async function findCharge(
+  db: Kysely<ChargeTables>,
+  companyId: CompanyId,
+  chargeId: ChargeId,
+): Promise<ChargeRow | null> {
+  const row = await db
+    .selectFrom("charges")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("charge_id", "=", chargeId)
+    .orderBy("revision", "desc")
+    .limit(1)
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** The first two companies that have a charge of this id. */
+export async function companiesOfCharge(
+  db: Kysely<ChargeTables>,
+  chargeId: ChargeId,
+): Promise<readonly CompanyId[]> {
+  const rows = await db
+    .selectFrom("charges")
+    .select("company_id")
+    .distinct()
+    .where("charge_id", "=", chargeId)
+    .limit(2)
+    .execute()
+  return rows.map((row) => row.company_id)
+}
+
+/** Every charge whose work can still fail, oldest first; null for those of all companies. */
+export async function listOpenCharges(
+  db: Kysely<ChargeTables>,
+  companyId: CompanyId | null,
+): Promise<readonly ChargeRow[]> {
+  const open = db.selectFrom("charges").selectAll().where("state", "=", "open")
+  return (companyId === null ? open : open.where("company_id", "=", companyId))
+    .orderBy("at")
+    .orderBy("company_id")
+    .orderBy("revision")
+    .execute()
+}

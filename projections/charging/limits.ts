@@ -1,0 +1,186 @@
+/**
+ * Read model `limits`: the limits that are set, and what was spent per holder, class and window.
+ * Spending is summed whether or not a limit stands there, as in the ledger.
+ */
+import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { LedgerEvent, LimitRemoved, LimitSet } from "../../domain/charging/ledger-events.ts"
+import type { Holder, LimitReading, SpendingClass } from "../../domain/charging/limits.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { Period } from "../../domain/kernel/window.ts"
+import { windowEnd, windowsAt } from "../../domain/kernel/window.ts"
+import type { Columns } from "../kernel/columns.ts"
+import { unnested } from "../kernel/columns.ts"
+import type { Projection } from "../kernel/projection.ts"
+import type { SpendingRow, SpendingSum } from "./spending.ts"
+import { addSpending, spendingOf, writeSpending } from "./spending.ts"
+
+/** A limit that is set. `holder_id` is empty for the company's own. */
+export interface LimitRow {
+  readonly company_id: string
+  readonly holder: Holder
+  readonly holder_id: string
+  readonly class: SpendingClass | "all"
+  readonly period: Period
+  readonly amount_micros: Micros
+  readonly reminders_micros: readonly string[]
+  readonly leave_keys_out: boolean
+}
+
+interface Tables {
+  limits: LimitRow
+  spending: SpendingRow
+}
+
+/** The read model. */
+export const limits: Projection = {
+  name: "limits",
+  version: 2,
+  categories: ["ledger"],
+  ignores: ["ChargesClosed"],
+  tables: ["limits", "spending"],
+  create: `
+    create table limits (
+      company_id text not null,
+      holder text not null,
+      holder_id text not null,
+      class text not null,
+      period text not null,
+      amount_micros bigint not null,
+      reminders_micros bigint[] not null,
+      leave_keys_out boolean not null,
+      primary key (company_id, holder, holder_id, class)
+    );
+    create table spending (
+      company_id text not null,
+      holder text not null,
+      holder_id text not null,
+      class text not null,
+      keys_out boolean not null,
+      period text not null,
+      window_start bigint not null,
+      spent_micros bigint not null,
+      primary key (company_id, holder, holder_id, class, keys_out, period)
+    )`,
+  apply: async (tx: Transaction<Tables>, facts) => {
+    const changed = new Map<string, LimitChange>()
+    const spent = new Map<string, SpendingSum>()
+    for (const { fact, companyId } of facts) {
+      const company = companyId ?? ""
+      if (fact.type === "LimitSet" || fact.type === "LimitRemoved") {
+        const change = limitChange(company, fact)
+        changed.set(`${company} ${change.holder} ${change.holder_id} ${change.class}`, change)
+        continue
+      }
+      for (const spending of spendingOf(fact as LedgerEvent)) {
+        addSpending(spent, company, fact.at, spending)
+      }
+    }
+    await writeLimits(tx, [...changed.values()])
+    await writeSpending(tx, [...spent.values()])
+  },
+}
+
+/** A limit as it is from now on; without a period where it is gone. */
+type LimitChange = Omit<LimitRow, "reminders_micros" | "period"> & {
+  readonly period: Period | null
+  /** As PostgreSQL writes an array: a column of arrays cannot be an array itself. */
+  readonly reminders_micros: string
+}
+
+const LIMIT_COLUMNS: Columns<LimitChange> = {
+  company_id: "text",
+  holder: "text",
+  holder_id: "text",
+  class: "text",
+  period: "text",
+  amount_micros: "bigint",
+  reminders_micros: "text",
+  leave_keys_out: "boolean",
+}
+
+function limitChange(company_id: string, fact: LimitSet | LimitRemoved): LimitChange {
+  const { holder, holderId, class: limited } = fact
+  const name = { company_id, holder, holder_id: holderId ?? "", class: limited }
+  if (fact.type === "LimitRemoved") {
+    const nothing = { amount_micros: 0, reminders_micros: "{}", leave_keys_out: false }
+    return { ...name, period: null, ...nothing }
+  }
+  return {
+    ...name,
+    period: fact.period,
+    amount_micros: fact.amountMicros,
+    reminders_micros: `{${fact.remindersMicros.join(",")}}`,
+    leave_keys_out: fact.leaveKeysOut,
+  }
+}
+
+/** All limits that a batch names are taken out, and those that still stand put in. */
+async function writeLimits(
+  tx: QueryExecutorProvider,
+  changes: readonly LimitChange[],
+): Promise<void> {
+  if (changes.length === 0) return
+  const names = sql.join(Object.keys(LIMIT_COLUMNS).map((name) => sql.id(name)))
+  await sql`
+    delete from limits using ${unnested(LIMIT_COLUMNS, changes)} as change (${names})
+    where limits.company_id = change.company_id and limits.holder = change.holder
+      and limits.holder_id = change.holder_id and limits.class = change.class`.execute(tx)
+  await sql`
+    insert into limits (${names})
+    select company_id, holder, holder_id, class, period, amount_micros,
+           reminders_micros::bigint[], leave_keys_out
+    from ${unnested(LIMIT_COLUMNS, changes)} as change (${names})
+    where period is not null`.execute(tx)
+}
+
+/** A limit with what is used of it in the windows around an instant. */
+export type LimitStanding = Omit<LimitReading, "askedMicros" | "pendingMicros"> & {
+  readonly leaveKeysOut: boolean
+  readonly remindersMicros: readonly Micros[]
+}
+
+/** Every limit of a company as it stands at `at` (UTC milliseconds): company, people, keys. */
+export async function limitStandings(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  at: number,
+): Promise<readonly LimitStanding[]> {
+  const rows = await db
+    .selectFrom("limits")
+    .leftJoin("spending", (join) =>
+      join
+        .onRef("spending.company_id", "=", "limits.company_id")
+        .onRef("spending.holder", "=", "limits.holder")
+        .onRef("spending.holder_id", "=", "limits.holder_id")
+        .onRef("spending.class", "=", "limits.class")
+        .onRef("spending.keys_out", "=", "limits.leave_keys_out")
+        .onRef("spending.period", "=", "limits.period"),
+    )
+    .selectAll("limits")
+    .select(["spending.window_start", "spending.spent_micros"])
+    .where("limits.company_id", "=", companyId)
+    .orderBy(sql`array_position(array['company', 'person', 'key'], limits.holder)`)
+    .orderBy("limits.holder_id")
+    .orderBy("limits.class")
+    .execute()
+  const windows = windowsAt(at)
+  return rows.map((row) => {
+    const isCurrent = row.window_start === windows[row.period]
+    const usedMicros = isCurrent ? (row.spent_micros ?? 0) : 0
+    return {
+      holder: row.holder,
+      holderId: row.holder_id === "" ? null : row.holder_id,
+      class: row.class,
+      period: row.period,
+      amountMicros: row.amount_micros,
+      usedMicros,
+      remainingMicros: Math.max(0, row.amount_micros - usedMicros),
+      windowStart: windows[row.period],
+      resetsAt: windowEnd(windows, row.period),
+      leaveKeysOut: row.leave_keys_out,
+      remindersMicros: row.reminders_micros.map(Number),
+    }
+  })
+}

@@ -1,0 +1,246 @@
+/**
+ * Read model `purchases`: what each key may buy funds for, and every purchase of a company with what
+ * became of it.
+ */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { Allowance } from "../../domain/charging/ledger-views.ts"
+import type { PurchaseTerms, PurchaseTermsSet } from "../../domain/charging/purchase-events.ts"
+import type { CompanyId, KeyId, PurchaseId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import { monthEnd, monthStart } from "../../domain/kernel/window.ts"
+import type { Columns } from "../kernel/columns.ts"
+import { insertRows, unnested } from "../kernel/columns.ts"
+import type { Projection, Recorded } from "../kernel/projection.ts"
+import { SPENDING_FACTS } from "../kernel/projection.ts"
+
+/** What an owner allowed a key. */
+export interface PurchaseTermsRow {
+  readonly company_id: string
+  readonly key_id: string
+  readonly mode: PurchaseTerms["mode"]
+  readonly per_purchase_micros: Micros
+  readonly per_month_micros: Micros
+}
+
+/** A purchase as it stands. */
+export interface PurchaseRow {
+  readonly company_id: string
+  readonly purchase_id: string
+  readonly key_id: string
+  readonly person_id: string | null
+  readonly amount_micros: Micros
+  readonly state: "pending" | "paid" | "failed"
+  /** Its UTC month is the one whose allowance it takes. */
+  readonly started_at: Date
+  /** When it was known; null while it is pending. */
+  readonly ended_at: Date | null
+  /** The payment provider's name for it, once it is paid. */
+  readonly payment_id: string | null
+  /** Why it failed. */
+  readonly code: string | null
+}
+
+interface Tables {
+  purchase_terms: PurchaseTermsRow
+  purchases: PurchaseRow
+}
+
+/** The read model. */
+export const purchases: Projection = {
+  name: "purchases",
+  version: 1,
+  categories: ["ledger"],
+  ignores: SPENDING_FACTS,
+  tables: ["purchases", "purchase_terms"],
+  create: `
+    create table purchase_terms (
+      company_id text not null,
+      key_id text not null,
+      mode text not null,
+      per_purchase_micros bigint not null,
+      per_month_micros bigint not null,
+      primary key (company_id, key_id)
+    );
+    create table purchases (
+      company_id text not null,
+      purchase_id text not null,
+      key_id text not null,
+      person_id text,
+      amount_micros bigint not null,
+      state text not null,
+      started_at timestamptz not null,
+      ended_at timestamptz,
+      payment_id text,
+      code text,
+      primary key (company_id, purchase_id)
+    );
+    create index on purchases (company_id, key_id, started_at)`,
+  apply: async (tx: Transaction<Tables>, facts) => {
+    const terms = new Map<string, PurchaseTermsRow>()
+    for (const { fact, companyId } of facts) {
+      if (fact.type !== "PurchaseTermsSet") continue
+      terms.set(`${companyId} ${fact.keyId}`, termsRow(companyId ?? "", fact))
+    }
+    await insertRows(
+      tx,
+      "purchase_terms",
+      TERMS_COLUMNS,
+      [...terms.values()],
+      sql`on conflict (company_id, key_id) do update
+        set mode = excluded.mode, per_purchase_micros = excluded.per_purchase_micros,
+            per_month_micros = excluded.per_month_micros`,
+    )
+    const started = facts.map(startedBy).filter((row) => row !== null)
+    await insertRows(tx, "purchases", PURCHASE_COLUMNS, started)
+    const endings = facts.map(endingOf).filter((ending) => ending !== null)
+    if (endings.length > 0) await endPurchases(tx, endings)
+  },
+}
+
+const TERMS_COLUMNS: Columns<PurchaseTermsRow> = {
+  company_id: "text",
+  key_id: "text",
+  mode: "text",
+  per_purchase_micros: "bigint",
+  per_month_micros: "bigint",
+}
+
+const PURCHASE_COLUMNS: Columns<PurchaseRow> = {
+  company_id: "text",
+  purchase_id: "text",
+  key_id: "text",
+  person_id: "text",
+  amount_micros: "bigint",
+  state: "text",
+  started_at: "timestamptz",
+  ended_at: "timestamptz",
+  payment_id: "text",
+  code: "text",
+}
+
+function termsRow(company_id: string, fact: PurchaseTermsSet): PurchaseTermsRow {
+  return {
+    company_id,
+    key_id: fact.keyId,
+    mode: fact.mode,
+    per_purchase_micros: fact.perPurchaseMicros,
+    per_month_micros: fact.perMonthMicros,
+  }
+}
+
+function startedBy({ fact, companyId }: Recorded): PurchaseRow | null {
+  if (fact.type !== "PurchaseStarted") return null
+  return {
+    company_id: companyId ?? "",
+    purchase_id: fact.purchaseId,
+    key_id: fact.keyId,
+    person_id: fact.personId,
+    amount_micros: fact.amountMicros,
+    state: "pending",
+    started_at: new Date(fact.at),
+    ended_at: null,
+    payment_id: null,
+    code: null,
+  }
+}
+
+type Ending = Pick<
+  PurchaseRow,
+  "company_id" | "purchase_id" | "state" | "ended_at" | "payment_id" | "code"
+>
+
+/** The end of a purchase: an id buys once for ever, so it ends once. */
+function endingOf({ fact, companyId }: Recorded): Ending | null {
+  if (fact.type !== "PurchasePaid" && fact.type !== "PurchaseFailed") return null
+  const isPaid = fact.type === "PurchasePaid"
+  return {
+    company_id: companyId ?? "",
+    purchase_id: fact.purchaseId,
+    state: isPaid ? "paid" : "failed",
+    ended_at: new Date(fact.at),
+    payment_id: isPaid ? fact.paymentId : null,
+    code: isPaid ? null : fact.code,
+  }
+}
+
+async function endPurchases(tx: Transaction<Tables>, endings: readonly Ending[]): Promise<void> {
+  const ended = unnested<Ending>(
+    {
+      company_id: "text",
+      purchase_id: "text",
+      state: "text",
+      ended_at: "timestamptz",
+      payment_id: "text",
+      code: "text",
+    },
+    endings,
+  )
+  await sql`
+    update purchases
+    set state = ended.state, ended_at = ended.ended_at, payment_id = ended.payment_id,
+        code = ended.code
+    from ${ended} as ended (company_id, purchase_id, state, ended_at, payment_id, code)
+    where purchases.company_id = ended.company_id
+      and purchases.purchase_id = ended.purchase_id`.execute(tx)
+}
+
+/**
+ * What a key may buy funds for in the UTC month around `at` (milliseconds), with what is taken of it
+ * by the purchases that began in that month; null where no owner ever said.
+ */
+export async function purchaseAllowance(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  keyId: KeyId,
+  at: number,
+): Promise<Allowance | null> {
+  const sumOf = (state: PurchaseRow["state"]) =>
+    sql<Micros>`coalesce(sum(amount_micros) filter (where state = ${state}), 0)::bigint`
+  const row = await db
+    .selectFrom("purchase_terms as terms")
+    .leftJoin("purchases", (join) =>
+      join
+        .onRef("purchases.company_id", "=", "terms.company_id")
+        .onRef("purchases.key_id", "=", "terms.key_id")
+        .on("started_at", ">=", new Date(monthStart(at)))
+        .on("started_at", "<", new Date(monthEnd(at))),
+    )
+    .select(["mode", "per_purchase_micros as perPurchaseMicros"])
+    .select(["per_month_micros as perMonthMicros"])
+    .select([sumOf("paid").as("paidMicros"), sumOf("pending").as("pendingMicros")])
+    .where("terms.company_id", "=", companyId)
+    .where("terms.key_id", "=", keyId)
+    .groupBy(["mode", "per_purchase_micros", "per_month_micros"])
+    .executeTakeFirst()
+  return row ?? null
+}
+
+/** Purchases whose payment is not known, of one company or all (null). */
+export async function pendingPurchases(
+  db: Kysely<Tables>,
+  companyId: CompanyId | null,
+): Promise<readonly PurchaseRow[]> {
+  return db
+    .selectFrom("purchases")
+    .selectAll()
+    .where("state", "=", "pending")
+    .$if(companyId !== null, (query) => query.where("company_id", "=", companyId ?? ""))
+    .orderBy("purchase_id")
+    .execute()
+}
+
+/** A purchase as it stands; null where none of this id was begun. */
+export async function findPurchase(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  purchaseId: PurchaseId,
+): Promise<PurchaseRow | null> {
+  const row = await db
+    .selectFrom("purchases")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("purchase_id", "=", purchaseId)
+    .executeTakeFirst()
+  return row ?? null
+}

@@ -1,0 +1,227 @@
+/**
+ * Read model `refusals`: every no that was kept in full, with what it was decided by, and how many
+ * more there were like it.
+ */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { ChargeRefusalCode } from "../../domain/charging/ledger-events.ts"
+import { refusalKind } from "../../domain/charging/refusals.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { Columns } from "../kernel/columns.ts"
+import { insertRows, unnested } from "../kernel/columns.ts"
+import type { Projection, Recorded } from "../kernel/projection.ts"
+
+/** A charge that was refused. */
+export interface RefusalRow {
+  readonly company_id: string
+  /** Of its fact in the company's stream of refusals. */
+  readonly revision: number
+  /** What it has in common with those that were only counted. */
+  readonly kind: string
+  readonly at: Date
+  readonly code: ChargeRefusalCode
+  readonly charge_id: string
+  readonly via: string
+  readonly key_id: string | null
+  readonly person_id: string | null
+  readonly class: string
+  readonly item: string
+  readonly quantity: number
+  readonly amount_micros: Micros
+  readonly resource: string | null
+  /** The last fact of the ledger that the decision knew. */
+  readonly ledger_revision: number
+  readonly funds_micros: Micros
+  readonly credit_line_micros: Micros
+  /** The limits that applied, as JSON, and the place of the one that refused. */
+  readonly limits: string
+  readonly refused_by: number | null
+  /** How many more there were, and the minute of the last; null where there were none. */
+  readonly more: number
+  readonly last_at: Date | null
+}
+
+/** The table of this read model. */
+export interface RefusalTables {
+  refusals: RefusalRow
+}
+
+/** The read model. */
+export const refusals: Projection = {
+  name: "refusals",
+  version: 1,
+  categories: ["refusals"],
+  tables: ["refusals"],
+  create: `
+    create table refusals (
+      company_id text not null,
+      revision bigint not null,
+      kind text not null,
+      at timestamptz not null,
+      code text not null,
+      charge_id text not null,
+      via text not null,
+      key_id text,
+      person_id text,
+      class text not null,
+      item text not null,
+      quantity bigint not null,
+      amount_micros bigint not null,
+      resource text,
+      ledger_revision bigint not null,
+      funds_micros bigint not null,
+      credit_line_micros bigint not null,
+      limits text not null,
+      refused_by integer,
+      more bigint not null,
+      last_at timestamptz,
+      primary key (company_id, revision)
+    );
+    create index on refusals (company_id, kind, revision);
+    create index on refusals (charge_id);
+    create index on refusals (company_id, key_id, revision)`,
+  apply: async (tx: Transaction<RefusalTables>, facts) => {
+    const rows = facts.map(rowOf).filter((row) => row !== null)
+    await insertRows(tx, "refusals", COLUMNS, rows)
+    const counts = facts.flatMap(countsOf)
+    if (counts.length > 0) await addCounts(tx, counts)
+  },
+}
+
+const COLUMNS: Columns<RefusalRow> = {
+  company_id: "text",
+  revision: "bigint",
+  kind: "text",
+  at: "timestamptz",
+  code: "text",
+  charge_id: "text",
+  via: "text",
+  key_id: "text",
+  person_id: "text",
+  class: "text",
+  item: "text",
+  quantity: "bigint",
+  amount_micros: "bigint",
+  resource: "text",
+  ledger_revision: "bigint",
+  funds_micros: "bigint",
+  credit_line_micros: "bigint",
+  limits: "text",
+  refused_by: "integer",
+  more: "bigint",
+  last_at: "timestamptz",
+}
+
+function rowOf({ fact, companyId, revision }: Recorded): RefusalRow | null {
+  if (fact.type !== "ChargeRefused") return null
+  return {
+    company_id: companyId ?? "",
+    revision,
+    kind: refusalKind(fact),
+    at: new Date(fact.at),
+    code: fact.code,
+    charge_id: fact.chargeId,
+    via: fact.via,
+    key_id: fact.keyId,
+    person_id: fact.personId,
+    class: fact.class,
+    item: fact.item,
+    quantity: fact.quantity,
+    amount_micros: fact.amountMicros,
+    resource: fact.resource,
+    ledger_revision: fact.ledgerRevision,
+    funds_micros: fact.fundsMicros,
+    credit_line_micros: fact.creditLineMicros,
+    limits: JSON.stringify(fact.limits),
+    refused_by: fact.refusedBy,
+    more: 0,
+    last_at: null,
+  }
+}
+
+/** More refusals of a kind. */
+interface Count {
+  readonly company_id: string
+  readonly revision: number
+  readonly kind: string
+  readonly count: number
+  readonly minute: Date
+}
+
+function countsOf({ fact, companyId, revision }: Recorded): readonly Count[] {
+  if (fact.type !== "RefusalsCounted") return []
+  const company_id = companyId ?? ""
+  return fact.counts.map(({ kind, count, minute }) => ({
+    ...{ company_id, revision, kind, count },
+    minute: new Date(minute),
+  }))
+}
+
+/** A count is of those like the newest of its kind before it. */
+async function addCounts(tx: Transaction<RefusalTables>, counts: readonly Count[]): Promise<void> {
+  const counted = unnested<Count>(
+    {
+      company_id: "text",
+      revision: "bigint",
+      kind: "text",
+      count: "bigint",
+      minute: "timestamptz",
+    },
+    counts,
+  )
+  await sql`
+    update refusals
+    set more = refusals.more + counted.more,
+        last_at = greatest(refusals.last_at, counted.last_at)
+    from (
+      select line.company_id, line.revision, sum(count)::bigint as more, max(minute) as last_at
+      from ${counted} as further (company_id, revision, kind, count, minute)
+      cross join lateral (
+        select company_id, revision from refusals
+        where refusals.company_id = further.company_id and refusals.kind = further.kind
+          and refusals.revision < further.revision
+        order by refusals.revision desc limit 1
+      ) as line
+      group by line.company_id, line.revision
+    ) as counted
+    where refusals.company_id = counted.company_id and refusals.revision = counted.revision`.execute(
+    tx,
+  )
+}
+
+/** Which refusals are asked for. */
+export interface RefusalQuery {
+  readonly companyId: CompanyId
+  /** Null for those of every key. */
+  readonly keyId: string | null
+  /** Only those before this revision; null for the newest. */
+  readonly before: number | null
+  readonly limit: number
+}
+
+/** The refusals of a company, newest first. */
+export async function listRefusals(
+  db: Kysely<RefusalTables>,
+  { companyId, keyId, before, limit }: RefusalQuery,
+): Promise<readonly RefusalRow[]> {
+  let query = db.selectFrom("refusals").selectAll().where("company_id", "=", companyId)
+  if (keyId !== null) query = query.where("key_id", "=", keyId)
+  if (before !== null) query = query.where("revision", "<", before)
+  return query.orderBy("revision", "desc").limit(limit).execute()
+}
+
+/** The first two companies with a refusal of a charge of this id. */
+export async function companiesOfRefusal(
+  db: Kysely<RefusalTables>,
+  chargeId: ChargeId,
+): Promise<readonly CompanyId[]> {
+  const rows = await db
+    .selectFrom("refusals")
+    .select("company_id")
+    .distinct()
+    .where("charge_id", "=", chargeId)
+    .limit(2)
+    .execute()
+  return rows.map((row) => row.company_id)
+}

@@ -1,0 +1,129 @@
+/** The table `spending` of the read model `limits`: what a batch of facts adds to its sums. */
+import type { QueryExecutorProvider } from "kysely"
+import { sql } from "kysely"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Holder, SpendingClass } from "../../domain/charging/limits.ts"
+import type { Micros } from "../../domain/kernel/money.ts"
+import type { Period } from "../../domain/kernel/window.ts"
+import { PERIODS, windowsAt } from "../../domain/kernel/window.ts"
+import type { Columns } from "../kernel/columns.ts"
+import { insertRows } from "../kernel/columns.ts"
+
+/** What was spent in the newest window that had any spending. */
+export interface SpendingRow {
+  readonly company_id: string
+  readonly holder: Holder
+  readonly holder_id: string
+  readonly class: SpendingClass | "all"
+  /** True for a person's spending without their own keys. */
+  readonly keys_out: boolean
+  readonly period: Period
+  /** UTC milliseconds. */
+  readonly window_start: number
+  readonly spent_micros: Micros
+}
+
+/** Something that weighs: who spent it, how much, and at what time. */
+interface Spending {
+  readonly tallies: readonly Tally[]
+  readonly at: number
+  readonly micros: Micros
+}
+
+/** What a fact adds to the sums. A charge of calls adds nothing: they weighed when counted. */
+export function spendingOf(fact: LedgerEvent): readonly Spending[] {
+  switch (fact.type) {
+    case "Charged":
+      if (fact.weighed) return []
+      return [{ tallies: talliesOf(fact), at: fact.at, micros: fact.amountMicros }]
+    case "ChargeGivenBack":
+      return [{ tallies: talliesOf(fact), at: fact.chargedAt, micros: -fact.amountMicros }]
+    case "ApiCallsCounted":
+      return fact.tallies.map((tally) => ({
+        tallies: talliesOf({ ...tally, class: "general" }),
+        at: fact.day,
+        micros: tally.calls * fact.unitPriceMicros,
+      }))
+    default:
+      return []
+  }
+}
+
+type Tally = Pick<SpendingRow, "holder" | "holder_id" | "class" | "keys_out">
+
+/** The tallies that spending belongs to: the same rule as in the ledger (domain/charging/limits.ts). */
+function talliesOf(spent: {
+  readonly via: string
+  readonly keyId: string | null
+  readonly personId: string | null
+  readonly class: SpendingClass
+}): readonly Tally[] {
+  const { via, keyId, personId, class: charged } = spent
+  const tallies: Tally[] = [{ holder: "company", holder_id: "", class: charged, keys_out: false }]
+  if (keyId !== null) {
+    tallies.push({ holder: "key", holder_id: keyId, class: "all", keys_out: false })
+  }
+  if (personId !== null) {
+    const person = { holder: "person" as const, holder_id: personId, class: charged }
+    tallies.push({ ...person, keys_out: false })
+    if (via !== "own_key") tallies.push({ ...person, keys_out: true })
+  }
+  return tallies
+}
+
+/** A row whose sum grows with each fact of a batch. */
+export type SpendingSum = SpendingRow & { spent_micros: Micros }
+
+/** Adds what was spent to each window of its time that is still the current one at the fact's. */
+export function addSpending(
+  sums: Map<string, SpendingSum>,
+  company: string,
+  factAt: number,
+  { tallies, at: spentAt, micros }: Spending,
+): void {
+  const windows = windowsAt(factAt)
+  for (const tally of tallies) {
+    const { holder, holder_id, class: limited, keys_out } = tally
+    const name = `${company} ${holder} ${holder_id} ${limited} ${keys_out}`
+    for (const period of PERIODS) {
+      if (spentAt < windows[period]) continue
+      const place = `${name} ${period}`
+      const former = sums.get(place)
+      if (former?.window_start === windows[period]) {
+        former.spent_micros += micros
+        continue
+      }
+      const window_start = windows[period]
+      sums.set(place, { company_id: company, ...tally, period, window_start, spent_micros: micros })
+    }
+  }
+}
+
+const SPENDING_COLUMNS: Columns<SpendingRow> = {
+  company_id: "text",
+  holder: "text",
+  holder_id: "text",
+  class: "text",
+  keys_out: "boolean",
+  period: "text",
+  window_start: "bigint",
+  spent_micros: "bigint",
+}
+
+/** Adds the sums of a batch to those that are kept, or puts them in their place where a new window began. */
+export async function writeSpending(
+  tx: QueryExecutorProvider,
+  rows: readonly SpendingRow[],
+): Promise<void> {
+  await insertRows(
+    tx,
+    "spending",
+    SPENDING_COLUMNS,
+    rows,
+    sql`on conflict (company_id, holder, holder_id, class, keys_out, period) do update
+      set spent_micros = excluded.spent_micros
+            + case when spending.window_start = excluded.window_start
+                   then spending.spent_micros else 0 end,
+          window_start = excluded.window_start`,
+  )
+}

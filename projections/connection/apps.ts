@@ -1,0 +1,157 @@
+/**
+ * Read model `apps`: the installed apps of a company: what each said day by day, and how the updates
+ * of its devices stand.
+ */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { AppCheckedIn, Counts, DeviceReported } from "../../domain/connection/app-events.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Projection } from "../kernel/projection.ts"
+
+/** What an app said last on a UTC day. */
+export interface CheckInRow {
+  readonly company_id: string
+  readonly install_id: string
+  /** `YYYY-MM-DD`. */
+  readonly day: string
+  readonly version: string
+  readonly platform: string | null
+  readonly seal: string | null
+  readonly counts: Counts
+  readonly checked_in_at: Date
+}
+
+/** How the last update of an app, or of its launcher, stands. */
+export interface DeviceRow {
+  readonly company_id: string
+  readonly install_id: string
+  readonly kind: DeviceReported["kind"]
+  readonly attempt_id: string
+  /** Counted by the device. */
+  readonly sequence: number
+  readonly version: string
+  readonly status: DeviceReported["status"]
+  readonly reason: DeviceReported["reason"]
+  readonly reported_at: Date
+}
+
+interface Tables {
+  check_ins: CheckInRow
+  devices: DeviceRow
+}
+
+/** The read model. */
+export const apps: Projection = {
+  name: "apps",
+  version: 2,
+  categories: ["app", "companies"],
+  tables: ["check_ins", "devices"],
+  personal: ["check_ins", "devices"],
+  create: `
+    create table check_ins (
+      company_id text not null,
+      install_id text not null,
+      day text not null,
+      version text not null,
+      platform text,
+      seal text,
+      counts jsonb not null,
+      checked_in_at timestamptz not null,
+      primary key (company_id, install_id, day)
+    );
+    create table devices (
+      company_id text not null,
+      install_id text not null,
+      kind text not null,
+      attempt_id text not null,
+      sequence bigint not null,
+      version text not null,
+      status text not null,
+      reason text,
+      reported_at timestamptz not null,
+      primary key (company_id, install_id, kind)
+    )`,
+  apply: async (tx: Transaction<Tables>, facts) => {
+    for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") {
+        await tx.deleteFrom("check_ins").where("company_id", "=", fact.companyId).execute()
+        await tx.deleteFrom("devices").where("company_id", "=", fact.companyId).execute()
+      }
+      if (companyId === null) continue
+      if (fact.type === "AppCheckedIn") await checkIn(tx, companyId, fact)
+      if (fact.type === "DeviceReported") await report(tx, companyId, fact)
+    }
+  },
+}
+
+async function checkIn(
+  tx: Transaction<Tables>,
+  companyId: CompanyId,
+  { installId: install_id, at, version, platform, seal, counts }: AppCheckedIn,
+): Promise<void> {
+  const checked_in_at = new Date(at)
+  const said = { version, platform, seal, counts: sql<Counts>`${JSON.stringify(counts)}::jsonb` }
+  const row = { ...said, checked_in_at }
+  await tx
+    .insertInto("check_ins")
+    .values({
+      company_id: companyId,
+      install_id,
+      day: checked_in_at.toISOString().slice(0, 10),
+      ...row,
+    })
+    .onConflict((conflict) =>
+      conflict.columns(["company_id", "install_id", "day"]).doUpdateSet(row),
+    )
+    .execute()
+}
+
+/** A report that comes late never moves the status back. */
+async function report(
+  tx: Transaction<Tables>,
+  companyId: CompanyId,
+  fact: DeviceReported,
+): Promise<void> {
+  const { installId: install_id, kind, attemptId: attempt_id, sequence } = fact
+  const { version, status, reason, at } = fact
+  const row = { attempt_id, sequence, version, status, reason, reported_at: new Date(at) }
+  await tx
+    .insertInto("devices")
+    .values({ company_id: companyId, install_id, kind, ...row })
+    .onConflict((conflict) =>
+      conflict
+        .columns(["company_id", "install_id", "kind"])
+        .doUpdateSet(row)
+        .where("devices.sequence", "<", sequence),
+    )
+    .execute()
+}
+
+/** What each installed app of a company said last, by install id. */
+export async function lastCheckIns(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+): Promise<readonly CheckInRow[]> {
+  return db
+    .selectFrom("check_ins")
+    .selectAll()
+    .distinctOn("install_id")
+    .where("company_id", "=", companyId)
+    .orderBy("install_id")
+    .orderBy("day", "desc")
+    .execute()
+}
+
+/** How the updates of a company's apps stand, by install id and kind. */
+export async function listDevices(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+): Promise<readonly DeviceRow[]> {
+  return db
+    .selectFrom("devices")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("install_id")
+    .orderBy("kind")
+    .execute()
+}

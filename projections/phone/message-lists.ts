@@ -1,0 +1,42 @@
+/** What is asked of the read model `messages`. */
+import type { Kysely } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { MessageRow, MessageTables } from "./messages.ts"
+
+/** Which messages are asked for: the newest of those between two instants, both left out. */
+interface MessagesAsked {
+  readonly companyId: CompanyId
+  readonly since: Date | null
+  readonly before: Date | null
+  readonly limit: number
+}
+
+/** The newest messages of those asked for, oldest first. Runs as the API: one company is seen. */
+export async function listMessages(
+  db: Kysely<MessageTables>,
+  { companyId, since, before, limit }: MessagesAsked,
+): Promise<readonly MessageRow[]> {
+  let rows = db
+    .selectFrom("messages")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("created_at", "desc")
+    .limit(limit)
+  if (since !== null) rows = rows.where("created_at", ">", since)
+  if (before !== null) rows = rows.where("created_at", "<", before)
+  return (await rows.execute()).toReversed()
+}
+
+/** Whose message it is and to whom it went; null where there is none of this id. */
+export async function findMessage(
+  db: Kysely<MessageTables>,
+  messageId: string,
+): Promise<Pick<MessageRow, "company_id" | "to_number" | "status"> | null> {
+  const row = await db
+    .selectFrom("messages")
+    .select(["company_id", "to_number", "status"])
+    .where("message_id", "=", messageId)
+    .where("direction", "=", "out")
+    .executeTakeFirst()
+  return row ?? null
+}

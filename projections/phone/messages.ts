@@ -1,0 +1,285 @@
+/**
+ * Read model `messages`: texts in both directions, as callers list them.
+ *
+ * `created_at` is given here, in global order: the fact's time, or 1 ms after the company's newest
+ * message where that is later. So a reader who asks for rows after the newest it has seen never
+ * loses one, and folding again gives the same (decisions.md §7).
+ */
+import type { Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type {
+  RecipientEvent,
+  TextQueued,
+  TextReceived,
+} from "../../domain/phone/recipient-events.ts"
+import type { Columns } from "../kernel/columns.ts"
+import { arrayOf, insertRows, unnested } from "../kernel/columns.ts"
+import type { Opener, Projection } from "../kernel/projection.ts"
+
+/** How far a text has come, as callers see it. */
+export type MessageStatus = "queued" | "sent" | "delivered" | "failed" | "received"
+
+/** A text; what a company or a person wrote is null once erased. */
+export interface MessageRow {
+  readonly company_id: string
+  readonly message_id: string
+  readonly number_id: string
+  readonly direction: "in" | "out"
+  readonly from_number: string | null
+  readonly to_number: string | null
+  readonly body: string | null
+  readonly media: number
+  readonly status: MessageStatus
+  readonly error_code: string | null
+  readonly key_id: string | null
+  readonly charge_id: string | null
+  readonly created_at: Date
+}
+
+interface NumberNameRow {
+  readonly company_id: string
+  readonly number_id: string
+  readonly number: string | null
+}
+
+/** The tables of the read model. */
+export interface MessageTables {
+  messages: MessageRow
+  message_numbers: NumberNameRow
+}
+
+/** The read model. */
+export const messages: Projection = {
+  name: "messages",
+  version: 2,
+  categories: ["companies", "phone", "recipient"],
+  tables: ["messages", "message_numbers"],
+  personal: ["messages", "message_numbers"],
+  create: `
+    create table messages (
+      company_id text not null,
+      message_id text not null,
+      number_id text not null,
+      direction text not null,
+      from_number text,
+      to_number text,
+      body text,
+      media integer not null,
+      status text not null,
+      error_code text,
+      key_id text,
+      charge_id text,
+      created_at timestamptz not null,
+      primary key (company_id, message_id)
+    );
+    create unique index on messages (company_id, created_at);
+    create table message_numbers (
+      company_id text not null,
+      number_id text not null,
+      number text,
+      primary key (company_id, number_id)
+    )`,
+  apply: async (tx: Transaction<MessageTables>, facts, opener) => {
+    let batch = new Batch(tx, opener)
+    // What concerns texts written before it and not those behind it.
+    const between = async (change: () => Promise<unknown>) => {
+      await batch.write()
+      await change()
+      batch = new Batch(tx, opener)
+    }
+    for (const { fact, category, companyId } of facts) {
+      const company = companyId ?? ""
+      if (fact.type === "CompanyErased") {
+        await between(() => eraseTexts(tx, fact.companyId))
+      } else if (fact.type === "NumberAdded") {
+        const number = await opener.open(company, fact.number)
+        const row = { company_id: company, number_id: fact.numberId, number }
+        await between(() => tx.insertInto("message_numbers").values(row).execute())
+      } else if (category === "recipient") {
+        batch.take(company, fact as RecipientEvent)
+      }
+    }
+    await batch.write()
+  },
+}
+
+const MESSAGE_COLUMNS: Columns<MessageRow> = {
+  company_id: "text",
+  message_id: "text",
+  number_id: "text",
+  direction: "text",
+  from_number: "text",
+  to_number: "text",
+  body: "text",
+  media: "integer",
+  status: "text",
+  error_code: "text",
+  key_id: "text",
+  charge_id: "text",
+  created_at: "timestamptz",
+}
+
+/** How a text went on. */
+type StatusChange = Pick<MessageRow, "company_id" | "message_id" | "status" | "error_code">
+
+const CHANGE_COLUMNS: Columns<StatusChange> = {
+  company_id: "text",
+  message_id: "text",
+  status: "text",
+  error_code: "text",
+}
+
+/** A text that came in or is to go out, of a company. */
+interface Text {
+  readonly company: CompanyId
+  readonly fact: TextQueued | TextReceived
+}
+
+const placeOf = (company: CompanyId, messageId: string) => `${company} ${messageId}`
+
+/** Gathers a batch's texts, so that one queued and sent in one batch is written once. */
+class Batch {
+  readonly #tx: Transaction<MessageTables>
+  readonly #opener: Opener
+  readonly #texts: Text[] = []
+  /** By the text's place; a later change wins. */
+  readonly #changes = new Map<string, StatusChange>()
+
+  constructor(tx: Transaction<MessageTables>, opener: Opener) {
+    this.#tx = tx
+    this.#opener = opener
+  }
+
+  take(company: CompanyId, fact: RecipientEvent): void {
+    switch (fact.type) {
+      case "TextQueued":
+      case "TextReceived":
+        this.#texts.push({ company, fact })
+        return undefined
+      case "TextAccepted":
+        return this.#change(company, fact.messageId, "sent", null)
+      case "TextDelivered":
+        return this.#change(company, fact.messageId, "delivered", null)
+      case "TextRejected":
+      case "TextUndelivered":
+        return this.#change(company, fact.messageId, "failed", fact.errorCode)
+      case "TextAbandoned":
+      case "OptedOutByText":
+      case "OptedInByText":
+      case "OptOutAdded":
+      case "OptOutRemoved":
+        return undefined
+    }
+  }
+
+  async write(): Promise<void> {
+    if (this.#texts.length > 0) await this.#writeTexts(this.#texts)
+    if (this.#changes.size > 0) await changeStatuses(this.#tx, [...this.#changes.values()])
+  }
+
+  #change(
+    company_id: CompanyId,
+    message_id: string,
+    status: MessageStatus,
+    error_code: string | null,
+  ): void {
+    const change = { company_id, message_id, status, error_code }
+    this.#changes.set(placeOf(company_id, message_id), change)
+  }
+
+  async #writeTexts(texts: readonly Text[]): Promise<void> {
+    const newest = await newestMessages(this.#tx, texts)
+    const numbers = await ownNumbers(this.#tx, texts)
+    const rows = texts.map(async ({ company, fact }): Promise<MessageRow> => {
+      // In the order of the facts: all of this before anything is waited for.
+      const createdAt = Math.max(fact.at, (newest.get(company) ?? 0) + 1)
+      newest.set(company, createdAt)
+      const place = placeOf(company, fact.messageId)
+      const { status, error_code } = this.#changes.get(place) ?? firstOf(fact)
+      this.#changes.delete(place)
+      const own = numbers.get(placeOf(company, fact.numberId)) ?? null
+      const [other, body] = await Promise.all([
+        this.#opener.open(company, fact.type === "TextQueued" ? fact.to : fact.from),
+        this.#opener.open(company, fact.body),
+      ])
+      return {
+        ...{ company_id: company, message_id: fact.messageId, number_id: fact.numberId },
+        ...waysOf(fact, own, other),
+        ...{ body, status, error_code, created_at: new Date(createdAt) },
+      }
+    })
+    await insertRows(this.#tx, "messages", MESSAGE_COLUMNS, await Promise.all(rows))
+  }
+}
+
+function firstOf({ type }: Text["fact"]): Pick<MessageRow, "status" | "error_code"> {
+  return { status: type === "TextQueued" ? "queued" : "received", error_code: null }
+}
+
+/** What is different out and in; `own` is the company's number, `other` the one beside it. */
+function waysOf(fact: Text["fact"], own: string | null, other: string | null) {
+  if (fact.type === "TextReceived") {
+    const { media } = fact
+    const numbers = { direction: "in" as const, from_number: other, to_number: own }
+    return { ...numbers, media, key_id: null, charge_id: null }
+  }
+  const { keyId: key_id, chargeId: charge_id } = fact
+  const numbers = { direction: "out" as const, from_number: own, to_number: other }
+  return { ...numbers, media: 0, key_id, charge_id }
+}
+
+async function eraseTexts(tx: Transaction<MessageTables>, company: CompanyId): Promise<void> {
+  const nothing = sql`from_number = null, to_number = null, body = null`
+  await sql`update messages set ${nothing} where company_id = ${company}`.execute(tx)
+  await sql`update message_numbers set number = null where company_id = ${company}`.execute(tx)
+}
+
+/** When each company's newest message was made, UTC milliseconds. */
+async function newestMessages(
+  tx: Transaction<MessageTables>,
+  texts: readonly Text[],
+): Promise<Map<CompanyId, number>> {
+  const companies = [...new Set(texts.map(({ company }) => company))]
+  const { rows } = await sql<Pick<MessageRow, "company_id" | "created_at">>`
+    select newest.company_id, newest.created_at
+    from unnest(${arrayOf("text", companies)}) as asked (company_id)
+    cross join lateral (
+      select company_id, created_at from messages
+      where messages.company_id = asked.company_id order by created_at desc limit 1
+    ) as newest`.execute(tx)
+  return new Map(rows.map(({ company_id, created_at }) => [company_id, created_at.getTime()]))
+}
+
+/** The companies' numbers by their places. */
+async function ownNumbers(
+  tx: Transaction<MessageTables>,
+  texts: readonly Text[],
+): Promise<ReadonlyMap<string, string | null>> {
+  const asked = new Map(
+    texts.map(({ company: company_id, fact: { numberId: number_id } }) => {
+      return [placeOf(company_id, number_id), { company_id, number_id }]
+    }),
+  )
+  const columns: Columns<Pick<NumberNameRow, "company_id" | "number_id">> = {
+    company_id: "text",
+    number_id: "text",
+  }
+  const { rows } = await sql<NumberNameRow>`
+    select company_id, number_id, number from message_numbers
+    join ${unnested(columns, [...asked.values()])} as asked (company_id, number_id)
+      using (company_id, number_id)`.execute(tx)
+  return new Map(rows.map((row) => [placeOf(row.company_id, row.number_id), row.number]))
+}
+
+async function changeStatuses(
+  tx: Transaction<MessageTables>,
+  changes: readonly StatusChange[],
+): Promise<void> {
+  await sql`
+    update messages set status = changed.status, error_code = changed.error_code
+    from ${unnested(CHANGE_COLUMNS, changes)} as changed
+      (company_id, message_id, status, error_code)
+    where messages.company_id = changed.company_id
+      and messages.message_id = changed.message_id`.execute(tx)
+}

@@ -1,0 +1,63 @@
+/** Read model `numbers`: which company holds which phone number. */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { Projection } from "../kernel/projection.ts"
+
+/** A held number; `number` is null once its company was erased. */
+export interface NumberRow {
+  readonly company_id: string
+  readonly number_id: string
+  readonly number: string | null
+  readonly sms: boolean
+  readonly added_at: Date
+}
+
+interface Tables {
+  numbers: NumberRow
+}
+
+/** The read model. */
+export const numbers: Projection = {
+  name: "numbers",
+  version: 2,
+  categories: ["companies", "phone"],
+  tables: ["numbers"],
+  personal: ["numbers"],
+  create: `
+    create table numbers (
+      company_id text not null,
+      number_id text primary key,
+      number text,
+      sms boolean not null,
+      added_at timestamptz not null
+    );
+    create index on numbers (number);
+    create index on numbers (company_id)`,
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") {
+        await sql`update numbers set number = null where company_id = ${fact.companyId}`.execute(tx)
+      }
+      if (fact.type !== "NumberAdded" || companyId === null) continue
+      const number = await opener.open(companyId, fact.number)
+      const { numberId: number_id, sms, at } = fact
+      await tx
+        .insertInto("numbers")
+        .values({ company_id: companyId, number_id, number, sms, added_at: new Date(at) })
+        .execute()
+    }
+  },
+}
+
+/** The company and id of a number in E.164; null where nobody here holds it. */
+export async function holderOf(
+  db: Kysely<Tables>,
+  number: string,
+): Promise<Pick<NumberRow, "company_id" | "number_id"> | null> {
+  const row = await db
+    .selectFrom("numbers")
+    .select(["company_id", "number_id"])
+    .where("number", "=", number)
+    .executeTakeFirst()
+  return row ?? null
+}

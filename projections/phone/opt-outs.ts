@@ -1,0 +1,132 @@
+/**
+ * Read model `opt-outs`: who may not be texted, and who may again. One row a recipient: the STOP
+ * they texted stands before an opt-out the company added.
+ */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { restOf } from "../../domain/kernel/streams.ts"
+import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
+import { isOptedOut } from "../../domain/phone/recipient.ts"
+import type { Projection } from "../kernel/projection.ts"
+
+/** A recipient's opt-out; `phone` is null once erased. */
+export interface OptOutRow {
+  readonly company_id: string
+  readonly recipient: string
+  readonly phone: string | null
+  readonly status: "out" | "in"
+  /** The word they texted; null where the company added it. */
+  readonly keyword: string | null
+  readonly source: "text" | "api"
+  /** The last change. */
+  readonly changed_at: Date
+  /** The start of the present status. */
+  readonly since: Date
+}
+
+interface Tables {
+  opt_outs: OptOutRow
+}
+
+/** The read model. */
+export const optOuts: Projection = {
+  name: "opt-outs",
+  version: 2,
+  categories: ["companies", "recipient"],
+  ignores: ["TextAbandoned", "TextAccepted", "TextDelivered", "TextQueued", "TextUndelivered"],
+  tables: ["opt_outs"],
+  personal: ["opt_outs"],
+  create: `
+    create table opt_outs (
+      company_id text not null,
+      recipient text not null,
+      phone text,
+      status text not null,
+      keyword text,
+      source text not null,
+      changed_at timestamptz not null,
+      since timestamptz not null,
+      primary key (company_id, recipient)
+    );
+    create index on opt_outs (company_id, changed_at)`,
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact, category, companyId, stream } of facts) {
+      if (fact.type === "CompanyErased") {
+        await sql`update opt_outs set phone = null where company_id = ${fact.companyId}`.execute(tx)
+      }
+      if (category !== "recipient") continue
+      const change = changeOf(fact as RecipientEvent)
+      if (change === null || companyId === null) continue
+      const phone = await opener.open(companyId, change.phone)
+      const recipient = restOf(stream) ?? ""
+      const { keyword, source, status, at } = change
+      const changed_at = new Date(at)
+      const row = { phone, status, keyword, source, changed_at }
+      await tx
+        .insertInto("opt_outs")
+        .values({ ...row, company_id: companyId, recipient, since: changed_at })
+        .onConflict((conflict) =>
+          conflict.columns(["company_id", "recipient"]).doUpdateSet((is) => ({
+            ...row,
+            since: is
+              .case()
+              .when("opt_outs.status", "=", status)
+              .then(is.ref("opt_outs.since"))
+              .else(changed_at)
+              .end(),
+          })),
+        )
+        .execute()
+    }
+  },
+}
+
+interface Change {
+  readonly phone: string
+  readonly status: "out" | "in"
+  readonly keyword: string | null
+  readonly source: "text" | "api"
+  readonly at: number
+}
+
+/** What a fact changes in the list; null where nothing. */
+function changeOf(fact: RecipientEvent): Change | null {
+  const { at, standing } = fact
+  const status = isOptedOut(standing) ? "out" : "in"
+  switch (fact.type) {
+    case "OptedOutByText":
+    case "OptedInByText":
+      return { phone: fact.phone, status, keyword: fact.keyword, source: "text", at }
+    case "OptOutAdded":
+      // A STOP that stands is what the list shows: the company cannot undo it.
+      if (standing.stoppedAt !== null) return null
+      return { phone: fact.phone, status, keyword: null, source: "api", at }
+    case "OptOutRemoved":
+      return { phone: fact.phone, status, keyword: null, source: "api", at }
+    case "TextQueued":
+    case "TextAccepted":
+    case "TextRejected":
+    case "TextDelivered":
+    case "TextUndelivered":
+    case "TextAbandoned":
+    case "TextReceived":
+      return null
+  }
+}
+
+/** The opt-outs of a company, last changed first. Runs as the API: one company is seen. */
+export async function listOptOuts(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  limit: number,
+): Promise<readonly OptOutRow[]> {
+  return db
+    .selectFrom("opt_outs")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("changed_at", "desc")
+    .orderBy("recipient")
+    .limit(limit)
+    .execute()
+}

@@ -1,0 +1,26 @@
+/** The affiliate programme, as an operator lets companies join it. */
+import { z } from "zod"
+import { accessStream, companyStanding } from "../../../domain/access/access.ts"
+import { ACCESS } from "../../frame/writer/aggregates.ts"
+import { randomTag } from "../../frame/kernel/ids.ts"
+import { accepted, findLivingCompany } from "../../frame/operator/inputs.ts"
+import type { AdminOperation } from "../../frame/operator/operation.ts"
+import { operation } from "../../frame/operator/operation.ts"
+
+const TAG_LENGTH = 10
+
+const join = operation({
+  name: "affiliate join",
+  input: z.object({ company: z.string() }),
+  run: async ({ ports, cause }, { company }) => {
+    const companyId = await findLivingCompany(ports, company)
+    const stream = accessStream(companyId)
+    const command = { type: "JoinAffiliate" as const, tag: randomTag(TAG_LENGTH) }
+    const execution = { cause, view: companyStanding }
+    const { view } = accepted(await ports.runner.execute(ACCESS, stream, command, execution))
+    return { companyId, joined: true, link: `${ports.baseUrl()}/join/${view?.affiliateTag}` }
+  },
+})
+
+/** Operations on the affiliate programme. */
+export const affiliateOperations: readonly AdminOperation[] = [join]

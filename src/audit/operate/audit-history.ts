@@ -1,0 +1,175 @@
+/** What auditors take away: the raw streams, signed heads, proofs; and the history decided again. */
+import { z } from "zod"
+import { comparePositions } from "../../../adapters/eventstore/port.ts"
+import type { Position } from "../../../adapters/eventstore/port.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { companiesOfCharge } from "../../../projections/charging/charges.ts"
+import { companiesOfRefusal } from "../../../projections/charging/refusals.ts"
+import { eventLine, eventsUpTo, headFields, writeHistory } from "../history-file.ts"
+import { paceTo } from "../pace.ts"
+import { proveCharge } from "../proof.ts"
+import { replayHistory } from "../replay-history.ts"
+import { signHead, signTrees } from "../trees.ts"
+import { placeOf } from "../../frame/calls/position-token.ts"
+import { findCompany, showWrites, someId } from "../../frame/operator/inputs.ts"
+import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+
+/** Former heads that a proof leads from: those of about a month. */
+const MOST_FORMER = 31
+
+const Scope = z.object({ company: z.string().optional() })
+
+async function scopeOf(ports: AdminPorts, company: string | undefined): Promise<CompanyId | null> {
+  return company === undefined ? null : findCompany(ports, company)
+}
+
+/** The place that was named, which must be one of this store; default its end. @throws OperatorRefused */
+async function endOf(ports: AdminPorts, named: string | undefined): Promise<Position> {
+  const head = await ports.store.head()
+  if (named === undefined) return head
+  const place = placeOf(named)
+  if (place === null) throw new OperatorRefused("validation", `"${named}" is no position.`)
+  const isHere = place.generation === ports.storeGeneration
+  if (isHere && comparePositions(place.position, head) <= 0) return place.position
+  throw new OperatorRefused("validation", `There is no position ${named} in this event store.`)
+}
+
+const exportHistory = operation({
+  name: "audit export",
+  isPatient: true,
+  input: Scope.extend({ to: z.string().optional() }),
+  run: async ({ ports, send, progress, signal }, { company, to: named }) => {
+    const companyId = await scopeOf(ports, company)
+    // What is gathered is no event yet: it is recorded, so that the export has it.
+    await ports.settle()
+    const to = await endOf(ports, named)
+    const { store, storeGeneration: generation, signing } = ports
+    const written = await writeHistory({
+      ...{ store, companyId, to, generation, send, signal },
+      sign: (head) => signHead(signing, head),
+      pace: paceTo(to, progress),
+    })
+    return { ...written, heads: written.heads.map(headFields) }
+  },
+})
+
+const head = operation({
+  name: "audit head",
+  isPatient: true,
+  input: Scope,
+  run: async ({ ports, signal }, { company }) => {
+    const companyId = await scopeOf(ports, company)
+    await ports.settle()
+    await signTrees(ports, signal)
+    const heads = (await ports.treeHeads.newest(companyId)).map(headFields)
+    return { publicKey: (await ports.signing.sign("")).publicKey, heads }
+  },
+})
+
+const proof = operation({
+  name: "audit proof",
+  isPatient: true,
+  input: Scope.extend({ chargeId: someId }),
+  run: async (context, { company, chargeId }) => {
+    const { ports, send, progress, signal } = context
+    await ports.settle()
+    await showWrites(ports)
+    const companyId = (await scopeOf(ports, company)) ?? (await companyOfCharge(ports, chargeId))
+    const { store, storeGeneration: generation, signing, treeHeads } = ports
+    const former = (await treeHeads.list(companyId)).slice(-MOST_FORMER)
+    const to = await store.head()
+    const made = await proveCharge({
+      ...{ store, companyId, chargeId, to, generation, former, signal },
+      sign: (one) => signHead(signing, one),
+      pace: paceTo(to, progress),
+    })
+    if (made === null) throw noCharge(chargeId)
+    await send(`${JSON.stringify(made)}\n`)
+    const { stream, revision, type } = made.event
+    const place = { stream, revision, type }
+    return { company: companyId, chargeId, ...place, head: made.head }
+  },
+})
+
+function noCharge(chargeId: string): OperatorRefused {
+  const message =
+    `There is no charge ${chargeId}, and no refusal of it that is kept: of those by one key for one ` +
+    "reason in one window, the first is kept and the others are counted."
+  return new OperatorRefused("not_found", message)
+}
+
+/** The only company with this charge or a refusal of it. @throws OperatorRefused */
+async function companyOfCharge({ readAll }: AdminPorts, chargeId: string): Promise<CompanyId> {
+  const found = [
+    ...(await companiesOfCharge(readAll, chargeId)),
+    ...(await companiesOfRefusal(readAll, chargeId)),
+  ]
+  const [first, second] = new Set(found)
+  if (first === undefined) throw noCharge(chargeId)
+  if (second === undefined) return first
+  const message = `Several companies have a charge ${chargeId}: name one with --company.`
+  throw new OperatorRefused("validation", message)
+}
+
+/** The beginnings of the names of one kind of stream. */
+const prefixOf = (category: string, companyId: CompanyId | null): readonly string[] => [
+  companyId === null ? `${category}-` : `${category}-${companyId}`,
+]
+
+const replay = operation({
+  name: "audit replay",
+  isPatient: true,
+  input: Scope,
+  run: async (context, { company }) => {
+    const { ports, progress, signal } = context
+    const companyId = await scopeOf(ports, company)
+    await ports.settle()
+    const { store } = ports
+    const to = await store.head()
+    const pace = paceTo(to, progress)
+    return replayHistory({
+      rules: null,
+      pages: async function* (category) {
+        for await (const page of eventsUpTo(
+          { store, companyId, to },
+          prefixOf(category, companyId),
+        )) {
+          signal.throwIfAborted()
+          yield page
+          if (category === "ledger") pace.at(page.at(-1)?.position ?? null, page.length)
+        }
+      },
+    })
+  },
+})
+
+/** What a replay by other rules is made from: it never runs in the server. */
+const raw = operation({
+  name: "audit raw",
+  isPatient: true,
+  input: Scope.extend({ category: z.enum(["refusals", "ledger"]) }),
+  run: async (context: AdminContext, { company, category }) => {
+    const { ports, send, progress, signal } = context
+    const companyId = await scopeOf(ports, company)
+    await ports.settle()
+    const { store } = ports
+    const to = await store.head()
+    const pace = paceTo(to, progress)
+    for await (const page of eventsUpTo({ store, companyId, to }, prefixOf(category, companyId))) {
+      signal.throwIfAborted()
+      if (page.length > 0) await send(page.map(eventLine).join(""))
+      pace.at(page.at(-1)?.position ?? null, page.length)
+    }
+    return { company: companyId }
+  },
+})
+
+/** Operations on whole histories. */
+export const historyOperations: readonly AdminOperation[] = [
+  exportHistory,
+  head,
+  proof,
+  replay,
+  raw,
+]

@@ -1,0 +1,162 @@
+/** Reading the streams as people do: which there are, and what stands in one. */
+import { z } from "zod"
+import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
+import { companyOf } from "../../../domain/kernel/streams.ts"
+import { prefixesOfCompany } from "../../frame/writer/aggregates.ts"
+import { paceTo } from "../pace.ts"
+import { exactTime, findCompany, someId } from "../../frame/operator/inputs.ts"
+import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+
+/** So many are shown at a time, unless asked for fewer. */
+const MOST_SHOWN = 100_000
+const STREAMS_SHOWN = 1_000
+
+const Filter = z.object({
+  type: z.string().optional(),
+  key: z.string().optional(),
+  person: z.string().optional(),
+  since: exactTime.optional(),
+  until: exactTime.optional(),
+})
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** An event as it is read: its texts parsed. */
+interface Parsed {
+  readonly at: string
+  readonly data: Fields
+  readonly metadata: Fields
+}
+
+const show = operation({
+  name: "audit show",
+  isPatient: true,
+  input: Filter.extend({
+    stream: someId,
+    unseal: z.boolean().default(false),
+    from: z.int().nonnegative().optional(),
+    limit: z.int().positive().max(MOST_SHOWN).default(MOST_SHOWN),
+  }),
+  run: async ({ ports, signal }, input) => {
+    const { stream, from = 0, limit, unseal } = input
+    const events: ShownEvent[] = []
+    let isThere = false
+    for await (const page of ports.store.read(stream, { from })) {
+      signal.throwIfAborted()
+      isThere ||= page.length > 0
+      for (const stored of page) {
+        const parsed = parse(stored)
+        if (!passes(input, stored.type, parsed)) continue
+        // One more than is shown says where to go on.
+        if (events.length === limit) return { events, next: stored.revision }
+        events.push(await shown(ports, stored, parsed, unseal))
+      }
+    }
+    if (isThere || (await exists(ports, stream))) return { events, next: null }
+    throw new OperatorRefused("not_found", `There is no stream ${stream}.`)
+  },
+})
+
+const streams = operation({
+  name: "audit streams",
+  isPatient: true,
+  input: Filter.extend({
+    company: z.string().optional(),
+    after: z.string().default(""),
+    limit: z.int().positive().max(MOST_SHOWN).default(STREAMS_SHOWN),
+  }),
+  run: async ({ ports, progress, signal }, input) => {
+    const { company, after, limit } = input
+    const companyId = company === undefined ? null : await findCompany(ports, company)
+    const pace = paceTo(await ports.store.head(), progress)
+    const found = new Map<string, { events: number; last: StoredEvent }>()
+    const range = companyId === null ? {} : { prefixes: prefixesOfCompany(companyId) }
+    for await (const page of ports.store.readAll(range)) {
+      signal.throwIfAborted()
+      for (const stored of page) {
+        const { stream, type } = stored
+        if (stream <= after || (companyId !== null && companyOf(stream) !== companyId)) continue
+        if (isFiltered(input) && !passes(input, type, parse(stored))) continue
+        found.set(stream, { events: (found.get(stream)?.events ?? 0) + 1, last: stored })
+      }
+      pace.at(page.at(-1)?.position ?? null, page.length)
+    }
+    const names = [...found.keys()].toSorted()
+    const rows = names.slice(0, limit).map((stream) => {
+      const { events, last } = found.get(stream) as { events: number; last: StoredEvent }
+      return { stream, events, lastRevision: last.revision, lastAt: parse(last).at }
+    })
+    return { streams: rows, next: names.length > limit ? (rows.at(-1)?.stream ?? null) : null }
+  },
+})
+
+function isFiltered({ type, key, person, since, until }: z.infer<typeof Filter>): boolean {
+  return [type, key, person, since, until].some((one) => one !== undefined)
+}
+
+/** Whether an event is one that was asked for. */
+function passes(
+  { type, key, person, since, until }: z.infer<typeof Filter>,
+  found: string,
+  { at, data, metadata }: Parsed,
+): boolean {
+  if (type !== undefined && found !== type) return false
+  if (key !== undefined && metadata["key"] !== key && !isAbout(data, key)) return false
+  if (person !== undefined && metadata["person"] !== person && !isAbout(data, person)) return false
+  if (since !== undefined && Date.parse(at) < Date.parse(since)) return false
+  return until === undefined || Date.parse(at) < Date.parse(until)
+}
+
+/** Whether a fact is about a key or a person, wherever in it: a limit's holder, a tally, a list. */
+function isAbout(value: unknown, id: string): boolean {
+  if (typeof value !== "object" || value === null) return value === id
+  return Object.values(value).some((one) => isAbout(one, id))
+}
+
+interface ShownEvent {
+  readonly stream: string
+  readonly revision: number
+  readonly type: string
+  readonly at: string
+  readonly data: Fields
+  readonly metadata: Fields
+}
+
+function parse({ data: text, metadata }: StoredEvent): Parsed {
+  const data = JSON.parse(text) as Fields
+  return { at: String(data["at"]), data, metadata: JSON.parse(metadata) as Fields }
+}
+
+async function shown(
+  ports: AdminPorts,
+  stored: StoredEvent,
+  { at, data, metadata }: Parsed,
+  unseal: boolean,
+): Promise<ShownEvent> {
+  const { stream, revision, type, id } = stored
+  const opened = unseal ? ((await opening(ports, stream, data)(data)) as Fields) : data
+  return { stream, revision, type, at, data: opened, metadata: { id, ...metadata } }
+}
+
+/** Opens what is sealed in a value, as far as the company's keys are there. */
+function opening({ sealing }: AdminContext["ports"], stream: string, data: Fields) {
+  const owner = companyOf(stream) ?? String(data["companyId"])
+  const open = async (value: unknown): Promise<unknown> => {
+    if (typeof value === "string" && value.startsWith("s1.")) {
+      return (await sealing.open(owner, value)) ?? "(erased)"
+    }
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return value
+    const opened = Object.entries(value).map(async ([k, v]) => [k, await open(v)] as const)
+    return Object.fromEntries(await Promise.all(opened))
+  }
+  return open
+}
+
+async function exists({ store }: AdminPorts, stream: string): Promise<boolean> {
+  for await (const page of store.read(stream, { limit: 1 })) if (page.length > 0) return true
+  return false
+}
+
+/** Operations that read streams. */
+export const streamOperations: readonly AdminOperation[] = [show, streams]

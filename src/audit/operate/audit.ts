@@ -1,0 +1,123 @@
+/** Proving that everything that is stored holds. */
+import { z } from "zod"
+import { openCharges } from "../../../domain/charging/ledger-views.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { LEDGER } from "../../frame/writer/aggregates.ts"
+import type { AuditCheck } from "../findings.ts"
+import { paceTo } from "../pace.ts"
+import { auditStreams } from "../streams.ts"
+import type { PurchaseRow } from "../../../projections/charging/purchases.ts"
+import { pendingPurchases } from "../../../projections/charging/purchases.ts"
+import { unbalanced } from "../../../projections/charging/accounts.ts"
+import { historyOperations } from "./audit-history.ts"
+import { streamOperations } from "./audit-streams.ts"
+import { findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
+import { operation } from "../../frame/operator/operation.ts"
+import { verifyProjections } from "../../frame/operator/own/projections.ts"
+
+const OWN_WAIT_MS = 5_000
+
+/** A hash as an auditor notes it. */
+const hashText = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal characters")
+
+const verify = operation({
+  name: "audit verify",
+  isPatient: true,
+  input: z.object({ company: z.string().optional(), head: hashText.optional() }),
+  run: async (context, { company, head = null }) => {
+    const companyId = company === undefined ? null : await findCompany(context.ports, company)
+    return verifyAll(context, companyId, head)
+  },
+})
+
+/** Verifies everything, or one company. @param head a hash that an auditor noted, to be found again */
+export async function verifyAll(
+  context: AdminContext,
+  companyId: CompanyId | null,
+  head: string | null = null,
+) {
+  const { ports, progress, signal } = context
+  await ports.settle()
+  await showWrites(ports)
+  const pace = paceTo(await ports.store.head(), progress)
+  const streams = await auditStreams(ports, { companyId, head, pace, signal })
+  const checks: AuditCheck[] = [...streams.checks]
+  const owned = await chargesWithoutOwner(context, streams.openCharges)
+  checks.push(owned, await purchasesWithoutOwner(context, companyId))
+  const sums = await unbalanced(ports.readAll)
+  checks.push({
+    name: "accounts sum to zero",
+    ok: sums.length === 0,
+    detail: sums.map((one) => `${one.company_id}: ${one.sum} micros`).join(", ") || "all do",
+  })
+  const verified = await verifyProjections(context)
+  const standing = await ports.projector.status()
+  for (const one of verified) {
+    const differing = one.tables.filter((table) => table.live !== table.rebuilt)
+    const stopped = standing.find(({ name }) => name === one.name)?.fault
+    const fault = one.fault ?? stopped ?? null
+    checks.push({
+      name: `read model ${one.name} = rebuild`,
+      ok: one.same && fault === null,
+      detail:
+        (fault === null ? "" : `stopped at ${fault}`) ||
+        differing
+          .map((table) => `${table.table}: live ${table.live}; rebuilt ${table.rebuilt}`)
+          .join(", ") ||
+        one.tables.map((table) => `${table.table} ${table.live}`).join(", "),
+    })
+  }
+  const ok = checks.every((check) => check.ok)
+  const { firstBroken, events, heads, others } = streams
+  return { ok, checks, firstBroken, streams: streams.streams, events, others, heads }
+}
+
+/** Every open charge has a row of work that will end it. */
+async function chargesWithoutOwner(
+  { ports }: AdminContext,
+  open: readonly { readonly chargeId: string; readonly stream: string }[],
+): Promise<AuditCheck> {
+  // Work goes on meanwhile: a charge whose row is gone may have ended since its stream was read.
+  await ports.projector.waitFor(await ports.store.head(), OWN_WAIT_MS, ["work"])
+  const names = new Set(await ports.work.names("end-charge"))
+  const orphans: string[] = []
+  for (const { chargeId, stream } of open) {
+    if (names.has(chargeId)) continue
+    const isOpen = await ports.runner.look(LEDGER, stream, (state) =>
+      openCharges(state).includes(chargeId),
+    )
+    if (isOpen) orphans.push(`${chargeId} of ${stream}`)
+  }
+  return {
+    name: "every open charge has somebody who ends it",
+    ok: orphans.length === 0,
+    detail: orphans.join(", ") || `${open.length} open`,
+  }
+}
+
+/** Every pending purchase has a row of work that finds out what became of it. */
+async function purchasesWithoutOwner(
+  { ports }: AdminContext,
+  companyId: CompanyId | null,
+): Promise<AuditCheck> {
+  const before = await pendingPurchases(ports.readAll, companyId)
+  const names = new Set(await ports.work.names("pay-purchase"))
+  // Work goes on meanwhile: a purchase whose row is gone may have ended since it was read.
+  const now = new Set((await pendingPurchases(ports.readAll, companyId)).map(idOf))
+  const orphans = before.map(idOf).filter((id) => !names.has(id) && now.has(id))
+  return {
+    name: "every pending purchase has somebody who asks about it",
+    ok: orphans.length === 0,
+    detail: orphans.join(", ") || `${before.length} pending`,
+  }
+}
+
+const idOf = ({ purchase_id }: PurchaseRow): string => purchase_id
+
+/** Operations of auditors. */
+export const auditOperations: readonly AdminOperation[] = [
+  ...streamOperations,
+  verify,
+  ...historyOperations,
+]

@@ -1,0 +1,65 @@
+/** `GET /api/v1/ledger/events`: the facts of the company's ledger as they are stored, to be hashed. */
+import { z } from "zod"
+import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import { refusalsStream } from "../../../domain/charging/refusals.ts"
+import { NO_CURSOR } from "../../frame/calls/cursor.ts"
+import { route } from "../../frame/calls/route.ts"
+import { revisionCursor } from "./schema.ts"
+
+const MOST_EVENTS = 500
+/** No stream reaches this revision: a store counts them in 31 bits. */
+const LAST_REVISION = 2 ** 31 - 1
+
+const Query = z.object({
+  stream: z.enum(["ledger", "refusals"]).default("ledger"),
+  cursor: revisionCursor
+    .refine((from) => from <= LAST_REVISION, NO_CURSOR)
+    .default(0)
+    .meta({ description: "Where to go on; default the first fact" }),
+})
+
+const Events = z.object({
+  events: z.array(
+    z.object({
+      stream: z.string(),
+      revision: z.int(),
+      id: z.string(),
+      type: z.string(),
+      data: z.string().meta({ description: "The stored text, which is hashed as it stands" }),
+      metadata: z.string().meta({ description: "The stored text, with the hash" }),
+    }),
+  ),
+  nextCursor: z.string().meta({
+    description: "The `cursor` of what follows, also of what is not there yet",
+  }),
+})
+
+/** The route. */
+export const listEvents = route<
+  z.infer<typeof Query>,
+  z.infer<typeof Query>,
+  z.infer<typeof Events>
+>({
+  method: "GET",
+  url: "/api/v1/ledger/events",
+  group: "ledger",
+  summary: "Read the stored facts of the ledger, or of its refusals",
+  operation: "ledger.read",
+  counted: false,
+  query: Query,
+  reply: Events,
+  beyondSpec: "An auditor's key reads what is stored and recomputes every hash (docs/verify.md).",
+  handle: async (ports, { companyId }, { query }) => {
+    const { stream: named, cursor: from } = query
+    const stream = named === "ledger" ? ledgerStream(companyId) : refusalsStream(companyId)
+    const events = []
+    let next = from
+    for await (const page of ports.store.read(stream, { from, limit: MOST_EVENTS })) {
+      for (const { revision, id, type, data, metadata } of page) {
+        events.push({ stream, revision, id, type, data, metadata })
+        next = revision + 1
+      }
+    }
+    return { ok: true, body: { events, nextCursor: String(next) } }
+  },
+})

@@ -1,0 +1,64 @@
+/** `GET /api/v1/refusals`: the charges of this company that were refused, newest first. */
+import { z } from "zod"
+import { listRefusals } from "../../../projections/charging/refusals.ts"
+import { shownRefusal } from "../refusal-shown.ts"
+import { route } from "../../frame/calls/route.ts"
+import { isoTime, micros } from "../../frame/kernel/schema.ts"
+import { LimitShown, refusalCode, revisionCursor } from "./schema.ts"
+
+const MOST_REFUSALS = 200
+
+const Query = z.object({
+  key: z.string().optional().meta({ description: "Only of this key, by id" }),
+  cursor: revisionCursor.optional(),
+})
+
+const Refusal = z.object({
+  revision: z.int().meta({ description: "Of its fact in the stream of refusals" }),
+  at: isoTime,
+  code: refusalCode,
+  chargeId: z.string(),
+  keyId: z.string().nullable(),
+  personId: z.string().nullable(),
+  class: z.string(),
+  item: z.string(),
+  quantity: z.int(),
+  amountMicros: micros,
+  resource: z.string().nullable(),
+  ledgerRevision: z.int().meta({ description: "The last fact of the ledger that was known" }),
+  fundsMicros: micros,
+  creditLineMicros: micros,
+  limit: LimitShown.nullable().meta({ description: "The limit that stopped it" }),
+  times: z.int().meta({ description: "How often, those included that were only counted" }),
+  lastAt: isoTime.meta({
+    description: "When it was last; of one that was only counted the beginning of its minute",
+  }),
+})
+
+const Refusals = z.object({
+  refusals: z.array(Refusal),
+  nextCursor: z.string().optional().meta({ description: "The `cursor` of earlier ones" }),
+})
+
+/** The route. */
+export const listRefused = route<unknown, z.infer<typeof Query>, z.infer<typeof Refusals>>({
+  method: "GET",
+  url: "/api/v1/refusals",
+  group: "ledger",
+  summary: "List refused charges and what stopped each, newest first",
+  operation: "ledger.read",
+  counted: false,
+  query: Query,
+  reply: Refusals,
+  reads: ["refusals"],
+  beyondSpec: "Every no can be asked for, with what it was decided by.",
+  handle: async (ports, { companyId }, { query }) => {
+    const { key = null, cursor = null } = query
+    const asked = { companyId, keyId: key, before: cursor, limit: MOST_REFUSALS + 1 }
+    const rows = await ports.readAs(companyId, (db) => listRefusals(db, asked))
+    const shown = rows.slice(0, MOST_REFUSALS)
+    const last = rows.length > shown.length ? shown.at(-1) : undefined
+    const more = last === undefined ? {} : { nextCursor: String(last.revision) }
+    return { ok: true, body: { refusals: shown.map(shownRefusal), ...more } }
+  },
+})

@@ -1,0 +1,60 @@
+/** `GET /api/v1/limits`: the limits that apply to this key, and the funds. */
+import { z } from "zod"
+import { accountOf, limitsFor } from "../../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import type { Ledger } from "../../../domain/charging/ledger-state.ts"
+import type { Spender } from "../../../domain/charging/limits.ts"
+import { LEDGER } from "../../frame/writer/aggregates.ts"
+import { shownLimit } from "../refusal-shown.ts"
+import { route } from "../../frame/calls/route.ts"
+import { micros } from "../../frame/kernel/schema.ts"
+import { LimitShown } from "./schema.ts"
+
+const Limits = z.object({
+  limits: z.array(LimitShown).meta({
+    description: "Those that a charge by this key must fit, in the order key, person, company",
+  }),
+  funds: z.object({
+    fundsMicros: micros,
+    creditLineMicros: micros,
+    availableMicros: micros.meta({ description: "What may still be spent, as far as funds go" }),
+    prepaidOnly: z.boolean(),
+    locked: z.boolean(),
+  }),
+})
+
+/** The route. */
+export const readLimitsOfKey = route<unknown, unknown, z.infer<typeof Limits>>({
+  method: "GET",
+  url: "/api/v1/limits",
+  group: "ledger",
+  summary: "Read the limits that apply to this key, and the funds",
+  operation: "ledger.read",
+  counted: false,
+  reply: Limits,
+  looks: ["ledger"],
+  beyondSpec: "A caller can see a no coming, and when it is over.",
+  handle: async (ports, { companyId, spender }) => ({
+    ok: true,
+    body: await ports.runner.look(LEDGER, ledgerStream(companyId), (state, at) =>
+      standing(state, spender, at),
+    ),
+  }),
+})
+
+function standing(state: Ledger, spender: Spender, at: number): z.infer<typeof Limits> {
+  const applying = (["ai", "general"] as const).flatMap((one) =>
+    limitsFor(state, spender, one, at, 0),
+  )
+  const order = ["key", "person", "company"]
+  const limits = applying
+    // A key's own limit counts every class: it is the same one both times.
+    .filter((limit, i) => limit.class !== "all" || applying.findIndex(isOfKey) === i)
+    .toSorted((a, b) => order.indexOf(a.holder) - order.indexOf(b.holder))
+  const { fundsMicros, creditLineMicros, prepaidOnly, locked } = accountOf(state)
+  const availableMicros = locked ? 0 : Math.max(0, fundsMicros + creditLineMicros)
+  const funds = { fundsMicros, creditLineMicros, availableMicros, prepaidOnly, locked }
+  return { limits: limits.map(shownLimit), funds }
+}
+
+const isOfKey = (limit: { readonly class: string }): boolean => limit.class === "all"

@@ -1,0 +1,46 @@
+/** The price book, as an operator reads and changes it. */
+import { z } from "zod"
+import type { PriceBook, PricedItem } from "../../../domain/charging/price-book.ts"
+import { PRICED_ITEMS, PRICES_STREAM, priceOf } from "../../../domain/charging/price-book.ts"
+import { PRICES } from "../../frame/writer/aggregates.ts"
+import { accepted, dollars } from "../../frame/operator/inputs.ts"
+import type { AdminOperation } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+
+const list = operation({
+  name: "price list",
+  input: z.object({}),
+  run: async ({ ports }) =>
+    ports.runner.look(PRICES, PRICES_STREAM, (book) => ({
+      version: priceOf(book, "api_call").priceVersion,
+      prices: PRICED_ITEMS.map((item) => shown(book, item)),
+    })),
+})
+
+const set = operation({
+  name: "price set",
+  input: z.object({ item: z.enum(PRICED_ITEMS), dollars }),
+  run: async ({ ports, cause }, { item, dollars: unitPriceMicros }) => {
+    if (item === "api_call" && unitPriceMicros === 0 && ports.testCards === null) {
+      throw new OperatorRefused(
+        "conflict",
+        "API calls can be free for volume tests only: where a real provider takes payments they " +
+          "have a price above zero.",
+      )
+    }
+    const command = { type: "SetPrice" as const, item, unitPriceMicros }
+    const view = (book: PriceBook) => priceOf(book, item)
+    const outcome = accepted(
+      await ports.runner.execute(PRICES, PRICES_STREAM, command, { cause, view }),
+    )
+    const { priceVersion } = outcome.view
+    return { item, unitPriceMicros, version: priceVersion, changed: outcome.facts.length > 0 }
+  },
+})
+
+function shown(book: PriceBook, item: PricedItem): { item: PricedItem; unitPriceMicros: number } {
+  return { item, unitPriceMicros: priceOf(book, item).unitPriceMicros }
+}
+
+/** Operations on the price book. */
+export const priceOperations: readonly AdminOperation[] = [list, set]

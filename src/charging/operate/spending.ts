@@ -1,0 +1,243 @@
+/** Charges as an operator makes, gives back and lists them. */
+import { z } from "zod"
+import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import type { LedgerRefused, PurchaseRefused } from "../../../domain/charging/ledger-commands.ts"
+import { accountOf } from "../../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import type { Spender } from "../../../domain/charging/limits.ts"
+import { CALLERS_ID_RULE, isCallersId } from "../../../domain/charging/recent.ts"
+import { resourceId } from "../../../domain/phone/text-resource.ts"
+import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
+import { moneyText } from "../../../domain/kernel/money.ts"
+import type { ChargeRow } from "../../../projections/charging/charges.ts"
+import {
+  companiesOfCharge,
+  endedCharge,
+  listOpenCharges,
+} from "../../../projections/charging/charges.ts"
+import { LEDGER } from "../../frame/writer/aggregates.ts"
+import { lookUpCharge } from "../../frame/effects/charges.ts"
+import { newId } from "../../frame/kernel/ids.ts"
+import { bodyOf } from "../../frame/calls/refusal.ts"
+import { chargeRefusal } from "../../frame/calls/charge-refusals.ts"
+import {
+  dollars,
+  findCompany,
+  findPersonOf,
+  showWrites,
+  someId,
+  words,
+} from "../../frame/operator/inputs.ts"
+import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+
+const chargeName = z.string().refine(isCallersId, CALLERS_ID_RULE)
+
+/** How often an id is looked up again because something happened to it in the same moment. */
+const MOST_LOOKS = 20
+
+const Spending = z.object({
+  company: z.string(),
+  person: z.string().optional(),
+  class: z.enum(["ai", "general"]),
+  dollars,
+  item: words.refine((text) => text.trim() !== "" && text.length <= 500, "has 1 to 500 characters"),
+  id: chargeName.optional(),
+})
+
+const charge = operation({
+  name: "charge",
+  input: Spending,
+  run: async (context, input) => {
+    const { ports } = context
+    const companyId = await findCompany(ports, input.company)
+    const { person } = input
+    if (person !== undefined) await findPersonOf(ports, companyId, person)
+    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+      context.signal.throwIfAborted()
+      const answer = await chargeOnce(context, companyId, input)
+      if (answer !== null) return answer
+    }
+    throw changing(input.id ?? "")
+  },
+})
+
+/** Charges, unless the id was ever charged; null where it must be looked for again. */
+async function chargeOnce(
+  { ports, cause }: AdminContext,
+  companyId: CompanyId,
+  input: z.infer<typeof Spending>,
+): Promise<object | null> {
+  const chargeId = input.id ?? newId("chg")
+  const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
+  const stream = ledgerStream(companyId)
+  if (row !== null) {
+    const { fundsMicros } = await ports.runner.look(LEDGER, stream, accountOf)
+    const { item, state, given_back_micros: givenBackMicros } = row
+    const found = made(companyId, chargeId, false, -row.amount_micros, fundsMicros)
+    return { ...found, item, state, givenBackMicros }
+  }
+  const spender: Spender =
+    input.person === undefined
+      ? { via: "company", keyId: null, personId: null }
+      : { via: "person", keyId: null, personId: input.person }
+  const amountMicros = input.dollars
+  const outcome = await ports.runner.execute(
+    LEDGER,
+    stream,
+    {
+      type: "Charge",
+      chargeId,
+      ...spender,
+      class: input.class,
+      item: input.item,
+      quantity: 1,
+      unitPriceMicros: amountMicros,
+      // The price was named from outside: it is of no version of the price book.
+      priceVersion: 0,
+      amountMicros,
+      resource: null,
+      requestedAt: ports.clock.now(),
+      dueAt: null,
+      servedFrom: null,
+      open: false,
+      exempt: null,
+      searchedTo,
+    },
+    { cause, view: accountOf },
+  )
+  if (!outcome.accepted) {
+    if (outcome.refusal.type === "LedgerRefused" && outcome.refusal.code === "search_again") {
+      return null
+    }
+    // As of every no, its evidence is kept: an auditor may ask for it.
+    if (outcome.refusal.type === "ChargeRefused") ports.keepRefusal(companyId, outcome.refusal)
+    throw refusedCharge(outcome.refusal)
+  }
+  // Charged in the same moment by somebody else: what it came to is found by looking.
+  if (outcome.facts.length === 0) return null
+  return made(companyId, chargeId, true, amountMicros, outcome.view.fundsMicros)
+}
+
+function made(
+  companyId: CompanyId,
+  chargeId: ChargeId,
+  charged: boolean,
+  amountMicros: number,
+  balanceMicros: number,
+): object {
+  return { companyId, chargeId, charged, amountMicros, balanceMicros }
+}
+
+/** Others change this charge all the time: nothing was done. */
+function changing(chargeId: ChargeId): OperatorRefused {
+  const message = `Charge ${chargeId} could not be settled: something else changes it; try again.`
+  return new OperatorRefused("conflict", message)
+}
+
+/** The no to a charge, in the words and the body of the API. */
+function refusedCharge(refusal: ChargeRefused | LedgerRefused | PurchaseRefused): OperatorRefused {
+  if (refusal.type !== "ChargeRefused") {
+    const message = "message" in refusal ? refusal.message : refusal.code
+    return new OperatorRefused(refusal.code, message)
+  }
+  if (refusal.code === "ledger_closed") {
+    return new OperatorRefused("ledger_closed", "This company was deleted.")
+  }
+  const { error, message, ...details } = bodyOf(chargeRefusal(refusal, null))
+  return new OperatorRefused(String(error), String(message), details)
+}
+
+const giveBack = operation({
+  name: "charge give-back",
+  input: z.object({
+    chargeId: someId,
+    company: z.string().optional(),
+    dollars: dollars.optional(),
+  }),
+  run: async (context, { chargeId, company, dollars: part }) => {
+    const { ports, cause } = context
+    const { reason } = cause
+    if (reason === null) {
+      throw new OperatorRefused("validation", "Say why it is given back, with --reason.")
+    }
+    await showWrites(ports)
+    const companyId =
+      company === undefined
+        ? await companyOfCharge(context, chargeId)
+        : await findCompany(ports, company)
+    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+      context.signal.throwIfAborted()
+      const found = await lookUpCharge(ports, companyId, chargeId)
+      const { row, searchedTo } = found
+      if (row === null) throw new OperatorRefused("not_found", `There is no charge ${chargeId}.`)
+      const whole = -row.amount_micros
+      if (row.given_back_micros > 0) throw alreadyGivenBack(chargeId, row)
+      if (whole === 0) throw new OperatorRefused("conflict", `Charge ${chargeId} cost nothing.`)
+      const command = {
+        type: "GiveBackEnded" as const,
+        charge: endedCharge(row),
+        amountMicros: part ?? null,
+        reason,
+        searchedTo,
+      }
+      const stream = ledgerStream(companyId)
+      const outcome = await ports.runner.execute(LEDGER, stream, command, {
+        cause,
+        view: accountOf,
+      })
+      if (outcome.accepted && outcome.facts.length > 0) {
+        const givenBackMicros = part ?? whole
+        return { companyId, chargeId, givenBackMicros, balanceMicros: outcome.view.fundsMicros }
+      }
+      // It ended in the same moment, or too much happened meanwhile: look again.
+      if (outcome.accepted) continue
+      const { refusal } = outcome
+      if (refusal.type === "LedgerRefused" && refusal.code === "search_again") continue
+      throw refusedCharge(refusal)
+    }
+    throw changing(chargeId)
+  },
+})
+
+function alreadyGivenBack(chargeId: ChargeId, row: ChargeRow): OperatorRefused {
+  const back = moneyText(row.given_back_micros)
+  const message = `Of charge ${chargeId}, ${back} was given back already; there is no second time.`
+  return new OperatorRefused("conflict", message, { givenBackMicros: row.given_back_micros })
+}
+
+/** The only company with this charge. @throws OperatorRefused where there is none, or several */
+async function companyOfCharge({ ports }: AdminContext, chargeId: ChargeId): Promise<CompanyId> {
+  const [first, second] = await companiesOfCharge(ports.readAll, chargeId)
+  if (first === undefined) {
+    throw new OperatorRefused("not_found", `There is no charge ${chargeId}.`)
+  }
+  if (second === undefined) return first
+  const message = `Several companies have a charge ${chargeId}: name one with --company.`
+  throw new OperatorRefused("validation", message)
+}
+
+const open = operation({
+  name: "charges open",
+  input: z.object({ company: z.string().optional() }),
+  run: async ({ ports }, { company }) => {
+    const companyId = company === undefined ? null : await findCompany(ports, company)
+    await showWrites(ports)
+    const rows = await listOpenCharges(ports.readAll, companyId)
+    return {
+      charges: rows.map((row) => ({
+        chargeId: row.charge_id,
+        companyId: row.company_id,
+        at: row.at.toISOString(),
+        item: row.item,
+        amountMicros: -row.amount_micros,
+        resource: row.resource === null ? null : resourceId(row.resource),
+        keyId: row.key_id,
+        personId: row.person_id,
+      })),
+    }
+  },
+})
+
+/** Operations on charges. */
+export const spendingOperations: readonly AdminOperation[] = [charge, giveBack, open]

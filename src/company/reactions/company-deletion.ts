@@ -1,0 +1,78 @@
+/**
+ * The deletion of a company, and its undoing. The closed ledger is the switch: every key is refused
+ * from then on. The keys' own facts follow, so that the undoing finds what was switched off.
+ */
+import type { Position } from "../../../adapters/eventstore/port.ts"
+import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import { accessStream, keysInUse } from "../../../domain/access/access.ts"
+import { deletionOf } from "../../../domain/charging/deletion.ts"
+import type { LedgerRefusal } from "../../../domain/charging/ledger-commands.ts"
+import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { ACCESS, LEDGER } from "../../frame/writer/aggregates.ts"
+import type { Cause } from "../../frame/kernel/envelope.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
+import type { Ports } from "../../frame/ports.ts"
+
+/** What a deletion came to. */
+export interface Deleted {
+  /** From when on the company's data is erased, UTC milliseconds. */
+  readonly erasedFrom: number
+  /** The keys that worked until then. */
+  readonly keysSwitchedOff: number
+  readonly position: Position | null
+}
+
+/** Deletes a company. One that is deleted stays as it is, and the answer is the same. */
+export async function deleteCompany(
+  { runner }: Ports,
+  companyId: CompanyId,
+  cause: Cause,
+): Promise<Deleted> {
+  const closing = { type: "CloseLedger" as const }
+  const stream = ledgerStream(companyId)
+  const closed = await runner.execute(LEDGER, stream, closing, { cause, view: deletionOf })
+  if (!closed.accepted || closed.view === null) {
+    throw new Error(`the ledger of ${companyId} did not close`)
+  }
+  const { erasedFrom } = closed.view
+  // Those that are switched off by now worked until then.
+  const keysSwitchedOff = await runner.lookAtTail(ACCESS, accessStream(companyId), keysInUse)
+  return { erasedFrom, keysSwitchedOff, position: closed.position }
+}
+
+/** Undoes a deletion; the refusal where the data is being erased, or is. */
+export async function restoreCompany(
+  ports: Ports,
+  companyId: CompanyId,
+  cause: Cause,
+): Promise<LedgerRefusal | null> {
+  const opening = { type: "ReopenLedger" as const }
+  const stream = ledgerStream(companyId)
+  const execution = { cause, view: () => undefined }
+  const opened = await ports.runner.execute(LEDGER, stream, opening, execution)
+  if (!opened.accepted) return opened.refusal
+  await followDeletion(ports, companyId, cause)
+  return null
+}
+
+/** Switches the keys off, or on again, as the ledger says by now. */
+export async function switchKeys(ports: Ports, work: TakenWork): Promise<WorkResult> {
+  await followDeletion(ports, work.companyId ?? "", causedBy(`switch-keys ${work.name}`))
+  return { result: "done" }
+}
+
+async function followDeletion({ runner }: Ports, companyId: CompanyId, cause: Cause) {
+  const isDeleted = () =>
+    runner.lookAtTail(LEDGER, ledgerStream(companyId), (state) => deletionOf(state) !== null)
+  // It may turn while the keys do.
+  for (let deleted = await isDeleted(); ;) {
+    const type = deleted ? "SwitchKeysOff" : "SwitchKeysOn"
+    const execution = { cause, view: () => undefined }
+    const done = await runner.execute(ACCESS, accessStream(companyId), { type }, execution)
+    if (!done.accepted) throw new Error(`the keys were not switched: ${done.refusal.code}`)
+    const now = await isDeleted()
+    if (now === deleted) return
+    deleted = now
+  }
+}

@@ -1,0 +1,60 @@
+/**
+ * Erases a company 14 days after it was deleted. Each step may be done again, so a crash at any place
+ * is made up for by doing all of it once more:
+ *
+ * 1. The ledger says that there is no way back any more, or that the deletion was undone meanwhile.
+ * 2. Texts that have no end yet are given up: what they cost is given back.
+ * 3. The company's key is destroyed. From here on nothing that was sealed for it can be read.
+ * 4. `CompanyErased` frees the name, and the read models take out what they show of people.
+ * 5. Rows that are no fold are deleted, and the database's files are rid of what was in them.
+ */
+import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import { deletionOf } from "../../../domain/charging/deletion.ts"
+import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import { COMPANIES_STREAM } from "../../../domain/company/companies.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { COMPANIES, LEDGER } from "../../frame/writer/aggregates.ts"
+import type { Cause } from "../../frame/kernel/envelope.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { retryLater } from "../../frame/effects/back-off.ts"
+import { giveUp } from "../../frame/effects/skip.ts"
+
+const READ_MODELS_WAIT_MS = 5_000
+
+/** Erases what is personal of a company that is deleted for good. */
+export async function eraseCompany(ports: Ports, work: TakenWork): Promise<WorkResult> {
+  const companyId = work.companyId ?? ""
+  const cause = causedBy(`erase-company ${companyId}`)
+  const stream = ledgerStream(companyId)
+  const deletion = await ports.runner.lookAtTail(LEDGER, stream, deletionOf)
+  // It was undone, or an operator called it early: it must not be done and gone before its time.
+  if (deletion === null) return { result: "done" }
+  if (!deletion.erasing && ports.clock.now() < deletion.erasedFrom) {
+    return { result: "later", dueAt: deletion.erasedFrom }
+  }
+  const execution = { cause, view: () => undefined }
+  const begun = await ports.runner.execute(LEDGER, stream, { type: "BeginErasure" }, execution)
+  // It was undone just now.
+  if (!begun.accepted) return { result: "done" }
+  for (const text of await ports.erasure.openTexts(companyId)) await giveUp(ports, text, cause)
+  await ports.erasure.destroyKeys(companyId)
+  if (!(await isTakenOut(ports, companyId, cause))) {
+    return retryLater(work, "the read models are behind or stopped")
+  }
+  await ports.erasure.deleteRows(companyId)
+  if (await ports.erasure.wipeFiles()) return { result: "done" }
+  return retryLater(
+    work,
+    "a transaction is older than the deletion: PostgreSQL keeps for it what was deleted",
+  )
+}
+
+/** Says that the company is erased, and waits until no read model shows anything of it. */
+async function isTakenOut(ports: Ports, companyId: CompanyId, cause: Cause): Promise<boolean> {
+  const command = { type: "EraseCompany" as const, companyId }
+  const execution = { cause, view: () => undefined }
+  const said = await ports.runner.execute(COMPANIES, COMPANIES_STREAM, command, execution)
+  if (!said.accepted) throw new Error(`${companyId} cannot be erased: ${said.refusal.message}`)
+  return ports.projector.waitFor(await ports.store.head(), READ_MODELS_WAIT_MS)
+}

@@ -1,0 +1,105 @@
+/** Installed apps, as an operator connects and shows them. */
+import { z } from "zod"
+import { accessStream, findPerson } from "../../../domain/access/access.ts"
+import { lastCheckIns, listDevices } from "../../../projections/connection/apps.ts"
+import { ACCESS } from "../../frame/writer/aggregates.ts"
+import {
+  APP_OPERATIONS,
+  codeTagOf,
+  companyTagOf,
+  connectCodeOf,
+  connectedKey,
+} from "../connect-code.ts"
+import { COMPANIES_STREAM, companyByNameTag } from "../../../domain/company/companies.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { COMPANIES } from "../../frame/writer/aggregates.ts"
+import { accepted, findCompany, findPersonOf, showWrites } from "../../frame/operator/inputs.ts"
+import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+
+const approve = operation({
+  name: "connect approve",
+  input: z.object({ code: z.string(), company: z.string(), person: z.string() }),
+  run: async ({ ports, cause }, input) => {
+    const code = connectCodeOf(input.code)
+    const companyId = await findCompany(ports, input.company)
+    const personId = input.person
+    await findOwner(ports, companyId, personId)
+    const codeTag = codeTagOf(ports, code)
+    const now = ports.clock.now()
+    const request = await ports.connectCodes.find(codeTag, now)
+    if (request === null) throw noCode()
+    if (request.companyTag !== null && !(await isOf(ports, request.companyTag, companyId))) {
+      throw new OperatorRefused("conflict", "The app asks to be connected to another company.")
+    }
+    // First who approved: of two approvals at once one makes a key.
+    const approval = await ports.connectCodes.approve(codeTag, now, { companyId, personId })
+    if (approval === null) throw noCode()
+    if (approval.companyId !== companyId || approval.personId !== personId) {
+      throw new OperatorRefused("conflict", "Somebody else approved this code already.")
+    }
+    const { keyId, keyHash } = connectedKey(ports, code, companyId)
+    const { version, installId } = request
+    const label = await ports.sealing.seal(companyId, keyId, `App ${version}`)
+    const key = { type: "CreateKey" as const, keyId, personId, keyHash, label }
+    const command = { ...key, operations: APP_OPERATIONS }
+    const execution = { cause, view: () => undefined }
+    accepted(await ports.runner.execute(ACCESS, accessStream(companyId), command, execution))
+    await showWrites(ports)
+    return { companyId, personId, keyId, version, installId }
+  },
+})
+
+async function findOwner(ports: AdminPorts, companyId: CompanyId, personId: string): Promise<void> {
+  await findPersonOf(ports, companyId, personId)
+  const stream = accessStream(companyId)
+  const person = await ports.runner.look(ACCESS, stream, (state) => findPerson(state, personId))
+  if (person?.role === "owner") return
+  throw new OperatorRefused("not_allowed", "Only an owner can connect an app to the company.")
+}
+
+async function isOf(ports: AdminPorts, tag: string, companyId: CompanyId): Promise<boolean> {
+  if (tag === companyTagOf(ports, companyId)) return true
+  const named = (state: Parameters<typeof companyByNameTag>[0]) => companyByNameTag(state, tag)
+  return (await ports.runner.look(COMPANIES, COMPANIES_STREAM, named)) === companyId
+}
+
+function noCode(): OperatorRefused {
+  const message = "There is no such code, or its time is over: let the app ask again."
+  return new OperatorRefused("not_found", message)
+}
+
+const list = operation({
+  name: "app list",
+  input: z.object({ company: z.string() }),
+  run: async ({ ports }, { company }) => {
+    const companyId = await findCompany(ports, company)
+    await showWrites(ports)
+    const [checkIns, devices] = await Promise.all([
+      lastCheckIns(ports.readAll, companyId),
+      listDevices(ports.readAll, companyId),
+    ])
+    return {
+      apps: checkIns.map((row) => ({
+        installId: row.install_id,
+        version: row.version,
+        platform: row.platform,
+        seal: row.seal,
+        checkedInAt: row.checked_in_at.toISOString(),
+        counts: row.counts,
+      })),
+      updates: devices.map((row) => ({
+        installId: row.install_id,
+        kind: row.kind,
+        version: row.version,
+        status: row.status,
+        reason: row.reason,
+        sequence: row.sequence,
+        reportedAt: row.reported_at.toISOString(),
+      })),
+    }
+  },
+})
+
+/** Operations on installed apps. */
+export const connectionOperations: readonly AdminOperation[] = [approve, list]

@@ -1,0 +1,60 @@
+/** The cards on companies' accounts, and what the built-in payment processor does with them. */
+import { z } from "zod"
+import { CARD_OUTCOMES } from "../../../adapters/providers/cards/port.ts"
+import type { CardOutcome } from "../../../adapters/providers/cards/port.ts"
+import { accessStream, companyStanding } from "../../../domain/access/access.ts"
+import type { RemoveCard, SetCard } from "../../../domain/access/access.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { ACCESS } from "../../frame/writer/aggregates.ts"
+import { accepted, findLivingCompany } from "../../frame/operator/inputs.ts"
+import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+
+const setCard = operation({
+  name: "card set",
+  input: z.object({
+    company: z.string(),
+    verified: z.boolean().default(false),
+    failing: z.boolean().default(false),
+    outcome: z.enum(CARD_OUTCOMES).optional(),
+  }),
+  run: async (context, { company, verified, failing, outcome }) => {
+    const { testCards } = context.ports
+    if (outcome !== undefined && testCards === null) {
+      const message =
+        "What comes of a payment is the payment processor's to say: --outcome is for the built-in one."
+      throw new OperatorRefused("conflict", message)
+    }
+    const companyId = await findLivingCompany(context.ports, company)
+    // First what payments will come to: the card is on file once it would be paid from like this.
+    const next: CardOutcome = outcome ?? (failing ? "payment_failed" : "paid")
+    await testCards?.set(companyId, next)
+    const card = await record(context, companyId, { type: "SetCard", verified, failing })
+    return testCards === null ? { companyId, card } : { companyId, card, outcome: next }
+  },
+})
+
+const removeCard = operation({
+  name: "card remove",
+  input: z.object({ company: z.string() }),
+  run: async (context, { company }) => {
+    const companyId = await findLivingCompany(context.ports, company)
+    const card = await record(context, companyId, { type: "RemoveCard" })
+    await context.ports.testCards?.set(companyId, null)
+    return { companyId, card }
+  },
+})
+
+async function record(
+  { ports, cause }: AdminContext,
+  companyId: CompanyId,
+  command: SetCard | RemoveCard,
+) {
+  const stream = accessStream(companyId)
+  const execution = { cause, view: companyStanding }
+  const outcome = accepted(await ports.runner.execute(ACCESS, stream, command, execution))
+  return outcome.view?.card ?? null
+}
+
+/** Operations on cards. */
+export const cardOperations: readonly AdminOperation[] = [setCard, removeCard]

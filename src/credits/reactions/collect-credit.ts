@@ -1,0 +1,72 @@
+/**
+ * Collects what a pay-by-card company owes once a month is over: its card pays it, and what it paid
+ * is added to the funds. Where it does not pay, the account is locked until an operator unlocks it.
+ */
+import type { OrderedPayment, PaymentKnowledge } from "../../../adapters/providers/cards/port.ts"
+import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import { accessStream, companyStanding } from "../../../domain/access/access.ts"
+import type { LedgerCommand } from "../../../domain/charging/ledger-commands.ts"
+import { accountOf } from "../../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import type { CreditWork } from "../../../projections/work.ts"
+import { ACCESS, LEDGER } from "../../frame/writer/aggregates.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
+import { derivedId } from "../../frame/kernel/ids.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { askCards } from "./ask-cards.ts"
+import { PARK_AFTER_MS, askAgainAfter } from "../../frame/effects/ask-again.ts"
+import { isEnd } from "./settle-purchase.ts"
+
+const MICROS_PER_CENT = 10_000
+/** Processors take no smaller sums: less than a dollar waits for the next month. */
+const LEAST_COLLECTED_MICROS = 1_000_000
+
+/** Collects what one month left owed. */
+export async function collectCredit(ports: Ports, work: TakenWork): Promise<WorkResult> {
+  const { month, owedMicros, closedAt: begunAt } = work.payload as CreditWork
+  if (owedMicros < LEAST_COLLECTED_MICROS) return { result: "done" }
+  const companyId = work.companyId ?? ""
+  const amountMicros = Math.ceil(owedMicros / MICROS_PER_CENT) * MICROS_PER_CENT
+  const name = derivedId("col", companyId, month)
+  const payment = { name, companyId, amountMicros, begunAt, sharedPaymentToken: null }
+  const known = await askCards(ports, (cards) => cards.ask(payment))
+  const answer = known?.answer === "unknown" ? await order(ports, payment, owedMicros) : known
+  if (answer === "nothing") return { result: "done" }
+  if (answer === null || answer.answer === "unknown" || !isEnd(answer)) {
+    return again(ports, begunAt, answer === null)
+  }
+  const isPaid = answer.answer === "paid"
+  const reference = `collection ${month}`
+  const command: LedgerCommand = isPaid
+    ? { type: "AddFunds", amountMicros, reference }
+    : { type: "LockAccount" }
+  const execution = { cause: causedBy(`collect-credit ${month}`), view: () => undefined }
+  const stream = ledgerStream(companyId)
+  const done = await ports.runner.execute(LEDGER, stream, command, execution)
+  // The card has paid by now, and the ledger does not take it: that is for a person to look at.
+  if (!done.accepted) return { result: "park", reason: `${name} is paid: ${done.refusal.type}` }
+  return { result: "done" }
+}
+
+/** Orders the payment, unless there is nothing to collect by now. */
+async function order(
+  ports: Ports,
+  payment: OrderedPayment,
+  owedMicros: number,
+): Promise<PaymentKnowledge | "nothing" | null> {
+  const { companyId } = payment
+  const standing = await ports.runner.look(ACCESS, accessStream(companyId), companyStanding)
+  const account = await ports.runner.look(LEDGER, ledgerStream(companyId), accountOf)
+  const isPaidMeanwhile = -account.fundsMicros < owedMicros
+  if (standing?.pays !== "card" || account.closed || isPaidMeanwhile) return "nothing"
+  if (standing.card === null) return { answer: "no_card" }
+  return askCards(ports, (cards) => cards.pay(payment))
+}
+
+function again({ clock }: Ports, begunAt: number, isSilent: boolean): WorkResult {
+  const ageMs = clock.now() - begunAt
+  if (isSilent && ageMs >= PARK_AFTER_MS) {
+    return { result: "park", reason: "the processor has been silent about it for 72 hours" }
+  }
+  return { result: "later", dueAt: clock.now() + askAgainAfter(ageMs, false) }
+}

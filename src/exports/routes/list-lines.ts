@@ -1,0 +1,128 @@
+/**
+ * `GET /api/v1/billing/lines`: the billing history as JSON, oldest first: a line for each fact that
+ * changed the funds. `nextCursor` gives those behind these; `cursor` those that come later.
+ */
+import { z } from "zod"
+import { instantText } from "../../../domain/kernel/instant.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { monthEnd } from "../../../domain/kernel/window.ts"
+import { resourceId } from "../../../domain/phone/text-resource.ts"
+import type { BillLine } from "../../../projections/charging/billing-lines.ts"
+import { billPage, revisionAt } from "../../../projections/charging/billing-lines.ts"
+import { cursorOf, cursorText, numberOfCursor } from "../../frame/calls/cursor.ts"
+import { unitOf } from "../units.ts"
+import { route } from "../../frame/calls/route.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { isoTime, micros, sinceTime } from "../../frame/kernel/schema.ts"
+import { BEYOND_SPEC, monthText } from "./schema.ts"
+
+const MOST_LINES = 1_000
+/** Behind every line there can be. */
+const NOWHERE = Number.MAX_SAFE_INTEGER
+const LIST = "billing lines"
+
+const Query = z.object({
+  month: monthText.optional().meta({ description: "Only lines of this UTC month, YYYY-MM" }),
+  since: sinceTime.optional(),
+  cursor: cursorText
+    .meta({ description: "The nextCursor or cursor of an answer of this list, as it is" })
+    .optional(),
+})
+
+const Line = z.object({
+  lineId: z.string(),
+  kind: z.enum([
+    ...["charge", "give_back", "api_calls", "rent", "purchase", "funds_added", "funds_corrected"],
+  ] as [BillLine["kind"], ...BillLine["kind"][]]),
+  chargeId: z.string().nullable(),
+  corrects: z.string().nullable().meta({ description: "The charge that was given back" }),
+  at: isoTime,
+  servedFrom: isoTime.nullable(),
+  item: z.string().nullable(),
+  quantity: z.int().nullable(),
+  unit: z.string().nullable(),
+  unitPriceMicros: micros.nullable(),
+  amountMicros: micros.meta({ description: "The change of the funds: charges are below zero" }),
+  personId: z.string().nullable(),
+  keyId: z.string().nullable(),
+  class: z.string().nullable(),
+  resource: z.string().nullable(),
+  priceVersion: z.int().nullable(),
+})
+
+const Lines = z.object({
+  lines: z.array(Line),
+  nextCursor: z
+    .string()
+    .optional()
+    .meta({ description: "The `cursor` of those behind these; absent where there are none yet" }),
+  cursor: z
+    .string()
+    .nullable()
+    .meta({ description: "Where this list ends: send it later for what came meanwhile" }),
+})
+
+/** The route. */
+export const listLines = route<unknown, z.infer<typeof Query>, z.infer<typeof Lines>>({
+  method: "GET",
+  url: "/api/v1/billing/lines",
+  group: "billing",
+  summary: "List the billing history",
+  operation: "billing.read",
+  counted: false,
+  query: Query,
+  reply: Lines,
+  reads: ["charges"],
+  beyondSpec: BEYOND_SPEC,
+  handle: async (ports, { companyId }, { query }) => {
+    const place = query.cursor === undefined ? null : numberOfCursor(LIST, companyId, query.cursor)
+    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
+    const { after, upTo } = await rangeOf(ports, companyId, query, place?.place ?? -1)
+    // One more than is shown says whether there are more.
+    const asked = { companyId, after, upTo, limit: MOST_LINES + 1 }
+    const found = await ports.readAs(companyId, (db) => billPage(db, asked))
+    const shown = found.slice(0, MOST_LINES)
+    const end = shown.at(-1)?.revision ?? after
+    const cursor = end < 0 || end === NOWHERE ? null : cursorOf(LIST, companyId, end)
+    const more = found.length > shown.length && cursor !== null ? { nextCursor: cursor } : {}
+    const lines = shown.map((line) => shownLine(companyId, line))
+    return { ok: true, body: { lines, ...more, cursor } }
+  },
+})
+
+/** The revisions that a query asks for: behind `after`, at most `upTo`. */
+async function rangeOf(
+  ports: Ports,
+  companyId: CompanyId,
+  { month, since }: z.infer<typeof Query>,
+  behind: number,
+): Promise<{ readonly after: number; readonly upTo: number }> {
+  const before = (at: number) =>
+    ports.readAs(companyId, (db) => revisionAt(db, companyId, new Date(at - 1)))
+  const starts = [behind]
+  let upTo = NOWHERE
+  // Where nothing is later there is nothing to show.
+  if (since !== undefined) starts.push((await before(since.getTime() + 1)) ?? upTo)
+  if (month !== undefined) {
+    const from = Date.parse(`${month}-01T00:00:00.000Z`)
+    starts.push((await before(from)) ?? upTo)
+    upTo = (await before(monthEnd(from))) ?? upTo
+  }
+  return { after: Math.max(...starts), upTo }
+}
+
+function shownLine(companyId: CompanyId, line: BillLine): z.infer<typeof Line> {
+  const { revision, kind, at, servedFrom, item, amountMicros, resource } = line
+  const text = (value: string) => (value === "" ? null : value)
+  const number = (value: string) => (value === "" ? null : Number(value))
+  return {
+    ...{ lineId: `${companyId}:${revision}`, kind, chargeId: text(line.chargeId) },
+    ...{ corrects: text(line.corrects), at: instantText(at) },
+    servedFrom: servedFrom === null ? null : instantText(servedFrom),
+    ...{ item: text(item), quantity: number(line.quantity), unit: text(unitOf(item)) },
+    ...{ unitPriceMicros: number(line.unitPriceMicros), amountMicros },
+    ...{ personId: text(line.personId), keyId: text(line.keyId), class: text(line.class) },
+    resource: resource === "" ? null : resourceId(resource),
+    priceVersion: number(line.priceVersion),
+  }
+}

@@ -1,0 +1,106 @@
+/**
+ * Reading one's own writes (decisions.md §7): a read waits for the place its caller names, or for
+ * the last write with the same key on this node, up to two seconds; then it answers what there is
+ * and says that it may be stale.
+ */
+import type { Position } from "../../../adapters/eventstore/port.ts"
+import { comparePositions, later } from "../../../adapters/eventstore/port.ts"
+import { accessStream } from "../../../domain/access/access.ts"
+import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import { RELEASES_STREAM } from "../../../domain/connection/releases.ts"
+import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
+import { ACCESS, LEDGER, RELEASES } from "../writer/aggregates.ts"
+import { placeOf } from "./position-token.ts"
+import type { Ports } from "../ports.ts"
+import type { Refusal } from "./refusal.ts"
+import { refusal } from "./refusal.ts"
+
+const WAIT_MS = 2_000
+const KEYS_REMEMBERED = 10_000
+
+/** Remembers where each key wrote last on this node. */
+export interface LastWrites {
+  readonly wrote: (keyId: KeyId, position: Position) => void
+  readonly last: (keyId: KeyId) => Position | null
+}
+
+/** Last writes in memory, those of the keys that wrote most recently. */
+export function openLastWrites(): LastWrites {
+  const places = new Map<KeyId, Position>()
+  return {
+    wrote: (keyId, position) => {
+      const former = places.get(keyId)
+      // Calls at once may end in another order than they were stored in.
+      const isNewer = former === undefined || comparePositions(former, position) < 0
+      places.delete(keyId)
+      places.set(keyId, isNewer ? position : former)
+      if (places.size <= KEYS_REMEMBERED) return
+      for (const oldest of places.keys()) {
+        places.delete(oldest)
+        return
+      }
+    },
+    last: (keyId) => places.get(keyId) ?? null,
+  }
+}
+
+/**
+ * The place a caller's `Ledger-Position` names, a refusal where it names none. Null where there is
+ * nothing to wait for: without one, and where it was said before the events moved, for all that stood
+ * there by then came along or is gone for good.
+ */
+export async function namedPosition(
+  ports: Ports,
+  header: string | undefined,
+): Promise<{ readonly position: Position | null } | { readonly refusal: Refusal }> {
+  if (header === undefined) return { position: null }
+  const place = placeOf(header)
+  if (place !== null) {
+    const { generation, position } = place
+    if (generation < ports.storeGeneration) return { position: null }
+    const isHere = generation === ports.storeGeneration
+    if (isHere && comparePositions(position, await ports.store.head()) <= 0) return { position }
+  }
+  const fields = { "Ledger-Position": "This is no position of this ledger." }
+  return { refusal: refusal("validation", "The header Ledger-Position is not valid.", { fields }) }
+}
+
+/** Waits for the read models; true when they may be behind what the caller wrote. */
+export async function waitForReads(
+  ports: Ports,
+  reads: readonly string[],
+  places: readonly (Position | null)[],
+): Promise<boolean> {
+  const wanted = places.filter((place) => place !== null)
+  if (wanted.length === 0) return false
+  const latest = wanted.reduce((a, b) => later(a, b))
+  return !(await ports.projector.waitFor(latest, WAIT_MS, reads))
+}
+
+const nothing = () => undefined
+
+/** What a route can look at, and how its state comes to be that of the store's tail. */
+const LOOKS = {
+  access: ({ runner }: Ports, companyId: CompanyId) =>
+    runner.lookAtTail(ACCESS, accessStream(companyId), nothing),
+  ledger: ({ runner }: Ports, companyId: CompanyId) =>
+    runner.lookAtTail(LEDGER, ledgerStream(companyId), nothing),
+  releases: ({ runner }: Ports) => runner.lookAtTail(RELEASES, RELEASES_STREAM, nothing),
+}
+
+/** Something whose state a route looks at. */
+export type Looked = keyof typeof LOOKS
+
+/**
+ * Brings what a route looks at up to the store's tail: a state in memory can be a second old, and
+ * another process may have written at the place that the caller names.
+ *
+ * @throws as `Runner.lookAtTail` does
+ */
+export async function lookAgain(
+  ports: Ports,
+  companyId: CompanyId,
+  looks: readonly Looked[],
+): Promise<void> {
+  await Promise.all(looks.map((name) => LOOKS[name](ports, companyId)))
+}

@@ -1,0 +1,133 @@
+/** The answers of a route in the OpenAPI document: bodies, examples, and what their heads carry. */
+import type { ZodType } from "zod"
+import { z } from "zod"
+import { codesOf } from "./codes.ts"
+import type { ErrorCode } from "../../calls/refusal.ts"
+import { STATUS_OF } from "../../calls/refusal.ts"
+import { ownExampleOf } from "./route-examples.ts"
+import type { Route } from "../../calls/route.ts"
+
+/** A part of the document. */
+export type Json = Record<string, unknown>
+
+/** A schema as JSON Schema; `io` says whether what is sent or what is answered is meant. */
+export function schemaOf(schema: ZodType, io: "input" | "output"): Json {
+  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
+    target: "draft-2020-12",
+    io,
+    unrepresentable: "any",
+  })
+  return rest as Json
+}
+
+const text = { type: "string" }
+
+/** The headers of answers, by name. */
+export const HEADERS: Readonly<Record<string, Json>> = {
+  "x-request-id": {
+    description: "The name of this request: what to tell whoever runs the server.",
+    required: true,
+    schema: text,
+  },
+  "Ledger-Position": {
+    description:
+      "Where in the ledger this was written, be it what led to a refusal: sent with a read, it waits " +
+      "for that place.",
+    schema: text,
+  },
+  "Ledger-Stale": {
+    description: "The answer may not show yet what was written before.",
+    schema: { type: "string", const: "true" },
+  },
+  "Idempotency-Replayed": {
+    description:
+      "An earlier request with the same Idempotency-Key was carried out; nothing was now.",
+    schema: { type: "string", const: "true" },
+  },
+  Allow: { description: "The verbs that there are.", required: true, schema: text },
+  "Retry-After": {
+    description: "So many seconds later it is worth another try.",
+    required: true,
+    schema: { type: "integer", minimum: 1 },
+  },
+}
+
+const referred = (names: readonly string[]): Json =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]))
+
+/** The head of an answer that went well. */
+function headOfSuccess(route: Route): Json {
+  const names = ["x-request-id"]
+  const isWrite = route.method !== "GET" && route.auth !== false
+  if (isWrite) names.push("Ledger-Position")
+  if (route.method === "GET" && route.reads !== undefined) names.push("Ledger-Stale")
+  if (route.charged === true || route.once !== undefined) names.push("Idempotency-Replayed")
+  return referred(names)
+}
+
+/** The head of a refusal with one of these codes. */
+function headOfRefusal(route: Route, codes: readonly ErrorCode[]): Json {
+  const names = ["x-request-id"]
+  if (codes.includes("method_not_allowed")) names.push("Allow")
+  if (codes.some((code) => STATUS_OF[code] === 503)) names.push("Retry-After")
+  if (codes.some((code) => route.once?.ends.includes(code))) names.push("Idempotency-Replayed")
+  const mayRecord = route.charged === true || route.once !== undefined
+  const ends = [...(route.once?.ends ?? []), ...(route.refuses ?? [])]
+  if (mayRecord && codes.some((code) => ends.includes(code))) names.push("Ledger-Position")
+  if (!codes.includes("rate_limited")) return referred(names)
+  const isAlone = codes.length === 1
+  const seconds = {
+    description: `${isAlone ? "A" : "With `rate_limited`, and only with it: a"} minute later the calls are counted anew.`,
+    ...(isAlone ? { required: true } : {}),
+    schema: { type: "integer", const: 60 },
+  }
+  return { ...referred(names), "Retry-After": seconds }
+}
+
+/** The answers of a route, by status. */
+export function responsesOf(route: Route, verbs: readonly string[]): Json {
+  const byStatus = Map.groupBy(codesOf(route), (code) => STATUS_OF[code])
+  const refusals = [...byStatus].map(([status, codes]) => {
+    return [status, refusalsOf(route, codes, verbs)] as const
+  })
+  return { ...successesOf(route), ...Object.fromEntries(refusals) }
+}
+
+function successesOf(route: Route): Json {
+  const schema = schemaOf(route.reply, "output")
+  const headers = headOfSuccess(route)
+  const statuses = route.success ?? [200]
+  const types = route.files ?? ["application/json"]
+  const content = Object.fromEntries(types.map((type) => [type.split(";", 1)[0], { schema }]))
+  return Object.fromEntries(
+    statuses.map((status) => {
+      const description = status === 202 ? "Begun" : "Done"
+      return [status, { description, headers, content }]
+    }),
+  )
+}
+
+/** The refusals of a status: the codes it can carry, and one example a code. */
+function refusalsOf(route: Route, codes: readonly ErrorCode[], verbs: readonly string[]): Json {
+  const examples = codes.map((code) => {
+    const value = ownExampleOf(route, code, verbs)
+    return [code, value === null ? exampleReference(code) : { value }] as const
+  })
+  return {
+    description: codes.join(", "),
+    headers: headOfRefusal(route, codes),
+    content: errorContent(Object.fromEntries(examples)),
+  }
+}
+
+const exampleReference = (code: ErrorCode): Json => ({ $ref: `#/components/examples/${code}` })
+
+function errorContent(examples: Json): Json {
+  return { "application/json": { schema: { $ref: "#/components/schemas/Error" }, examples } }
+}
+
+/** What a retired path answers to everything. */
+export function retiredResponses(): Json {
+  const content = errorContent({ gone: exampleReference("gone") })
+  return { 410: { description: "gone", headers: referred(["x-request-id"]), content } }
+}

@@ -1,0 +1,140 @@
+/** One example of each error body, for the document: a code without one does not compile. */
+import type { LimitReading } from "../../../../domain/charging/limits.ts"
+import { limitRefusal } from "../../calls/charge-refusals.ts"
+import type { ErrorCode } from "../../calls/refusal.ts"
+import { bodyOf } from "../../calls/refusal.ts"
+
+/** Ids of things that were never there. */
+export const EXAMPLE_ID = {
+  request: "req_0DxkW9pVv0Yy3mBq7sT1aZ",
+  charge: "chg_3xJ0bVq9sT1aZkW9pVv0Yy",
+  purchase: "pur_5mBq7sT1aZ0DxkW9pVv0Yy",
+  person: "per_7sT1aZkW9pVv0Yy3mBq0Dx",
+} as const
+
+const month = { windowStart: Date.UTC(2026, 10, 1), resetsAt: Date.UTC(2026, 11, 1) }
+
+/** A limit that lets no call through any more. */
+export const USED_UP: LimitReading = {
+  ...{ holder: "company", holderId: null, class: "general", period: "month" },
+  ...{ amountMicros: 20_000_000, usedMicros: 20_000_000, pendingMicros: 0 },
+  ...{ remainingMicros: 0, askedMicros: 0, ...month },
+}
+
+/** One that a charge does not fit under. */
+const NEARLY_USED_UP: LimitReading = {
+  ...USED_UP,
+  ...{ usedMicros: 19_995_000, remainingMicros: 5_000, askedMicros: 9_000 },
+}
+
+const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> = {
+  validation: {
+    message: "The body is not valid JSON.",
+    fields: { body: "The body is not valid JSON." },
+  },
+  bad_number: {
+    message: "This number cannot be texted; give a full US or Canadian number.",
+  },
+  bad_amount: {
+    message: "The amount is a number of dollars from 5 to 5000 with at most two decimals.",
+  },
+  idempotency_key_required: {
+    message: "A purchase needs the header Idempotency-Key: a new one for each purchase.",
+  },
+  invalid_key: { message: "The API key is missing, unknown, paused or deleted." },
+  payment_required: {
+    message: "This costs $0.018 and the company has $0.004 of funds.",
+    needed: 0.018,
+    balance: 0.004,
+    pay: {
+      method: "POST",
+      url: "https://ledger.example/api/v1/credits",
+      headers: {
+        "Idempotency-Key": "0b6f1c6e-3f0a-4a51-9c36-4b8d1f6f2a10",
+        "Content-Type": "application/json",
+      },
+      instructions:
+        "Send this request with the same API key. Use a new Idempotency-Key for each purchase, " +
+        "the same one only to retry.",
+      body: { amount: 5 },
+      alternatives: ["sharedPaymentToken"],
+    },
+    // oxlint-disable-next-line unicorn/no-thenable -- the specification's own name
+    then: "After the payment, send the original request again.",
+  },
+  needs_managed_plan: {
+    message: "This needs a card on file and a paid-up account; an owner can add a card.",
+  },
+  card_required: { message: "This needs a card on file; an owner can add one." },
+  no_card: {
+    message: "The company has no card on file; an owner can add one, or send a sharedPaymentToken.",
+  },
+  needs_owner: {
+    message:
+      "An owner must confirm this payment with the card's bank; nothing was paid. Send it again then.",
+  },
+  declined: {
+    message: "The payment was declined; another attempt needs a new Idempotency-Key.",
+  },
+  payment_failed: {
+    message: "The payment failed; another attempt needs a new Idempotency-Key.",
+  },
+  operation_not_granted: {
+    message: "This key may not use phone.messages.send; an owner can grant it.",
+    operation: "phone.messages.send",
+  },
+  not_allowed: { message: "The key's person does not have the permission for this." },
+  role: { message: "Only an owner or admin of the company may do this." },
+  purchase_not_allowed: {
+    message: "This key may not buy funds; an owner can turn on Add funds for it.",
+  },
+  purchase_needs_review: {
+    message: "An owner must review what this key buys before it may buy again.",
+  },
+  over_purchase_limit: { message: "This key may buy for at most $25.00 at a time." },
+  over_monthly_limit: {
+    message: "This key may buy for at most $100.00 a month, and $60.00 of it is bought or pending.",
+  },
+  not_found: { message: "There is no /api/v1/nothing here." },
+  method_not_allowed: { message: "PUT is not possible here; use GET or POST." },
+  conflict: {
+    message: "A request with this Idempotency-Key is still running; send it again later.",
+  },
+  idempotency_conflict: {
+    message: "This Idempotency-Key was used with another request; use a new one.",
+  },
+  no_number: { message: "The company keeps no such number that can send texts." },
+  opted_out: { message: "This person has opted out and may not be texted." },
+  gone: {
+    message: "This route is retired; leads come from forms on the company's hosted pages.",
+  },
+  too_large: { message: "The body is larger than this route takes." },
+  unsupported_media_type: {
+    message: "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
+  },
+  rate_limited: { message: "More than 120 calls in a minute; wait a minute." },
+  spend_limit_reached: bodyOf(limitRefusal(NEARLY_USED_UP)),
+  internal: {
+    message: "Something went wrong on our side.",
+    requestId: EXAMPLE_ID.request,
+  },
+  overloaded: {
+    message: "Too many calls wait here right now. Send it again later.",
+    requestId: EXAMPLE_ID.request,
+  },
+  stream_damaged: {
+    message:
+      "Part of this company's records is damaged, and the operator has been told. Send it again once " +
+      "that is mended.",
+    requestId: EXAMPLE_ID.request,
+  },
+  unavailable: {
+    message: "The ledger cannot be reached right now. Send it again later.",
+    requestId: EXAMPLE_ID.request,
+  },
+}
+
+/** An answer with this code, as a caller may get it. */
+export function exampleOf(code: ErrorCode): Readonly<Record<string, unknown>> {
+  return { error: code, ...EXAMPLES[code] }
+}

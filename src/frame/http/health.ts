@@ -1,0 +1,139 @@
+/**
+ * What a supervisor asks: `/livez`, whether the process answers at all, and `/readyz`, whether it can
+ * serve, a line for each thing that this takes. They are open to everybody and tell of no company.
+ */
+import type { FastifyInstance } from "fastify"
+import { sql } from "kysely"
+import type { Ports } from "../ports.ts"
+
+/** Where they are. */
+export const HEALTH_URLS = { live: "/livez", ready: "/readyz" } as const
+
+const READING = ["GET", "HEAD"]
+const TEXT = "text/plain; charset=utf-8"
+
+/** A thing that does not answer in so long is not there. */
+const ANSWER_WITHIN_MS = 1_000
+/** Many who ask at once, or in a row, are told what was found last. */
+const KEPT_MS = 1_000
+
+/** What the checks look at. */
+type Looked = Pick<Ports, "store" | "readAll" | "clock" | "projector" | "pacer" | "runner">
+
+/**
+ * `warn`: what others of the installation would not do better, so that sending callers elsewhere helps
+ * nobody.
+ */
+interface Verdict {
+  readonly state: "ok" | "warn" | "fail"
+  readonly name: string
+  readonly says: string
+  /** It did not answer in time. */
+  readonly isLate?: true
+}
+
+/** Adds both. What is under pressure, or about to stop, still answers here. */
+export function addHealth(app: FastifyInstance, ports: Looked): void {
+  let isStopping = false
+  app.addHook("preClose", async () => {
+    isStopping = true
+  })
+  // Of a busy machine one answer may be late: only what is late twice in a row is not there.
+  const lateBefore = new Set<string>()
+  const look = keptFor(KEPT_MS, ports, () => lookAtAll(ports, lateBefore))
+  const config = { pressureHandler: () => undefined }
+  app.route({
+    ...{ method: READING, url: HEALTH_URLS.live, config },
+    handler: async (_request, reply) => reply.type(TEXT).send("ok\n"),
+  })
+  app.route({
+    ...{ method: READING, url: HEALTH_URLS.ready, config },
+    handler: async (_request, reply) => {
+      const all = [servingVerdict(isStopping), ...(await look())]
+      const isReady = all.every(({ state }) => state !== "fail")
+      const lines = all.map(({ state, name, says }) => `${state} ${name} ${says}`.trimEnd())
+      const text = `${[...lines, isReady ? "ready" : "not ready"].join("\n")}\n`
+      const status = isReady ? 200 : 503
+      return reply.code(status).header("cache-control", "no-store").type(TEXT).send(text)
+    },
+  })
+}
+
+function servingVerdict(isStopping: boolean): Verdict {
+  const name = "serving"
+  return isStopping
+    ? { state: "fail", name, says: "it is stopping" }
+    : { state: "ok", name, says: "" }
+}
+
+async function lookAtAll(ports: Looked, lateBefore: Set<string>): Promise<readonly Verdict[]> {
+  const twice = async (name: string, look: () => Promise<void>): Promise<Verdict> => {
+    const found = await verdict(name, look)
+    const wasLate = lateBefore.delete(name)
+    if (found.isLate !== true) return found
+    lateBefore.add(name)
+    return wasLate ? found : { ...found, state: "warn" }
+  }
+  return Promise.all([
+    twice("database", async () => {
+      await sql`select 1`.execute(ports.readAll)
+    }),
+    twice("event store", () => ports.store.ready()),
+    verdict("clock", async () => {
+      ports.clock.now()
+    }),
+    readModels(ports),
+    streams(ports),
+  ])
+}
+
+/** Which streams are damaged is in the log: their names name companies. */
+function streams({ runner }: Looked): Verdict {
+  const name = "streams"
+  const { length } = runner.damaged()
+  if (length === 0) return { state: "ok", name, says: "" }
+  return { state: "warn", name, says: `damaged: ${length}` }
+}
+
+/** Looks at one thing; what it throws is not said, for there may be an address in it. */
+async function verdict(name: string, look: () => Promise<void>): Promise<Verdict> {
+  const late = Symbol("late")
+  const { promise, resolve } = Promise.withResolvers<typeof late>()
+  const timer = setTimeout(() => resolve(late), ANSWER_WITHIN_MS)
+  try {
+    const found = await Promise.race([look(), promise])
+    if (found !== late) return { state: "ok", name, says: "" }
+    return { state: "fail", name, says: `no answer in ${ANSWER_WITHIN_MS} ms`, isLate: true }
+  } catch (error) {
+    return { state: "fail", name, says: error instanceof Error ? error.name : "a fault" }
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+async function readModels({ projector }: Looked): Promise<Verdict> {
+  const name = "read models"
+  let stopped: readonly string[] = []
+  const looked = await verdict(name, async () => {
+    const status = await projector.status()
+    stopped = status.filter((one) => one.state === "stopped").map((one) => one.name)
+  })
+  // Elsewhere they stand still as well, and charges do not need them.
+  if (looked.state === "fail") return { ...looked, state: "warn" }
+  if (stopped.length === 0) return looked
+  return { state: "warn", name, says: `stopped: ${stopped.join(", ")}` }
+}
+
+/** Does something at most once in a while; who asks in between gets what came of it. */
+function keptFor<T>(keptMs: number, { pacer }: Looked, work: () => Promise<T>): () => Promise<T> {
+  let kept: Promise<T> | null = null
+  let since = 0
+  return () => {
+    const now = pacer.elapsedMs()
+    if (kept === null || now - since >= keptMs) {
+      since = now
+      kept = work()
+    }
+    return kept
+  }
+}

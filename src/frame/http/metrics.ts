@@ -1,0 +1,100 @@
+/**
+ * `/metrics` for Prometheus: how calls end and how long they take, how far the read models are, how
+ * the process is. Open to everybody, as such things are on a network of one's own: it names routes and
+ * read models, and no company, person or key.
+ */
+import type { FastifyInstance } from "fastify"
+import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client"
+import type { Admission } from "./admission.ts"
+import { refusedWith } from "../calls/index.ts"
+import type { Ports } from "../ports.ts"
+
+/** Where they are. */
+export const METRICS_URL = "/metrics"
+
+/** From a read out of memory to the longest that a call may take. */
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+/** Adds `/metrics`, and counts every call from here on. */
+export function addMetrics(
+  app: FastifyInstance,
+  { projector, runner }: Pick<Ports, "projector" | "runner">,
+  admission: Admission,
+): void {
+  const registry = new Registry()
+  const registers = [registry]
+  collectDefaultMetrics({ register: registry, prefix: "ledger_" })
+  const calls = new Histogram({
+    name: "ledger_call_seconds",
+    help: "Calls of the API by route, verb and status: how many, and how long they took.",
+    labelNames: ["route", "method", "status"] as const,
+    buckets: SECONDS,
+    registers,
+  })
+  const refusals = new Counter({
+    name: "ledger_refusals_total",
+    help: "Calls of the API that were refused, by route and error.",
+    labelNames: ["route", "error"] as const,
+    registers,
+  })
+  const inHand = new Gauge({
+    name: "ledger_calls_in_hand",
+    help: "Calls of the API that are being served or wait for it.",
+    registers: [],
+    collect() {
+      this.set(admission.inHand())
+    },
+  })
+  registry.registerMetric(inHand)
+  const damaged = new Gauge({
+    name: "ledger_damaged_streams",
+    help: "Streams of events that were found not to be whole; the log names them.",
+    registers: [],
+    collect() {
+      this.set(runner.damaged().length)
+    },
+  })
+  registry.registerMetric(damaged)
+  for (const gauge of gaugesOfReadModels(projector)) registry.registerMetric(gauge)
+  app.addHook("onResponse", async (request, reply) => {
+    const route = request.routeOptions.url ?? "unknown"
+    const { method } = request
+    calls.observe({ route, method, status: reply.statusCode }, reply.elapsedTime / 1_000)
+    const error = refusedWith(reply)
+    if (error !== null) refusals.inc({ route, error })
+  })
+  app.route({
+    ...{ method: ["GET", "HEAD"], url: METRICS_URL, config: { pressureHandler: () => undefined } },
+    handler: async (_request, reply) => {
+      return reply.type(registry.contentType).send(await registry.metrics())
+    },
+  })
+}
+
+/** How far the read models are that this process keeps up, and which of all have stopped. */
+function gaugesOfReadModels(projector: Ports["projector"]): readonly Gauge<"name">[] {
+  // Without the database nobody knows: no series then, and the others are told all the same.
+  const status = () => projector.status().catch(() => [])
+  const labels = { labelNames: ["name"] as const, registers: [] }
+  const stopped = new Gauge({
+    ...labels,
+    name: "ledger_read_model_stopped",
+    help: "1 where a read model stopped at a fact it could not take.",
+    async collect() {
+      const found = await status()
+      this.reset()
+      for (const { name, state } of found) this.set({ name }, state === "stopped" ? 1 : 0)
+    },
+  })
+  const behindBy = new Gauge({
+    ...labels,
+    name: "ledger_read_model_behind",
+    help: "Facts handed over to a read model that this process keeps up, and not yet written.",
+    async collect() {
+      const found = await status()
+      this.reset()
+      for (const { name, behind } of found) if (behind !== null) this.set({ name }, behind)
+    },
+  })
+  return [stopped, behindBy]
+}

@@ -1,0 +1,20 @@
+/** What is refused before a route is found: paths that are not there, verbs a path does not have. */
+import type { Refusal } from "../calls/refusal.ts"
+import { refusal } from "../calls/refusal.ts"
+
+/** Nothing is at this address; what stands behind a question mark is not told again. */
+export function unknownPath(url: string): Refusal {
+  return refusal("not_found", `There is no ${url.split("?", 1)[0]} here.`)
+}
+
+/** A known path with another verb: 405 with the verbs it has. */
+export function otherVerb(verb: string, allowed: readonly string[]): Refusal {
+  const message = `${verb} is not possible here; use ${allowed.join(" or ")}.`
+  return { ...refusal("method_not_allowed", message), headers: { allow: allowed.join(", ") } }
+}
+
+/** The route is no longer there, whatever the verb. */
+export function retiredPath(): Refusal {
+  const message = "This route is retired; leads come from forms on the company's hosted pages."
+  return refusal("gone", message)
+}

@@ -1,0 +1,55 @@
+/** What the command line asks of the program that it is part of. */
+import type { AdminOperation, AdminPorts } from "../operation.ts"
+import type { Input } from "./command.ts"
+import type { Finding } from "./finding.ts"
+import type { ShownSetting } from "../protocol.ts"
+import type { Talk } from "../run-operation.ts"
+
+/** The stores, opened for the length of one command. */
+export interface OpenedStores {
+  readonly operations: readonly AdminOperation[]
+  readonly ports: AdminPorts
+  /** Waits for what is in flight, then closes everything that was opened. */
+  close(): Promise<void>
+}
+
+/** How a move tells its operator where it is, and hears that nobody waits any more. */
+export type MoveTalk = Pick<Talk, "progress" | "signal">
+
+/** What a move answers: `ok` says whether the audit at its end found everything in order. */
+export interface Moved {
+  readonly ok: boolean
+}
+
+/** The effective settings of a command, and of the server that it would speak to. */
+export interface Settings {
+  readonly own: readonly ShownSetting[]
+  /** Null where none runs. */
+  readonly server: readonly ShownSetting[] | null
+}
+
+/**
+ * The program around the command line. Its methods may throw a `StartupFault`: an error whose one
+ * sentence tells an operator what to mend.
+ */
+export interface Host {
+  /** The admin socket of the server that holds this data folder, or null where none lives. */
+  livingServer(): Promise<{ readonly socketPath: string } | null>
+  /** Opens the stores here, starting the embedded PostgreSQL where that is configured. */
+  openLocal(): Promise<OpenedStores>
+  /** Runs the server until it is stopped; resolves with the exit code. */
+  start(options: { readonly demo: boolean }): Promise<number>
+  /**
+   * Moves the whole installation; by the command's name and input. @throws OperatorRefused, and the
+   * signal's reason
+   */
+  move(name: string, input: Input, talk: MoveTalk): Promise<Moved>
+  /** Looks at everything that the program stands on; of a running server also its read models. */
+  examine(): Promise<readonly Finding[]>
+  /**
+   * Runs the benchmarks by their own words; resolves with their exit code. An interruption ends them
+   * in order. @throws StartupFault where they are not installed
+   */
+  bench(words: readonly string[]): Promise<number>
+  settings(): Promise<Settings>
+}

@@ -1,0 +1,283 @@
+/** From words to a command: builds the program out of the commands' data and reads words with it. */
+import { Argument, Command, CommanderError, Option } from "commander"
+import { AUDIT_COMMANDS } from "../../../audit/operate/audit-commands.ts"
+import { BENCH_COMMAND } from "./bench-command.ts"
+import { CARD_COMMANDS } from "../../../credits/operate/card-commands.ts"
+import type {
+  ArgumentSpec,
+  CommandSpec,
+  Input,
+  LocalCommand,
+  OperationCommand,
+  OptionSpec,
+} from "./command.ts"
+import { COMPANY_COMMANDS } from "../../../company/operate/company-commands.ts"
+import { CONNECTION_COMMANDS } from "../../../connection/operate/connection-commands.ts"
+import { HISTORY_COMMANDS } from "../../../audit/operate/history-commands.ts"
+import { EXPORT_COMMANDS } from "../../../exports/operate/export-commands.ts"
+import { KEY_COMMANDS } from "../../../access/operate/key-commands.ts"
+import { MAIL_COMMANDS } from "../../../email/operate/mail-commands.ts"
+import { MONEY_COMMANDS } from "../../../charging/operate/money-commands.ts"
+import { actorText, reasonText, someText } from "./option-values.ts"
+import { PEOPLE_COMMANDS } from "../../../access/operate/people-commands.ts"
+import { SPENDING_COMMANDS } from "../../../charging/operate/spending-commands.ts"
+import { MOVE_COMMANDS } from "../../../moving/operate/move-commands.ts"
+import { REFUSAL_COMMANDS } from "../../../audit/operate/refusal-commands.ts"
+import { RELEASE } from "./release.ts"
+import { SYSTEM_COMMANDS } from "../own/system-commands.ts"
+
+/** The program's name, as it is installed. */
+const PROGRAM = "company-ledger"
+
+/** Every command. */
+export const COMMANDS: readonly CommandSpec[] = [
+  ...SYSTEM_COMMANDS,
+  ...COMPANY_COMMANDS,
+  ...PEOPLE_COMMANDS,
+  ...CARD_COMMANDS,
+  ...KEY_COMMANDS,
+  ...MONEY_COMMANDS,
+  ...EXPORT_COMMANDS,
+  ...SPENDING_COMMANDS,
+  ...REFUSAL_COMMANDS,
+  ...CONNECTION_COMMANDS,
+  ...MAIL_COMMANDS,
+  ...AUDIT_COMMANDS,
+  ...HISTORY_COMMANDS,
+  ...MOVE_COMMANDS,
+  BENCH_COMMAND,
+]
+
+/** What the first words of commands with two words are about. */
+const TOPICS: Readonly<Record<string, string>> = {
+  company: "companies",
+  person: "people of a company",
+  card: "cards of the built-in test processor",
+  key: "API keys",
+  app: "installed apps",
+  connect: "apps that ask to be connected",
+  release: "releases of the app",
+  affiliate: "the affiliate programme",
+  limit: "spending limits",
+  funds: "funds",
+  charges: "charges",
+  refusals: "refused charges",
+  calls: "API calls",
+  price: "the price book",
+  export: "bills for finance",
+  audit: "the facts, and proof that they hold",
+  store: "the event store",
+  carrier: "the built-in test carrier",
+  mail: "the built-in mailer",
+  "stand-in": "built-in stand-ins for outside things",
+  clock: "the ledger's time",
+  work: "the queue of work",
+  projections: "read models",
+}
+
+/** A command as it was given. */
+export interface Invocation {
+  readonly command: CommandSpec
+  /** What its operation takes. */
+  readonly input: Input
+  readonly json: boolean
+  /** Who does it, where it was said. */
+  readonly actor: string | null
+  readonly reason: string | null
+  /** Where a file goes; null for commands without one. */
+  readonly out: string | null
+}
+
+/** What words came to: a command, or help or a complaint to print. */
+export type Parsed =
+  | { readonly kind: "command"; readonly invocation: Invocation }
+  | { readonly kind: "help"; readonly text: string }
+  /** Wrong usage: `text` for people with a hint, `reason` alone. */
+  | { readonly kind: "usage"; readonly text: string; readonly reason: string }
+
+/** Reads the words behind the program's name. `columns`: characters in a line of help. */
+export function parseWords(words: readonly string[], columns: number): Parsed {
+  let invocation: Invocation | undefined
+  const printed = { out: "", err: "" }
+  const program = new Command(PROGRAM)
+    .description("Operates the ledger: keys, limits, funds, audits and exports.")
+    .version(RELEASE, "-V, --version", "print the release")
+    // `charge` is a command and the topic of `charge give-back`: words behind that are its own.
+    .enablePositionalOptions()
+    .exitOverride()
+    .showHelpAfterError("(--help says more)")
+    .configureHelp({ helpWidth: columns })
+    .configureOutput({
+      writeOut: (text) => (printed.out += text),
+      writeErr: (text) => (printed.err += text),
+    })
+  for (const command of COMMANDS) {
+    addCommand(program, command, columns, (given) => (invocation = given))
+  }
+  try {
+    program.parse([...words], { from: "user" })
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error
+    if (error.exitCode === 0) return { kind: "help", text: printed.out }
+    const reason = error.message.replace(/^error: /, "").replaceAll(/\s*\n\s*/g, " ")
+    // Words that end before a command get the help of what they named.
+    const isUnfinished = error.code === "commander.help"
+    return {
+      kind: "usage",
+      text: printed.err,
+      reason: isUnfinished ? "name a command; --help lists them" : reason,
+    }
+  }
+  if (invocation === undefined) throw new Error("no command took the words")
+  return { kind: "command", invocation }
+}
+
+function addCommand(
+  program: Command,
+  spec: CommandSpec,
+  columns: number,
+  take: (given: Invocation) => void,
+): void {
+  const words = spec.name.split(" ")
+  const parent = words.length === 1 ? program : topicOf(program, words[0] ?? "")
+  const command = parent.command(words.at(-1) ?? "").description(`${spec.summary}.`)
+  command.enablePositionalOptions()
+  for (const argument of argumentsOf(spec)) command.addArgument(argumentOf(argument))
+  for (const option of optionsOf(spec)) command.addOption(optionOf(option))
+  const notes = (spec.notes ?? []).map((note) => `${wrapped(note, columns)}\n`).join("")
+  command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM} ${spec.example}`)
+  command.action(() => {
+    const given = invocationOf(spec, command)
+    const isChecked = spec.does === "operation" || spec.does === "local"
+    const fault = isChecked ? faultOf(spec, given) : null
+    if (fault !== null) command.error(`error: ${fault}`)
+    take(given)
+  })
+}
+
+/** Why words cannot stand as they were given; null where they can. */
+function faultOf(
+  spec: OperationCommand | LocalCommand,
+  { input, reason }: Invocation,
+): string | null {
+  if (spec.does === "operation" && spec.needsReason === true && reason === null)
+    return "say why, with --reason"
+  return spec.check?.(input) ?? null
+}
+
+/** Words on lines of at most so many characters, where no single word is longer. */
+function wrapped(text: string, columns: number): string {
+  let line = 0
+  return text
+    .split(" ")
+    .map((word, index) => {
+      const isNext = index > 0 && line + 1 + word.length > columns
+      line = index === 0 || isNext ? word.length : line + 1 + word.length
+      return `${index === 0 ? "" : isNext ? "\n" : " "}${word}`
+    })
+    .join("")
+}
+
+function topicOf(program: Command, name: string): Command {
+  const found = program.commands.find((command) => command.name() === name)
+  return found ?? program.command(name).description(TOPICS[name] ?? name)
+}
+
+const JSON_OPTION: OptionSpec = {
+  flags: "--json",
+  description: "print one JSON document on standard output, and nothing else there",
+}
+
+const CHANGE_OPTIONS: readonly OptionSpec[] = [
+  {
+    flags: "--as <actor>",
+    description: "who does it; default the system user",
+    parse: actorText,
+  },
+  { flags: "--reason <reason>", description: "why, for auditors", parse: reasonText },
+]
+
+const OUT_OPTION: OptionSpec = {
+  flags: "--out <file>",
+  description: "where to write; - for standard output",
+  isRequired: true,
+  parse: someText,
+}
+
+const SECRET_FILE: ArgumentSpec = {
+  name: "FILE",
+  description: "where to write; - for standard output",
+  field: "out",
+  parse: someText,
+}
+
+/** The words of a command by their places; a secret file's is the first. */
+function argumentsOf(spec: CommandSpec): readonly ArgumentSpec[] {
+  const own = spec.arguments ?? []
+  return spec.does === "operation" && spec.hasSecretFile === true ? [SECRET_FILE, ...own] : own
+}
+
+/** The options of a command, those it shares with others behind its own. */
+function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
+  const own = spec.options ?? []
+  // The benchmarks write their document into a file, beside what they print.
+  if (spec.does === "start" || spec.does === "bench") return own
+  if (spec.does !== "operation") return [...own, JSON_OPTION]
+  return [
+    ...own,
+    ...(spec.hasFile === true ? [OUT_OPTION] : []),
+    ...(spec.changes === true ? CHANGE_OPTIONS : []),
+    JSON_OPTION,
+  ]
+}
+
+function argumentOf(spec: ArgumentSpec): Argument {
+  const { name, description, isOptional, isVariadic, choices, parse } = spec
+  const shown = isVariadic === true ? `${name}...` : name
+  const argument = new Argument(isOptional === true ? `[${shown}]` : `<${shown}>`, description)
+  if (choices !== undefined) argument.choices(choices)
+  if (parse === undefined) return argument
+  return argument.argParser<unknown>((text, before) =>
+    isVariadic === true ? [...(Array.isArray(before) ? before : []), parse(text)] : parse(text),
+  )
+}
+
+function optionOf({ flags, description, isRequired, choices, parse }: OptionSpec): Option {
+  const needed = isRequired === true ? " (required)" : ""
+  const option = new Option(flags, `${description}${needed}`)
+  if (isRequired === true) option.makeOptionMandatory()
+  if (choices !== undefined) option.choices(choices)
+  if (parse === undefined) return option
+  return option.argParser<unknown>((text, before) =>
+    option.variadic ? [...(Array.isArray(before) ? before : []), parse(text)] : parse(text),
+  )
+}
+
+/** Puts together what the words said. Fields that were not given are left out. */
+function invocationOf(spec: CommandSpec, command: Command): Invocation {
+  const said = command.opts<Record<string, unknown>>()
+  const input: Record<string, unknown> = {}
+  for (const [index, { field }] of argumentsOf(spec).entries()) {
+    const value: unknown = command.processedArgs[index]
+    if (value !== undefined) input[field] = value
+  }
+  for (const { flags, field } of spec.options ?? []) {
+    const name = new Option(flags).attributeName()
+    if (said[name] !== undefined) input[field ?? name] = said[name]
+  }
+  const { out: named, ...rest } = input
+  const text = (name: string) => (typeof said[name] === "string" ? said[name] : null)
+  const out = typeof named === "string" ? named : text("out")
+  if (out === "-" && said["json"] === true) {
+    command.error("error: - for the file and --json would both write to standard output")
+  }
+  const isChange = spec.does === "operation" && spec.changes === true
+  return {
+    command: spec,
+    input: rest,
+    json: said["json"] === true,
+    actor: isChange ? text("as") : null,
+    reason: isChange ? text("reason") : null,
+    out,
+  }
+}

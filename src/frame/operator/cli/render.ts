@@ -1,0 +1,106 @@
+/** What an operation answered, as people read it: `key: value` lines and tables. */
+import Table from "cli-table3"
+import { moneyText } from "../../../../domain/kernel/money.ts"
+import type { Terminal } from "./terminal.ts"
+import { harmless } from "./terminal.ts"
+
+/** An answer's fields, or a row's. */
+export type Row = Readonly<Record<string, unknown>>
+
+/** What decides how wide output may be and whether it may be framed. */
+export type Page = Pick<Terminal, "isTTY" | "columns">
+
+const NOTHING = "-"
+const PLAIN_CHARS = {
+  top: "",
+  "top-mid": "",
+  "top-left": "",
+  "top-right": "",
+  bottom: "",
+  "bottom-mid": "",
+  "bottom-left": "",
+  "bottom-right": "",
+  left: "",
+  "left-mid": "",
+  mid: "",
+  "mid-mid": "",
+  right: "",
+  "right-mid": "",
+  middle: "  ",
+}
+
+/** Whether a value has named fields. */
+export function isRow(value: unknown): value is Row {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+}
+
+/** The rows of a value that is a list of such; null where it is anything else. */
+export function rowsOf(value: unknown): readonly Row[] | null {
+  return Array.isArray(value) && value.every(isRow) ? value : null
+}
+
+/** Any answer: its plain fields as lines, its lists of rows as tables. Ends with a line feed. */
+export function renderResult(result: unknown, page: Page): string {
+  if (!isRow(result)) return `${shown("", result)}\n`
+  const lines: [string, unknown][] = []
+  const tables: string[] = []
+  for (const [name, value] of flattened(result)) {
+    const rows = rowsOf(value)
+    if (rows === null || (rows.length === 0 && Object.keys(result).length > 1)) {
+      lines.push([name, value])
+    } else tables.push(renderTable(rows, page, labelOf(name)))
+  }
+  return renderFields(lines) + tables.join("")
+}
+
+/** Fields as `key: value` lines. Micros show as dollars. */
+export function renderFields(fields: readonly (readonly [string, unknown])[]): string {
+  return fields.map(([name, value]) => `${labelOf(name)}: ${shown(name, value)}\n`).join("")
+}
+
+/** Rows as a table; on a terminal too narrow for it as blocks of lines. */
+export function renderTable(rows: readonly Row[], page: Page, what: string): string {
+  if (rows.length === 0) return `No ${what}.\n`
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
+  const cells = rows.map((row) => names.map((name) => shown(name, row[name])))
+  const table = new Table({
+    head: names.map(labelOf),
+    style: { head: [], border: [], compact: true, ...(page.isTTY ? {} : NO_PADDING) },
+    ...(page.isTTY ? {} : { chars: PLAIN_CHARS }),
+  })
+  table.push(...cells)
+  if (page.isTTY && table.width > page.columns) {
+    return rows.map((row) => renderFields(names.map((name) => [name, row[name]]))).join("\n")
+  }
+  return `${table.toString().replaceAll(/ +$/gm, "")}\n`
+}
+
+const NO_PADDING = { "padding-left": 0, "padding-right": 0 }
+
+/** Fields of fields by their path: `card.status`. */
+function flattened(row: Row, prefix = ""): readonly (readonly [string, unknown])[] {
+  return Object.entries(row).flatMap(([name, value]) =>
+    isRow(value) ? flattened(value, `${prefix}${name}.`) : [[`${prefix}${name}`, value] as const],
+  )
+}
+
+/** A field's name in words: `remainingMicros` is "remaining", in dollars. */
+function labelOf(name: string): string {
+  return name
+    .replace(/(?<=.)Micros$/, "")
+    .replaceAll(/([a-z\d])([A-Z])/g, (_, before: string, letter: string) => {
+      return `${before} ${letter.toLowerCase()}`
+    })
+}
+
+/** A value in one line. */
+function shown(name: string, value: unknown): string {
+  if (value === null || value === undefined) return NOTHING
+  if (typeof value === "boolean") return value ? "yes" : "no"
+  if (typeof value === "number" && name.endsWith("Micros")) return moneyText(value)
+  if (Array.isArray(value) && !value.some((one) => typeof one === "object")) {
+    return value.length === 0 ? NOTHING : value.map((one) => shown(name, one)).join(", ")
+  }
+  const text = typeof value === "string" ? value : JSON.stringify(value)
+  return harmless(text).replaceAll("\n", "\\n")
+}

@@ -1,0 +1,119 @@
+/** Pieces that the inputs of operations share, and finding what an operator names. */
+import { z } from "zod"
+import type { Outcome } from "../writer/run.ts"
+import { accessStream, findPerson } from "../../../domain/access/access.ts"
+import { deletionOf } from "../../../domain/charging/deletion.ts"
+import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import { companyByNameTag, isRegistered } from "../../../domain/company/companies.ts"
+import { COMPANIES_STREAM } from "../../../domain/company/companies.ts"
+import type { Fact } from "../../../domain/kernel/decider.ts"
+import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
+import { microsFromDollars } from "../../../domain/kernel/money.ts"
+import { companyOfKey } from "../../../projections/access/keys.ts"
+import { companyOfPerson } from "../../../projections/access/people.ts"
+import { ACCESS, COMPANIES, LEDGER } from "../writer/aggregates.ts"
+import type { Ports } from "../ports.ts"
+import { OperatorRefused } from "./operation.ts"
+
+const OWN_WRITE_WAIT_MS = 5_000
+
+/** Dollars as an operator writes them, as integer micros. */
+export const dollars = z.string().transform((text, context) => {
+  const micros = microsFromDollars(text)
+  if (micros !== null) return micros
+  context.addIssue(`"${text}" is no amount of dollars; write for example 12.50.`)
+  return z.NEVER
+})
+
+/** A text that people may write. */
+export const words = z
+  .string()
+  .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed Unicode")
+
+/** A time, exact by its zone. */
+export const exactTime = z.iso.datetime({
+  offset: true,
+  error: "must be a time such as 2026-11-30T23:59:00Z",
+})
+
+/** The id of something; not empty. */
+export const someId = z.string().min(1, "must not be empty")
+
+/** An email address. */
+export const email = words.refine(
+  (text) => /^[^\s@]+@[^\s@]+$/.test(text),
+  "must be an email address",
+)
+
+/** The name of a channel of releases. */
+export const channelName = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,29}$/, "must be 1 to 30 small letters, digits and dashes")
+
+/** A company by its id or its name. @throws OperatorRefused where there is none */
+export async function findCompany(ports: Ports, text: string): Promise<CompanyId> {
+  const tag = nameTagOf(ports, text)
+  const found = await ports.runner.lookAtTail(COMPANIES, COMPANIES_STREAM, (state) =>
+    isRegistered(state, text) ? text : companyByNameTag(state, tag),
+  )
+  if (found !== null) return found
+  throw new OperatorRefused("not_found", `There is no company ${text}.`)
+}
+
+/** The same for what no erased company can be given any more. @throws OperatorRefused */
+export async function findLivingCompany(ports: Ports, text: string): Promise<CompanyId> {
+  const companyId = await findCompany(ports, text)
+  const deletion = await ports.runner.look(LEDGER, ledgerStream(companyId), deletionOf)
+  if (deletion?.erasing !== true) return companyId
+  const message = `The company ${companyId} was erased: nothing is kept for it any more.`
+  throw new OperatorRefused("company_erased", message)
+}
+
+/** Sees that a person belongs to a company. @throws OperatorRefused where they do not */
+export async function findPersonOf(
+  ports: Ports,
+  companyId: CompanyId,
+  personId: PersonId,
+): Promise<void> {
+  const stream = accessStream(companyId)
+  const found = await ports.runner.lookAtTail(ACCESS, stream, (state) =>
+    findPerson(state, personId),
+  )
+  if (found === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)
+}
+
+/** The tag by which equal company names are known. */
+export function nameTagOf(ports: Ports, name: string): string {
+  return ports.sealing.installationTag(name.trim().toLowerCase())
+}
+
+/** The company of a person. @throws OperatorRefused where nobody has this id */
+export async function findCompanyOfPerson(ports: Ports, personId: PersonId): Promise<CompanyId> {
+  await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS, ["people"])
+  const companyId = await companyOfPerson(ports.readAll, personId)
+  if (companyId !== null) return companyId
+  throw new OperatorRefused("not_found", `There is no person ${personId}.`)
+}
+
+/** The company of a key. @throws OperatorRefused where there is no such key */
+export async function findCompanyOfKey(ports: Ports, keyId: KeyId): Promise<CompanyId> {
+  await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS, ["keys"])
+  const companyId = await companyOfKey(ports.readAll, keyId)
+  if (companyId !== null) return companyId
+  throw new OperatorRefused("not_found", `There is no key ${keyId}.`)
+}
+
+/** What was decided, or the refusal as an error. @throws OperatorRefused with the refusal's code */
+export function accepted<E, R extends Fact & { readonly code: string }, V>(
+  outcome: Outcome<E, R, V>,
+): Extract<Outcome<E, R, V>, { accepted: true }> {
+  if (outcome.accepted) return outcome
+  const { refusal } = outcome
+  const message = "message" in refusal ? String(refusal.message) : refusal.code
+  throw new OperatorRefused(refusal.code, message)
+}
+
+/** Waits until the read models show everything stored so far. */
+export async function showWrites(ports: Ports): Promise<void> {
+  await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS)
+}

@@ -1,0 +1,92 @@
+/**
+ * What an operator can do, as data: the command line parses words into the input of an operation
+ * and sends it to the running server, or runs it itself where none runs. One list, one meaning.
+ */
+import type { ZodType } from "zod"
+import type { KeptTables } from "../../../adapters/installation/port.ts"
+import type { TestCards } from "../../../adapters/providers/cards/port.ts"
+import type { SentMails } from "../../../adapters/providers/mailer/port.ts"
+import type { EventStore } from "../../../adapters/eventstore/port.ts"
+import type { Processes } from "../../../adapters/processes/port.ts"
+import type { Signing } from "../../../adapters/sealing/port.ts"
+import type { StandIns } from "../../../adapters/providers/simulators/port.ts"
+import type { TreeHeads } from "../../../adapters/tree-heads/port.ts"
+import type { Cause } from "../kernel/envelope.ts"
+import type { Ports } from "../ports.ts"
+import type { Workers } from "../effects/workers.ts"
+
+/** Everything an operation can work with. */
+export interface AdminPorts extends Ports {
+  readonly workers: Workers
+  readonly processes: Processes
+  readonly standIns: StandIns
+  /** The built-in payment processor's cards; null where payments go to a real one. */
+  readonly testCards: TestCards | null
+  /** What the built-in mailer took. */
+  readonly sentMails: SentMails
+  /** Sets the test clock; null where the clock is the system's. */
+  readonly setClock: ((at: number) => Promise<void>) | null
+  /** Forgets what has been kept for its time. */
+  readonly housekeep: () => Promise<void>
+  /** Writes down what is gathered and not yet stored: closings, refusals. */
+  readonly settle: () => Promise<void>
+  /** Since when the database does not answer, in UTC milliseconds; null where it does. */
+  readonly silentSince: () => number | null
+  /** What a backup holds beside the events. */
+  readonly keptTables: KeptTables
+  readonly signing: Signing
+  readonly treeHeads: TreeHeads
+  /** Reads all streams of the event store, those of other programs too. */
+  readonly readEverything: EventStore["readAll"]
+  /** Every checkpoint that is kept, for the audit. */
+  readonly checkpointOf: (stream: string) => Promise<KeptCheckpoint | null>
+}
+
+/** A checkpoint as the audit compares it. */
+export interface KeptCheckpoint {
+  readonly revision: number
+  /** Of the event of this revision, as the checkpoint has it. */
+  readonly hash: string
+  readonly shape: number
+  /** What was saved, as it is kept: JSON, where nobody broke it. */
+  readonly text: string
+}
+
+/** How an operation talks to its operator while it works. */
+export interface AdminContext {
+  readonly ports: AdminPorts
+  /** Who does it, and why: goes into the metadata of every fact. */
+  readonly cause: Cause
+  /** Tells how far long work has come. */
+  readonly progress: (message: string) => void
+  /** Sends a piece of a file, text or bytes; resolves when there is room for the next. */
+  readonly send: (chunk: string | Uint8Array) => Promise<void>
+  /** Aborted when the operator no longer waits: long work may stop between two steps. */
+  readonly signal: AbortSignal
+}
+
+/** An operation. */
+export interface AdminOperation<I = unknown, O = unknown> {
+  readonly name: string
+  readonly input: ZodType<I>
+  /** Whether it may take an hour: it then outlasts a database that falls silent on the way. */
+  readonly isPatient?: true
+  readonly run: (context: AdminContext, input: I) => Promise<O>
+}
+
+/** Checks an operation's types where it is written, and forgets them for the list of all. */
+export function operation<I, O>(spec: AdminOperation<I, O>): AdminOperation {
+  return spec as unknown as AdminOperation
+}
+
+/** The operation cannot be done as asked: exit code 1 with `{error, message}` and what else helps. */
+export class OperatorRefused extends Error {
+  override readonly name = "OperatorRefused"
+  readonly code: string
+  readonly details: Readonly<Record<string, unknown>>
+  constructor(code: string, message: string, details: Readonly<Record<string, unknown>> = {}) {
+    super(message)
+    this.code = code
+    this.details = details
+  }
+}

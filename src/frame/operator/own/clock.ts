@@ -1,0 +1,149 @@
+/** The ledger's time, waiting for what is under way, and the queue of work. */
+import { z } from "zod"
+import { comparePositions } from "../../../../adapters/eventstore/port.ts"
+import { giveUp } from "../../effects/skip.ts"
+import { tokenOf } from "../../calls/position-token.ts"
+import { exactTime } from "../inputs.ts"
+import type { AdminContext, AdminOperation, AdminPorts } from "../operation.ts"
+import { OperatorRefused, operation } from "../operation.ts"
+import { lookAfterTry } from "../tried.ts"
+
+const WAIT_MS = 60_000
+const UNITS_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
+const MOST_LISTED = 1_000
+
+/**
+ * Returns when every read model and reaction has done everything stored before the call, and what
+ * followed from it.
+ *
+ * @throws OperatorRefused where a read model is stopped or takes longer than a minute
+ */
+async function waitForAll(ports: AdminPorts): Promise<string> {
+  for (;;) {
+    const head = await ports.store.head()
+    if (!(await ports.projector.waitFor(head, WAIT_MS))) {
+      const standing = await ports.projector.status()
+      const stopped = standing.filter((one) => one.state === "stopped")
+      const names = stopped.map((one) => one.name).join(", ")
+      const why = names === "" ? "took longer than a minute" : `stopped: ${names}`
+      throw new OperatorRefused("unavailable", `A read model ${why}; see "projections status".`)
+    }
+    await ports.workers.idle()
+    await ports.settle()
+    if (comparePositions(await ports.store.head(), head) === 0)
+      return tokenOf(head, ports.storeGeneration)
+  }
+}
+
+const wait = operation({
+  name: "wait",
+  input: z.object({}),
+  run: async ({ ports }) => ({ position: await waitForAll(ports) }),
+})
+
+const showClock = operation({
+  name: "clock show",
+  input: z.object({}),
+  run: async ({ ports }) => ({
+    now: new Date(ports.clock.now()).toISOString(),
+    clock: ports.setClock === null ? "system" : "test",
+  }),
+})
+
+const setClock = operation({
+  name: "clock set",
+  input: z.object({ to: exactTime }),
+  run: (context, { to }) => moveTo(context, Date.parse(to)),
+})
+
+const advanceClock = operation({
+  name: "clock advance",
+  input: z.object({ duration: z.string() }),
+  run: (context, { duration }) => {
+    const match = /^(\d{1,9})([smhd])$/.exec(duration)
+    if (match === null) {
+      const message = `"${duration}" is no duration; write for example 90s, 15m, 3h or 2d.`
+      throw new OperatorRefused("validation", message)
+    }
+    const unit = UNITS_MS[match[2] as keyof typeof UNITS_MS]
+    return moveTo(context, context.ports.clock.now() + Number(match[1]) * unit)
+  },
+})
+
+/** The ledger's times are ISO 8601 with four digits for the year. */
+const END_OF_TIME = Date.UTC(10_000, 0)
+
+/** Moves the test clock from due time to due time, so that everything happens at its own time. */
+async function moveTo({ ports, progress, signal }: AdminContext, to: number) {
+  const { setClock: set } = ports
+  if (set === null) {
+    const message =
+      "The clock can be moved only where the program was started with LEDGER_CLOCK=test."
+    throw new OperatorRefused("conflict", message)
+  }
+  if (to < ports.clock.now()) {
+    throw new OperatorRefused("validation", "The clock only moves forward.")
+  }
+  if (!(to < END_OF_TIME)) {
+    throw new OperatorRefused("validation", "The clock ends with the year 9999.")
+  }
+  await waitForAll(ports)
+  while (!signal.aborted) {
+    const due = await ports.work.nextDue(ports.clock.now(), to)
+    if (due === null) break
+    progress(new Date(due).toISOString())
+    await set(due)
+    await waitForAll(ports)
+  }
+  if (!signal.aborted) await set(to)
+  await waitForAll(ports)
+  await ports.housekeep()
+  return { now: new Date(ports.clock.now()).toISOString() }
+}
+
+const listWork = operation({
+  name: "work list",
+  input: z.object({}),
+  run: async ({ ports }) => ({ work: await ports.work.list(MOST_LISTED) }),
+})
+
+const retryWork = operation({
+  name: "work retry",
+  input: z.object({ workId: z.int().positive() }),
+  run: async ({ ports, signal }, { workId }) => {
+    if (!(await ports.work.retry(workId, ports.clock.now()))) {
+      throw new OperatorRefused("not_found", `There is no work ${workId}.`)
+    }
+    ports.workers.wake()
+    return { workId, retried: true, ...(await lookAfterTry(ports, workId, signal)) }
+  },
+})
+
+const skipWork = operation({
+  name: "work skip",
+  input: z.object({ workId: z.int().positive() }),
+  run: async ({ ports, cause }, { workId }) => {
+    const work = await ports.work.find(workId)
+    if (work === null) throw new OperatorRefused("not_found", `There is no work ${workId}.`)
+    if (work.parked === null) {
+      const message = `Work ${workId} is not parked: it goes on by itself.`
+      throw new OperatorRefused("conflict", message)
+    }
+    const refused = await giveUp(ports, work, cause)
+    if (refused !== null) throw new OperatorRefused("conflict", refused.refusal)
+    // It may be gone already: what ended the work took its row away, or somebody tries it once more.
+    await ports.work.dropParked(workId)
+    return { workId, skipped: true }
+  },
+})
+
+/** Operations on time and work. */
+export const clockOperations: readonly AdminOperation[] = [
+  wait,
+  showClock,
+  setClock,
+  advanceClock,
+  listWork,
+  retryWork,
+  skipWork,
+]

@@ -1,0 +1,153 @@
+/** Runs one operation for an operator, in the server or in the command line itself. */
+import type { core, z } from "zod"
+import type { Position } from "../../../adapters/eventstore/port.ts"
+import { DamagedStream, later } from "../../../adapters/eventstore/port.ts"
+import { isConnectionFault } from "../../../adapters/postgres/port.ts"
+import { newId } from "../kernel/ids.ts"
+import { inWords } from "../calls/schema-words.ts"
+import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
+import { OperatorRefused } from "./operation.ts"
+import type { AdminAnswer, AdminRequest, ErrorBody } from "./protocol.ts"
+import { DatabaseSilent, unlessSilent } from "./silence.ts"
+
+/** How an operation reaches its operator while it works. */
+export type Talk = Pick<AdminContext, "progress" | "send" | "signal">
+
+/** Errors of the stores that say nothing about the command: it can be given again. */
+const UNAVAILABLE: ReadonlySet<string> = new Set([
+  "Unavailable",
+  "Overloaded",
+  "DeadlinePassed",
+  "ClockUnsure",
+])
+
+/** Errors after which nobody knows whether the facts are stored. */
+const UNKNOWN: ReadonlySet<string> = new Set(["OutcomeUnknown", "UnknownOutcome"])
+
+/**
+ * Runs the operation that a request names. What an operator can act on is an answer; every other
+ * error is thrown: a fault, or the signal's reason.
+ */
+export async function runOperation(
+  operations: readonly AdminOperation[],
+  ports: AdminPorts,
+  request: AdminRequest,
+  talk: Talk,
+): Promise<AdminAnswer> {
+  const { operation: name, actor, reason } = request
+  const found = operations.find((operation) => operation.name === name)
+  if (found === undefined) {
+    const message = `This server has no operation "${name}": it may be of another version.`
+    return { error: { error: "unknown_operation", message } }
+  }
+  const input = await found.input.safeParseAsync(request.input, { error: operatorWords })
+  if (!input.success) return { error: invalid(input.error) }
+  const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
+  const answered = new AbortController()
+  const context = { cause, ...talkUntil(talk, answered.signal) }
+  const run = async () =>
+    heardByAll(ports, async (heard) => found.run({ ...context, ports: heard }, input.data))
+  try {
+    const result = await unlessSilent(ports, found.isPatient === true, run())
+    return { result: result === undefined ? null : result }
+  } catch (error) {
+    const body = errorBodyOf(silenceBehind(error, ports.silentSince()))
+    if (body === null) throw error
+    return { error: body }
+  } finally {
+    answered.abort()
+  }
+}
+
+/**
+ * Runs an operator's command, and resolves once what it changed is in force in every process: whoever is
+ * told so may rely on it, wherever he calls next.
+ */
+export async function heardByAll<T>(
+  ports: AdminPorts,
+  run: (ports: AdminPorts) => Promise<T>,
+): Promise<T> {
+  let last: Position | null = null
+  const execute: AdminPorts["runner"]["execute"] = async (
+    aggregate,
+    stream,
+    command,
+    execution,
+  ) => {
+    const outcome = await ports.runner.execute(aggregate, stream, command, execution)
+    if (outcome.accepted && outcome.facts.length > 0) last = laterOf(last, outcome.position)
+    return outcome
+  }
+  try {
+    return await run({ ...ports, runner: { ...ports.runner, execute } })
+  } finally {
+    if (last !== null) await ports.heardElsewhere(last)
+  }
+}
+
+function laterOf(one: Position | null, other: Position | null): Position | null {
+  if (one === null || other === null) return one ?? other
+  return later(one, other)
+}
+
+/** A connection that was given up says less than since when the database does not answer. */
+function silenceBehind(error: unknown, since: number | null): unknown {
+  return since !== null && isConnectionFault(error) ? new DatabaseSilent(since) : error
+}
+
+/** Who was answered is told nothing more: what still runs then may stop. */
+function talkUntil({ progress, send, signal }: Talk, answered: AbortSignal): Talk {
+  return {
+    progress: (message) => {
+      if (!answered.aborted) progress(message)
+    },
+    send: async (chunk) => {
+      answered.throwIfAborted()
+      await send(chunk)
+    },
+    signal: AbortSignal.any([signal, answered]),
+  }
+}
+
+/** An error in words that an operator can act on; null where it is a fault of the program. */
+export function errorBodyOf(error: unknown): ErrorBody | null {
+  if (!(error instanceof Error)) return null
+  const { message } = error
+  if (error instanceof OperatorRefused) return { error: error.code, message, ...error.details }
+  if (error.name === "CompanyErased") return { error: "company_erased", message }
+  if (error instanceof DamagedStream)
+    return { error: "stream_damaged", message: damagedText(message) }
+  if (error instanceof RangeError) return { error: "validation", message }
+  const isOfDatabase = error instanceof DatabaseSilent || isConnectionFault(error)
+  if (isOfDatabase || UNKNOWN.has(error.name))
+    return { error: "unavailable", message: unknownText(message) }
+  if (UNAVAILABLE.has(error.name)) return { error: "unavailable", message: laterText(message) }
+  return null
+}
+
+const laterText = (why: string): string =>
+  `The ledger cannot be reached right now and nothing was stored; try again. (${why})`
+
+const damagedText = (why: string): string =>
+  `A stream is damaged, and nothing was stored: ${why}. "audit verify" names the first broken place; ` +
+  "restore what is missing from a backup."
+
+const unknownText = (why: string): string =>
+  `Nobody knows whether this was stored: look before you do it again. (${why})`
+
+/** What is wrong with a field, to stand behind its name. */
+function operatorWords(issue: core.$ZodRawIssue): string {
+  if ((issue.path ?? []).length === 0) return "must be an object of named fields"
+  const text = inWords(issue)
+  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`.replace(/\.$/, "")
+}
+
+function invalid(error: z.ZodError): ErrorBody {
+  const fields: Record<string, string> = {}
+  for (const issue of error.issues) {
+    const field = issue.path.length === 0 ? "input" : issue.path.join(".")
+    fields[field] ??= issue.message
+  }
+  const faults = Object.entries(fields).map(([field, fault]) => `${field}: ${fault}`)
+  return { error: "validation", message: `This is not valid: ${faults.join("; ")}`, fields }
+}

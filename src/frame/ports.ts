@@ -1,0 +1,67 @@
+/** Everything outside that the program works with, chosen once in `main.ts`. */
+import type { Kysely } from "kysely"
+import type { Cards } from "../../adapters/providers/cards/port.ts"
+import type { Carrier } from "../../adapters/providers/carrier/port.ts"
+import type { Claims } from "../../adapters/claims/port.ts"
+import type { Clock, Pacer } from "../../adapters/clock/port.ts"
+import type { ConnectCodes } from "../../adapters/connect-codes/port.ts"
+import type { Erasure } from "../../adapters/erasure/port.ts"
+import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
+import type { Mailer } from "../../adapters/providers/mailer/port.ts"
+import type { Projector } from "../../adapters/postgres/projector/port.ts"
+import type { Presence } from "../../adapters/presence/port.ts"
+import type { Sealing } from "../../adapters/sealing/port.ts"
+import type { WorkQueue } from "../../adapters/work/port.ts"
+import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { Runner } from "./writer/run.ts"
+
+/** Reads the read models as a company sees them: row-level security shows no other's rows. */
+export type ReadAs = <T>(
+  companyId: CompanyId,
+  // Each query names the tables it needs.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  query: (db: Kysely<any>) => Promise<T>,
+) => Promise<T>
+
+/** Where what happened without a caller to tell is written. */
+export interface Log {
+  readonly info: (message: string, details?: object) => void
+  readonly warn: (message: string, error: unknown) => void
+}
+
+/** The ports of the running program. */
+export interface Ports {
+  readonly runner: Runner
+  readonly store: EventStore
+  /** How often the installation's events have moved: what a `Ledger-Position` begins with. */
+  readonly storeGeneration: number
+  readonly clock: Clock
+  readonly pacer: Pacer
+  readonly sealing: Sealing
+  readonly claims: Claims
+  readonly carrier: Carrier
+  readonly cards: Cards
+  readonly mailer: Mailer
+  readonly work: WorkQueue
+  readonly presence: Presence
+  readonly connectCodes: ConnectCodes
+  readonly erasure: Erasure
+  readonly projector: Projector
+  readonly readAs: ReadAs
+  /** Reads the read models of all companies, for operators and reactions. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly readAll: Kysely<any>
+  /**
+   * Resolves once every other process of the installation has heard of everything up to a place: from
+   * then on none of them answers from what was before.
+   */
+  readonly heardElsewhere: (place: Position) => Promise<void>
+  /** Closes a charge; many closings share a fact. Resolves when it is stored. */
+  readonly closeCharge: (companyId: CompanyId, chargeId: ChargeId) => Promise<void>
+  /** Keeps the evidence of a refusal, behind the caller's back. */
+  readonly keepRefusal: (companyId: CompanyId, refusal: ChargeRefused) => void
+  /** The public address of this service, without a slash at the end. */
+  readonly baseUrl: () => string
+  readonly log: Log
+}

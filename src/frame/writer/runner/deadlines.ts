@@ -1,0 +1,84 @@
+/**
+ * Turning each caller away at their own deadline, whatever the work for them is waiting for: the
+ * store, a lock, the database, those before them in the queue. The work itself goes on behind them.
+ */
+import type { Pacer } from "../../../../adapters/clock/port.ts"
+import type { Lane, Waiting } from "./lane.ts"
+import { DeadlinePassed, OutcomeUnknown } from "./port.ts"
+
+/** Where very many wait, they are looked through no more often than this. */
+const LEAST_PAUSE_MS = 10
+/** No timer of a machine takes any number of milliseconds. */
+const MOST_PAUSE_MS = 60_000
+
+/** Everybody who waits for something, and one timer for the first of their deadlines. */
+export interface Deadlines {
+  /** Watches somebody who has come into a lane's queue. */
+  readonly watch: (waiting: Waiting, lane: Lane) => void
+  /** Forgets somebody who was told something. */
+  readonly forget: (waiting: Waiting) => void
+  /** Ends the timer: nobody waits any more. */
+  readonly stop: () => void
+}
+
+/** Watches over deadlines, by the pacer's elapsed time. */
+export function watchDeadlines(pacer: Pacer): Deadlines {
+  const watched = new Map<Waiting, Lane>()
+  let timer: { readonly at: number; readonly ending: AbortController } | null = null
+
+  const endTimer = (): void => {
+    timer?.ending.abort()
+    timer = null
+  }
+  const lookAt = (at: number): void => {
+    endTimer()
+    const own = { at, ending: new AbortController() }
+    timer = own
+    const ms = Math.min(Math.max(Math.ceil(at - pacer.elapsedMs()), 0), MOST_PAUSE_MS)
+    void pacer.pause(ms, own.ending.signal).then(() => {
+      if (timer === own) look()
+    })
+  }
+  const look = (): void => {
+    timer = null
+    const now = pacer.elapsedMs()
+    const late = [...watched].filter(([waiting]) => waiting.deadline <= now)
+    for (const [waiting, lane] of late) turnAway(waiting, lane)
+    for (const lane of new Set(late.map(([, one]) => one))) dropTold(lane)
+    if (watched.size === 0) return
+    let next = Infinity
+    for (const { deadline } of watched.keys()) next = Math.min(next, deadline)
+    lookAt(Math.max(next, now + LEAST_PAUSE_MS))
+  }
+  return {
+    watch: (waiting, lane) => {
+      watched.set(waiting, lane)
+      if (timer === null || waiting.deadline < timer.at) lookAt(waiting.deadline)
+    },
+    forget: (waiting) => watched.delete(waiting),
+    stop: endTimer,
+  }
+}
+
+/** Turns away whoever in a queue waits no longer at this moment. */
+export function turnAwayLate(lane: Lane, now: number, endsAt: number): void {
+  const late = lane.queue.filter(({ deadline }) => Math.min(deadline, endsAt) <= now)
+  for (const waiting of late) turnAway(waiting, lane)
+  if (late.length > 0) dropTold(lane)
+}
+
+/**
+ * Tells somebody that their time is over: where nothing can be stored for them, that nothing is. Each
+ * gets an error of their own, which they may say more on.
+ */
+export function turnAway(waiting: Waiting, { stream }: Lane, cause?: unknown): void {
+  waiting.reject(
+    waiting.isInDoubt
+      ? new OutcomeUnknown(`nobody knows yet whether the facts for ${stream} are stored`, { cause })
+      : new DeadlinePassed(`${stream} took too long`, { cause }),
+  )
+}
+
+function dropTold({ queue }: Lane): void {
+  queue.push(...queue.splice(0).filter(({ isTold }) => !isTold))
+}

@@ -1,0 +1,75 @@
+/** The streams a process keeps in memory: bounded in number and in bytes, those long unused go first. */
+import { NO_STREAM } from "../../../../adapters/eventstore/port.ts"
+import type { AnyAggregate, Lane } from "./lane.ts"
+import { newLane } from "./lane.ts"
+
+const MOST_STREAMS = 20_000
+/** What is over a bound goes, and a tenth more, so that not every newcomer makes somebody go. */
+const LEFT_PART = 0.9
+/** What a small state takes, with its lane. */
+const SMALL_BYTES = 1_000
+
+/** The streams in memory. */
+export interface Kept {
+  readonly lanes: Map<string, Lane>
+  readonly mostBytes: number
+  /** What all of them take, about. */
+  bytes: number
+}
+
+/** No streams yet. */
+export function emptyKept(mostBytes: number): Kept {
+  return { lanes: new Map(), mostBytes, bytes: 0 }
+}
+
+/** The lane of a stream, made where there is none; others may be let go for it. */
+export function laneOf(kept: Kept, aggregate: AnyAggregate, stream: string): Lane {
+  const { lanes } = kept
+  let lane = lanes.get(stream)
+  if (lane === undefined) {
+    lane = newLane(aggregate, stream)
+    lanes.set(stream, lane)
+  }
+  // Only marked: moving it to the end of the map at each use would cost more than most uses.
+  lane.isUsed = true
+  if (lanes.size > MOST_STREAMS || kept.bytes > kept.mostBytes) letGo(kept, lane)
+  return lane
+}
+
+/** Takes note of what a lane takes by now. */
+export function measure(kept: Kept, lane: Lane): void {
+  if (kept.lanes.get(lane.stream) !== lane) return
+  const { loaded, aggregate } = lane
+  const bytes = loaded === null ? 0 : (aggregate.bytesOf?.(loaded.state) ?? 0) + SMALL_BYTES
+  kept.bytes += bytes - lane.bytes
+  lane.bytes = bytes
+}
+
+/**
+ * Lets idle streams go: first those that hold nothing, which anybody can name by a made-up key, then
+ * those that were not used since the last time; what was used goes behind all others, once. The
+ * one that is asked for stays, however much it takes: nobody would find again what it is used for.
+ */
+function letGo(kept: Kept, wanted: Lane): void {
+  const { lanes } = kept
+  const isIdle = (lane: Lane) =>
+    lane !== wanted && lane.busy === null && lane.queue.length === 0 && !lane.hasGathered
+  const isEmpty = ({ loaded }: Lane) => loaded !== null && loaded.revision === NO_STREAM
+  const isUnused = (lane: Lane) => {
+    if (!lane.isUsed) return true
+    lane.isUsed = false
+    lanes.delete(lane.stream)
+    lanes.set(lane.stream, lane)
+    return false
+  }
+  for (const mayGo of [isEmpty, isUnused]) {
+    for (const [stream, lane] of lanes) {
+      const isRoom =
+        lanes.size <= MOST_STREAMS * LEFT_PART && kept.bytes <= kept.mostBytes * LEFT_PART
+      if (isRoom) return
+      if (!isIdle(lane) || !mayGo(lane)) continue
+      lanes.delete(stream)
+      kept.bytes -= lane.bytes
+    }
+  }
+}

@@ -1,0 +1,172 @@
+/** Loading a state: the checkpoint if it is of this history, then the facts after it. */
+import type { Checkpoint, Checkpoints } from "../../../../adapters/checkpoints/port.ts"
+import type { EventStore, Position, StoredEvent } from "../../../../adapters/eventstore/port.ts"
+import { DamagedStream } from "../../../../adapters/eventstore/port.ts"
+import type { CheckpointForm, Decider, Fact } from "../../../../domain/kernel/decider.ts"
+import type { Codec } from "../../../../domain/kernel/format.ts"
+import { CHAIN_START, nextHash } from "../chain.ts"
+import { carriesHash, decodeStored } from "../../kernel/envelope.ts"
+
+/** A state and where in its stream it stands. */
+export interface Loaded<S> {
+  state: S
+  /** The revision of the last fact folded; `NO_STREAM` for none. */
+  revision: number
+  /** That fact's hash. */
+  hash: string
+  /** When the last fact was, UTC milliseconds; 0 for none. */
+  at: number
+  /** The last fact's place in the global order; null for none. */
+  position: Position | null
+  /** What came after the last checkpoint: each load has to fold so much. */
+  readonly sinceCheckpoint: { facts: number; bytes: number }
+}
+
+/** What of an aggregate loading needs. */
+interface Foldable<S, E extends Fact> {
+  // The command and refusal types play no part in folding.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly decider: Decider<any, S, E, any>
+  readonly codec: Codec<E>
+  readonly checkpoint?: CheckpointForm<S>
+}
+
+/**
+ * Loads a stream's state, and holds what it folds against the chain: it begins with revision 0, or
+ * right behind the checkpoint's, has no gap, and each fact's hash is over the one before it. A
+ * checkpoint is no repair: where the event it was kept behind is gone, so may others be that nobody
+ * remembers; and in a store that hides beginnings a stream must still have its own.
+ *
+ * @throws Unavailable when the store cannot be read; DamagedStream when it does not hold the stream whole
+ */
+export async function loadStream<S, E extends Fact>(
+  ports: { readonly store: EventStore; readonly checkpoints: Checkpoints },
+  aggregate: Foldable<S, E>,
+  stream: string,
+): Promise<Loaded<S>> {
+  const form = aggregate.checkpoint
+  const kept = form === undefined ? null : await ports.checkpoints.load(stream)
+  if (form !== undefined && kept !== null && kept.shape === form.shape) {
+    const [loaded] = await Promise.all([
+      foldFrom(ports.store, aggregate, stream, form, kept),
+      holdBeginning(ports.store, stream, kept),
+    ])
+    if (loaded !== null) return loaded
+  }
+  const fresh: Loaded<S> = {
+    state: aggregate.decider.initial(),
+    ...CHAIN_START,
+    at: 0,
+    position: null,
+    sinceCheckpoint: { facts: 0, bytes: 0 },
+  }
+  for await (const page of ports.store.read(stream)) fold(aggregate, fresh, page)
+  if (kept === null || kept.revision <= fresh.revision) return fresh
+  const expected = "the fact that its checkpoint was kept behind"
+  const found = `nothing after revision ${fresh.revision}`
+  throw new DamagedStream({ stream, revision: kept.revision, expected, found })
+}
+
+/** Sees that the stream begins where it must, where that may be hidden. Behind revision 0 the fold has seen it. */
+async function holdBeginning(
+  store: EventStore,
+  stream: string,
+  { revision }: Checkpoint,
+): Promise<void> {
+  if (store.hidesBeginnings !== true || revision === 0) return
+  for await (const [first] of store.read(stream, { limit: 1 })) {
+    if (first !== undefined) nextHash(first, CHAIN_START)
+  }
+}
+
+/**
+ * Folds what the store has beyond a state. It is read from the state's last fact on: that nothing came
+ * is believed of nobody who does not have that fact any more.
+ *
+ * @throws Unavailable when the store cannot be read; DamagedStream when what it has does not follow on it
+ */
+export async function foldNews<S, E extends Fact>(
+  store: EventStore,
+  aggregate: Foldable<S, E>,
+  loaded: Loaded<S>,
+  stream: string,
+): Promise<void> {
+  const { revision, hash } = loaded
+  let isThere = revision === CHAIN_START.revision
+  for await (const page of store.read(stream, { from: Math.max(revision, 0) })) {
+    const [first] = page
+    const wasThere = isThere
+    if (!wasThere) {
+      isThere = first?.revision === revision && carriesHash(first.metadata, hash)
+      if (!isThere) break
+    }
+    fold(aggregate, loaded, wasThere ? page : page.slice(1))
+  }
+  if (isThere) return
+  const expected = `the fact that was stored there, with the hash ${hash}`
+  throw new DamagedStream({ stream, revision, expected, found: "another, or none" })
+}
+
+/** Folds what came after a checkpoint; null where it is of another history, or was broken. */
+async function foldFrom<S, E extends Fact>(
+  store: EventStore,
+  aggregate: Foldable<S, E>,
+  stream: string,
+  form: CheckpointForm<S>,
+  kept: Checkpoint,
+): Promise<Loaded<S> | null> {
+  let loaded: Loaded<S> | null = null
+  for await (const page of store.read(stream, { from: kept.revision })) {
+    if (loaded !== null) {
+      fold(aggregate, loaded, page)
+      continue
+    }
+    const first = page[0]
+    if (first?.revision !== kept.revision || !carriesHash(first.metadata, kept.hash)) return null
+    const { at } = decodeStored(aggregate.codec, first)
+    const { revision, hash } = kept
+    const sinceCheckpoint = { facts: 0, bytes: 0 }
+    const from = stateIn(form, kept.saved)
+    if (from === null) return null
+    const { state } = from
+    loaded = { state, revision, hash, at, position: first.position, sinceCheckpoint }
+    fold(aggregate, loaded, page.slice(1))
+  }
+  return loaded
+}
+
+/** What was saved; null where it is no state: a cache that somebody broke, which the audit names. */
+function stateIn<S>(form: CheckpointForm<S>, saved: unknown): { readonly state: S } | null {
+  try {
+    return { state: form.load(saved) }
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError) return null
+    throw error
+  }
+}
+
+function fold<S, E extends Fact>(
+  aggregate: Foldable<S, E>,
+  loaded: Loaded<S>,
+  events: readonly StoredEvent[],
+): void {
+  for (const stored of events) {
+    const hash = nextHash(stored, loaded)
+    const event = decodeStored(aggregate.codec, stored)
+    loaded.state = aggregate.decider.evolve(loaded.state, event)
+    loaded.revision = stored.revision
+    loaded.hash = hash
+    loaded.at = Math.max(loaded.at, event.at)
+    addSinceCheckpoint(loaded, stored)
+  }
+  loaded.position = events.at(-1)?.position ?? loaded.position
+}
+
+/** Counts an event that the checkpoint does not have. */
+export function addSinceCheckpoint(
+  { sinceCheckpoint }: Loaded<unknown>,
+  { data }: { readonly data: string },
+): void {
+  sinceCheckpoint.facts += 1
+  sinceCheckpoint.bytes += data.length
+}

@@ -1,0 +1,187 @@
+/** What callers of the runner see: commands in, outcomes out, and what can go wrong. */
+import type { Checkpoints } from "../../../../adapters/checkpoints/port.ts"
+import type { Clock, Pacer } from "../../../../adapters/clock/port.ts"
+import type { Locks } from "../../../../adapters/locks/port.ts"
+import type { DamagedStream, EventStore, Position } from "../../../../adapters/eventstore/port.ts"
+import type { CheckpointForm, Decider, Fact } from "../../../../domain/kernel/decider.ts"
+import type { Codec } from "../../../../domain/kernel/format.ts"
+import type { Cause } from "../../kernel/envelope.ts"
+
+/** A decider together with the form its facts are stored in. */
+export interface Aggregate<C, S, E extends Fact, R extends Fact> {
+  readonly decider: Decider<C, S, E, R>
+  readonly codec: Codec<E>
+  /** How its state is kept beside the stream; without it a load folds from the start. */
+  readonly checkpoint?: CheckpointForm<S>
+  /** What a state takes of the memory, in bytes, about; cheap to say. Without it: a thousand. */
+  readonly bytesOf?: (state: S) => number
+}
+
+/**
+ * Small facts that gather in the writer's memory beside a state: they weigh there at once, and lead
+ * the next append. What is gathered is no part of what facts fold to.
+ */
+export interface Gathering<C, S, I, N> {
+  /** Adds an item; null where it was added, else why not, and nothing changed. */
+  readonly add: (state: S, item: I, at: number) => N | null
+  /** What `add` would say. Changes nothing. */
+  readonly fault: (state: S, item: I, at: number) => N | null
+  /** Takes out what is gathered, as the command that records it; null where nothing is. */
+  readonly take: (state: S) => C | null
+  /** Whether it must be recorded before anything is decided at `at`. */
+  readonly mustRecord: (state: S, at: number) => boolean
+}
+
+/** A decider beside whose state something gathers. */
+export interface GatheringAggregate<C, S, E extends Fact, R extends Fact, I, N> extends Aggregate<
+  C,
+  S,
+  E,
+  R
+> {
+  readonly gathering: Gathering<C, S, I, N>
+}
+
+/** What a command came to. */
+export type Outcome<E, R, V> =
+  | {
+      readonly accepted: true
+      /** Empty where the command was already so. */
+      readonly facts: readonly E[]
+      readonly view: V
+      /** The place of the stream's last fact; null where the stream is empty. */
+      readonly position: Position | null
+    }
+  | { readonly accepted: false; readonly refusal: R; readonly view: V }
+
+/** How a command is to be carried out. */
+export interface Execution<S, V> {
+  readonly cause: Cause
+  /** How long the caller waits, milliseconds; default the runner's own. */
+  readonly deadlineMs?: number
+  /** What to see of the state right after this command, before any other. */
+  readonly view: (state: S, at: number) => V
+}
+
+/** How long a caller waits for an answer unless it says otherwise. */
+export const DEFAULT_DEADLINE_MS = 8_000
+
+/** Too many callers wait for this stream; nothing was decided. */
+export class Overloaded extends Error {
+  override readonly name = "Overloaded"
+}
+
+/** The deadline passed while the command waited for its turn; nothing was stored of it. */
+export class DeadlinePassed extends Error {
+  override readonly name = "DeadlinePassed"
+}
+
+/** The deadline passed and nobody knows whether the facts are stored: ask again, or look them up. */
+export class OutcomeUnknown extends Error {
+  override readonly name = "OutcomeUnknown"
+}
+
+/**
+ * Carries out commands, one batch a stream at a time. Where somebody may say how long they wait and
+ * does not, it is `deadlineMs`. A stream that is not whole takes no command and shows no state: all of
+ * these throw DamagedStream of it, and nothing is stored.
+ */
+export interface Runner {
+  /** How long a caller waits who says nothing of it, milliseconds. */
+  readonly deadlineMs: number
+  /** The time by which deadlines pass. */
+  readonly elapsedMs: () => number
+  /**
+   * Decides a command and stores its facts.
+   *
+   * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable: nothing was stored
+   * @throws OutcomeUnknown: it may have been stored
+   */
+  readonly execute: <C, S, E extends Fact, R extends Fact, V = undefined>(
+    aggregate: Aggregate<C, S, E, R>,
+    stream: string,
+    command: C,
+    execution: Execution<S, V>,
+  ) => Promise<Outcome<E, R, V>>
+  /**
+   * Looks at a state as the store had it at most a second ago; facts that are not acknowledged yet
+   * are waited for.
+   *
+   * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
+   */
+  readonly look: <C, S, E extends Fact, R extends Fact, V>(
+    aggregate: Aggregate<C, S, E, R>,
+    stream: string,
+    view: (state: S, at: number) => V,
+    deadlineMs?: number,
+  ) => Promise<V>
+  /**
+   * The same, at a state that was the store's at some moment since this call: for what follows from
+   * something that is not there, and may have been stored by another process just now.
+   *
+   * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
+   */
+  readonly lookAtTail: <C, S, E extends Fact, R extends Fact, V>(
+    aggregate: Aggregate<C, S, E, R>,
+    stream: string,
+    view: (state: S, at: number) => V,
+    deadlineMs?: number,
+  ) => Promise<V>
+  /**
+   * Looks at a state at once if it is in memory, facts not yet acknowledged included: good enough
+   * to let a caller pass, never to turn one away.
+   *
+   * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
+   */
+  readonly glance: <C, S, E extends Fact, R extends Fact, V>(
+    aggregate: Aggregate<C, S, E, R>,
+    stream: string,
+    view: (state: S, at: number) => V,
+    deadlineMs?: number,
+  ) => Promise<V>
+  /**
+   * Gathers an item, which is recorded by the next append to the stream or after a few seconds. Null
+   * where it was gathered, else why it was not, by what is stored.
+   *
+   * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable: it was not gathered
+   */
+  readonly gather: <C, S, E extends Fact, R extends Fact, I, N>(
+    aggregate: GatheringAggregate<C, S, E, R, I, N>,
+    stream: string,
+    item: I,
+    deadlineMs?: number,
+  ) => Promise<N | null>
+  /** Takes note of stored events: a state that lacks one of them is brought up before it is used. */
+  readonly heard: (
+    events: readonly { readonly stream: string; readonly revision: number }[],
+  ) => void
+  /** Takes note that everything stored at a moment was heard: `asOfMs` by the pacer's elapsed time. */
+  readonly confirmed: (asOfMs: number) => void
+  /** The streams that this process found damaged and has not found whole since. */
+  readonly damaged: () => readonly DamagedStream[]
+  /** Resolves once everything that is gathered was recorded, or could not be and was told of. */
+  readonly record: () => Promise<void>
+  /** Records what is gathered, waits for all in flight, and keeps the checkpoints that are due. */
+  readonly close: () => Promise<void>
+}
+
+/** What the runner works with. */
+export interface RunnerPorts {
+  readonly store: EventStore
+  readonly checkpoints: Checkpoints
+  /** Writers of one stream in several processes take turns by these, once they were in each other's way. */
+  readonly locks: Locks
+  readonly clock: Clock
+  readonly pacer: Pacer
+  /** Told of what went wrong without a caller to tell: a checkpoint that could not be kept. */
+  readonly warn: (message: string, error: unknown) => void
+  /** Makes UUIDs in lower case, which name what is written; default random ones of version 7. */
+  readonly newUuid?: () => string
+  /** How long a caller waits who says nothing of it, milliseconds; default `DEFAULT_DEADLINE_MS`. */
+  readonly deadlineMs?: number
+  /** How much memory the states may take, in bytes, about; default `DEFAULT_MOST_BYTES`. */
+  readonly mostBytes?: number
+}
+
+/** How much memory the states of all streams may take together, unless said otherwise. */
+export const DEFAULT_MOST_BYTES = 256 * 1024 * 1024

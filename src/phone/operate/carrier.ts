@@ -1,0 +1,153 @@
+/** What the built-in test carrier received and delivered, and what the stand-ins do next. */
+import { z } from "zod"
+import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
+import { COMMON_OUTCOMES, STAND_INS } from "../../../adapters/providers/simulators/port.ts"
+import type { StandInName } from "../../../adapters/providers/simulators/port.ts"
+import type { Keyword } from "../../../domain/phone/keywords.ts"
+import { keywordForm, keywordOf } from "../../../domain/phone/keywords.ts"
+import type { PreparedReply } from "../../../domain/phone/recipient.ts"
+import { recipientStream, textOf } from "../../../domain/phone/recipient.ts"
+import { segmentsOf } from "../../../domain/phone/segments.ts"
+import type { TextingRules } from "../../../domain/phone/texting-rules.ts"
+import { DEFAULT_TEXTING_RULES } from "../../../domain/phone/texting-rules.ts"
+import { findMessage } from "../../../projections/phone/message-lists.ts"
+import { holderOf } from "../../../projections/phone/numbers.ts"
+import { RECIPIENT } from "../../frame/writer/aggregates.ts"
+import { newId } from "../../frame/kernel/ids.ts"
+import { fullNumber } from "../phone-number.ts"
+import { reportDelivery } from "../reactions/report-delivery.ts"
+import { findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+
+const textIn = operation({
+  name: "carrier text-in",
+  input: z.object({
+    company: z.string().optional(),
+    from: z.string(),
+    to: z.string(),
+    // What comes in is taken as it is, a character that no text should have included.
+    body: z.string().refine((text) => text.isWellFormed(), "must be well-formed Unicode"),
+  }),
+  run: async ({ ports, cause }, input) => {
+    const from = fullNumber(input.from)
+    const to = fullNumber(input.to)
+    if (from === null || to === null) {
+      throw new OperatorRefused("bad_number", "Give --from and --to as full phone numbers.")
+    }
+    await showWrites(ports)
+    const holder = await holderOf(ports.readAll, to)
+    if (holder === null) {
+      throw new OperatorRefused("not_found", `No company here holds the number ${to}.`)
+    }
+    const companyId = holder.company_id
+    if (input.company !== undefined && (await findCompany(ports, input.company)) !== companyId) {
+      throw new OperatorRefused("not_found", `${input.company} does not hold the number ${to}.`)
+    }
+    const tag = await ports.sealing.tag(companyId, from)
+    const seal = (text: string) => ports.sealing.seal(companyId, tag, text)
+    const keyword = keywordOf(input.body, DEFAULT_TEXTING_RULES.extraOptOutWords)
+    const messageId = newId("msg")
+    await ports.runner.execute(
+      RECIPIENT,
+      recipientStream(companyId, tag),
+      {
+        type: "ReceiveText",
+        messageId,
+        numberId: holder.number_id,
+        from: await seal(from),
+        body: await seal(input.body),
+        media: 0,
+        keyword,
+        word: keyword === null ? "" : keywordForm(input.body),
+        reply: await replyFor(keyword, DEFAULT_TEXTING_RULES, seal),
+      },
+      { cause, view: () => undefined },
+    )
+    await showWrites(ports)
+    return { messageId, companyId, keyword }
+  },
+})
+
+async function replyFor(
+  keyword: Keyword | null,
+  rules: TextingRules,
+  seal: (text: string) => Promise<string>,
+): Promise<PreparedReply | null> {
+  if (keyword === null) return null
+  const text = { stop: rules.optOutReply, start: rules.optInReply, help: rules.helpReply }[keyword]
+  return { messageId: newId("msg"), body: await seal(text), segments: segmentsOf(text) }
+}
+
+const deliver = operation({
+  name: "carrier deliver",
+  input: z.object({
+    messageId: z.string(),
+    status: z.enum(["delivered", "failed"]),
+    code: z.string().optional(),
+  }),
+  run: async ({ ports, cause }, { messageId, status, code }) => {
+    await showWrites(ports)
+    const message = await findMessage(ports.readAll, messageId)
+    if (message === null || message.to_number === null) {
+      throw new OperatorRefused("not_found", `There is no outgoing message ${messageId}.`)
+    }
+    const { company_id: companyId, to_number: to } = message
+    const errorCode = status === "failed" ? (code ?? "30003") : null
+    const report = { carrierId: builtInCarrierId(messageId), errorCode }
+    await reportDelivery(ports, { companyId, to, messageId }, report, cause)
+    await showWrites(ports)
+    return { messageId, status: await statusOf(ports, companyId, to, messageId) }
+  },
+})
+
+async function statusOf(
+  ports: AdminPorts,
+  companyId: string,
+  to: string,
+  messageId: string,
+): Promise<string | null> {
+  const stream = recipientStream(companyId, await ports.sealing.tag(companyId, to))
+  const text = await ports.runner.lookAtTail(RECIPIENT, stream, (state) => textOf(state, messageId))
+  return text?.status ?? null
+}
+
+const NAMES = Object.keys(STAND_INS) as StandInName[]
+
+const setStandIn = operation({
+  name: "stand-in set",
+  input: z.object({
+    name: z.enum(NAMES),
+    outcome: z.string(),
+    times: z.int().positive().optional(),
+  }),
+  run: async ({ ports }, { name, outcome, times }) => {
+    const outcomes: readonly string[] = [...COMMON_OUTCOMES, ...STAND_INS[name]]
+    if (!outcomes.includes(outcome)) {
+      const message = `The stand-in ${name} knows ${outcomes.join(", ")}; not ${outcome}.`
+      throw new OperatorRefused("validation", message)
+    }
+    const setting = { name, outcome, times: times ?? null }
+    await ports.standIns.set(setting)
+    return setting
+  },
+})
+
+const listStandIns = operation({
+  name: "stand-in list",
+  input: z.object({}),
+  run: async ({ ports }) => ({
+    standIns: (await ports.standIns.list()).map((setting) => ({
+      ...setting,
+      knows: [...COMMON_OUTCOMES, ...STAND_INS[setting.name]],
+    })),
+  }),
+})
+
+/** Operations on the built-in carrier and the stand-ins. */
+export const carrierOperations: readonly AdminOperation[] = [
+  textIn,
+  deliver,
+  listStandIns,
+  setStandIn,
+]

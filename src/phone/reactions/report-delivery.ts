@@ -1,0 +1,30 @@
+/** The carrier's later word on a text it took: only the status changes, unless it overtook the yes. */
+import type { CompanyId, MessageId } from "../../../domain/kernel/ids.ts"
+import { recipientStream } from "../../../domain/phone/recipient.ts"
+import type { Cause } from "../../frame/kernel/envelope.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { recordText, settleText } from "./settle-text.ts"
+
+/** What a carrier says of a text later on. */
+export interface DeliveryReport {
+  readonly carrierId: string
+  /** Null where it was delivered. */
+  readonly errorCode: string | null
+}
+
+/** Records that a text was delivered or was not, and ends its charge. */
+export async function reportDelivery(
+  ports: Ports,
+  text: { readonly companyId: CompanyId; readonly to: string; readonly messageId: MessageId },
+  { carrierId, errorCode }: DeliveryReport,
+  cause: Cause,
+): Promise<void> {
+  const { companyId, messageId } = text
+  const stream = recipientStream(companyId, await ports.sealing.tag(companyId, text.to))
+  const place = { companyId, stream, messageId }
+  const delivered = errorCode === null
+  const type = "ReportDelivery" as const
+  const command = { type, messageId, carrierId, delivered, errorCode }
+  const known = await recordText(ports, place, command, cause)
+  if (known !== null) await settleText(ports, place, known, cause)
+}

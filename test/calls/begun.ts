@@ -1,0 +1,118 @@
+/** Requests that a process began and did not end, as one that was killed leaves them. */
+import { createHash } from "node:crypto"
+import { sql } from "kysely"
+import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { RETIRED, ROUTES } from "../../src/routes.ts"
+import type { World } from "../support/world.ts"
+
+/** The steps of a text, and of a purchase, that are stored, in their order. */
+export type Step = "Charge" | "QueueText" | "StartPurchase" | "PayPurchase"
+
+/** Where a process is killed: before a step was stored, or right after it. */
+export interface Death {
+  readonly step: Step
+  readonly when: "before" | "after"
+}
+
+/**
+ * Sends a request to a process that dies at this point: the steps up to it are stored, nothing is
+ * answered, and the claim names a process that is not registered. Resolves once it is dead.
+ */
+export async function dieAt(
+  world: World,
+  death: Death,
+  request: {
+    readonly key: string
+    readonly url: string
+    readonly body: object
+    readonly idempotencyKey: string
+  },
+): Promise<void> {
+  const dead = Promise.withResolvers<void>()
+  const never = new Promise<never>(() => undefined)
+  const { runner } = world.ports
+  const execute = (async (aggregate, stream, command, execution) => {
+    const isHere = (command as { readonly type?: string }).type === death.step
+    if (isHere && death.when === "before") {
+      dead.resolve()
+      return never
+    }
+    const outcome = await runner.execute(aggregate, stream, command, execution)
+    if (isHere) {
+      dead.resolve()
+      return never
+    }
+    return outcome
+  }) as Ports["runner"]["execute"]
+  const pool = openPool(world.databaseUrl, 2, () => undefined)
+  const claims = openPostgresClaims(pool, { own: "prc_killed", isAlive: async () => true })
+  const ports = { ...world.ports, claims, runner: { ...runner, execute } }
+  const app = await buildApp(ports, ROUTES, RETIRED)
+  void app.inject({
+    method: "POST",
+    url: request.url,
+    headers: {
+      authorization: `Bearer ${request.key}`,
+      "idempotency-key": request.idempotencyKey,
+    },
+    payload: request.body,
+  })
+  await dead.promise
+  await pool.end()
+}
+
+/** How the claim on an idempotency key stands. */
+export async function claimOf(
+  world: World,
+  idempotencyKey: string,
+): Promise<{ readonly state: string; readonly attempt: number } | undefined> {
+  const { rows } = await sql<{ state: string; attempt: number }>`
+    select state, attempt from ledger.claims where idempotency_key = ${idempotencyKey}`.execute(
+    world.ports.readAll,
+  )
+  return rows[0]
+}
+
+/** A port of the runner that fails in a step, before or after it was stored. */
+export function failingAt(world: World, death: Death, error: Error): Ports {
+  const { runner } = world.ports
+  const execute = (async (aggregate, stream, command, execution) => {
+    const isHere = (command as { readonly type?: string }).type === death.step
+    if (isHere && death.when === "before") throw error
+    const outcome = await runner.execute(aggregate, stream, command, execution)
+    if (isHere) throw error
+    return outcome
+  }) as Ports["runner"]["execute"]
+  return { ...world.ports, runner: { ...runner, execute } }
+}
+
+/** Ports that answer nothing about recipients but an error, whoever asks. */
+export function withoutRecipients(world: World, error: Error): Ports {
+  const { runner } = world.ports
+  const guarded =
+    <A extends unknown[], R>(ask: (aggregate: never, stream: string, ...rest: A) => Promise<R>) =>
+    async (aggregate: never, stream: string, ...rest: A): Promise<R> => {
+      if (stream.startsWith("recipient-")) throw error
+      return ask(aggregate, stream, ...rest)
+    }
+  return {
+    ...world.ports,
+    runner: {
+      ...runner,
+      execute: guarded(runner.execute as never) as Ports["runner"]["execute"],
+      look: guarded(runner.look as never) as Ports["runner"]["look"],
+      lookAtTail: guarded(runner.lookAtTail as never) as Ports["runner"]["lookAtTail"],
+    },
+  }
+}
+
+/** An idempotency key that no test was given before. */
+export function newIdempotencyKey(): string {
+  given += 1
+  return createHash("sha256").update(String(given)).digest("hex")
+}
+
+let given = 0

@@ -1,0 +1,150 @@
+/**
+ * A server of EventStoreDB that is stopped in mid-course: connections stay, and nothing is answered;
+ * or one that is gone. Callers are told so at their own deadline, what was under way is resolved behind
+ * them, and the log has a line when it begins and one when it ends.
+ */
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { buildApp } from "../../src/frame/http/app.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { RETIRED, ROUTES } from "../../src/routes.ts"
+import { factsOf } from "../moving/looking.ts"
+import { TEXTS, newNumber } from "../phone/texting.ts"
+import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { newIdempotencyKey } from "./begun.ts"
+
+const DEADLINE_MS = 1_000
+/** For all that is no waiting, where other tests use the machine as well. */
+const SLACK_MS = 1_000
+const AT_ONCE = 12
+
+let server: EventStoreDbServer
+let world: World
+beforeAll(async () => {
+  server = await EventStoreDbServer.start()
+  world = await openWorld({ eventStoreUrl: server.url, deadlineMs: DEADLINE_MS })
+})
+afterAll(async () => {
+  server.relay.thaw()
+  await world.close()
+  await server.stop()
+})
+
+/** An app that counts the calls which were let pass as counted. */
+async function countingApp() {
+  const counted = { calls: 0 }
+  const { runner } = world.ports
+  const gather = (async (aggregate, stream, item) => {
+    const fault = await runner.gather(aggregate, stream, item)
+    if (fault === null) counted.calls += 1
+    return fault
+  }) as Ports["runner"]["gather"]
+  const app = await buildApp({ ...world.ports, runner: { ...runner, gather } }, ROUTES, RETIRED)
+  return { app, counted }
+}
+
+/** What the log says of a server that did not answer and does again. */
+const TWO_LINES = [
+  expect.stringMatching(/^EventStoreDB does not answer since 20\S+Z: \w+: ./),
+  expect.stringMatching(/^EventStoreDB answers again, after \d+ s; what failed meanwhile: \d\d+ /),
+]
+
+interface Text {
+  readonly to: string
+  readonly name: string
+}
+
+function textTo(to: string): Text {
+  return { to, name: newIdempotencyKey() }
+}
+
+it(
+  "answers 503 in time, and does each thing once when it is back",
+  { timeout: 90_000 },
+  async () => {
+    const company = await makeCompany(world)
+    const { app, counted } = await countingApp()
+    const authorization = `Bearer ${company.key}`
+    const send = async ({ to, name }: Text) => {
+      const from = performance.now()
+      const headers = { authorization, "idempotency-key": name }
+      const payload = { to, body: "Hello" }
+      const answer = await app.inject({ method: "POST", url: TEXTS, headers, payload })
+      const ms = performance.now() - from
+      const later = answer.headers["retry-after"]
+      return { ...answer.json(), status: answer.statusCode, ms, later }
+    }
+    const known = newNumber()
+    expect((await send(textTo(known))).status).toBe(200)
+
+    server.relay.freeze()
+    // These come as far as their charge, whose append is led by the calls that were counted.
+    const texts = Array.from({ length: AT_ONCE }, () => textTo(known))
+    const sending = texts.map(send)
+    const strangers = Array.from({ length: AT_ONCE }, () => textTo(newNumber()))
+    const first = await Promise.all([...sending, ...strangers.map(send)])
+    await expect.poll(() => world.warnings.length).toBe(1)
+    const second = await Promise.all(texts.map(send))
+    for (const { status, error, later, ms } of [...first, ...second]) {
+      expect([status, error, later]).toEqual([503, "unavailable", "5"])
+      expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS)
+    }
+    const said = (one: RegExp, among = first) => among.filter(({ message }) => one.test(message))
+    const unknown = said(/^Nobody knows yet whether this was charged/)
+    const undone = said(/nothing was charged/)
+    expect(unknown.length).toBeGreaterThan(0)
+    expect(unknown.every(({ chargeId }) => chargeId.startsWith("chg_"))).toBe(true)
+    expect(undone.length).toBeGreaterThan(0)
+    expect(unknown.length + undone.length).toBe(first.length)
+    expect(said(/it is not known yet whether an earlier request/, second)).toHaveLength(AT_ONCE)
+
+    server.relay.thaw()
+    const untilDone = async (text: Text) => {
+      for (;;) {
+        const answer = await send(text)
+        if (answer.status === 200) return answer.id as string
+        expect([503, 409]).toContain(answer.status)
+      }
+    }
+    const everything = [...texts, ...strangers]
+    const ids = await Promise.all(everything.map(untilDone))
+    expect(await Promise.all(everything.map(untilDone))).toEqual(ids)
+    expect(new Set(ids).size).toBe(everything.length)
+
+    await world.ports.runner.record()
+    await world.operate("wait")
+    const facts = await factsOf(world.ports.store)
+    const ofType = (type: string) => facts.filter((fact) => fact.type === type)
+    const kept = ofType("Charged").length - ofType("ChargeGivenBack").length
+    expect(kept).toBe(everything.length + 1)
+    const tallies = ofType("ApiCallsCounted").flatMap(({ data }) => JSON.parse(data).tallies)
+    expect(tallies.reduce((sum, { calls }) => sum + calls, 0)).toBe(counted.calls)
+    const audit = await world.operate("audit verify", { company: company.companyId })
+    expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
+    await expect.poll(() => world.warnings).toEqual(TWO_LINES)
+    await app.close()
+  },
+)
+
+it("is as calm about one that is gone and comes back", { timeout: 60_000 }, async () => {
+  const company = await makeCompany(world)
+  const before = world.warnings.length
+  const said = () => world.warnings.slice(before)
+  const send = async ({ to, name }: Text) => {
+    const headers = { "idempotency-key": name }
+    const sent = { body: { to, body: "Hello" }, headers }
+    return (await world.call(company.key, "POST", TEXTS, sent)).status
+  }
+  await server.relay.refuse()
+  const texts = Array.from({ length: AT_ONCE }, () => textTo(newNumber()))
+  for (const status of await Promise.all(texts.map(send))) expect(status).toBe(503)
+  await expect.poll(() => said().length).toBe(1)
+  for (const status of await Promise.all(texts.map(send))) expect([503, 409]).toContain(status)
+  await server.relay.accept()
+  await expect.poll(() => said().length, { timeout: 20_000 }).toBe(2)
+  const isSent = async (text: Text) => (await send(text)) === 200
+  for (const text of texts) await expect.poll(() => isSent(text), { timeout: 20_000 }).toBe(true)
+  await world.operate("wait")
+  expect(said()).toEqual(TWO_LINES)
+})

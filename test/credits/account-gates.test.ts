@@ -1,0 +1,35 @@
+/** What an account must have for a route: a card, one that is verified, one that is paid up. */
+import { expect, it } from "vitest"
+import type { CompanyStanding } from "../../domain/access/access.ts"
+import { accountRefusal } from "../../src/frame/calls/account-checks.ts"
+import { STATUS_OF } from "../../src/frame/calls/refusal.ts"
+import type { AccountNeed } from "../../src/frame/calls/route.ts"
+
+const NEEDS: readonly AccountNeed[] = ["managed", "card", "verified card"]
+
+function standing(card: CompanyStanding["card"]): CompanyStanding {
+  const terms = { plan: "payg", pays: "prepaid", channel: "stable", affiliateTag: null } as const
+  return { companyId: "co_a", name: "sealed", ...terms, card }
+}
+
+it.for([
+  ["no card", null, ["needs_managed_plan", "card_required", "card_required"]],
+  ["a card", { verified: false, failing: false }, [null, null, "card_required"]],
+  ["a verified card", { verified: true, failing: false }, [null, null, null]],
+  [
+    "a failing card",
+    { verified: false, failing: true },
+    ["needs_managed_plan", null, "card_required"],
+  ],
+  [
+    "a verified card that fails",
+    { verified: true, failing: true },
+    ["needs_managed_plan", null, null],
+  ],
+] as const)("an account with %s", ([, card, wanted]) => {
+  const refusals = NEEDS.map((need) => accountRefusal(need, standing(card)))
+  expect(refusals.map((refusal) => refusal?.error ?? null)).toEqual(wanted)
+  for (const refusal of refusals) {
+    if (refusal !== null) expect(STATUS_OF[refusal.error]).toBe(402)
+  }
+})

@@ -1,0 +1,99 @@
+import { describe, expect, it } from "vitest"
+import { openBuiltInCards } from "../../adapters/providers/cards/built-in.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
+import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { CardsUnderTest } from "./cards-contract.ts"
+import { aPayment, cardsContract } from "./cards-contract.ts"
+
+const COMPANY = "co_aaaaaa"
+/** The ledger's time, which is not this machine's. */
+const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
+
+async function open(): Promise<
+  CardsUnderTest & {
+    readonly cards: ReturnType<typeof openBuiltInCards>
+    /** When each payment was taken, as it is kept. */
+    readonly takenAt: () => Promise<readonly number[]>
+  }
+> {
+  const database = await testDatabase()
+  const pool = openPool(database.url, 4, () => undefined)
+  const standIns = openPostgresStandIns(pool)
+  const clock = { now: () => NOW }
+  const cards = openBuiltInCards({ pool, standIns, pacer: machinePacer, clock })
+  return {
+    cards,
+    takenAt: async () => {
+      const { rows } = await pool.query<{ taken_at: Date }>(
+        "select taken_at from ledger.card_payments",
+      )
+      return rows.map((row) => row.taken_at.getTime())
+    },
+    next: async (outcome) => {
+      const isCall = outcome === "silent" || outcome === "unavailable"
+      await standIns.set({ name: "cards", outcome: isCall ? outcome : "ok", times: null })
+      await cards.set(COMPANY, isCall ? "paid" : outcome)
+    },
+    paid: async () => {
+      const { rows } = await pool.query("select 1 from ledger.card_payments where status = 'paid'")
+      return rows.length
+    },
+    companyId: COMPANY,
+    close: async () => {
+      await pool.end()
+      await database.drop()
+    },
+  }
+}
+
+cardsContract("the built-in processor", open)
+
+describe("the built-in processor", () => {
+  it("does with each company's card what was said of it", async () => {
+    const { cards, close } = await open()
+    try {
+      await cards.set("co_bbbbbb", "declined")
+      expect((await cards.pay(aPayment("co_bbbbbb"))).answer).toBe("declined")
+      expect((await cards.pay(aPayment(COMPANY))).answer).toBe("paid")
+      const sharedPaymentToken = "spt_of_a_wallet"
+      const byWallet = aPayment("co_bbbbbb", { sharedPaymentToken })
+      expect((await cards.pay(byWallet)).answer).toBe("paid")
+      await cards.set("co_bbbbbb", null)
+      expect((await cards.pay(aPayment("co_bbbbbb"))).answer).toBe("paid")
+    } finally {
+      await close()
+    }
+  })
+
+  it("remembers when it took a payment by the ledger's clock", async () => {
+    const { cards, takenAt, close } = await open()
+    try {
+      await cards.pay(aPayment(COMPANY))
+      await cards.withdraw(aPayment(COMPANY))
+      expect(await takenAt()).toEqual([NOW, NOW])
+    } finally {
+      await close()
+    }
+  })
+
+  it.for(["processing", "unconfirmed"] as const)(
+    "ends what was %s as the card stands when it is asked",
+    async (outcome) => {
+      const { cards, close } = await open()
+      try {
+        await cards.set(COMPANY, outcome)
+        const [one, other] = [aPayment(COMPANY), aPayment(COMPANY)]
+        expect((await cards.pay(one)).answer).toBe(outcome)
+        expect((await cards.pay(other)).answer).toBe(outcome)
+        expect((await cards.ask(one)).answer).toBe("paid")
+        await cards.set(COMPANY, "declined")
+        expect(await cards.ask(other)).toEqual({ answer: "declined" })
+        expect((await cards.ask(one)).answer).toBe("paid")
+      } finally {
+        await close()
+      }
+    },
+  )
+})

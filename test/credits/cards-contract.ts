@@ -1,0 +1,174 @@
+/** What every payment processor must do behind the port. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { CardOutcome, Cards, OrderedPayment } from "../../adapters/providers/cards/port.ts"
+import { CardsSilent, CardsUnavailable } from "../../adapters/providers/cards/port.ts"
+
+/** What the processor does next: what comes of a payment, or how the call itself goes wrong. */
+export type Next = CardOutcome | "unavailable" | "silent"
+
+/** A processor under test, with somebody who plays its part. */
+export interface CardsUnderTest {
+  readonly cards: Cards
+  /** What becomes of the payments that are ordered from now on. */
+  readonly next: (outcome: Next) => Promise<void>
+  /** How many payments took money. */
+  readonly paid: () => Promise<number>
+  /** A company that has a card with it. */
+  readonly companyId: string
+  readonly close: () => Promise<void>
+}
+
+let named = 0
+
+/** A payment that no other test orders. */
+export function aPayment(companyId: string, parts: Partial<OrderedPayment> = {}): OrderedPayment {
+  named += 1
+  return {
+    name: `pur_${named}`,
+    companyId,
+    amountMicros: 12_340_000,
+    begunAt: Date.UTC(2026, 10, 21),
+    sharedPaymentToken: null,
+    ...parts,
+  }
+}
+
+/** Holds a processor to the contract. */
+export function cardsContract(name: string, open: () => Promise<CardsUnderTest>): void {
+  describe(name, () => {
+    let under: CardsUnderTest
+    beforeAll(async () => {
+      under = await open()
+    })
+    afterAll(async () => {
+      await under.close()
+    })
+    paying(() => under)
+    notPaying(() => under)
+    asking(() => under)
+    withdrawing(() => under)
+  })
+}
+
+function paying(under: () => CardsUnderTest): void {
+  it("takes a payment, and knows of it afterwards", async () => {
+    const { cards, next, paid, companyId } = under()
+    await next("paid")
+    const before = await paid()
+    const payment = aPayment(companyId)
+    const answer = await cards.pay(payment)
+    expect(answer).toEqual({ answer: "paid", paymentId: expect.stringMatching(/./) })
+    expect(await cards.ask(payment)).toEqual(answer)
+    expect(await paid()).toBe(before + 1)
+  })
+
+  it("takes a payment once, however often it is ordered", async () => {
+    const { cards, next, paid, companyId } = under()
+    await next("paid")
+    const before = await paid()
+    const payment = aPayment(companyId)
+    const first = await cards.pay(payment)
+    await next("declined")
+    expect(await cards.pay(payment)).toEqual(first)
+    expect(await paid()).toBe(before + 1)
+  })
+
+  it("takes a payment once of twenty who order it at once", async () => {
+    const { cards, next, paid, companyId } = under()
+    await next("paid")
+    const before = await paid()
+    const payment = aPayment(companyId)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => cards.pay(payment)))
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+    expect(await paid()).toBe(before + 1)
+  })
+
+  it("takes it from the buyer's own wallet", async () => {
+    const { cards, next, companyId } = under()
+    await next("paid")
+    const sharedPaymentToken = "spt_of_a_wallet"
+    const answer = await cards.pay(aPayment(companyId, { sharedPaymentToken }))
+    expect(answer.answer).toBe("paid")
+  })
+
+  it("says that a payment is under way, and later that it is paid", async () => {
+    const { cards, next, companyId } = under()
+    await next("processing")
+    const payment = aPayment(companyId)
+    const answer = await cards.pay(payment)
+    expect(answer).toEqual({ answer: "processing", paymentId: expect.stringMatching(/./) })
+    await next("paid")
+    expect(await cards.ask(payment)).toEqual({ ...answer, answer: "paid" })
+  })
+}
+
+function notPaying(under: () => CardsUnderTest): void {
+  it.for(["declined", "payment_failed", "needs_owner"] as const)(
+    "says %s, and says it again",
+    async (outcome) => {
+      const { cards, next, paid, companyId } = under()
+      await next(outcome)
+      const before = await paid()
+      const payment = aPayment(companyId)
+      expect(await cards.pay(payment)).toEqual({ answer: outcome })
+      await next("paid")
+      expect(await cards.pay(payment)).toEqual({ answer: outcome })
+      expect(await paid()).toBe(before)
+    },
+  )
+
+  it("does nothing while it is unavailable, and takes the payment afterwards", async () => {
+    const { cards, next, paid, companyId } = under()
+    await next("unavailable")
+    const before = await paid()
+    const payment = aPayment(companyId)
+    await expect(cards.pay(payment)).rejects.toThrow(CardsUnavailable)
+    expect(await paid()).toBe(before)
+    await next("paid")
+    expect(await cards.ask(payment)).toEqual({ answer: "unknown" })
+    expect((await cards.pay(payment)).answer).toBe("paid")
+  })
+}
+
+function asking(under: () => CardsUnderTest): void {
+  it("says where it was silent that it has taken the payment", async () => {
+    const { cards, next, paid, companyId } = under()
+    await next("silent")
+    const before = await paid()
+    const payment = aPayment(companyId)
+    await expect(cards.pay(payment)).rejects.toThrow(CardsSilent)
+    await next("paid")
+    expect((await cards.ask(payment)).answer).toBe("paid")
+    expect((await cards.pay(payment)).answer).toBe("paid")
+    expect(await paid()).toBe(before + 1)
+  })
+
+  it("says that it was never told of a payment", async () => {
+    const { cards, companyId } = under()
+    expect(await cards.ask(aPayment(companyId))).toEqual({ answer: "unknown" })
+  })
+}
+
+function withdrawing(under: () => CardsUnderTest): void {
+  it("never makes a payment that was withdrawn, however late it is ordered", async () => {
+    const { cards, next, paid, companyId } = under()
+    await next("paid")
+    const before = await paid()
+    const payment = aPayment(companyId)
+    expect(await cards.withdraw(payment)).toEqual({ answer: "payment_failed" })
+    expect(await cards.withdraw(payment)).toEqual({ answer: "payment_failed" })
+    expect(await cards.pay(payment)).toEqual({ answer: "payment_failed" })
+    expect(await cards.ask(payment)).toEqual({ answer: "payment_failed" })
+    expect(await paid()).toBe(before)
+  })
+
+  it("leaves a payment that was made", async () => {
+    const { cards, next, paid, companyId } = under()
+    await next("paid")
+    const payment = aPayment(companyId)
+    const answer = await cards.pay(payment)
+    const before = await paid()
+    expect(await cards.withdraw(payment)).toEqual(answer)
+    expect(await paid()).toBe(before)
+  })
+}

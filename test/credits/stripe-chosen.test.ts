@@ -1,0 +1,138 @@
+/** An installation whose payments go to Stripe, or to a stand-in of it. */
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { listSettings, readConfig } from "../../src/compose/config.ts"
+import { runServer } from "../../src/compose/server.ts"
+import { openLog } from "../../src/frame/kernel/log.ts"
+import { buy, credits, expectSound, makeBuyer } from "./buying.ts"
+import type { Company, World } from "../support/world.ts"
+import { testDatabase } from "../support/postgres.ts"
+import { makeCallsFree, openWorld } from "../support/world.ts"
+import type { StripeServer } from "./stripe-server.ts"
+import { startStripeServer } from "./stripe-server.ts"
+
+const KEY = "sk_test_of_a_stand_in"
+
+describe("payments by Stripe", () => {
+  let server: StripeServer
+  let world: World
+  let company: Company
+  beforeAll(async () => {
+    server = await startStripeServer()
+    world = await openWorld({ stripe: { secretKey: KEY, url: server.url } })
+    company = await makeBuyer(world, "0", { purchase: "500", month: "1000" })
+    server.customers.set(company.companyId, "pm_card")
+  })
+  afterAll(async () => {
+    await world.close()
+    await server.close()
+  })
+
+  it("leave no call of the API free", async () => {
+    const free = { item: "api_call", dollars: "0" }
+    await expect(world.operate("price set", free)).rejects.toMatchObject({ code: "conflict" })
+    expect(await world.operate("price set", { ...free, dollars: "0.0001" })).toMatchObject({
+      changed: false,
+    })
+  })
+
+  it("are made, once", async () => {
+    server.next = "paid"
+    const { status, body } = await buy(world, company.key, 20, "one")
+    expect([status, body]).toMatchObject([200, { status: "paid", paymentId: "pi_1", balance: 20 }])
+    expect((await buy(world, company.key, 20, "one")).body).toEqual(body)
+    expect(server.intents).toHaveLength(1)
+    await expectSound(world, company)
+  })
+
+  it.for([
+    ["declined", 402],
+    ["needs_owner", 402],
+    ["payment_failed", 402],
+    ["unavailable", 503],
+  ] as const)("are refused: %s", async ([outcome, wanted]) => {
+    server.next = outcome
+    const { status, body } = await buy(world, company.key, 20)
+    expect([status, body.error]).toEqual([wanted, outcome])
+  })
+
+  it("are refused where the company is no customer of it", async () => {
+    server.next = "paid"
+    const stranger = await makeBuyer(world)
+    const { status, body } = await buy(world, stranger.key, 20)
+    expect([status, body.error]).toEqual([402, "no_card"])
+  })
+
+  it("are found where it was silent", async () => {
+    server.next = "silent"
+    const { balance } = await credits(world, company.key)
+    const { status, body } = await buy(world, company.key, 20, "another")
+    expect([status, body.status]).toEqual([202, "unconfirmed"])
+    server.next = "paid"
+    await world.operate("clock advance", { duration: "1m" })
+    expect(await credits(world, company.key)).toMatchObject({ balance: balance + 20, pending: 0 })
+    await expectSound(world, company)
+  })
+
+  it("come to what Stripe says, and to nothing that an operator says", async () => {
+    const { companyId } = company
+    const asked = world.operate("card set", { company: companyId, outcome: "declined" })
+    await expect(asked).rejects.toThrow("--outcome is for the built-in one")
+    const card = await world.operate("card set", { company: companyId, verified: true })
+    expect(card).toEqual({ companyId, card: { verified: true, failing: false } })
+  })
+})
+
+describe("a server with CARDS_STRIPE_KEY", () => {
+  it("does not start where calls of the API were made free before, until they have a price", async () => {
+    const { url: databaseUrl, drop } = await testDatabase()
+    onTestFinished(drop)
+    const before = await openWorld({ url: databaseUrl })
+    await makeCallsFree(before)
+    await before.close()
+    const folder = await mkdtemp(join(tmpdir(), "ledger-stripe-"))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const env = {
+      ...{ LEDGER_DATA_DIR: folder, DATABASE_URL: databaseUrl, PORT: "0" },
+      ...{ CARDS_STRIPE_KEY: KEY, LOG_LEVEL: "silent" },
+    }
+    const started = async () => {
+      const said: string[] = []
+      const stopping = new AbortController()
+      const say = (line: string) => {
+        said.push(line)
+        stopping.abort()
+      }
+      const log = openLog("silent")
+      const { signal } = stopping
+      const config = readConfig(env)
+      const code = await runServer({ config, settings: [], demo: false, log, say, signal })
+      return [code, said[0]]
+    }
+    await expect(started()).rejects.toThrow(/^CARDS_STRIPE_KEY is set .* price set api_call/)
+    const after = await openWorld({ url: databaseUrl, stripe: { secretKey: KEY, url: "http://x" } })
+    await after.operate("price set", { item: "api_call", dollars: "0.0001" })
+    await after.close()
+    expect(await started()).toEqual([0, expect.stringMatching(/^company-ledger listens on/)])
+  }, 60_000)
+})
+
+describe("CARDS_STRIPE_KEY", () => {
+  it("chooses Stripe, and is never shown", () => {
+    expect(readConfig({}).stripe).toBeNull()
+    const url = "https://stripe.example"
+    const env = { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: url }
+    expect(readConfig(env).stripe).toEqual({ secretKey: KEY, url })
+    expect(JSON.stringify(listSettings(env))).not.toContain(KEY)
+  })
+
+  it.for([
+    [{ CARDS_STRIPE_KEY: "pk_live_x" }, "CARDS_STRIPE_KEY must be a secret key of Stripe"],
+    [{ CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: "stripe" }, "CARDS_STRIPE_URL must be an address"],
+    [{ CARDS_STRIPE_KEY: KEY, LEDGER_CLOCK: "test" }, "LEDGER_CLOCK cannot be test"],
+  ] as const)("is refused: %j", ([env, words]) => {
+    expect(() => readConfig(env)).toThrow(words)
+  })
+})

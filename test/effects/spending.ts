@@ -1,0 +1,90 @@
+/** Spending in a world of a test's own, past the API: what reactions follow from. */
+import type { CallTally, ChargeRequest, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { dayStart } from "../../domain/kernel/window.ts"
+import { LEDGER } from "../../src/frame/writer/aggregates.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { newId } from "../../src/frame/kernel/ids.ts"
+import { recordedOf } from "../../src/frame/writer/recorded.ts"
+import type { World } from "../support/world.ts"
+
+/** Carries out a command on a company's ledger, and fails the test where it is refused. */
+export async function tell(world: World, companyId: string, command: LedgerCommand) {
+  const execution = { cause: causedBy("test"), view: () => undefined }
+  const stream = ledgerStream(companyId)
+  const outcome = await world.ports.runner.execute(LEDGER, stream, command, execution)
+  if (!outcome.accepted) throw new Error(`${command.type} was refused: ${outcome.refusal.type}`)
+}
+
+/** Who spends how much, and on what. */
+interface Spending {
+  readonly dollars: number
+  readonly class?: "ai" | "general"
+  readonly keyId?: string
+  readonly personId?: string
+}
+
+/** Charges a person's own key, a person, or the company alone. */
+export async function spend(world: World, companyId: string, spending: Spending): Promise<void> {
+  const { keyId = null, personId = null, class: charged = "general", dollars } = spending
+  const amountMicros = dollars * 1_000_000
+  const request: ChargeRequest = {
+    chargeId: newId("chg"),
+    via: keyId === null ? (personId === null ? "company" : "person") : "own_key",
+    keyId,
+    personId,
+    class: charged,
+    item: "anything",
+    quantity: 1,
+    unitPriceMicros: amountMicros,
+    priceVersion: 1,
+    amountMicros,
+    resource: null,
+    requestedAt: world.ports.clock.now(),
+    dueAt: null,
+    servedFrom: null,
+  }
+  const rest = { open: false, exempt: null, searchedTo: null }
+  await tell(world, companyId, { type: "Charge", ...request, ...rest })
+}
+
+/** Records calls that were served on the present day, as the writer does with what it gathered. */
+export async function serve(
+  world: World,
+  companyId: string,
+  tallies: readonly CallTally[],
+  unitPriceMicros = 100,
+): Promise<void> {
+  const day = dayStart(world.ports.clock.now())
+  await tell(world, companyId, {
+    type: "RecordCalls",
+    day,
+    unitPriceMicros,
+    priceVersion: 1,
+    tallies,
+  })
+}
+
+/** The facts of one type in a company's ledger, in order. */
+export async function ledgerFacts<T extends LedgerEvent["type"]>(
+  world: World,
+  companyId: string,
+  type: T,
+): Promise<readonly Extract<LedgerEvent, { type: T }>[]> {
+  const found: Extract<LedgerEvent, { type: T }>[] = []
+  for await (const page of world.ports.store.read(ledgerStream(companyId))) {
+    for (const stored of page.filter((one) => one.type === type)) {
+      found.push(recordedOf(stored).fact as Extract<LedgerEvent, { type: T }>)
+    }
+  }
+  return found
+}
+
+/** Lets time pass while nobody works: what comes due is found by whoever works next. */
+export async function sleepTo(world: World, at: string): Promise<void> {
+  const { setClock, workers } = world.ports
+  if (setClock === null) throw new Error("this world has no test clock")
+  await workers.stop()
+  await setClock(Date.parse(at))
+}

@@ -1,0 +1,116 @@
+/** Texts in a world of a test's own, and what became of them. */
+import { sql } from "kysely"
+import { expect, vi } from "vitest"
+import { CarrierSilent } from "../../adapters/providers/carrier/port.ts"
+import type { ListedWork, TakenWork } from "../../adapters/work/port.ts"
+import { recipientStream } from "../../domain/phone/recipient.ts"
+import type { ChargeRow } from "../../projections/charging/charges.ts"
+import type { MessageRow } from "../../projections/phone/messages.ts"
+import { collect } from "../contracts/event-store-fixture.ts"
+import type { Company, World } from "../support/world.ts"
+
+/** The recipient of the tests' texts. */
+export const TO = "+14155550123"
+/** What one segment costs, in micros. */
+export const PRICE = 9_000
+const URL = "/api/v1/phone/messages"
+
+/** Sends a text; answers its id. The worker may have done its part by then or not. */
+export async function send(world: World, { key }: Company, to = TO, body = "Hi"): Promise<string> {
+  const { status, body: answer } = await world.call(key, "POST", URL, { body: { to, body } })
+  expect({ status, answer }).toMatchObject({ status: 200 })
+  return answer.id
+}
+
+/** Sets what the built-in carrier does next. */
+export async function carrierIs(world: World, outcome: string, times?: number): Promise<void> {
+  await world.operate("stand-in set", { name: "carrier", outcome, times })
+}
+
+/** Lets the carrier say nothing when it is asked, until the test ends. */
+export function silentWhenAsked(world: World, onAsked: () => void = () => undefined): void {
+  vi.spyOn(world.ports.carrier, "ask").mockImplementation(() => {
+    onAsked()
+    return Promise.reject(new CarrierSilent("no answer"))
+  })
+}
+
+/** A message as the read model has it. */
+export async function messageOf(world: World, id: string): Promise<MessageRow> {
+  await world.operate("wait")
+  const { rows } = await sql<MessageRow>`select * from messages where message_id = ${id}`.execute(
+    world.ports.readAll,
+  )
+  return rows[0] as MessageRow
+}
+
+/** The billing lines of a company's texts: not its opening funds, nor the calls of the API. */
+export async function linesOf(world: World, companyId: string): Promise<readonly ChargeRow[]> {
+  await world.operate("wait")
+  const { rows } = await sql<ChargeRow>`
+    select * from charges where company_id = ${companyId} and kind in ('charge', 'give_back')
+    order by revision`.execute(world.ports.readAll)
+  return rows
+}
+
+/** What the company has left, in micros. */
+export async function fundsOf(world: World, companyId: string): Promise<number> {
+  return (await world.operate("company show", { company: companyId })).balanceMicros
+}
+
+/** What the company paid for calls of the API, in micros. */
+export async function paidForCalls(world: World, companyId: string): Promise<number> {
+  const { rows } = await sql<{ sum: number }>`
+    select coalesce(sum(-amount_micros), 0)::bigint as sum from charges
+    where company_id = ${companyId} and kind = 'api_calls'`.execute(world.ports.readAll)
+  return rows[0]?.sum ?? 0
+}
+
+/** What waits for the calendar in every company, whatever becomes of its texts. */
+const CALENDAR = new Set(["close-month", "charge-calls"])
+
+/** The work that is not done, of one company, beside what waits for the calendar. */
+export async function workOf(world: World, companyId: string) {
+  await world.operate("wait")
+  const { work } = await world.operate("work list")
+  return (work as ListedWork[]).filter(
+    (row) => row.companyId === companyId && !CALENDAR.has(row.kind),
+  )
+}
+
+/**
+ * Has a company's work of some kinds tried at once and waits until it was. A back-off runs by the
+ * machine's own time and ends by itself: the work may be done by now.
+ */
+export async function tryAgain(
+  world: World,
+  companyId: string,
+  ...kinds: readonly string[]
+): Promise<void> {
+  const { work } = await world.operate("work list")
+  const rows = (work as ListedWork[]).filter(
+    (row) => row.companyId === companyId && kinds.includes(row.kind),
+  )
+  for (const { workId } of rows) await world.ports.work.retry(workId, world.ports.clock.now())
+  await world.operate("wait")
+}
+
+/** The types of the facts about a recipient, in order. */
+export async function factsAbout(
+  world: World,
+  companyId: string,
+  to = TO,
+): Promise<readonly string[]> {
+  const stream = recipientStream(companyId, await world.ports.sealing.tag(companyId, to))
+  return (await collect(world.ports.store.read(stream))).map(({ type }) => type)
+}
+
+/** A row of work as a worker takes it, whether or not one holds it. */
+export async function rowOf(world: World, kind: string, name: string): Promise<TakenWork> {
+  const { rows } = await sql<TakenWork & { payload: string }>`
+    select work_id as "workId", kind, name, subject, company_id as "companyId", payload, tries
+    from ledger.work where kind = ${kind} and name = ${name}`.execute(world.ports.readAll)
+  const row = rows[0]
+  if (row === undefined) throw new Error(`there is no work ${kind} ${name}`)
+  return { ...row, payload: JSON.parse(row.payload) as unknown }
+}

@@ -1,0 +1,165 @@
+import { randomBytes } from "node:crypto"
+import type pg from "pg"
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { openBuiltInMailer } from "../../adapters/providers/mailer/built-in.ts"
+import type { Mail, Mailer, SentMails } from "../../adapters/providers/mailer/port.ts"
+import { MailerSilent, MailerUnavailable } from "../../adapters/providers/mailer/port.ts"
+import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
+import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+
+const database = new DatabaseUnderTest()
+const COMPANY = "co_aaaaaa"
+const ADA = { personId: "per_ada", address: "ada@example.com" }
+const BOB = { personId: "per_bob", address: "bob@example.com" }
+const NOW = Date.UTC(2026, 10, 21, 12)
+const masterKey = randomBytes(32)
+const pauses: number[] = []
+let now = NOW
+let pool: pg.Pool
+let mailer: Mailer & SentMails
+
+/** A mailer as a process opens it: with nothing in memory. */
+function open(): Mailer & SentMails {
+  const pacer = { elapsedMs: () => 0, pause: async (ms: number) => void pauses.push(ms) }
+  const sealing = openPostgresSealing(pool, masterKey)
+  const standIns = openPostgresStandIns(pool)
+  return openBuiltInMailer({ pool, standIns, pacer, clock: { now: () => now }, sealing })
+}
+
+beforeAll(() => {
+  pool = database.pool()
+})
+beforeEach(async () => {
+  await pool.query("truncate ledger.mails, ledger.stand_ins cascade")
+  await pool.query("truncate ledger.company_keys cascade")
+  now = NOW
+  mailer = open()
+})
+
+function mailOf(given: Partial<Mail> = {}): Mail {
+  const subject = "a moonlit subject"
+  const text = "one line\nand another"
+  const mail = { mailId: "mail_1", companyId: COMPANY, recipients: [ADA, BOB], subject, text }
+  return { ...mail, about: null, ...given }
+}
+
+async function mailIs(outcome: string, times: number | null = null): Promise<void> {
+  await openPostgresStandIns(pool).set({ name: "mail", outcome, times })
+}
+
+const SENT = {
+  mailId: "mail_1",
+  companyId: COMPANY,
+  to: [ADA.address, BOB.address],
+  subject: "a moonlit subject",
+  text: "one line\nand another",
+  at: new Date(NOW),
+  bounced: false,
+}
+
+describe("a mail that is taken", () => {
+  it("is remembered as it was given, by the ledger's time", async () => {
+    expect(await mailer.send(mailOf())).toEqual({ answer: "taken" })
+    expect(await mailer.list(null, 10)).toEqual([SENT])
+    expect(await open().list(COMPANY, 10)).toEqual([SENT])
+    expect(await mailer.list("co_bbbbbb", 10)).toEqual([])
+  })
+
+  it("is one mail, however often and by however many it is sent", async () => {
+    const others = [mailer, open(), open(), open(), open()]
+    await Promise.all(others.map((one) => one.send(mailOf())))
+    now = NOW + 1
+    expect(await mailer.send(mailOf({ text: "another text" }))).toEqual({ answer: "taken" })
+    expect(await mailer.list(null, 10)).toEqual([SENT])
+  })
+
+  it("is listed with the newest last, and no more of them than asked for", async () => {
+    for (const mailId of ["mail_c", "mail_a", "mail_b"]) await mailer.send(mailOf({ mailId }))
+    const listed = async (limit: number) =>
+      (await mailer.list(null, limit)).map(({ mailId }) => mailId)
+    expect(await listed(10)).toEqual(["mail_c", "mail_a", "mail_b"])
+    expect(await listed(2)).toEqual(["mail_a", "mail_b"])
+  })
+})
+
+describe("what the mailer is set to", () => {
+  it("unavailable does nothing and says so", async () => {
+    await mailIs("unavailable", 1)
+    await expect(mailer.send(mailOf())).rejects.toThrow(MailerUnavailable)
+    expect(await mailer.list(null, 10)).toEqual([])
+    expect(await mailer.send(mailOf())).toEqual({ answer: "taken" })
+  })
+
+  it("silent takes it without a word, and the same again is the same mail", async () => {
+    await mailIs("silent", 1)
+    await expect(mailer.send(mailOf())).rejects.toThrow(MailerSilent)
+    expect(await mailer.list(null, 10)).toEqual([SENT])
+    expect(await mailer.send(mailOf())).toEqual({ answer: "taken" })
+    expect(await mailer.list(null, 10)).toEqual([SENT])
+  })
+
+  it("slow takes it after a while", async () => {
+    await mailIs("slow", 1)
+    expect(await mailer.send(mailOf())).toEqual({ answer: "taken" })
+    expect(pauses).toEqual([2_000])
+  })
+
+  it("refuse does nothing, and the same again may be taken once it is mended", async () => {
+    await mailIs("refuse", 1)
+    expect(await mailer.send(mailOf())).toEqual({ answer: "refused", code: "550" })
+    expect(await mailer.list(null, 10)).toEqual([])
+    expect(await mailer.send(mailOf())).toEqual({ answer: "taken" })
+  })
+
+  it("bounce brings it back; the same again goes to those who have not got it", async () => {
+    expect(await mailer.send(mailOf({ recipients: [ADA] }))).toEqual({ answer: "taken" })
+    await mailIs("bounce", 1)
+    const bounced = { answer: "bounced", from: [BOB.personId] }
+    expect(await mailer.send(mailOf())).toEqual(bounced)
+    expect(await mailer.list(null, 10)).toEqual([{ ...SENT, bounced: true }])
+    const mended = { ...BOB, address: "robert@example.com" }
+    const moved = { ...ADA, address: "ada@elsewhere.example" }
+    const again = mailOf({ recipients: [moved, mended] })
+    expect(await mailer.send(again)).toEqual({ answer: "taken" })
+    expect(await mailer.list(null, 10)).toEqual([{ ...SENT, to: [ADA.address, mended.address] }])
+  })
+})
+
+describe("erasing", () => {
+  const erase = async (subject: string) => {
+    const gone = "delete from ledger.subject_keys where company_id = $1 and subject = $2"
+    await pool.query(gone, [COMPANY, subject])
+  }
+
+  it("a person takes the address out, and leaves those of others", async () => {
+    await mailer.send(mailOf())
+    await erase(BOB.personId)
+    expect(await open().list(null, 10)).toEqual([{ ...SENT, to: [ADA.address] }])
+  })
+
+  it("whom a mail is about takes subject and text with it", async () => {
+    await mailer.send(mailOf({ about: "per_carl" }))
+    await erase("per_carl")
+    expect(await open().list(null, 10)).toEqual([{ ...SENT, subject: null, text: null }])
+  })
+
+  it("a company leaves nothing that can be read", async () => {
+    await mailer.send(mailOf())
+    await pool.query("delete from ledger.company_keys where company_id = $1", [COMPANY])
+    const rest = { ...SENT, to: [], subject: null, text: null }
+    expect(await open().list(null, 10)).toEqual([rest])
+  })
+
+  it("has nothing to do with what stands in the tables: none of it is in the clear", async () => {
+    await mailer.send(mailOf({ about: "per_carl" }))
+    const { rows } = await pool.query<{ row: string }>(
+      `select m::text as row from ledger.mails m
+       union all select r::text from ledger.mail_recipients r`,
+    )
+    expect(rows).toHaveLength(3)
+    const stored = rows.map(({ row }) => row).join("\n")
+    expect(stored).toContain("mail_1")
+    expect(stored).not.toMatch(/example|moonlit|line/)
+  })
+})

@@ -1,0 +1,126 @@
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdir, readFile, readdir, watch, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+import { BENCH_COMMAND } from "../../src/frame/operator/cli/bench-command.ts"
+import { runBenchmarks } from "../../src/compose/benchmarks.ts"
+import { BENCHMARKS } from "../bench/benchmarks.ts"
+import { parseOrder } from "../bench/order.ts"
+import { fakeHost, recordingTerminal, run, testFolder, wordsOf } from "./fake-host.ts"
+
+const never = new AbortController().signal
+
+/** The order that the benchmarks read from words of the command line. */
+async function orderOf(line: string) {
+  let order: ReturnType<typeof parseOrder> = -1
+  const bench = async (words: readonly string[]) => {
+    order = parseOrder(words, BENCHMARKS, recordingTerminal())
+    return 7
+  }
+  const { code, stdout, stderr } = await run(wordsOf(line), fakeHost([], { bench }))
+  expect({ code, stdout, stderr }).toEqual({ code: 7, stdout: "", stderr: "" })
+  return order
+}
+
+/** A script in a place where everything is installed, and its folder. */
+async function benchmarksOf(source: string): Promise<{ program: string; folder: string }> {
+  const folder = await testFolder()
+  await mkdir(join(folder, "node_modules", "canonicalize"), { recursive: true })
+  await writeFile(join(folder, "node_modules", "canonicalize", "index.js"), "")
+  const program = join(folder, "main.mjs")
+  await writeFile(program, `import { writeFileSync } from "node:fs"\n${source}`)
+  return { program, folder }
+}
+
+describe("the words of bench", () => {
+  it("are handed over, every one", async () => {
+    const line = "bench decide charges --json -out.json --data sets --most 1e6 --store postgres"
+    expect(await orderOf(line)).toMatchObject({
+      chosen: [{ name: "decide" }, { name: "charges" }],
+      ...{ json: "-out.json", dataDir: "sets", most: 1_000_000, store: "postgres" },
+    })
+    expect(await orderOf("bench")).toMatchObject({ json: null, subject: "ratios" })
+    expect(await orderOf("bench --out there")).toMatchObject({ folder: "there" })
+  })
+
+  it("are those of npm run bench", () => {
+    const terminal = recordingTerminal()
+    parseOrder(["--help"], BENCHMARKS, terminal)
+    const theirs = new Set(terminal.stdout.match(/--[a-z]+(?= <)/g))
+    const ours = BENCH_COMMAND.options?.map(({ flags }) => flags.split(" ")[0])
+    expect(new Set(ours)).toEqual(theirs)
+  })
+
+  it("are refused with no document on standard output: --json names a file", async () => {
+    const ran = await run(wordsOf("bench --json out.json --sideways"), fakeHost([]))
+    expect(ran).toMatchObject({ code: 2, stdout: "" })
+    expect((await run(["bench", "--json"], fakeHost([]))).stderr).toContain("argument missing")
+  })
+})
+
+describe("the benchmarks", () => {
+  it("get the words in a process of their own, whose exit code counts", async () => {
+    const { program, folder } = await benchmarksOf(`
+      writeFileSync(new URL("words.json", import.meta.url), JSON.stringify(process.argv.slice(2)))
+      process.exitCode = 5
+    `)
+    expect(await runBenchmarks(["--json=a b", "--", "x"], never, program)).toBe(5)
+    const words = await readFile(join(folder, "words.json"), "utf8")
+    expect(JSON.parse(words)).toEqual(["--json=a b", "--", "x"])
+  })
+
+  it("that are interrupted end in order before the command does", async () => {
+    const { program, folder } = await benchmarksOf(`
+      const alive = setInterval(() => undefined, 1_000)
+      process.on("SIGINT", () => {
+        writeFileSync(new URL("put-away", import.meta.url), "")
+        clearInterval(alive)
+        process.exitCode = 130
+      })
+      writeFileSync(new URL("begun", import.meta.url), "")
+    `)
+    const seen = watch(folder)
+    const stop = new AbortController()
+    const ended = runBenchmarks([], stop.signal, program)
+    for await (const { filename } of seen) if (filename === "begun") break
+    stop.abort()
+    expect(await ended).toBe(130)
+    expect(await readdir(folder)).toContain("put-away")
+  })
+
+  it("that a signal ends are told by its number", async () => {
+    const { program } = await benchmarksOf("process.kill(process.pid, 'SIGKILL')")
+    expect(await runBenchmarks([], never, program)).toBe(137)
+  })
+
+  it("are not started for somebody who went away", async () => {
+    const { program } = await benchmarksOf("setInterval(() => undefined, 1_000)")
+    expect(await runBenchmarks([], AbortSignal.abort(), program)).toBe(130)
+  })
+
+  it("are missed in one line with the fix where they are not installed", async () => {
+    const program = join(await testFolder(), "main.mjs")
+    const bench = (words: readonly string[]) => runBenchmarks(words, never, program)
+    const absent = await run(["bench"], fakeHost([], { bench }))
+    expect(absent).toMatchObject({ code: 1, stdout: "" })
+    expect(absent.stderr).toMatch(/^The benchmarks are not part of this installation: .*\n$/)
+
+    await writeFile(program, "")
+    const bare = await run(["bench", "--json", "out.json"], fakeHost([], { bench }))
+    expect(bare).toMatchObject({ code: 1, stdout: "" })
+    expect(bare.stderr).toMatch(/^What the benchmarks need is not installed here: .*npm ci.*\n$/)
+  })
+
+  it("answer a name that they do not know with those that there are", async () => {
+    const script = fileURLToPath(new URL("../../bin/company-ledger.mjs", import.meta.url))
+    const child = spawn(process.execPath, [script, "bench", "nothing"])
+    const ended = once(child, "close")
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+    expect(await ended).toEqual([2, null])
+    expect(stdout).toBe("")
+    expect(stderr).toContain("  decide: ")
+  })
+})

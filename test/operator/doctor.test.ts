@@ -1,0 +1,146 @@
+/** `doctor`: a line for each thing that the program stands on, and the fix where it does not hold. */
+import { createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { expect, it, onTestFinished } from "vitest"
+import { readConfig } from "../../src/compose/config.ts"
+import { diskVerdict, examine, nodeFinding } from "../../src/compose/doctor.ts"
+import type { Finding } from "../../src/frame/operator/cli/finding.ts"
+import { testDatabase } from "../support/postgres.ts"
+import { fakeHost, run, testFolder } from "./fake-host.ts"
+
+async function look(
+  env: Readonly<Record<string, string>>,
+  models?: readonly object[],
+  readiness = "ok serving\nok database\nok event store\nok clock\nok read models\nready\n",
+): Promise<Readonly<Record<string, Finding>>> {
+  const config = readConfig({ LEDGER_DATA_DIR: await testFolder(), PORT: "0", ...env })
+  const server = models && {
+    url: "http://127.0.0.1:4101",
+    readiness: async () => readiness,
+    status: async () => ({ result: { projections: models } }),
+  }
+  const findings = await examine(config, server ?? null)
+  return Object.fromEntries(findings.map((one) => [one.check, one]))
+}
+
+async function takenPort(): Promise<number> {
+  const server = createServer((socket) => socket.destroy())
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done))
+  onTestFinished(() => new Promise((done) => server.close(() => done())))
+  return (server.address() as AddressInfo).port
+}
+
+it("finds what the program stands on in order", async () => {
+  const { url, drop } = await testDatabase()
+  onTestFinished(drop)
+  const found = await look({ DATABASE_URL: url })
+  expect(Object.keys(found)).toEqual([
+    ...["node", "git", "bwrap", "user namespaces", "port", "disk"],
+    ...["database", "event store", "read models"],
+  ])
+  expect(found["database"]).toMatchObject({
+    state: "ok",
+    says: expect.stringMatching(/^PostgreSQL \d/) as string,
+  })
+  expect(found["event store"]).toMatchObject({ state: "ok", says: "inside the database" })
+})
+
+it("finds the programs of the embedded PostgreSQL without starting it", async () => {
+  expect((await look({}))["database"]).toMatchObject({
+    state: "ok",
+    says: expect.stringMatching(/^embedded PostgreSQL/) as string,
+  })
+})
+
+it("names a port that is taken, and how that is mended", async () => {
+  const port = await takenPort()
+  const { port: found } = await look({ PORT: String(port) })
+  expect(found).toMatchObject({ state: "wrong", says: `127.0.0.1:${port}: EADDRINUSE` })
+  expect(found?.fix).toMatch(/set PORT to another/)
+})
+
+it("takes the port of the installation's own server for granted", async () => {
+  const port = await takenPort()
+  const { port: found } = await look({ PORT: String(port) }, [])
+  expect(found).toMatchObject({
+    state: "ok",
+    says: "a server of this installation is at http://127.0.0.1:4101",
+  })
+})
+
+it("says which store does not answer, and never its password", async () => {
+  const port = await takenPort()
+  const found = await look({
+    DATABASE_URL: "postgres://someone:secret@127.0.0.1:1/ledger",
+    LEDGER_EVENTSTORE_URL: `esdb://admin:secret@127.0.0.1:${port}?tls=false`,
+  })
+  for (const [check, fix] of [
+    ["database", /DATABASE_URL/],
+    ["event store", /LEDGER_EVENTSTORE_URL/],
+  ] as const) {
+    expect(found[check]).toMatchObject({
+      state: "wrong",
+      fix: expect.stringMatching(fix) as string,
+    })
+  }
+  expect(JSON.stringify(found)).not.toContain("secret")
+}, 20_000)
+
+it("asks a running server what it finds of its own stores", async () => {
+  const readiness =
+    "ok serving\nok database\nfail event store no answer in 1000 ms\nok clock\nnot ready\n"
+  const found = await look({}, [], readiness)
+  expect(found["database"]).toMatchObject({ state: "ok", says: "answers the server" })
+  expect(found["event store"]).toMatchObject({ state: "wrong", says: "no answer in 1000 ms" })
+  expect(found["read models"]).toBeUndefined()
+})
+
+it("names read models that stopped, and counts what the others are behind", async () => {
+  const kept = { name: "charges", behind: 3, fault: null }
+  const elsewhere = { name: "limits", behind: null, fault: null }
+  expect((await look({}, [kept, elsewhere]))["read models"]).toMatchObject({
+    state: "ok",
+    says: "2 kept up, 3 facts behind",
+  })
+  const stopped = { name: "people", behind: 1, fault: "access-1 revision 3: no" }
+  expect((await look({}, [kept, stopped]))["read models"]).toMatchObject({
+    state: "wrong",
+    says: "people stopped: access-1 revision 3: no",
+    fix: expect.stringMatching(/projections rebuild people/) as string,
+  })
+})
+
+it.each([
+  ["22.18.0", "ok"],
+  ["24.0.1", "ok"],
+  ["22.17.9", "wrong"],
+  ["20.20.0", "wrong"],
+])("Node %s is %s", (version, state) => {
+  expect(nodeFinding(version).state).toBe(state)
+})
+
+it.each([
+  [2 ** 31, "ok"],
+  [2 ** 31 - 1, "scarce"],
+  [2 ** 27, "scarce"],
+  [2 ** 27 - 1, "wrong"],
+])("%i bytes of room are %s", (bytes, state) => {
+  expect(diskVerdict(bytes, "data").state).toBe(state)
+})
+
+it("prints a line each, and ends with 1 where something is wrong", async () => {
+  const findings: Finding[] = [{ check: "node", state: "ok", says: "24.0.0", fix: null }]
+  const host = fakeHost([], { examine: async () => findings })
+  expect(await run(["doctor"], host)).toEqual({
+    code: 0,
+    stdout: "ok  node  24.0.0\n",
+    stderr: "",
+  })
+  findings.push({ check: "port", state: "wrong", says: "taken", fix: "set PORT" })
+  expect(await run(["doctor"], host)).toMatchObject({
+    code: 1,
+    stdout: "ok     node  24.0.0\nwrong  port  taken -> set PORT\n",
+  })
+  const { stdout } = await run(["doctor", "--json"], host)
+  expect(JSON.parse(stdout)).toEqual({ ok: false, findings })
+})

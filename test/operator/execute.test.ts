@@ -1,0 +1,232 @@
+import { describe, expect, it } from "vitest"
+import { Unavailable } from "../../adapters/eventstore/port.ts"
+import type { AdminContext } from "../../src/frame/operator/operation.ts"
+import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
+import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
+import { PORT, fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
+
+const refusing = (error: Error) =>
+  fakeOperation("company list", async () => {
+    throw error
+  })
+
+class StartupFault extends Error {
+  override readonly name = "StartupFault"
+}
+
+describe("a command that is done", () => {
+  const operations = [
+    fakeOperation("company show", async (_, input) => ({ input, balanceMicros: 12_500_000 })),
+  ]
+
+  it("prints the answer as one JSON document and closes the stores", async () => {
+    const host = fakeHost(operations)
+    const ran = await run(wordsOf("company show acme --json"), host)
+    expect(ran).toEqual({
+      code: 0,
+      stdout: '{"input":{"company":"acme"},"balanceMicros":12500000}\n',
+      stderr: "",
+    })
+    expect(host.deeds).toEqual(["open", "close"])
+  })
+
+  it("prints lines for people, money in dollars", async () => {
+    const ran = await run(wordsOf("company show acme"), fakeHost(operations))
+    expect(ran).toEqual({
+      code: 0,
+      stdout: "input.company: acme\nbalance: $12.50\n",
+      stderr: "",
+    })
+  })
+
+  it("leaves progress to standard error", async () => {
+    const slow = fakeOperation("wait", async ({ progress }) => {
+      progress("half way")
+      return { position: "a1" }
+    })
+    const ran = await run(["wait", "--json"], fakeHost([slow]))
+    expect(ran).toEqual({ code: 0, stdout: '{"position":"a1"}\n', stderr: "half way\n" })
+  })
+
+  it("says who did it and why, the system user by default", async () => {
+    const causes: AdminContext["cause"][] = []
+    const locking = fakeOperation("company lock", async ({ cause }) => void causes.push(cause))
+    const host = fakeHost([locking])
+    await run(wordsOf("company lock acme --as ada --reason asked"), host)
+    await run(wordsOf("company lock acme"), host)
+    expect(causes).toEqual([
+      expect.objectContaining({ actor: "ada", reason: "asked", keyId: null, personId: null }),
+      expect.objectContaining({ actor: expect.stringMatching(/./), reason: null }),
+    ])
+    expect(causes[0]?.command).toMatch(/^cmd_/)
+    expect(causes[0]?.command).not.toBe(causes[1]?.command)
+  })
+
+  it("shows a new key once, on a line of its own", async () => {
+    const made = { keyId: "key_1", key: "sk_secret", companyId: "co_1", appSecret: "as_secret" }
+    const creating = fakeOperation("key create", async () => made)
+    const words = wordsOf("key create --company acme --app --all-operations")
+    const { stdout } = await run(words, fakeHost([creating]))
+    expect(stdout.split("\n")).toContain("sk_secret")
+    expect(stdout.split("\n")).toContain("as_secret")
+    expect(stdout).toContain("shown this once")
+    const json = await run([...words, "--json"], fakeHost([creating]))
+    expect(JSON.parse(json.stdout)).toEqual(made)
+  })
+
+  it.each(["audit verify", "projections verify"])(
+    "%s exits 1 where not all is well",
+    async (name) => {
+      const answers = [true, false].map((ok) => ({
+        ok,
+        checks: [{ name: "chain", ok, detail: "here" }],
+        projections: [{ name: "charges", same: ok, tables: [] }],
+        streams: 2,
+        events: 9,
+      }))
+      for (const answer of answers) {
+        const host = fakeHost([fakeOperation(name, async () => answer)])
+        const json = await run([...wordsOf(name), "--json"], host)
+        expect(json.code).toBe(answer.ok ? 0 : 1)
+        expect(JSON.parse(json.stdout)).toEqual(answer)
+        const text = await run(wordsOf(name), host)
+        expect(text.stdout).toMatch(answer.ok ? /Everything holds|ok: yes/ : /does not hold|ok: no/)
+      }
+    },
+  )
+})
+
+describe("a command that is refused", () => {
+  it.each([
+    [new OperatorRefused("not_found", "There is no company x."), "not_found", /^There is no/],
+    [new RangeError("no such read model"), "validation", /^no such read model$/],
+    [new Unavailable("connection lost"), "unavailable", /nothing was stored.*connection lost/],
+    [new OutcomeUnknown("timed out"), "unavailable", /^Nobody knows.*timed out/],
+  ])("exits 1 with the code and a sentence: %s", async (error, code, message) => {
+    const host = fakeHost([refusing(error)])
+    const json = await run(["company", "list", "--json"], host)
+    expect(json).toMatchObject({ code: 1, stderr: "" })
+    const body = JSON.parse(json.stdout) as Record<string, string>
+    expect(Object.keys(body)).toEqual(["error", "message"])
+    expect(body["error"]).toBe(code)
+    expect(body["message"]).toMatch(message)
+    const text = await run(["company", "list"], host)
+    expect(text).toEqual({ code: 1, stdout: "", stderr: `${body["message"]}\n` })
+    expect(host.deeds).toEqual(["open", "close", "open", "close"])
+  })
+
+  it("names the fields that an operation does not take", async () => {
+    const words = wordsOf("company create co_1 --owner-email nonsense --json")
+    const ran = await run(words, fakeHost(ADMIN_OPERATIONS))
+    expect(ran.code).toBe(1)
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      error: "validation",
+      fields: {
+        name: expect.stringContaining("does not begin with co_"),
+        ownerEmail: expect.stringContaining("email"),
+      },
+    })
+  })
+
+  it("says so where the operation is not known", async () => {
+    const ran = await run(["wait", "--json"], fakeHost([]))
+    expect(ran.code).toBe(1)
+    expect(JSON.parse(ran.stdout)).toMatchObject({ error: "unknown_operation" })
+  })
+
+  it("tells a fault at the start in its sentence, without a stack", async () => {
+    const openLocal = async () => {
+      throw new StartupFault("The port 3000 is taken: choose another PORT.")
+    }
+    const ran = await run(["wait"], fakeHost([], { openLocal }))
+    expect(ran).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "The port 3000 is taken: choose another PORT.\n",
+    })
+    const json = await run(["wait", "--json"], fakeHost([], { openLocal }))
+    expect(JSON.parse(json.stdout)).toMatchObject({ error: "startup" })
+  })
+
+  it("does not hide a fault of the program", async () => {
+    const host = fakeHost([refusing(new TypeError("x is undefined"))])
+    const ran = await run(["company", "list", "--json"], host)
+    expect(ran.code).toBe(1)
+    expect(JSON.parse(ran.stdout)).toEqual({ error: "internal", message: "x is undefined" })
+    expect(ran.stderr).toContain("execute.test.ts")
+    expect(host.deeds).toEqual(["open", "close"])
+  })
+})
+
+describe("a command that is interrupted", () => {
+  it("stops waiting, closes the stores and exits 130", async () => {
+    const abort = new AbortController()
+    const endless = fakeOperation("wait", async () => {
+      abort.abort()
+      return Promise.withResolvers<never>().promise
+    })
+    const host = fakeHost([endless])
+    const ran = await run(["wait", "--json"], host, abort.signal)
+    expect(ran.code).toBe(130)
+    expect(JSON.parse(ran.stdout)).toMatchObject({ error: "interrupted" })
+    expect(host.deeds).toEqual(["open", "close"])
+  })
+
+  it("says that a change may have been done", async () => {
+    const abort = new AbortController()
+    const locking = fakeOperation("company lock", async () => {
+      abort.abort()
+      return Promise.withResolvers<never>().promise
+    })
+    const ran = await run(["company", "lock", "acme"], fakeHost([locking]), abort.signal)
+    expect(ran).toMatchObject({ code: 130, stderr: expect.stringContaining("look whether") })
+  })
+
+  it("runs nothing where it came while the stores were opened", async () => {
+    const abort = new AbortController()
+    const deeds: string[] = []
+    const operations = [fakeOperation("wait", async () => void deeds.push("run"))]
+    const openLocal = async () => {
+      abort.abort()
+      const stores = await fakeHost(operations).openLocal()
+      return { ...stores, close: async () => void deeds.push("close") }
+    }
+    const ran = await run(["wait"], fakeHost([], { openLocal }), abort.signal)
+    expect(ran.code).toBe(130)
+    expect(deeds).toEqual(["close"])
+  })
+})
+
+describe("the program's own commands", () => {
+  it("start hands over to the host and takes its exit code", async () => {
+    const host = fakeHost([])
+    expect((await run(["start"], host)).code).toBe(7)
+    expect((await run(["start", "--demo"], host)).code).toBe(7)
+    expect(host.deeds).toEqual(["start", "start with demo"])
+  })
+
+  it("config shows the settings", async () => {
+    const text = await run(["config"], fakeHost([]))
+    expect(text.stdout).toBe("name  value  source\nPORT  3000   default\n")
+    const json = await run(["config", "--json"], fakeHost([]))
+    expect(JSON.parse(json.stdout)).toEqual({
+      settings: [PORT],
+    })
+  })
+
+  it("config shows beside them what the running server was started with", async () => {
+    const server = [{ ...PORT, value: "4000", source: "environment" as const }]
+    const other = { ...PORT, name: "HOST" }
+    const host = fakeHost([], { settings: async () => ({ own: [PORT, other], server }) })
+    const text = await run(["config"], host)
+    expect(text.stdout).toBe(
+      "name  value  source   server\nPORT  3000   default  4000\nHOST  3000   default  -\n",
+    )
+    const json = await run(["config", "--json"], host)
+    expect(JSON.parse(json.stdout).settings).toEqual([
+      { ...PORT, server: "4000" },
+      { ...other, server: null },
+    ])
+  })
+})

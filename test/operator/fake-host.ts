@@ -1,0 +1,108 @@
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { onTestFinished } from "vitest"
+import { z } from "zod"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import type {
+  AdminContext,
+  AdminOperation,
+  AdminPorts,
+} from "../../src/frame/operator/operation.ts"
+import { operation } from "../../src/frame/operator/operation.ts"
+import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
+import type { Host } from "../../src/frame/operator/cli/host.ts"
+import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
+
+/** The only setting of a fake host. */
+export const PORT = { name: "PORT", value: "3000", source: "default" } as const
+
+/** Ports that no fake operation touches. */
+export const NO_PORTS = { silentSince: () => null, pacer: machinePacer } as unknown as AdminPorts
+
+/** An operation of any input that does what the test says. */
+export function fakeOperation(
+  name: string,
+  work: (context: AdminContext, input: unknown) => Promise<unknown>,
+): AdminOperation {
+  return operation({ name, input: z.unknown(), run: work })
+}
+
+/** A host whose stores are fake operations, and what was asked of it. */
+export function fakeHost(
+  operations: readonly AdminOperation[],
+  overrides: Partial<Host> = {},
+): Host & { readonly deeds: string[] } {
+  const deeds: string[] = []
+  return {
+    deeds,
+    livingServer: async () => null,
+    openLocal: async () => {
+      deeds.push("open")
+      const close = async () => void deeds.push("close")
+      return { operations, ports: NO_PORTS, close }
+    },
+    start: async ({ demo }) => {
+      deeds.push(demo ? "start with demo" : "start")
+      return 7
+    },
+    move: async (name) => {
+      deeds.push(name)
+      return { ok: true }
+    },
+    examine: async () => [{ check: "node", state: "ok", says: "24.0.0", fix: null }],
+    bench: async (words) => {
+      deeds.push(["bench", ...words].join(" "))
+      return 7
+    },
+    settings: async () => ({ own: [PORT], server: null }),
+    ...overrides,
+  }
+}
+
+/** A terminal that keeps what is written. */
+export function recordingTerminal(
+  overrides: Partial<Terminal> = {},
+): Terminal & { stdout: string; stderr: string } {
+  const terminal = {
+    stdout: "",
+    stderr: "",
+    out: (text: string | Uint8Array) => void (terminal.stdout += String(text)),
+    err: (text: string) => void (terminal.stderr += text),
+    isTTY: false,
+    errIsTTY: false,
+    columns: 80,
+    ...overrides,
+  }
+  return terminal
+}
+
+/** What a command line printed and its exit code. */
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a command line without a process. */
+export async function run(
+  words: readonly string[],
+  host: Host,
+  signal: AbortSignal = new AbortController().signal,
+): Promise<Ran> {
+  const terminal = recordingTerminal()
+  const code = await runCommandLine(words, host, terminal, signal)
+  return { code, stdout: terminal.stdout, stderr: terminal.stderr }
+}
+
+/** A folder of the running test's own, removed after it. */
+export async function testFolder(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "ledger-cli-"))
+  onTestFinished(() => rm(path, { recursive: true, force: true }))
+  return path
+}
+
+/** The words of a line as a shell takes them; double quotes keep blanks. */
+export function wordsOf(line: string): string[] {
+  return [...line.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "")
+}

@@ -1,0 +1,111 @@
+import { chmod, mkdir, readFile, readdir, stat, symlink, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import type { AdminContext } from "../../src/frame/operator/operation.ts"
+import { OperatorRefused } from "../../src/frame/operator/operation.ts"
+import { fakeHost, fakeOperation, run, testFolder } from "./fake-host.ts"
+
+const RESULT = { lines: 2, totalMicros: 1_500_000, state: "open", head: "a1" }
+
+const exporting = (work: (context: AdminContext) => Promise<unknown>) =>
+  fakeHost([fakeOperation("export billing", work)])
+
+const whole = exporting(async ({ send }) => {
+  await send("a,b\n")
+  await send("1,2\n")
+  return RESULT
+})
+
+const words = (out: string, ...more: readonly string[]) => [
+  ...["export", "billing", "--company", "acme", "--month", "2026-11", "--format", "csv"],
+  ...["--out", out, ...more],
+]
+
+describe("export billing --out", () => {
+  it("writes the whole file and says what is in it", async () => {
+    const folder = await testFolder()
+    const path = join(folder, "bill.csv")
+    const ran = await run(words(path), whole)
+    expect(ran).toMatchObject({ code: 0, stderr: "" })
+    expect(ran.stdout).toContain("total: $1.50\n")
+    expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n")
+    const json = await run(words(path, "--json"), whole)
+    expect(JSON.parse(json.stdout)).toEqual({ ...RESULT, file: path })
+    expect(await readdir(folder)).toEqual(["bill.csv"])
+  })
+
+  it("replaces a file behind a link, and keeps its mode", async () => {
+    const folder = await testFolder()
+    await mkdir(join(folder, "kept"))
+    const path = join(folder, "kept", "bill.csv")
+    await writeFile(path, "old")
+    await chmod(path, 0o600)
+    await symlink(path, join(folder, "link.csv"))
+    expect((await run(words(join(folder, "link.csv")), whole)).code).toBe(0)
+    expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n")
+    expect((await stat(path)).mode & 0o777).toBe(0o600)
+    expect((await readdir(folder)).sort()).toEqual(["kept", "link.csv"])
+  })
+
+  it("shows nothing of the file before it is whole", async () => {
+    const folder = await testFolder()
+    const seen: string[][] = []
+    const host = exporting(async ({ send }) => {
+      await send("a,b\n")
+      seen.push((await readdir(folder)).filter((name) => !name.startsWith(".")))
+      return RESULT
+    })
+    expect((await run(words(join(folder, "bill.csv")), host)).code).toBe(0)
+    expect(seen).toEqual([[]])
+  })
+
+  it.each(["refusal", "fault", "interruption"])("leaves nothing behind after a %s", async (end) => {
+    const folder = await testFolder()
+    const path = join(folder, "bill.csv")
+    await writeFile(path, "old")
+    const abort = new AbortController()
+    const host = exporting(async ({ send }) => {
+      await send("half")
+      if (end === "refusal") throw new OperatorRefused("conflict", "It changed.")
+      if (end === "fault") throw new TypeError("x is undefined")
+      abort.abort()
+      return RESULT
+    })
+    const ran = await run(words(path), host, abort.signal)
+    expect(ran.code).toBe(end === "interruption" ? 130 : 1)
+    expect(await readdir(folder)).toEqual(["bill.csv"])
+    expect(await readFile(path, "utf8")).toBe("old")
+  })
+
+  it("refuses before it asks where no file can stand", async () => {
+    const folder = await testFolder()
+    const host = exporting(async () => RESULT)
+    for (const out of [folder, join(folder, "gone", "bill.csv"), "/dev/null"]) {
+      const ran = await run(words(out, "--json"), host)
+      expect(ran.code).toBe(1)
+      expect(JSON.parse(ran.stdout)).toMatchObject({
+        error: "cannot_write",
+        message: expect.stringContaining(out),
+      })
+    }
+    expect(host.deeds).toEqual([])
+  })
+
+  it("says what the system says, and of a folder only where it is not there", async (ctx) => {
+    ctx.skip(process.platform !== "linux", "only Linux has a folder in which nobody can make files")
+    const host = exporting(async () => RESULT)
+    const messageOf = async (out: string) =>
+      JSON.parse((await run(words(out, "--json"), host)).stdout).message
+    expect(await messageOf("/proc/x")).toBe(
+      '/proc/x cannot be written: the system says "no such file or directory" (ENOENT).',
+    )
+    const gone = join(await testFolder(), "gone", "bill.csv")
+    expect(await messageOf(gone)).toBe(`${gone} cannot be written: its folder does not exist.`)
+  })
+
+  it("writes to standard output where it is -, and the summary beside it", async () => {
+    const ran = await run(words("-"), whole)
+    expect(ran).toMatchObject({ code: 0, stdout: "a,b\n1,2\n" })
+    expect(ran.stderr).toContain("lines: 2\n")
+  })
+})

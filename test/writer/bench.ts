@@ -1,0 +1,106 @@
+/** A runner on the memory store, with faults on demand and time that passes only by pausing. */
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+import type { AppendFault } from "../../adapters/eventstore/memory.ts"
+import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { ledgerStream } from "../../domain/charging/ledger.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { LEDGER } from "../../src/frame/writer/aggregates.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { openRunner } from "../../src/frame/writer/run.ts"
+import type { Runner } from "../../src/frame/writer/run.ts"
+import { virtualPacer } from "./pacer.ts"
+
+/** The stream of every test here. */
+export const STREAM = ledgerStream("co_aaaaaa")
+const START = Date.UTC(2026, 10, 21, 12)
+
+/** A store with faults, and runners over it. */
+export interface Bench {
+  readonly store: EventStore
+  readonly runner: Runner
+  readonly checkpoints: Checkpoints
+  readonly again: () => Runner
+}
+
+/** A runner over any store, with its own checkpoints unless some are given. */
+export function runnerOn(
+  store: EventStore,
+  checkpoints: Checkpoints = openMemoryCheckpoints(),
+  warnings: string[] = [],
+  elapsedMs?: () => number,
+): Runner {
+  const pacer = { ...virtualPacer(), ...(elapsedMs === undefined ? {} : { elapsedMs }) }
+  return openRunner({
+    store,
+    checkpoints,
+    clock: { now: () => START },
+    pacer,
+    locks: openMemoryLocks(pacer),
+    warn: (message) => warnings.push(message),
+  })
+}
+
+/** Opens a bench; `faults` says what happens to the n-th append, counted from 1. */
+export function bench(faults: (attempt: number) => AppendFault = () => "none"): Bench {
+  let attempts = 0
+  const store = openMemoryEventStore({
+    faults: () => {
+      attempts += 1
+      return faults(attempts)
+    },
+  })
+  const checkpoints = openMemoryCheckpoints()
+  const again = () => runnerOn(store, checkpoints)
+  return { store, runner: again(), checkpoints, again }
+}
+
+/** Executes a command of the ledger; the view is the account. */
+export async function execute(runner: Runner, command: LedgerCommand, deadlineMs?: number) {
+  const execution = { cause: causedBy("test"), view: accountOf }
+  return runner.execute(
+    LEDGER,
+    STREAM,
+    command,
+    deadlineMs === undefined ? execution : { ...execution, deadlineMs },
+  )
+}
+
+/** A command that adds funds. */
+export function addFunds(amountMicros: number): LedgerCommand {
+  return { type: "AddFunds", amountMicros, reference: null }
+}
+
+/** A command that charges the company, open. */
+export function charge(chargeId: string, amountMicros: number): LedgerCommand {
+  return {
+    type: "Charge",
+    chargeId,
+    via: "company",
+    keyId: null,
+    personId: null,
+    class: "general",
+    item: "test",
+    quantity: 1,
+    unitPriceMicros: amountMicros,
+    priceVersion: 1,
+    amountMicros,
+    resource: null,
+    requestedAt: START,
+    dueAt: null,
+    servedFrom: null,
+    open: true,
+    exempt: null,
+    searchedTo: null,
+  }
+}
+
+/** All events of the stream. */
+export async function stored(store: EventStore): Promise<readonly StoredEvent[]> {
+  const events: StoredEvent[] = []
+  for await (const page of store.read(STREAM)) events.push(...page)
+  return events
+}

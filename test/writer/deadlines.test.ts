@@ -1,0 +1,216 @@
+/** Nobody is kept past their own deadline, whatever is waited for, and nothing is lost by that. */
+import { describe, expect, it } from "vitest"
+import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
+import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
+import { Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
+import { openMemoryLocks } from "../../adapters/locks/memory.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import { LEDGER } from "../../src/frame/writer/aggregates.ts"
+import { openRunner } from "../../src/frame/writer/run.ts"
+import type { Runner } from "../../src/frame/writer/run.ts"
+import { STREAM, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
+import { virtualPacer } from "./pacer.ts"
+import { silentBench } from "./silence.ts"
+
+const NOON = Date.UTC(2026, 10, 21, 12)
+const DAY = 86_400_000
+const CALL = {
+  via: "own_key" as const,
+  keyId: "key_1",
+  personId: "per_1",
+  unitPriceMicros: 100,
+  priceVersion: 1,
+}
+
+/** What somebody was told by now: the name of an error, `yes`, `no`, or null while they wait. */
+function toldTo(asked: Promise<unknown>): () => string | null {
+  let told: string | null = null
+  asked.then(
+    (outcome) => {
+      const isNo = (outcome as { readonly accepted?: boolean } | undefined)?.accepted === false
+      told = isNo ? "no" : "yes"
+    },
+    (error: Error) => (told = error.name),
+  )
+  return () => told
+}
+
+const isGivenUp = (warning: string) => warning.endsWith("could not be recorded")
+const call = (runner: Runner) => runner.gather(LEDGER, STREAM, CALL)
+const look = (runner: Runner) => runner.look(LEDGER, STREAM, accountOf)
+
+async function typesOf(store: EventStore): Promise<readonly string[]> {
+  return (await stored(store)).map(({ type }) => type)
+}
+
+async function callsOf(store: EventStore): Promise<number> {
+  const events = (await stored(store)).filter(({ type }) => type === "ApiCallsCounted")
+  const counts = events.map(({ data }) => JSON.parse(data).tallies[0].calls as number)
+  return counts.reduce((sum, count) => sum + count, 0)
+}
+
+describe("while an append that leads with gathered calls gets no answer", () => {
+  it.each(["append", "append unstored"] as const)(
+    "each waits as long as they said and no longer (%s)",
+    async (what) => {
+      const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
+      await execute(runner, addFunds(1_000))
+      await call(runner)
+      fallSilent(what)
+      const inIt = toldTo(execute(runner, charge("chg_in_it", 10)))
+      const hurried = toldTo(execute(runner, charge("chg_hurried", 10), 2_000))
+      const refused = toldTo(execute(runner, charge("chg_too_much", 5_000)))
+      const looked = toldTo(look(runner))
+      await pass(1_999)
+      const behind = toldTo(execute(runner, charge("chg_behind", 10)))
+      const everybody = () => [inIt(), hurried(), refused(), looked(), behind()]
+      expect(everybody()).toEqual([null, null, null, null, null])
+      await pass(1)
+      expect(everybody()).toEqual([null, "OutcomeUnknown", null, null, null])
+      await pass(5_999)
+      expect(everybody()).toEqual([null, "OutcomeUnknown", null, null, null])
+      await pass(1)
+      const late = ["OutcomeUnknown", "OutcomeUnknown", "DeadlinePassed", "DeadlinePassed"]
+      expect(everybody()).toEqual([...late, null])
+      await pass(1_999)
+      expect(everybody()).toEqual([...late, "DeadlinePassed"])
+      await pass(60_000)
+      await speak()
+      expect(await typesOf(memory)).toEqual(["FundsAdded", "ApiCallsCounted", "Charged", "Charged"])
+      expect(await callsOf(memory)).toBe(1)
+      expect((await execute(runner, charge("chg_in_it", 10))).accepted).toBe(true)
+      expect((await look(runner)).fundsMicros).toBe(980)
+      expect(warnings.filter(isGivenUp)).toEqual([])
+    },
+  )
+
+  it("keeps the calls for as long as it takes, and nobody who was turned away", async () => {
+    const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
+    await execute(runner, addFunds(1_000))
+    await call(runner)
+    fallSilent("append unstored")
+    const told = toldTo(execute(runner, charge("chg_1", 10)))
+    await pass(500_000)
+    expect(told()).toBe("OutcomeUnknown")
+    await speak(new Unavailable("it was never sent"))
+    expect((await execute(runner, charge("chg_2", 10))).accepted).toBe(true)
+    expect(await typesOf(memory)).toEqual(["FundsAdded", "ApiCallsCounted", "Charged"])
+    expect(await callsOf(memory)).toBe(1)
+    expect(warnings.filter(isGivenUp)).toEqual([])
+  })
+
+  it("records the calls once where the store says at last that it does not know", async () => {
+    const { runner, memory, warnings, pass, fallSilent, speak } = silentBench()
+    await execute(runner, addFunds(1_000))
+    await call(runner)
+    fallSilent("append")
+    const told = toldTo(execute(runner, charge("chg_1", 10)))
+    await pass(8_000)
+    expect(told()).toBe("OutcomeUnknown")
+    await speak(new UnknownOutcome("the connection broke"))
+    expect((await execute(runner, charge("chg_1", 10))).accepted).toBe(true)
+    expect(await typesOf(memory)).toEqual(["FundsAdded", "ApiCallsCounted", "Charged"])
+    expect(warnings.filter(isGivenUp)).toEqual([])
+  })
+
+  it("turns those who only count calls away too, at their own deadline", async () => {
+    const { runner, memory, pass, setAhead, fallSilent, speak } = silentBench()
+    await execute(runner, addFunds(1_000))
+    await call(runner)
+    setAhead(DAY)
+    fallSilent("append")
+    const first = toldTo(call(runner))
+    await pass(7_999)
+    expect(first()).toBe(null)
+    await pass(1)
+    expect(first()).toBe("DeadlinePassed")
+    await speak()
+    expect(await callsOf(memory)).toBe(1)
+  })
+})
+
+describe("nobody is kept past their deadline", () => {
+  it.each(["read", "checkpoint"] as const)("by a load (%s)", async (what) => {
+    const { runner, memory, pass, fallSilent, speak } = silentBench()
+    fallSilent(what)
+    const short = toldTo(execute(runner, addFunds(5), 100))
+    const long = toldTo(execute(runner, addFunds(7)))
+    const looked = toldTo(look(runner))
+    await pass(100)
+    expect([short(), long(), looked()]).toEqual(["DeadlinePassed", null, null])
+    await pass(7_900)
+    expect([long(), looked()]).toEqual(["DeadlinePassed", "DeadlinePassed"])
+    await speak()
+    expect((await execute(runner, addFunds(9))).view.fundsMicros).toBe(9)
+    expect(await typesOf(memory)).toEqual(["FundsAdded"])
+  })
+
+  it("by the look at the tail that a no, or nothing to do, is held against", async () => {
+    const { runner, memory, pass, fallSilent, speak } = silentBench()
+    await execute(runner, addFunds(5))
+    await execute(runner, charge("chg_1", 5))
+    await pass(10)
+    fallSilent("read")
+    const no = toldTo(execute(runner, charge("chg_2", 10)))
+    const quiet = toldTo(execute(runner, charge("chg_1", 5), 1_000))
+    await pass(1_000)
+    expect([no(), quiet()]).toEqual([null, "DeadlinePassed"])
+    await pass(7_000)
+    expect(no()).toBe("DeadlinePassed")
+    await execute(runnerOn(memory), addFunds(50))
+    await speak()
+    expect(await typesOf(memory)).toEqual(["FundsAdded", "Charged", "FundsAdded"])
+    expect((await execute(runner, charge("chg_2", 10))).accepted).toBe(true)
+  })
+
+  it("by a lock that writers take turns by", async () => {
+    const { runner, memory, pass, intrude, fallSilent, speak } = silentBench()
+    await execute(runner, addFunds(1))
+    // After two appends that met another writer's facts the writers take turns.
+    intrude(2)
+    fallSilent("lock")
+    const told = toldTo(execute(runner, addFunds(1), 500))
+    await pass(499)
+    expect(told()).toBe(null)
+    await pass(1)
+    expect(told()).toBe("DeadlinePassed")
+    await speak()
+    expect(await typesOf(memory)).toHaveLength(3)
+  })
+
+  it("by those before them, where very many wait", async () => {
+    const { runner, pass, fallSilent, speak } = silentBench(1_000)
+    fallSilent("read")
+    const told: (() => string | null)[] = []
+    for (let i = 0; i < 500; i += 1) {
+      told.push(toldTo(execute(runner, addFunds(1))))
+      await pass(1)
+    }
+    await pass(500)
+    expect(told[0]?.()).toBe("DeadlinePassed")
+    expect(told.at(-1)?.()).toBe(null)
+    await pass(510)
+    expect(new Set(told.map((one) => one()))).toEqual(new Set(["DeadlinePassed"]))
+    await speak()
+  })
+})
+
+describe("a stop while the store does not know", () => {
+  it("gives up in the end what was gathered, and tells of it", async () => {
+    const pacer = virtualPacer()
+    const warnings: string[] = []
+    const memory = openMemoryEventStore({ faults: () => "unstored-unknown" })
+    const runner = openRunner({
+      ...{ store: memory, checkpoints: openMemoryCheckpoints(), locks: openMemoryLocks(pacer) },
+      ...{ pacer, clock: { now: () => NOON }, warn: (message) => warnings.push(message) },
+    })
+    await call(runner)
+    await runner.close()
+    expect(pacer.elapsedMs()).toBeLessThan(120_000)
+    expect(warnings).toEqual([
+      `what is gathered for ${STREAM} is not recorded yet`,
+      `what was gathered for ${STREAM} could not be recorded`,
+    ])
+  })
+})

@@ -1,0 +1,176 @@
+/**
+ * The queue that keeps one stream's commands in order, on the memory store with faults on demand.
+ * What it promises is in `src/run.ts`; each promise is a test here.
+ */
+import { describe, expect, it } from "vitest"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
+import { UnknownOutcome } from "../../adapters/eventstore/port.ts"
+import { NO_HASH, expectedHash, readMetadata } from "../../src/frame/kernel/envelope.ts"
+import { addFunds, bench, charge, execute, runnerOn, stored } from "./bench.ts"
+
+describe("a batch", () => {
+  it("stores the facts of callers of one moment with one append, in their order", async () => {
+    let appends = 0
+    const { runner, store } = bench(() => {
+      appends += 1
+      return "none"
+    })
+    await Promise.all([1, 2, 3].map((amount) => execute(runner, addFunds(amount))))
+    expect(appends).toBe(1)
+    expect((await stored(store)).map(({ data }) => JSON.parse(data).amountMicros)).toEqual([
+      "1",
+      "2",
+      "3",
+    ])
+  })
+
+  it("decides each command on the state of those before it, so a limit of funds is never passed", async () => {
+    const { runner, store } = bench()
+    await execute(runner, addFunds(100))
+    const tries = Array.from({ length: 50 }, (_, i) => execute(runner, charge(`chg_${i}`, 10)))
+    const outcomes = await Promise.all(tries)
+    expect(outcomes.filter((outcome) => outcome.accepted)).toHaveLength(10)
+    expect((await stored(store)).filter(({ type }) => type === "Charged")).toHaveLength(10)
+  })
+
+  it("chains every stored fact to the one before it by hash", async () => {
+    const { runner, store } = bench()
+    await execute(runner, addFunds(5))
+    await Promise.all([execute(runner, addFunds(6)), execute(runner, addFunds(7))])
+    let previous = NO_HASH
+    for (const event of await stored(store)) {
+      const { hash } = readMetadata(event.metadata)
+      expect(hash).toBe(expectedHash(event, previous))
+      previous = hash
+    }
+    expect(previous).not.toBe(NO_HASH)
+  })
+
+  it("rejects a command that cannot be written down and carries the others out", async () => {
+    const { runner } = bench()
+    const bad = execute(runner, charge("not plain \u0000", 0))
+    const good = execute(runner, addFunds(1))
+    await expect(bad).rejects.toThrow(/plain text/)
+    expect((await good).view.fundsMicros).toBe(1)
+  })
+})
+
+describe("an answer", () => {
+  it("comes only after the store said yes", async () => {
+    const { store } = bench()
+    let acknowledged = false
+    const slow: EventStore = {
+      ...store,
+      append: async (...args) => {
+        const answer = await store.append(...args)
+        await new Promise(setImmediate)
+        acknowledged = true
+        return answer
+      },
+    }
+    const patient = runnerOn(slow)
+    const no = execute(patient, charge("chg_no", 7)).then(() => acknowledged)
+    const yes = execute(patient, addFunds(3)).then(() => acknowledged)
+    const noBehind = execute(patient, charge("chg_behind", 7)).then(() => acknowledged)
+    expect(await Promise.all([yes, noBehind])).toEqual([true, true])
+    expect(await no).toBe(true)
+  })
+
+  it("names the place of the stream's last fact, also where nothing new was recorded", async () => {
+    const { runner } = bench()
+    await execute(runner, addFunds(50))
+    const first = await execute(runner, charge("chg_a", 5))
+    const again = await execute(runner, charge("chg_a", 5))
+    expect(again).toMatchObject({ accepted: true, facts: [] })
+    expect(first.accepted && again.accepted && again.position).toEqual(
+      first.accepted && first.position,
+    )
+  })
+})
+
+describe("an unknown outcome", () => {
+  it.each(["stored-unknown", "unstored-unknown"] as const)(
+    "that was %s ends in the fact stored once",
+    async (fault) => {
+      const { runner, store } = bench((attempt) => (attempt === 1 ? fault : "none"))
+      expect((await execute(runner, addFunds(9))).view.fundsMicros).toBe(9)
+      expect(await stored(store)).toHaveLength(1)
+    },
+  )
+
+  it("past the deadline is told as unknown, and the next load finds the truth", async () => {
+    let broken = true
+    const { runner, store } = bench((attempt) => {
+      if (!broken) return "none"
+      return attempt === 1 ? "stored-unknown" : "unavailable"
+    })
+    await expect(execute(runner, addFunds(9), 500)).rejects.toMatchObject({
+      name: "OutcomeUnknown",
+    })
+    broken = false
+    expect((await execute(runner, addFunds(1))).view.fundsMicros).toBe(10)
+    expect(await stored(store)).toHaveLength(2)
+  })
+
+  it("is resolved by reading where another writer came after it", async () => {
+    const other = bench()
+    let intruded = false
+    const store: EventStore = {
+      ...other.store,
+      append: async (stream, events, expected) => {
+        if (intruded) return other.store.append(stream, events, expected)
+        intruded = true
+        await other.store.append(stream, events, expected)
+        await execute(other.runner, addFunds(1))
+        throw new UnknownOutcome("the connection broke")
+      },
+    }
+    const runner = runnerOn(store)
+    expect((await execute(runner, addFunds(40))).accepted).toBe(true)
+    const amounts = (await stored(other.store)).map(({ data }) => JSON.parse(data).amountMicros)
+    expect(amounts).toEqual(["40", "1"])
+  })
+})
+
+describe("a store that is away", () => {
+  it("is waited for, and nothing is lost", async () => {
+    const { runner, store } = bench((attempt) => (attempt <= 3 ? "unavailable" : "none"))
+    expect((await execute(runner, addFunds(9))).view.fundsMicros).toBe(9)
+    expect(await stored(store)).toHaveLength(1)
+  })
+
+  it("for longer than the deadline turns callers away, with nothing stored", async () => {
+    let away = true
+    const { runner, store } = bench(() => (away ? "unavailable" : "none"))
+    await expect(execute(runner, addFunds(9), 100)).rejects.toMatchObject({
+      name: "DeadlinePassed",
+    })
+    away = false
+    expect(await stored(store)).toHaveLength(0)
+  })
+})
+
+describe("another writer of the same stream", () => {
+  it("makes a batch be decided again from the store's truth", async () => {
+    const one = bench()
+    await execute(one.runner, addFunds(10))
+    const two = one.again()
+    expect((await execute(two, charge("chg_1", 8))).accepted).toBe(true)
+    // The first runner's state does not know of that charge yet.
+    const late = await execute(one.runner, charge("chg_2", 8))
+    expect(late.accepted).toBe(false)
+  })
+
+  it("never leads to more than the funds being spent, with two writers racing", async () => {
+    const one = bench()
+    await execute(one.runner, addFunds(100))
+    const two = one.again()
+    const tries = Array.from({ length: 40 }, (_, i) =>
+      execute(i % 2 === 0 ? one.runner : two, charge(`chg_${i}`, 10)),
+    )
+    const accepted = (await Promise.all(tries)).filter((outcome) => outcome.accepted)
+    const charged = (await stored(one.store)).filter(({ type }) => type === "Charged")
+    expect(accepted.length).toBe(charged.length)
+    expect(charged.length).toBe(10)
+  })
+})
