@@ -17,11 +17,6 @@ import { decideTeam, emptyTeam, evolveTeam } from "./team.ts"
 /** Where a company's apps are updated from unless it was said otherwise. */
 const FIRST_CHANNEL = "stable"
 
-/** The stream of a company's access. */
-export function accessStream(companyId: CompanyId): string {
-  return `access-${companyId}`
-}
-
 /** Begins a company's access. Again: nothing new. */
 export interface OpenCompany {
   readonly type: "OpenCompany"

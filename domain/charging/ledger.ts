@@ -15,7 +15,7 @@
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
 import { isRefusal, unreachable } from "../kernel/decider.ts"
-import type { ChargeId, CompanyId } from "../kernel/ids.ts"
+import type { ChargeId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import { monthStart } from "../kernel/window.ts"
@@ -60,11 +60,6 @@ import { known, remember } from "./recent.ts"
 import { chargeCalls, evolveCounted, recordCalls } from "./served-calls.ts"
 import { addToTally, addToTallySince, moveWindows } from "./sums.ts"
 import { touchedTallies } from "./tallies.ts"
-
-/** The stream of a company's ledger. */
-export function ledgerStream(companyId: CompanyId): string {
-  return `ledger-${companyId}`
-}
 
 /** The rules of the ledger. */
 export const ledger: Decider<LedgerCommand, Ledger, LedgerEvent, LedgerRefusal> = {

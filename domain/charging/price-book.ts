@@ -10,9 +10,6 @@ import { codecOf, int, list, micros, oneOf, record, time } from "../kernel/forma
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 
-/** The one stream of prices. */
-export const PRICES_STREAM = "prices"
-
 /** The default book: unit prices in micros. */
 export const DEFAULT_PRICES = {
   box_minute_small: 2_000,

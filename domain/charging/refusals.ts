@@ -8,14 +8,8 @@
 import type { Decider, Stamped } from "../kernel/decider.ts"
 import type { Formats } from "../kernel/format.ts"
 import { codecOf, int, list, plain, record, time } from "../kernel/format.ts"
-import type { CompanyId } from "../kernel/ids.ts"
 import type { ChargeRefused } from "./ledger-events.ts"
 import { chargeRefusedFormat } from "./ledger-formats.ts"
-
-/** The stream of a company's refusals. */
-export function refusalsStream(companyId: CompanyId): string {
-  return `refusals-${companyId}`
-}
 
 /** How many more refusals of one kind there were within a minute. */
 export interface RefusalCount {

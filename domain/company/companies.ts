@@ -10,9 +10,6 @@ import { codecOf, flag, micros, oneOf, plain, record, time } from "../kernel/for
 import type { CompanyId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 
-/** The one stream of all companies. */
-export const COMPANIES_STREAM = "companies"
-
 /** The owner a company begins with. */
 export interface FirstOwner {
   readonly personId: PersonId

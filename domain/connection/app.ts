@@ -6,14 +6,8 @@
  */
 import type { CheckpointForm, Decider, Stamped } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { CompanyId } from "../kernel/ids.ts"
 import type { AppCheckedIn, AppEvent, DeviceReported } from "./app-events.ts"
 import { COUNTED } from "./app-events.ts"
-
-/** The stream of a company's installed app. */
-export function appStream(companyId: CompanyId, installId: string): string {
-  return `app-${companyId}-${installId}`
-}
 
 /** So many reports are remembered: an older one that is sent again counts as a new one. */
 const REPORTS_REMEMBERED = 2_000

@@ -10,9 +10,6 @@ import { codecOf, flag, plain, text, time } from "../kernel/format.ts"
 import type { Version } from "./versions.ts"
 import { compareVersions, versionOf } from "./versions.ts"
 
-/** The one stream of all releases. */
-export const RELEASES_STREAM = "releases"
-
 /** A version can be installed from a channel. */
 export interface ReleasePublished {
   readonly type: "ReleasePublished"

@@ -7,13 +7,8 @@
 import type { Decider, Stamped } from "../kernel/decider.ts"
 import type { Formats } from "../kernel/format.ts"
 import { codecOf, flag, micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
-import type { CompanyId, NumberId, Sealed } from "../kernel/ids.ts"
+import type { NumberId, Sealed } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
-
-/** The stream of a company's numbers. */
-export function phoneStream(companyId: CompanyId): string {
-  return `phone-${companyId}`
-}
 
 /** A number as the company holds it. */
 export interface HeldNumber {

@@ -7,24 +7,10 @@
  */
 import type { CheckpointForm, Decider, Stamped } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type {
-  ChargeId,
-  CompanyId,
-  KeyId,
-  MessageId,
-  NumberId,
-  PersonId,
-  RecipientTag,
-  Sealed,
-} from "../kernel/ids.ts"
+import type { ChargeId, KeyId, MessageId, NumberId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import type { Keyword } from "./keywords.ts"
 import type { RecipientEvent, Standing, TextPurpose, TextQueued } from "./recipient-events.ts"
-
-/** The stream of a company's recipient. */
-export function recipientStream(companyId: CompanyId, tag: RecipientTag): string {
-  return `recipient-${companyId}-${tag}`
-}
 
 /** Ended texts are remembered at least this long, so that late commands about them find them. */
 const REMEMBER_MS = 7 * 24 * 3_600_000

@@ -1,7 +1,7 @@
 /** `GET /api/v1/affiliate`: what the company earns by those it brings. */
+import { accessOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { accessStream, companyStanding } from "../../domain/access/access.ts"
-import { ACCESS } from "../frame/writer/aggregates.ts"
+import { companyStanding } from "../../domain/access/access.ts"
 import { route } from "../frame/calls/route.ts"
 import { isoTime } from "../frame/kernel/schema.ts"
 
@@ -48,8 +48,8 @@ export const readAffiliate = route<unknown, unknown, z.infer<typeof Affiliate>>(
   looks: ["access"],
   specGap: "The specification does not show all earnings, nor what status and connectType can be.",
   handle: async (ports, { companyId }) => {
-    const stream = accessStream(companyId)
-    const standing = await ports.runner.look(ACCESS, stream, companyStanding)
+    const stream = accessOf(companyId)
+    const standing = await ports.runner.look(stream, companyStanding)
     const tag = standing?.affiliateTag ?? null
     if (tag === null) return { ok: true, body: { joined: false, minimum: MINIMUM_DOLLARS } }
     return {

@@ -1,21 +1,15 @@
 /** What-if: whether a charge would fit, now or at a former place of the ledger. Stores nothing. */
+import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Charge } from "../../domain/charging/ledger-commands.ts"
-import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
-import {
-  PRICED_ITEMS,
-  PRICES_STREAM,
-  priceBook,
-  priceCodec,
-  priceOf,
-} from "../../domain/charging/price-book.ts"
+import { PRICED_ITEMS, priceBook, priceCodec, priceOf } from "../../domain/charging/price-book.ts"
 import type { PricedItem } from "../../domain/charging/price-book.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { whatIf } from "../../domain/charging/what-if.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { LEDGER, PRICES } from "../frame/writer/aggregates.ts"
 import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
 import { readMetadata } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -55,7 +49,7 @@ export async function ask(ports: Pick<Ports, "runner" | "store" | "storeGenerati
   const then = q.at === null ? null : await stateAt(ports, companyId, q.at)
   const price =
     then === null
-      ? await ports.runner.look(PRICES, PRICES_STREAM, (book) => priceOf(book, item))
+      ? await ports.runner.look(PRICES, (book) => priceOf(book, item))
       : await priceAt(ports, then.position, item)
   const amountMicros = quantity * price.unitPriceMicros
   const charge = (at: number): Charge => ({
@@ -65,7 +59,7 @@ export async function ask(ports: Pick<Ports, "runner" | "store" | "storeGenerati
   })
   const found =
     then === null
-      ? await ports.runner.look(LEDGER, ledgerStream(companyId), (state, at) => ({
+      ? await ports.runner.look(ledgerOf(companyId), (state, at) => ({
           at,
           ...whatIf(state, charge(at), at),
         }))
@@ -106,7 +100,7 @@ async function stateAt(
   let end = CHAIN_START
   let last: { readonly position: Position; readonly revision: number; readonly at: number } | null =
     null
-  reading: for await (const page of store.read(ledgerStream(companyId))) {
+  reading: for await (const page of store.read(ledgerOf(companyId).stream)) {
     for (const stored of page) {
       if (!isWithin(stored)) break reading
       end = { revision: stored.revision, hash: nextHash(stored, end) }
@@ -153,7 +147,7 @@ function placeNamed(named: string, generation: number): Place {
 async function priceAt({ store }: Pick<Ports, "store">, to: Position, item: PricedItem) {
   let book = priceBook.initial()
   let end = CHAIN_START
-  for await (const page of store.read(PRICES_STREAM)) {
+  for await (const page of store.read(PRICES.stream)) {
     for (const stored of page) {
       const { position, type, metadata, data, revision } = stored
       if (comparePositions(position, to) > 0) return priceOf(book, item)

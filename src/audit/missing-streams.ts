@@ -1,13 +1,13 @@
 /** Streams that must be there: of every company, of every text that was paid, of every refusal. */
+import { COMPANIES } from "../../domain/company/aggregates.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { resourceOfOpen } from "../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { accessStream } from "../../domain/access/access.ts"
-import { COMPANIES_STREAM } from "../../domain/company/companies.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
-import { recipientStream } from "../../domain/phone/recipient.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import type { AnyFact } from "../../projections/kernel/projection.ts"
@@ -36,20 +36,20 @@ export class MissingStreams {
   take(stream: string, revision: number, given: Fact, ledger: Ledger | null): void {
     const fact = given as AnyFact
     if (fact.type === "CompanyRegistered") {
-      this.#promiseCompany(fact.companyId, `${COMPANIES_STREAM} revision ${revision}`)
+      this.#promiseCompany(fact.companyId, `${COMPANIES.stream} revision ${revision}`)
     }
     const companyId = companyOf(stream)
     if (companyId === null) return
     const by = `${stream} revision ${revision}`
     if (fact.type === "ChargeRefused") {
-      this.#promise({ stream: ledgerStream(companyId), revision: fact.ledgerRevision, by })
+      this.#promise({ stream: ledgerOf(companyId).stream, revision: fact.ledgerRevision, by })
     }
     if (fact.type !== "ChargesClosed" || ledger === null) return
     for (const chargeId of fact.chargeIds) {
       const resource = resourceOfOpen(ledger, chargeId)
       const text = resource === null ? null : parseTextResource(resource)
       if (text === null) continue
-      this.#promise({ stream: recipientStream(companyId, text.recipient), revision: 0, by })
+      this.#promise({ stream: recipientOf(companyId, text.recipient).stream, revision: 0, by })
     }
   }
 
@@ -83,8 +83,8 @@ export class MissingStreams {
 
   #promiseCompany(companyId: CompanyId, by: string): void {
     this.#companies.add(companyId)
-    this.#promise({ stream: accessStream(companyId), revision: 0, by })
-    this.#promise({ stream: ledgerStream(companyId), revision: 0, by })
+    this.#promise({ stream: accessOf(companyId).stream, revision: 0, by })
+    this.#promise({ stream: ledgerOf(companyId).stream, revision: 0, by })
   }
 
   #promise(promised: Promised): void {

@@ -3,13 +3,13 @@
  * whose head is signed. One JSON file, which says everything to somebody who has the public key alone
  * (docs/verify.md).
  */
+import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { SignedHead } from "../../adapters/tree-heads/port.ts"
 import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { accountOf, limitsFor } from "../../domain/charging/ledger-views.ts"
-import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
 import type { LimitReading, Spender } from "../../domain/charging/limits.ts"
-import { refusalsStream } from "../../domain/charging/refusals.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import { NO_HASH } from "../frame/kernel/envelope.ts"
 import { eventsUpTo, headFields } from "./history-file.ts"
@@ -147,8 +147,8 @@ class Reading {
     const text = { stream, revision, id, type, data, metadata, previousHash, index }
     this.#add(hash)
     this.grown.add(hash, stored.position, data)
-    if (stream === ledgerStream(this.#companyId)) this.#takeFact(text)
-    else if (stream === refusalsStream(this.#companyId) && data.includes(this.#named)) {
+    if (stream === ledgerOf(this.#companyId).stream) this.#takeFact(text)
+    else if (stream === refusalsOf(this.#companyId).stream && data.includes(this.#named)) {
       const refused = factOf<ChargeRefused>(text)
       this.found = { event: text, inputs: inputsOfRefusal(refused), facts: [], later: [] }
     }

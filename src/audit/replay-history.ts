@@ -3,9 +3,9 @@
  * that it names. With other rules: what those would have decided, each decision judged against what
  * really happened before it.
  */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { refusalCodec } from "../../domain/charging/refusals.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
@@ -149,7 +149,7 @@ class Replay {
     const known = this.#companies.get(companyId)
     if (known !== undefined) return known
     const company: Company = {
-      stream: ledgerStream(companyId),
+      stream: ledgerOf(companyId).stream,
       ledger: new LedgerReplay({
         differs: (difference) => this.#differs(company, difference),
         folded: (revision) => this.#decideRefusals(company, revision),

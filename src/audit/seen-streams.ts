@@ -1,11 +1,13 @@
 /** What an audit knows of a stream while it reads all of them. */
+import { APP } from "../../domain/connection/aggregates.ts"
+import { RECIPIENT } from "../../domain/phone/aggregates.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { CheckpointForm, Decider } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
 import type { AnyFact } from "../../projections/kernel/projection.ts"
 import type { KeptCheckpoint } from "../frame/operator/operation.ts"
-import { APP, RECIPIENT, codecOfStream } from "../frame/writer/aggregates.ts"
+import { codecOfStream } from "../frame/writer/aggregates.ts"
 import type { LedgerReplay } from "./decisions.ts"
 import type { HeadsHeld } from "./heads-held.ts"
 

@@ -4,6 +4,7 @@
  * that sum to zero, checkpoints that are what folding gives, no stream missing, and signed heads that
  * are of this history. Trusts nothing but the stored text.
  */
+import { LEDGER } from "../../domain/charging/aggregates.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { CheckpointForm, Fact } from "../../domain/kernel/decider.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -11,7 +12,7 @@ import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
-import { LEDGER, prefixesOfCompany } from "../frame/writer/aggregates.ts"
+import { prefixesOfCompany } from "../frame/writer/aggregates.ts"
 import type { AdminPorts, KeptCheckpoint } from "../frame/operator/operation.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../frame/kernel/envelope.ts"
 import type { Others } from "../frame/writer/own-streams.ts"

@@ -1,8 +1,8 @@
 /** `POST /api/v1/company/delete`: an owner deletes the company; its data is erased after 14 days. */
+import { accessOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { deleteCompany } from "./reactions/company-deletion.ts"
-import { accessStream, companyStanding } from "../../domain/access/access.ts"
-import { ACCESS } from "../frame/writer/aggregates.ts"
+import { companyStanding } from "../../domain/access/access.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import type { Caller } from "../frame/calls/route.ts"
@@ -53,6 +53,6 @@ async function companyName(
   { runner, sealing }: Ports,
   { companyId }: Caller,
 ): Promise<string | null> {
-  const standing = await runner.look(ACCESS, accessStream(companyId), companyStanding)
+  const standing = await runner.look(accessOf(companyId), companyStanding)
   return standing === null ? null : sealing.open(companyId, standing.name)
 }

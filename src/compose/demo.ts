@@ -1,8 +1,8 @@
 /** The company `acme`, made on an empty store so that a newcomer has something to call. */
-import { COMPANIES_STREAM, companyCount } from "../../domain/company/companies.ts"
+import { COMPANIES } from "../../domain/company/aggregates.ts"
+import { companyCount } from "../../domain/company/companies.ts"
 import { ADMIN_OPERATIONS } from "../frame/operator/operations.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
-import { COMPANIES } from "../frame/writer/aggregates.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { newId } from "../frame/kernel/ids.ts"
 
@@ -10,7 +10,7 @@ const NAME = "acme"
 
 /** Makes `acme` where there is no company yet; answers lines to print, the key among them once. */
 export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly string[]> {
-  const count = await ports.runner.look(COMPANIES, COMPANIES_STREAM, companyCount)
+  const count = await ports.runner.look(COMPANIES, companyCount)
   if (count > 0) {
     return ["  demo         not made: this store has companies already (keys are shown only once)"]
   }

@@ -1,4 +1,5 @@
 /** Choosing the event store, and seeing that it is the one that the database was made from. */
+import { PRICES } from "../../domain/charging/aggregates.ts"
 import type { InstallationMemory, StoreIdentity } from "../../adapters/installation/port.ts"
 import type { StoreKind } from "../../adapters/installation/port.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
@@ -6,7 +7,6 @@ import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
-import { PRICES_STREAM } from "../../domain/charging/price-book.ts"
 import { ownStreams } from "../frame/writer/own-streams.ts"
 
 /** An event store and where it is. */
@@ -42,7 +42,7 @@ export async function openEventStore(
   try {
     return choose(
       "eventstoredb",
-      openEventStoreDb({ url: eventStoreUrl, askedStream: PRICES_STREAM }),
+      openEventStoreDb({ url: eventStoreUrl, askedStream: PRICES.stream }),
     )
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
@@ -80,7 +80,7 @@ export async function checkEventStore(
   const remembered = known ?? (await memory.store())
   if (remembered === null) {
     // The price book alone is what a first start leaves that was cut short.
-    if (first === undefined || (second === undefined && first.stream === PRICES_STREAM)) return
+    if (first === undefined || (second === undefined && first.stream === PRICES.stream)) return
     throw new WrongEventStore(
       `${nameOf(chosen.kind)} holds events, and this database is new: the keys to read them are ` +
         "elsewhere. Start with the database that belongs to them (DATABASE_URL or " +

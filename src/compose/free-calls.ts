@@ -1,8 +1,8 @@
 /** Seeing before a server takes calls that none of them is free where real money is taken. */
+import { PRICES } from "../../domain/charging/aggregates.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
-import { PRICES_STREAM, priceOf } from "../../domain/charging/price-book.ts"
+import { priceOf } from "../../domain/charging/price-book.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
-import { PRICES } from "../frame/writer/aggregates.ts"
 
 /**
  * Refuses to serve where Stripe takes payments and calls of the API are free, which is for volume
@@ -16,7 +16,7 @@ export async function refuseFreeCalls({
   testCards,
 }: Pick<AdminPorts, "runner" | "testCards">): Promise<void> {
   if (testCards !== null) return
-  const priceMicros = await runner.lookAtTail(PRICES, PRICES_STREAM, (book) => {
+  const priceMicros = await runner.lookAtTail(PRICES, (book) => {
     return priceOf(book, "api_call").unitPriceMicros
   })
   if (priceMicros > 0) return

@@ -1,8 +1,6 @@
 /** What is written down some at a time, behind whoever asked for it. */
+import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { refusalsStream } from "../../domain/charging/refusals.ts"
-import { LEDGER, REFUSALS } from "../frame/writer/aggregates.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { openGatherer } from "../frame/writer/gather.ts"
 import { newId } from "../frame/kernel/ids.ts"
@@ -18,12 +16,12 @@ export function openGathered(runner: Runner, log: Log) {
   const closings = openGatherer<string>(MOST_CLOSINGS, async (companyId, chargeIds) => {
     const cause = causedBy(newId("cmd"))
     const command = { type: "CloseCharges" as const, chargeIds }
-    await runner.execute(LEDGER, ledgerStream(companyId), command, { cause, view })
+    await runner.execute(ledgerOf(companyId), command, cause, view)
   })
   const refused = openGatherer<ChargeRefused>(MOST_REFUSALS, async (companyId, refusals) => {
     const cause = causedBy(newId("cmd"))
     const command = { type: "RecordRefusals" as const, refusals }
-    await runner.execute(REFUSALS, refusalsStream(companyId), command, { cause, view })
+    await runner.execute(refusalsOf(companyId), command, cause, view)
   })
   return {
     closeCharge: (companyId: string, chargeId: string) => closings.add(companyId, chargeId),

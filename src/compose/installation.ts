@@ -1,4 +1,5 @@
 /** Opens everything an installation consists of, in order, and closes it in the reverse order. */
+import { PRICES } from "../../domain/charging/aggregates.ts"
 import type { Pool } from "pg"
 import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
 import { openBuiltInCarrier } from "../../adapters/providers/carrier/built-in.ts"
@@ -29,11 +30,10 @@ import { loadInstallation } from "../../adapters/sealing/installation.ts"
 import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
-import { DEFAULT_BOOK, PRICES_STREAM } from "../../domain/charging/price-book.ts"
+import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
 import { PROJECTIONS } from "../../projections/index.ts"
 import { work as workRows } from "../../projections/work.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
-import { PRICES } from "../frame/writer/aggregates.ts"
 import { signDay } from "../audit/trees.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { newId } from "../frame/kernel/ids.ts"
@@ -281,7 +281,6 @@ async function openParts(
 
 /** The first prices are the first fact of an installation. */
 async function openPriceBook(runner: Runner): Promise<void> {
-  const opening = { cause: causedBy("open-price-book"), view: () => undefined }
   const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
-  await runner.execute(PRICES, PRICES_STREAM, openBook, opening)
+  await runner.execute(PRICES, openBook, causedBy("open-price-book"))
 }

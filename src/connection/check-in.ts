@@ -1,12 +1,12 @@
 /** `POST /api/v1/checkin`: an installed app says once a day how it is, never what is in it. */
+import { RELEASES, appOf } from "../../domain/connection/aggregates.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
 import { randomBytes } from "node:crypto"
 import { z } from "zod"
-import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import { companyStanding } from "../../domain/access/access.ts"
 import type { Counts } from "../../domain/connection/app-events.ts"
 import { COUNTED } from "../../domain/connection/app-events.ts"
-import { appStream } from "../../domain/connection/app.ts"
-import { RELEASES_STREAM, latestVersion, sealStanding } from "../../domain/connection/releases.ts"
-import { ACCESS, APP, RELEASES } from "../frame/writer/aggregates.ts"
+import { latestVersion, sealStanding } from "../../domain/connection/releases.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { route } from "../frame/calls/route.ts"
 import { installId, versionName } from "./schema.ts"
@@ -58,15 +58,14 @@ export const checkIn = route<z.infer<typeof CheckIn>, unknown, z.infer<typeof Ch
     const said = Object.fromEntries(COUNTED.map((name) => [name, counts[name] ?? null]))
     const command = { type: "CheckIn" as const, installId: id, version, platform, seal }
     const outcome = await ports.runner.execute(
-      APP,
-      appStream(companyId, id),
+      appOf(companyId, id),
       { ...command, counts: said as unknown as Counts },
-      { cause: causeOf(caller), view: () => undefined },
+      causeOf(caller),
     )
-    const stream = accessStream(companyId)
-    const standing = await ports.runner.look(ACCESS, stream, companyStanding)
+    const stream = accessOf(companyId)
+    const standing = await ports.runner.look(stream, companyStanding)
     const channel = standing?.channel ?? "stable"
-    const known = await ports.runner.look(RELEASES, RELEASES_STREAM, (state) => ({
+    const known = await ports.runner.look(RELEASES, (state) => ({
       latest: latestVersion(state, channel),
       seal: sealStanding(state, version, seal),
     }))

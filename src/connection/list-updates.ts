@@ -1,8 +1,9 @@
 /** `GET /api/v1/updates`: the releases that are newer than an app's version. */
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { RELEASES } from "../../domain/connection/aggregates.ts"
 import { z } from "zod"
-import { accessStream, companyStanding } from "../../domain/access/access.ts"
-import { RELEASES_STREAM, updatesAfter } from "../../domain/connection/releases.ts"
-import { ACCESS, RELEASES } from "../frame/writer/aggregates.ts"
+import { companyStanding } from "../../domain/access/access.ts"
+import { updatesAfter } from "../../domain/connection/releases.ts"
 import { route } from "../frame/calls/route.ts"
 import { isoTime } from "../frame/kernel/schema.ts"
 import { orderedVersion } from "./schema.ts"
@@ -38,10 +39,10 @@ export const listUpdates = route<unknown, z.infer<typeof Query>, z.infer<typeof 
   specGap:
     "The specification does not show what `from` is: the release of the channel before this one.",
   handle: async (ports, { companyId }, { query }) => {
-    const stream = accessStream(companyId)
-    const standing = await ports.runner.look(ACCESS, stream, companyStanding)
+    const stream = accessOf(companyId)
+    const standing = await ports.runner.look(stream, companyStanding)
     const channel = standing?.channel ?? "stable"
-    const updates = await ports.runner.look(RELEASES, RELEASES_STREAM, (state) =>
+    const updates = await ports.runner.look(RELEASES, (state) =>
       updatesAfter(state, channel, query.version).map(({ publishedAt, ...update }) => {
         return { ...update, publishedAt: new Date(publishedAt).toISOString() }
       }),

@@ -1,12 +1,13 @@
 /** `GET /api/v1/account`: what an installed app shows of its company and of who uses it. */
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { RELEASES } from "../../domain/connection/aggregates.ts"
 import { z } from "zod"
-import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import { companyStanding } from "../../domain/access/access.ts"
 import { PLANS } from "../../domain/access/access-events.ts"
 import { ROLES } from "../../domain/access/permissions.ts"
-import { RELEASES_STREAM, latestVersion } from "../../domain/connection/releases.ts"
+import { latestVersion } from "../../domain/connection/releases.ts"
 import { fundsOf } from "../../projections/charging/accounts.ts"
 import { findPersonRow } from "../../projections/access/people.ts"
-import { ACCESS, RELEASES } from "../frame/writer/aggregates.ts"
 import type { Caller } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -45,15 +46,15 @@ export const readAccount = route<unknown, unknown, z.infer<typeof Account>>({
     "billing is what the company pays from.",
   handle: async (ports, caller) => {
     const { companyId } = caller
-    const stream = accessStream(companyId)
-    const standing = await ports.runner.look(ACCESS, stream, companyStanding)
+    const stream = accessOf(companyId)
+    const standing = await ports.runner.look(stream, companyStanding)
     if (standing === null) throw new Error(`a key of ${companyId} works before it is open`)
     const { channel, plan, pays } = standing
     const [name, balanceMicros, person, latest] = await Promise.all([
       ports.sealing.open(companyId, standing.name),
       ports.readAs(companyId, (db) => fundsOf(db, companyId)),
       personOf(ports, caller),
-      ports.runner.look(RELEASES, RELEASES_STREAM, (state) => latestVersion(state, channel)),
+      ports.runner.look(RELEASES, (state) => latestVersion(state, channel)),
     ])
     const company = { id: companyId, name }
     return {

@@ -1,12 +1,11 @@
 /** `POST /api/v1/device-updates`: a device says how an update stands; the same again is a replay. */
+import { appOf } from "../../domain/connection/aggregates.ts"
 import { z } from "zod"
 import {
   DEVICE_KINDS,
   UPDATE_REASONS,
   UPDATE_STATUSES,
 } from "../../domain/connection/app-events.ts"
-import { appStream } from "../../domain/connection/app.ts"
-import { APP } from "../frame/writer/aggregates.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import { route } from "../frame/calls/route.ts"
@@ -46,10 +45,9 @@ export const reportDevice = route<z.infer<typeof Report>, unknown, z.infer<typeo
   handle: async (ports, caller, { body }) => {
     const command = { type: "ReportDevice" as const, ...body, reason: body.reason ?? null }
     const outcome = await ports.runner.execute(
-      APP,
-      appStream(caller.companyId, body.installId),
+      appOf(caller.companyId, body.installId),
       command,
-      { cause: causeOf(caller), view: () => undefined },
+      causeOf(caller),
     )
     if (!outcome.accepted) {
       return { ok: false, refusal: refusal("conflict", outcome.refusal.message) }

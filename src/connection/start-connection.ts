@@ -2,10 +2,10 @@
  * `POST /api/v1/connect/start`: an app that is not connected yet asks for a code, which an owner
  * approves; sent again with the code it answers how that stands, and in the end the app's key.
  */
+import { accessOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { accessStream, companyStanding, findKey } from "../../domain/access/access.ts"
+import { companyStanding, findKey } from "../../domain/access/access.ts"
 import type { Access } from "../../domain/access/access.ts"
-import { ACCESS } from "../frame/writer/aggregates.ts"
 import {
   CODE_LASTS_MS,
   codeTagOf,
@@ -97,9 +97,9 @@ async function ask(ports: Ports, text: string): Promise<Reply<z.infer<typeof Sta
   if (approval === null) return pending
   const { companyId, personId } = approval
   const { key, keyId, keyHash } = connectedKey(ports, code, companyId)
-  const stream = accessStream(companyId)
+  const stream = accessOf(companyId)
   const view = (state: Access) => ({ key: findKey(state, keyId), standing: companyStanding(state) })
-  const found = await ports.runner.lookAtTail(ACCESS, stream, view)
+  const found = await ports.runner.lookAtTail(stream, view)
   // The approval is a moment ahead of the key that follows from it.
   if (found.key === null || found.standing === null) return pending
   if (found.key.status !== "active" || found.key.keyHash !== keyHash) return over()

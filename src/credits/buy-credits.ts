@@ -3,17 +3,17 @@
  * ledger decides and takes the key's allowance, then the processor is asked, then the ledger hears
  * what came of it; what nobody hears is found out by `reactions/pay-purchase.ts`.
  */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
 import type { OrderedPayment } from "../../adapters/providers/cards/port.ts"
-import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import { companyStanding } from "../../domain/access/access.ts"
 import type { PurchaseRefused, StartPurchase } from "../../domain/charging/ledger-commands.ts"
 import { allowanceOf, purchaseRefusal } from "../../domain/charging/ledger-views.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
-import { ACCESS, LEDGER } from "../frame/writer/aggregates.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import type { Caller, Checked, Resumed, Seed } from "../frame/calls/route.ts"
@@ -126,7 +126,7 @@ async function buy(
   first: Seed,
 ): Promise<PurchaseReply> {
   const { companyId, spender } = caller
-  const stream = ledgerStream(companyId)
+  const stream = ledgerOf(companyId)
   for (let seed = first; ; seed = await seed.next()) {
     const purchaseId = purchaseIdOf(seed)
     const command: StartPurchase = {
@@ -138,9 +138,8 @@ async function buy(
     }
     const cardless = order.sharedPaymentToken === null && !(await hasCard(ports, caller))
     if (cardless) return withoutCard(ports, caller, command)
-    const execution = { cause: causeOf(caller), view: (_state: Ledger, at: number) => at }
     const begun = await ports.runner
-      .execute(LEDGER, stream, command, execution)
+      .execute(stream, command, causeOf(caller), (_state: Ledger, at: number) => at)
       .catch((error: unknown) => {
         throw error instanceof OutcomeUnknown ? inDoubt(purchaseId, error) : error
       })
@@ -161,7 +160,7 @@ async function buy(
 }
 
 async function hasCard(ports: Ports, { companyId }: Caller): Promise<boolean> {
-  const standing = await ports.runner.look(ACCESS, accessStream(companyId), companyStanding)
+  const standing = await ports.runner.look(accessOf(companyId), companyStanding)
   return (standing?.card ?? null) !== null
 }
 
@@ -172,8 +171,8 @@ async function withoutCard(
   command: StartPurchase,
 ): Promise<PurchaseReply> {
   const { keyId } = command
-  const stream = ledgerStream(caller.companyId)
-  const found = await ports.runner.look(LEDGER, stream, (state, at) => ({
+  const stream = ledgerOf(caller.companyId)
+  const found = await ports.runner.look(stream, (state, at) => ({
     code: purchaseRefusal(state, command, at),
     allowance: allowanceOf(state, keyId, at),
   }))

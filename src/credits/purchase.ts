@@ -1,13 +1,12 @@
 /** The steps of a purchase: begun in the ledger, paid by the processor, ended in the ledger. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { OrderedPayment, PaymentAnswer } from "../../adapters/providers/cards/port.ts"
 import { CardsSilent, CardsUnavailable } from "../../adapters/providers/cards/port.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { CompanyId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { PurchaseRow } from "../../projections/charging/purchases.ts"
-import { LEDGER } from "../frame/writer/aggregates.ts"
 import { derivedId } from "../frame/kernel/ids.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import type { Caller, Seed } from "../frame/calls/route.ts"
@@ -28,7 +27,7 @@ export function purchaseIdOf({ parts }: Seed): PurchaseId {
  * who hears of that must not see the balance from before it.
  */
 export async function fundsNow(ports: Ports, companyId: CompanyId): Promise<Micros> {
-  const account = await ports.runner.lookAtTail(LEDGER, ledgerStream(companyId), accountOf)
+  const account = await ports.runner.lookAtTail(ledgerOf(companyId), accountOf)
   return account.fundsMicros
 }
 
@@ -52,9 +51,8 @@ export async function payBegun(
     }
     if (answer === NOT_TAKEN) {
       const command = { type: "FailPurchase" as const, purchaseId: payment.name, code: NOT_TAKEN }
-      const execution = { cause: causeOf(caller), view: () => undefined }
-      const stream = ledgerStream(payment.companyId)
-      const ended = await ports.runner.execute(LEDGER, stream, command, execution)
+      const stream = ledgerOf(payment.companyId)
+      const ended = await ports.runner.execute(stream, command, causeOf(caller))
       return failed(NOT_TAKEN, ended.accepted ? ended.position : null)
     }
     if (!isEnd(answer)) {

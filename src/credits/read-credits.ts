@@ -1,11 +1,11 @@
 /** `GET /api/v1/credits`: the balance, and what this key may buy. */
+import { accessOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { accessStream, companyStanding } from "../../domain/access/access.ts"
+import { companyStanding } from "../../domain/access/access.ts"
 import type { Allowance } from "../../domain/charging/ledger-views.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
 import { fundsOf } from "../../projections/charging/accounts.ts"
 import { purchaseAllowance } from "../../projections/charging/purchases.ts"
-import { ACCESS } from "../frame/writer/aggregates.ts"
 import { route } from "../frame/calls/route.ts"
 
 const Credits = z.object({
@@ -41,7 +41,7 @@ export const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
     const [balance, allowance, standing] = await Promise.all([
       ports.readAs(companyId, (db) => fundsOf(db, companyId)),
       ports.readAs(companyId, (db) => purchaseAllowance(db, companyId, keyId, now)),
-      ports.runner.look(ACCESS, accessStream(companyId), companyStanding),
+      ports.runner.look(accessOf(companyId), companyStanding),
     ])
     return {
       ok: true,

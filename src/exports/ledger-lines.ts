@@ -3,8 +3,8 @@
  * way, from the one that the month before was sealed with to the one that the bill ends at. So a file
  * says what the ledger says, whatever the read models hold.
  */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { billLineOf } from "../../projections/charging/billing-lines.ts"
@@ -33,7 +33,7 @@ export async function* linesOfBill(
   store: EventStore,
   { head, after, upTo, hashBefore }: OpenedBill,
 ): AsyncGenerator<LinePage> {
-  const stream = ledgerStream(head.companyId)
+  const stream = ledgerOf(head.companyId).stream
   const lineFrom = openLines(head)
   let [revision, hash] = [after, hashBefore]
   let lines: BillLine[] = []

@@ -2,11 +2,11 @@
  * Where in a ledger's stream a month stands, by the stream alone: the closing of the month before it,
  * and its own. A ledger's times never go back, so both are found by halving.
  */
+import { LEDGER } from "../../domain/charging/aggregates.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import type { LedgerEvent, MonthClosed } from "../../domain/charging/ledger-events.ts"
 import { monthName } from "../../domain/kernel/window.ts"
-import { LEDGER } from "../frame/writer/aggregates.ts"
 import { nextHash } from "../frame/writer/chain.ts"
 import { NO_HASH, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
 import { brokenChain } from "./bill.ts"

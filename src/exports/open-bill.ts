@@ -3,17 +3,16 @@
  * `MonthClosed`, of an open one the state of the ledger at its last fact. Both, the place of the month
  * and its lines (`ledger-lines.ts`) come from the ledger's stream; no read model is asked.
  */
+import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import type { MonthClosed } from "../../domain/charging/ledger-events.ts"
 import type { OpenMonth } from "../../domain/charging/ledger-views.ts"
 import { openMonthOf } from "../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { NO_SUMS } from "../../domain/charging/months.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd, monthName, monthStart } from "../../domain/kernel/window.ts"
-import { LEDGER } from "../frame/writer/aggregates.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { BillHead, BillSums } from "./bill.ts"
 import { BillRefused, brokenChain, unreadable } from "./bill.ts"
@@ -43,7 +42,7 @@ export interface OpenedBill {
 
 /** Finds out what a month's bill must come to. @throws BillRefused where nobody can say */
 export async function openBill(ports: BillPorts, asked: BillAsked): Promise<OpenedBill> {
-  const stream = ledgerStream(asked.companyId)
+  const stream = ledgerOf(asked.companyId).stream
   try {
     return await openedBill(ports, asked, stream)
   } catch (error) {
@@ -57,7 +56,7 @@ async function openedBill(
   stream: string,
 ): Promise<OpenedBill> {
   const from = Date.parse(`${month}-01T00:00:00.000Z`)
-  const current = await ports.runner.lookAtTail(LEDGER, stream, openMonthOf)
+  const current = await ports.runner.lookAtTail({ aggregate: LEDGER, stream }, openMonthOf)
   if (current === null) {
     throw new BillRefused("unavailable", `The ledger of ${companyId} is not opened yet.`)
   }

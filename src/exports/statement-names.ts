@@ -3,9 +3,9 @@
  * closed, by the global order of the facts. A later change of a name changes no closed statement.
  * They are opened with the company's keys: once these are destroyed, ids stand in their place.
  */
+import { accessOf } from "../../domain/access/aggregates.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import { accessStream } from "../../domain/access/access.ts"
 import type { CompanyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
 import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
 import { recordedOf } from "../frame/writer/recorded.ts"
@@ -26,7 +26,7 @@ export async function statementNames(
   let company: Sealed | null = null
   const people = new Map<PersonId, Sealed>()
   let end = CHAIN_START
-  for await (const page of store.read(accessStream(companyId))) {
+  for await (const page of store.read(accessOf(companyId).stream)) {
     for (const stored of page) {
       end = { revision: stored.revision, hash: nextHash(stored, end) }
       if (at !== null && comparePositions(stored.position, at) > 0) continue

@@ -1,11 +1,10 @@
 /** `/api/v1/phone/opt-outs`: who may not be texted, as a list; adding and removing one. */
+import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { z } from "zod"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import type { ChangeOptOut, Recipient } from "../../domain/phone/recipient.ts"
-import { recipientStream } from "../../domain/phone/recipient.ts"
 import type { OptOutRow } from "../../projections/phone/opt-outs.ts"
 import { listOptOuts } from "../../projections/phone/opt-outs.ts"
-import { RECIPIENT } from "../frame/writer/aggregates.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import type { Caller, Reply } from "../frame/calls/route.ts"
@@ -107,8 +106,8 @@ async function change(
   const command = { type, phone: await ports.sealing.seal(companyId, tag, phone) }
   const cause = causeOf(caller)
   const view = (_state: Recipient) => undefined
-  const stream = recipientStream(companyId, tag)
-  const outcome = await ports.runner.execute(RECIPIENT, stream, command, { cause, view })
+  const stream = recipientOf(companyId, tag)
+  const outcome = await ports.runner.execute(stream, command, cause, view)
   if (outcome.accepted) return list(ports, caller, outcome.position)
   if (outcome.refusal.code === "no_opt_out") {
     return { ok: false, refusal: refusal("not_found", NO_OPT_OUT) }

@@ -1,16 +1,16 @@
 /** `POST /api/v1/phone/messages`: charge, queue, answer; a worker hands it to the carrier. */
+import { RECIPIENT } from "../../domain/phone/aggregates.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
-import type { QueueText, Recipient } from "../../domain/phone/recipient.ts"
+import type { QueueText } from "../../domain/phone/recipient.ts"
 import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
 import { textResource } from "../../domain/phone/text-resource.ts"
 import { withOptOutLine } from "../../domain/phone/texting-rules.ts"
 import { ClaimLost } from "../../adapters/claims/port.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
-import { LEDGER, RECIPIENT } from "../frame/writer/aggregates.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { lookUpCharge } from "../frame/effects/charges.ts"
@@ -120,7 +120,7 @@ async function goOn(
   draft: Draft,
 ): Promise<Resumed<z.infer<typeof TextReply>>> {
   const { companyId } = caller
-  const text = await ports.runner.look(RECIPIENT, draft.stream, (state) =>
+  const text = await ports.runner.look({ aggregate: RECIPIENT, stream: draft.stream }, (state) =>
     textOf(state, draft.messageId),
   )
   if (text?.status === "abandoned" || text?.status === "rejected") return anew(seed)
@@ -148,15 +148,17 @@ async function chargeAndQueue(
   from: SendingNumber,
 ): Promise<Answer | typeof AGAIN> {
   const { companyId, chargeId } = draft
-  const standing = await ports.runner.look(RECIPIENT, draft.stream, standingOf)
+  const standing = await ports.runner.look(
+    { aggregate: RECIPIENT, stream: draft.stream },
+    standingOf,
+  )
   if (isOptedOut(standing)) return optedOut()
   const texts = await priceText(ports, draft)
   const { withLine, asWritten } = texts
   const asked = standing.firstMessageId === null && withLine !== null ? withLine : asWritten
   const charged = await ports.runner
     .execute(
-      LEDGER,
-      ledgerStream(companyId),
+      ledgerOf(companyId),
       {
         type: "Charge",
         chargeId,
@@ -174,7 +176,7 @@ async function chargeAndQueue(
         exempt: null,
         searchedTo: null,
       },
-      { cause: causeOf(caller), view: () => undefined },
+      causeOf(caller),
     )
     .catch((error: unknown) => {
       throw error instanceof OutcomeUnknown ? inDoubt(error, draft) : error
@@ -221,8 +223,7 @@ async function queueCharged(
       keyId,
       personId,
     }
-    const execution = { cause, view: (_state: Recipient) => undefined }
-    const queued = await ports.runner.execute(RECIPIENT, stream, command, execution)
+    const queued = await ports.runner.execute({ aggregate: RECIPIENT, stream }, command, cause)
     if (queued.accepted) return await replyOf(ports, draft, { ...queued, from, texts })
     const position = await giveBackAll(ports, draft, cause)
     // Else it was abandoned meanwhile, or is a first text by now that was charged without its line.
@@ -275,10 +276,9 @@ async function giveBackAll(
 ): Promise<Position | null> {
   const reason = "the text could not be queued"
   const ended = await ports.runner.execute(
-    LEDGER,
-    ledgerStream(companyId),
+    ledgerOf(companyId),
     { type: "GiveBack", chargeId, amountMicros: null, reason },
-    { cause, view: () => undefined },
+    cause,
   )
   return ended.accepted ? ended.position : null
 }

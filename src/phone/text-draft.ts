@@ -1,12 +1,12 @@
 /** Everything about a text that is known before money is asked for. */
-import { PRICES_STREAM, priceOf } from "../../domain/charging/price-book.ts"
+import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { PRICES } from "../../domain/charging/aggregates.ts"
+import { priceOf } from "../../domain/charging/price-book.ts"
 import type { ChargeId, CompanyId, MessageId, RecipientTag } from "../../domain/kernel/ids.ts"
 import { saysStop } from "../../domain/phone/keywords.ts"
 import type { PreparedText } from "../../domain/phone/recipient.ts"
-import { recipientStream } from "../../domain/phone/recipient.ts"
 import { segmentsOf } from "../../domain/phone/segments.ts"
 import { DEFAULT_TEXTING_RULES, withOptOutLine } from "../../domain/phone/texting-rules.ts"
-import { PRICES } from "../frame/writer/aggregates.ts"
 import { derivedId } from "../frame/kernel/ids.ts"
 import type { Seed } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -31,7 +31,12 @@ export async function draftText(
   seed: Seed,
 ): Promise<Draft> {
   const recipient = await ports.sealing.tag(text.companyId, text.to)
-  return { ...text, recipient, stream: recipientStream(text.companyId, recipient), ...idsOf(seed) }
+  return {
+    ...text,
+    recipient,
+    stream: recipientOf(text.companyId, recipient).stream,
+    ...idsOf(seed),
+  }
 }
 
 /** The ids of an attempt. */
@@ -50,9 +55,7 @@ export interface PricedText {
 /** Seals and prices a text both ways: the recipient's stream decides which of them it will be. */
 export async function priceText(ports: Ports, draft: Draft): Promise<PricedText> {
   const { companyId, recipient, body } = draft
-  const price = await ports.runner.look(PRICES, PRICES_STREAM, (state) =>
-    priceOf(state, "text_segment"),
-  )
+  const price = await ports.runner.look(PRICES, (state) => priceOf(state, "text_segment"))
   const prepare = async (text: string): Promise<PreparedText> => {
     const segments = segmentsOf(text)
     return {

@@ -1,3 +1,4 @@
+import { accessOf } from "../../domain/access/aggregates.ts"
 import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
 import type { Stamped } from "../../domain/kernel/decider.ts"
@@ -7,7 +8,6 @@ import {
   type CreateKey,
   access,
   accessBytes,
-  accessStream,
   companyStanding,
   findKey,
   findPerson,
@@ -271,7 +271,7 @@ describe("a company's access", () => {
     expect(findKey(state, keyId)?.operations).toEqual(new Set(["phone.messages.send"]))
     expect([findPerson(state, "per_2"), findKey(state, "key_other123")]).toEqual([null, null])
     expect(companyStanding(fold(access))).toBeNull()
-    expect(accessStream("co_1")).toBe("access-co_1")
+    expect(accessOf("co_1").stream).toBe("access-co_1")
   })
 })
 

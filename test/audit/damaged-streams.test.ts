@@ -3,22 +3,16 @@
  * audit names the first place that is broken, though all streams together still show everything.
  * `LEDGER_DEEP=1` tries some thousand.
  */
+import { ACCESS } from "../../domain/access/aggregates.ts"
+import { COMPANIES } from "../../domain/company/aggregates.ts"
+import { LEDGER, PRICES, REFUSALS, ledgerOf } from "../../domain/charging/aggregates.ts"
+import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
-import {
-  ACCESS,
-  COMPANIES,
-  LEDGER,
-  PHONE,
-  PRICES,
-  RECIPIENT,
-  REFUSALS,
-} from "../../src/frame/writer/aggregates.ts"
 import { auditStreams } from "../../src/audit/streams.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import { runsOf } from "../charging/runs.ts"
@@ -103,7 +97,7 @@ async function load(store: EventStore, stream: string): Promise<unknown> {
     ...{ clock: { now: () => Date.now() }, warn: () => undefined },
   })
   const aggregate = AGGREGATES[categoryOf(stream) as keyof typeof AGGREGATES]
-  return runner.look(aggregate as typeof LEDGER, stream, (state) => state)
+  return runner.look({ aggregate: aggregate as typeof LEDGER, stream }, (state) => state)
 }
 
 async function audit(store: EventStore) {
@@ -208,7 +202,7 @@ describe("streams of every kind", () => {
 
 describe("a whole installation", () => {
   it("answers for a damaged ledger with a code of its own, and serves all others", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const texts = "/api/v1/phone/messages"
     const { readAll } = world.ports
     await readAll

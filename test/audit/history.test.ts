@@ -1,9 +1,8 @@
+import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { refusalsStream } from "../../domain/charging/refusals.ts"
 import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
@@ -67,7 +66,7 @@ describe("a replay", () => {
     expect(json).toMatchObject({ ok: true, companies: 2, differences: 0, first: null })
     expect(json.refusals).toBe(1)
     expect(code).toBe(0)
-    const types = (await collect(world.ports.store.read(ledgerStream(company.companyId)))).map(
+    const types = (await collect(world.ports.store.read(ledgerOf(company.companyId).stream))).map(
       ({ type }) => type,
     )
     expect(types).toEqual(expect.arrayContaining(["MonthClosed", "ReminderReached"]))
@@ -76,7 +75,7 @@ describe("a replay", () => {
   })
 
   it("shows the first decision that comes out otherwise as a diff, a yes or a no", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const lowered = await chainMadeAnew(world, stream, (event) =>
       event.type === "FundsAdded"
         ? { ...event, data: event.data.replace('"50000000"', '"5000"') }
@@ -86,7 +85,7 @@ describe("a replay", () => {
     expect(yes.code).toBe(1)
     expect(yes.json.first).toMatchObject({ stream, expected: { code: "payment_required" } })
 
-    const refusals = refusalsStream(company.companyId)
+    const refusals = refusalsOf(company.companyId).stream
     const changed = await chainMadeAnew(world, refusals, (event) => ({
       ...event,
       data: event.data.replace('"usedMicros":"36', '"usedMicros":"35'),
@@ -196,7 +195,7 @@ describe("signed heads", () => {
     const { json } = await run("audit", "head", "--company", company.companyId, "--json")
     const [head] = json.heads
     expect(head.signature).toHaveLength(88)
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const anew = await chainMadeAnew(world, stream, (event) =>
       event.type === "LedgerOpened"
         ? { ...event, data: event.data.replace('"creditLineMicros":"0"', '"creditLineMicros":"1"') }
@@ -241,10 +240,10 @@ describe("signed heads", () => {
 
 describe("a proof", () => {
   it("of a charge and of a refusal holds with the public key alone", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const events = await collect(world.ports.store.read(stream))
     const charged = events.find(({ type }) => type === "Charged")
-    const refused = (await collect(world.ports.store.read(refusalsStream(company.companyId))))[0]
+    const refused = (await collect(world.ports.store.read(refusalsOf(company.companyId).stream)))[0]
     const { publicKey } = (await run("audit", "head", "--json")).json
     for (const event of [charged, refused]) {
       const { chargeId } = JSON.parse(event?.data ?? "{}")

@@ -1,5 +1,5 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { NO_HASH, expectedHash } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { makeKey } from "../phone/texting.ts"
@@ -109,7 +109,7 @@ describe("200", () => {
   })
 
   it("what would have been decided at a former place", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const head = (await collect(world.ports.store.read(stream))).at(-1)
     await setLimit({ key: company.keyId, period: "day", dollars: "0" })
     expect((await ask({ item: "text", quantity: 1 })).status).toBe(401)
@@ -159,7 +159,7 @@ describe("200", () => {
       cursor = body.nextCursor
     }
     expect(count).toBe(
-      (await collect(world.ports.store.read(ledgerStream(company.companyId)))).length,
+      (await collect(world.ports.store.read(ledgerOf(company.companyId).stream))).length,
     )
     const refused = await get("/api/v1/ledger/events?stream=refusals")
     expect(refused.body.events[0]).toMatchObject({ revision: 0, type: "ChargeRefused" })

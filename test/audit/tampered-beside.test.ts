@@ -1,6 +1,6 @@
 /** What stands beside the events — checkpoints, signed heads, read models — edited by somebody. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import type { Verdict } from "./rewriting.ts"
@@ -13,7 +13,7 @@ let stream: string
 beforeAll(async () => {
   world = await openWorld()
   company = await makeCompany(world)
-  stream = ledgerStream(company.companyId)
+  stream = ledgerOf(company.companyId).stream
   const charge = { company: company.companyId, class: "general", dollars: "1", item: "chat" }
   await world.operate("charge", charge)
   const limit = { company: company.companyId, period: "day", dollars: "5" }

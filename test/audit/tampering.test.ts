@@ -1,9 +1,8 @@
+import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { accessStream } from "../../domain/access/access.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { recipientStream } from "../../domain/phone/recipient.ts"
-import { refusalsStream } from "../../domain/charging/refusals.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
@@ -101,7 +100,7 @@ describe("an audit of what nobody touched", () => {
       world.ports.readAll,
     )
     expect(all).toMatchObject(rows[0] ?? {})
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const last = (await collect(world.ports.store.read(stream))).at(-1)
     const { hash } = JSON.parse(last?.metadata ?? "{}")
     expect(all.heads[stream]).toBe(hash)
@@ -109,7 +108,7 @@ describe("an audit of what nobody touched", () => {
 
   it("can be about one company", async () => {
     const one = await world.operate("audit verify", { company: company.companyId })
-    expect(Object.keys(one.heads)).toEqual([ledgerStream(company.companyId)])
+    expect(Object.keys(one.heads)).toEqual([ledgerOf(company.companyId).stream])
     expect(one.ok).toBe(true)
     await expect(world.operate("audit verify", { company: "nobody" })).rejects.toThrow(/nobody/)
   })
@@ -117,7 +116,7 @@ describe("an audit of what nobody touched", () => {
 
 describe("an audit finds, and names by stream and revision,", () => {
   it("one changed byte of an amount", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const revision = await revisionOf(stream, "Charged")
     const found = await tampered(
       `update eventstore.events set data = replace(data, '"amountMicros":"9000"', '"amountMicros":"9001"')
@@ -130,9 +129,9 @@ describe("an audit finds, and names by stream and revision,", () => {
 
   it("one changed byte in any stream, though the text still means the same", async () => {
     const streams = [
-      accessStream(company.companyId),
-      recipientStream(company.companyId, await world.ports.sealing.tag(company.companyId, TO)),
-      refusalsStream(company.companyId),
+      accessOf(company.companyId).stream,
+      recipientOf(company.companyId, await world.ports.sealing.tag(company.companyId, TO)).stream,
+      refusalsOf(company.companyId).stream,
       "companies",
     ]
     for (const stream of streams) {
@@ -145,7 +144,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("a changed cause in the metadata", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const revision = await revisionOf(stream, "Charged")
     const found = await tampered(
       `update eventstore.events set metadata = replace(metadata, '${company.keyId}', '${other.keyId}')
@@ -158,7 +157,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   it.each(["{}", "no JSON", "[]", '{"command":"x","hash":"y","version":99}'])(
     "metadata that is %s",
     async (metadata) => {
-      const stream = accessStream(company.companyId)
+      const stream = accessOf(company.companyId).stream
       const found = await tampered(
         `update eventstore.events set metadata = '${metadata}' ${at(stream, 1)}`,
       )
@@ -168,7 +167,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   )
 
   it("a changed type, id, or hash", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const revision = await revisionOf(stream, "ChargesClosed")
     for (const change of [
       "id = gen_random_uuid()",
@@ -182,7 +181,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("a removed event", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const revision = await revisionOf(stream, "Charged")
     const found = await tampered(`delete from eventstore.events ${at(stream, revision)}`)
     expect(names(found)).toEqual(expect.arrayContaining([CHAIN, GAP]))
@@ -193,7 +192,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("a removed end of a stream, by the checkpoint that remembers it", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const last = (await collect(world.ports.store.read(stream))).at(-1)?.revision ?? 0
     const found = await tampered(`delete from eventstore.events ${at(stream, last)}`)
     expect(found.find(({ name }) => name === CHECKPOINT)?.detail).toContain(
@@ -203,7 +202,7 @@ describe("an audit finds, and names by stream and revision,", () => {
 
   it("a charge that never fitted, though somebody made the chain anew", async () => {
     // Whoever removes the funds and mends every hash after it still breaks the law of charges.
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const revision = await revisionOf(stream, "FundsAdded")
     const found = await tampered(
       `update eventstore.events set data = replace(data, '"50000000"', '"50"') ${at(stream, revision)}`,
@@ -214,7 +213,7 @@ describe("an audit finds, and names by stream and revision,", () => {
   })
 
   it("a checkpoint that was changed, in any of its sums, or is no checkpoint at all", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const where = `where stream = '${stream}'`
     for (const change of [
       `regexp_replace(saved, '"fundsMicros":[0-9]+', '"fundsMicros":1')`,
@@ -243,7 +242,9 @@ describe("an audit finds, and names by stream and revision,", () => {
   it("an open charge that nobody would end", async () => {
     const found = await tampered("delete from ledger.work where kind = 'end-charge'")
     expect(names(found)).toEqual(["every open charge has somebody who ends it"])
-    expect(found[0]?.detail).toMatch(new RegExp(`^chg_\\w+ of ${ledgerStream(other.companyId)}$`))
+    expect(found[0]?.detail).toMatch(
+      new RegExp(`^chg_\\w+ of ${ledgerOf(other.companyId).stream}$`),
+    )
   })
 })
 
@@ -251,7 +252,7 @@ describe("showing a stream", () => {
   const show = (input: object) => world.operate("audit show", input)
 
   it("opens what is sealed only when asked, and says whose command it was", async () => {
-    const stream = accessStream(company.companyId)
+    const stream = accessOf(company.companyId).stream
     const shut = await show({ stream, type: "PersonAdded" })
     expect(shut.events).toHaveLength(1)
     expect(shut.events[0].data.email).toMatch(/^s1\./)
@@ -266,7 +267,7 @@ describe("showing a stream", () => {
   })
 
   it("leaves out what is of another key, person or time, and knows no other streams", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const { keyId: key, ownerId: person } = company
     expect((await show({ stream, key })).events.length).toBeGreaterThanOrEqual(3)
     expect((await show({ stream, key: "key_none" })).events).toEqual([])
@@ -279,7 +280,7 @@ describe("showing a stream", () => {
 // The running projector takes what was inserted for a fact: no test may come after this one.
 describe("at last, an audit finds", () => {
   it("an inserted event, also one of a stream that no decider has", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const last = (await collect(world.ports.store.read(stream))).at(-1)?.revision ?? 0
     const insert = (name: string, revision: number) =>
       `insert into eventstore.events

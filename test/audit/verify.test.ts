@@ -1,9 +1,8 @@
+import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
+import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { accessStream } from "../../domain/access/access.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { recipientStream } from "../../domain/phone/recipient.ts"
-import { refusalsStream } from "../../domain/charging/refusals.ts"
 import type { AuditCheck } from "../../src/audit/findings.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
@@ -60,7 +59,7 @@ describe("an audit", () => {
   it("holds where nobody touched anything, also of a month that closed", async () => {
     const verdict: Verdict = await world.operate("audit verify")
     expect(verdict).toMatchObject({ ok: true, firstBroken: null })
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const types = (await collect(world.ports.store.read(stream))).map(({ type }) => type)
     for (const type of ["MonthClosed", "ReminderReached", "ApiCallsCounted", "ChargesClosed"]) {
       expect(types).toContain(type)
@@ -68,7 +67,7 @@ describe("an audit", () => {
   })
 
   it("names the first broken place: stream, revision, what was expected, what is there", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const verdict = await tampered([`delete from eventstore.events ${where(stream, 2)}`])
     expect(verdict.firstBroken).toEqual({
       ...{ check: "revisions have no gap", stream, revision: 3, expected: "2", found: "3" },
@@ -76,7 +75,7 @@ describe("an audit", () => {
   })
 
   it("finds a month that does not add up, or names another head, with every hash made anew", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     for (const [from, to] of [
       [/"chargedMicros":"\d+"/, '"chargedMicros":"7"'],
       [/"headHash":"./, '"headHash":"z'],
@@ -90,7 +89,7 @@ describe("an audit", () => {
   })
 
   it("finds any other fact that no command decides, with every hash made anew", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     for (const [type, from, to] of [
       ["ReminderReached", /"usedMicros":"\d+"/, '"usedMicros":"9999"'],
       ["ApiCallsCounted", '"calls":', '"calls":1'],
@@ -110,9 +109,9 @@ describe("an audit", () => {
 
   it("finds a stream that is gone: a company's, a text's, or the end of what a refusal knew", async () => {
     const { companyId } = company
-    const recipient = recipientStream(companyId, await world.ports.sealing.tag(companyId, TO))
-    const gone = [recipient, accessStream(companyId)]
-    const refusal = (await collect(world.ports.store.read(refusalsStream(companyId))))[0]
+    const recipient = recipientOf(companyId, await world.ports.sealing.tag(companyId, TO)).stream
+    const gone = [recipient, accessOf(companyId).stream]
+    const refusal = (await collect(world.ports.store.read(refusalsOf(companyId).stream)))[0]
     const { ledgerRevision } = JSON.parse(refusal?.data ?? "{}")
     for (const stream of gone) {
       const events = await collect(world.ports.store.read(stream))
@@ -126,7 +125,7 @@ describe("an audit", () => {
         expect(missing?.detail).toContain("found no such stream")
       }
     }
-    const stream = ledgerStream(companyId)
+    const stream = ledgerOf(companyId).stream
     const events = await collect(world.ports.store.read(stream))
     const cut = events
       .filter(({ revision }) => revision >= ledgerRevision)

@@ -34,13 +34,13 @@ export async function dieAt(
   const dead = Promise.withResolvers<void>()
   const never = new Promise<never>(() => undefined)
   const { runner } = world.ports
-  const execute = (async (aggregate, stream, command, execution) => {
+  const execute = (async (to, command, cause, view) => {
     const isHere = (command as { readonly type?: string }).type === death.step
     if (isHere && death.when === "before") {
       dead.resolve()
       return never
     }
-    const outcome = await runner.execute(aggregate, stream, command, execution)
+    const outcome = await runner.execute(to, command, cause, view)
     if (isHere) {
       dead.resolve()
       return never
@@ -79,10 +79,10 @@ export async function claimOf(
 /** A port of the runner that fails in a step, before or after it was stored. */
 export function failingAt(world: World, death: Death, error: Error): Ports {
   const { runner } = world.ports
-  const execute = (async (aggregate, stream, command, execution) => {
+  const execute = (async (to, command, cause, view) => {
     const isHere = (command as { readonly type?: string }).type === death.step
     if (isHere && death.when === "before") throw error
-    const outcome = await runner.execute(aggregate, stream, command, execution)
+    const outcome = await runner.execute(to, command, cause, view)
     if (isHere) throw error
     return outcome
   }) as Ports["runner"]["execute"]
@@ -93,10 +93,12 @@ export function failingAt(world: World, death: Death, error: Error): Ports {
 export function withoutRecipients(world: World, error: Error): Ports {
   const { runner } = world.ports
   const guarded =
-    <A extends unknown[], R>(ask: (aggregate: never, stream: string, ...rest: A) => Promise<R>) =>
-    async (aggregate: never, stream: string, ...rest: A): Promise<R> => {
-      if (stream.startsWith("recipient-")) throw error
-      return ask(aggregate, stream, ...rest)
+    <T extends { readonly stream: string }, A extends unknown[], R>(
+      ask: (asked: T, ...rest: A) => Promise<R>,
+    ) =>
+    async (asked: T, ...rest: A): Promise<R> => {
+      if (asked.stream.startsWith("recipient-")) throw error
+      return ask(asked, ...rest)
     }
   return {
     ...world.ports,

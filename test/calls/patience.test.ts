@@ -1,15 +1,15 @@
 /** All waits of a request for the ledger together take no longer than one of them may. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { portsOfRequest } from "../../src/frame/calls/patience.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { STREAM, addFunds, execute } from "../writer/bench.ts"
+import { OWN, addFunds, execute } from "../writer/bench.ts"
 import { virtualPacer } from "../writer/pacer.ts"
 
 const CALL = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
@@ -39,11 +39,14 @@ function bench() {
   return { pacer, store, request: () => portsOfRequest(ports).runner }
 }
 
-const ways: readonly (readonly [string, (runner: Runner, stream: string) => Promise<unknown>])[] = [
-  ["a look", (runner, stream) => runner.look(LEDGER, stream, accountOf)],
-  ["a look at the tail", (runner, stream) => runner.lookAtTail(LEDGER, stream, accountOf)],
-  ["a glance", (runner, stream) => runner.glance(LEDGER, stream, accountOf)],
-  ["a counted call", (runner, stream) => runner.gather(LEDGER, stream, { ...CALL, ...PRICE })],
+const ways: readonly (readonly [
+  string,
+  (runner: Runner, ledger: typeof OWN) => Promise<unknown>,
+])[] = [
+  ["a look", (runner, ledger) => runner.look(ledger, accountOf)],
+  ["a look at the tail", (runner, ledger) => runner.lookAtTail(ledger, accountOf)],
+  ["a glance", (runner, ledger) => runner.glance(ledger, accountOf)],
+  ["a counted call", (runner, ledger) => runner.gather(ledger, { ...CALL, ...PRICE })],
 ]
 
 describe("a request that has waited", () => {
@@ -51,9 +54,9 @@ describe("a request that has waited", () => {
     const { store, request } = bench()
     store.slowMs = 700
     const one = request()
-    await ask(one, "ledger-co_1")
-    await expect(ask(one, "ledger-co_2")).rejects.toThrow("took too long")
-    await ask(request(), "ledger-co_3")
+    await ask(one, ledgerOf("co_1"))
+    await expect(ask(one, ledgerOf("co_2"))).rejects.toThrow("took too long")
+    await ask(request(), ledgerOf("co_3"))
   })
 
   it("has less time for a command, whatever it says of its own", async () => {
@@ -61,7 +64,7 @@ describe("a request that has waited", () => {
     store.slowMs = 700
     for (const deadlineMs of [undefined, 60_000]) {
       const one = request()
-      await one.look(LEDGER, `ledger-co_${deadlineMs}`, accountOf)
+      await one.look(ledgerOf(`co_${deadlineMs}`), accountOf)
       await expect(execute(one, addFunds(5), deadlineMs)).rejects.toThrow("took too long")
     }
     expect((await execute(request(), addFunds(5))).accepted).toBe(true)
@@ -72,16 +75,16 @@ describe("a request that has waited", () => {
     await execute(request(), addFunds(5))
     const one = request()
     store.slowMs = 1_500
-    await expect(one.look(LEDGER, "ledger-co_1", accountOf)).rejects.toThrow("took too long")
+    await expect(one.look(ledgerOf("co_1"), accountOf)).rejects.toThrow("took too long")
     store.slowMs = 0
     await expect(execute(one, addFunds(5))).rejects.toThrow("took too long")
-    expect((await request().look(LEDGER, STREAM, accountOf)).fundsMicros).toBe(5)
+    expect((await request().look(OWN, accountOf)).fundsMicros).toBe(5)
   })
 
   it("for something else has all of its time left", async () => {
     const { pacer, request } = bench()
     const one = request()
-    await one.look(LEDGER, STREAM, accountOf)
+    await one.look(OWN, accountOf)
     pacer.pass(60_000)
     expect((await execute(one, addFunds(5))).accepted).toBe(true)
   })

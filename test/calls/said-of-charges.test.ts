@@ -59,9 +59,9 @@ function without(kind: string, error: Error): Ports {
   const fail = (stream: string) => {
     if (stream.startsWith(`${kind}-`)) throw error
   }
-  const look = (async (aggregate, stream, view) => {
-    fail(stream)
-    return runner.look(aggregate, stream, view)
+  const look = (async (at, view) => {
+    fail(at.stream)
+    return runner.look(at, view)
   }) as Ports["runner"]["look"]
   return { ...world.ports, runner: { ...runner, look, glance: look, lookAtTail: look } }
 }

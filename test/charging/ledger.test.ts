@@ -1,7 +1,8 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, given } from "../support/spec.ts"
 import { NOW, charge, charged, closed, funded, givenBack, opened } from "./ledger-facts.ts"
@@ -86,6 +87,6 @@ describe("the ledger's state", () => {
   })
 
   it("has a stream of its own per company", () => {
-    expect(ledgerStream("co_1")).toBe("ledger-co_1")
+    expect(ledgerOf("co_1").stream).toBe("ledger-co_1")
   })
 })

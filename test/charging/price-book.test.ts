@@ -1,9 +1,9 @@
+import { PRICES } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import {
   DEFAULT_BOOK,
   DEFAULT_PRICES,
   PRICED_ITEMS,
-  PRICES_STREAM,
   type PriceBookOpened,
   type PriceSet,
   priceBook,
@@ -71,7 +71,7 @@ describe("SetPrice", () => {
 
 describe("the price book", () => {
   it("has a stream of its own, and a default book of all its items", () => {
-    expect(PRICES_STREAM).toBe("prices")
+    expect(PRICES.stream).toBe("prices")
     expect(DEFAULT_BOOK).toHaveLength(PRICED_ITEMS.length)
     expect(DEFAULT_BOOK).toContainEqual({ item: "text_segment", unitPriceMicros: 9_000 })
     const book = fold(priceBook, { type: "PriceBookOpened", at: NOW, prices: DEFAULT_BOOK })

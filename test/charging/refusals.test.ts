@@ -1,8 +1,9 @@
+import { refusalsOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { RefusalEvent } from "../../domain/charging/refusals.ts"
-import { refusalKind, refusals, refusalsStream } from "../../domain/charging/refusals.ts"
+import { refusalKind, refusals } from "../../domain/charging/refusals.ts"
 import { fold, given } from "../support/spec.ts"
 import { NOW, REQUEST, at } from "./ledger-facts.ts"
 
@@ -129,6 +130,6 @@ describe("the state of refusals", () => {
   })
 
   it("has a stream of its own, so that the refused cannot grow the ledger", () => {
-    expect(refusalsStream("co_1")).toBe("refusals-co_1")
+    expect(refusalsOf("co_1").stream).toBe("refusals-co_1")
   })
 })

@@ -1,6 +1,6 @@
 /** `POST /company/delete`, and the operator's delete and restore. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { callAs, makeSharedKey } from "../access/signing.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -85,7 +85,7 @@ describe("200", () => {
     }
     const others = answers.filter(({ status }) => status !== 200)
     expect(others.map(({ status }) => status)).toEqual(others.map(() => 401))
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const { events } = await world.operate("audit show", { stream, type: "LedgerClosed" })
     expect(events).toHaveLength(1)
     expect((await remove(company.key)).status).toBe(401)

@@ -1,9 +1,10 @@
+import { appOf } from "../../domain/connection/aggregates.ts"
 import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
 import type { AppEvent, Counts } from "../../domain/connection/app-events.ts"
 import { COUNTED } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
-import { app, appBytes, appCheckpoint, appStream } from "../../domain/connection/app.ts"
+import { app, appBytes, appCheckpoint } from "../../domain/connection/app.ts"
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import { fold, given } from "../support/spec.ts"
 
@@ -131,6 +132,6 @@ describe("an installed app", () => {
   })
 
   it("has a stream of its own", () => {
-    expect(appStream("co_1", "ab12")).toBe("app-co_1-ab12")
+    expect(appOf("co_1", "ab12").stream).toBe("app-co_1-ab12")
   })
 })

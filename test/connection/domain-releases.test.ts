@@ -1,7 +1,7 @@
+import { RELEASES } from "../../domain/connection/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import type { ReleaseEvent } from "../../domain/connection/releases.ts"
 import {
-  RELEASES_STREAM,
   latestVersion,
   releases,
   sealStanding,
@@ -113,6 +113,6 @@ describe("the releases of a channel", () => {
     expect(sealStanding(state, "2.1.0", "other")).toBe("changed")
     expect(sealStanding(state, "2.1.0", null)).toBe("unknown")
     expect(sealStanding(state, "2.0.0", tree)).toBe("unknown")
-    expect(RELEASES_STREAM).toBe("releases")
+    expect(RELEASES.stream).toBe("releases")
   })
 })

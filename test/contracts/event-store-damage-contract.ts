@@ -1,14 +1,12 @@
 import { beforeEach, describe, expect, it } from "vitest"
-
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import type { Place } from "../../src/audit/findings.ts"
 import { streamFault } from "../../src/audit/stream-alone.ts"
 import { CHAIN_START, nextHash } from "../../src/frame/writer/chain.ts"
-import { STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
+import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
 import type { Change, DamagingStore } from "./damaging-stores.ts"
 
 /** Something that happens to what a store holds, and the revision at which it shows. */
@@ -68,7 +66,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
     it("nothing is gone takes commands, and an audit finds nothing", async () => {
       const runner = runnerOn(damaging.store)
       expect((await execute(runner, charge("chg_more", 10))).accepted).toBe(true)
-      expect((await runner.look(LEDGER, STREAM, accountOf)).fundsMicros).toBe(920)
+      expect((await runner.look(OWN, accountOf)).fundsMicros).toBe(920)
       expect(await streamFault(damaging.store, STREAM, end)).toBeNull()
     })
 
@@ -80,7 +78,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
     it("the newest facts are gone, which its checkpoint knows of", async () => {
       const checkpoints = openMemoryCheckpoints()
       const runner = runnerOn(damaging.store, checkpoints)
-      await runner.look(LEDGER, STREAM, accountOf)
+      await runner.look(OWN, accountOf)
       await execute(runner, charge("chg_more", 10))
       await runner.close()
       await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
@@ -93,10 +91,10 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
     it("the newest facts are gone, which are in memory, shows and takes nothing", async () => {
       let now = 0
       const runner = runnerOn(damaging.store, openMemoryCheckpoints(), [], () => now)
-      await runner.look(LEDGER, STREAM, accountOf)
+      await runner.look(OWN, accountOf)
       await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
       now = 1
-      await expect(runner.lookAtTail(LEDGER, STREAM, accountOf)).rejects.toThrow(DamagedStream)
+      await expect(runner.lookAtTail(OWN, accountOf)).rejects.toThrow(DamagedStream)
       await expect(execute(runner, charge("chg_no", 5_000))).rejects.toThrow(DamagedStream)
     })
 
@@ -104,7 +102,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
       let now = 0
       const runner = runnerOn(damaging.store, openMemoryCheckpoints(), [], () => now)
       const other = runnerOn(damaging.store)
-      await runner.look(LEDGER, STREAM, accountOf)
+      await runner.look(OWN, accountOf)
       await execute(other, addFunds(10_000))
       await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
       now = 1
@@ -119,7 +117,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
       await runner.close()
       await damaging.rewrite(STREAM, (all) => all.slice(2))
       const again = runnerOn(damaging.store, checkpoints)
-      const asked = again.look(LEDGER, STREAM, accountOf)
+      const asked = again.look(OWN, accountOf)
       if (damaging.store.hidesBeginnings === true)
         await expect(asked).rejects.toThrow(DamagedStream)
       // Elsewhere rows would have to be deleted: the state is right, and the audit names the place.
@@ -142,9 +140,9 @@ export async function refused(
   const asked = [
     () => execute(runner, charge("chg_more", 10)),
     () => execute(runner, addFunds(1_000)),
-    () => runner.look(LEDGER, STREAM, accountOf),
-    () => runner.lookAtTail(LEDGER, STREAM, accountOf),
-    () => runner.glance(LEDGER, STREAM, accountOf),
+    () => runner.look(OWN, accountOf),
+    () => runner.lookAtTail(OWN, accountOf),
+    () => runner.glance(OWN, accountOf),
   ]
   for (const ask of asked) await expect(ask()).rejects.toMatchObject(fault)
   expect(runner.damaged()).toMatchObject([fault])

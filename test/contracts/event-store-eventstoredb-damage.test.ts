@@ -1,15 +1,13 @@
 import { describe, expect, it } from "vitest"
-
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { DamagedStream, NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { nextHash, CHAIN_START } from "../../src/frame/writer/chain.ts"
 import { OutcomeUnknown, openRunner } from "../../src/frame/writer/run.ts"
 import { virtualPacer } from "../writer/pacer.ts"
-import { STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
+import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "../writer/bench.ts"
 import type { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import type { EventLog } from "../support/eventstoredb-server/log.ts"
 import { damagingEventStoreDb } from "./damaging-stores.ts"
@@ -80,7 +78,7 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     await execute(runner, charge("chg_1", 10))
     server.log.set(STREAM, { $maxCount: 1 })
     expect((await execute(runner, charge("chg_2", 10))).accepted).toBe(true)
-    expect((await runner.look(LEDGER, STREAM, accountOf)).fundsMicros).toBe(980)
+    expect((await runner.look(OWN, accountOf)).fundsMicros).toBe(980)
     await expect(execute(runnerOn(store), charge("chg_3", 10))).rejects.toThrow(DamagedStream)
   })
 

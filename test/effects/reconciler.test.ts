@@ -1,9 +1,8 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { recipientStream } from "../../domain/phone/recipient.ts"
 import { textResource } from "../../domain/phone/text-resource.ts"
-import { LEDGER, RECIPIENT } from "../../src/frame/writer/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { endCharge } from "../../src/frame/effects/end-charge.ts"
 import { openCompany } from "../../src/company/reactions/open-company.ts"
@@ -46,8 +45,7 @@ async function chargeOnly(messageId: string, resource?: string): Promise<void> {
   const tag = await world.ports.sealing.tag(companyId, TO)
   const at = world.ports.clock.now()
   const charged = await world.ports.runner.execute(
-    LEDGER,
-    ledgerStream(companyId),
+    ledgerOf(companyId),
     {
       type: "Charge",
       chargeId: `chg_${messageId}`,
@@ -68,7 +66,8 @@ async function chargeOnly(messageId: string, resource?: string): Promise<void> {
       exempt: null,
       searchedTo: null,
     },
-    { cause, view },
+    cause,
+    view,
   )
   expect(charged.accepted).toBe(true)
 }
@@ -81,8 +80,7 @@ async function queueText(messageId: string, numberId = "num_none") {
   const seal = (text: string) => sealing.seal(companyId, tag, text)
   const text = { body: await seal("Hi"), segments: 1, amountMicros: PRICE }
   return runner.execute(
-    RECIPIENT,
-    recipientStream(companyId, tag),
+    recipientOf(companyId, tag),
     {
       type: "QueueText",
       messageId,
@@ -95,7 +93,8 @@ async function queueText(messageId: string, numberId = "num_none") {
       keyId: null,
       personId: null,
     },
-    { cause, view },
+    cause,
+    view,
   )
 }
 

@@ -1,9 +1,8 @@
 /** Spending in a world of a test's own, past the API: what reactions follow from. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { CallTally, ChargeRequest, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"
 import { recordedOf } from "../../src/frame/writer/recorded.ts"
@@ -11,9 +10,8 @@ import type { World } from "../support/world.ts"
 
 /** Carries out a command on a company's ledger, and fails the test where it is refused. */
 export async function tell(world: World, companyId: string, command: LedgerCommand) {
-  const execution = { cause: causedBy("test"), view: () => undefined }
-  const stream = ledgerStream(companyId)
-  const outcome = await world.ports.runner.execute(LEDGER, stream, command, execution)
+  const stream = ledgerOf(companyId)
+  const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))
   if (!outcome.accepted) throw new Error(`${command.type} was refused: ${outcome.refusal.type}`)
 }
 
@@ -73,7 +71,7 @@ export async function ledgerFacts<T extends LedgerEvent["type"]>(
   type: T,
 ): Promise<readonly Extract<LedgerEvent, { type: T }>[]> {
   const found: Extract<LedgerEvent, { type: T }>[] = []
-  for await (const page of world.ports.store.read(ledgerStream(companyId))) {
+  for await (const page of world.ports.store.read(ledgerOf(companyId).stream)) {
     for (const stored of page.filter((one) => one.type === type)) {
       found.push(recordedOf(stored).fact as Extract<LedgerEvent, { type: T }>)
     }

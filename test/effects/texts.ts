@@ -1,9 +1,9 @@
 /** Texts in a world of a test's own, and what became of them. */
+import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
 import { expect, vi } from "vitest"
 import { CarrierSilent } from "../../adapters/providers/carrier/port.ts"
 import type { ListedWork, TakenWork } from "../../adapters/work/port.ts"
-import { recipientStream } from "../../domain/phone/recipient.ts"
 import type { ChargeRow } from "../../projections/charging/charges.ts"
 import type { MessageRow } from "../../projections/phone/messages.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
@@ -101,7 +101,7 @@ export async function factsAbout(
   companyId: string,
   to = TO,
 ): Promise<readonly string[]> {
-  const stream = recipientStream(companyId, await world.ports.sealing.tag(companyId, to))
+  const stream = recipientOf(companyId, await world.ports.sealing.tag(companyId, to)).stream
   return (await collect(world.ports.store.read(stream))).map(({ type }) => type)
 }
 

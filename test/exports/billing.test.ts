@@ -1,8 +1,7 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { monthEnd, monthName } from "../../domain/kernel/window.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
@@ -132,7 +131,7 @@ describe("a month's bill", () => {
     const { balanceMicros } = await world.operate("company show", { company: company.companyId })
     expect(total).toBe(balanceMicros)
     expect(result).toMatchObject({ totalMicros: total, closingMicros: balanceMicros })
-    const facts = await collect(world.ports.store.read(ledgerStream(company.companyId)))
+    const facts = await collect(world.ports.store.read(ledgerOf(company.companyId).stream))
     const head = facts.find(({ revision }) => revision === result.headRevision)
     expect(JSON.parse(head?.metadata ?? "{}").hash).toBe(result.head)
   })
@@ -198,13 +197,14 @@ describe("a month's bill", () => {
     [4_000, 1],
     [6_001, 2],
   ])("of %i lines has each once, in %i pages", async (count, pages) => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId)
     const add = (amountMicros: number) =>
       world.ports.runner.execute(
-        LEDGER,
         stream,
         { type: "AddFunds", amountMicros, reference: null },
-        { cause: causedBy("test"), view: () => undefined, deadlineMs: 30_000 },
+        causedBy("test"),
+        undefined,
+        30_000,
       )
     await Promise.all(Array.from({ length: count - 1 }, (_, i) => add(i + 1)))
     const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)

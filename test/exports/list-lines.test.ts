@@ -1,6 +1,5 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { ask, askEverything } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
@@ -78,13 +77,14 @@ describe("200", () => {
   })
 
   it("walks by its cursor through all lines, each once, and on to what comes later", async () => {
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId)
     const add = (amountMicros: number) =>
       world.ports.runner.execute(
-        LEDGER,
         stream,
         { type: "AddFunds", amountMicros, reference: null },
-        { cause: causedBy("test"), view: () => undefined, deadlineMs: 30_000 },
+        causedBy("test"),
+        undefined,
+        30_000,
       )
     await Promise.all(Array.from({ length: 2_000 }, (_, i) => add(i + 1)))
     await world.operate("wait")

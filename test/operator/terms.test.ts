@@ -1,9 +1,8 @@
 /** Corrections of the funds, what may be spent beyond them, what keys may buy, and prices. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { allowanceOf } from "../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 
@@ -49,7 +48,7 @@ describe("funds correct", () => {
     expect(await correct("1.5")).toMatchObject({ balanceMicros: 1_509_000 })
     expect(await correct("-2")).toMatchObject({ correctedMicros: -2_000_000 })
     expect((await show()).balanceMicros).toBe(-491_000)
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const { events } = await world.operate("audit show", { stream, type: "FundsCorrected" })
     expect(events[1]).toMatchObject({
       data: { amountMicros: "-2000000", reason: "a chargeback" },
@@ -100,7 +99,7 @@ describe("company change", () => {
 
 describe("key change", () => {
   const allowance = () =>
-    world.ports.runner.look(LEDGER, ledgerStream(company.companyId), (state, at) =>
+    world.ports.runner.look(ledgerOf(company.companyId), (state, at) =>
       allowanceOf(state, company.keyId, at),
     )
 
@@ -135,7 +134,7 @@ describe("price set", () => {
     expect(await world.operate("price set", set)).toMatchObject({ changed: false })
     await world.operate("funds add", { company: company.companyId, dollars: "1" })
     await text()
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const { events } = await world.operate("audit show", { stream, type: "Charged" })
     expect(events.map(({ data }: { data: object }) => data)).toEqual([
       expect.objectContaining({ unitPriceMicros: "9000", priceVersion: version }),

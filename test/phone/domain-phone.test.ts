@@ -1,6 +1,7 @@
+import { phoneOf } from "../../domain/phone/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import type { HeldNumber } from "../../domain/phone/phone.ts"
-import { heldNumbers, phone, phoneStream } from "../../domain/phone/phone.ts"
+import { heldNumbers, phone } from "../../domain/phone/phone.ts"
 import { fold, given } from "../support/spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -52,6 +53,6 @@ describe("the numbers that a company holds", () => {
       "num_0",
     ])
     expect(heldNumbers(fold(phone))).toEqual([])
-    expect(phoneStream("co_1")).toBe("phone-co_1")
+    expect(phoneOf("co_1").stream).toBe("phone-co_1")
   })
 })

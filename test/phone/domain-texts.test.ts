@@ -1,5 +1,6 @@
+import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { describe, expect, it } from "vitest"
-import { recipient, recipientStream, textOf } from "../../domain/phone/recipient.ts"
+import { recipient, textOf } from "../../domain/phone/recipient.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
 import { fold, given } from "../support/spec.ts"
 import {
@@ -252,6 +253,6 @@ describe("a text", () => {
   })
 
   it("lives in a stream of its company and recipient", () => {
-    expect(recipientStream("co_1", "ab12")).toBe("recipient-co_1-ab12")
+    expect(recipientOf("co_1", "ab12").stream).toBe("recipient-co_1-ab12")
   })
 })

@@ -1,5 +1,5 @@
+import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { recipientStream } from "../../domain/phone/recipient.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { RETIRED, ROUTES } from "../../src/routes.ts"
@@ -34,7 +34,7 @@ describe("a STOP and a send", () => {
     await world.operate("wait")
 
     const { companyId } = company
-    const stream = recipientStream(companyId, await world.ports.sealing.tag(companyId, to))
+    const stream = recipientOf(companyId, await world.ports.sealing.tag(companyId, to)).stream
     const facts: string[] = []
     for await (const page of world.ports.store.read(stream)) {
       for (const { type, data } of page) {

@@ -1,9 +1,8 @@
 /** Asking a company's ledger from a test, and waiting until everything is shown. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { expect } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { recordedOf } from "../../src/frame/writer/recorded.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
@@ -19,10 +18,9 @@ export async function ask(
   { companyId }: Pick<Company, "companyId">,
   ...commands: readonly LedgerCommand[]
 ): Promise<void> {
-  const execution = { cause: causedBy("test"), view: () => undefined }
   for (const command of commands) {
-    const stream = ledgerStream(companyId)
-    const outcome = await world.ports.runner.execute(LEDGER, stream, command, execution)
+    const stream = ledgerOf(companyId)
+    const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))
     expect(outcome.accepted, command.type).toBe(true)
   }
   await world.operate("wait")
@@ -34,13 +32,12 @@ export async function askStep(
   { companyId }: Pick<Company, "companyId">,
   given: Step,
 ): Promise<void> {
-  const stream = ledgerStream(companyId)
-  const stored = await collect(world.ports.store.read(stream))
+  const stream = ledgerOf(companyId)
+  const stored = await collect(world.ports.store.read(stream.stream))
   const facts = stored.map((one) => recordedOf(one).fact as LedgerEvent)
   const command = commandOf(given, facts, world.ports.clock.now())
   if (command === null) return
-  const execution = { cause: causedBy("test"), view: () => undefined }
-  await world.ports.runner.execute(LEDGER, stream, command, execution)
+  await world.ports.runner.execute(stream, command, causedBy("test"))
 }
 
 /** Asks for everything that a ledger can be asked for, and lives beside it. No time passes. */
@@ -61,9 +58,8 @@ async function askInVain(world: World, { companyId }: Pick<Company, "companyId">
     ...{ amountMicros: 1e15, resource: null, requestedAt: world.ports.clock.now(), dueAt: null },
     ...{ servedFrom: null, open: false, exempt: null, searchedTo: null },
   }
-  const execution = { cause: causedBy("test"), view: () => undefined }
-  const stream = ledgerStream(companyId)
-  const outcome = await world.ports.runner.execute(LEDGER, stream, command, execution)
+  const stream = ledgerOf(companyId)
+  const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))
   if (outcome.accepted) throw new Error("the company pays any price")
   world.ports.keepRefusal(companyId, outcome.refusal as ChargeRefused)
 }

@@ -1,6 +1,6 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { fundsOf, unbalanced } from "../../projections/charging/accounts.ts"
 import { findCharge } from "../../projections/charging/charges.ts"
 import { listCompanies } from "../../projections/company/companies.ts"
@@ -204,7 +204,7 @@ describe("charges and accounts", () => {
     await world.operate("stand-in set", { name: "carrier", outcome: "silent", times: 1 })
     await send()
     await world.operate("wait")
-    const facts = await collect(world.ports.store.read(ledgerStream(company.companyId)))
+    const facts = await collect(world.ports.store.read(ledgerOf(company.companyId).stream))
     const { chargeId } = JSON.parse(facts.find(({ type }) => type === "Charged")?.data ?? "{}")
     expect(await findCharge(db, company.companyId, chargeId)).toMatchObject({
       state: "open",

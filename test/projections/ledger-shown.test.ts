@@ -1,3 +1,4 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import fc from "fast-check"
 import type { Transaction } from "kysely"
 import type pg from "pg"
@@ -7,7 +8,7 @@ import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import { createTables, inTransaction } from "../../adapters/postgres/projector/tables.ts"
 import type { EndedCharge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import { ledger, ledgerStream } from "../../domain/charging/ledger.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { endedCharge, findCharge } from "../../projections/charging/charges.ts"
 import { PROJECTIONS } from "../../projections/index.ts"
@@ -72,7 +73,7 @@ class PlayedLedger {
     const { companyId } = this
     for (const fact of decided) {
       this.waiting.push({
-        stream: ledgerStream(companyId),
+        stream: ledgerOf(companyId).stream,
         category: "ledger",
         companyId,
         revision: this.facts.length,

@@ -1,11 +1,10 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import fc from "fast-check"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { unbalanced } from "../../projections/charging/accounts.ts"
 import { limitStandings } from "../../projections/charging/limits.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { recordedOf } from "../../src/frame/writer/recorded.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
@@ -47,8 +46,7 @@ async function play(
   turns: readonly Turn[],
   look: (i: number) => Promise<void>,
 ): Promise<void> {
-  const stream = ledgerStream(companyId)
-  const execution = { cause: causedBy("test"), view: () => undefined }
+  const stream = ledgerOf(companyId)
   const facts: LedgerEvent[] = []
   const perform = async (given: Step) => {
     const now = world.ports.clock.now()
@@ -56,7 +54,7 @@ async function play(
     if (then !== now) await world.ports.setClock?.(then)
     const command = commandOf(given, facts, then)
     if (command === null) return
-    const outcome = await world.ports.runner.execute(LEDGER, stream, command, execution)
+    const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))
     if (outcome.accepted) facts.push(...outcome.facts)
   }
   for (const [i, one] of turns.entries()) {
@@ -70,10 +68,10 @@ async function play(
 /** The company by its ledger, at the revision that the read models have, and as they show it. */
 async function bothOf(companyId: string) {
   await settled(world)
-  const stream = ledgerStream(companyId)
-  const stored = await collect(world.ports.store.read(stream))
+  const stream = ledgerOf(companyId)
+  const stored = await collect(world.ports.store.read(stream.stream))
   const facts = stored.map((one) => recordedOf(one).fact as LedgerEvent)
-  const { wanted, at, windows } = await world.ports.runner.look(LEDGER, stream, (state, now) => {
+  const { wanted, at, windows } = await world.ports.runner.look(stream, (state, now) => {
     return {
       wanted: standingOf(state, facts, now),
       at: now,

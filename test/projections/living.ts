@@ -1,10 +1,9 @@
 /** What happens in a company beside money: people come, change and go, apps check in. */
+import { appOf } from "../../domain/connection/aggregates.ts"
 import fc from "fast-check"
 import type { Counts } from "../../domain/connection/app-events.ts"
 import { COUNTED } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
-import { appStream } from "../../domain/connection/app.ts"
-import { APP } from "../../src/frame/writer/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Company, World } from "../support/world.ts"
 
@@ -73,8 +72,7 @@ async function say(
     ...{ status: "started", reason: null },
   }
   const command = deed === "report" ? report : checkIn
-  const execution = { cause: causedBy("test"), view: () => undefined }
-  await world.ports.runner.execute(APP, appStream(companyId, INSTALL), command, execution)
+  await world.ports.runner.execute(appOf(companyId, INSTALL), command, causedBy("test"))
 }
 
 /** Does all of it once. Only those who were there before stay. */

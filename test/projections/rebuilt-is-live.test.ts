@@ -1,3 +1,4 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { randomUUID } from "node:crypto"
 import fc from "fast-check"
 import { sql } from "kysely"
@@ -5,7 +6,6 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import { NO_HASH, expectedHash, hashIn } from "../../src/frame/kernel/envelope.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { TEXTS } from "../phone/texting.ts"
 import type { World } from "../support/world.ts"
@@ -137,7 +137,7 @@ describe("a fact that nobody can read", () => {
   it("stops the read models that it concerns and no others, says where, and fails who waits", async () => {
     const company = await makeCompany(world)
     await world.operate("wait")
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     const { revision, position } = await appendRaw(world.ports.store, stream, "Charged", '{"a":1}')
     const wait = (...names: string[]) => world.ports.projector.waitFor(position, 10_000, names)
     // The others are not concerned by charges.
@@ -196,7 +196,7 @@ describe("a fact that nobody can read", () => {
   it("is tried again after a restart", async () => {
     const company = await makeCompany(world)
     await world.operate("wait")
-    const stream = ledgerStream(company.companyId)
+    const stream = ledgerOf(company.companyId).stream
     await appendRaw(world.ports.store, stream, "Nothing", "{}")
     expect(await world.ports.projector.waitFor(await world.ports.store.head(), 10_000)).toBe(false)
     await sql`update eventstore.events set type = 'AccountLocked', data = '{"at":"2026-11-21T00:00:00.000Z"}'

@@ -1,7 +1,7 @@
 /** What callers asked for is there once; what a text paid for went out, or came back. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { ChargeGivenBack, Charged } from "../../domain/charging/ledger-events.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import type { Facts } from "../charging/plain-facts.ts"
 import { openIn } from "../charging/plain-facts.ts"
@@ -17,7 +17,7 @@ export function auditCallers(run: AuditedRun, streams: Streams): readonly string
 }
 
 function factsOf(streams: Streams, companyId: string): Facts {
-  const stored = streams.get(ledgerStream(companyId))
+  const stored = streams.get(ledgerOf(companyId).stream)
   return stored === undefined ? [] : ledgerFacts(stored)
 }
 

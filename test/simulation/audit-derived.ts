@@ -1,9 +1,10 @@
 /** What is made of the facts is as if it were made anew: read models, checkpoints, work. */
+import { LEDGER } from "../../domain/charging/aggregates.ts"
+import { RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
 import type { TextWork } from "../../projections/work.ts"
-import { LEDGER, RECIPIENT } from "../../src/frame/writer/aggregates.ts"
 import { loadStream } from "../../src/frame/writer/runner/load.ts"
 import { openIn } from "../charging/plain-facts.ts"
 import type { PlainModel, Rows } from "./read-models.ts"

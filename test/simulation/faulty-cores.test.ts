@@ -4,7 +4,7 @@
  */
 import { afterEach, describe, expect, it, vi } from "vitest"
 import type * as keeping from "../../adapters/checkpoints/memory.ts"
-import type * as aggregates from "../../src/frame/writer/aggregates.ts"
+import type * as aggregates from "../../domain/charging/aggregates.ts"
 import type * as texting from "../../src/phone/send-text.ts"
 import type * as claiming from "../../src/frame/calls/idempotency.ts"
 import type * as ending from "../../src/frame/effects/end-charge.ts"
@@ -64,14 +64,19 @@ vi.mock("../../src/frame/writer/runner/gathered.ts", async (original) => {
   return { ...real, forgetState }
 })
 
-vi.mock("../../src/frame/writer/aggregates.ts", async (original) => {
+vi.mock("../../domain/charging/aggregates.ts", async (original) => {
   const real = await original<typeof aggregates>()
   const { decide } = real.LEDGER.decider
   const decider: typeof real.LEDGER.decider = {
     ...real.LEDGER.decider,
     decide: (command, state) => (at.work?.decide?.(decide) ?? decide)(command, state),
   }
-  return { ...real, LEDGER: { ...real.LEDGER, decider } }
+  const LEDGER = { ...real.LEDGER, decider }
+  const ledgerOf: typeof real.ledgerOf = (companyId) => ({
+    ...real.ledgerOf(companyId),
+    aggregate: LEDGER,
+  })
+  return { ...real, LEDGER, ledgerOf }
 })
 
 vi.mock("../../src/frame/writer/run.ts", async (original) => {

@@ -1,10 +1,10 @@
 /** Faults of the core, one each: what a part does otherwise, and what of the audit it breaks. */
+import type { LEDGER } from "../../domain/charging/aggregates.ts"
 import type { Checkpoint, Checkpoints } from "../../adapters/checkpoints/port.ts"
 import { UnknownOutcome, WrongRevision } from "../../adapters/eventstore/port.ts"
 import type { TakenWork, WorkResult } from "../../adapters/work/port.ts"
 import type { ChargeRefused, Charged } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
-import type { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import type { Append, appendSurely } from "../../src/frame/writer/runner/append.ts"
 import type { forgetState, takeGathered } from "../../src/frame/writer/runner/gathered.ts"

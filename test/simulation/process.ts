@@ -1,4 +1,5 @@
 /** A process: the core as it is composed in the program, on the ports of a simulated world. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { Claims } from "../../adapters/claims/port.ts"
 import type { ClaimRequest } from "../../adapters/claims/port.ts"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
@@ -6,8 +7,6 @@ import { START, comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Locks } from "../../adapters/locks/port.ts"
 import type { Reader } from "../../adapters/postgres/projector/reader.ts"
 import { startReader } from "../../adapters/postgres/projector/reader.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { openGatherer } from "../../src/frame/writer/gather.ts"
 import type { Ports } from "../../src/frame/ports.ts"
@@ -193,9 +192,8 @@ async function poll(pacer: Ports["pacer"], stopping: AbortSignal, wake: () => vo
 /** Closings gather, as in the program. */
 function closingsOf(runner: Runner) {
   return openGatherer<string>(MOST_CLOSINGS, async (companyId, chargeIds) => {
-    const execution = { cause: causedBy("close-charges"), view: () => undefined }
     const command = { type: "CloseCharges" as const, chargeIds }
-    await runner.execute(LEDGER, ledgerStream(companyId), command, execution)
+    await runner.execute(ledgerOf(companyId), command, causedBy("close-charges"))
   })
 }
 

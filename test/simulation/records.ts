@@ -75,8 +75,8 @@ export class Records {
   recorded(owner: Owner, runner: Runner): Runner {
     return {
       ...runner,
-      execute: async (aggregate, stream, command, execution) => {
-        const { cause } = execution
+      execute: async (to, command, cause, view, deadlineMs) => {
+        const { stream } = to
         const name = `${cause.command}#${this.#next()}`
         const one: Commanded = {
           ...this.#span(owner, stream),
@@ -87,11 +87,11 @@ export class Records {
           lengthTold: 0,
           lateMs: null,
         }
-        const deadline = this.#schedule.now + (execution.deadlineMs ?? runner.deadlineMs)
+        const deadline = this.#schedule.now + (deadlineMs ?? runner.deadlineMs)
         this.commanded.push(one)
         try {
-          const own = { ...execution, cause: { ...cause, command: name } }
-          const outcome = await runner.execute(aggregate, stream, command, own)
+          const own = { ...cause, command: name }
+          const outcome = await runner.execute(to, command, own, view, deadlineMs)
           one.outcome = outcome as Outcome<Fact, Fact, unknown>
           return outcome
         } catch (error) {
@@ -102,24 +102,25 @@ export class Records {
           one.lengthTold = this.#truth.lengthOf(stream)
         }
       },
-      look: (aggregate, stream, view) => {
+      look: (at, view) => {
         const look = <S, V>(seen: (state: S, at: number) => V) =>
-          runner.look(aggregate as never, stream, seen as never) as Promise<V>
-        return this.#look(owner, stream, false, view, look)
+          runner.look(at as never, seen as never) as Promise<V>
+        return this.#look(owner, at.stream, false, view, look)
       },
-      lookAtTail: (aggregate, stream, view) => {
+      lookAtTail: (at, view) => {
         const look = <S, V>(seen: (state: S, at: number) => V) =>
-          runner.lookAtTail(aggregate as never, stream, seen as never) as Promise<V>
-        return this.#look(owner, stream, true, view, look)
+          runner.lookAtTail(at as never, seen as never) as Promise<V>
+        return this.#look(owner, at.stream, true, view, look)
       },
-      gather: async (aggregate, stream, item) => {
+      gather: async (beside, item) => {
+        const { stream } = beside
         const call = item as ServedCall
         const nothing = { answer: null, lengthTold: 0, lateMs: null }
         const one: Gathered = { ...this.#span(owner, stream), call, ...nothing }
         const deadline = this.#schedule.now + runner.deadlineMs
         this.gathered.push(one)
         try {
-          const fault = await runner.gather(aggregate, stream, item)
+          const fault = await runner.gather(beside, item)
           one.answer = fault === null ? "gathered" : (fault as LimitReading)
           return fault
         } catch (error) {

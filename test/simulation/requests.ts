@@ -1,12 +1,11 @@
 /** Requests as a process carries them out: the ways of the program, without HTTP around them. */
+import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
 import type { AccessCommand } from "../../domain/access/access.ts"
-import { accessStream } from "../../domain/access/access.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { PRICES_STREAM, priceOf } from "../../domain/charging/price-book.ts"
+import { priceOf } from "../../domain/charging/price-book.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { endedCharge } from "../../projections/charging/charges.ts"
-import { ACCESS, LEDGER, PRICES } from "../../src/frame/writer/aggregates.ts"
 import { lookUpCharge } from "../../src/frame/effects/charges.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { sendText } from "../../src/phone/send-text.ts"
@@ -33,8 +32,7 @@ export async function charge(
   const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
   if (row !== null) return "done"
   const outcome = await ports.runner.execute(
-    LEDGER,
-    ledgerStream(companyId),
+    ledgerOf(companyId),
     {
       type: "Charge",
       chargeId,
@@ -53,7 +51,9 @@ export async function charge(
       exempt: null,
       searchedTo,
     },
-    { cause: causedBy(`charge ${chargeId}`), deadlineMs, view: () => undefined },
+    causedBy(`charge ${chargeId}`),
+    undefined,
+    deadlineMs,
   )
   if (outcome.accepted) {
     if (outcome.facts.length === 0) throw new Again("it was charged in the same moment")
@@ -116,17 +116,17 @@ export async function serve(
   companyId: string,
   caller: TextErrand["spender"],
 ): Promise<Answered> {
-  const price = await ports.runner.glance(PRICES, PRICES_STREAM, (s) => priceOf(s, "api_call"))
-  const fault = await ports.runner.gather(LEDGER, ledgerStream(companyId), { ...caller, ...price })
+  const price = await ports.runner.glance(PRICES, (s) => priceOf(s, "api_call"))
+  const fault = await ports.runner.gather(ledgerOf(companyId), { ...caller, ...price })
   return fault === null ? "done" : "refused"
 }
 
 /** Looks at a company's account. */
 export async function look(ports: Ports, companyId: string, isAtTail: boolean): Promise<void> {
-  const stream = ledgerStream(companyId)
+  const stream = ledgerOf(companyId)
   await (isAtTail
-    ? ports.runner.lookAtTail(LEDGER, stream, accountOf)
-    : ports.runner.look(LEDGER, stream, accountOf))
+    ? ports.runner.lookAtTail(stream, accountOf)
+    : ports.runner.look(stream, accountOf))
 }
 
 /** Gives a command to a company's ledger. */
@@ -135,8 +135,11 @@ export async function arrange(
   companyId: string,
   command: LedgerCommand,
 ): Promise<Answered> {
-  const execution = { cause: causedBy(`operator ${command.type}`), view: () => undefined }
-  const outcome = await ports.runner.execute(LEDGER, ledgerStream(companyId), command, execution)
+  const outcome = await ports.runner.execute(
+    ledgerOf(companyId),
+    command,
+    causedBy(`operator ${command.type}`),
+  )
   return outcome.accepted ? "done" : "refused"
 }
 
@@ -146,8 +149,11 @@ export async function change(
   companyId: string,
   command: AccessCommand,
 ): Promise<Answered> {
-  const execution = { cause: causedBy(`owner ${command.type}`), view: () => undefined }
-  const outcome = await ports.runner.execute(ACCESS, accessStream(companyId), command, execution)
+  const outcome = await ports.runner.execute(
+    accessOf(companyId),
+    command,
+    causedBy(`owner ${command.type}`),
+  )
   return outcome.accepted ? "done" : "refused"
 }
 
@@ -166,8 +172,11 @@ export async function giveBack(
     reason: "by hand",
     searchedTo,
   }
-  const execution = { cause: causedBy(`give back ${chargeId}`), view: () => undefined }
-  const outcome = await ports.runner.execute(LEDGER, ledgerStream(companyId), command, execution)
+  const outcome = await ports.runner.execute(
+    ledgerOf(companyId),
+    command,
+    causedBy(`give back ${chargeId}`),
+  )
   if (outcome.accepted && outcome.facts.length > 0) return "done"
   throw new Again("it ended in the same moment, or must be looked for again")
 }

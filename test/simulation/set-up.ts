@@ -1,10 +1,9 @@
 /** How a run begins: prices, and companies with a number, funds and limits. */
-import { accessStream } from "../../domain/access/access.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
+import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import { DEFAULT_BOOK, PRICES_STREAM } from "../../domain/charging/price-book.ts"
-import { phoneStream } from "../../domain/phone/phone.ts"
-import { ACCESS, LEDGER, PHONE, PRICES } from "../../src/frame/writer/aggregates.ts"
+import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Chance } from "./chance.ts"
@@ -21,18 +20,18 @@ const CALL_MICROS = 700
 export async function setUp(world: World, fleet: Fleet): Promise<readonly string[]> {
   const { chance } = world
   const companies = COMPANIES.slice(0, chance.between(1, COMPANIES.length))
-  const execution = { cause: causedBy("set up"), view: () => undefined }
+  const cause = causedBy("set up")
   await fleet.ask(async ({ ports }) => {
     const prices = DEFAULT_BOOK.map((one) => {
       return one.item === "api_call" ? { ...one, unitPriceMicros: CALL_MICROS } : one
     })
     const open = { type: "OpenPriceBook" as const, prices }
-    await ports.runner.execute(PRICES, PRICES_STREAM, open, execution)
+    await ports.runner.execute(PRICES, open, cause)
     for (const companyId of companies) {
       await openAccess(ports, companyId)
       await addNumber(ports, companyId)
       for (const command of beginnings(chance)) {
-        await ports.runner.execute(LEDGER, ledgerStream(companyId), command, execution)
+        await ports.runner.execute(ledgerOf(companyId), command, cause)
       }
     }
   })
@@ -41,9 +40,8 @@ export async function setUp(world: World, fleet: Fleet): Promise<readonly string
 
 async function openAccess({ runner }: Ports, companyId: string): Promise<void> {
   const name = await plainSealing.seal(companyId, "company", companyId)
-  const execution = { cause: causedBy("set up"), view: () => undefined }
   const opening = { type: "OpenCompany", companyId, name, plan: "payg", pays: "card" } as const
-  await runner.execute(ACCESS, accessStream(companyId), opening, execution)
+  await runner.execute(accessOf(companyId), opening, causedBy("set up"))
 }
 
 async function addNumber({ runner }: Ports, companyId: string): Promise<void> {
@@ -52,8 +50,7 @@ async function addNumber({ runner }: Ports, companyId: string): Promise<void> {
   const means = { sms: true, mms: true, voice: true, monthlyMicros: 0, paidThrough: null }
   const place = { kind: "local", locality: null, region: null, test: true } as const
   const held = { numberId: "num_1", number, numberTag, ...means, ...place }
-  const execution = { cause: causedBy("set up"), view: () => undefined }
-  await runner.execute(PHONE, phoneStream(companyId), { type: "AddNumber", ...held }, execution)
+  await runner.execute(phoneOf(companyId), { type: "AddNumber", ...held }, causedBy("set up"))
 }
 
 function beginnings(chance: Chance): readonly LedgerCommand[] {

@@ -1,4 +1,5 @@
 /** A runner on the memory store, with faults on demand and time that passes only by pausing. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
@@ -6,16 +7,16 @@ import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import { virtualPacer } from "./pacer.ts"
 
-/** The stream of every test here. */
-export const STREAM = ledgerStream("co_aaaaaa")
+/** The ledger of every test here. */
+export const OWN = ledgerOf("co_aaaaaa")
+/** The name of its stream. */
+export const STREAM = OWN.stream
 const START = Date.UTC(2026, 10, 21, 12)
 
 /** A store with faults, and runners over it. */
@@ -60,13 +61,7 @@ export function bench(faults: (attempt: number) => AppendFault = () => "none"): 
 
 /** Executes a command of the ledger; the view is the account. */
 export async function execute(runner: Runner, command: LedgerCommand, deadlineMs?: number) {
-  const execution = { cause: causedBy("test"), view: accountOf }
-  return runner.execute(
-    LEDGER,
-    STREAM,
-    command,
-    deadlineMs === undefined ? execution : { ...execution, deadlineMs },
-  )
+  return runner.execute(OWN, command, causedBy("test"), accountOf, deadlineMs)
 }
 
 /** A command that adds funds. */

@@ -1,11 +1,11 @@
 /** Checkpoints are a cache: with them or without, of this history or of another, the state is the same. */
+import { LEDGER } from "../../domain/charging/aggregates.ts"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { accountOf, openCharges } from "../../domain/charging/ledger-views.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
-import { STREAM, addFunds, bench, charge, execute, runnerOn, stored } from "./bench.ts"
+import { OWN, STREAM, addFunds, bench, charge, execute, runnerOn, stored } from "./bench.ts"
 
 describe("a checkpoint", () => {
   it("is kept, and loading from it gives the same state as folding everything", async () => {
@@ -23,10 +23,10 @@ describe("a checkpoint", () => {
     }
     const fromCheckpoint = runnerOn(watched, checkpoints)
     const fromStart = runnerOn(store)
-    expect(await fromCheckpoint.look(LEDGER, STREAM, openCharges)).toEqual(
-      await fromStart.look(LEDGER, STREAM, openCharges),
+    expect(await fromCheckpoint.look(OWN, openCharges)).toEqual(
+      await fromStart.look(OWN, openCharges),
     )
-    expect((await fromCheckpoint.look(LEDGER, STREAM, accountOf)).fundsMicros).toBe(999_550)
+    expect((await fromCheckpoint.look(OWN, accountOf)).fundsMicros).toBe(999_550)
     expect(readFrom).toEqual([450])
   })
 
@@ -39,7 +39,7 @@ describe("a checkpoint", () => {
     }
     const kept = await checkpoints.load(STREAM)
     expect(kept?.revision).toBeGreaterThanOrEqual(199)
-    expect((await runnerOn(store, checkpoints).look(LEDGER, STREAM, openCharges)).length).toBe(250)
+    expect((await runnerOn(store, checkpoints).look(OWN, openCharges)).length).toBe(250)
   })
 
   it.each([{}, null, "text"])("that somebody made into %j is not believed", async (saved) => {
@@ -54,7 +54,7 @@ describe("a checkpoint", () => {
         return kept === null ? null : { ...kept, saved }
       },
     }
-    const { fundsMicros } = await runnerOn(store, broken).look(LEDGER, STREAM, accountOf)
+    const { fundsMicros } = await runnerOn(store, broken).look(OWN, accountOf)
     expect(fundsMicros).toBe(1_000_000)
   })
 
@@ -88,7 +88,7 @@ describe("a checkpoint", () => {
       }),
       save: async () => undefined,
     })
-    expect((await liar.look(LEDGER, STREAM, accountOf)).fundsMicros).toBe(5)
+    expect((await liar.look(OWN, accountOf)).fundsMicros).toBe(5)
   })
 })
 

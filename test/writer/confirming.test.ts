@@ -6,11 +6,10 @@ import { START, type StoredEvent } from "../../adapters/eventstore/port.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { startReader } from "../../adapters/postgres/projector/reader.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import { startConfirming } from "../../src/frame/writer/runner/confirming.ts"
-import { STREAM, addFunds, execute } from "./bench.ts"
+import { OWN, STREAM, addFunds, execute } from "./bench.ts"
 
 /** A process whose runner is fed by a reader; its time passes by `pass`, its reader waits at `gate`. */
 function processOn(store: ReturnType<typeof openMemoryEventStore>) {
@@ -81,7 +80,7 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
   }
 }
 
-const funds = async (runner: Runner) => (await runner.look(LEDGER, STREAM, accountOf)).fundsMicros
+const funds = async (runner: Runner) => (await runner.look(OWN, accountOf)).fundsMicros
 
 describe("what is confirmed", () => {
   it("is answered from memory for as long as nothing comes, without a read", async () => {

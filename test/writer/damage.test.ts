@@ -4,8 +4,7 @@ import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { DamagedStream } from "../../adapters/eventstore/port.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
-import { STREAM, addFunds, execute, runnerOn, stored } from "./bench.ts"
+import { OWN, STREAM, addFunds, execute, runnerOn, stored } from "./bench.ts"
 
 const CALL = {
   ...{ via: "own_key" as const, keyId: "key_1", personId: "per_1" },
@@ -20,7 +19,7 @@ it("is kept until the stream is whole again, and then recorded", async () => {
   const other = runnerOn(store)
   await execute(runner, addFunds(1_000))
   await execute(runner, addFunds(1_000))
-  for (let i = 0; i < 3; i += 1) expect(await runner.gather(LEDGER, STREAM, CALL)).toBeNull()
+  for (let i = 0; i < 3; i += 1) expect(await runner.gather(OWN, CALL)).toBeNull()
   await execute(other, addFunds(5))
   let whole: readonly StoredEvent[] = []
   store.rewrite(STREAM, (all) => {

@@ -6,10 +6,9 @@ import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { STREAM, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
+import { OWN, STREAM, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
 import { virtualPacer } from "./pacer.ts"
 import { silentBench } from "./silence.ts"
 
@@ -37,8 +36,8 @@ function toldTo(asked: Promise<unknown>): () => string | null {
 }
 
 const isGivenUp = (warning: string) => warning.endsWith("could not be recorded")
-const call = (runner: Runner) => runner.gather(LEDGER, STREAM, CALL)
-const look = (runner: Runner) => runner.look(LEDGER, STREAM, accountOf)
+const call = (runner: Runner) => runner.gather(OWN, CALL)
+const look = (runner: Runner) => runner.look(OWN, accountOf)
 
 async function typesOf(store: EventStore): Promise<readonly string[]> {
   return (await stored(store)).map(({ type }) => type)

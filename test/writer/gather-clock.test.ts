@@ -4,9 +4,8 @@ import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
-import { STREAM, addFunds, execute, stored } from "./bench.ts"
+import { OWN, STREAM, addFunds, execute, stored } from "./bench.ts"
 import { virtualPacer } from "./pacer.ts"
 
 const PAUSES_UNSURE = 3
@@ -91,7 +90,7 @@ describe("what is gathered by a clock that is set back", () => {
     })
     await execute(runner, addFunds(5))
     now = midnight
-    await runner.gather(LEDGER, STREAM, CALL)
+    await runner.gather(OWN, CALL)
     now = midnight - 1
     await runner.record()
     const [counted] = (await stored(store)).filter(({ type }) => type === "ApiCallsCounted")
@@ -103,7 +102,7 @@ describe("what is gathered by a clock that is set back", () => {
 describe("what is gathered while the ledger's time is not known", () => {
   it("is recorded at a stop, as soon as the time is known again", async () => {
     const { runner, warnings, counted, losesTime } = bench()
-    await runner.gather(LEDGER, STREAM, CALL)
+    await runner.gather(OWN, CALL)
     losesTime()
     await runner.close()
     expect(await counted()).toEqual([1])
@@ -112,7 +111,7 @@ describe("what is gathered while the ledger's time is not known", () => {
 
   it("is kept where its append failed, and refuses nobody who comes behind it", async () => {
     const { runner, warnings, counted, losesStore } = bench()
-    await runner.gather(LEDGER, STREAM, CALL)
+    await runner.gather(OWN, CALL)
     losesStore()
     await expect(execute(runner, addFunds(5))).rejects.toThrow(ClockUnsure)
     await runner.record()
@@ -123,7 +122,7 @@ describe("what is gathered while the ledger's time is not known", () => {
 
   it("is given up at a stop only when it stays unknown, and told of", async () => {
     const { runner, warnings, counted, losesTime } = bench()
-    await runner.gather(LEDGER, STREAM, CALL)
+    await runner.gather(OWN, CALL)
     losesTime(Infinity)
     await runner.close()
     expect(await counted()).toEqual([])

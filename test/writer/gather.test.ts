@@ -8,10 +8,9 @@ import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import type { AppendFault } from "../../adapters/eventstore/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { STREAM, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
+import { OWN, addFunds, charge, execute, runnerOn, stored } from "./bench.ts"
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
@@ -66,7 +65,7 @@ function gatheringBench(
   return { store, runner, warnings, ring, move: (ms: number) => (now += ms), bells }
 }
 
-const call = (runner: Runner) => runner.gather(LEDGER, STREAM, CALL)
+const call = (runner: Runner) => runner.gather(OWN, CALL)
 
 async function typesOf(store: EventStore): Promise<readonly string[]> {
   return (await stored(store)).map(({ type }) => type)
@@ -236,7 +235,7 @@ describe("an append that leads with what is gathered", () => {
     const other = runnerOn(store)
     await call(runner)
     await call(runner)
-    await other.gather(LEDGER, STREAM, CALL)
+    await other.gather(OWN, CALL)
     await other.record()
     await runner.record()
     const marks = (await stored(store))

@@ -1,12 +1,11 @@
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../domain/charging/ledger.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
-import { STREAM, addFunds, bench, execute, runnerOn, stored } from "./bench.ts"
+import { OWN, addFunds, bench, execute, runnerOn, stored } from "./bench.ts"
 
 const MORE_THAN_KEPT = 20_500
 
@@ -24,16 +23,16 @@ describe("the streams in memory", () => {
     const runner = runnerOn(watched)
     await execute(runner, addFunds(5))
     for (let i = 0; i < MORE_THAN_KEPT; i += 1) {
-      await runner.look(LEDGER, ledgerStream(`co_${i}`), accountOf)
+      await runner.look(ledgerOf(`co_${i}`), accountOf)
     }
     loads.length = 0
-    expect((await runner.look(LEDGER, STREAM, accountOf)).fundsMicros).toBe(5)
+    expect((await runner.look(OWN, accountOf)).fundsMicros).toBe(5)
     expect(loads).toEqual([])
     // Those strangers named longest ago were let go instead, and load again as empty.
-    expect(await runner.look(LEDGER, ledgerStream("co_0"), accountOf)).toMatchObject({
+    expect(await runner.look(ledgerOf("co_0"), accountOf)).toMatchObject({
       opened: false,
     })
-    expect(loads).toEqual([ledgerStream("co_0")])
+    expect(loads).toEqual([ledgerOf("co_0").stream])
   })
 
   it("stay there while they are asked for, however little may be kept", async () => {
@@ -53,7 +52,7 @@ describe("the streams in memory", () => {
     await new Promise(setImmediate)
     const call = { via: "own_key", keyId: "key_1", personId: "per_1" } as const
     const price = { unitPriceMicros: 100, priceVersion: 1 }
-    await runner.gather(LEDGER, STREAM, { ...call, ...price })
+    await runner.gather(OWN, { ...call, ...price })
     await runner.close()
     const types = (await stored(store)).map(({ type }) => type)
     expect(types).toEqual(["FundsAdded", "ApiCallsCounted"])

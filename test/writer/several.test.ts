@@ -6,10 +6,9 @@ import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import type { Locks } from "../../adapters/locks/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { LEDGER } from "../../src/frame/writer/aggregates.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
-import { STREAM, addFunds, charge, execute, stored } from "./bench.ts"
+import { OWN, STREAM, addFunds, charge, execute, stored } from "./bench.ts"
 import { virtualPacer } from "./pacer.ts"
 
 /** Processes on one store and one time, which passes by pausing or by `pass`. */
@@ -54,7 +53,7 @@ function processes(count: number, store: EventStore = openMemoryEventStore()) {
   }
 }
 
-const funds = async (runner: Runner) => (await runner.look(LEDGER, STREAM, accountOf)).fundsMicros
+const funds = async (runner: Runner) => (await runner.look(OWN, accountOf)).fundsMicros
 
 describe("a no", () => {
   it("is decided again where another process wrote since, and not told", async () => {
@@ -175,7 +174,7 @@ describe("what is looked at", () => {
     await execute(one, addFunds(7))
     two.heard([{ stream: STREAM, revision: 1 }])
     expect(await funds(two)).toBe(12)
-    const glimpse = await two.glance(LEDGER, STREAM, accountOf)
+    const glimpse = await two.glance(OWN, accountOf)
     expect(glimpse.fundsMicros).toBe(12)
   })
 })

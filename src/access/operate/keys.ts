@@ -1,18 +1,17 @@
 /** API keys, as an operator makes and changes them. */
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { accessStream } from "../../../domain/access/access.ts"
 import {
   ALL_OPERATIONS,
   OPERATIONS_WITHOUT_ROUTE,
   isOperation,
 } from "../../../domain/access/operations.ts"
 import { allowanceOf } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { Ledger } from "../../../domain/charging/ledger-state.ts"
 import type { PurchaseTerms } from "../../../domain/charging/purchase-events.ts"
 import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
 import { listKeys } from "../../../projections/access/keys.ts"
-import { ACCESS, LEDGER } from "../../frame/writer/aggregates.ts"
 import { makeApiKey } from "../../frame/calls/api-key.ts"
 import {
   accepted,
@@ -25,8 +24,6 @@ import {
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-
-const none = () => undefined
 
 const operationName = z.string().transform((name, context) => {
   if (isOperation(name)) return name
@@ -79,8 +76,7 @@ const create = operation({
     }
     accepted(
       await runner.execute(
-        ACCESS,
-        accessStream(companyId),
+        accessOf(companyId),
         {
           type: "CreateKey",
           keyId,
@@ -90,7 +86,7 @@ const create = operation({
           label:
             input.label === undefined ? null : await sealing.seal(companyId, keyId, input.label),
         },
-        { cause, view: none },
+        cause,
       ),
     )
     await showWrites(ports)
@@ -107,9 +103,7 @@ async function setPurchaseTerms(
   cause: Cause,
 ): Promise<void> {
   const command = { type: "SetPurchaseTerms" as const, keyId, ...terms }
-  accepted(
-    await ports.runner.execute(LEDGER, ledgerStream(companyId), command, { cause, view: none }),
-  )
+  accepted(await ports.runner.execute(ledgerOf(companyId), command, cause))
 }
 
 const MODES = { on: "on", off: "off", review: "needs_owner_review" } as const
@@ -125,7 +119,7 @@ const changePurchases = operation({
   run: async ({ ports, cause }, { keyId, purchases, addFundsPerPurchase, addFundsPerMonth }) => {
     const companyId = await findCompanyOfKey(ports, keyId)
     const view = (state: Ledger, at: number) => allowanceOf(state, keyId, at)
-    const former = await ports.runner.lookAtTail(LEDGER, ledgerStream(companyId), view)
+    const former = await ports.runner.lookAtTail(ledgerOf(companyId), view)
     const perPurchaseMicros = addFundsPerPurchase ?? former?.perPurchaseMicros
     const perMonthMicros = addFundsPerMonth ?? former?.perMonthMicros
     if (perPurchaseMicros === undefined || perMonthMicros === undefined) {
@@ -151,9 +145,9 @@ const change = (
     input: z.object({ keyId: z.string() }),
     run: async ({ ports, cause }, { keyId }) => {
       const companyId = await findCompanyOfKey(ports, keyId)
-      const stream = accessStream(companyId)
+      const stream = accessOf(companyId)
       const command = { type, keyId }
-      accepted(await ports.runner.execute(ACCESS, stream, command, { cause, view: none }))
+      accepted(await ports.runner.execute(stream, command, cause))
       await showWrites(ports)
       return { keyId, companyId, status }
     },

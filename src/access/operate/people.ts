@@ -1,15 +1,15 @@
 /** People of a company, as an operator adds, changes and shows them. */
+import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { PLACES } from "../../../adapters/presence/port.ts"
 import type { AccessCommand } from "../../../domain/access/access.ts"
-import { accessStream, findPerson } from "../../../domain/access/access.ts"
+import { findPerson } from "../../../domain/access/access.ts"
 import type { Grantable } from "../../../domain/access/grants.ts"
 import { grantFault, personOf } from "../../../domain/access/grants.ts"
 import { PERMISSIONS, ROLES, isAdminRole } from "../../../domain/access/permissions.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { listInvitations } from "../../../projections/access/invitations.ts"
 import { listPeople } from "../../../projections/access/people.ts"
-import { ACCESS } from "../../frame/writer/aggregates.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import {
   accepted,
@@ -40,8 +40,7 @@ async function ask(
   companyId: CompanyId,
   command: AccessCommand,
 ): Promise<void> {
-  const execution = { cause, view: () => undefined }
-  accepted(await ports.runner.execute(ACCESS, accessStream(companyId), command, execution))
+  accepted(await ports.runner.execute(accessOf(companyId), command, cause))
   await showWrites(ports)
 }
 
@@ -121,7 +120,7 @@ const app = operation({
 
 /** How a person stands. @throws OperatorRefused where they are gone by now */
 async function standing({ ports }: AdminContext, companyId: CompanyId, personId: string) {
-  const person = await ports.runner.look(ACCESS, accessStream(companyId), (state) =>
+  const person = await ports.runner.look(accessOf(companyId), (state) =>
     findPerson(state, personId),
   )
   if (person === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)

@@ -1,7 +1,7 @@
 /** The affiliate programme, as an operator lets companies join it. */
+import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { accessStream, companyStanding } from "../../../domain/access/access.ts"
-import { ACCESS } from "../../frame/writer/aggregates.ts"
+import { companyStanding } from "../../../domain/access/access.ts"
 import { randomTag } from "../../frame/kernel/ids.ts"
 import { accepted, findLivingCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
@@ -14,10 +14,9 @@ const join = operation({
   input: z.object({ company: z.string() }),
   run: async ({ ports, cause }, { company }) => {
     const companyId = await findLivingCompany(ports, company)
-    const stream = accessStream(companyId)
+    const stream = accessOf(companyId)
     const command = { type: "JoinAffiliate" as const, tag: randomTag(TAG_LENGTH) }
-    const execution = { cause, view: companyStanding }
-    const { view } = accepted(await ports.runner.execute(ACCESS, stream, command, execution))
+    const { view } = accepted(await ports.runner.execute(stream, command, cause, companyStanding))
     return { companyId, joined: true, link: `${ports.baseUrl()}/join/${view?.affiliateTag}` }
   },
 })

@@ -1,8 +1,8 @@
 /** Proving that everything that is stored holds. */
+import { LEDGER } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import { openCharges } from "../../../domain/charging/ledger-views.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { LEDGER } from "../../frame/writer/aggregates.ts"
 import type { AuditCheck } from "../findings.ts"
 import { paceTo } from "../pace.ts"
 import { auditStreams } from "../streams.ts"
@@ -84,7 +84,7 @@ async function chargesWithoutOwner(
   const orphans: string[] = []
   for (const { chargeId, stream } of open) {
     if (names.has(chargeId)) continue
-    const isOpen = await ports.runner.look(LEDGER, stream, (state) =>
+    const isOpen = await ports.runner.look({ aggregate: LEDGER, stream }, (state) =>
       openCharges(state).includes(chargeId),
     )
     if (isOpen) orphans.push(`${chargeId} of ${stream}`)

@@ -1,11 +1,11 @@
 /** The noes: those that were, and whether there would be one. */
+import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
-import { accessStream, findKey } from "../../../domain/access/access.ts"
+import { findKey } from "../../../domain/access/access.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
 import { PRICED_ITEMS } from "../../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
-import { ACCESS } from "../../frame/writer/aggregates.ts"
 import { NoSuchPlace, ask, itemNamed } from "../ask.ts"
 import { shownRefusal } from "../refusal-shown.ts"
 import { findCompany, showWrites } from "../../frame/operator/inputs.ts"
@@ -67,9 +67,7 @@ async function spenderOf(
   keyId: string | undefined,
 ): Promise<Spender> {
   if (keyId === undefined) return { via: "company", keyId: null, personId: null }
-  const key = await runner.lookAtTail(ACCESS, accessStream(companyId), (state) =>
-    findKey(state, keyId),
-  )
+  const key = await runner.lookAtTail(accessOf(companyId), (state) => findKey(state, keyId))
   if (key === null) throw new OperatorRefused("not_found", `There is no key ${keyId}.`)
   const { personId } = key
   return personId === null

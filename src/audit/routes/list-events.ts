@@ -1,7 +1,6 @@
 /** `GET /api/v1/ledger/events`: the facts of the company's ledger as they are stored, to be hashed. */
+import { ledgerOf, refusalsOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
-import { refusalsStream } from "../../../domain/charging/refusals.ts"
 import { NO_CURSOR } from "../../frame/calls/cursor.ts"
 import { route } from "../../frame/calls/route.ts"
 import { revisionCursor } from "./schema.ts"
@@ -51,7 +50,7 @@ export const listEvents = route<
   beyondSpec: "An auditor's key reads what is stored and recomputes every hash (docs/verify.md).",
   handle: async (ports, { companyId }, { query }) => {
     const { stream: named, cursor: from } = query
-    const stream = named === "ledger" ? ledgerStream(companyId) : refusalsStream(companyId)
+    const stream = named === "ledger" ? ledgerOf(companyId).stream : refusalsOf(companyId).stream
     const events = []
     let next = from
     for await (const page of ports.store.read(stream, { from, limit: MOST_EVENTS })) {

@@ -1,10 +1,9 @@
 /** `GET /api/v1/limits`: the limits that apply to this key, and the funds. */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import { accountOf, limitsFor } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { Ledger } from "../../../domain/charging/ledger-state.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
-import { LEDGER } from "../../frame/writer/aggregates.ts"
 import { shownLimit } from "../refusal-shown.ts"
 import { route } from "../../frame/calls/route.ts"
 import { micros } from "../../frame/kernel/schema.ts"
@@ -36,9 +35,7 @@ export const readLimitsOfKey = route<unknown, unknown, z.infer<typeof Limits>>({
   beyondSpec: "A caller can see a no coming, and when it is over.",
   handle: async (ports, { companyId, spender }) => ({
     ok: true,
-    body: await ports.runner.look(LEDGER, ledgerStream(companyId), (state, at) =>
-      standing(state, spender, at),
-    ),
+    body: await ports.runner.look(ledgerOf(companyId), (state, at) => standing(state, spender, at)),
   }),
 })
 

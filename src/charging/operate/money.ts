@@ -1,11 +1,11 @@
 /** Funds and limits, as an operator sets them. */
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { accessStream, findKey } from "../../../domain/access/access.ts"
+import { findKey } from "../../../domain/access/access.ts"
 import { accountOf, readLimits } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { Limit, LimitName, LimitReading } from "../../../domain/charging/limits.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { ACCESS, LEDGER } from "../../frame/writer/aggregates.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { limitStandings } from "../../../projections/charging/limits.ts"
 import {
@@ -18,8 +18,6 @@ import {
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-
-const none = () => undefined
 
 const Holder = z.object({
   company: z.string(),
@@ -45,9 +43,7 @@ async function nameOf(
         "A key's limit counts every class; leave --class out.",
       )
     }
-    const found = await ports.runner.lookAtTail(ACCESS, accessStream(companyId), (s) =>
-      findKey(s, key),
-    )
+    const found = await ports.runner.lookAtTail(accessOf(companyId), (s) => findKey(s, key))
     if (found === null) throw new OperatorRefused("not_found", `There is no key ${key}.`)
     return { holder: "key", holderId: key, class: "all" }
   }
@@ -80,10 +76,10 @@ const setLimit = operation({
     }
     const outcome = accepted(
       await ports.runner.execute(
-        LEDGER,
-        ledgerStream(companyId),
+        ledgerOf(companyId),
         { type: "SetLimit", ...limit },
-        { cause, view: (state, at) => readLimits(state, at) },
+        cause,
+        (state, at) => readLimits(state, at),
       ),
     )
     const reading = outcome.view.find(
@@ -102,9 +98,9 @@ const removeLimit = operation({
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
     const name = await nameOf(ports, companyId, input)
-    const stream = ledgerStream(companyId)
+    const stream = ledgerOf(companyId)
     const command = { type: "RemoveLimit" as const, ...name }
-    accepted(await ports.runner.execute(LEDGER, stream, command, { cause, view: none }))
+    accepted(await ports.runner.execute(stream, command, cause))
     return { removed: name }
   },
 })
@@ -150,14 +146,14 @@ const addFunds = operation({
     const companyId = await findCompany(ports, input.company)
     const outcome = accepted(
       await ports.runner.execute(
-        LEDGER,
-        ledgerStream(companyId),
+        ledgerOf(companyId),
         {
           type: "AddFunds",
           amountMicros: input.dollars,
           reference: input.reference ?? null,
         },
-        { cause, view: accountOf },
+        cause,
+        accountOf,
       ),
     )
     return {
@@ -178,10 +174,8 @@ const correctFunds = operation({
     }
     const companyId = await findCompany(ports, company)
     const command = { type: "CorrectFunds" as const, amountMicros, reason }
-    const stream = ledgerStream(companyId)
-    const outcome = accepted(
-      await ports.runner.execute(LEDGER, stream, command, { cause, view: accountOf }),
-    )
+    const stream = ledgerOf(companyId)
+    const outcome = accepted(await ports.runner.execute(stream, command, cause, accountOf))
     return { companyId, correctedMicros: amountMicros, balanceMicros: outcome.view.fundsMicros }
   },
 })

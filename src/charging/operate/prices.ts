@@ -1,8 +1,8 @@
 /** The price book, as an operator reads and changes it. */
+import { PRICES } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import type { PriceBook, PricedItem } from "../../../domain/charging/price-book.ts"
-import { PRICED_ITEMS, PRICES_STREAM, priceOf } from "../../../domain/charging/price-book.ts"
-import { PRICES } from "../../frame/writer/aggregates.ts"
+import { PRICED_ITEMS, priceOf } from "../../../domain/charging/price-book.ts"
 import { accepted, dollars } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
@@ -11,7 +11,7 @@ const list = operation({
   name: "price list",
   input: z.object({}),
   run: async ({ ports }) =>
-    ports.runner.look(PRICES, PRICES_STREAM, (book) => ({
+    ports.runner.look(PRICES, (book) => ({
       version: priceOf(book, "api_call").priceVersion,
       prices: PRICED_ITEMS.map((item) => shown(book, item)),
     })),
@@ -30,9 +30,7 @@ const set = operation({
     }
     const command = { type: "SetPrice" as const, item, unitPriceMicros }
     const view = (book: PriceBook) => priceOf(book, item)
-    const outcome = accepted(
-      await ports.runner.execute(PRICES, PRICES_STREAM, command, { cause, view }),
-    )
+    const outcome = accepted(await ports.runner.execute(PRICES, command, cause, view))
     const { priceVersion } = outcome.view
     return { item, unitPriceMicros, version: priceVersion, changed: outcome.facts.length > 0 }
   },

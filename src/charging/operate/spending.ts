@@ -1,9 +1,9 @@
 /** Charges as an operator makes, gives back and lists them. */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
 import type { LedgerRefused, PurchaseRefused } from "../../../domain/charging/ledger-commands.ts"
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
 import { CALLERS_ID_RULE, isCallersId } from "../../../domain/charging/recent.ts"
 import { resourceId } from "../../../domain/phone/text-resource.ts"
@@ -15,7 +15,6 @@ import {
   endedCharge,
   listOpenCharges,
 } from "../../../projections/charging/charges.ts"
-import { LEDGER } from "../../frame/writer/aggregates.ts"
 import { lookUpCharge } from "../../frame/effects/charges.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { bodyOf } from "../../frame/calls/refusal.ts"
@@ -70,9 +69,9 @@ async function chargeOnce(
 ): Promise<object | null> {
   const chargeId = input.id ?? newId("chg")
   const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
-  const stream = ledgerStream(companyId)
+  const stream = ledgerOf(companyId)
   if (row !== null) {
-    const { fundsMicros } = await ports.runner.look(LEDGER, stream, accountOf)
+    const { fundsMicros } = await ports.runner.look(stream, accountOf)
     const { item, state, given_back_micros: givenBackMicros } = row
     const found = made(companyId, chargeId, false, -row.amount_micros, fundsMicros)
     return { ...found, item, state, givenBackMicros }
@@ -83,7 +82,6 @@ async function chargeOnce(
       : { via: "person", keyId: null, personId: input.person }
   const amountMicros = input.dollars
   const outcome = await ports.runner.execute(
-    LEDGER,
     stream,
     {
       type: "Charge",
@@ -104,7 +102,8 @@ async function chargeOnce(
       exempt: null,
       searchedTo,
     },
-    { cause, view: accountOf },
+    cause,
+    accountOf,
   )
   if (!outcome.accepted) {
     if (outcome.refusal.type === "LedgerRefused" && outcome.refusal.code === "search_again") {
@@ -181,11 +180,8 @@ const giveBack = operation({
         reason,
         searchedTo,
       }
-      const stream = ledgerStream(companyId)
-      const outcome = await ports.runner.execute(LEDGER, stream, command, {
-        cause,
-        view: accountOf,
-      })
+      const stream = ledgerOf(companyId)
+      const outcome = await ports.runner.execute(stream, command, cause, accountOf)
       if (outcome.accepted && outcome.facts.length > 0) {
         const givenBackMicros = part ?? whole
         return { companyId, chargeId, givenBackMicros, balanceMicros: outcome.view.fundsMicros }

@@ -2,10 +2,9 @@
  * Charges the API calls of the days that are over, once per key, person and day: the tallies that
  * are not charged yet are carried by the ledger itself, so doing it again charges nothing.
  */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { CallsWork } from "../../../projections/work.ts"
-import { LEDGER } from "../../frame/writer/aggregates.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 
@@ -19,14 +18,11 @@ export async function chargeCalls(ports: Ports, work: TakenWork): Promise<WorkRe
   const dueAt = day + DAY_MS
   // An operator may have called it early; it must not be done and gone before its time.
   if (ports.clock.now() < dueAt) return { result: "later", dueAt }
-  const stream = ledgerStream(work.companyId ?? "")
+  const stream = ledgerOf(work.companyId ?? "")
   const cause = causedBy(`charge-calls ${new Date(day).toISOString().slice(0, 10)}`)
   const command = { type: "ChargeCalls" as const, most: MOST_AT_ONCE }
   for (;;) {
-    const outcome = await ports.runner.execute(LEDGER, stream, command, {
-      cause,
-      view: () => undefined,
-    })
+    const outcome = await ports.runner.execute(stream, command, cause)
     if (!outcome.accepted) {
       throw new Error(`calls could not be charged: ${outcome.refusal.type}`)
     }

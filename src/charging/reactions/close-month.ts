@@ -2,11 +2,10 @@
  * Closes a month of a company in which nothing else does: whatever an active company's ledger records
  * first in a new month closes the old one by itself. Closed already, nothing is recorded.
  */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import { monthEnd } from "../../../domain/kernel/window.ts"
 import type { MonthWork } from "../../../projections/work.ts"
-import { LEDGER } from "../../frame/writer/aggregates.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 
@@ -18,10 +17,9 @@ export async function closeMonth(ports: Ports, work: TakenWork): Promise<WorkRes
   // An operator may have called it early; it must not be done and gone before its time.
   if (ports.clock.now() < dueAt) return { result: "later", dueAt }
   const outcome = await ports.runner.execute(
-    LEDGER,
-    ledgerStream(companyId),
+    ledgerOf(companyId),
     { type: "CloseMonth" },
-    { cause: causedBy(`close-month ${month}`), view: () => undefined },
+    causedBy(`close-month ${month}`),
   )
   if (!outcome.accepted) throw new Error(`the month could not be closed: ${outcome.refusal.type}`)
   return { result: "done" }

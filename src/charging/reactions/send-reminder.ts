@@ -6,17 +6,17 @@
  * decides about access has no names and addresses, and a read model opens each of them once. The
  * mail's id derives from the fact, so doing it again, after a crash or a silence, is the same mail.
  */
+import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { MailAnswer } from "../../../adapters/providers/mailer/port.ts"
 import { MailerSilent, MailerUnavailable } from "../../../adapters/providers/mailer/port.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
-import { accessStream, companyStanding } from "../../../domain/access/access.ts"
+import { companyStanding } from "../../../domain/access/access.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { KeyRow } from "../../../projections/access/keys.ts"
 import { listKeys } from "../../../projections/access/keys.ts"
 import type { PersonRow } from "../../../projections/access/people.ts"
 import { listPeople } from "../../../projections/access/people.ts"
 import type { ReminderWork } from "../../../projections/work.ts"
-import { ACCESS } from "../../frame/writer/aggregates.ts"
 import { derivedId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
@@ -69,7 +69,7 @@ function recipientsOf(people: readonly PersonRow[], reminder: ReminderWork) {
 }
 
 async function companyName(ports: Ports, companyId: CompanyId): Promise<string> {
-  const standing = await ports.runner.look(ACCESS, accessStream(companyId), companyStanding)
+  const standing = await ports.runner.look(accessOf(companyId), companyStanding)
   const name = standing === null ? null : await ports.sealing.open(companyId, standing.name)
   return name ?? companyId
 }

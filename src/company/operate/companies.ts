@@ -1,17 +1,18 @@
 /** Companies and their cards, as an operator makes and shows them. */
+import { COMPANIES } from "../../../domain/company/aggregates.ts"
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { accessStream, companyStanding } from "../../../domain/access/access.ts"
+import { companyStanding } from "../../../domain/access/access.ts"
 import { PLANS } from "../../../domain/access/access-events.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { accountOf, termsOf } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { CompanyPlan } from "../../../domain/company/companies.ts"
-import { COMPANIES_STREAM, companyPlace, erasedAt } from "../../../domain/company/companies.ts"
+import { companyPlace, erasedAt } from "../../../domain/company/companies.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companyIdOfTag } from "../../../domain/kernel/ids.ts"
 import { listCompanies } from "../../../projections/company/companies.ts"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
-import { ACCESS, COMPANIES, LEDGER } from "../../frame/writer/aggregates.ts"
 import { newId, randomTag } from "../../frame/kernel/ids.ts"
 import { deleteCompany, restoreCompany } from "../reactions/company-deletion.ts"
 import { openCompany } from "../reactions/open-company.ts"
@@ -27,8 +28,6 @@ import {
 } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-
-const none = () => undefined
 
 const companyName = words
   .transform((name) => name.trim())
@@ -55,9 +54,9 @@ const create = operation({
       const plan = await planOf(ports, input)
       const registered = await runner.execute(
         COMPANIES,
-        COMPANIES_STREAM,
         { type: "RegisterCompany", ...plan },
-        { cause, view: (state) => companyPlace(state, plan.companyId) },
+        cause,
+        (state) => companyPlace(state, plan.companyId),
       )
       // The random id of another company: the next one will be free.
       if (!registered.accepted && registered.refusal.code === "id_taken") continue
@@ -99,10 +98,10 @@ const show = operation({
   input: z.object({ company: z.string() }),
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
-    const standing = await ports.runner.lookAtTail(ACCESS, accessStream(companyId), companyStanding)
-    const stream = ledgerStream(companyId)
-    const account = await ports.runner.lookAtTail(LEDGER, stream, accountOf)
-    const terms = await ports.runner.look(LEDGER, stream, termsOf)
+    const standing = await ports.runner.lookAtTail(accessOf(companyId), companyStanding)
+    const stream = ledgerOf(companyId)
+    const account = await ports.runner.lookAtTail(stream, accountOf)
+    const terms = await ports.runner.look(stream, termsOf)
     return {
       companyId,
       name: standing === null ? null : await ports.sealing.open(companyId, standing.name),
@@ -125,11 +124,11 @@ const show = operation({
  * null where it is not deleted. It is under way until nothing of it is left to be done.
  */
 async function deletionShown({ runner, work }: AdminContext["ports"], companyId: CompanyId) {
-  const deletion = await runner.look(LEDGER, ledgerStream(companyId), deletionOf)
+  const deletion = await runner.look(ledgerOf(companyId), deletionOf)
   if (deletion === null) return null
   const { erasedFrom, erasing: isBegun } = deletion
   const shown = (at: number | null) => (at === null ? null : new Date(at).toISOString())
-  const at = await runner.look(COMPANIES, COMPANIES_STREAM, (state) => erasedAt(state, companyId))
+  const at = await runner.look(COMPANIES, (state) => erasedAt(state, companyId))
   const isEnded = at !== null && !(await work.names("erase-company")).includes(companyId)
   return {
     deleteDataAfter: shown(erasedFrom),
@@ -151,9 +150,9 @@ const change = operation({
   run: async ({ ports, cause }, input) => {
     const { runner } = ports
     const companyId = await findCompany(ports, input.company)
-    const [access, ledger] = [accessStream(companyId), ledgerStream(companyId)]
-    const standing = await runner.lookAtTail(ACCESS, access, companyStanding)
-    const terms = await runner.lookAtTail(LEDGER, ledger, termsOf)
+    const [access, ledger] = [accessOf(companyId), ledgerOf(companyId)]
+    const standing = await runner.lookAtTail(access, companyStanding)
+    const terms = await runner.lookAtTail(ledger, termsOf)
     const plan = input.plan ?? standing?.plan ?? "payg"
     const pays = input.pays ?? standing?.pays ?? "prepaid"
     const creditLineMicros = input.creditLine ?? terms.creditLineMicros
@@ -167,13 +166,13 @@ const change = operation({
     }
     // First the money, which may be refused: then nothing has changed.
     const spending = { type: "ChangeTerms" as const, prepaidOnly, creditLineMicros }
-    accepted(await runner.execute(LEDGER, ledger, spending, { cause, view: none }))
+    accepted(await runner.execute(ledger, spending, cause))
     const paying = { type: "ChangePlan" as const, plan, pays }
-    accepted(await runner.execute(ACCESS, access, paying, { cause, view: none }))
+    accepted(await runner.execute(access, paying, cause))
     const channel = input.channel ?? standing?.channel ?? null
     if (channel !== null) {
       const updating = { type: "ChangeChannel" as const, channel }
-      accepted(await runner.execute(ACCESS, access, updating, { cause, view: none }))
+      accepted(await runner.execute(access, updating, cause))
     }
     return { companyId, plan, pays, prepaidOnly, creditLineMicros, channel }
   },
@@ -201,8 +200,8 @@ const lock = (name: "company lock" | "company unlock", type: "LockAccount" | "Un
     input: z.object({ company: z.string() }),
     run: async ({ ports, cause }, { company }) => {
       const companyId = await findCompany(ports, company)
-      const stream = ledgerStream(companyId)
-      await ports.runner.execute(LEDGER, stream, { type }, { cause, view: none })
+      const stream = ledgerOf(companyId)
+      await ports.runner.execute(stream, { type }, cause)
       return { companyId, locked: type === "LockAccount" }
     },
   })

@@ -2,14 +2,14 @@
  * The deletion of a company, and its undoing. The closed ledger is the switch: every key is refused
  * from then on. The keys' own facts follow, so that the undoing finds what was switched off.
  */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
-import { accessStream, keysInUse } from "../../../domain/access/access.ts"
+import { keysInUse } from "../../../domain/access/access.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import type { LedgerRefusal } from "../../../domain/charging/ledger-commands.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { ACCESS, LEDGER } from "../../frame/writer/aggregates.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
@@ -30,14 +30,14 @@ export async function deleteCompany(
   cause: Cause,
 ): Promise<Deleted> {
   const closing = { type: "CloseLedger" as const }
-  const stream = ledgerStream(companyId)
-  const closed = await runner.execute(LEDGER, stream, closing, { cause, view: deletionOf })
+  const stream = ledgerOf(companyId)
+  const closed = await runner.execute(stream, closing, cause, deletionOf)
   if (!closed.accepted || closed.view === null) {
     throw new Error(`the ledger of ${companyId} did not close`)
   }
   const { erasedFrom } = closed.view
   // Those that are switched off by now worked until then.
-  const keysSwitchedOff = await runner.lookAtTail(ACCESS, accessStream(companyId), keysInUse)
+  const keysSwitchedOff = await runner.lookAtTail(accessOf(companyId), keysInUse)
   return { erasedFrom, keysSwitchedOff, position: closed.position }
 }
 
@@ -48,9 +48,8 @@ export async function restoreCompany(
   cause: Cause,
 ): Promise<LedgerRefusal | null> {
   const opening = { type: "ReopenLedger" as const }
-  const stream = ledgerStream(companyId)
-  const execution = { cause, view: () => undefined }
-  const opened = await ports.runner.execute(LEDGER, stream, opening, execution)
+  const stream = ledgerOf(companyId)
+  const opened = await ports.runner.execute(stream, opening, cause)
   if (!opened.accepted) return opened.refusal
   await followDeletion(ports, companyId, cause)
   return null
@@ -64,12 +63,11 @@ export async function switchKeys(ports: Ports, work: TakenWork): Promise<WorkRes
 
 async function followDeletion({ runner }: Ports, companyId: CompanyId, cause: Cause) {
   const isDeleted = () =>
-    runner.lookAtTail(LEDGER, ledgerStream(companyId), (state) => deletionOf(state) !== null)
+    runner.lookAtTail(ledgerOf(companyId), (state) => deletionOf(state) !== null)
   // It may turn while the keys do.
   for (let deleted = await isDeleted(); ;) {
     const type = deleted ? "SwitchKeysOff" : "SwitchKeysOn"
-    const execution = { cause, view: () => undefined }
-    const done = await runner.execute(ACCESS, accessStream(companyId), { type }, execution)
+    const done = await runner.execute(accessOf(companyId), { type }, cause)
     if (!done.accepted) throw new Error(`the keys were not switched: ${done.refusal.code}`)
     const now = await isDeleted()
     if (now === deleted) return

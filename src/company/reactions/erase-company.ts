@@ -8,12 +8,11 @@
  * 4. `CompanyErased` frees the name, and the read models take out what they show of people.
  * 5. Rows that are no fold are deleted, and the database's files are rid of what was in them.
  */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { COMPANIES } from "../../../domain/company/aggregates.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
-import { COMPANIES_STREAM } from "../../../domain/company/companies.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { COMPANIES, LEDGER } from "../../frame/writer/aggregates.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
@@ -26,15 +25,14 @@ const READ_MODELS_WAIT_MS = 5_000
 export async function eraseCompany(ports: Ports, work: TakenWork): Promise<WorkResult> {
   const companyId = work.companyId ?? ""
   const cause = causedBy(`erase-company ${companyId}`)
-  const stream = ledgerStream(companyId)
-  const deletion = await ports.runner.lookAtTail(LEDGER, stream, deletionOf)
+  const stream = ledgerOf(companyId)
+  const deletion = await ports.runner.lookAtTail(stream, deletionOf)
   // It was undone, or an operator called it early: it must not be done and gone before its time.
   if (deletion === null) return { result: "done" }
   if (!deletion.erasing && ports.clock.now() < deletion.erasedFrom) {
     return { result: "later", dueAt: deletion.erasedFrom }
   }
-  const execution = { cause, view: () => undefined }
-  const begun = await ports.runner.execute(LEDGER, stream, { type: "BeginErasure" }, execution)
+  const begun = await ports.runner.execute(stream, { type: "BeginErasure" }, cause)
   // It was undone just now.
   if (!begun.accepted) return { result: "done" }
   for (const text of await ports.erasure.openTexts(companyId)) await giveUp(ports, text, cause)
@@ -53,8 +51,7 @@ export async function eraseCompany(ports: Ports, work: TakenWork): Promise<WorkR
 /** Says that the company is erased, and waits until no read model shows anything of it. */
 async function isTakenOut(ports: Ports, companyId: CompanyId, cause: Cause): Promise<boolean> {
   const command = { type: "EraseCompany" as const, companyId }
-  const execution = { cause, view: () => undefined }
-  const said = await ports.runner.execute(COMPANIES, COMPANIES_STREAM, command, execution)
+  const said = await ports.runner.execute(COMPANIES, command, cause)
   if (!said.accepted) throw new Error(`${companyId} cannot be erased: ${said.refusal.message}`)
   return ports.projector.waitFor(await ports.store.head(), READ_MODELS_WAIT_MS)
 }

@@ -2,17 +2,14 @@
  * Opens the streams of a registered company. Each step is a command that records nothing when it
  * was done before, so the operator's command and the work row may both do it, in any order.
  */
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
-import { accessStream } from "../../../domain/access/access.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { CompanyPlan } from "../../../domain/company/companies.ts"
-import { phoneStream } from "../../../domain/phone/phone.ts"
-import { ACCESS, LEDGER, PHONE } from "../../frame/writer/aggregates.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { derivedId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
-
-const none = () => undefined
 
 /**
  * Opens access, ledger and the built-in test number of a company.
@@ -27,33 +24,28 @@ export async function openCompany(
 ): Promise<void> {
   const { runner } = ports
   const { companyId, name, pays, owner, fundsMicros } = plan
-  const execution = { cause, view: none }
-  const access = accessStream(companyId)
-  const ledger = ledgerStream(companyId)
+  const access = accessOf(companyId)
+  const ledger = ledgerOf(companyId)
   await runner.execute(
-    ACCESS,
     access,
     { type: "OpenCompany", companyId, name, plan: plan.plan, pays },
-    execution,
+    cause,
   )
   await runner.execute(
-    ACCESS,
     access,
     { type: "AddPerson", ...owner, role: "owner", permissions: [] },
-    execution,
+    cause,
   )
   await runner.execute(
-    LEDGER,
     ledger,
     { type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 },
-    execution,
+    cause,
   )
   if (fundsMicros > 0) {
     await runner.execute(
-      LEDGER,
       ledger,
       { type: "AddFunds", amountMicros: fundsMicros, reference: "opening" },
-      execution,
+      cause,
     )
   }
   if (plan.withNumber) await addTestNumber(ports, plan, place, cause)
@@ -67,8 +59,7 @@ async function addTestNumber(
 ): Promise<void> {
   const number = testNumber(place)
   await ports.runner.execute(
-    PHONE,
-    phoneStream(companyId),
+    phoneOf(companyId),
     {
       type: "AddNumber",
       numberId: derivedId("num", companyId, number),
@@ -84,7 +75,7 @@ async function addTestNumber(
       paidThrough: null,
       test: true,
     },
-    { cause, view: none },
+    cause,
   )
 }
 

@@ -1,8 +1,9 @@
 /** Installed apps, as an operator connects and shows them. */
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import { COMPANIES } from "../../../domain/company/aggregates.ts"
 import { z } from "zod"
-import { accessStream, findPerson } from "../../../domain/access/access.ts"
+import { findPerson } from "../../../domain/access/access.ts"
 import { lastCheckIns, listDevices } from "../../../projections/connection/apps.ts"
-import { ACCESS } from "../../frame/writer/aggregates.ts"
 import {
   APP_OPERATIONS,
   codeTagOf,
@@ -10,9 +11,8 @@ import {
   connectCodeOf,
   connectedKey,
 } from "../connect-code.ts"
-import { COMPANIES_STREAM, companyByNameTag } from "../../../domain/company/companies.ts"
+import { companyByNameTag } from "../../../domain/company/companies.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { COMPANIES } from "../../frame/writer/aggregates.ts"
 import { accepted, findCompany, findPersonOf, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
@@ -43,8 +43,7 @@ const approve = operation({
     const label = await ports.sealing.seal(companyId, keyId, `App ${version}`)
     const key = { type: "CreateKey" as const, keyId, personId, keyHash, label }
     const command = { ...key, operations: APP_OPERATIONS }
-    const execution = { cause, view: () => undefined }
-    accepted(await ports.runner.execute(ACCESS, accessStream(companyId), command, execution))
+    accepted(await ports.runner.execute(accessOf(companyId), command, cause))
     await showWrites(ports)
     return { companyId, personId, keyId, version, installId }
   },
@@ -52,8 +51,8 @@ const approve = operation({
 
 async function findOwner(ports: AdminPorts, companyId: CompanyId, personId: string): Promise<void> {
   await findPersonOf(ports, companyId, personId)
-  const stream = accessStream(companyId)
-  const person = await ports.runner.look(ACCESS, stream, (state) => findPerson(state, personId))
+  const stream = accessOf(companyId)
+  const person = await ports.runner.look(stream, (state) => findPerson(state, personId))
   if (person?.role === "owner") return
   throw new OperatorRefused("not_allowed", "Only an owner can connect an app to the company.")
 }
@@ -61,7 +60,7 @@ async function findOwner(ports: AdminPorts, companyId: CompanyId, personId: stri
 async function isOf(ports: AdminPorts, tag: string, companyId: CompanyId): Promise<boolean> {
   if (tag === companyTagOf(ports, companyId)) return true
   const named = (state: Parameters<typeof companyByNameTag>[0]) => companyByNameTag(state, tag)
-  return (await ports.runner.look(COMPANIES, COMPANIES_STREAM, named)) === companyId
+  return (await ports.runner.look(COMPANIES, named)) === companyId
 }
 
 function noCode(): OperatorRefused {

@@ -1,12 +1,9 @@
 /** Releases of the app, as an operator publishes them. */
+import { RELEASES } from "../../../domain/connection/aggregates.ts"
 import { z } from "zod"
-import { RELEASES_STREAM } from "../../../domain/connection/releases.ts"
-import { RELEASES } from "../../frame/writer/aggregates.ts"
 import { accepted, channelName, words } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
-
-const none = () => undefined
 
 const publish = operation({
   name: "release publish",
@@ -18,8 +15,7 @@ const publish = operation({
   }),
   run: async ({ ports, cause }, release) => {
     const command = { type: "PublishRelease" as const, ...release }
-    const execution = { cause, view: none }
-    accepted(await ports.runner.execute(RELEASES, RELEASES_STREAM, command, execution))
+    accepted(await ports.runner.execute(RELEASES, command, cause))
     return release
   },
 })
@@ -35,8 +31,7 @@ const seal = operation({
   }),
   run: async ({ ports, cause }, { version, tree }) => {
     const command = { type: "SealRelease" as const, version, tree }
-    const execution = { cause, view: none }
-    accepted(await ports.runner.execute(RELEASES, RELEASES_STREAM, command, execution))
+    accepted(await ports.runner.execute(RELEASES, command, cause))
     return { version, tree }
   },
 })

@@ -1,11 +1,11 @@
 /** The cards on companies' accounts, and what the built-in payment processor does with them. */
+import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { CARD_OUTCOMES } from "../../../adapters/providers/cards/port.ts"
 import type { CardOutcome } from "../../../adapters/providers/cards/port.ts"
-import { accessStream, companyStanding } from "../../../domain/access/access.ts"
+import { companyStanding } from "../../../domain/access/access.ts"
 import type { RemoveCard, SetCard } from "../../../domain/access/access.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { ACCESS } from "../../frame/writer/aggregates.ts"
 import { accepted, findLivingCompany } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
@@ -50,9 +50,8 @@ async function record(
   companyId: CompanyId,
   command: SetCard | RemoveCard,
 ) {
-  const stream = accessStream(companyId)
-  const execution = { cause, view: companyStanding }
-  const outcome = accepted(await ports.runner.execute(ACCESS, stream, command, execution))
+  const stream = accessOf(companyId)
+  const outcome = accepted(await ports.runner.execute(stream, command, cause, companyStanding))
   return outcome.view?.card ?? null
 }
 

@@ -2,14 +2,14 @@
  * Collects what a pay-by-card company owes once a month is over: its card pays it, and what it paid
  * is added to the funds. Where it does not pay, the account is locked until an operator unlocks it.
  */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { OrderedPayment, PaymentKnowledge } from "../../../adapters/providers/cards/port.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
-import { accessStream, companyStanding } from "../../../domain/access/access.ts"
+import { companyStanding } from "../../../domain/access/access.ts"
 import type { LedgerCommand } from "../../../domain/charging/ledger-commands.ts"
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { CreditWork } from "../../../projections/work.ts"
-import { ACCESS, LEDGER } from "../../frame/writer/aggregates.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { derivedId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
@@ -40,9 +40,8 @@ export async function collectCredit(ports: Ports, work: TakenWork): Promise<Work
   const command: LedgerCommand = isPaid
     ? { type: "AddFunds", amountMicros, reference }
     : { type: "LockAccount" }
-  const execution = { cause: causedBy(`collect-credit ${month}`), view: () => undefined }
-  const stream = ledgerStream(companyId)
-  const done = await ports.runner.execute(LEDGER, stream, command, execution)
+  const stream = ledgerOf(companyId)
+  const done = await ports.runner.execute(stream, command, causedBy(`collect-credit ${month}`))
   // The card has paid by now, and the ledger does not take it: that is for a person to look at.
   if (!done.accepted) return { result: "park", reason: `${name} is paid: ${done.refusal.type}` }
   return { result: "done" }
@@ -55,8 +54,8 @@ async function order(
   owedMicros: number,
 ): Promise<PaymentKnowledge | "nothing" | null> {
   const { companyId } = payment
-  const standing = await ports.runner.look(ACCESS, accessStream(companyId), companyStanding)
-  const account = await ports.runner.look(LEDGER, ledgerStream(companyId), accountOf)
+  const standing = await ports.runner.look(accessOf(companyId), companyStanding)
+  const account = await ports.runner.look(ledgerOf(companyId), accountOf)
   const isPaidMeanwhile = -account.fundsMicros < owedMicros
   if (standing?.pays !== "card" || account.closed || isPaidMeanwhile) return "nothing"
   if (standing.card === null) return { answer: "no_card" }

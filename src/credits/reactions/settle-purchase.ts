@@ -1,14 +1,13 @@
 /** Ending a purchase whose payment is known, and looking up how one ended. */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { CardPayment, PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
 import { Unavailable } from "../../../adapters/eventstore/port.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { CompanyId, PurchaseId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import type { PurchaseRow } from "../../../projections/charging/purchases.ts"
 import { findPurchase } from "../../../projections/charging/purchases.ts"
-import { LEDGER } from "../../frame/writer/aggregates.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 
@@ -42,8 +41,8 @@ export async function settlePurchase(
     end.answer === "paid"
       ? { type: "PayPurchase" as const, purchaseId, paymentId: end.paymentId }
       : { type: "FailPurchase" as const, purchaseId, code: end.answer }
-  const stream = ledgerStream(companyId)
-  const settled = await ports.runner.execute(LEDGER, stream, command, { cause, view: accountOf })
+  const stream = ledgerOf(companyId)
+  const settled = await ports.runner.execute(stream, command, cause, accountOf)
   if (!settled.accepted) throw new Error(`purchase ${purchaseId} could not be settled`)
   const { facts, view, position } = settled
   return { now: facts.length > 0, fundsMicros: view.fundsMicros, position }

@@ -1,13 +1,12 @@
 /** The checks of the account: what it must have, its limits that are used up, the count of calls. */
+import { PRICES, ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { CompanyStanding } from "../../../domain/access/access.ts"
 import { isManaged } from "../../../domain/access/access.ts"
 import { API_CALL } from "../../../domain/charging/calls.ts"
 import type { Ledger } from "../../../domain/charging/ledger-state.ts"
 import { accountOf, usedUpLimit } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { LimitReading } from "../../../domain/charging/limits.ts"
-import { PRICES_STREAM, priceOf } from "../../../domain/charging/price-book.ts"
-import { LEDGER, PRICES } from "../writer/aggregates.ts"
+import { priceOf } from "../../../domain/charging/price-book.ts"
 import type { Ports } from "../ports.ts"
 import type { Call } from "./call.ts"
 import { limitRefusal, lockedRefusal } from "./charge-refusals.ts"
@@ -76,11 +75,9 @@ export async function countCall(ports: Ports, { caller, route }: Call): Promise<
   const { spender, companyId } = caller as Caller
   if (spender.via !== "own_key" && spender.via !== "shared_key") return null
   const { via, keyId, personId } = spender
-  const price = await ports.runner.glance(PRICES, PRICES_STREAM, (state) =>
-    priceOf(state, API_CALL),
-  )
-  const stream = ledgerStream(companyId)
-  const limit = await ports.runner.gather(LEDGER, stream, { via, keyId, personId, ...price })
+  const price = await ports.runner.glance(PRICES, (state) => priceOf(state, API_CALL))
+  const stream = ledgerOf(companyId)
+  const limit = await ports.runner.gather(stream, { via, keyId, personId, ...price })
   return limit === null ? null : limitRefusal(limit)
 }
 

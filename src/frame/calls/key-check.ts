@@ -1,17 +1,12 @@
 /** The check of the key: one that works, of a company that is there, and who calls by it. */
+import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { Access, CompanyStanding, Key } from "../../../domain/access/access.ts"
-import {
-  accessStream,
-  companyStanding,
-  findKey,
-  findPerson,
-} from "../../../domain/access/access.ts"
+import { companyStanding, findKey, findPerson } from "../../../domain/access/access.ts"
 import type { Person } from "../../../domain/access/grants.ts"
 import type { Ledger } from "../../../domain/charging/ledger-state.ts"
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
-import { ACCESS } from "../writer/aggregates.ts"
 import { isKeyOf, parseApiKey } from "./api-key.ts"
 import type { Ports } from "../ports.ts"
 import type { Call } from "./call.ts"
@@ -67,10 +62,9 @@ async function signedInPerson(
   }
   const found = personSignedIn(signIn, signed(), sealing.appSecret(key.keyId), clock.now())
   if ("refusal" in found) return found
-  const stream = accessStream(companyId)
+  const stream = accessOf(companyId)
   const find = (state: Access) => findPerson(state, found.personId as PersonId)
-  const person =
-    (await runner.look(ACCESS, stream, find)) ?? (await runner.lookAtTail(ACCESS, stream, find))
+  const person = (await runner.look(stream, find)) ?? (await runner.lookAtTail(stream, find))
   if (person !== null) return { person }
   const message = "X-Person-Id names nobody of this company."
   return { refusal: refusal("invalid_key", message) }
@@ -87,7 +81,7 @@ async function lookUpKey(
   { runner }: Ports,
   { companyId, keyId }: { readonly companyId: CompanyId; readonly keyId: KeyId },
 ): Promise<FoundKey | null> {
-  const stream = accessStream(companyId)
+  const stream = accessOf(companyId)
   const find = (state: Access): FoundKey | null => {
     const key = findKey(state, keyId)
     const standing = companyStanding(state)
@@ -95,9 +89,9 @@ async function lookUpKey(
     const person = key.personId === null ? null : findPerson(state, key.personId)
     return { key, person, standing }
   }
-  const found = await runner.look(ACCESS, stream, find)
+  const found = await runner.look(stream, find)
   const works = found?.key.status === "active"
-  return works ? found : runner.lookAtTail(ACCESS, stream, find)
+  return works ? found : runner.lookAtTail(stream, find)
 }
 
 function spenderOf(key: Key, person: Person | null): Spender {

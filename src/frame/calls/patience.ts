@@ -22,14 +22,11 @@ function runnerOfRequest(runner: Runner): Runner {
   }
   return {
     ...runner,
-    execute: (aggregate, stream, command, execution) => {
-      const deadlineMs = Math.min(execution.deadlineMs ?? leftMs, leftMs)
-      return waited(runner.execute(aggregate, stream, command, { ...execution, deadlineMs }))
-    },
-    look: (aggregate, stream, view) => waited(runner.look(aggregate, stream, view, leftMs)),
-    lookAtTail: (aggregate, stream, view) =>
-      waited(runner.lookAtTail(aggregate, stream, view, leftMs)),
-    glance: (aggregate, stream, view) => waited(runner.glance(aggregate, stream, view, leftMs)),
-    gather: (aggregate, stream, item) => waited(runner.gather(aggregate, stream, item, leftMs)),
+    execute: (to, command, cause, view, deadlineMs = leftMs) =>
+      waited(runner.execute(to, command, cause, view, Math.min(deadlineMs, leftMs))),
+    look: (at, view) => waited(runner.look(at, view, leftMs)),
+    lookAtTail: (at, view) => waited(runner.lookAtTail(at, view, leftMs)),
+    glance: (at, view) => waited(runner.glance(at, view, leftMs)),
+    gather: (beside, item) => waited(runner.gather(beside, item, leftMs)),
   }
 }

@@ -1,14 +1,13 @@
 /** Whether the caller of a refused request can pay for it by itself. */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { allowanceOf } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
-import { LEDGER } from "../writer/aggregates.ts"
 import type { Ports } from "../ports.ts"
 import type { Payer } from "./charge-refusals.ts"
 import type { Caller } from "./route.ts"
 
 /** What a 402 tells this caller about paying. @throws as `Runner.look` does */
 export async function payerOf(ports: Ports, { companyId, key }: Caller): Promise<Payer> {
-  const mayBuy = await ports.runner.look(LEDGER, ledgerStream(companyId), (state, at) => {
+  const mayBuy = await ports.runner.look(ledgerOf(companyId), (state, at) => {
     return allowanceOf(state, key.keyId, at)?.mode === "on"
   })
   return { mayBuy, baseUrl: ports.baseUrl() }

@@ -3,13 +3,12 @@
  * the last write with the same key on this node, up to two seconds; then it answers what there is
  * and says that it may be stale.
  */
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { RELEASES } from "../../../domain/connection/aggregates.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { comparePositions, later } from "../../../adapters/eventstore/port.ts"
-import { accessStream } from "../../../domain/access/access.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
-import { RELEASES_STREAM } from "../../../domain/connection/releases.ts"
 import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
-import { ACCESS, LEDGER, RELEASES } from "../writer/aggregates.ts"
 import { placeOf } from "./position-token.ts"
 import type { Ports } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
@@ -82,10 +81,10 @@ const nothing = () => undefined
 /** What a route can look at, and how its state comes to be that of the store's tail. */
 const LOOKS = {
   access: ({ runner }: Ports, companyId: CompanyId) =>
-    runner.lookAtTail(ACCESS, accessStream(companyId), nothing),
+    runner.lookAtTail(accessOf(companyId), nothing),
   ledger: ({ runner }: Ports, companyId: CompanyId) =>
-    runner.lookAtTail(LEDGER, ledgerStream(companyId), nothing),
-  releases: ({ runner }: Ports) => runner.lookAtTail(RELEASES, RELEASES_STREAM, nothing),
+    runner.lookAtTail(ledgerOf(companyId), nothing),
+  releases: ({ runner }: Ports) => runner.lookAtTail(RELEASES, nothing),
 }
 
 /** Something whose state a route looks at. */

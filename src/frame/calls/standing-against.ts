@@ -1,8 +1,7 @@
 /** Looking for what stands against a call in its company's ledger. */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { Ledger } from "../../../domain/charging/ledger-state.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { LEDGER } from "../writer/aggregates.ts"
 import type { Ports } from "../ports.ts"
 
 /**
@@ -17,7 +16,7 @@ export async function standingAgainst<T>(
   companyId: CompanyId,
   view: (state: Ledger, at: number) => T | null,
 ): Promise<T | null> {
-  const stream = ledgerStream(companyId)
-  const glimpse = await runner.glance(LEDGER, stream, view)
-  return glimpse === null ? null : runner.lookAtTail(LEDGER, stream, view)
+  const stream = ledgerOf(companyId)
+  const glimpse = await runner.glance(stream, view)
+  return glimpse === null ? null : runner.lookAtTail(stream, view)
 }

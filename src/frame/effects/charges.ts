@@ -1,11 +1,10 @@
 /** Looking charges up among all that were ever made, for ids that carried state does not remember. */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { Unavailable } from "../../../adapters/eventstore/port.ts"
 import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import type { ChargeRow } from "../../../projections/charging/charges.ts"
 import { findCharge } from "../../../projections/charging/charges.ts"
-import { LEDGER } from "../writer/aggregates.ts"
 import type { Ports } from "../ports.ts"
 
 const CATCH_UP_MS = 2_000
@@ -28,7 +27,7 @@ export async function lookUpCharge(
   companyId: CompanyId,
   chargeId: ChargeId,
 ): Promise<LookedUp> {
-  const searchedTo = await ports.runner.look(LEDGER, ledgerStream(companyId), ledgerRevision)
+  const searchedTo = await ports.runner.look(ledgerOf(companyId), ledgerRevision)
   const head = await ports.store.head()
   if (!(await ports.projector.waitFor(head, CATCH_UP_MS, ["charges"]))) {
     throw new Unavailable("the read model of charges is behind")

@@ -2,8 +2,8 @@
  * The reconciler: an open charge whose work never began is given back, one whose work is known to
  * have ended is ended with it. A crash at any line leaves an open charge, and this ends it.
  */
+import { recipientOf } from "../../../domain/phone/aggregates.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
-import { recipientStream } from "../../../domain/phone/recipient.ts"
 import type { ChargeWork } from "../../../projections/work.ts"
 import { causedBy } from "../kernel/envelope.ts"
 import { parseTextResource } from "../../../domain/phone/text-resource.ts"
@@ -24,7 +24,7 @@ export async function endCharge(ports: Ports, work: TakenWork): Promise<WorkResu
   const cause = causedBy(`end-charge ${chargeId}`)
   const place = {
     companyId,
-    stream: recipientStream(companyId, text.recipient),
+    stream: recipientOf(companyId, text.recipient).stream,
     messageId: text.messageId,
   }
   const command = { type: "AbandonText" as const, messageId: text.messageId }

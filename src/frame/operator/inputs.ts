@@ -1,17 +1,17 @@
 /** Pieces that the inputs of operations share, and finding what an operator names. */
+import { COMPANIES } from "../../../domain/company/aggregates.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import type { Outcome } from "../writer/run.ts"
-import { accessStream, findPerson } from "../../../domain/access/access.ts"
+import { findPerson } from "../../../domain/access/access.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import { companyByNameTag, isRegistered } from "../../../domain/company/companies.ts"
-import { COMPANIES_STREAM } from "../../../domain/company/companies.ts"
 import type { Fact } from "../../../domain/kernel/decider.ts"
 import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
 import { microsFromDollars } from "../../../domain/kernel/money.ts"
 import { companyOfKey } from "../../../projections/access/keys.ts"
 import { companyOfPerson } from "../../../projections/access/people.ts"
-import { ACCESS, COMPANIES, LEDGER } from "../writer/aggregates.ts"
 import type { Ports } from "../ports.ts"
 import { OperatorRefused } from "./operation.ts"
 
@@ -53,7 +53,7 @@ export const channelName = z
 /** A company by its id or its name. @throws OperatorRefused where there is none */
 export async function findCompany(ports: Ports, text: string): Promise<CompanyId> {
   const tag = nameTagOf(ports, text)
-  const found = await ports.runner.lookAtTail(COMPANIES, COMPANIES_STREAM, (state) =>
+  const found = await ports.runner.lookAtTail(COMPANIES, (state) =>
     isRegistered(state, text) ? text : companyByNameTag(state, tag),
   )
   if (found !== null) return found
@@ -63,7 +63,7 @@ export async function findCompany(ports: Ports, text: string): Promise<CompanyId
 /** The same for what no erased company can be given any more. @throws OperatorRefused */
 export async function findLivingCompany(ports: Ports, text: string): Promise<CompanyId> {
   const companyId = await findCompany(ports, text)
-  const deletion = await ports.runner.look(LEDGER, ledgerStream(companyId), deletionOf)
+  const deletion = await ports.runner.look(ledgerOf(companyId), deletionOf)
   if (deletion?.erasing !== true) return companyId
   const message = `The company ${companyId} was erased: nothing is kept for it any more.`
   throw new OperatorRefused("company_erased", message)
@@ -75,10 +75,8 @@ export async function findPersonOf(
   companyId: CompanyId,
   personId: PersonId,
 ): Promise<void> {
-  const stream = accessStream(companyId)
-  const found = await ports.runner.lookAtTail(ACCESS, stream, (state) =>
-    findPerson(state, personId),
-  )
+  const stream = accessOf(companyId)
+  const found = await ports.runner.lookAtTail(stream, (state) => findPerson(state, personId))
   if (found === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)
 }
 

@@ -13,6 +13,7 @@
  * - Nobody is kept past their own deadline, whatever is waited for: what is decided for nobody yet
  *   was not done.
  */
+import type { StreamOf } from "../../../domain/kernel/aggregate.ts"
 import { openDamages } from "./runner/damage.ts"
 import { drain, keepCheckpoint } from "./runner/drain.ts"
 import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"
@@ -46,34 +47,29 @@ export function openRunner(given: RunnerPorts): Runner {
   const { lanes } = kept
   const stopping = new AbortController()
   const ports = workingOf(given, kept, stopping.signal)
-  const laneFor = (aggregate: AnyAggregate, stream: string) => laneOf(kept, aggregate, stream)
+  const laneFor = ({ aggregate, stream }: StreamOf<AnyAggregate>) => laneOf(kept, aggregate, stream)
   return {
     deadlineMs: ports.deadlineMs,
     elapsedMs: () => ports.pacer.elapsedMs(),
-    execute: (aggregate, stream, command, execution) => {
-      const asked = { given: command as object, cause: execution.cause }
-      const view = execution.view as Waiting["view"]
-      const lane = laneFor(aggregate, stream)
-      const caller = { command: asked, view }
-      return enqueue(ports, lane, caller, execution.deadlineMs) as Promise<never>
+    execute: (to, command, cause, view, deadlineMs) => {
+      const asked = { command: { given: command as object, cause }, view: viewOf(view) }
+      return enqueue(ports, laneFor(to), asked, deadlineMs) as Promise<never>
     },
-    look: (aggregate, stream, view, deadlineMs) => {
-      const lane = laneFor(aggregate, stream)
-      return look(ports, lane, view as Waiting["view"], deadlineMs) as Promise<never>
+    look: (at, view, deadlineMs) =>
+      look(ports, laneFor(at), viewOf(view), deadlineMs) as Promise<never>,
+    lookAtTail: async (at, view, deadlineMs) => {
+      const looking = { command: null, isAtTail: true as const, view: viewOf(view) }
+      return (await enqueue(ports, laneFor(at), looking, deadlineMs)).view as never
     },
-    lookAtTail: async (aggregate, stream, view, deadlineMs) => {
-      const looking = { command: null, isAtTail: true as const, view: view as Waiting["view"] }
-      return (await enqueue(ports, laneFor(aggregate, stream), looking, deadlineMs)).view as never
-    },
-    glance: async (aggregate, stream, view, deadlineMs) => {
-      const lane = laneFor(aggregate, stream)
+    glance: async (at, view, deadlineMs) => {
+      const lane = laneFor(at)
       if (lane.loaded === null || !isFresh(ports, lane)) {
-        return look(ports, lane, view as Waiting["view"], deadlineMs) as Promise<never>
+        return look(ports, lane, viewOf(view), deadlineMs) as Promise<never>
       }
       return view(lane.loaded.state as never, timeOf(ports, lane, lane.loaded))
     },
-    gather: (aggregate, stream, item, deadlineMs) => {
-      const laneNow = () => laneFor(aggregate, stream)
+    gather: (beside, item, deadlineMs) => {
+      const laneNow = () => laneFor(beside)
       return gatherInto(ports, laneNow, item, stopping.signal, deadlineMs) as Promise<never>
     },
     heard: (events) => {
@@ -105,11 +101,18 @@ export function openRunner(given: RunnerPorts): Runner {
   }
 }
 
+const NOTHING: Waiting["view"] = () => undefined
+
+/** A view of a state whose type only its caller knows; without one nothing is seen. */
+function viewOf<S>(view: ((state: S, at: number) => unknown) | undefined): Waiting["view"] {
+  return (view as Waiting["view"] | undefined) ?? NOTHING
+}
+
 /** The ports of a runner, and what it knows. */
 function workingOf(given: RunnerPorts, kept: Kept, stopping: AbortSignal): Working {
   const lookAgain = async (stream: string): Promise<unknown> => {
     const lane = kept.lanes.get(stream)
-    return lane === undefined ? null : look(working, lane, () => undefined)
+    return lane === undefined ? null : look(working, lane, NOTHING)
   }
   const working: Working = {
     ...given,
@@ -239,7 +242,7 @@ async function recordGathered(ports: Working, lane: Lane, deadlineMs?: number): 
   if (!lane.hasGathered && lane.busy === null) return
   try {
     const recording = { command: null, records: true, isPatient: true } as const
-    await enqueue(ports, lane, { ...recording, view: () => undefined }, deadlineMs)
+    await enqueue(ports, lane, { ...recording, view: NOTHING }, deadlineMs)
   } catch (error) {
     ports.warn(`what is gathered for ${lane.stream} is not recorded yet`, error)
   }

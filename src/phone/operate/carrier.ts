@@ -1,4 +1,5 @@
 /** What the built-in test carrier received and delivered, and what the stand-ins do next. */
+import { recipientOf } from "../../../domain/phone/aggregates.ts"
 import { z } from "zod"
 import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
 import { COMMON_OUTCOMES, STAND_INS } from "../../../adapters/providers/simulators/port.ts"
@@ -6,13 +7,12 @@ import type { StandInName } from "../../../adapters/providers/simulators/port.ts
 import type { Keyword } from "../../../domain/phone/keywords.ts"
 import { keywordForm, keywordOf } from "../../../domain/phone/keywords.ts"
 import type { PreparedReply } from "../../../domain/phone/recipient.ts"
-import { recipientStream, textOf } from "../../../domain/phone/recipient.ts"
+import { textOf } from "../../../domain/phone/recipient.ts"
 import { segmentsOf } from "../../../domain/phone/segments.ts"
 import type { TextingRules } from "../../../domain/phone/texting-rules.ts"
 import { DEFAULT_TEXTING_RULES } from "../../../domain/phone/texting-rules.ts"
 import { findMessage } from "../../../projections/phone/message-lists.ts"
 import { holderOf } from "../../../projections/phone/numbers.ts"
-import { RECIPIENT } from "../../frame/writer/aggregates.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { fullNumber } from "../phone-number.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
@@ -49,8 +49,7 @@ const textIn = operation({
     const keyword = keywordOf(input.body, DEFAULT_TEXTING_RULES.extraOptOutWords)
     const messageId = newId("msg")
     await ports.runner.execute(
-      RECIPIENT,
-      recipientStream(companyId, tag),
+      recipientOf(companyId, tag),
       {
         type: "ReceiveText",
         messageId,
@@ -62,7 +61,7 @@ const textIn = operation({
         word: keyword === null ? "" : keywordForm(input.body),
         reply: await replyFor(keyword, DEFAULT_TEXTING_RULES, seal),
       },
-      { cause, view: () => undefined },
+      cause,
     )
     await showWrites(ports)
     return { messageId, companyId, keyword }
@@ -107,8 +106,8 @@ async function statusOf(
   to: string,
   messageId: string,
 ): Promise<string | null> {
-  const stream = recipientStream(companyId, await ports.sealing.tag(companyId, to))
-  const text = await ports.runner.lookAtTail(RECIPIENT, stream, (state) => textOf(state, messageId))
+  const stream = recipientOf(companyId, await ports.sealing.tag(companyId, to))
+  const text = await ports.runner.lookAtTail(stream, (state) => textOf(state, messageId))
   return text?.status ?? null
 }
 

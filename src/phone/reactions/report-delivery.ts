@@ -1,6 +1,6 @@
 /** The carrier's later word on a text it took: only the status changes, unless it overtook the yes. */
+import { recipientOf } from "../../../domain/phone/aggregates.ts"
 import type { CompanyId, MessageId } from "../../../domain/kernel/ids.ts"
-import { recipientStream } from "../../../domain/phone/recipient.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { recordText, settleText } from "./settle-text.ts"
@@ -20,7 +20,7 @@ export async function reportDelivery(
   cause: Cause,
 ): Promise<void> {
   const { companyId, messageId } = text
-  const stream = recipientStream(companyId, await ports.sealing.tag(companyId, text.to))
+  const stream = recipientOf(companyId, await ports.sealing.tag(companyId, text.to)).stream
   const place = { companyId, stream, messageId }
   const delivered = errorCode === null
   const type = "ReportDelivery" as const

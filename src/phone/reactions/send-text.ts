@@ -1,11 +1,11 @@
 /** Hands a queued text to the carrier, and finds out what became of one it was silent about. */
+import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import type { CarrierKnowledge } from "../../../adapters/providers/carrier/port.ts"
 import { CarrierSilent, CarrierUnavailable } from "../../../adapters/providers/carrier/port.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
 import type { CompanyId, NumberId } from "../../../domain/kernel/ids.ts"
-import { heldNumbers, phoneStream } from "../../../domain/phone/phone.ts"
+import { heldNumbers } from "../../../domain/phone/phone.ts"
 import type { TextWork } from "../../../projections/work.ts"
-import { PHONE } from "../../frame/writer/aggregates.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
@@ -129,8 +129,7 @@ async function numberOf(
   numberId: NumberId,
 ): Promise<string | null> {
   const sealed = await ports.runner.look(
-    PHONE,
-    phoneStream(companyId),
+    phoneOf(companyId),
     (state) => heldNumbers(state).find((one) => one.numberId === numberId)?.number ?? null,
   )
   return sealed === null ? null : ports.sealing.open(companyId, sealed)

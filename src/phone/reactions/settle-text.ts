@@ -1,9 +1,9 @@
 /** Ending the charge of a text whose outcome is known. */
+import { RECIPIENT } from "../../../domain/phone/aggregates.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { CompanyId, MessageId } from "../../../domain/kernel/ids.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { Recipient, RecipientCommand } from "../../../domain/phone/recipient.ts"
 import { textOf } from "../../../domain/phone/recipient.ts"
-import { LEDGER, RECIPIENT } from "../../frame/writer/aggregates.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 
@@ -19,7 +19,9 @@ export type TextKnown = ReturnType<typeof textOf>
 
 /** How far a text has come; null where its recipient does not know it. */
 export function lookAtText(ports: Ports, place: TextPlace): Promise<TextKnown> {
-  return ports.runner.look(RECIPIENT, place.stream, (state) => textOf(state, place.messageId))
+  return ports.runner.look({ aggregate: RECIPIENT, stream: place.stream }, (state) =>
+    textOf(state, place.messageId),
+  )
 }
 
 /** Records news of a text and answers how it stands after it. */
@@ -30,7 +32,9 @@ export async function recordText(
   cause: Cause,
 ): Promise<TextKnown> {
   const view = (state: Recipient) => textOf(state, place.messageId)
-  return (await ports.runner.execute(RECIPIENT, place.stream, command, { cause, view })).view
+  return (
+    await ports.runner.execute({ aggregate: RECIPIENT, stream: place.stream }, command, cause, view)
+  ).view
 }
 
 /**
@@ -68,10 +72,9 @@ export async function giveBack(
   cause: Cause,
 ): Promise<void> {
   const outcome = await ports.runner.execute(
-    LEDGER,
-    ledgerStream(place.companyId),
+    ledgerOf(place.companyId),
     { type: "GiveBack", chargeId, amountMicros, reason },
-    { cause, view: () => undefined },
+    cause,
   )
   if (!outcome.accepted) throw new Error(`charge ${chargeId} could not be given back`)
 }

@@ -3,10 +3,10 @@
  * somebody else was quicker, with the same rules and forms, and without a queue. It has it easy: a
  * caller keeps the state it had and reads only what is new since.
  */
+import { LEDGER } from "../../../domain/charging/aggregates.ts"
 import { WrongRevision } from "../../../adapters/eventstore/port.ts"
 import { isRefusal } from "../../../domain/kernel/decider.ts"
 import { ledger } from "../../../domain/charging/ledger.ts"
-import { LEDGER } from "../../../src/frame/writer/aggregates.ts"
 import { causedBy, wrap } from "../../../src/frame/kernel/envelope.ts"
 import { foldNews, loadStream } from "../../../src/frame/writer/runner/load.ts"
 import type { SpendingCompany } from "../ground/company.ts"

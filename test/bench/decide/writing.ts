@@ -1,8 +1,8 @@
 /** Facts made ready for the store: encoded as canonical text, with metadata, chained by hashes. */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { createHash } from "node:crypto"
 import canonicalize from "canonicalize"
 import type { Charged } from "../../../domain/charging/ledger-events.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import { ledgerCodec } from "../../../domain/charging/ledger-formats.ts"
 import type { Wrapped } from "../../../src/frame/kernel/envelope.ts"
 import { NO_HASH, wrap } from "../../../src/frame/kernel/envelope.ts"
@@ -20,7 +20,7 @@ export interface Writing {
 }
 
 /** The stream that is written. */
-export const STREAM = ledgerStream("co_aaaaaa")
+export const STREAM = ledgerOf("co_aaaaaa").stream
 
 /** Begins a stream. */
 export function openWriting(): Writing {

@@ -1,12 +1,11 @@
 /** A bill of any length: in a ledger's stream, and as lines of a table beside it. */
+import { LEDGER, ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { createHash } from "node:crypto"
 import type { Pool } from "pg"
 import { machinePacer } from "../../../adapters/clock/pacer.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import type { Charged } from "../../../domain/charging/ledger-events.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import { charges } from "../../../projections/charging/charges.ts"
-import { LEDGER } from "../../../src/frame/writer/aggregates.ts"
 import type { Wrapped } from "../../../src/frame/kernel/envelope.ts"
 import { NO_HASH, causedBy, wrap } from "../../../src/frame/kernel/envelope.ts"
 import type { BillPorts, OpenedBill } from "../../../src/exports/open-bill.ts"
@@ -67,7 +66,7 @@ export async function writeLedger(
   lines: number,
   asked: readonly number[],
 ): Promise<ReadonlyMap<number, string>> {
-  const stream = ledgerStream(COMPANY)
+  const stream = ledgerOf(COMPANY).stream
   const hashes = new Map<number, string>()
   let hash = NO_HASH
   for (let first = 0; first < lines; first += WRITTEN_AT_ONCE) {

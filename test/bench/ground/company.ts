@@ -1,11 +1,10 @@
 /** A company that spends through a runner, and the look at its stream afterwards. */
+import { LEDGER, ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { randomBytes } from "node:crypto"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import type { Charge } from "../../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../../domain/charging/ledger-events.ts"
 import { accountOf, openCharges, readLimits } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
-import { LEDGER } from "../../../src/frame/writer/aggregates.ts"
 import { causedBy, decodeStored } from "../../../src/frame/kernel/envelope.ts"
 import type { Runner } from "../../../src/frame/writer/run.ts"
 import { honest } from "../benchmark.ts"
@@ -61,12 +60,12 @@ export async function openCompany(
   size: CompanySize,
   drawnAtOnce = DRAWN,
 ): Promise<SpendingCompany> {
-  const stream = ledgerStream(`co_${randomBytes(9).toString("hex")}`)
+  const stream = ledgerOf(`co_${randomBytes(9).toString("hex")}`)
   for (const command of companyOf(size, TIGHT_DAY_MICROS).opening) {
-    const outcome = await runner.execute(LEDGER, stream, command, EXECUTION)
+    const outcome = await runner.execute(stream, command, cause, undefined, 60_000)
     honest(outcome.accepted, `${command.type} was refused`)
   }
-  return spendingOf(ground, { stream, size, drawnAtOnce, accepted: 0 })
+  return spendingOf(ground, { stream: stream.stream, size, drawnAtOnce, accepted: 0 })
 }
 
 /** Goes on with a company that was opened before; null where it was not opened to the end. */
@@ -92,7 +91,7 @@ interface Spender {
   readonly accepted: number
 }
 
-const EXECUTION = { cause: causedBy("bench"), deadlineMs: 60_000, view: () => undefined }
+const cause = causedBy("bench")
 /** Refused calls have ids too: with so many for each that was accepted, none comes twice. */
 const IDS_EACH = 2
 
@@ -117,7 +116,7 @@ function spendingOf({ store, wasToldAfterStore }: CompanyGround, begun: Spender)
   }
   const charge = async (by: Runner): Promise<boolean> => {
     const call = next()
-    const outcome = await by.execute(LEDGER, stream, call, EXECUTION)
+    const outcome = await by.execute({ aggregate: LEDGER, stream }, call, cause, undefined, 60_000)
     if (!outcome.accepted || outcome.facts.length === 0) return false
     wasToldAfterStore(stream, outcome.position, call.chargeId)
     accepted += 1
@@ -146,9 +145,9 @@ function spendingOf({ store, wasToldAfterStore }: CompanyGround, begun: Spender)
       for await (const event of factsOf(store, stream)) audit.record(event)
       const now = Date.now()
       const view = { fundsMicros: 0, openCharges: [] as readonly string[] }
-      view.fundsMicros = (await by.lookAtTail(LEDGER, stream, accountOf)).fundsMicros
-      view.openCharges = await by.look(LEDGER, stream, openCharges)
-      const limits = await by.look(LEDGER, stream, (state) => readLimits(state, now))
+      view.fundsMicros = (await by.lookAtTail({ aggregate: LEDGER, stream }, accountOf)).fundsMicros
+      view.openCharges = await by.look({ aggregate: LEDGER, stream }, openCharges)
+      const limits = await by.look({ aggregate: LEDGER, stream }, (state) => readLimits(state, now))
       audit.compare({ acknowledged: accepted, ...view, limits })
     },
   }

@@ -2,6 +2,7 @@
  * Run in a process of its own: takes up the ledgers of so many companies, one by one, and prints how
  * much memory they take once the collector has been, and how many of them were there.
  */
+import { LEDGER } from "../../../domain/charging/aggregates.ts"
 import { performance } from "node:perf_hooks"
 import { openMemoryCheckpoints } from "../../../adapters/checkpoints/memory.ts"
 import { machinePacer } from "../../../adapters/clock/pacer.ts"
@@ -9,7 +10,6 @@ import { openPostgresEventStore } from "../../../adapters/eventstore/postgres/ev
 import { openMemoryLocks } from "../../../adapters/locks/memory.ts"
 import { openPool } from "../../../adapters/postgres/database.ts"
 import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
-import { LEDGER } from "../../../src/frame/writer/aggregates.ts"
 import { openRunner } from "../../../src/frame/writer/run.ts"
 
 const { LOOKED_URL: url = "", LOOKED_COUNT: count = "", LOOKED_BOUND: bound = "" } = process.env
@@ -47,7 +47,7 @@ async function lookAt(some: readonly string[]): Promise<number> {
   let there = 0
   for (let i = 0; i < some.length; i += TOGETHER) {
     const looking = some.slice(i, i + TOGETHER).map(async (stream) => {
-      if ((await runner.look(LEDGER, stream, ledgerRevision)) >= 0) there += 1
+      if ((await runner.look({ aggregate: LEDGER, stream }, ledgerRevision)) >= 0) there += 1
     })
     await Promise.all(looking)
   }

@@ -1,5 +1,5 @@
 /** What is looked at once a load is over: every acknowledged text has one charge, and the audit. */
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { parseTextResource } from "../../../domain/phone/text-resource.ts"
 import type { LoadCompany, RunningServer } from "./ground.ts"
 
@@ -46,7 +46,7 @@ async function chargedTexts(
 ): Promise<ReadonlyMap<string, number>> {
   const charged = new Map<string, number>()
   for (let from: number | null = 0; from !== null;) {
-    const asked = { stream: ledgerStream(company), type: "Charged", from }
+    const asked = { stream: ledgerOf(company).stream, type: "Charged", from }
     const page = (await operate("audit show", asked)) as Page
     for (const { data } of page.events) {
       const id = parseTextResource(data.resource ?? "")?.messageId

@@ -1,10 +1,10 @@
 /** Ratio 9, and the memory of a subscription that is far behind: what a million charges cost later. */
+import { LEDGER } from "../../../domain/charging/aggregates.ts"
 import { execFile } from "node:child_process"
 import { performance } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import type { Checkpoints } from "../../../adapters/checkpoints/port.ts"
-import { LEDGER } from "../../../src/frame/writer/aggregates.ts"
 import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
 import type { Runner } from "../../../src/frame/writer/run.ts"
 import type { Benchmark, Opened, Setting, StoreName } from "../benchmark.ts"
@@ -106,7 +106,10 @@ async function goToWorstPoint(
 ): Promise<void> {
   for (;;) {
     const kept = await checkpoints.load(company.stream)
-    const revision = await runner.look(LEDGER, company.stream, ledgerRevision)
+    const revision = await runner.look(
+      { aggregate: LEDGER, stream: company.stream },
+      ledgerRevision,
+    )
     const facts = revision - (kept?.revision ?? -1)
     if (kept !== null && facts === CHECKPOINT_FACTS - 1) return
     await company.charge(runner)

@@ -1,10 +1,9 @@
 /** Companies that text, and the look at their ledgers afterwards. */
+import { LEDGER, ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { LedgerEvent } from "../../../domain/charging/ledger-events.ts"
 import { accountOf, openCharges, readLimits } from "../../../domain/charging/ledger-views.ts"
-import { ledgerStream } from "../../../domain/charging/ledger.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseTextResource } from "../../../domain/phone/text-resource.ts"
-import { LEDGER } from "../../../src/frame/writer/aggregates.ts"
 import { decodeStored } from "../../../src/frame/kernel/envelope.ts"
 import type { AdminPorts } from "../../../src/frame/operator/operation.ts"
 import { honest } from "../benchmark.ts"
@@ -67,10 +66,10 @@ export async function checkTexts(
   honest(told.size === acknowledged.length, "two texts were acknowledged under one id")
   let charged = 0
   for (const { companyId } of companies) {
-    const stream = ledgerStream(companyId)
+    const stream = ledgerOf(companyId)
     const audit = openAudit()
     let own = 0
-    for await (const event of factsOf(ports, stream)) {
+    for await (const event of factsOf(ports, stream.stream)) {
       audit.record(event)
       if (event.type !== "Charged") continue
       own += 1
@@ -78,9 +77,9 @@ export async function checkTexts(
       const isTold = text !== null && told.delete(text.messageId)
       honest(isTold, `charge ${event.chargeId} is of no acknowledged text, or a second one`)
     }
-    const { fundsMicros } = await ports.runner.lookAtTail(LEDGER, stream, accountOf)
-    const open = await ports.runner.look(LEDGER, stream, openCharges)
-    const limits = await ports.runner.look(LEDGER, stream, readLimits)
+    const { fundsMicros } = await ports.runner.lookAtTail(stream, accountOf)
+    const open = await ports.runner.look(stream, openCharges)
+    const limits = await ports.runner.look(stream, readLimits)
     audit.compare({ acknowledged: own, fundsMicros, openCharges: open, limits })
     honest(open.length === 0, `${open.length} charges are still open`)
     charged += own

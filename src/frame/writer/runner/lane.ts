@@ -1,9 +1,10 @@
 /** One stream's queue: its callers, its state in memory, and the work in flight. */
 import type { ProposedEvent } from "../../../../adapters/eventstore/port.ts"
+import type { Aggregate, Gathering } from "../../../../domain/kernel/aggregate.ts"
 import type { Fact } from "../../../../domain/kernel/decider.ts"
 import type { Cause } from "../../kernel/envelope.ts"
 import type { Loaded } from "./load.ts"
-import type { Aggregate, Gathering, Outcome } from "./port.ts"
+import type { Outcome } from "./port.ts"
 
 /** Any decider: a queue holds commands of one only, and the types meet again where it is called. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any

@@ -3,44 +3,13 @@ import type { Checkpoints } from "../../../../adapters/checkpoints/port.ts"
 import type { Clock, Pacer } from "../../../../adapters/clock/port.ts"
 import type { Locks } from "../../../../adapters/locks/port.ts"
 import type { DamagedStream, EventStore, Position } from "../../../../adapters/eventstore/port.ts"
-import type { CheckpointForm, Decider, Fact } from "../../../../domain/kernel/decider.ts"
-import type { Codec } from "../../../../domain/kernel/format.ts"
+import type {
+  Aggregate,
+  GatheringAggregate,
+  StreamOf,
+} from "../../../../domain/kernel/aggregate.ts"
+import type { Fact } from "../../../../domain/kernel/decider.ts"
 import type { Cause } from "../../kernel/envelope.ts"
-
-/** A decider together with the form its facts are stored in. */
-export interface Aggregate<C, S, E extends Fact, R extends Fact> {
-  readonly decider: Decider<C, S, E, R>
-  readonly codec: Codec<E>
-  /** How its state is kept beside the stream; without it a load folds from the start. */
-  readonly checkpoint?: CheckpointForm<S>
-  /** What a state takes of the memory, in bytes, about; cheap to say. Without it: a thousand. */
-  readonly bytesOf?: (state: S) => number
-}
-
-/**
- * Small facts that gather in the writer's memory beside a state: they weigh there at once, and lead
- * the next append. What is gathered is no part of what facts fold to.
- */
-export interface Gathering<C, S, I, N> {
-  /** Adds an item; null where it was added, else why not, and nothing changed. */
-  readonly add: (state: S, item: I, at: number) => N | null
-  /** What `add` would say. Changes nothing. */
-  readonly fault: (state: S, item: I, at: number) => N | null
-  /** Takes out what is gathered, as the command that records it; null where nothing is. */
-  readonly take: (state: S) => C | null
-  /** Whether it must be recorded before anything is decided at `at`. */
-  readonly mustRecord: (state: S, at: number) => boolean
-}
-
-/** A decider beside whose state something gathers. */
-export interface GatheringAggregate<C, S, E extends Fact, R extends Fact, I, N> extends Aggregate<
-  C,
-  S,
-  E,
-  R
-> {
-  readonly gathering: Gathering<C, S, I, N>
-}
 
 /** What a command came to. */
 export type Outcome<E, R, V> =
@@ -53,15 +22,6 @@ export type Outcome<E, R, V> =
       readonly position: Position | null
     }
   | { readonly accepted: false; readonly refusal: R; readonly view: V }
-
-/** How a command is to be carried out. */
-export interface Execution<S, V> {
-  readonly cause: Cause
-  /** How long the caller waits, milliseconds; default the runner's own. */
-  readonly deadlineMs?: number
-  /** What to see of the state right after this command, before any other. */
-  readonly view: (state: S, at: number) => V
-}
 
 /** How long a caller waits for an answer unless it says otherwise. */
 export const DEFAULT_DEADLINE_MS = 8_000
@@ -98,10 +58,13 @@ export interface Runner {
    * @throws OutcomeUnknown: it may have been stored
    */
   readonly execute: <C, S, E extends Fact, R extends Fact, V = undefined>(
-    aggregate: Aggregate<C, S, E, R>,
-    stream: string,
+    to: StreamOf<Aggregate<C, S, E, R>>,
     command: C,
-    execution: Execution<S, V>,
+    cause: Cause,
+    /** What to see of the state right after this command, before any other. */
+    view?: (state: S, at: number) => V,
+    /** How long the caller waits, milliseconds; default the runner's own. */
+    deadlineMs?: number,
   ) => Promise<Outcome<E, R, V>>
   /**
    * Looks at a state as the store had it at most a second ago; facts that are not acknowledged yet
@@ -110,8 +73,7 @@ export interface Runner {
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
   readonly look: <C, S, E extends Fact, R extends Fact, V>(
-    aggregate: Aggregate<C, S, E, R>,
-    stream: string,
+    at: StreamOf<Aggregate<C, S, E, R>>,
     view: (state: S, at: number) => V,
     deadlineMs?: number,
   ) => Promise<V>
@@ -122,8 +84,7 @@ export interface Runner {
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
   readonly lookAtTail: <C, S, E extends Fact, R extends Fact, V>(
-    aggregate: Aggregate<C, S, E, R>,
-    stream: string,
+    at: StreamOf<Aggregate<C, S, E, R>>,
     view: (state: S, at: number) => V,
     deadlineMs?: number,
   ) => Promise<V>
@@ -134,8 +95,7 @@ export interface Runner {
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
   readonly glance: <C, S, E extends Fact, R extends Fact, V>(
-    aggregate: Aggregate<C, S, E, R>,
-    stream: string,
+    at: StreamOf<Aggregate<C, S, E, R>>,
     view: (state: S, at: number) => V,
     deadlineMs?: number,
   ) => Promise<V>
@@ -146,8 +106,7 @@ export interface Runner {
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable: it was not gathered
    */
   readonly gather: <C, S, E extends Fact, R extends Fact, I, N>(
-    aggregate: GatheringAggregate<C, S, E, R, I, N>,
-    stream: string,
+    beside: StreamOf<GatheringAggregate<C, S, E, R, I, N>>,
     item: I,
     deadlineMs?: number,
   ) => Promise<N | null>

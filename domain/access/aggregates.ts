@@ -1,0 +1,16 @@
+/** Who may do what in a company: stream `access-<companyId>`. */
+import { streamOf } from "../kernel/aggregate.ts"
+import type { CompanyId } from "../kernel/ids.ts"
+import { accessCodec } from "./access-events.ts"
+import { access, accessBytes } from "./access.ts"
+
+/** People, keys, the plan and the card of a company. */
+export const ACCESS = {
+  category: "access",
+  decider: access,
+  codec: accessCodec,
+  bytesOf: accessBytes,
+}
+
+/** The stream of a company's people and keys. */
+export const accessOf = (companyId: CompanyId) => streamOf(ACCESS, companyId)

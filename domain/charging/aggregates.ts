@@ -1,0 +1,36 @@
+/** A company's ledger, stream `ledger-<companyId>`; its refused charges; the prices of all. */
+import { onlyStreamOf, streamOf } from "../kernel/aggregate.ts"
+import type { CompanyId } from "../kernel/ids.ts"
+import { ledgerCodec } from "./ledger-formats.ts"
+import { ledgerBytes, ledgerCheckpoint } from "./ledger-state.ts"
+import { ledger } from "./ledger.ts"
+import { priceBook, priceCodec } from "./price-book.ts"
+import { refusalCodec, refusals } from "./refusals.ts"
+import { callFault, mustRecordCalls, serveCall, takeServedCalls } from "./served-calls.ts"
+
+/** A company's funds, limits and charges; API calls gather beside it. */
+export const LEDGER = {
+  category: "ledger",
+  decider: ledger,
+  codec: ledgerCodec,
+  checkpoint: ledgerCheckpoint,
+  bytesOf: ledgerBytes,
+  gathering: {
+    add: serveCall,
+    fault: callFault,
+    take: takeServedCalls,
+    mustRecord: mustRecordCalls,
+  },
+}
+
+/** The stream of a company's ledger. */
+export const ledgerOf = (companyId: CompanyId) => streamOf(LEDGER, companyId)
+
+/** The evidence of a company's refused charges. */
+export const REFUSALS = { category: "refusals", decider: refusals, codec: refusalCodec }
+
+/** The stream of a company's refused charges. */
+export const refusalsOf = (companyId: CompanyId) => streamOf(REFUSALS, companyId)
+
+/** The stream of the price book. */
+export const PRICES = onlyStreamOf({ category: "prices", decider: priceBook, codec: priceCodec })

@@ -1,0 +1,26 @@
+/** Installed apps, stream `app-<companyId>-<installId>`, and their releases, stream `releases`. */
+import { onlyStreamOf, streamOf } from "../kernel/aggregate.ts"
+import type { CompanyId } from "../kernel/ids.ts"
+import { appCodec } from "./app-events.ts"
+import { app, appBytes, appCheckpoint } from "./app.ts"
+import { releaseCodec, releases } from "./releases.ts"
+
+/** One installed app of a company. */
+export const APP = {
+  category: "app",
+  decider: app,
+  codec: appCodec,
+  checkpoint: appCheckpoint,
+  bytesOf: appBytes,
+}
+
+/** The stream of an installed app. */
+export const appOf = (companyId: CompanyId, installId: string) =>
+  streamOf(APP, companyId, installId)
+
+/** The stream of the app's releases. */
+export const RELEASES = onlyStreamOf({
+  category: "releases",
+  decider: releases,
+  codec: releaseCodec,
+})

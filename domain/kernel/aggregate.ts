@@ -1,0 +1,65 @@
+/**
+ * What the writer needs to know of a kind of stream: the rules by which its commands are decided, and
+ * the forms in which its facts and its state are kept.
+ */
+import type { CheckpointForm, Decider, Fact } from "./decider.ts"
+import type { Codec } from "./format.ts"
+import type { CompanyId } from "./ids.ts"
+
+/** A decider together with the names of its streams and the form its facts are stored in. */
+export interface Aggregate<C, S, E extends Fact, R extends Fact> {
+  /** What the names of its streams begin with: `<category>`, `<category>-<companyId>[-<rest>]`. */
+  readonly category: string
+  readonly decider: Decider<C, S, E, R>
+  readonly codec: Codec<E>
+  /** How its state is kept beside the stream; without it a load folds from the start. */
+  readonly checkpoint?: CheckpointForm<S>
+  /** What a state takes of the memory, in bytes, about; cheap to say. Without it: a thousand. */
+  readonly bytesOf?: (state: S) => number
+}
+
+/**
+ * Small facts that gather in the writer's memory beside a state: they weigh there at once, and lead
+ * the next append. What is gathered is no part of what facts fold to.
+ */
+export interface Gathering<C, S, I, N> {
+  /** Adds an item; null where it was added, else why not, and nothing changed. */
+  readonly add: (state: S, item: I, at: number) => N | null
+  /** What `add` would say. Changes nothing. */
+  readonly fault: (state: S, item: I, at: number) => N | null
+  /** Takes out what is gathered, as the command that records it; null where nothing is. */
+  readonly take: (state: S) => C | null
+  /** Whether it must be recorded before anything is decided at `at`. */
+  readonly mustRecord: (state: S, at: number) => boolean
+}
+
+/** A decider beside whose state something gathers. */
+export interface GatheringAggregate<C, S, E extends Fact, R extends Fact, I, N> extends Aggregate<
+  C,
+  S,
+  E,
+  R
+> {
+  readonly gathering: Gathering<C, S, I, N>
+}
+
+/** One stream, and the rules by which it is written. */
+export interface StreamOf<A> {
+  readonly aggregate: A
+  readonly stream: string
+}
+
+/** A stream of a company; `rest` tells its streams of one category apart. */
+export function streamOf<A extends { readonly category: string }>(
+  aggregate: A,
+  companyId: CompanyId,
+  rest?: string,
+): StreamOf<A> {
+  const stream = `${aggregate.category}-${companyId}`
+  return { aggregate, stream: rest === undefined ? stream : `${stream}-${rest}` }
+}
+
+/** The one stream of its category, which belongs to the installation and to no company. */
+export function onlyStreamOf<A extends { readonly category: string }>(aggregate: A): StreamOf<A> {
+  return { aggregate, stream: aggregate.category }
+}

@@ -1,0 +1,24 @@
+/** A company's numbers, stream `phone-<companyId>`, and each recipient of its text messages. */
+import { streamOf } from "../kernel/aggregate.ts"
+import type { CompanyId, RecipientTag } from "../kernel/ids.ts"
+import { phone, phoneCodec } from "./phone.ts"
+import { recipientCodec } from "./recipient-events.ts"
+import { recipient, recipientCheckpoint } from "./recipient.ts"
+
+/** The numbers that a company holds. */
+export const PHONE = { category: "phone", decider: phone, codec: phoneCodec }
+
+/** The stream of a company's numbers. */
+export const phoneOf = (companyId: CompanyId) => streamOf(PHONE, companyId)
+
+/** One recipient of a company's text messages. */
+export const RECIPIENT = {
+  category: "recipient",
+  decider: recipient,
+  codec: recipientCodec,
+  checkpoint: recipientCheckpoint,
+}
+
+/** The stream `recipient-<companyId>-<tag>` of a recipient, the tag a keyed hash of the phone number. */
+export const recipientOf = (companyId: CompanyId, tag: RecipientTag) =>
+  streamOf(RECIPIENT, companyId, tag)
