@@ -4,9 +4,10 @@ import type { CompanyId } from "../kernel/ids.ts"
 import { ledgerCodec } from "./ledger-formats.ts"
 import { ledgerBytes, ledgerCheckpoint } from "./ledger-state.ts"
 import { ledger } from "./ledger.ts"
+import { enterCall, entryFault } from "./obstacles.ts"
 import { priceBook, priceCodec } from "./price-book.ts"
 import { refusalCodec, refusals } from "./refusals.ts"
-import { callFault, mustRecordCalls, serveCall, takeServedCalls } from "./served-calls.ts"
+import { mustRecordCalls, takeServedCalls } from "./served-calls.ts"
 
 /** A company's funds, limits and charges; API calls gather beside it. */
 export const LEDGER = {
@@ -16,8 +17,8 @@ export const LEDGER = {
   checkpoint: ledgerCheckpoint,
   bytesOf: ledgerBytes,
   gathering: {
-    add: serveCall,
-    fault: callFault,
+    add: enterCall,
+    fault: entryFault,
     take: takeServedCalls,
     mustRecord: mustRecordCalls,
   },

@@ -46,7 +46,7 @@ const People = z.object({
 })
 
 /** The route. */
-const peopleList = route<unknown, unknown, z.infer<typeof People>>({
+const peopleList = route({
   method: "GET",
   url: "/api/v1/people",
   group: "people",

@@ -37,7 +37,7 @@ const NotJoined = z.object({ joined: z.literal(false), minimum: dollars })
 const Affiliate = z.discriminatedUnion("joined", [Joined, NotJoined])
 
 /** The route. */
-export const readAffiliate = route<unknown, unknown, z.infer<typeof Affiliate>>({
+export const readAffiliate = route({
   method: "GET",
   url: "/api/v1/affiliate",
   group: "affiliate",

@@ -15,35 +15,33 @@ const DeleteCompany = z.object({ confirm: z.string({ error: "Must be the company
 const Deleted = z.object({ deleteDataAfter: isoTime, keysSwitchedOff: z.int() })
 
 /** The route. */
-export const removeCompany = route<z.infer<typeof DeleteCompany>, unknown, z.infer<typeof Deleted>>(
-  {
-    method: "POST",
-    url: "/api/v1/company/delete",
-    group: "company",
-    summary: "Delete the company: its keys stop at once, its data is erased after 14 days",
-    operation: "account.company.delete",
-    roles: ["owner"],
-    roleRefusal: "not_allowed",
-    // An app's shared key never deletes the company, whoever is signed in through it.
-    personKey: true,
-    counted: false,
-    body: DeleteCompany,
-    reply: Deleted,
-    refuses: ["not_allowed"],
-    specGap: "The specification does not show the verb: POST, because it does something.",
-    handle: async (ports, caller, { body }) => {
-      if (body.confirm !== (await companyName(ports, caller))) {
-        return no("This is not the company's name: nothing was deleted.")
-      }
-      const deleted = await deleteCompany(ports, caller.companyId, causeOf(caller))
-      const { erasedFrom, keysSwitchedOff, position } = deleted
-      // Its keys are refused by every process from here on.
-      if (position !== null) await ports.heardElsewhere(position)
-      const deleteDataAfter = new Date(erasedFrom).toISOString()
-      return { ok: true, body: { deleteDataAfter, keysSwitchedOff }, position }
-    },
+export const removeCompany = route({
+  method: "POST",
+  url: "/api/v1/company/delete",
+  group: "company",
+  summary: "Delete the company: its keys stop at once, its data is erased after 14 days",
+  operation: "account.company.delete",
+  roles: ["owner"],
+  roleRefusal: "not_allowed",
+  // An app's shared key never deletes the company, whoever is signed in through it.
+  personKey: true,
+  counted: false,
+  body: DeleteCompany,
+  reply: Deleted,
+  refuses: ["not_allowed"],
+  specGap: "The specification does not show the verb: POST, because it does something.",
+  handle: async (ports, caller, { body }) => {
+    if (body.confirm !== (await companyName(ports, caller))) {
+      return no("This is not the company's name: nothing was deleted.")
+    }
+    const deleted = await deleteCompany(ports, caller.companyId, causeOf(caller))
+    const { erasedFrom, keysSwitchedOff, position } = deleted
+    // Its keys are refused by every process from here on.
+    if (position !== null) await ports.heardElsewhere(position)
+    const deleteDataAfter = new Date(erasedFrom).toISOString()
+    return { ok: true, body: { deleteDataAfter, keysSwitchedOff }, position }
   },
-)
+})
 
 function no(message: string) {
   return { ok: false, refusal: refusal("not_allowed", message) } as const

@@ -41,7 +41,7 @@ const CheckedIn = z.object({
 })
 
 /** The route. */
-export const checkIn = route<z.infer<typeof CheckIn>, unknown, z.infer<typeof CheckedIn>>({
+export const checkIn = route({
   method: "POST",
   url: "/api/v1/checkin",
   group: "connection",

@@ -26,7 +26,7 @@ const Updates = z.object({
 })
 
 /** The route. */
-export const listUpdates = route<unknown, z.infer<typeof Query>, z.infer<typeof Updates>>({
+export const listUpdates = route({
   method: "GET",
   url: "/api/v1/updates",
   group: "connection",

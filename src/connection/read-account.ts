@@ -31,7 +31,7 @@ const Account = z.object({
 })
 
 /** The route. */
-export const readAccount = route<unknown, unknown, z.infer<typeof Account>>({
+export const readAccount = route({
   method: "GET",
   url: "/api/v1/account",
   group: "connection",

@@ -29,7 +29,7 @@ const Report = z.strictObject({
 const Reported = z.object({ ok: z.literal(true), replayed: z.boolean() })
 
 /** The route. */
-export const reportDevice = route<z.infer<typeof Report>, unknown, z.infer<typeof Reported>>({
+export const reportDevice = route({
   method: "POST",
   url: "/api/v1/device-updates",
   group: "connection",

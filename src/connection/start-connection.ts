@@ -54,7 +54,7 @@ const Started = z.union([Waiting, Connected])
 const OVER = "There is no such code, or its time is over: begin again without one."
 
 /** The route. */
-export const startConnection = openRoute<z.infer<typeof Start>, unknown, z.infer<typeof Started>>({
+export const startConnection = openRoute({
   method: "POST",
   url: "/api/v1/connect/start",
   group: "connection",
@@ -73,7 +73,7 @@ export const startConnection = openRoute<z.infer<typeof Start>, unknown, z.infer
 async function begin(
   ports: Ports,
   { company, installId: install = null, version = "" }: Omit<z.infer<typeof Start>, "code">,
-): Promise<Reply<z.infer<typeof Started>>> {
+): Promise<Reply<z.infer<typeof Started>, 200 | 202>> {
   const now = ports.clock.now()
   const code = newConnectCode()
   const expiresAt = now + CODE_LASTS_MS
@@ -88,7 +88,7 @@ function waiting(ports: Ports, code: string, expiresAt: number): z.infer<typeof 
   return { code, url, expiresAt: new Date(expiresAt).toISOString() }
 }
 
-async function ask(ports: Ports, text: string): Promise<Reply<z.infer<typeof Started>>> {
+async function ask(ports: Ports, text: string): Promise<Reply<z.infer<typeof Started>, 200 | 202>> {
   const code = connectCodeOf(text)
   const request = await ports.connectCodes.find(codeTagOf(ports, code), ports.clock.now())
   if (request === null) return over()

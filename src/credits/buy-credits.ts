@@ -24,7 +24,7 @@ import { lookUpPurchase } from "./reactions/settle-purchase.ts"
 import { OutcomeUnknown } from "../frame/writer/run.ts"
 import { shortText } from "../frame/kernel/schema.ts"
 import type { PurchaseReply } from "./purchase-answers.ts"
-import { Purchase, badAmount, noCard, notBegun, notYet } from "./purchase-answers.ts"
+import { Purchase, badAmount, noCard, notBegun, notByKey, notYet } from "./purchase-answers.ts"
 import { answerTo, fundsNow, inDoubt, payBegun, purchaseIdOf, standingOf } from "./purchase.ts"
 
 const MICROS_PER_CENT = 10_000
@@ -53,10 +53,10 @@ const BuyCredits = z
 
 const Token = shortText(255).refine((text) => text !== "", "Must not be empty.")
 
-type Input = Checked<z.infer<typeof BuyCredits>, unknown>
+type Input = Checked<z.infer<typeof BuyCredits>>
 
 /** The route. */
-export const buyCredits = route<z.infer<typeof BuyCredits>, unknown, z.infer<typeof Purchase>>({
+export const buyCredits = route({
   method: "POST",
   url: "/api/v1/credits",
   group: "credits",
@@ -125,14 +125,15 @@ async function buy(
   order: Order,
   first: Seed,
 ): Promise<PurchaseReply> {
-  const { companyId, spender } = caller
+  const { companyId, spender, key } = caller
+  if (key === null) return notByKey()
   const stream = ledgerOf(companyId)
   for (let seed = first; ; seed = await seed.next()) {
     const purchaseId = purchaseIdOf(seed)
     const command: StartPurchase = {
       type: "StartPurchase",
       purchaseId,
-      keyId: caller.key.keyId,
+      keyId: key.keyId,
       personId: spender.personId,
       amountMicros: order.amountMicros,
     }
@@ -187,7 +188,7 @@ async function resume(
   ports: Ports,
   caller: Caller,
   { body, seed }: Input,
-): Promise<Resumed<z.infer<typeof Purchase>>> {
+): Promise<Resumed<z.infer<typeof Purchase>, 200 | 202>> {
   const order = orderOf(body)
   return "amountMicros" in order ? goOn(ports, caller, order, seed) : { seed }
 }
@@ -197,7 +198,7 @@ async function goOn(
   caller: Caller,
   order: Order,
   seed: Seed,
-): Promise<Resumed<z.infer<typeof Purchase>>> {
+): Promise<Resumed<z.infer<typeof Purchase>, 200 | 202>> {
   const { companyId } = caller
   const name = purchaseIdOf(seed)
   const row = await lookUpPurchase(ports, companyId, name)

@@ -30,7 +30,7 @@ export const Purchase = z.object({
 })
 
 /** What a buyer is told. */
-export type PurchaseReply = Reply<z.infer<typeof Purchase>>
+export type PurchaseReply = Reply<z.infer<typeof Purchase>, 200 | 202>
 
 type Named = Pick<CardPayment, "name" | "amountMicros">
 
@@ -111,6 +111,12 @@ export function noCard(): Exclude<PurchaseReply, { ok: true }> {
   const message =
     "The company has no card on file; an owner can add one, or send a sharedPaymentToken."
   return { ok: false, refusal: refusal("no_card", message) }
+}
+
+/** Whoever calls without a key has none that an owner lets buy. */
+export function notByKey(): Exclude<PurchaseReply, { ok: true }> {
+  const message = "Funds are bought here with an API key that an owner lets buy them."
+  return { ok: false, refusal: refusal("purchase_not_allowed", message) }
 }
 
 /** The amount is none that can be bought. */

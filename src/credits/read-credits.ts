@@ -20,7 +20,7 @@ const Credits = z.object({
 })
 
 /** The route. */
-export const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
+export const readCredits = route({
   method: "GET",
   url: "/api/v1/credits",
   group: "credits",
@@ -35,12 +35,13 @@ export const readCredits = route<unknown, unknown, z.infer<typeof Credits>>({
     "The specification does not show the limits of a key that may buy nothing: perPurchaseLimit, " +
     "monthlyLimit and remainingThisMonth are null where purchases are off.",
   handle: async (ports, caller) => {
-    const { companyId } = caller
-    const { keyId } = caller.key
+    const { companyId, key } = caller
     const now = ports.clock.now()
     const [balance, allowance, standing] = await Promise.all([
       ports.readAs(companyId, (db) => fundsOf(db, companyId)),
-      ports.readAs(companyId, (db) => purchaseAllowance(db, companyId, keyId, now)),
+      key === null
+        ? null
+        : ports.readAs(companyId, (db) => purchaseAllowance(db, companyId, key.keyId, now)),
       ports.runner.look(accessOf(companyId), companyStanding),
     ])
     return {

@@ -38,11 +38,7 @@ const Messages = z.object({
 })
 
 /** The route. */
-export const listTexts = route<
-  z.infer<typeof Query>,
-  z.infer<typeof Query>,
-  z.infer<typeof Messages>
->({
+export const listTexts = route({
   method: "GET",
   url: "/api/v1/phone/messages",
   group: "phone",

@@ -36,7 +36,7 @@ const TEXTED_STOP = "This person texted STOP and can only opt back in by texting
 type Answer = Reply<z.infer<typeof OptOuts>>
 
 /** Lists opt-outs, last changed first, up to 500. */
-export const optOutList = route<unknown, unknown, z.infer<typeof OptOuts>>({
+export const optOutList = route({
   method: "GET",
   url: URL,
   group: "phone",
@@ -49,7 +49,7 @@ export const optOutList = route<unknown, unknown, z.infer<typeof OptOuts>>({
 })
 
 /** Stops texting a number. */
-export const addOptOut = route<z.infer<typeof Phone>, unknown, z.infer<typeof OptOuts>>({
+export const addOptOut = route({
   method: "POST",
   url: URL,
   group: "phone",
@@ -65,11 +65,7 @@ export const addOptOut = route<z.infer<typeof Phone>, unknown, z.infer<typeof Op
 })
 
 /** Undoes an opt-out that was added through the API. */
-export const removeOptOut = route<
-  z.infer<typeof MaybePhone>,
-  z.infer<typeof MaybePhone>,
-  z.infer<typeof OptOuts>
->({
+export const removeOptOut = route({
   method: "DELETE",
   url: URL,
   group: "phone",

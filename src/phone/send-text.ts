@@ -45,11 +45,11 @@ const TextReply = z.object({
   body: z.string(),
 })
 
-type Input = Checked<z.infer<typeof SendText>, unknown>
+type Input = Checked<z.infer<typeof SendText>>
 type Answer = Reply<z.infer<typeof TextReply>>
 
 /** The route. */
-export const sendText = route<z.infer<typeof SendText>, unknown, z.infer<typeof TextReply>>({
+export const sendText = route({
   method: "POST",
   url: "/api/v1/phone/messages",
   group: "phone",

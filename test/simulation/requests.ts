@@ -10,7 +10,7 @@ import { lookUpCharge } from "../../src/frame/effects/charges.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { sendText } from "../../src/phone/send-text.ts"
 import { claimRequest, keep, letGo } from "../../src/frame/calls/idempotency.ts"
-import type { Caller, Reply } from "../../src/frame/calls/route.ts"
+import type { AnyReply, Caller } from "../../src/frame/calls/route.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { ChargeErrand, TextErrand } from "./errands.ts"
 
@@ -65,6 +65,12 @@ export async function charge(
   return "refused"
 }
 
+/** What a request has beside its body. */
+const NOTHING_ELSE = {
+  ...{ query: {}, params: {} },
+  ...{ gone: new AbortController().signal, stopping: new AbortController().signal },
+}
+
 /** What a text came to: its id where it was queued. */
 export type Sent = { readonly messageId: string } | "refused"
 
@@ -75,14 +81,20 @@ export async function text(ports: Ports, errand: TextErrand, requestId: string):
   const key = { keyId, personId, keyHash: "", operations: new Set([]), status: "active" } as const
   const caller: Caller = { companyId, key, person: null, spender, requestId }
   const asked = { to, body }
-  const claimed = await claimRequest(ports, sendText, caller, errand.name, asked)
+  const claimed = await claimRequest(
+    ports,
+    { route: sendText, params: {} },
+    caller,
+    errand.name,
+    asked,
+  )
   if (claimed.state === "refused") throw new Again(claimed.refusal.message)
   if (claimed.state === "running") throw new Again("somebody is carrying it out")
   if (claimed.state === "replay") return messageOf(JSON.parse(claimed.answer.body))
   const { claim, seed, takenOver } = claimed
-  let reply: Reply<unknown>
+  let reply: AnyReply
   try {
-    reply = await carryOut(ports, caller, { body: asked, query: {}, seed }, takenOver)
+    reply = await carryOut(ports, caller, { body: asked, ...NOTHING_ELSE, seed }, takenOver)
     if (!reply.ok) await ports.claims.release(claim)
   } catch (error) {
     await letGo(ports, { claim, takenOver }, error)
@@ -104,7 +116,7 @@ async function carryOut(
   caller: Caller,
   input: Input,
   takenOver: boolean,
-): Promise<Reply<unknown>> {
+): Promise<AnyReply> {
   const resumed = takenOver ? await sendText.resume?.(ports, caller, input) : undefined
   if (resumed !== undefined && "reply" in resumed) return resumed.reply
   return sendText.handle(ports, caller, { ...input, seed: resumed?.seed ?? input.seed })

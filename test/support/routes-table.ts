@@ -93,7 +93,7 @@ export const takesOwnKey = ({ personKey, group }: SpecRoute): boolean =>
 export function standInOf(spec: SpecRoute, url: string): Route {
   const { method, group, operation, counted, limit, account } = spec
   const { also, permissions, roles, roleRefusal } = spec
-  return route<unknown, unknown, { ok: true }>({
+  return route({
     ...{ method: method as Route["method"], url, group, operation, counted },
     ...(limit === undefined ? {} : { limit }),
     ...(account === undefined ? {} : { account }),
@@ -103,6 +103,6 @@ export function standInOf(spec: SpecRoute, url: string): Route {
     ...(roleRefusal === undefined ? {} : { roleRefusal }),
     ...{ personKey: takesOwnKey(spec), summary: `Stands in for ${nameOf(spec)}` },
     reply: z.object({ ok: z.literal(true) }),
-    handle: async () => ({ ok: true, body: { ok: true } }),
+    handle: async () => ({ ok: true, body: { ok: true as const } }),
   })
 }

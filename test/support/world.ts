@@ -195,3 +195,9 @@ export async function makeCompany(world: World, funds = "50"): Promise<Company> 
   })
   return { companyId, ownerId, keyId, key }
 }
+
+/** How many calls of a company were counted and are not charged yet. */
+export async function callsOf(world: World, { companyId }: Company): Promise<number> {
+  const { tallies } = await world.operate("calls list", { company: companyId })
+  return tallies.reduce((sum: number, { calls }: { calls: number }) => sum + calls, 0)
+}

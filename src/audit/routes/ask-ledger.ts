@@ -43,7 +43,7 @@ const Answer = z.object({
 })
 
 /** The route. */
-export const askLedger = route<z.infer<typeof Question>, unknown, z.infer<typeof Answer>>({
+export const askLedger = route({
   method: "POST",
   url: "/api/v1/ledger/ask",
   group: "ledger",

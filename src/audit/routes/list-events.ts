@@ -34,11 +34,7 @@ const Events = z.object({
 })
 
 /** The route. */
-export const listEvents = route<
-  z.infer<typeof Query>,
-  z.infer<typeof Query>,
-  z.infer<typeof Events>
->({
+export const listEvents = route({
   method: "GET",
   url: "/api/v1/ledger/events",
   group: "ledger",

@@ -41,7 +41,7 @@ const Refusals = z.object({
 })
 
 /** The route. */
-export const listRefused = route<unknown, z.infer<typeof Query>, z.infer<typeof Refusals>>({
+export const listRefused = route({
   method: "GET",
   url: "/api/v1/refusals",
   group: "ledger",

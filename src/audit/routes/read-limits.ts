@@ -23,7 +23,7 @@ const Limits = z.object({
 })
 
 /** The route. */
-export const readLimitsOfKey = route<unknown, unknown, z.infer<typeof Limits>>({
+export const readLimitsOfKey = route({
   method: "GET",
   url: "/api/v1/limits",
   group: "ledger",

@@ -20,7 +20,7 @@ const Query = z.object({
 })
 
 /** The route. */
-export const exportBill = route<unknown, z.infer<typeof Query>, string>({
+export const exportBill = route({
   method: "GET",
   url: "/api/v1/billing/export",
   group: "billing",
@@ -44,7 +44,7 @@ export const exportBill = route<unknown, z.infer<typeof Query>, string>({
           await writeOpened(ports, bill, format, target)
         },
       }
-      return { ok: true, body: "", file }
+      return { ok: true, body: "", sends: file }
     } catch (error) {
       if (!(error instanceof BillRefused)) throw error
       if (error.code === "validation") {

@@ -63,7 +63,7 @@ const Lines = z.object({
 })
 
 /** The route. */
-export const listLines = route<unknown, z.infer<typeof Query>, z.infer<typeof Lines>>({
+export const listLines = route({
   method: "GET",
   url: "/api/v1/billing/lines",
   group: "billing",

@@ -1,35 +1,90 @@
-/** The checks of the account: what it must have, its limits that are used up, the count of calls. */
+/**
+ * The checks of the account: whether the company is there, its limits that are used up, the lock, what
+ * the account must have; and the count of the call. The ledger is visited once for all of them.
+ */
 import { PRICES, ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { CompanyStanding } from "../../../domain/access/access.ts"
 import { isManaged } from "../../../domain/access/access.ts"
 import { API_CALL } from "../../../domain/charging/calls.ts"
-import type { Ledger } from "../../../domain/charging/ledger-state.ts"
-import { accountOf, usedUpLimit } from "../../../domain/charging/ledger-views.ts"
-import type { LimitReading } from "../../../domain/charging/limits.ts"
+import type { CallChecks, Obstacle } from "../../../domain/charging/obstacles.ts"
+import { obstacleTo } from "../../../domain/charging/obstacles.ts"
 import { priceOf } from "../../../domain/charging/price-book.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
-import type { Call } from "./call.ts"
 import { limitRefusal, lockedRefusal } from "./charge-refusals.ts"
+import { badKey } from "./key-check.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import type { AccountNeed, Caller } from "./route.ts"
-import { standingAgainst } from "./standing-against.ts"
+import type { AccountNeed, Caller, Route } from "./route.ts"
 
-/** Refuses a locked account, and one that has not what the route needs. @throws as `Runner.look` does */
-export async function checkAccount(ports: Ports, call: Call): Promise<Refusal | null> {
-  const { route } = call
-  const { companyId } = call.caller as Caller
-  if (route.counted && route.passesLock !== true) {
-    const lock = (state: Ledger) => (accountOf(state).locked ? true : null)
-    if ((await standingAgainst(ports, companyId, lock)) !== null) return lockedRefusal()
-  }
-  if (route.account === undefined) return null
-  return accountRefusal(route.account, call.standing as CompanyStanding)
+/** What of a route, or of all that share its path, the ledger is asked about. */
+type Counted = Pick<Route, "counted" | "passesLock">
+
+/** Refuses where the company was deleted: what is done before a replay is looked up. @throws as `Runner.look` does */
+export async function checkCompany(ports: Ports, { companyId, spender }: Caller) {
+  const checks = { spender, lockStops: false, limitsStop: false }
+  const obstacle = await obstacleIn(ports, companyId, checks)
+  return obstacle === "closed" ? badKey() : null
 }
 
-/** Why an account does not have what is needed; null where it does. */
-export function accountRefusal(need: AccountNeed, standing: CompanyStanding): Refusal | null {
+/**
+ * Lets a call in by its company's ledger and counts it, which weighs in the limits at once and is
+ * charged the next night. A call whose own price does not fit is refused like by a used-up limit, and
+ * not counted (decisions.md §5). Without a key nothing is counted, and the limits hold all the same.
+ *
+ * @param lacking the refusal of an account that has not what the route needs; it stands behind the lock
+ * @throws as `Runner.gather` does
+ */
+export async function enter(
+  ports: Ports,
+  { companyId, spender }: Caller,
+  { counted, passesLock = false }: Counted,
+  lacking: Refusal | null,
+): Promise<Refusal | null> {
+  const checks = { spender, lockStops: counted && !passesLock, limitsStop: counted }
+  const isByKey = spender.via === "own_key" || spender.via === "shared_key"
+  if (lacking !== null || !counted || !isByKey) {
+    const asked = lacking === null ? checks : { ...checks, limitsStop: false }
+    const obstacle = await obstacleIn(ports, companyId, asked)
+    return obstacle === null ? lacking : refusalOf(obstacle)
+  }
+  const { via, keyId, personId } = spender
+  const price = await ports.runner.glance(PRICES, (state) => priceOf(state, API_CALL))
+  const call = { via, keyId, personId, ...price, checks }
+  const obstacle = await ports.runner.gather(ledgerOf(companyId), call)
+  return obstacle === null ? null : refusalOf(obstacle)
+}
+
+/**
+ * What stands against a call; null where nothing does. A glance may count facts that are not stored
+ * yet, or lack what another process stored just now: it is enough to let a call pass, and nobody is
+ * turned away on it.
+ */
+async function obstacleIn(
+  { runner }: Ports,
+  companyId: CompanyId,
+  checks: CallChecks,
+): Promise<Obstacle | null> {
+  const ledger = ledgerOf(companyId)
+  const view = (state: Parameters<typeof obstacleTo>[0], at: number) =>
+    obstacleTo(state, checks, at)
+  const glimpse = await runner.glance(ledger, view)
+  return glimpse === null ? null : runner.lookAtTail(ledger, view)
+}
+
+function refusalOf(obstacle: Obstacle): Refusal {
+  if (obstacle === "closed") return badKey()
+  return obstacle === "locked" ? lockedRefusal() : limitRefusal(obstacle)
+}
+
+/** Why an account does not have what is needed; null where it does, or nothing is. */
+export function accountRefusal(
+  need: AccountNeed | undefined,
+  standing: CompanyStanding,
+): Refusal | null {
   switch (need) {
+    case undefined:
+      return null
     case "managed": {
       if (isManaged(standing)) return null
       const message = "This needs a card on file and a paid-up account; an owner can add a card."
@@ -45,44 +100,4 @@ export function accountRefusal(need: AccountNeed, standing: CompanyStanding): Re
       return refusal("card_required", message)
     }
   }
-}
-
-/** A key whose own limit is used up is a refused key, on every route. @throws as `Runner.look` does */
-export async function checkKeyLimit(ports: Ports, call: Call): Promise<Refusal | null> {
-  const limit = await usedUp(ports, call)
-  return limit?.holder === "key" ? limitRefusal(limit) : null
-}
-
-/**
- * A used-up general limit of the person or the company refuses every counted call up front.
- *
- * @throws as `Runner.look` does
- */
-export async function checkGeneralLimit(ports: Ports, call: Call): Promise<Refusal | null> {
-  if (!call.route.counted) return null
-  const limit = await usedUp(ports, call)
-  return limit === null ? null : limitRefusal(limit)
-}
-
-/**
- * Counts the call, which weighs in the limits at once and is charged the next night. One whose own
- * price does not fit is refused like a used-up limit, and not counted (decisions.md §5).
- *
- * @throws as `Runner.gather` does
- */
-export async function countCall(ports: Ports, { caller, route }: Call): Promise<Refusal | null> {
-  if (!route.counted) return null
-  const { spender, companyId } = caller as Caller
-  if (spender.via !== "own_key" && spender.via !== "shared_key") return null
-  const { via, keyId, personId } = spender
-  const price = await ports.runner.glance(PRICES, (state) => priceOf(state, API_CALL))
-  const stream = ledgerOf(companyId)
-  const limit = await ports.runner.gather(stream, { via, keyId, personId, ...price })
-  return limit === null ? null : limitRefusal(limit)
-}
-
-/** The first used-up limit of key, person and company. */
-async function usedUp(ports: Ports, { caller }: Call): Promise<LimitReading | null> {
-  const { companyId, spender } = caller as Caller
-  return standingAgainst(ports, companyId, (state, at) => usedUpLimit(state, spender, at))
 }

@@ -1,33 +1,83 @@
-/** A call on its way through the checks, and what a check is. */
-import type { CompanyStanding } from "../../../domain/access/access.ts"
-import type { Ports } from "../ports.ts"
-import type { RateLimits } from "./rate-limits.ts"
-import type { Refusal } from "./refusal.ts"
-import type { Caller, Route } from "./route.ts"
-import type { SignIn, Signed } from "./sign-in.ts"
+/**
+ * A call as it comes in, whoever brings it: the web server, the MCP server, git's sign-in or a page
+ * with a session. Nothing here knows a web framework.
+ */
+import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
+import type { OneOf, Route } from "./route.ts"
 
-/** A call on its way through the checks. */
+/** Header fields by their names in small letters; each with all values that were sent, apart. */
+export type Fields = Readonly<Record<string, readonly string[] | undefined>>
+
+/** The first value of a header field; null where it was not sent. */
+export function fieldOf({ headers }: Pick<Call, "headers">, name: string): string | null {
+  return headers[name]?.[0] ?? null
+}
+
+/** A body that is still on its way. */
+export interface SentBody {
+  /**
+   * The whole of it, read once however often it is asked for; null where there is none.
+   *
+   * @throws BodyTooLarge, BodyCutOff, BodyTooLate
+   */
+  readonly bytes: (mostBytes: number, withinMs: number) => Promise<Uint8Array | null>
+  /** The same piece by piece, for whoever takes it as it comes: once, and not beside `bytes`. */
+  readonly pieces: () => AsyncIterable<Uint8Array>
+}
+
+/** Somebody who is known without a key: by a console's session, a box's push, or the program itself. */
+export interface Who {
+  readonly companyId: CompanyId
+  readonly personId: PersonId
+}
+
+/** A call. */
 export interface Call {
-  readonly route: Route
+  /** What is asked for: a route, or several that share a verb and a path. */
+  readonly route: Route | OneOf
   readonly requestId: string
-  readonly authorization: string | undefined
-  /** Who it says is signed in; null where it says nothing of that. */
-  readonly signIn: SignIn | null
-  /** What a sign-in vouches for; the body is there once it was read. */
-  readonly signed: () => Signed
-  /** Set by the first check. */
-  caller: Caller | null
-  standing: CompanyStanding | null
+  /** What stands at the route's `:names`, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  /** The query's parameters, decoded. */
+  readonly query: unknown
+  readonly headers: Fields
+  /** Path and query as they were sent: what a signature is over. */
+  readonly target: string
+  readonly body: SentBody
+  /** Where it comes from, as far as trusted proxies say. */
+  readonly address: string
+  /** Aborted when the caller went away. */
+  readonly gone: AbortSignal
+  /** Aborted when this process is about to stop. */
+  readonly stopping: AbortSignal
+  /** Null: the call says it itself, by a key. */
+  readonly who: Who | null
 }
 
-/** What the checks work with. */
-export interface CheckPorts {
-  readonly ports: Ports
-  readonly rates: RateLimits
+/** The body is longer than the route takes. */
+export class BodyTooLarge extends Error {
+  override readonly name = "BodyTooLarge"
 }
 
-/** One check: null lets the call pass. */
-export interface Check {
-  readonly name: string
-  readonly refuse: (checking: CheckPorts, call: Call) => Promise<Refusal | null>
+/** The body ended before its length was reached, or went on behind it. */
+export class BodyCutOff extends Error {
+  override readonly name = "BodyCutOff"
+}
+
+/** The body did not come in the time that the route gives it. */
+export class BodyTooLate extends Error {
+  override readonly name = "BodyTooLate"
+}
+
+/** A body that is at hand already. Reading it throws BodyTooLarge, like one that comes in. */
+export function bodyAtHand(bytes: Uint8Array | null): SentBody {
+  return {
+    bytes: async (mostBytes) => {
+      if ((bytes?.length ?? 0) > mostBytes) throw new BodyTooLarge(`more than ${mostBytes} bytes`)
+      return bytes
+    },
+    pieces: async function* () {
+      if (bytes !== null) yield bytes
+    },
+  }
 }

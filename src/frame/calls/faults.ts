@@ -1,5 +1,4 @@
 /** Errors that are nobody's refusal, as callers see them: nothing of the inside. */
-import type { FastifyError } from "fastify"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
 import type { Log } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
@@ -26,20 +25,15 @@ export interface Asked {
 }
 
 /** The answer to an error that was thrown. */
-export function faultRefusal(error: FastifyError | Error, asked: Asked, log: Log): Refusal {
+export function faultRefusal(error: Error, asked: Asked, log: Log): Refusal {
   const { requestId } = asked
-  const code = "code" in error ? error.code : ""
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") {
-    return refusal("too_large", "The body is larger than this route takes.")
-  }
-  if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") {
-    return refusal("unsupported_media_type", "The body must be JSON.")
-  }
-  if (code === "FST_ERR_CTP_INVALID_CONTENT_LENGTH") {
-    const fields = { body: "The body does not have the length that Content-Length says." }
-    return refusal("validation", "The body was cut off.", { fields })
-  }
   switch (error.name) {
+    case "BodyTooLarge":
+      return refusal("too_large", "The body is larger than this route takes.")
+    case "BodyCutOff": {
+      const fields = { body: "The body does not have the length that Content-Length says." }
+      return refusal("validation", "The body was cut off.", { fields })
+    }
     case "Overloaded":
       return overloadedRefusal(asked)
     case "ClockUnsure": {

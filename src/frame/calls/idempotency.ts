@@ -9,7 +9,9 @@ import { canonicalJson } from "../kernel/canonical-json.ts"
 import type { Ports } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import type { Caller, Route, Seed } from "./route.ts"
+import type { Call } from "./call.ts"
+import type { Caller, Seed } from "./route.ts"
+import { isOneOf, scopeOf } from "./route.ts"
 
 /** An answer as it is kept and sent again, byte for byte. */
 export interface KeptAnswer {
@@ -35,11 +37,10 @@ export type Claimed =
   | { readonly state: "running"; readonly seed: Seed }
   | { readonly state: "refused"; readonly refusal: Refusal }
 
-/** Why a header cannot be an idempotency key; null where it can. `rawHeaders` are all of the request. */
-export function idempotencyFault(key: string, rawHeaders: readonly string[]): string | null {
-  const isOne = (name: string, i: number) => i % 2 === 0 && /^idempotency-key$/i.test(name)
-  // Node makes one value of two, which names neither request.
-  if (rawHeaders.filter(isOne).length > 1) return "given once"
+/** Why a header cannot be an idempotency key; null where it can. `sent` are all values of it. */
+export function idempotencyFault(sent: readonly string[]): string | null {
+  const [key = "", second] = sent
+  if (second !== undefined) return "given once"
   return key.length >= 1 && key.length <= 255 && /^[\x20-\x7e]+$/.test(key)
     ? null
     : "1 to 255 printable ASCII characters"
@@ -48,22 +49,27 @@ export function idempotencyFault(key: string, rawHeaders: readonly string[]): st
 /** Claims a request, or finds what became of it. */
 export async function claimRequest(
   ports: Ports,
-  route: Route,
+  { route, params }: Pick<Call, "route" | "params">,
   caller: Caller,
   idempotencyKey: string,
   body: unknown,
 ): Promise<Claimed> {
+  const path = route.url.replaceAll(/:(\w+)/g, (_all, name: string) =>
+    encodeURIComponent(params[name] ?? ""),
+  )
+  const sent = typeof body === "symbol" ? String(body) : body
   const fingerprint = createHash("sha256")
-    .update(`${route.method}\n${route.url}\n${canonicalJson(body)}`)
+    .update(`${route.method}\n${path}\n${canonicalJson(sent)}`)
     .digest("hex")
+  const isLasting = !isOneOf(route) && route.once !== undefined
   const claim: ClaimRequest = {
     companyId: caller.companyId,
-    keyId: caller.key.keyId,
+    keyId: scopeOf(caller),
     idempotencyKey,
     fingerprint,
     requestId: caller.requestId,
     at: ports.clock.now(),
-    lasting: route.once !== undefined,
+    lasting: isLasting,
   }
   const made = await ports.claims.claim(claim)
   switch (made.state) {
@@ -74,7 +80,7 @@ export async function claimRequest(
     case "done":
       return { state: "replay", answer: await openAnswer(ports, claim, made.answer) }
     case "running": {
-      if (route.once !== undefined) {
+      if (isLasting) {
         return { state: "running", seed: seedOf(ports, claim, "", made.attempt) }
       }
       const message = "A request with this Idempotency-Key is still running; send it again later."

@@ -1,23 +1,40 @@
-/** The check of the key: one that works, of a company that is there, and who calls by it. */
+/** Who calls: by a key that works, or by a session that somebody else has looked at. */
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { Access, CompanyStanding, Key } from "../../../domain/access/access.ts"
 import { companyStanding, findKey, findPerson } from "../../../domain/access/access.ts"
 import type { Person } from "../../../domain/access/grants.ts"
-import type { Ledger } from "../../../domain/charging/ledger-state.ts"
-import { accountOf } from "../../../domain/charging/ledger-views.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
-import { isKeyOf, parseApiKey } from "./api-key.ts"
 import type { Ports } from "../ports.ts"
-import type { Call } from "./call.ts"
+import { isKeyOf, parseApiKey } from "./api-key.ts"
+import type { Call, Who } from "./call.ts"
+import { fieldOf } from "./call.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import { personSignedIn } from "./sign-in.ts"
-import { standingAgainst } from "./standing-against.ts"
+import type { Caller } from "./route.ts"
+import type { Signed } from "./sign-in.ts"
+import { personSignedIn, signInOf } from "./sign-in.ts"
 
-/** Finds out who calls, and refuses who is nobody. @throws as `Runner.look` does */
-export async function checkKey(ports: Ports, call: Call): Promise<Refusal | null> {
-  const text = /^Bearer (\S+)$/i.exec(call.authorization ?? "")?.[1] ?? ""
+/** Somebody who may call, and how their company stands. */
+export interface Known {
+  readonly caller: Caller
+  readonly standing: CompanyStanding
+}
+
+/**
+ * Finds out who calls, and refuses who is nobody.
+ *
+ * @param signed what a sign-in vouches for, where the call carries one
+ * @throws as `Runner.look` does
+ */
+export async function checkCaller(
+  ports: Ports,
+  call: Call,
+  signed: Signed,
+): Promise<Known | Refusal> {
+  const { requestId, who } = call
+  if (who !== null) return (await personCalling(ports, requestId, who)) ?? gone()
+  const text = /^Bearer (\S+)$/i.exec(fieldOf(call, "authorization") ?? "")?.[1] ?? ""
   const named = parseApiKey(text)
   if (named === null) return badKey()
   const found = await lookUpKey(ports, named)
@@ -25,24 +42,40 @@ export async function checkKey(ports: Ports, call: Call): Promise<Refusal | null
   if (found.key.status !== "active") return badKey()
   const { key, standing } = found
   const { companyId } = named
-  const isClosed = (state: Ledger) => (accountOf(state).closed ? true : null)
-  if ((await standingAgainst(ports, companyId, isClosed)) !== null) return badKey()
-  const signedIn = await signedInPerson(ports, call, companyId, key)
+  const signedIn = await signedInPerson(ports, call, signed, companyId, key)
   if ("refusal" in signedIn) return signedIn.refusal
   const person = signedIn.person ?? found.person
-  call.caller = {
-    companyId,
-    key,
-    person,
-    spender: spenderOf(key, person),
-    requestId: call.requestId,
+  return {
+    caller: { companyId, key, person, spender: spenderOf(key, person), requestId },
+    standing,
   }
-  call.standing = standing
-  return null
 }
 
-function badKey(): Refusal {
+/** The refusal of a key that is none, or of nobody. */
+export function badKey(): Refusal {
   return refusal("invalid_key", "The API key is missing, unknown, paused or deleted.")
+}
+
+function gone(): Refusal {
+  return refusal("invalid_key", "This person is nobody of the company any more.")
+}
+
+/** A person of the company who calls without a key; null where they are nobody of it. */
+async function personCalling(
+  { runner }: Ports,
+  requestId: string,
+  { companyId, personId }: Who,
+): Promise<Known | null> {
+  const access = accessOf(companyId)
+  const find = (state: Access) => {
+    const [person, standing] = [findPerson(state, personId), companyStanding(state)]
+    return person === null || standing === null ? null : { person, standing }
+  }
+  const found = (await runner.look(access, find)) ?? (await runner.lookAtTail(access, find))
+  if (found === null) return null
+  const { person, standing } = found
+  const spender: Spender = { via: "person", keyId: null, personId }
+  return { caller: { companyId, key: null, person, spender, requestId }, standing }
 }
 
 /**
@@ -51,20 +84,22 @@ function badKey(): Refusal {
  */
 async function signedInPerson(
   { runner, sealing, clock }: Ports,
-  { signIn, signed }: Call,
+  { headers }: Call,
+  signed: Signed,
   companyId: CompanyId,
   key: Key,
 ): Promise<{ readonly person: Person | null } | { readonly refusal: Refusal }> {
+  const signIn = signInOf(headers)
   if (signIn === null) return { person: null }
   if (key.personId !== null) {
     const message = "This is a person's own key, which takes no sign-in: leave X-Person-* out."
     return { refusal: refusal("invalid_key", message) }
   }
-  const found = personSignedIn(signIn, signed(), sealing.appSecret(key.keyId), clock.now())
+  const found = personSignedIn(signIn, signed, sealing.appSecret(key.keyId), clock.now())
   if ("refusal" in found) return found
-  const stream = accessOf(companyId)
+  const access = accessOf(companyId)
   const find = (state: Access) => findPerson(state, found.personId as PersonId)
-  const person = (await runner.look(stream, find)) ?? (await runner.lookAtTail(stream, find))
+  const person = (await runner.look(access, find)) ?? (await runner.lookAtTail(access, find))
   if (person !== null) return { person }
   const message = "X-Person-Id names nobody of this company."
   return { refusal: refusal("invalid_key", message) }
@@ -81,7 +116,7 @@ async function lookUpKey(
   { runner }: Ports,
   { companyId, keyId }: { readonly companyId: CompanyId; readonly keyId: KeyId },
 ): Promise<FoundKey | null> {
-  const stream = accessOf(companyId)
+  const access = accessOf(companyId)
   const find = (state: Access): FoundKey | null => {
     const key = findKey(state, keyId)
     const standing = companyStanding(state)
@@ -89,9 +124,9 @@ async function lookUpKey(
     const person = key.personId === null ? null : findPerson(state, key.personId)
     return { key, person, standing }
   }
-  const found = await runner.look(stream, find)
+  const found = await runner.look(access, find)
   const works = found?.key.status === "active"
-  return works ? found : runner.lookAtTail(stream, find)
+  return works ? found : runner.lookAtTail(access, find)
 }
 
 function spenderOf(key: Key, person: Person | null): Spender {

@@ -7,6 +7,7 @@ import type { Caller } from "./route.ts"
 
 /** What a 402 tells this caller about paying. @throws as `Runner.look` does */
 export async function payerOf(ports: Ports, { companyId, key }: Caller): Promise<Payer> {
+  if (key === null) return { mayBuy: false, baseUrl: ports.baseUrl() }
   const mayBuy = await ports.runner.look(ledgerOf(companyId), (state, at) => {
     return allowanceOf(state, key.keyId, at)?.mode === "on"
   })

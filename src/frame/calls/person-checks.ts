@@ -11,6 +11,8 @@ export function operationRefusal(
   { key }: Pick<Caller, "key">,
   { operation, also = [] }: Pick<Route, "operation" | "also">,
 ): Refusal | null {
+  // Who calls without a key may what their permissions say.
+  if (key === null) return null
   const needed = operation === null ? also : [operation, ...also]
   const lacking = needed.find((one) => !key.operations.has(one))
   if (lacking === undefined) return null
@@ -28,14 +30,14 @@ type Personal = Pick<Route, "operation" | "personKey" | "roles" | "roleRefusal" 
  */
 export function personRefusal({ key, person }: Pick<Caller, "key" | "person">, route: Personal) {
   const { operation, personKey = false, roles, roleRefusal = "not_allowed" } = route
-  if (personKey && key.personId === null) {
+  if (personKey && key !== null && key.personId === null) {
     return refusal("not_allowed", "This takes a person's own key, not the app's shared one.")
   }
   if (roles !== undefined && (person === null || !roles.includes(person.role))) {
     return refusal(roleRefusal, `Only an ${roles.join(" or ")} of the company may do this.`)
   }
   // A key whose person is gone: nobody has anything any more.
-  if (person === null) return key.personId === null ? null : lacksPermission(null)
+  if (person === null) return key === null || key.personId !== null ? lacksPermission(null) : null
   if (operation !== null && !mayPerson(person, operation)) {
     return lacksPermission(OPERATIONS[operation])
   }

@@ -3,13 +3,14 @@ import type { RateLimits } from "./rate-limits.ts"
 import { RATE_LIMITS } from "./rate-limits.ts"
 import type { Refusal } from "./refusal.ts"
 import type { Caller, Route } from "./route.ts"
+import { scopeOf } from "./route.ts"
 
-/** Counts a call with a key towards its route's limit; the refusal where it is one too many. */
+/** Counts a caller's call towards its route's limit; the refusal where it is one too many. */
 export function rateRefusal(
   rates: RateLimits,
   { limit }: Pick<Route, "limit">,
-  { companyId, key }: Pick<Caller, "companyId" | "key">,
+  caller: Caller,
 ): Refusal | null {
   if (limit === undefined) return null
-  return rates.refuse(limit, RATE_LIMITS[limit].per === "key" ? key.keyId : companyId)
+  return rates.refuse(limit, RATE_LIMITS[limit].per === "key" ? scopeOf(caller) : caller.companyId)
 }

@@ -8,38 +8,38 @@ import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { RELEASES } from "../../../domain/connection/aggregates.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { comparePositions, later } from "../../../adapters/eventstore/port.ts"
-import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { placeOf } from "./position-token.ts"
 import type { Ports } from "../ports.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 
 const WAIT_MS = 2_000
-const KEYS_REMEMBERED = 10_000
+const CALLERS_REMEMBERED = 10_000
 
-/** Remembers where each key wrote last on this node. */
+/** Remembers where each caller wrote last on this node. */
 export interface LastWrites {
-  readonly wrote: (keyId: KeyId, position: Position) => void
-  readonly last: (keyId: KeyId) => Position | null
+  readonly wrote: (scope: string, position: Position) => void
+  readonly last: (scope: string) => Position | null
 }
 
-/** Last writes in memory, those of the keys that wrote most recently. */
+/** Last writes in memory, those of the callers who wrote most recently. */
 export function openLastWrites(): LastWrites {
-  const places = new Map<KeyId, Position>()
+  const places = new Map<string, Position>()
   return {
-    wrote: (keyId, position) => {
-      const former = places.get(keyId)
+    wrote: (scope, position) => {
+      const former = places.get(scope)
       // Calls at once may end in another order than they were stored in.
       const isNewer = former === undefined || comparePositions(former, position) < 0
-      places.delete(keyId)
-      places.set(keyId, isNewer ? position : former)
-      if (places.size <= KEYS_REMEMBERED) return
+      places.delete(scope)
+      places.set(scope, isNewer ? position : former)
+      if (places.size <= CALLERS_REMEMBERED) return
       for (const oldest of places.keys()) {
         places.delete(oldest)
         return
       }
     },
-    last: (keyId) => places.get(keyId) ?? null,
+    last: (scope) => places.get(scope) ?? null,
   }
 }
 
@@ -50,9 +50,9 @@ export function openLastWrites(): LastWrites {
  */
 export async function namedPosition(
   ports: Ports,
-  header: string | undefined,
+  header: string | null,
 ): Promise<{ readonly position: Position | null } | { readonly refusal: Refusal }> {
-  if (header === undefined) return { position: null }
+  if (header === null) return { position: null }
   const place = placeOf(header)
   if (place !== null) {
     const { generation, position } = place

@@ -3,6 +3,7 @@
  * that holds it against the specification's table.
  */
 import type { ZodType } from "zod"
+import { z } from "zod"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { Key } from "../../../domain/access/access.ts"
 import type { Person } from "../../../domain/access/grants.ts"
@@ -11,30 +12,36 @@ import type { Permission, Role } from "../../../domain/access/permissions.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
-import type { SentFile } from "./files.ts"
 import type { Looked } from "./read-position.ts"
 import type { RateName } from "./rate-limits.ts"
 import type { ErrorCode, Refusal } from "./refusal.ts"
+import type { Sent } from "./sent.ts"
 
 /** Who calls, as far as the checks have found out. */
 export interface Caller {
   readonly companyId: CompanyId
-  readonly key: Key
-  /** The key's person, or the person signed in through a shared key; null for neither. */
+  /** Null for somebody who calls without one, by a session. */
+  readonly key: Key | null
+  /** The key's or the session's person, or who is signed in through a shared key; null for none. */
   readonly person: Person | null
   readonly spender: Spender
   readonly requestId: string
 }
 
 /** A request after its checks: every part has the type of its schema. */
-export interface Checked<B, Q> {
+export interface Checked<B = undefined, Q = undefined, P = undefined> {
   readonly body: B
   readonly query: Q
+  readonly params: P
   /**
    * Ids of the work derive from this, so that carrying a request out again finds what was done.
    * With an `Idempotency-Key` it is the same for the same request and attempt.
    */
   readonly seed: Seed
+  /** Aborted when the caller went away: for work that is a read. */
+  readonly gone: AbortSignal
+  /** Aborted when this process is about to stop: what takes longer than seconds ends its answer. */
+  readonly stopping: AbortSignal
 }
 
 /** What ids derive from. */
@@ -45,16 +52,16 @@ export interface Seed {
 }
 
 /** What a handler answers. */
-export type Reply<R> =
+export type Reply<R, S extends number = 200> =
   | {
       readonly ok: true
       readonly body: R
-      /** Default 200. */
-      readonly status?: 200 | 202
+      /** Default the first of the route's. */
+      readonly status?: S
       /** Where the facts of this command stand; sent as `Ledger-Position`. */
       readonly position?: Position | null
       /** What is sent instead of the body, of a route with `files`. */
-      readonly file?: SentFile
+      readonly sends?: Sent
     }
   | {
       readonly ok: false
@@ -65,28 +72,38 @@ export type Reply<R> =
       readonly position?: Position | null
     }
 
+/** What any handler answers. */
+export type AnyReply = Reply<unknown, number>
+
 /**
  * What came of a request that was begun before, by a process that died or left it in doubt: its
  * answer, or the seed to begin with, from the checks on.
  */
-export type Resumed<R> = { readonly reply: Reply<R> } | { readonly seed: Seed }
+export type Resumed<R, S extends number = 200> =
+  { readonly reply: Reply<R, S> } | { readonly seed: Seed }
 
 /** What an account may have to have: a card that is paid up, any card, or a verified one. */
 export type AccountNeed = "managed" | "card" | "verified card"
 
+/** A body that is taken as it is sent, of any type: its handler gets the bytes. */
+export const BYTES = z.custom<Uint8Array>()
+/** A body that is taken piece by piece while it is sent, of any type and length. */
+export const PIECES = z.custom<AsyncIterable<Uint8Array>>()
+
 /** What happens once for ever, by an `Idempotency-Key` that must be given. */
-export interface OnceForEver<B, Q, R> {
+export interface OnceForEver<I, R, S extends number> {
   /** The answer while another request with the key is still being carried out. */
-  readonly inProgress: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Reply<R>>
+  readonly inProgress: (ports: Ports, caller: Caller, input: I) => Promise<Reply<R, S>>
   /** The codes it can have ended with, which the same request is then told again. */
   readonly ends: readonly ErrorCode[]
   /** How what was answered as done (200) or not done yet (202) stands now. */
-  readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R>>
+  readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R, S>>
 }
 
-/** A route of the API. */
-export interface Route<B = unknown, Q = unknown, R = unknown> {
+/** What a route says of itself that no schema has a part in. */
+interface Described {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+  /** With `:names` for parameters. */
   readonly url: string
   /** The group of the specification it stands in. */
   readonly group: string
@@ -112,21 +129,16 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly limit?: RateName
   /** False where it is open to everybody: then no caller is known, and no check of one is made. */
   readonly auth?: false
-  /** How many bytes a body may have; default 1 MiB. */
+  /** How many bytes a body may have; default 1 MiB. A body taken by `PIECES` is counted by its handler. */
   readonly bodyLimitBytes?: number
+  /** How long a body may take to come, milliseconds; default 30 seconds. */
+  readonly bodyWithinMs?: number
   /** What the company's account must have. */
   readonly account?: AccountNeed
   /** Whether it charges, and so takes an `Idempotency-Key`. */
   readonly charged?: boolean
-  /** Whether it is no charge and still happens once, for ever, by its `Idempotency-Key`. */
-  readonly once?: OnceForEver<B, Q, R>
-  readonly body?: ZodType<B>
-  readonly query?: ZodType<Q>
-  readonly reply: ZodType<R>
   /** The content types of the files that it answers with; default JSON. */
   readonly files?: readonly string[]
-  /** The statuses of its answers; default 200. */
-  readonly success?: readonly number[]
   /** The codes it can refuse with, beside those of the checks. */
   readonly refuses?: readonly ErrorCode[]
   /** What its refusals say, where the document's shared example of a code is not about it. */
@@ -139,22 +151,43 @@ export interface Route<B = unknown, Q = unknown, R = unknown> {
   readonly reads?: readonly string[]
   /** Whose state it looks at beside them: for a caller who names a place, as it is at the tail. */
   readonly looks?: readonly Looked[]
-  readonly handle: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Reply<R>>
+}
+
+/** The parts of a route whose types follow from its schemas. */
+interface Typed<P, Q, B, R, S extends number> {
+  readonly params?: ZodType<P>
+  readonly query?: ZodType<Q>
+  /** JSON of this form, `BYTES` or `PIECES`. */
+  readonly body?: ZodType<B>
+  readonly reply: ZodType<R>
+  /** The statuses of its answers, the usual one first; default 200. */
+  readonly success?: readonly S[]
+  /** Whether it is no charge and still happens once, for ever, by its `Idempotency-Key`. */
+  readonly once?: NoInfer<OnceForEver<Checked<B, Q, P>, R, S>>
+  readonly handle: NoInfer<
+    (ports: Ports, caller: Caller, input: Checked<B, Q, P>) => Promise<Reply<R, S>>
+  >
   /**
    * Goes on with what was begun before. It was let in then, so it runs before the account, the
    * limits and the permissions are looked at: they may refuse by now what it has already paid for.
    */
-  readonly resume?: (ports: Ports, caller: Caller, input: Checked<B, Q>) => Promise<Resumed<R>>
+  readonly resume?: NoInfer<
+    (ports: Ports, caller: Caller, input: Checked<B, Q, P>) => Promise<Resumed<R, S>>
+  >
 }
 
+/** A route of the API, its types forgotten. */
+export type Route = Described & Typed<unknown, unknown, unknown, unknown, number>
+
 /** Checks a route's types where it is written, and forgets them for the list of all routes. */
-export function route<B, Q, R>(spec: Route<B, Q, R>): Route {
+export function route<R, const S extends number = 200, B = undefined, Q = undefined, P = undefined>(
+  spec: Described & Typed<P, Q, B, R, S>,
+): Route {
   return spec as unknown as Route
 }
 
-/** A route that is open to everybody: its handler is given no caller. */
-interface OpenRoute<B, Q, R> extends Omit<
-  Route<B, Q, R>,
+/** What only a caller who is known can be asked. */
+type OfCallers =
   | "auth"
   | "operation"
   | "also"
@@ -164,21 +197,88 @@ interface OpenRoute<B, Q, R> extends Omit<
   | "personKey"
   | "counted"
   | "passesLock"
-  | "handle"
-  | "resume"
   | "charged"
-> {
-  readonly handle: (ports: Ports, input: Checked<B, Q>) => Promise<Reply<R>>
-}
 
-/** The same as `route` for one that needs no key. */
-export function openRoute<B, Q, R>(spec: OpenRoute<B, Q, R>): Route {
+/** The same as `route` for one that needs no key: its handler is given no caller. */
+export function openRoute<
+  R,
+  const S extends number = 200,
+  B = undefined,
+  Q = undefined,
+  P = undefined,
+>(
+  spec: Omit<Described, OfCallers> &
+    Omit<Typed<P, Q, B, R, S>, "handle" | "resume" | "once"> & {
+      readonly handle: NoInfer<(ports: Ports, input: Checked<B, Q, P>) => Promise<Reply<R, S>>>
+    },
+): Route {
   const { handle, ...rest } = spec
-  return route<B, Q, R>({
+  return route<R, S, B, Q, P>({
     ...rest,
     auth: false,
     operation: null,
     counted: false,
     handle: (ports, _nobody, input) => handle(ports, input),
-  })
+  } as Described & Typed<P, Q, B, R, S>)
+}
+
+/** Several routes on one verb and path: which of them is meant stands in the body. */
+export interface OneOf {
+  readonly method: Route["method"]
+  readonly url: string
+  readonly shapes: readonly Route[]
+  /** What all shapes have alike, and what is checked before the body is read. */
+  readonly counted: boolean
+  readonly passesLock: boolean
+  readonly charged: boolean
+  readonly bodyLimitBytes?: number
+}
+
+/**
+ * Puts several shapes on one path. A body has the shape of a route where the literals of its schema
+ * are those of the body; where a schema has none, where all its required fields are there.
+ *
+ * @throws RangeError where the shapes do not share what is checked before the body is read
+ */
+export function oneOf(url: string, shapes: readonly Route[]): OneOf {
+  const [first] = shapes
+  if (first === undefined) throw new RangeError(`${url} has no shape`)
+  const { method, counted, passesLock = false } = first
+  const isAlike = shapes.every(
+    (shape) =>
+      shape.url === url &&
+      shape.method === method &&
+      shape.counted === counted &&
+      (shape.passesLock ?? false) === passesLock &&
+      shape.auth !== false &&
+      shape.once === undefined &&
+      shape.body !== undefined,
+  )
+  if (!isAlike) throw new RangeError(`the shapes of ${url} differ in what stands before their body`)
+  const limits = shapes.map(({ bodyLimitBytes }) => bodyLimitBytes ?? BODY_LIMIT_BYTES)
+  return {
+    ...{ method, url, shapes, counted, passesLock },
+    charged: shapes.some(({ charged }) => charged === true),
+    bodyLimitBytes: Math.max(...limits),
+  }
+}
+
+/** How many bytes a body may have where its route says nothing. */
+export const BODY_LIMIT_BYTES = 1024 * 1024
+/** How long a body may take to come where its route says nothing. */
+export const BODY_WITHIN_MS = 30_000
+
+/** Whether several routes share a verb and a path. */
+export function isOneOf(entry: Route | OneOf): entry is OneOf {
+  return "shapes" in entry
+}
+
+/** The routes behind an entry of a list. */
+export function routesIn(entries: readonly (Route | OneOf)[]): readonly Route[] {
+  return entries.flatMap((entry) => (isOneOf(entry) ? entry.shapes : [entry]))
+}
+
+/** What a key may do: for claims, and for where it wrote last. */
+export function scopeOf({ key, person, companyId }: Caller): string {
+  return key?.keyId ?? person?.personId ?? companyId
 }

@@ -11,8 +11,8 @@
  * hexadecimal (of no bytes where there is none), the time and the person's id as in the headers.
  */
 import { createHmac, hash, timingSafeEqual } from "node:crypto"
-import type { IncomingHttpHeaders } from "node:http"
 import type { PersonId } from "../../../domain/kernel/ids.ts"
+import type { Fields } from "./call.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 
@@ -40,17 +40,14 @@ export interface Signed {
 }
 
 /** The sign-in of a request; null where no header speaks of one. */
-export function signInOf(headers: IncomingHttpHeaders): SignIn | null {
-  const [personId, time, signature] = [ID, TIME, SIGNATURE].map((name) => {
-    const value = headers[name]
-    return Array.isArray(value) ? value.join() : value
-  })
+export function signInOf(headers: Fields): SignIn | null {
+  const [personId, time, signature] = [ID, TIME, SIGNATURE].map((name) => headers[name]?.join(", "))
   if (personId === undefined && time === undefined && signature === undefined) return null
   return { personId, time, signature }
 }
 
 /** Whether the body must be read before the key can be checked. */
-export function isSigned(headers: IncomingHttpHeaders): boolean {
+export function isSigned(headers: Fields): boolean {
   return headers[SIGNATURE] !== undefined
 }
 

@@ -6,28 +6,25 @@ import fastify from "fastify"
 import { addDocuments } from "./documents/documents.ts"
 import { HEALTH_URLS, addHealth } from "./health.ts"
 import { METRICS_URL, addMetrics } from "./metrics.ts"
-import type { Admission, Place } from "./admission.ts"
-import { openAdmission } from "./admission.ts"
-import { parseBodies, signedBody } from "./body.ts"
+import type { CallPorts } from "../calls/carry-out.ts"
+import { askedBy, carryOut } from "../calls/carry-out.ts"
+import type { Asked } from "../calls/faults.ts"
 import { faultRefusal, overloadedRefusal, stoppingRefusal } from "../calls/faults.ts"
-import type { PipelinePorts, RequestState } from "../calls/index.ts"
-import { askedBy, carryOut, checkHead, sendRefusal } from "../calls/index.ts"
-import { carryOutOpen, checkOpen } from "../calls/open-calls.ts"
-import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
-import { portsOfRequest } from "../calls/patience.ts"
-import type { RateLimits } from "../calls/rate-limits.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "../calls/rate-limits.ts"
 import { openLastWrites } from "../calls/read-position.ts"
 import type { Refusal } from "../calls/refusal.ts"
-import type { Route } from "../calls/route.ts"
-import { otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
-import { signInOf } from "../calls/sign-in.ts"
+import type { OneOf, Route } from "../calls/route.ts"
+import { BODY_WITHIN_MS, routesIn } from "../calls/route.ts"
 import type { Ports } from "../ports.ts"
+import type { Admission, Place } from "./admission.ts"
+import { openAdmission } from "./admission.ts"
+import { callOf, fieldsOf } from "./incoming.ts"
+import { sendAnswer, sendRefusal } from "./outgoing.ts"
+import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
 import { watchPressure } from "./pressure.ts"
+import { otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
 import { endUnreadBodies } from "./unread-bodies.ts"
 
-const REQUEST_TIMEOUT_MS = 30_000
-const BODY_LIMIT_BYTES = 1024 * 1024
 /** An answer in JSON loads nothing; the page of the document says what it loads itself. */
 const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
 /** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
@@ -51,14 +48,15 @@ export interface AppSettings {
 /** Builds the app. `ready` it before injecting. */
 export async function buildApp(
   ports: Ports,
-  routes: readonly Route[],
+  entries: readonly (Route | OneOf)[],
   retired: readonly string[],
   { rateLimits }: AppSettings = { rateLimits: "on" },
 ): Promise<FastifyInstance> {
+  const slowest = routesIn(entries).map(({ bodyWithinMs }) => bodyWithinMs ?? 0)
   const app = fastify({
     logger: false,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    bodyLimit: BODY_LIMIT_BYTES,
+    // Each route bounds its own body within this.
+    requestTimeout: Math.max(BODY_WITHIN_MS, ...slowest),
     genReqId: newRequestId,
     exposeHeadRoutes: false,
     // Who still comes while it closes is told so in the words of this API.
@@ -72,49 +70,45 @@ export async function buildApp(
   app.server.on("checkExpectation", refuseExpectation)
   const known = app.supportedMethods
   for (const verb of VERBS) if (!known.includes(verb)) app.addHttpMethod(verb)
-  parseBodies(app)
+  // A body is read by the call it belongs to, once that is let in.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser("*", (_request, _body, done) => done(null))
   await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: NOTHING } })
-  let isStopping = false
-  app.addHook("preClose", async () => {
-    isStopping = true
-  })
+  const stopping = new AbortController()
+  app.addHook("preClose", async () => stopping.abort())
   endUnreadBodies(app, ports.pacer)
   app.addHook("onRequest", async (request, reply) => {
     void reply.header("x-request-id", request.id)
     // Here already: the handler below would read the body first.
-    const refused = refusedAtOnce(request, isStopping)
+    const refused = refusedAtOnce(request, stopping.signal.aborted)
     if (refused !== null) sendRefusal(reply, refused)
   })
   await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {
-    const asked = callsInHand.get(request)?.state.asked ?? askedBy(null, request)
+    const asked = { requestId: request.id, ...UNKNOWN }
     sendRefusal(reply, faultRefusal(error, asked, ports.log))
   })
   app.setNotFoundHandler((request, reply) => {
     sendRefusal(reply, unknownPath(request.url))
   })
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
-  const pipeline = { ports, rates, lastWrites: openLastWrites() }
+  const calls = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
   addMetrics(app, ports, admission)
   addHealth(app, ports)
-  for (const route of routes) {
-    if (route.auth === false) addOpenRoute(app, ports, admission, rates, route)
-    else addRoute(app, pipeline, admission, route)
+  for (const entry of entries) addEntry(app, calls, admission, entry, stopping.signal)
+  for (const [url, own] of Map.groupBy(entries, (entry) => entry.url)) {
+    const verbs = own.map(({ method }) => method)
+    refuseOtherVerbs(app, url, verbs)
   }
-  for (const url of new Set(routes.map((route) => route.url))) {
-    const own = routes.filter((route) => route.url === url)
-    refuseOtherVerbs(
-      app,
-      url,
-      own.map(({ method }) => method),
-    )
-  }
-  const documents = await addDocuments(app, routes, retired, ports.baseUrl)
+  const documents = await addDocuments(app, entries, retired, ports.baseUrl)
   for (const url of [...WATCHED_URLS, ...documents]) refuseOtherVerbs(app, url, ["GET", "HEAD"])
   for (const url of retired) addRetired(app, url)
   return app
 }
+
+/** What is known of a request that no route has taken. */
+const UNKNOWN: Omit<Asked, "requestId"> = { pays: null, isNamed: false, mayBeDone: false }
 
 /** What needs no route to be refused; null where there is nothing of it. */
 function refusedAtOnce(request: FastifyRequest, isStopping: boolean): Refusal | null {
@@ -124,70 +118,34 @@ function refusedAtOnce(request: FastifyRequest, isStopping: boolean): Refusal | 
   return isStopping && !WATCHED_URLS.includes(request.url) ? stoppingRefusal(request.id) : null
 }
 
-/** A call and its place among those in hand. */
-interface InHand {
-  readonly own: PipelinePorts
-  readonly state: RequestState
-  readonly place: Place
-}
-
-const callsInHand = new WeakMap<FastifyRequest, InHand>()
 const placesInHand = new WeakMap<FastifyRequest, Place>()
 
-function addRoute(
+/** Adds a route, or several on one verb and path. */
+function addEntry(
   app: FastifyInstance,
-  pipeline: PipelinePorts,
+  calls: CallPorts,
   admission: Admission,
-  route: Route,
+  entry: Route | OneOf,
+  stopping: AbortSignal,
 ): void {
-  const { method, url, bodyLimitBytes } = route
-  const options = bodyLimitBytes === undefined ? {} : { bodyLimit: bodyLimitBytes }
+  const { method, url } = entry
   app.route({
-    ...{ method, url, ...options },
+    ...{ method, url },
     onRequest: async (request, reply) => {
-      const asked = askedBy(route, request)
       const place = admission.enter()
-      if (place === null) return sendRefusal(reply, overloadedRefusal(asked))
-      reply.raw.once("close", place.leave)
-      const { authorization } = request.headers
-      const call = {
-        ...{ route, requestId: request.id, authorization, caller: null, standing: null },
-        signIn: signInOf(request.headers),
-        signed: () => ({ method, target: request.url, body: signedBody(request) }),
+      if (place === null) {
+        const asking = { route: entry, requestId: request.id, headers: fieldsOf(request.raw) }
+        return sendRefusal(reply, overloadedRefusal(askedBy(asking)))
       }
-      const state: RequestState = { call, passed: 0, asked }
-      const own = { ...pipeline, ports: portsOfRequest(pipeline.ports) }
-      callsInHand.set(request, { own, state, place })
-      await place.work(() => checkHead(own, state, request, reply))
-    },
-    handler: async (request, reply) => {
-      const { own, state, place } = callsInHand.get(request) as InHand
-      await place.work(() => carryOut(own, state, request, reply))
-      return reply
-    },
-  })
-}
-
-function addOpenRoute(
-  app: FastifyInstance,
-  ports: Ports,
-  admission: Admission,
-  rates: RateLimits,
-  route: Route,
-): void {
-  app.route({
-    method: route.method,
-    url: route.url,
-    onRequest: async (request, reply) => {
-      const place = admission.enter()
-      if (place === null) return sendRefusal(reply, overloadedRefusal(askedBy(route, request)))
       reply.raw.once("close", place.leave)
       placesInHand.set(request, place)
-      checkOpen(rates, route, request, reply)
     },
     handler: async (request, reply) => {
       const place = placesInHand.get(request) as Place
-      await place.work(() => carryOutOpen(ports, route, request, reply))
+      await place.work(async () => {
+        const answer = await carryOut(calls, callOf(entry, request, reply, stopping))
+        await sendAnswer(reply, answer, calls.ports.log)
+      })
       return reply
     },
   })

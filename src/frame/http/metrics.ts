@@ -6,7 +6,7 @@
 import type { FastifyInstance } from "fastify"
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client"
 import type { Admission } from "./admission.ts"
-import { refusedWith } from "../calls/index.ts"
+import { refusedWith } from "./outgoing.ts"
 import type { Ports } from "../ports.ts"
 
 /** Where they are. */

@@ -7,7 +7,7 @@ import { getHeapStatistics } from "node:v8"
 import underPressure from "@fastify/under-pressure"
 import type { FastifyInstance } from "fastify"
 import { overloadedRefusal } from "../calls/faults.ts"
-import { askedBy, sendRefusal } from "../calls/index.ts"
+import { sendRefusal } from "./outgoing.ts"
 
 /** Beyond this part of what V8 may use, collecting takes all the time there is. */
 const FULL_HEAP = 0.95
@@ -33,7 +33,8 @@ export async function watchPressure(
     sampleInterval: sampleEveryMs,
     pressureHandler: (request, reply) => {
       // Before its route is looked at: nothing is said of what it pays for.
-      sendRefusal(reply, overloadedRefusal(askedBy(null, request)))
+      const nothing = { pays: null, isNamed: false, mayBeDone: false }
+      sendRefusal(reply, overloadedRefusal({ requestId: request.id, ...nothing }))
     },
   })
 }

@@ -93,6 +93,40 @@ export function responsesOf(route: Route, verbs: readonly string[]): Json {
   return { ...successesOf(route), ...Object.fromEntries(refusals) }
 }
 
+/** The answers of several routes on one verb and path, by status. */
+export function responsesOfShapes(shapes: readonly Route[], verbs: readonly string[]): Json {
+  const all = shapes.map((route) => responsesOf(route, verbs) as Record<string, Answered>)
+  const statuses = [...new Set(all.flatMap((one) => Object.keys(one)))]
+  return Object.fromEntries(
+    statuses.map((status) => [status, joined(all.flatMap((one) => one[status] ?? []))]),
+  )
+}
+
+/** A response of the document. */
+interface Answered {
+  readonly description: string
+  readonly headers: Json
+  readonly content: Readonly<Record<string, { readonly schema: Json; readonly examples?: Json }>>
+}
+
+/** The responses of several shapes with one status: any of their bodies, all of their examples. */
+function joined(answers: readonly Answered[]): Answered {
+  const codes = [...new Set(answers.flatMap(({ description }) => description.split(", ")))]
+  const contents = answers.flatMap(({ content }) => content["application/json"] ?? [])
+  const schemas = new Map(contents.map(({ schema }) => [JSON.stringify(schema), schema]))
+  const [only, other] = schemas.values()
+  const schema = other === undefined ? (only ?? {}) : { anyOf: [...schemas.values()] }
+  const examples = Object.assign({}, ...contents.map((one) => one.examples ?? {})) as Json
+  const shown = Object.keys(examples).length === 0 ? { schema } : { schema, examples }
+  return {
+    description: codes.join(", "),
+    headers: Object.assign({}, ...answers.map(({ headers }) => headers)) as Json,
+    content: { "application/json": shown },
+  }
+}
+
+const STATUSES: Readonly<Record<number, string>> = { 201: "Made", 202: "Begun", 206: "A part" }
+
 function successesOf(route: Route): Json {
   const schema = schemaOf(route.reply, "output")
   const headers = headOfSuccess(route)
@@ -101,7 +135,7 @@ function successesOf(route: Route): Json {
   const content = Object.fromEntries(types.map((type) => [type.split(";", 1)[0], { schema }]))
   return Object.fromEntries(
     statuses.map((status) => {
-      const description = status === 202 ? "Begun" : "Done"
+      const description = STATUSES[status] ?? "Done"
       return [status, { description, headers, content }]
     }),
   )

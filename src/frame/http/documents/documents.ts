@@ -2,15 +2,23 @@
 import swagger from "@fastify/swagger"
 import swaggerUi from "@fastify/swagger-ui"
 import type { FastifyInstance } from "fastify"
+import type { ZodType } from "zod"
 import type { Json } from "./document-answers.ts"
-import { HEADERS, responsesOf, retiredResponses, schemaOf } from "./document-answers.ts"
+import {
+  HEADERS,
+  responsesOf,
+  responsesOfShapes,
+  retiredResponses,
+  schemaOf,
+} from "./document-answers.ts"
 import { ErrorBody } from "./error-body.ts"
 import { exampleOf } from "./examples.ts"
-import { sendRefusal } from "../../calls/index.ts"
+import { sendRefusal } from "../outgoing.ts"
 import { RATE_LIMITS } from "../../calls/rate-limits.ts"
 import type { ErrorCode } from "../../calls/refusal.ts"
 import { STATUS_OF } from "../../calls/refusal.ts"
-import type { Route } from "../../calls/route.ts"
+import type { OneOf, Route } from "../../calls/route.ts"
+import { BYTES, PIECES, isOneOf } from "../../calls/route.ts"
 import { unknownPath } from "../router-refusals.ts"
 
 /** Where the document and its page are. */
@@ -26,11 +34,11 @@ const PAGE_POLICY =
 /** Adds `/openapi.json` and `/docs`; the paths that are there now, each with GET and HEAD. */
 export async function addDocuments(
   app: FastifyInstance,
-  routes: readonly Route[],
+  entries: readonly (Route | OneOf)[],
   retired: readonly string[],
   baseUrl: () => string,
 ): Promise<readonly string[]> {
-  const document = () => openApi(routes, retired, baseUrl())
+  const document = () => openApi(entries, retired, baseUrl())
   await app.register(swagger, {
     mode: "static",
     specification: { document: document() as never },
@@ -66,15 +74,16 @@ function isForbiddenPath(error: Error): boolean {
 
 /** The whole document. */
 export function openApi(
-  routes: readonly Route[],
+  entries: readonly (Route | OneOf)[],
   retired: readonly string[],
   baseUrl: string,
 ): Json {
   const paths: Record<string, Json> = {}
-  for (const route of routes) {
-    const path = route.url.replaceAll(/:(\w+)/g, "{$1}")
-    const verbs = routes.filter(({ url }) => url === route.url).map(({ method }) => method)
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route, verbs) }
+  for (const entry of entries) {
+    const path = entry.url.replaceAll(/:(\w+)/g, "{$1}")
+    const verbs = entries.filter(({ url }) => url === entry.url).map(({ method }) => method)
+    const operation = isOneOf(entry) ? operationOfShapes(entry, verbs) : operationOf(entry, verbs)
+    paths[path] = { ...paths[path], [entry.method.toLowerCase()]: operation }
   }
   for (const url of retired) paths[url] = { get: retiredOperation() }
   return {
@@ -118,7 +127,7 @@ function operationOf(route: Route, verbs: readonly string[]): Json {
   return {
     tags: [route.group],
     summary: route.summary,
-    operationId: `${route.method.toLowerCase()}${route.url.replaceAll(/\W+(\w)/g, (_all, c: string) => c.toUpperCase())}`,
+    operationId: operationId(route.method, route.url),
     description: needsOf(route),
     ...(route.auth === false ? { security: [] } : {}),
     ...(route.specGap === undefined ? {} : { "x-spec-gap": route.specGap }),
@@ -129,12 +138,48 @@ function operationOf(route: Route, verbs: readonly string[]): Json {
       : {
           requestBody: {
             required: route.method !== "DELETE",
-            content: { "application/json": { schema: schemaOf(route.body, "input") } },
+            content: contentOf(route.body),
           },
         }),
     responses: responsesOf(route, verbs),
   }
 }
+
+/** A body: JSON of a form, or bytes as they are. */
+function contentOf(body: ZodType): Json {
+  const isRaw = body === BYTES || body === PIECES
+  return isRaw
+    ? { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
+    : { "application/json": { schema: schemaOf(body, "input") } }
+}
+
+/** Several routes on one verb and path: their bodies and answers stand side by side. */
+function operationOfShapes({ shapes, method, url }: OneOf, verbs: readonly string[]): Json {
+  const [first] = shapes as readonly [Route]
+  const bodies = shapes.map(({ body, summary }) => ({
+    ...schemaOf(body as NonNullable<Route["body"]>, "input"),
+    title: summary,
+  }))
+  const whys = [...new Set(shapes.flatMap(({ specGap }) => specGap ?? []))]
+  const named = shapes.find(({ charged }) => charged === true) ?? first
+  const parameters = parametersOf(named)
+  return {
+    tags: [first.group],
+    summary: shapes.map(({ summary }) => summary).join("; or "),
+    operationId: operationId(method, url),
+    description: shapes.map((route) => `${route.summary}: ${needsOf(route)}`).join("\n\n"),
+    ...(whys.length === 0 ? {} : { "x-spec-gap": whys.join(" ") }),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    requestBody: {
+      required: true,
+      content: { "application/json": { schema: { oneOf: bodies } } },
+    },
+    responses: responsesOfShapes(shapes, verbs),
+  }
+}
+
+const operationId = (method: string, url: string): string =>
+  `${method.toLowerCase()}${url.replaceAll(/\W+(\w)/g, (_all, c: string) => c.toUpperCase())}`
 
 function needsOf(route: Route): string {
   const { operation, also = [], permissions = [], roles = [], auth, counted, limit } = route
@@ -153,16 +198,28 @@ function needsOf(route: Route): string {
     .join(" ")
 }
 
+/** The fields of a schema of parameters, as far as there is one. */
+function propertiesOf(
+  schema: ZodType | undefined,
+): Readonly<Record<string, { readonly required: boolean; readonly schema: Json }>> {
+  if (schema === undefined) return {}
+  const { properties = {}, required = [] } = schemaOf(schema, "input") as {
+    properties?: Record<string, Json>
+    required?: string[]
+  }
+  const named = Object.entries(properties).map(
+    ([name, field]) => [name, { required: required.includes(name), schema: field }] as const,
+  )
+  return Object.fromEntries(named)
+}
+
 function parametersOf(route: Route): Json[] {
-  const parameters: Json[] = []
-  if (route.query !== undefined) {
-    const { properties = {}, required = [] } = schemaOf(route.query, "input") as {
-      properties?: Record<string, Json>
-      required?: string[]
-    }
-    for (const [name, schema] of Object.entries(properties)) {
-      parameters.push({ name, in: "query", required: required.includes(name), schema })
-    }
+  const parameters: Json[] = [...route.url.matchAll(/:(\w+)/g)].map(([, name = ""]) => {
+    const schema = propertiesOf(route.params)[name]?.schema ?? { type: "string" }
+    return { name, in: "path", required: true, schema }
+  })
+  for (const [name, property] of Object.entries(propertiesOf(route.query))) {
+    parameters.push({ name, in: "query", ...property })
   }
   if (route.charged === true || route.once !== undefined) {
     const required = route.once !== undefined

@@ -1,0 +1,79 @@
+/** Answers as they are sent, kept, and sent again. */
+import { tokenOf } from "./position-token.ts"
+import type { Ports } from "../ports.ts"
+import type { KeptAnswer } from "./idempotency.ts"
+import type { ErrorCode, Refusal } from "./refusal.ts"
+import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
+import type { AnyReply, Caller, Route } from "./route.ts"
+import type { Sent } from "./sent.ts"
+
+/** An answer. */
+export interface Answer {
+  readonly status: number
+  /** Header fields in the spelling of the documents. */
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON text, something that is sent piece by piece, or nothing. */
+  readonly body: string | Sent | null
+  /** The code of a refusal; null where it is none. */
+  readonly error: ErrorCode | null
+}
+
+const JSON_TYPE = "application/json; charset=utf-8"
+
+/** A refusal as an answer. */
+export function refused(why: Refusal): Answer {
+  const headers = { ...why.headers, "content-type": JSON_TYPE }
+  return {
+    status: STATUS_OF[why.error],
+    headers,
+    body: JSON.stringify(bodyOf(why)),
+    error: why.error,
+  }
+}
+
+/** What a handler said, as it is kept under an `Idempotency-Key`. */
+export function keptOf(ports: Ports, route: Route, result: AnyReply): KeptAnswer {
+  const { position = null } = result
+  const token = position === null ? null : tokenOf(position, ports.storeGeneration)
+  if (!result.ok) {
+    const { error, headers } = result.refusal
+    const body = JSON.stringify(bodyOf(result.refusal))
+    const kept = { status: STATUS_OF[error], body, position: token }
+    return headers === undefined ? kept : { ...kept, headers }
+  }
+  const { body, status = route.success?.[0] ?? 200 } = result
+  return { status, body: JSON.stringify(body), position: token }
+}
+
+/** A kept answer as it is sent. */
+export function answerOf(kept: KeptAnswer, error: ErrorCode | null, isReplay = false): Answer {
+  const { status, body, position } = kept
+  const headers = {
+    ...kept.headers,
+    ...(position === null ? {} : { "Ledger-Position": position }),
+    ...(isReplay ? { "Idempotency-Replayed": "true" } : {}),
+    "content-type": JSON_TYPE,
+  }
+  return { status, headers, body, error }
+}
+
+/**
+ * A kept answer as it is sent again. What happens once for ever is told as it stands by now, except
+ * for a final refusal; a read may still wait for the place of what was done by the first answer.
+ */
+export async function answerAgain(
+  ports: Ports,
+  route: Route,
+  caller: Caller,
+  kept: KeptAnswer,
+): Promise<KeptAnswer> {
+  if (route.once === undefined || kept.status >= 400) return kept
+  const now = keptOf(ports, route, await route.once.replay(ports, caller, JSON.parse(kept.body)))
+  return kept.status === 200 ? { ...now, position: kept.position } : now
+}
+
+/** The refusal of what happens once and came without a key to know it by. */
+export function keyRequired(): Refusal {
+  const message = "A purchase needs the header Idempotency-Key: a new one for each purchase."
+  return refusal("idempotency_key_required", message)
+}

@@ -1,0 +1,78 @@
+/**
+ * Bodies: one that is no JSON does not end a call by itself, because key, account and count are
+ * checked before it is looked at; it becomes one of these marks, which validation refuses.
+ */
+import type { Call } from "./call.ts"
+import { fieldOf } from "./call.ts"
+import { BODY_LIMIT_BYTES, BODY_WITHIN_MS, PIECES, isOneOf } from "./route.ts"
+
+/** The body is not valid JSON. */
+export const BROKEN_BODY = Symbol("broken body")
+/** The body has a content type other than JSON in UTF-8, or an encoding. */
+export const UNSUPPORTED_BODY = Symbol("unsupported body")
+
+/** No request here nests deeper; what walks a body may so call itself. */
+const MOST_LEVELS = 64
+
+/** A body that was read. */
+export interface ReadBody {
+  /** Null where there is none, and where it is taken piece by piece. */
+  readonly bytes: Uint8Array | null
+  /** What stands in it; undefined for nothing, else perhaps one of the marks. */
+  readonly value: unknown
+}
+
+const NOTHING: ReadBody = { bytes: null, value: undefined }
+
+/** Reads the body of a call at most once. @throws BodyTooLarge, BodyCutOff, BodyTooLate */
+export function openBody(call: Call): () => Promise<ReadBody> {
+  let read: Promise<ReadBody> | null = null
+  return () => {
+    read ??= readBody(call)
+    return read
+  }
+}
+
+async function readBody(call: Call): Promise<ReadBody> {
+  const { route, body } = call
+  // What is asked for by GET is in its address.
+  if (route.method === "GET") return NOTHING
+  if (!isOneOf(route) && route.body === PIECES) return NOTHING
+  const { bodyLimitBytes = BODY_LIMIT_BYTES } = route
+  const withinMs = isOneOf(route) ? BODY_WITHIN_MS : (route.bodyWithinMs ?? BODY_WITHIN_MS)
+  const bytes = await body.bytes(bodyLimitBytes, withinMs)
+  if (bytes === null || bytes.length === 0) return NOTHING
+  return { bytes, value: isPlainJson(call) ? parseJson(bytes) : UNSUPPORTED_BODY }
+}
+
+/** JSON is UTF-8 (RFC 8259), and nothing here takes off an encoding. */
+function isPlainJson(call: Call): boolean {
+  const type = fieldOf(call, "content-type") ?? ""
+  if (!/^application\/json\s*(;|$)/i.test(type.trim())) return false
+  const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1]
+  const encoding = fieldOf(call, "content-encoding") ?? "identity"
+  return /^(utf-?8|us-ascii)?$/i.test(charset ?? "") && /^identity$/i.test(encoding)
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes)
+    const body: unknown = JSON.parse(text)
+    return isNestedTooDeep(body) ? BROKEN_BODY : body
+  } catch (error) {
+    // A TypeError is the decoder's: these bytes are no UTF-8.
+    if (error instanceof SyntaxError || error instanceof TypeError) return BROKEN_BODY
+    throw error
+  }
+}
+
+/** Looks level by level, without calling itself. */
+function isNestedTooDeep(body: unknown): boolean {
+  const isNode = (value: unknown): value is object => typeof value === "object" && value !== null
+  let level = [body].filter(isNode)
+  for (let depth = 1; level.length > 0; depth += 1) {
+    if (depth > MOST_LEVELS) return true
+    level = level.flatMap((node) => Object.values(node) as unknown[]).filter(isNode)
+  }
+  return false
+}

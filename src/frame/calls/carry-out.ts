@@ -1,0 +1,289 @@
+/**
+ * What happens to every call, whoever brings it. The order of the checks (decisions.md §1) stands here
+ * and nowhere else:
+ *
+ * 1. before it: overloaded 503 · unknown path 404 · verb 405 · retired 410 (the router)
+ * 2. who calls 401; the replay of an idempotent request is looked up right behind it
+ * 3. the company's ledger, visited once: deleted 401 · key's own limit 401 · lock 402 · what the account
+ *    must have 402 · general limit used up 429 · the call is counted
+ * 4. of several routes on one path the one that is meant (400), and what its account must have
+ * 5. rate 429 · operation 403 · person 403
+ * 6. `Ledger-Position`, path, query and body: 413 · 415 · 400
+ * 7. in the handler: the resource's own rules 404/409/502 · limits 429 · funds 402 · effect 503
+ *
+ * The body is read for 4 or 6, and before 2 where an `Idempotency-Key` or a sign-in makes it part of
+ * the question.
+ */
+import type { ClaimRequest } from "../../../adapters/claims/port.ts"
+import type { Ports } from "../ports.ts"
+import { accountRefusal, checkCompany, enter } from "./account-checks.ts"
+import type { Answer } from "./answer.ts"
+import { answerAgain, answerOf, keptOf, keyRequired, refused } from "./answer.ts"
+import type { ReadBody } from "./body.ts"
+import { openBody } from "./body.ts"
+import type { Call } from "./call.ts"
+import { fieldOf } from "./call.ts"
+import type { Asked } from "./faults.ts"
+import { faultRefusal } from "./faults.ts"
+import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
+import type { Known } from "./key-check.ts"
+import { checkCaller } from "./key-check.ts"
+import { portsOfRequest } from "./patience.ts"
+import { operationRefusal, personRefusal } from "./person-checks.ts"
+import { rateRefusal } from "./rate-check.ts"
+import type { RateLimits } from "./rate-limits.ts"
+import type { LastWrites } from "./read-position.ts"
+import { lookAgain, namedPosition, waitForReads } from "./read-position.ts"
+import type { Refusal } from "./refusal.ts"
+import { refusal } from "./refusal.ts"
+import type { AnyReply, OneOf, OnceForEver, Resumed, Route, Seed } from "./route.ts"
+import { isOneOf, scopeOf } from "./route.ts"
+import { shapeFor } from "./shapes.ts"
+import { isSigned } from "./sign-in.ts"
+import { validate } from "./validate.ts"
+
+/** What calls are carried out with. */
+export interface CallPorts {
+  readonly ports: Ports
+  readonly rates: RateLimits
+  readonly lastWrites: LastWrites
+}
+
+/** Carries out a call. Whatever goes wrong is an answer too: nothing is thrown. */
+export async function carryOut(calls: CallPorts, call: Call): Promise<Answer> {
+  const progress = { asked: askedBy(call) }
+  try {
+    const own = { ...calls, ports: portsOfRequest(calls.ports) }
+    const { route } = call
+    if (!isOneOf(route) && route.auth === false) return await answerAnybody(own, call, route)
+    return await answerCaller(own, call, progress)
+  } catch (error) {
+    const fault = error instanceof Error ? error : new Error(String(error))
+    return refused(faultRefusal(fault, progress.asked, calls.ports.log))
+  }
+}
+
+/** What is known of a call before anything was looked at. */
+export function askedBy(call: Pick<Call, "route" | "headers" | "requestId">): Asked {
+  const isNamed = (idempotencyKeyOf(call) ?? "") !== ""
+  const { route, requestId } = call
+  return { requestId, pays: paidBy(route), isNamed, mayBeDone: isNamed }
+}
+
+/** What a route's calls pay for; null where it is nothing. */
+export function paidBy(route: Route | OneOf): Asked["pays"] {
+  if (!isOneOf(route) && route.once !== undefined) return "purchase"
+  return route.charged === true ? "charge" : null
+}
+
+/** The idempotency key of what takes one; null where it has none. */
+function idempotencyKeyOf(call: Pick<Call, "route" | "headers">): string | null {
+  return paidBy(call.route) === null ? null : fieldOf(call, "idempotency-key")
+}
+
+/** A route that is open to everybody: no caller is known, so only the rate is checked. */
+async function answerAnybody(
+  { ports, rates }: CallPorts,
+  call: Call,
+  route: Route,
+): Promise<Answer> {
+  const { limit } = route
+  const often = limit === undefined ? null : rates.refuse(limit, call.address)
+  if (often !== null) return refused(often)
+  const input = validate(route, call, await openBody(call)())
+  if ("refusal" in input) return refused(input.refusal)
+  const { gone, stopping } = call
+  // The handler of such a route takes no caller (`openRoute`).
+  const nobody = null as never
+  const given = { ...input, seed: freshSeed(), gone, stopping }
+  return answerTo(ports, route, await route.handle(ports, nobody, given))
+}
+
+/** A call whose caller is known. */
+interface Let extends Known {
+  readonly call: Call
+  readonly body: () => Promise<ReadBody>
+}
+
+async function answerCaller(
+  calls: CallPorts,
+  call: Call,
+  progress: { asked: Asked },
+): Promise<Answer> {
+  const { ports } = calls
+  const { route, target } = call
+  const body = openBody(call)
+  const key = idempotencyKeyOf(call)
+  const read = key !== null || isSigned(call.headers) ? await body() : null
+  const signed = { method: route.method, target, body: read?.bytes ?? null }
+  const known = await checkCaller(ports, call, signed)
+  if ("error" in known) return refused(known)
+  const { caller } = known
+  const given: Let = { ...known, call, body }
+  const mustBeNamed = !isOneOf(route) && route.once !== undefined && (key ?? "") === ""
+  if (mustBeNamed) return refused(await orElse(calls, given, keyRequired()))
+  if (key === null) {
+    return perform(calls, given, { claim: null, seed: freshSeed(), takenOver: false })
+  }
+  const deleted = await checkCompany(ports, caller)
+  if (deleted !== null) return refused(deleted)
+  const fault = idempotencyFault(call.headers["idempotency-key"] ?? [])
+  if (fault !== null) {
+    const fields = { "Idempotency-Key": `Must be ${fault}.` }
+    const message = "The header Idempotency-Key is not valid."
+    return refused(await orElse(calls, given, refusal("validation", message, { fields })))
+  }
+  const claimed = await claimRequest(ports, call, caller, key, read?.value)
+  if (claimed.state === "refused") return refused(claimed.refusal)
+  if (claimed.state === "running") return inProgress(ports, given, claimed.seed)
+  if (claimed.state === "replay") {
+    const kept = isOneOf(route)
+      ? claimed.answer
+      : await answerAgain(ports, route, caller, claimed.answer)
+    return answerOf(kept, null, true)
+  }
+  // Only here it is known that no earlier request with this key was ever begun, or can have been done.
+  if (!claimed.takenOver) progress.asked = { ...progress.asked, mayBeDone: false }
+  return perform(calls, given, claimed)
+}
+
+/** What the checks say, or where they let the call pass, this refusal. */
+async function orElse(calls: CallPorts, given: Let, last: Refusal): Promise<Refusal> {
+  const admitted = await admit(calls, given)
+  return "refusal" in admitted ? admitted.refusal : last
+}
+
+/** The checks between who calls and what is asked, in their order; the route that is meant. */
+async function admit(
+  { ports, rates }: CallPorts,
+  { call, caller, standing, body }: Let,
+): Promise<{ readonly route: Route } | { readonly refusal: Refusal }> {
+  const entry = call.route
+  const need = isOneOf(entry) ? undefined : entry.account
+  const barred = await enter(ports, caller, entry, accountRefusal(need, standing))
+  if (barred !== null) return { refusal: barred }
+  const shape = shapeFor(entry, isOneOf(entry) ? (await body()).value : undefined)
+  if ("refusal" in shape) return shape
+  const { route } = shape
+  const why =
+    (isOneOf(entry) ? accountRefusal(route.account, standing) : null) ??
+    rateRefusal(rates, route, caller) ??
+    operationRefusal(caller, route) ??
+    personRefusal(caller, route)
+  return why === null ? { route } : { refusal: why }
+}
+
+/** A request that this process carries out now; `claim` is null without an `Idempotency-Key`. */
+interface Mine {
+  readonly claim: ClaimRequest | null
+  readonly seed: Seed
+  readonly takenOver: boolean
+}
+
+/** What a call came to. */
+interface Handled {
+  readonly route: Route | null
+  readonly result: AnyReply
+  readonly isStale?: boolean
+}
+
+/** Runs the rest of the checks and the handler, and settles the claim with the outcome. */
+async function perform(calls: CallPorts, given: Let, mine: Mine): Promise<Answer> {
+  const { ports, lastWrites } = calls
+  let handled: Handled
+  try {
+    handled = await handle(calls, given, mine)
+    if (isDecidedNo(handled.result) && mine.claim !== null) await ports.claims.release(mine.claim)
+  } catch (error) {
+    const { claim, takenOver } = mine
+    if (claim !== null) await letGo(ports, { claim, takenOver }, error)
+    throw error
+  }
+  const { route, result, isStale = false } = handled
+  if (route === null) return refused((result as Extract<typeof result, { ok: false }>).refusal)
+  const { position = null } = result
+  if (position !== null) lastWrites.wrote(scopeOf(given.caller), position)
+  if (mine.claim !== null && !isDecidedNo(result)) {
+    await keep(ports, mine.claim, keptOf(ports, route, result))
+  }
+  const answer = answerTo(ports, route, result)
+  if (!isStale || !result.ok) return answer
+  return { ...answer, headers: { ...answer.headers, "Ledger-Stale": "true" } }
+}
+
+function answerTo(ports: Ports, route: Route, result: AnyReply): Answer {
+  const kept = keptOf(ports, route, result)
+  const answer = answerOf(kept, result.ok ? null : result.refusal.error)
+  if (!result.ok || result.sends === undefined) return answer
+  return { ...answer, headers: { "content-type": result.sends.mediaType }, body: result.sends }
+}
+
+/** A refusal that frees the key. */
+function isDecidedNo(result: AnyReply): boolean {
+  return !result.ok && result.isFinal !== true
+}
+
+/** What is told of a request that somebody else is carrying out just now. */
+async function inProgress(ports: Ports, given: Let, seed: Seed): Promise<Answer> {
+  const { call, caller, body } = given
+  const route = call.route as Route
+  const input = validate(route, call, await body())
+  if ("refusal" in input) return refused(input.refusal)
+  const once = route.once as OnceForEver<unknown, unknown, number>
+  const { gone, stopping } = call
+  const told = await once.inProgress(ports, caller, { ...input, seed, gone, stopping })
+  return answerTo(ports, route, told)
+}
+
+async function handle(calls: CallPorts, given: Let, mine: Mine): Promise<Handled> {
+  const { ports, lastWrites } = calls
+  const { call, caller, body } = given
+  const resumed = mine.takenOver ? await resume(ports, given, mine.seed) : mine
+  if ("reply" in resumed) return { route: resumed.route, result: resumed.reply }
+  const refusing = (why: Refusal): Handled => ({
+    route: null,
+    result: { ok: false, refusal: why },
+  })
+  const admitted = await admit(calls, given)
+  if ("refusal" in admitted) return refusing(admitted.refusal)
+  const { route } = admitted
+  const named = await namedPosition(ports, fieldOf(call, "ledger-position"))
+  if ("refusal" in named) return refusing(named.refusal)
+  const input = validate(route, call, await body())
+  if ("refusal" in input) return refusing(input.refusal)
+  if (route.looks !== undefined && named.position !== null) {
+    await lookAgain(ports, caller.companyId, route.looks)
+  }
+  let isStale = false
+  if (route.reads !== undefined && route.method === "GET") {
+    const places = [named.position, lastWrites.last(scopeOf(caller))]
+    isStale = await waitForReads(ports, route.reads, places)
+  }
+  const { gone, stopping } = call
+  const result = await route.handle(ports, caller, {
+    ...input,
+    ...{ seed: resumed.seed, gone, stopping },
+  })
+  return { route, result, isStale }
+}
+
+/** Goes on with a request that was begun before. */
+async function resume(
+  ports: Ports,
+  { call, caller, body }: Let,
+  seed: Seed,
+): Promise<{ readonly route: Route; readonly reply: AnyReply } | { readonly seed: Seed }> {
+  const read = await body()
+  const shape = shapeFor(call.route, read.value)
+  if ("refusal" in shape) return { seed }
+  const { route } = shape
+  const input = validate(route, call, read)
+  // Nothing was ever begun for a request that is not valid: it takes the usual way to its refusal.
+  if (route.resume === undefined || "refusal" in input) return { seed }
+  const { gone, stopping } = call
+  const resumed: Resumed<unknown, number> = await route.resume(ports, caller, {
+    ...input,
+    ...{ seed, gone, stopping },
+  })
+  return "reply" in resumed ? { route, reply: resumed.reply } : resumed
+}

@@ -1,0 +1,60 @@
+/** Which of several routes on one verb and path a body is meant for (decisions.md §1). */
+import { z } from "zod"
+import type { Refusal } from "./refusal.ts"
+import { refusal } from "./refusal.ts"
+import type { OneOf, Route } from "./route.ts"
+import { isOneOf } from "./route.ts"
+import { bodyFault } from "./validate.ts"
+
+/** What tells a shape from others: fields with the values they must have; undefined for any. */
+type Marks = Readonly<Record<string, unknown>>
+
+/** The route that a call is for; a refusal where its body has no shape of those there are, or two. */
+export function shapeFor(
+  entry: Route | OneOf,
+  value: unknown,
+): { readonly route: Route } | { readonly refusal: Refusal } {
+  if (!isOneOf(entry)) return { route: entry }
+  const fault = bodyFault(value)
+  if (fault !== null) return { refusal: fault }
+  const body = typeof value === "object" && value !== null ? (value as Marks) : {}
+  const marked = entry.shapes.map((route) => ({ route, marks: marksOf(route) }))
+  const fitting = marked.filter(({ marks }) => hasMarks(body, marks))
+  const [one, other] = fitting
+  if (one !== undefined && other === undefined) return { route: one.route }
+  return { refusal: noShape(marked, fitting) }
+}
+
+function hasMarks(body: Marks, marks: Marks): boolean {
+  return Object.entries(marks).every(([name, wanted]) =>
+    wanted === undefined ? body[name] !== undefined : body[name] === wanted,
+  )
+}
+
+/** The literals of a route's body, or where it has none, the fields that must be there. */
+function marksOf({ body, url }: Route): Marks {
+  if (!(body instanceof z.ZodObject)) throw new TypeError(`a shape of ${url} is no object`)
+  const fields = Object.entries(body.shape as Record<string, z.ZodType>)
+  const literals = fields.flatMap(([name, kind]) =>
+    kind instanceof z.ZodLiteral ? [[name, kind.value] as const] : [],
+  )
+  if (literals.length > 0) return Object.fromEntries(literals)
+  const required = fields.filter(([, kind]) => !kind.safeParse(undefined).success)
+  return Object.fromEntries(required.map(([name]) => [name, undefined]))
+}
+
+function noShape(
+  marked: readonly { readonly marks: Marks }[],
+  fitting: readonly { readonly marks: Marks }[],
+): Refusal {
+  const listed = (fitting.length > 0 ? fitting : marked).map(({ marks }) => inWords(marks))
+  const says = fitting.length > 0 ? "Must be one of these, not several" : "Must have one of these"
+  const fields = { body: `${says}: ${listed.join("; ")}.` }
+  return refusal("validation", `The request is not valid: body: ${fields.body}`, { fields })
+}
+
+function inWords(marks: Marks): string {
+  return Object.entries(marks)
+    .map(([name, wanted]) => (wanted === undefined ? name : `${name}: ${JSON.stringify(wanted)}`))
+    .join(", ")
+}

@@ -1,0 +1,68 @@
+/** Answers as the web server sends them. */
+import { once } from "node:events"
+import { PassThrough, Readable } from "node:stream"
+import type { FastifyReply } from "fastify"
+import type { Answer } from "../calls/answer.ts"
+import { refused } from "../calls/answer.ts"
+import type { ErrorCode, Refusal } from "../calls/refusal.ts"
+import type { SentBytes, SentFile } from "../calls/sent.ts"
+import { partOf } from "../calls/sent.ts"
+import type { Log } from "../ports.ts"
+
+const refusedReplies = new WeakMap<FastifyReply, ErrorCode>()
+
+/** What a request was refused with; null where it was answered. */
+export function refusedWith(reply: FastifyReply): ErrorCode | null {
+  return refusedReplies.get(reply) ?? null
+}
+
+/** Sends an answer; resolves when it was handed over, or nobody takes it any more. */
+export async function sendAnswer(reply: FastifyReply, answer: Answer, log: Log): Promise<void> {
+  const { status, headers, body, error } = answer
+  if (error !== null) refusedReplies.set(reply, error)
+  void reply.code(status).headers(headers)
+  if (body === null || typeof body === "string") void reply.send(body)
+  else if ("write" in body) await sendFile(reply, body, log)
+  else sendBytes(reply, body)
+}
+
+/** Sends a refusal that no route has a part in. */
+export function sendRefusal(reply: FastifyReply, refusal: Refusal): void {
+  const { status, headers, body, error } = refused(refusal)
+  if (error !== null) refusedReplies.set(reply, error)
+  void reply.code(status).headers(headers).send(body)
+}
+
+/** Sends what of stored bytes was asked for. */
+function sendBytes(reply: FastifyReply, { mediaType, size, read }: SentBytes): void {
+  const { status, headers, from, to } = partOf(reply.request.headers.range ?? null, size)
+  void reply.code(status).headers({ ...headers, "content-length": String(to - from) })
+  if (status === 416) void reply.removeHeader("content-type").send()
+  else void reply.type(mediaType).send(Readable.from(read(from, to)))
+}
+
+/** Sends a file while it is made; resolves when it was, or nobody takes it any more. */
+async function sendFile(reply: FastifyReply, file: SentFile, log: Log): Promise<void> {
+  const { mediaType, name, write } = file
+  const stream = new PassThrough()
+  const gone = new AbortController()
+  stream.once("close", () => gone.abort())
+  // Whoever sends the stream on is told of its error too; here it has been told of already.
+  stream.on("error", () => undefined)
+  void reply
+    .header("content-type", mediaType)
+    .header("content-disposition", `attachment; filename="${name}"`)
+    .send(stream)
+  const { signal } = gone
+  const send = async (piece: string | Uint8Array) => {
+    if (!stream.write(piece)) await once(stream, "drain", { signal })
+  }
+  try {
+    await write({ send, progress: () => undefined, signal })
+    stream.end()
+  } catch (error) {
+    if (signal.aborted) return
+    log.warn(`the file ${name} could not be sent to its end`, error)
+    stream.destroy(error instanceof Error ? error : new Error(String(error)))
+  }
+}

@@ -1,0 +1,169 @@
+/** Routes of a slice that is not there, one for each thing that a route can be. */
+import { z } from "zod"
+import { BYTES, PIECES, oneOf, openRoute, route } from "../../src/frame/calls/route.ts"
+
+const GROUP = "pretended"
+const base = {
+  group: GROUP,
+  summary: "Pretended",
+  operation: "sandbox.read",
+  counted: true,
+} as const
+
+/** Has parameters in its path, one of them a number. */
+export const withParams = route({
+  ...base,
+  method: "GET",
+  url: "/api/v1/pretended/:thing/ports/:port",
+  params: z.object({ thing: z.string(), port: z.coerce.number().int() }),
+  reply: z.object({ thing: z.string(), port: z.int() }),
+  handle: async (_ports, _caller, { params }) => ({ ok: true, body: params }),
+})
+
+/** Makes something: 201. */
+export const making = route({
+  ...base,
+  method: "POST",
+  url: "/api/v1/pretended",
+  body: z.object({ name: z.string() }),
+  success: [201],
+  reply: z.object({ name: z.string() }),
+  handle: async (_ports, _caller, { body }) => ({ ok: true, body }),
+})
+
+const SHAPED = "/api/v1/pretended/shaped"
+
+const suggest = route({
+  ...base,
+  method: "POST",
+  url: SHAPED,
+  operation: "lookup.address.suggest",
+  summary: "Suggest",
+  limit: "paid",
+  body: z.object({ action: z.literal("suggest"), input: z.string() }),
+  reply: z.object({ suggested: z.string() }),
+  handle: async (_ports, _caller, { body }) => ({ ok: true, body: { suggested: body.input } }),
+})
+
+const details = route({
+  ...base,
+  method: "POST",
+  url: SHAPED,
+  operation: "lookup.address.details",
+  summary: "Details",
+  account: "managed",
+  body: z.object({ action: z.literal("details"), placeId: z.string() }),
+  reply: z.object({ found: z.string() }),
+  handle: async (_ports, _caller, { body }) => ({ ok: true, body: { found: body.placeId } }),
+})
+
+const attach = route({
+  ...base,
+  method: "POST",
+  url: SHAPED,
+  operation: "dns.domains.attach",
+  summary: "Attach",
+  body: z.object({ domain: z.string(), note: z.string().optional() }),
+  reply: z.object({ attached: z.string() }),
+  handle: async (_ports, _caller, { body }) => ({ ok: true, body: { attached: body.domain } }),
+})
+
+/** Three shapes on one path. */
+export const shaped = oneOf(SHAPED, [suggest, details, attach])
+
+/** Takes bytes of any type, whole. */
+export const takingBytes = route({
+  ...base,
+  method: "PUT",
+  url: "/api/v1/pretended/bytes",
+  body: BYTES,
+  bodyLimitBytes: 100,
+  reply: z.object({ bytes: z.int() }),
+  handle: async (_ports, _caller, { body }) => ({ ok: true, body: { bytes: body.length } }),
+})
+
+/** Takes a body piece by piece, and sends what it heard on the way back. */
+export const takingPieces = route({
+  ...base,
+  method: "POST",
+  url: "/api/v1/pretended/pieces",
+  body: PIECES,
+  reply: z.object({ bytes: z.int() }),
+  handle: async (_ports, _caller, { body }) => {
+    let bytes = 0
+    for await (const piece of body) bytes += piece.length
+    return { ok: true, body: { bytes } }
+  },
+})
+
+/** What `sendingBytes` has to send. */
+export const STORED = Buffer.from("0123456789abcdefghijklmnopqrstuvwxyz")
+
+/** Sends stored bytes, of which a part can be asked for. */
+export const sendingBytes = route({
+  ...base,
+  method: "GET",
+  url: "/api/v1/pretended/recording",
+  files: ["audio/mpeg"],
+  reply: z.string(),
+  handle: async () => ({
+    ok: true,
+    body: "",
+    sends: {
+      mediaType: "audio/mpeg",
+      size: STORED.length,
+      read: async function* (from: number, to: number) {
+        for (let at = from; at < to; at += 7) yield STORED.subarray(at, Math.min(at + 7, to))
+      },
+    },
+  }),
+})
+
+/** Says that it was begun, and what it ended by. */
+export interface Watched {
+  readonly begun: () => void
+  readonly ended: (why: "gone" | "stopping") => void
+}
+
+/** Waits until its caller has gone, or the process is about to stop, and says which. */
+export const patient = (watched: () => Watched) =>
+  route({
+    ...base,
+    method: "GET",
+    url: "/api/v1/pretended/patient",
+    reply: z.object({ ended: z.string() }),
+    handle: async (_ports, _caller, { gone, stopping }) => {
+      const { promise, resolve } = Promise.withResolvers<"gone" | "stopping">()
+      gone.addEventListener("abort", () => resolve("gone"))
+      stopping.addEventListener("abort", () => resolve("stopping"))
+      watched().begun()
+      const why = await promise
+      watched().ended(why)
+      return { ok: true, body: { ended: why } }
+    },
+  })
+
+/** Gives its body little time to come. */
+export const hasty = openRoute({
+  method: "POST",
+  url: "/api/v1/pretended/hasty",
+  group: GROUP,
+  summary: "Pretended",
+  bodyWithinMs: 20,
+  body: z.object({}),
+  reply: z.object({ ok: z.literal(true) }),
+  handle: async () => ({ ok: true, body: { ok: true as const } }),
+})
+
+/** Says who called. */
+export const saying = route({
+  ...base,
+  method: "GET",
+  url: "/api/v1/pretended/who",
+  permissions: ["Team"],
+  reply: z.object({ personId: z.string().nullable(), byKey: z.boolean() }),
+  handle: async (_ports, { person, key }) => ({
+    ok: true,
+    body: { personId: person?.personId ?? null, byKey: key !== null },
+  }),
+})
