@@ -23,6 +23,9 @@ const VENDORS = {
 }
 const POSTGRES_CLIENTS = ["pg", "kysely"]
 
+/** What an adapter shows of itself, and the words that all providers share. */
+const SHOWN = ["^adapters/.+/port\\.ts$", "^adapters/providers/outside\\.ts$"]
+
 /** The path of a package, or of the types that stand in for it. */
 const packages = (names) => `^node_modules/(@types/)?(${names.join("|")})(/|$)`
 
@@ -60,16 +63,17 @@ const adapterRules = [
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
       "migrations make the tables of them all.",
     { path: "^adapters/(providers/[^/]+|[^/]+)/", pathNot: "^adapters/postgres/migrations/" },
-    { path: "^adapters/", pathNot: "^adapters/($1/|postgres/|.+/port\\.ts$)" },
+    { path: "^adapters/", pathNot: ["^adapters/($1|postgres)/", ...SHOWN] },
   ),
 ]
 
 const srcRules = [
   rule(
     "src-ports-only",
-    "Only src/main.ts, with src/compose/, chooses adapters; the rest of src knows their ports.",
+    "Only src/main.ts, with src/compose/, chooses adapters; the rest of src knows their ports, and " +
+      "the words that all providers share.",
     { path: "^src/", pathNot: "^src/(main\\.ts$|compose/)" },
-    { path: "^adapters/", pathNot: "^adapters/.+/port\\.ts$" },
+    { path: "^adapters/", pathNot: SHOWN },
   ),
   rule(
     "src-compose-behind-main",

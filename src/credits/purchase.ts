@@ -1,7 +1,7 @@
 /** The steps of a purchase: begun in the ledger, paid by the processor, ended in the ledger. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { OrderedPayment, PaymentAnswer } from "../../adapters/providers/cards/port.ts"
-import { CardsSilent, CardsUnavailable } from "../../adapters/providers/cards/port.ts"
+import { ProviderSilent, ProviderUnavailable, inTime } from "../../adapters/providers/outside.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId, PurchaseId } from "../../domain/kernel/ids.ts"
@@ -11,7 +11,6 @@ import { derivedId } from "../frame/kernel/ids.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import type { Caller, Seed } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { inTime } from "../frame/effects/in-time.ts"
 import { isEnd, lookUpPurchase, settlePurchase } from "./reactions/settle-purchase.ts"
 import { OutcomeUnknown } from "../frame/writer/run.ts"
 import type { PurchaseReply } from "./purchase-answers.ts"
@@ -81,11 +80,10 @@ async function orderInTime(
   payment: OrderedPayment,
 ): Promise<PaymentAnswer | "silent" | typeof NOT_TAKEN> {
   try {
-    const silence = () => new CardsSilent("the processor did not answer in time")
-    return await inTime(ports, ports.cards.pay(payment), silence)
+    return await inTime(ports.pacer, "the processor", ports.cards.pay(payment))
   } catch (error) {
-    if (error instanceof CardsSilent) return "silent"
-    if (error instanceof CardsUnavailable) return NOT_TAKEN
+    if (error instanceof ProviderSilent) return "silent"
+    if (error instanceof ProviderUnavailable) return NOT_TAKEN
     throw error
   }
 }

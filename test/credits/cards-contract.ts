@@ -1,7 +1,7 @@
 /** What every payment processor must do behind the port. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { CardOutcome, Cards, OrderedPayment } from "../../adapters/providers/cards/port.ts"
-import { CardsSilent, CardsUnavailable } from "../../adapters/providers/cards/port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 
 /** What the processor does next: what comes of a payment, or how the call itself goes wrong. */
 export type Next = CardOutcome | "unavailable" | "silent"
@@ -122,7 +122,7 @@ function notPaying(under: () => CardsUnderTest): void {
     await next("unavailable")
     const before = await paid()
     const payment = aPayment(companyId)
-    await expect(cards.pay(payment)).rejects.toThrow(CardsUnavailable)
+    await expect(cards.pay(payment)).rejects.toThrow(ProviderUnavailable)
     expect(await paid()).toBe(before)
     await next("paid")
     expect(await cards.ask(payment)).toEqual({ answer: "unknown" })
@@ -136,7 +136,7 @@ function asking(under: () => CardsUnderTest): void {
     await next("silent")
     const before = await paid()
     const payment = aPayment(companyId)
-    await expect(cards.pay(payment)).rejects.toThrow(CardsSilent)
+    await expect(cards.pay(payment)).rejects.toThrow(ProviderSilent)
     await next("paid")
     expect((await cards.ask(payment)).answer).toBe("paid")
     expect((await cards.pay(payment)).answer).toBe("paid")

@@ -1,7 +1,7 @@
 /** What pay-by-card companies owe, collected from their cards when a month is over. */
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { CardsSilent } from "../../adapters/providers/cards/port.ts"
+import { ProviderSilent } from "../../adapters/providers/outside.ts"
 import { exported } from "../exports/exported.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
@@ -128,7 +128,7 @@ describe("what is owed when a month is over", () => {
 
   it("is an operator's where the processor is silent for 72 hours", async () => {
     await owe(12_000_000)
-    vi.spyOn(world.ports.cards, "ask").mockRejectedValue(new CardsSilent("no answer"))
+    vi.spyOn(world.ports.cards, "ask").mockRejectedValue(new ProviderSilent("no answer"))
     await endMonth()
     await world.operate("clock advance", { duration: "73h" })
     const rows = await workOf(world, company.companyId)

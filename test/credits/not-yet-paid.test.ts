@@ -1,6 +1,6 @@
 import { sql } from "kysely"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { CardsSilent } from "../../adapters/providers/cards/port.ts"
+import { ProviderSilent } from "../../adapters/providers/outside.ts"
 import { newIdempotencyKey } from "../calls/begun.ts"
 import { workOf } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"
@@ -36,7 +36,7 @@ const asking = async () =>
 function silentWhenAsked(): { readonly times: () => number } {
   const asked = vi
     .spyOn(world.ports.cards, "ask")
-    .mockImplementation(() => Promise.reject(new CardsSilent("no answer")))
+    .mockImplementation(() => Promise.reject(new ProviderSilent("no answer")))
   return { times: () => asked.mock.calls.length }
 }
 

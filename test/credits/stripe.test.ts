@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Cards } from "../../adapters/providers/cards/port.ts"
-import { CardsSilent, CardsUnavailable } from "../../adapters/providers/cards/port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { openStripeCards } from "../../adapters/providers/cards/stripe.ts"
 import type { CardsUnderTest } from "./cards-contract.ts"
 import { aPayment, cardsContract } from "./cards-contract.ts"
@@ -131,8 +131,8 @@ describe("Stripe", () => {
     const gone = await startStripeServer()
     await gone.close()
     const nobody = openStripeCards({ secretKey, url: gone.url })
-    await expect(nobody.pay(aPayment(COMPANY))).rejects.toThrow(CardsUnavailable)
-    await expect(nobody.ask(aPayment(COMPANY))).rejects.toThrow(CardsUnavailable)
+    await expect(nobody.pay(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
+    await expect(nobody.ask(aPayment(COMPANY))).rejects.toThrow(ProviderUnavailable)
   })
 
   it("is silent of a payment that was ordered in other words and cannot be found", async () => {
@@ -140,7 +140,7 @@ describe("Stripe", () => {
     await cards.pay(payment)
     server.intents.splice(0)
     const other = { ...payment, amountMicros: 20_000_000 }
-    await expect(cards.pay(other)).rejects.toThrow(CardsSilent)
-    await expect(cards.withdraw(other)).rejects.toThrow(CardsSilent)
+    await expect(cards.pay(other)).rejects.toThrow(ProviderSilent)
+    await expect(cards.withdraw(other)).rejects.toThrow(ProviderSilent)
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from "vitest"
-import { CarrierUnavailable } from "../../adapters/providers/carrier/port.ts"
+import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { PRICE, paidForCalls, tryAgain } from "./texts.ts"
@@ -36,7 +36,7 @@ it("a text that it took from a process that died is not given back, however long
   const sending = vi.spyOn(carrier, "send").mockImplementation(async (text) => {
     // It is taken, and whoever handed it over never hears of it; from then on nobody is there.
     await send(text)
-    throw new CarrierUnavailable("the carrier answered 503")
+    throw new ProviderUnavailable("the carrier answered 503")
   })
   await world.operate("stand-in set", { name: "carrier", outcome: "ok" })
   await world.call(company.key, "POST", "/api/v1/phone/messages", {

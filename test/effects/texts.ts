@@ -2,7 +2,7 @@
 import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
 import { expect, vi } from "vitest"
-import { CarrierSilent } from "../../adapters/providers/carrier/port.ts"
+import { ProviderSilent } from "../../adapters/providers/outside.ts"
 import type { ListedWork, TakenWork } from "../../adapters/work/port.ts"
 import type { ChargeRow } from "../../projections/charging/charges.ts"
 import type { MessageRow } from "../../projections/phone/messages.ts"
@@ -31,7 +31,7 @@ export async function carrierIs(world: World, outcome: string, times?: number): 
 export function silentWhenAsked(world: World, onAsked: () => void = () => undefined): void {
   vi.spyOn(world.ports.carrier, "ask").mockImplementation(() => {
     onAsked()
-    return Promise.reject(new CarrierSilent("no answer"))
+    return Promise.reject(new ProviderSilent("no answer"))
   })
 }
 

@@ -3,7 +3,7 @@ import type pg from "pg"
 import { beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { openBuiltInMailer } from "../../adapters/providers/mailer/built-in.ts"
 import type { Mail, Mailer, SentMails } from "../../adapters/providers/mailer/port.ts"
-import { MailerSilent, MailerUnavailable } from "../../adapters/providers/mailer/port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
 import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
@@ -86,14 +86,14 @@ describe("a mail that is taken", () => {
 describe("what the mailer is set to", () => {
   it("unavailable does nothing and says so", async () => {
     await mailIs("unavailable", 1)
-    await expect(mailer.send(mailOf())).rejects.toThrow(MailerUnavailable)
+    await expect(mailer.send(mailOf())).rejects.toThrow(ProviderUnavailable)
     expect(await mailer.list(null, 10)).toEqual([])
     expect(await mailer.send(mailOf())).toEqual({ answer: "taken" })
   })
 
   it("silent takes it without a word, and the same again is the same mail", async () => {
     await mailIs("silent", 1)
-    await expect(mailer.send(mailOf())).rejects.toThrow(MailerSilent)
+    await expect(mailer.send(mailOf())).rejects.toThrow(ProviderSilent)
     expect(await mailer.list(null, 10)).toEqual([SENT])
     expect(await mailer.send(mailOf())).toEqual({ answer: "taken" })
     expect(await mailer.list(null, 10)).toEqual([SENT])

@@ -5,7 +5,7 @@ import type {
   CarrierKnowledge,
   OutgoingText,
 } from "../../adapters/providers/carrier/port.ts"
-import { CarrierSilent, CarrierUnavailable } from "../../adapters/providers/carrier/port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { Chance } from "./chance.ts"
 import type { Owner } from "./schedule.ts"
 import type { Wire } from "./wire.ts"
@@ -27,14 +27,14 @@ export class CarrierOffice {
     return this.#answers.get(textId)?.answer === "accepted"
   }
 
-  /** Takes a text; the same again is one text. @throws CarrierUnavailable, CarrierSilent */
+  /** Takes a text; the same again is one text. @throws ProviderUnavailable, ProviderSilent */
   send({ textId }: OutgoingText): CarrierAnswer {
     const chance = this.#chance
-    if (!this.isCalm && chance.happens(0.1)) throw new CarrierUnavailable("fault: away")
-    if (!this.isCalm && chance.happens(0.1)) throw new CarrierSilent("fault: it never came")
+    if (!this.isCalm && chance.happens(0.1)) throw new ProviderUnavailable("fault: away")
+    if (!this.isCalm && chance.happens(0.1)) throw new ProviderSilent("fault: it never came")
     const answer = this.#answers.get(textId) ?? this.#decide(textId)
     this.#answers.set(textId, answer)
-    if (!this.isCalm && chance.happens(0.1)) throw new CarrierSilent("fault: no answer")
+    if (!this.isCalm && chance.happens(0.1)) throw new ProviderSilent("fault: no answer")
     return answer
   }
 
@@ -44,9 +44,9 @@ export class CarrierOffice {
       : { answer: "accepted", carrierId: `carrier-${textId}` }
   }
 
-  /** Says what became of a text. @throws CarrierUnavailable, CarrierSilent */
+  /** Says what became of a text. @throws ProviderUnavailable, ProviderSilent */
   ask(textId: string): CarrierKnowledge {
-    if (!this.isCalm && this.#chance.happens(0.2)) throw new CarrierSilent("fault: no answer")
+    if (!this.isCalm && this.#chance.happens(0.2)) throw new ProviderSilent("fault: no answer")
     return this.#answers.get(textId) ?? { answer: "unknown" }
   }
 }

@@ -137,7 +137,8 @@ const cases: readonly {
     rule: "adapter-apart",
     wrong: { "adapters/providers/x/a.ts": 'import "../y/b.ts"', "adapters/providers/y/b.ts": "" },
     right: {
-      "adapters/providers/x/a.ts": 'import "../y/port.ts"\nimport "./b.ts"',
+      "adapters/providers/x/a.ts": 'import "../y/port.ts"\nimport "./b.ts"\nimport "../outside.ts"',
+      "adapters/providers/outside.ts": "",
       "adapters/providers/x/b.ts": "",
       "adapters/providers/y/port.ts": "",
     },
@@ -146,7 +147,8 @@ const cases: readonly {
     rule: "src-ports-only",
     wrong: { "src/a.ts": 'import type { B } from "../adapters/x/b.ts"', "adapters/x/b.ts": "" },
     right: {
-      "src/a.ts": 'import "../adapters/x/port.ts"',
+      "src/a.ts": 'import "../adapters/x/port.ts"\nimport "../adapters/providers/outside.ts"',
+      "adapters/providers/outside.ts": "",
       "src/main.ts": 'import "../adapters/x/b.ts"',
       "src/compose/c.ts": 'import "../../adapters/x/b.ts"',
       "adapters/x/port.ts": "",

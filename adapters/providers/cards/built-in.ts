@@ -15,7 +15,8 @@ import type {
   PaymentAnswer,
   TestCards,
 } from "./port.ts"
-import { CARD_OUTCOMES, CardsSilent, CardsUnavailable } from "./port.ts"
+import { CARD_OUTCOMES } from "./port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 
 const SLOW_MS = 2_000
 
@@ -31,7 +32,7 @@ export interface BuiltInCardsPorts {
   readonly clock: Clock
 }
 
-/** The built-in processor. Its calls throw CardsUnavailable and CardsSilent, as they are set to. */
+/** The built-in processor. Its calls throw ProviderUnavailable and ProviderSilent, as they are set to. */
 export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
   const { pool, standIns, pacer } = ports
   const outcomeOf = async (companyId: CompanyId): Promise<CardOutcome> => {
@@ -58,19 +59,19 @@ export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
   return {
     pay: async (payment) => {
       const outcome = await standIns.next("cards")
-      if (outcome === "unavailable") throw new CardsUnavailable("the processor answered 503")
+      if (outcome === "unavailable") throw new ProviderUnavailable("the processor answered 503")
       if (outcome === "slow") await pacer.pause(SLOW_MS)
       const isFromCard = payment.sharedPaymentToken === null
       const own = isFromCard ? await outcomeOf(payment.companyId) : "paid"
       const row = await take(ports, payment, isFromCard, cardOutcome(outcome) ?? own)
-      if (outcome === "silent") throw new CardsSilent("the processor did not answer")
+      if (outcome === "silent") throw new ProviderSilent("the processor did not answer")
       return answerOf(payment.name, row)
     },
     ask,
     withdraw: async (payment) => {
       await take(ports, payment, true, "payment_failed")
       const known = await ask(payment)
-      if (known.answer === "unknown") throw new CardsSilent("the payment is not there any more")
+      if (known.answer === "unknown") throw new ProviderSilent("the payment is not there any more")
       return known
     },
     set: async (companyId, outcome) => {

@@ -37,27 +37,17 @@ export type PaymentAnswer =
 /** What the processor knows of a payment by now. */
 export type PaymentKnowledge = PaymentAnswer | { readonly answer: "unknown" }
 
-/** The processor did nothing and said so: the same again may work. */
-export class CardsUnavailable extends Error {
-  override readonly name = "CardsUnavailable"
-}
-
-/** The processor did not answer: it may have taken the payment. Ask what became of it. */
-export class CardsSilent extends Error {
-  override readonly name = "CardsSilent"
-}
-
 /** A payment processor. */
 export interface Cards {
-  /** Takes a payment, once by its name. @throws CardsUnavailable, CardsSilent */
+  /** Takes a payment, once by its name. @throws ProviderUnavailable, ProviderSilent */
   readonly pay: (payment: OrderedPayment) => Promise<PaymentAnswer>
-  /** Asks what became of a payment. @throws CardsUnavailable, CardsSilent */
+  /** Asks what became of a payment. @throws ProviderUnavailable, ProviderSilent */
   readonly ask: (payment: CardPayment) => Promise<PaymentKnowledge>
   /**
    * Sees that a payment that the processor does not know is never made, however late it is still
    * asked for; one that was made stays as it is. Answers how it stands from now on.
    *
-   * @throws CardsUnavailable, CardsSilent
+   * @throws ProviderUnavailable, ProviderSilent
    */
   readonly withdraw: (payment: CardPayment) => Promise<PaymentAnswer>
 }

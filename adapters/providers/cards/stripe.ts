@@ -5,7 +5,7 @@
  */
 import { Stripe } from "stripe"
 import type { CardPayment, Cards, OrderedPayment, PaymentAnswer, PaymentKnowledge } from "./port.ts"
-import { CardsSilent, CardsUnavailable } from "./port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 
 const TIMEOUT_MS = 8_000
 const MICROS_PER_CENT = 10_000
@@ -184,10 +184,10 @@ function translated(error: unknown): unknown {
     error instanceof errors.StripePermissionError ||
     (error instanceof errors.StripeConnectionError && NEVER_SENT.has(faultOf(error)))
   ) {
-    return new CardsUnavailable(`Stripe took nothing: ${error.type}`, { cause: error })
+    return new ProviderUnavailable(`Stripe took nothing: ${error.type}`, { cause: error })
   }
   if (error instanceof errors.StripeError) {
-    return new CardsSilent(`Stripe did not say: ${error.type}`, { cause: error })
+    return new ProviderSilent(`Stripe did not say: ${error.type}`, { cause: error })
   }
   return error
 }

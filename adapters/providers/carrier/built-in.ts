@@ -7,7 +7,8 @@ import type { Pacer } from "../../clock/port.ts"
 import { together } from "../../postgres/together.ts"
 import type { StandIns } from "../simulators/port.ts"
 import type { Carrier, CarrierAnswer, CarrierKnowledge, OutgoingText } from "./port.ts"
-import { CarrierSilent, CarrierUnavailable, builtInCarrierId } from "./port.ts"
+import { builtInCarrierId } from "./port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 
 const SLOW_MS = 2_000
 /** So many texts are taken together. */
@@ -27,7 +28,7 @@ interface Taking extends Pick<OutgoingText, "textId" | "companyId"> {
 /** Told, before the answer, when the built-in carrier cannot deliver a text that it takes. */
 export type OnUndelivered = (text: OutgoingText, errorCode: string) => Promise<void> | void
 
-/** The built-in carrier. Its calls throw CarrierUnavailable and CarrierSilent, as they are set to. */
+/** The built-in carrier. Its calls throw ProviderUnavailable and ProviderSilent, as they are set to. */
 export function openBuiltInCarrier(
   pool: Pool,
   standIns: StandIns,
@@ -44,11 +45,11 @@ export function openBuiltInCarrier(
   return {
     send: async (text): Promise<CarrierAnswer> => {
       const outcome = await standIns.next("carrier")
-      if (outcome === "unavailable") throw new CarrierUnavailable("the carrier answered 503")
+      if (outcome === "unavailable") throw new ProviderUnavailable("the carrier answered 503")
       if (outcome === "slow") await pacer.pause(SLOW_MS)
       if (outcome === "reject") return answerOf(text.textId, await take(text, "rejected", "30007"))
       const row = await take(text, "accepted", null)
-      if (outcome === "silent") throw new CarrierSilent("the carrier did not answer")
+      if (outcome === "silent") throw new ProviderSilent("the carrier did not answer")
       if (outcome === "undelivered") await onUndelivered(text, "30003")
       return answerOf(text.textId, row)
     },

@@ -28,21 +28,11 @@ export type CarrierKnowledge =
   | { readonly answer: "undelivered"; readonly carrierId: string; readonly errorCode: string }
   | { readonly answer: "unknown" }
 
-/** The carrier did nothing and said so: the same again may work. */
-export class CarrierUnavailable extends Error {
-  override readonly name = "CarrierUnavailable"
-}
-
-/** The carrier did not answer: it may have taken the text. Ask, never resend blindly. */
-export class CarrierSilent extends Error {
-  override readonly name = "CarrierSilent"
-}
-
 /** A carrier of texts. */
 export interface Carrier {
-  /** Hands a text over. @throws CarrierUnavailable, CarrierSilent */
+  /** Hands a text over. @throws ProviderUnavailable, ProviderSilent */
   readonly send: (text: OutgoingText) => Promise<CarrierAnswer>
-  /** Asks what became of a text. @throws CarrierUnavailable, CarrierSilent */
+  /** Asks what became of a text. @throws ProviderUnavailable, ProviderSilent */
   readonly ask: (textId: string) => Promise<CarrierKnowledge>
 }
 

@@ -11,7 +11,7 @@ import type { Sealing } from "../../sealing/port.ts"
 import { COMPANY_SUBJECT } from "../../sealing/port.ts"
 import type { StandIns } from "../simulators/port.ts"
 import type { Mail, MailAnswer, Mailer, SentMail, SentMails } from "./port.ts"
-import { MailerSilent, MailerUnavailable } from "./port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 
 const SLOW_MS = 2_000
 /** What mail servers say to a mail that they do not want. */
@@ -36,17 +36,17 @@ export interface MailerPorts {
   readonly sealing: Sealing
 }
 
-/** The built-in mailer. Its `send` throws MailerUnavailable and MailerSilent, as they are set to. */
+/** The built-in mailer. Its `send` throws ProviderUnavailable and ProviderSilent, as they are set to. */
 export function openBuiltInMailer(ports: MailerPorts): Mailer & SentMails {
   const { pool, standIns, pacer, sealing } = ports
   return {
     send: async (mail): Promise<MailAnswer> => {
       const outcome = await standIns.next("mail")
-      if (outcome === "unavailable") throw new MailerUnavailable("the mailer answered 503")
+      if (outcome === "unavailable") throw new ProviderUnavailable("the mailer answered 503")
       if (outcome === "slow") await pacer.pause(SLOW_MS)
       if (outcome === "refuse") return { answer: "refused", code: REFUSED_CODE }
       await take(ports, mail, outcome === "bounce")
-      if (outcome === "silent") throw new MailerSilent("the mailer did not answer")
+      if (outcome === "silent") throw new ProviderSilent("the mailer did not answer")
       const { rows } = await pool.query<{ person_id: string }>(
         "select person_id from ledger.mail_recipients where mail_id = $1 and bounced order by place",
         [mail.mailId],

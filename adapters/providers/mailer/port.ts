@@ -30,19 +30,9 @@ export type MailAnswer =
   /** Nobody got it, and the same again is of no use until somebody has mended the reason. */
   | { readonly answer: "refused"; readonly code: string }
 
-/** The mailer did nothing and said so: the same again may work. */
-export class MailerUnavailable extends Error {
-  override readonly name = "MailerUnavailable"
-}
-
-/** The mailer did not answer: it may have taken the mail. The same again is still one mail. */
-export class MailerSilent extends Error {
-  override readonly name = "MailerSilent"
-}
-
 /** A mailer. */
 export interface Mailer {
-  /** Hands a mail over. @throws MailerUnavailable, MailerSilent */
+  /** Hands a mail over. @throws ProviderUnavailable, ProviderSilent */
   readonly send: (mail: Mail) => Promise<MailAnswer>
 }
 

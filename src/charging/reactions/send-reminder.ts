@@ -8,7 +8,7 @@
  */
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { MailAnswer } from "../../../adapters/providers/mailer/port.ts"
-import { MailerSilent, MailerUnavailable } from "../../../adapters/providers/mailer/port.ts"
+import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
 import { companyStanding } from "../../../domain/access/access.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -20,7 +20,6 @@ import type { ReminderWork } from "../../../projections/work.ts"
 import { derivedId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
-import { inTime } from "../../frame/effects/in-time.ts"
 import { reminderText } from "./reminder-text.ts"
 
 const PARK_AFTER_MS = 72 * 3_600_000
@@ -48,12 +47,13 @@ export async function sendReminder(ports: Ports, work: TakenWork): Promise<WorkR
   })
   const mail = { mailId, companyId, recipients, subject, text, about: reminder.holderId }
   try {
-    const silence = () => new MailerSilent("the mailer did not answer in time")
-    return resultOf(await inTime(ports, ports.mailer.send(mail), silence), recipients.length)
+    const answer = await inTime(ports.pacer, "the mailer", ports.mailer.send(mail))
+    return resultOf(answer, recipients.length)
   } catch (error) {
-    if (error instanceof MailerUnavailable) return later(ports, work, "the mailer is not available")
+    if (error instanceof ProviderUnavailable)
+      return later(ports, work, "the mailer is not available")
     // The same mail again is safe, so a silent mailer is not asked but given it once more.
-    if (error instanceof MailerSilent) return later(ports, work, "the mailer did not answer")
+    if (error instanceof ProviderSilent) return later(ports, work, "the mailer did not answer")
     throw error
   }
 }

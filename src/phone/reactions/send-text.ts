@@ -1,7 +1,12 @@
 /** Hands a queued text to the carrier, and finds out what became of one it was silent about. */
 import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import type { CarrierKnowledge } from "../../../adapters/providers/carrier/port.ts"
-import { CarrierSilent, CarrierUnavailable } from "../../../adapters/providers/carrier/port.ts"
+import {
+  ProviderSilent,
+  ProviderUnavailable,
+  inTime,
+  knownInTime,
+} from "../../../adapters/providers/outside.ts"
 import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
 import type { CompanyId, NumberId } from "../../../domain/kernel/ids.ts"
 import { heldNumbers } from "../../../domain/phone/phone.ts"
@@ -15,13 +20,12 @@ import {
   askAgainAfter,
 } from "../../frame/effects/ask-again.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
-import { inTime } from "../../frame/effects/in-time.ts"
 import type { TextPlace } from "./settle-text.ts"
 import { lookAtText, recordText, settleText } from "./settle-text.ts"
 
 const MINUTE_MS = 60_000
 
-const silence = () => new CarrierSilent("the carrier did not answer in time")
+const CARRIER = "the carrier"
 
 /** Sends a queued text once. */
 export async function sendText(ports: Ports, work: TakenWork): Promise<WorkResult> {
@@ -43,11 +47,11 @@ export async function sendText(ports: Ports, work: TakenWork): Promise<WorkResul
   try {
     const { companyId, messageId: textId } = place
     const text = { textId, companyId, from, to, body }
-    const answer = await inTime(ports, ports.carrier.send(text), silence)
+    const answer = await inTime(ports.pacer, CARRIER, ports.carrier.send(text))
     return await record(ports, place, answer, cause)
   } catch (error) {
-    if (error instanceof CarrierUnavailable) return untilAvailable(ports, work, payload)
-    if (!(error instanceof CarrierSilent)) throw error
+    if (error instanceof ProviderUnavailable) return untilAvailable(ports, work, payload)
+    if (!(error instanceof ProviderSilent)) throw error
     return askFrom(ports.clock.now() + MINUTE_MS, payload)
   }
 }
@@ -77,7 +81,7 @@ export async function askText(ports: Ports, work: TakenWork): Promise<WorkResult
   if (await settleText(ports, place, known, cause)) return { result: "done" }
 
   const ageMs = ports.clock.now() - payload.queuedAt
-  const answer = await askInTime(ports, payload.messageId)
+  const answer = await knownInTime(ports.pacer, CARRIER, ports.carrier.ask(payload.messageId))
   if (answer !== null && answer.answer !== "unknown") return record(ports, place, answer, cause)
   if (answer !== null && ageMs >= UNKNOWN_IS_NO_AFTER_MS) {
     return record(ports, place, { answer: "rejected", errorCode: "unknown_to_carrier" }, cause)
@@ -133,14 +137,4 @@ async function numberOf(
     (state) => heldNumbers(state).find((one) => one.numberId === numberId)?.number ?? null,
   )
   return sealed === null ? null : ports.sealing.open(companyId, sealed)
-}
-
-/** What the carrier knows; null where it did not answer. */
-async function askInTime(ports: Ports, messageId: string): Promise<CarrierKnowledge | null> {
-  try {
-    return await inTime(ports, ports.carrier.ask(messageId), silence)
-  } catch (error) {
-    if (error instanceof CarrierSilent || error instanceof CarrierUnavailable) return null
-    throw error
-  }
 }

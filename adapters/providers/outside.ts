@@ -1,0 +1,58 @@
+/**
+ * What any provider can do beside answering as its port says: refuse to do anything for now, or say
+ * nothing. The two are one vocabulary for all of them, for what follows from each is the same.
+ */
+import type { Pacer } from "../clock/port.ts"
+
+const ANSWER_TIMEOUT_MS = 10_000
+
+/** A provider did nothing and said so: the same again may work. */
+export class ProviderUnavailable extends Error {
+  override readonly name = "ProviderUnavailable"
+}
+
+/**
+ * A provider did not answer: it may have done what it was asked to. Ask what became of it; only where
+ * its port says that the same again is one and the same thing may it be done again.
+ */
+export class ProviderSilent extends Error {
+  override readonly name = "ProviderSilent"
+}
+
+/**
+ * A provider's answer, for which there are ten seconds.
+ *
+ * @param provider as a sentence calls it: `the carrier`
+ * @throws ProviderSilent once they are over; what the provider throws
+ */
+export async function inTime<T>(pacer: Pacer, provider: string, answer: Promise<T>): Promise<T> {
+  const answered = new AbortController()
+  const late = Promise.withResolvers<never>()
+  void pacer.pause(ANSWER_TIMEOUT_MS, answered.signal).then(() => {
+    if (answered.signal.aborted) return
+    late.reject(new ProviderSilent(`${provider} did not answer in time`))
+  })
+  try {
+    return await Promise.race([answer, late.promise])
+  } finally {
+    // The timer ends with the question.
+    answered.abort()
+  }
+}
+
+/**
+ * What a provider knows of something that it was asked about: null where it does not say so, or not
+ * in time. Then it is asked again later.
+ */
+export async function knownInTime<T>(
+  pacer: Pacer,
+  provider: string,
+  answer: Promise<T>,
+): Promise<T | null> {
+  try {
+    return await inTime(pacer, provider, answer)
+  } catch (error) {
+    if (error instanceof ProviderSilent || error instanceof ProviderUnavailable) return null
+    throw error
+  }
+}
