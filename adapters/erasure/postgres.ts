@@ -33,21 +33,18 @@ const PERSONAL_WORK = [...TEXTS, "open-company", "send-reminder"]
 
 /** Every table of the schema `ledger` that holds anything personal of a company, sealed or not. */
 const TABLES = [
-  "carrier_texts",
   "checkpoints",
   "claims",
   "company_keys",
   "connect_codes",
-  "mail_recipients",
-  "mails",
   "presence",
+  "simulated",
   "subject_keys",
-  "test_cards",
   "work",
 ]
 
-/** Of these a company's rows go as they are; what hangs on them goes with them. */
-const DELETED = ["carrier_texts", "claims", "connect_codes", "mails", "presence", "test_cards"]
+/** Of these a company's rows go as they are. */
+const DELETED = ["claims", "connect_codes", "presence"]
 
 /** Erasing in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {
@@ -77,6 +74,10 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
         for (const table of DELETED) {
           await client.query(`delete from ledger.${table} where company_id = $1`, [companyId])
         }
+        // What a simulated processor took is money: it stays.
+        await client.query("delete from ledger.simulated where company_id = $1 and not lasting", [
+          companyId,
+        ])
         await client.query("delete from ledger.work where company_id = $1 and kind = any($2)", [
           companyId,
           PERSONAL_WORK,

@@ -1,5 +1,6 @@
 /** The tables of a backup in PostgreSQL. */
 import type { Pool, PoolClient } from "pg"
+import { FORMER_TABLES } from "../postgres/migrations/0013-simulated.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import { generationIn, writeMove } from "./postgres.ts"
 import type { KeptTables, RestoredTables, TablePart, TableRows } from "./port.ts"
@@ -118,11 +119,18 @@ export function openRestoredTables(pool: Pool, hints: readonly string[]): Restor
 }
 
 /**
- * Writes rows into the columns that they name; one that is there stays.
+ * Writes rows into the columns that they name; one that is there stays. Those of a table that is gone
+ * are taken over as its migration took them over.
  *
  * @throws RangeError where there are no such
  */
 async function writeRows(client: PoolClient, { name, json }: TableRows): Promise<void> {
+  const former = FORMER_TABLES.find((table) => table.name === name)
+  if (former !== undefined) {
+    const { columns, takeOver } = former
+    await client.query(takeOver(`json_to_recordset($1::json) as former (${columns})`), [json])
+    return
+  }
   const table = tableOf(name)
   const [first] = JSON.parse(json) as readonly object[]
   if (first === undefined) return

@@ -38,9 +38,8 @@ const whole = (table: string, part: TablePart, key: string, counter?: string): K
  * - `installation`, `company_keys`, `subject_keys`: without them nothing sealed can be read again.
  * - `signing_key`, `tree_heads`: what auditors were given, and the key that says it was us.
  * - `test_clock`, `stand_ins`: what an operator set.
- * - `carrier_texts`, `mails`, `mail_recipients`, `card_payments`: what the built-in carrier, mailer and
- *   payment processor took, and `test_cards`: what that one does with whose card. They stand for things
- *   outside, which a restore does not set back.
+ * - `simulated`: what the built-in carrier, mailer and payment processor took, and what that one does
+ *   with whose card. They stand for things outside, which a restore does not set back.
  */
 export const KEPT: readonly KeptTable[] = [
   whole("work", "before", "work_id", "work_id"),
@@ -72,11 +71,7 @@ export const KEPT: readonly KeptTable[] = [
   whole("tree_heads", "after", "tree, size"),
   whole("test_clock", "after", "only_one"),
   whole("stand_ins", "after", "name"),
-  whole("carrier_texts", "after", "text_id"),
-  whole("test_cards", "after", "company_id"),
-  whole("card_payments", "after", "name"),
-  whole("mails", "after", "place", "place"),
-  whole("mail_recipients", "after", "place", "place"),
+  whole("simulated", "after", "place", "place"),
 ]
 
 /**

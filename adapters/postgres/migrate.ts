@@ -14,6 +14,7 @@ import { erasedKeys } from "./migrations/0009-erased-keys.ts"
 import { storeGenerations } from "./migrations/0010-store-generations.ts"
 import { treeHeads } from "./migrations/0011-tree-heads.ts"
 import { noTemporaryTables } from "./migrations/0012-no-temporary-tables.ts"
+import { simulated } from "./migrations/0013-simulated.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -29,6 +30,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0010-store-generations": storeGenerations,
   "0011-tree-heads": treeHeads,
   "0012-no-temporary-tables": noTemporaryTables,
+  "0013-simulated": simulated,
 }
 
 /** The names of all migrations that this version knows, in their order. */

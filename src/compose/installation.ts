@@ -28,6 +28,7 @@ import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
 import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
 import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
@@ -220,7 +221,7 @@ async function openParts(
   const { log, baseUrl } = options
   const faulty = arrangeFaults(options.faults)
   const outside = await openOutside(options, reached, closers, faulty)
-  const { behind, pacer, store, sealing, clock, checkpoints, locks, standIns } = outside
+  const { behind, pacer, store, sealing, clock, checkpoints, locks } = outside
   const waits = options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }
   const writing = { store, checkpoints, locks, clock, pacer, ...waits }
   const runner = openRunner({ ...writing, warn: reached.onUnkept })
@@ -249,12 +250,13 @@ async function openParts(
   closers.push({ what: "API calls and refusals that were gathered", close: gathered.settle })
   outside.beforeFollowing(gathered.settle)
 
-  const mailer = openBuiltInMailer({ ...outside, pool: behind })
+  const simulating = { ...outside, memory: openSimulatorMemory({ pool: behind, clock }) }
+  const mailer = openBuiltInMailer(simulating)
   const mail = { mailer, sentMails: mailer }
-  const payments = await openCards({ ...outside, pool: behind }, options.stripe ?? null)
+  const payments = await openCards(simulating, options.stripe ?? null)
   const parts = { ...outside, ...gathered, ...mail, ...payments, storeGeneration }
   const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
-  const builtIn = openBuiltInCarrier(behind, standIns, pacer, async (text, errorCode) => {
+  const builtIn = openBuiltInCarrier(simulating, async (text, errorCode) => {
     const { companyId, to, textId: messageId } = text
     const report = { carrierId: builtInCarrierId(messageId), errorCode }
     const cause = causedBy(newId("cmd"))

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest"
 import { openBuiltInCards } from "../../adapters/providers/cards/built-in.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
+import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { CardsUnderTest } from "./cards-contract.ts"
@@ -21,15 +22,15 @@ async function open(): Promise<
   const database = await testDatabase()
   const pool = openPool(database.url, 4, () => undefined)
   const standIns = openPostgresStandIns(pool)
-  const clock = { now: () => NOW }
-  const cards = openBuiltInCards({ pool, standIns, pacer: machinePacer, clock })
+  const memory = openSimulatorMemory({ pool, clock: { now: () => NOW } })
+  const cards = openBuiltInCards({ memory, standIns, pacer: machinePacer })
   return {
     cards,
     takenAt: async () => {
-      const { rows } = await pool.query<{ taken_at: Date }>(
-        "select taken_at from ledger.card_payments",
+      const { rows } = await pool.query<{ at: Date }>(
+        "select at from ledger.simulated where kind = 'payment'",
       )
-      return rows.map((row) => row.taken_at.getTime())
+      return rows.map((row) => row.at.getTime())
     },
     next: async (outcome) => {
       const isCall = outcome === "silent" || outcome === "unavailable"
@@ -37,8 +38,8 @@ async function open(): Promise<
       await cards.set(COMPANY, isCall ? "paid" : outcome)
     },
     paid: async () => {
-      const { rows } = await pool.query("select 1 from ledger.card_payments where status = 'paid'")
-      return rows.length
+      const paid = 'select 1 from ledger.simulated where content @> \'{"status": "paid"}\''
+      return (await pool.query(paid)).rows.length
     },
     companyId: COMPANY,
     close: async () => {

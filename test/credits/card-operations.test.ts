@@ -20,9 +20,8 @@ const set = (card: object = {}) =>
   world.operate("card set", { company: company.companyId, ...card })
 const outcomes = async () => {
   const { rows } = await sql<{ outcome: string }>`
-    select outcome from ledger.test_cards where company_id = ${company.companyId}`.execute(
-    world.ports.readAll,
-  )
+    select content ->> 'outcome' as outcome from ledger.simulated
+    where company_id = ${company.companyId} and kind = 'card'`.execute(world.ports.readAll)
   return rows.map(({ outcome }) => outcome)
 }
 

@@ -44,8 +44,11 @@ async function endMonth(): Promise<string> {
 /** What the built-in processor took of the company, in its order. */
 async function payments(): Promise<readonly [string, number][]> {
   const { rows } = await sql<{ status: string; amount_micros: string }>`
-    select status, amount_micros from ledger.card_payments
-    where company_id = ${company.companyId} order by taken_at`.execute(world.ports.readAll)
+    select content ->> 'status' as status, content ->> 'amountMicros' as amount_micros
+    from ledger.simulated
+    where company_id = ${company.companyId} and kind = 'payment' order by place`.execute(
+    world.ports.readAll,
+  )
   return rows.map((row) => [row.status, Number(row.amount_micros)])
 }
 

@@ -88,7 +88,14 @@ describe("an installation of the oldest version", () => {
     expect(await world.operate("company show", { company: companyId })).toMatchObject({
       balanceMicros,
     })
-    expect(await query(url, "select 1 from ledger.carrier_texts")).toHaveLength(1)
+    const remembered = "select name, content, at from ledger.simulated"
+    expect(await query(url, remembered)).toEqual([
+      {
+        name: "msg_0xAej5EGwW2YZgVnGnB0Pb",
+        content: { status: "accepted", errorCode: null },
+        at: new Date("2026-11-21T16:50:17.272Z"),
+      },
+    ])
     await world.operate("funds add", { company: companyId, dollars: "1" })
     expect(await faultsOf(world)).toEqual([])
     expect(world.warnings).toEqual([])

@@ -176,7 +176,7 @@ describe("a carrier that is silent", () => {
     await carrierIs(world, "silent", 1)
     const id = await send(world, company)
     await world.operate("wait")
-    await sql`delete from ledger.carrier_texts where text_id = ${id}`.execute(world.ports.readAll)
+    await sql`delete from ledger.simulated where name = ${id}`.execute(world.ports.readAll)
     await world.operate("clock advance", { duration: "599s" })
     expect(await standing()).toEqual(OPEN)
     await world.operate("clock advance", { duration: "1s" })

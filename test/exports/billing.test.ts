@@ -172,12 +172,9 @@ describe("a month's bill", () => {
     await send(world, company)
     await world.operate("wait")
     const { rows } = await sql<{ id: string }>`
-      select text_id as id from ledger.carrier_texts order by taken_at desc limit 1`.execute(
-      world.ports.readAll,
-    )
-    await sql`delete from ledger.carrier_texts where text_id = ${rows[0]?.id}`.execute(
-      world.ports.readAll,
-    )
+      select name as id from ledger.simulated where kind = 'text'
+      order by place desc limit 1`.execute(world.ports.readAll)
+    await sql`delete from ledger.simulated where name = ${rows[0]?.id}`.execute(world.ports.readAll)
     await sql`update ledger.work set due_at = '2031-06-02' where kind = 'ask-text'`.execute(
       world.ports.readAll,
     )

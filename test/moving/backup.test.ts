@@ -133,7 +133,7 @@ it.each([
     const shown = await world.operate("company show", { company: companyId })
     await world.close()
     const kept = await truth(home.url)
-    for (const name of ["claims", "work", "mails", "carrier_texts", "subject_keys"]) {
+    for (const name of ["claims", "work", "simulated", "subject_keys"]) {
       expect(kept[name], name).not.toEqual([])
     }
 

@@ -6,7 +6,7 @@ import { makeCompany, openWorld } from "../support/world.ts"
 
 /** Tables that have a row for each call, recipient or company. */
 const GROWING = [
-  ...["ledger.carrier_texts", "ledger.checkpoints", "ledger.claims", "ledger.company_keys"],
+  ...["ledger.checkpoints", "ledger.claims", "ledger.company_keys", "ledger.simulated"],
   ...["ledger.subject_keys", "ledger.work", "read.accounts", "read.charges", "read.limits"],
   ...["read.messages", "read.refusals", "read.spending", "eventstore.events"],
 ]

@@ -1,12 +1,13 @@
 /**
- * The built-in test processor: it takes no money from anybody, and remembers in PostgreSQL what it
- * said. What it does next with a company's card is set by `card set`, with all cards and wallets by
+ * The built-in test processor: it takes no money from anybody, and remembers what it said. What it
+ * does next with a company's card is set by `card set`, with all cards and wallets by
  * `stand-in set cards …`.
  */
-import type { Pool } from "pg"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import type { Clock, Pacer } from "../../clock/port.ts"
-import type { StandIns } from "../simulators/port.ts"
+import type { Micros } from "../../../domain/kernel/money.ts"
+import type { Pacer } from "../../clock/port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
+import type { SimulatedThings, SimulatorMemory, StandIns } from "../simulators/port.ts"
 import type {
   CardOutcome,
   CardPayment,
@@ -16,45 +17,46 @@ import type {
   TestCards,
 } from "./port.ts"
 import { CARD_OUTCOMES } from "./port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 
 const SLOW_MS = 2_000
 
-interface Row {
+/** What is remembered of a payment, by its name. */
+interface TakenPayment {
+  readonly amountMicros: Micros
+  readonly source: "card" | "wallet"
   readonly status: CardOutcome
+}
+
+/** What is remembered of a company's card, by the company's id. */
+interface TestCard {
+  readonly outcome: CardOutcome
 }
 
 /** What the built-in processor works with. */
 export interface BuiltInCardsPorts {
-  readonly pool: Pool
+  readonly memory: SimulatorMemory
   readonly standIns: StandIns
   readonly pacer: Pacer
-  readonly clock: Clock
 }
 
 /** The built-in processor. Its calls throw ProviderUnavailable and ProviderSilent, as they are set to. */
 export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
-  const { pool, standIns, pacer } = ports
-  const outcomeOf = async (companyId: CompanyId): Promise<CardOutcome> => {
-    const { rows } = await pool.query<{ outcome: CardOutcome }>(
-      "select outcome from ledger.test_cards where company_id = $1",
-      [companyId],
-    )
-    return rows[0]?.outcome ?? "paid"
-  }
+  const { memory, standIns, pacer } = ports
+  const payments = memory.of<TakenPayment>({ provider: "cards", kind: "payment", lasting: true })
+  const testCards = memory.of<TestCard>({ provider: "cards", kind: "card" })
+  const outcomeOf = async (companyId: CompanyId): Promise<CardOutcome> =>
+    (await testCards.find(companyId))?.outcome ?? "paid"
   const ask = async ({ name, companyId }: CardPayment) => {
-    const row = await find(pool, name)
-    if (row === null) return { answer: "unknown" } as const
-    if (row.status !== "processing" && row.status !== "unconfirmed") return answerOf(name, row)
+    const known = await payments.find(name)
+    if (known === null) return { answer: "unknown" } as const
+    if (!isUnderWay(known)) return answerOf(name, known)
     // What was under way comes to its end when it is asked about: paid, unless the card fails by now.
-    const wanted = row.source === "card" ? await outcomeOf(companyId) : "paid"
+    const wanted = known.source === "card" ? await outcomeOf(companyId) : "paid"
     const status = wanted === "declined" || wanted === "payment_failed" ? wanted : "paid"
-    await pool.query(
-      `update ledger.card_payments set status = $2
-       where name = $1 and status in ('processing', 'unconfirmed')`,
-      [name, status],
-    )
-    return answerOf(name, (await find(pool, name)) ?? row)
+    const ended = await payments.change(name, companyId, (now) => {
+      return now === null || isUnderWay(now) ? { ...(now ?? known), status } : now
+    })
+    return answerOf(name, ended)
   }
   return {
     pay: async (payment) => {
@@ -63,29 +65,27 @@ export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
       if (outcome === "slow") await pacer.pause(SLOW_MS)
       const isFromCard = payment.sharedPaymentToken === null
       const own = isFromCard ? await outcomeOf(payment.companyId) : "paid"
-      const row = await take(ports, payment, isFromCard, cardOutcome(outcome) ?? own)
+      const taken = await take(payments, payment, isFromCard, cardOutcome(outcome) ?? own)
       if (outcome === "silent") throw new ProviderSilent("the processor did not answer")
-      return answerOf(payment.name, row)
+      return answerOf(payment.name, taken)
     },
     ask,
     withdraw: async (payment) => {
-      await take(ports, payment, true, "payment_failed")
+      await take(payments, payment, true, "payment_failed")
       const known = await ask(payment)
       if (known.answer === "unknown") throw new ProviderSilent("the payment is not there any more")
       return known
     },
     set: async (companyId, outcome) => {
-      if (outcome === null) {
-        await pool.query("delete from ledger.test_cards where company_id = $1", [companyId])
-        return
-      }
-      await pool.query(
-        `insert into ledger.test_cards values ($1, $2)
-         on conflict (company_id) do update set outcome = excluded.outcome`,
-        [companyId, outcome],
-      )
+      if (outcome === null) return testCards.forget(companyId)
+      await testCards.change(companyId, companyId, () => ({ outcome }))
     },
   }
+}
+
+/** Whether a payment has no end yet. */
+function isUnderWay({ status }: TakenPayment): boolean {
+  return status === "processing" || status === "unconfirmed"
 }
 
 /** An outcome that is one of a payment's; null for those of every stand-in. */
@@ -94,29 +94,17 @@ function cardOutcome(outcome: string): CardOutcome | null {
 }
 
 /** Of two that ask for the same payment at once both see what the first one got. */
-async function take(
-  { pool, clock }: BuiltInCardsPorts,
+function take(
+  payments: SimulatedThings<TakenPayment>,
   { name, companyId, amountMicros }: CardPayment | OrderedPayment,
   isFromCard: boolean,
   status: CardOutcome,
-): Promise<Row> {
-  await pool.query(
-    `insert into ledger.card_payments (name, company_id, amount_micros, source, status, taken_at)
-     values ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000)) on conflict do nothing`,
-    [name, companyId, amountMicros, isFromCard ? "card" : "wallet", status, clock.now()],
-  )
-  return (await find(pool, name)) ?? { status }
+): Promise<TakenPayment> {
+  const source = isFromCard ? "card" : "wallet"
+  return payments.keep(name, companyId, { amountMicros, source, status })
 }
 
-async function find(pool: Pool, name: string): Promise<(Row & { source: string }) | null> {
-  const { rows } = await pool.query<Row & { source: string }>(
-    "select status, source from ledger.card_payments where name = $1",
-    [name],
-  )
-  return rows[0] ?? null
-}
-
-function answerOf(name: string, { status }: Row): PaymentAnswer {
+function answerOf(name: string, { status }: TakenPayment): PaymentAnswer {
   if (status === "paid" || status === "processing" || status === "unconfirmed") {
     return { answer: status, paymentId: `builtin-${name}` }
   }

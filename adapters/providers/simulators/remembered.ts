@@ -1,0 +1,152 @@
+import type { Pool } from "pg"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Clock } from "../../clock/port.ts"
+import { together } from "../../postgres/together.ts"
+import type { Simulated, SimulatedKind, SimulatedThings, SimulatorMemory } from "./port.ts"
+
+/** So many things are kept by one statement. */
+const MOST_AT_ONCE = 500
+
+/** What the memory works with. */
+export interface SimulatorMemoryPorts {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
+/** The memory in the table `ledger.simulated`. What comes first is stamped by the ledger's clock. */
+export function openSimulatorMemory(ports: SimulatorMemoryPorts): SimulatorMemory {
+  return { of: (kind) => openThings(ports, kind) }
+}
+
+function openThings<T extends object>(
+  ports: SimulatorMemoryPorts,
+  kind: SimulatedKind,
+): SimulatedThings<T> {
+  const { pool } = ports
+  const place = [kind.provider, kind.kind]
+  const keepSome = together<Kept<T>, T | undefined>(MOST_AT_ONCE, (things) =>
+    keepAll(ports, kind, things),
+  )
+  const find = async (name: string): Promise<T | null> => {
+    const query = { name: "simulated-find", text: FIND, values: [...place, name] }
+    const { rows } = await pool.query<{ content: T }>(query)
+    return rows[0]?.content ?? null
+  }
+  return {
+    keep: async (name, companyId, content) => {
+      let known: T | undefined
+      do known = await keepSome({ name, companyId, content })
+      while (known === undefined)
+      return known
+    },
+    find,
+    change: async (name, companyId, change) => {
+      for (;;) {
+        const known = await find(name)
+        const content = change(known)
+        if (known === content) return content
+        const done =
+          known === null
+            ? (await insert(ports, kind, [{ name, companyId, content }])).has(name)
+            : await replace(pool, [...place, name, textOf(known), textOf(content)])
+        if (done) return content
+        // Somebody else was quicker: what there is now is looked at anew.
+      }
+    },
+    forget: async (name) => {
+      await pool.query(FORGET, [...place, name])
+    },
+    newest: async (companyId, limit) => {
+      const { rows } = await pool.query<Row<T>>(NEWEST, [...place, companyId, limit])
+      return rows.map(simulatedOf)
+    },
+  }
+}
+
+/** A thing that is being kept. */
+interface Kept<T> {
+  readonly name: string
+  readonly companyId: CompanyId
+  readonly content: T
+}
+
+interface Row<T> {
+  readonly name: string
+  readonly company_id: string
+  readonly content: T
+  readonly at: Date
+}
+
+const OF_KIND = "provider = $1 and kind = $2"
+const FIND = `select content from ledger.simulated where ${OF_KIND} and name = $3`
+const FORGET = `delete from ledger.simulated where ${OF_KIND} and name = $3`
+const REPLACE = `
+  update ledger.simulated set content = $5::jsonb
+  where ${OF_KIND} and name = $3 and content = $4::jsonb`
+const NEWEST = `
+  select name, company_id, content, at from (
+    select * from ledger.simulated where ${OF_KIND} and ($3::text is null or company_id = $3)
+    order by place desc limit $4) newest
+  order by place`
+
+const INSERT = `
+  insert into ledger.simulated (provider, kind, lasting, at, name, company_id, content)
+  select $1::text, $2::text, $3::boolean, to_timestamp($4::float8 / 1000), name, company_id, content::jsonb
+  from unnest($5::text[], $6::text[], $7::text[]) as given (name, company_id, content)
+  on conflict do nothing returning name`
+const FIND_SOME = `
+  select name, content from ledger.simulated where ${OF_KIND} and name = any($3::text[])`
+
+/** Keeps many things at once; undefined for one that was known, and is forgotten just now. */
+async function keepAll<T>(
+  ports: SimulatorMemoryPorts,
+  kind: SimulatedKind,
+  things: readonly Kept<T>[],
+): Promise<readonly (T | undefined)[]> {
+  // In one order everywhere, so that two who keep the same things do not wait for each other.
+  const sorted = things.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const fresh = await insert(ports, kind, sorted)
+  const known = new Map<string, T>()
+  for (const { name, content } of sorted) {
+    if (fresh.has(name) && !known.has(name)) known.set(name, content)
+  }
+  // Mostly all of them are new. This sees what others kept: they were waited for.
+  const others = sorted.map(({ name }) => name).filter((name) => !known.has(name))
+  if (others.length > 0) {
+    const values = [kind.provider, kind.kind, others]
+    const query = { name: "simulated-find-some", text: FIND_SOME, values }
+    const { rows } = await ports.pool.query<{ name: string; content: T }>(query)
+    for (const { name, content } of rows) known.set(name, content)
+  }
+  return things.map(({ name }) => known.get(name))
+}
+
+/** Keeps things where none of their name is; answers the names of those that it kept. */
+async function insert<T>(
+  { pool, clock }: SimulatorMemoryPorts,
+  { provider, kind, lasting = false }: SimulatedKind,
+  things: readonly Kept<T>[],
+): Promise<ReadonlySet<string>> {
+  const values = [
+    ...[provider, kind, lasting, clock.now()],
+    things.map(({ name }) => name),
+    things.map(({ companyId }) => companyId),
+    things.map(({ content }) => textOf(content)),
+  ]
+  const query = { name: "simulated-insert", text: INSERT, values }
+  const { rows } = await pool.query<{ name: string }>(query)
+  return new Set(rows.map(({ name }) => name))
+}
+
+async function replace(pool: Pool, values: readonly string[]): Promise<boolean> {
+  const { rowCount } = await pool.query(REPLACE, [...values])
+  return rowCount === 1
+}
+
+function textOf(content: unknown): string {
+  return JSON.stringify(content)
+}
+
+function simulatedOf<T>({ name, company_id: companyId, content, at }: Row<T>): Simulated<T> {
+  return { name, companyId, content, at }
+}

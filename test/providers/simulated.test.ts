@@ -1,0 +1,146 @@
+/** What simulators remember, in PostgreSQL. */
+import type pg from "pg"
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
+import type { SimulatedKind, SimulatedThings } from "../../adapters/providers/simulators/port.ts"
+import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+
+const COMPANY = "co_aaaaaa"
+const OTHER = "co_bbbbbb"
+const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
+const TEXT: SimulatedKind = { provider: "carrier", kind: "text" }
+
+interface Count {
+  readonly count: number
+}
+
+const database = new DatabaseUnderTest()
+let pool: pg.Pool
+let now: number
+let texts: SimulatedThings<Count>
+
+/** What a process remembers: nothing but what is stored. */
+const open = (kind = TEXT) =>
+  openSimulatorMemory({ pool, clock: { now: () => now } }).of<Count>(kind)
+
+beforeAll(() => {
+  pool = database.pool()
+})
+beforeEach(async () => {
+  await pool.query("truncate ledger.simulated")
+  now = NOW
+  texts = open()
+})
+
+const stored = async () =>
+  (await pool.query<{ row: string }>("select xmin::text || s::text as row from ledger.simulated s"))
+    .rows
+
+describe("a thing that is kept", () => {
+  it("is the first of its name, whoever keeps it", async () => {
+    expect(await texts.find("a")).toBeNull()
+    expect(await texts.keep("a", COMPANY, { count: 1 })).toEqual({ count: 1 })
+    expect(await open().keep("a", COMPANY, { count: 2 })).toEqual({ count: 1 })
+    expect(await texts.find("a")).toEqual({ count: 1 })
+  })
+
+  it("is one where many keep it at once, and they agree", async () => {
+    const processes = Array.from({ length: 6 }, () => open())
+    const names = Array.from({ length: 40 }, (_, i) => `thing ${i}`)
+    const kept = await Promise.all(
+      processes.map((one, count) =>
+        Promise.all(names.map((name) => one.keep(name, COMPANY, { count }))),
+      ),
+    )
+    for (const seen of kept) expect(seen).toEqual(kept[0])
+    expect(await texts.newest(null, 100)).toHaveLength(names.length)
+  })
+
+  it("is one where a process keeps it twice at once, beside others", async () => {
+    await texts.keep("old", COMPANY, { count: 1 })
+    const names = ["new", "old", "new", "other"]
+    const kept = await Promise.all(
+      names.map((name, i) => texts.keep(name, COMPANY, { count: 10 + i })),
+    )
+    expect(kept.map(({ count }) => count)).toEqual([10, 1, 10, 13])
+    expect(await texts.find("new")).toEqual({ count: 10 })
+  })
+
+  it("is of its own kind", async () => {
+    await texts.keep("a", COMPANY, { count: 1 })
+    const mails = open({ provider: "mail", kind: "mail" })
+    expect(await mails.find("a")).toBeNull()
+    expect(await mails.keep("a", COMPANY, { count: 2 })).toEqual({ count: 2 })
+    await mails.forget("a")
+    expect(await mails.newest(null, 10)).toEqual([])
+    expect(await texts.find("a")).toEqual({ count: 1 })
+  })
+})
+
+describe("a thing that is changed", () => {
+  it("is made of what is known, and of nothing where nothing is", async () => {
+    const raise = (known: Count | null) => ({ count: (known?.count ?? 0) + 1 })
+    expect(await texts.change("a", COMPANY, raise)).toEqual({ count: 1 })
+    expect(await texts.change("a", COMPANY, raise)).toEqual({ count: 2 })
+    expect(await open().find("a")).toEqual({ count: 2 })
+  })
+
+  it("loses no change of many that come at once", async () => {
+    const processes = Array.from({ length: 4 }, () => open())
+    const raise = (known: Count | null) => ({ count: (known?.count ?? 0) + 1 })
+    await Promise.all(
+      Array.from({ length: 40 }, (_, i) => processes[i % 4]?.change("a", COMPANY, raise)),
+    )
+    expect(await texts.find("a")).toEqual({ count: 40 })
+  })
+
+  it("is not written where it stays what it is", async () => {
+    await texts.keep("a", COMPANY, { count: 1 })
+    const before = await stored()
+    expect(await texts.change("a", COMPANY, (known) => known ?? { count: 9 })).toEqual({ count: 1 })
+    expect(await stored()).toEqual(before)
+  })
+
+  it("keeps its time and its place", async () => {
+    for (const name of ["a", "b"]) await texts.keep(name, COMPANY, { count: 1 })
+    now += 1_000
+    await texts.change("a", COMPANY, () => ({ count: 2 }))
+    expect(await texts.newest(null, 10)).toEqual([
+      { name: "a", companyId: COMPANY, content: { count: 2 }, at: new Date(NOW) },
+      { name: "b", companyId: COMPANY, content: { count: 1 }, at: new Date(NOW) },
+    ])
+  })
+})
+
+describe("the newest things", () => {
+  it("are the last that came, in their order, of a company or of all", async () => {
+    for (const name of ["c", "a", "d", "b"]) {
+      await texts.keep(name, name === "d" ? OTHER : COMPANY, { count: 1 })
+    }
+    const names = async (companyId: string | null, limit: number) =>
+      (await texts.newest(companyId, limit)).map(({ name }) => name)
+    expect(await names(null, 3)).toEqual(["a", "d", "b"])
+    expect(await names(COMPANY, 2)).toEqual(["a", "b"])
+    expect(await names(OTHER, 2)).toEqual(["d"])
+  })
+})
+
+describe("erasing a company", () => {
+  it("takes all but its money, and nothing of another", async () => {
+    const payments = open({ provider: "cards", kind: "payment", lasting: true })
+    for (const companyId of [COMPANY, OTHER]) {
+      await texts.keep(`text of ${companyId}`, companyId, { count: 1 })
+      await payments.keep(`payment of ${companyId}`, companyId, { count: 1 })
+    }
+    const forgetKeys = () => undefined
+    const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, readModels: [] })
+    await erasure.deleteRows(COMPANY)
+    expect(await texts.newest(null, 10)).toMatchObject([{ companyId: OTHER }])
+    expect(await payments.newest(null, 10)).toMatchObject([
+      { companyId: COMPANY },
+      { companyId: OTHER },
+    ])
+  })
+})
