@@ -58,11 +58,11 @@ describe("a STOP and a send", () => {
     const from = await numberOf(company)
     const to = newNumber()
     const { runner } = world.ports
-    const execute = (async (aggregate, stream, command, execution) => {
+    const execute = (async (stream, command, ...rest) => {
       if ((command as { readonly type?: string }).type === "QueueText") {
         await world.operate("carrier text-in", { from: to, to: from, body: "stop" })
       }
-      return runner.execute(aggregate, stream, command, execution)
+      return runner.execute(stream, command, ...rest)
     }) as Ports["runner"]["execute"]
     const app = await buildApp({ ...world.ports, runner: { ...runner, execute } }, ROUTES, RETIRED)
     const answer = await app.inject({
