@@ -10,10 +10,10 @@ import { erasedFrom } from "../domain/charging/deletion.ts"
 import type {
   ApiCallsCounted,
   Charged,
+  LedgerFact,
   MonthClosed,
   ReminderReached,
 } from "../domain/charging/ledger-events.ts"
-import type { PurchaseStarted } from "../domain/charging/purchase-events.ts"
 import type { CompanyId } from "../domain/kernel/ids.ts"
 import type { Micros } from "../domain/kernel/money.ts"
 import { monthEnd, monthName } from "../domain/kernel/window.ts"
@@ -71,7 +71,7 @@ export interface CallsWork {
 }
 
 /** What `pay-purchase` needs. */
-export type PurchaseWork = Pick<PurchaseStarted, "purchaseId" | "amountMicros"> & {
+export type PurchaseWork = Pick<LedgerFact<"PurchaseStarted">, "purchaseId" | "amountMicros"> & {
   readonly startedAt: number
 }
 
@@ -174,7 +174,7 @@ function endCharge({ companyId }: Recorded, fact: Charged): WorkItem {
   return { kind: "end-charge", name: chargeId, subject: chargeId, companyId, payload, dueAt }
 }
 
-function payPurchase(companyId: CompanyId | null, fact: PurchaseStarted): WorkItem {
+function payPurchase(companyId: CompanyId | null, fact: LedgerFact<"PurchaseStarted">): WorkItem {
   const { purchaseId: name, amountMicros, at } = fact
   const payload: PurchaseWork = { purchaseId: name, amountMicros, startedAt: at }
   return {

@@ -2,72 +2,14 @@
  * The facts about a company's people, and the forms they are stored in. Names and emails are sealed
  * before a command is made; the core never sees them.
  */
-import type { Formats } from "../kernel/format.ts"
+import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { list, oneOf, optional, plain, time } from "../kernel/format.ts"
-import type { PersonId, Sealed } from "../kernel/ids.ts"
-import type { Grantable } from "./grants.ts"
 import { GRANTABLE } from "./grants.ts"
-import type { Permission, Role } from "./permissions.ts"
 import { PERMISSIONS, ROLES } from "./permissions.ts"
 
-/** Somebody belongs to the company. */
-export interface PersonAdded {
-  readonly type: "PersonAdded"
-  readonly at: number
-  readonly personId: PersonId
-  readonly name: Sealed
-  readonly email: Sealed
-  /** Keyed hash of the email in lower case: two people of a company cannot share one. */
-  readonly emailTag: string
-  readonly role: Role
-  /** Granted one by one, on top of the role. */
-  readonly permissions: readonly Permission[]
-}
-
-/** What is known of somebody is another; what is null stays as it was. */
-export interface PersonChanged {
-  readonly type: "PersonChanged"
-  readonly at: number
-  readonly personId: PersonId
-  readonly name: Sealed | null
-  readonly email: Sealed | null
-  /** Of the new email; null where it stays. */
-  readonly emailTag: string | null
-  readonly role: Role | null
-}
-
-/** What somebody may beside their role, and what they may not though the role lets them: all of it. */
-export interface AppAccessSet {
-  readonly type: "AppAccessSet"
-  readonly at: number
-  readonly personId: PersonId
-  readonly grant: readonly Grantable[]
-  readonly deny: readonly Grantable[]
-}
-
-/** Somebody belongs to the company no more. Their keys were deleted with this. */
-export interface PersonRemoved {
-  readonly type: "PersonRemoved"
-  readonly at: number
-  readonly personId: PersonId
-}
-
-/** Somebody was invited. Adding a person with this email ends it; so does its time. */
-export interface PersonInvited {
-  readonly type: "PersonInvited"
-  readonly at: number
-  readonly inviteId: string
-  readonly email: Sealed
-  readonly emailTag: string
-  readonly role: Role
-  readonly expiresAt: number
-}
-
 /** Everything that can happen to a company's people. */
-export type TeamEvent = PersonAdded | PersonChanged | AppAccessSet | PersonRemoved | PersonInvited
-
-/** The stored form of each fact about people. */
-export const teamFormats: Formats<TeamEvent> = {
+export const teamFormats = {
+  /** Somebody belongs to the company. */
   PersonAdded: {
     version: 1,
     fields: {
@@ -75,11 +17,14 @@ export const teamFormats: Formats<TeamEvent> = {
       personId: plain,
       name: plain,
       email: plain,
+      /** Keyed hash of the email in lower case: two people of a company cannot share one. */
       emailTag: plain,
       role: oneOf(...ROLES),
+      /** Granted one by one, on top of the role. */
       permissions: list(oneOf(...PERMISSIONS)),
     },
   },
+  /** What is known of somebody is another; what is null stays as it was. */
   PersonChanged: {
     version: 1,
     fields: {
@@ -87,10 +32,12 @@ export const teamFormats: Formats<TeamEvent> = {
       personId: plain,
       name: optional(plain),
       email: optional(plain),
+      /** Of the new email; null where it stays. */
       emailTag: optional(plain),
       role: optional(oneOf(...ROLES)),
     },
   },
+  /** What somebody may beside their role, and what they may not though the role lets them: all of it. */
   AppAccessSet: {
     version: 1,
     fields: {
@@ -100,7 +47,9 @@ export const teamFormats: Formats<TeamEvent> = {
       deny: list(oneOf(...GRANTABLE)),
     },
   },
+  /** Somebody belongs to the company no more. Their keys were deleted with this. */
   PersonRemoved: { version: 1, fields: { at: time, personId: plain } },
+  /** Somebody was invited. Adding a person with this email ends it; so does its time. */
   PersonInvited: {
     version: 1,
     fields: {
@@ -112,4 +61,10 @@ export const teamFormats: Formats<TeamEvent> = {
       expiresAt: time,
     },
   },
-}
+} satisfies FormatTable
+
+/** Everything that can happen to a company's people. */
+export type TeamEvent = FactOf<typeof teamFormats>
+
+/** What is known of somebody is another; what is null stays as it was. */
+export type PersonChanged = FactOf<typeof teamFormats, "PersonChanged">

@@ -5,7 +5,7 @@
  */
 import type { Stamped } from "../kernel/decider.ts"
 import type { BeginErasure, CloseOrReopen, LedgerRefused } from "./ledger-commands.ts"
-import type { ErasureBegun, LedgerClosed, LedgerReopened } from "./ledger-events.ts"
+import type { LedgerFact } from "./ledger-events.ts"
 import type { Ledger } from "./ledger-state.ts"
 
 /** The data of a deleted company is kept for so long. */
@@ -33,7 +33,7 @@ export function deletionOf({ closedAt, erasing }: Ledger): Deletion | null {
 export function decideDeletion(
   { type, at }: (CloseOrReopen | BeginErasure) & Stamped,
   { closedAt, erasing }: Ledger,
-): readonly (LedgerClosed | LedgerReopened | ErasureBegun)[] | LedgerRefused {
+): readonly LedgerFact<"LedgerClosed" | "LedgerReopened" | "ErasureBegun">[] | LedgerRefused {
   switch (type) {
     case "CloseLedger":
       return closedAt === null ? [{ type: "LedgerClosed", at }] : []

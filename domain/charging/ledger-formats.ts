@@ -1,8 +1,9 @@
 /**
- * The forms in which the facts of a ledger are stored. A form is final: a change is a new version
- * with a lift from the one before it, and a golden file holds each version ever written.
+ * The facts of a ledger, and the forms in which they are stored. A form is final: a change is a new
+ * version with a lift from the one before it, and a golden file holds each version ever written.
+ * The stream's name says whose they are, so no fact repeats the company.
  */
-import type { EventFormat, Formats } from "../kernel/format.ts"
+import type { EventFormat, FormatTable } from "../kernel/format.ts"
 import {
   codecOf,
   flag,
@@ -16,58 +17,64 @@ import {
   text,
   time,
 } from "../kernel/format.ts"
-import type { CallTally, ChargeRefused, LedgerEvent } from "./ledger-events.ts"
-import { CHARGE_REFUSAL_CODES } from "./ledger-events.ts"
-import type { LimitReading } from "./limits.ts"
+import {
+  limitFields,
+  limitNameFields,
+  limitReadingFields,
+  period,
+  spendingClass,
+} from "./limits.ts"
+import { purchaseFormats } from "./purchase-events.ts"
 
 const via = oneOf("own_key", "shared_key", "person", "company")
-const spendingClass = oneOf("ai", "general")
-const period = oneOf("day", "week", "month")
-const limitName = {
-  holder: oneOf("company", "person", "key"),
-  holderId: optional(plain),
-  class: oneOf("ai", "general", "all"),
-}
 
-const requestFields = {
+/** Who spends and for what: the part that a charge and its refusal share. */
+export const requestFields = {
   chargeId: plain,
   via,
   keyId: optional(plain),
   personId: optional(plain),
   class: spendingClass,
+  /** What is bought, a name of the price book or, from outside the API, any text. */
   item: text,
   quantity: int,
   unitPriceMicros: micros,
+  /** The price book's version that the unit price is from. */
   priceVersion: int,
   amountMicros: micros,
+  /** What it was for: a message, a box, a number. */
   resource: optional(text),
+  /** When the caller asked, by the clock of that moment. Data for the bill; decides nothing. */
   requestedAt: time,
+  /** When the thing was due, for rent and minutes; data for the bill. */
   dueAt: optional(time),
+  /** When the service began that this pays for, where it differs from `at`; data for the bill. */
   servedFrom: optional(time),
 }
 
-const purchase = {
-  purchaseId: plain,
-  keyId: plain,
-  personId: optional(plain),
-  amountMicros: micros,
-}
+/** Why charges are refused. */
+export const CHARGE_REFUSAL_CODES = [
+  "ledger_closed",
+  "account_locked",
+  "spend_limit_reached",
+  "payment_required",
+  "too_many_open_charges",
+  "amount_too_large",
+] as const
 
 /**
- * The evidence of a refusal, as it is stored in `refusals-<companyId>`. Version 2 says what else the charge asked for,
- * and of each limit what was not yet recorded.
+ * The evidence of a refusal, with everything the decision looked at. It is no fact of the ledger: it
+ * is stored in `refusals-<companyId>`, so that refused callers cannot grow the ledger. Version 2 says
+ * what else the charge asked for, and of each limit what was not yet recorded.
  */
-export const chargeRefusedFormat: EventFormat<ChargeRefused> = {
+export const chargeRefusedFormat = {
   version: 2,
   lifts: {
     1: (raw) => ({
       ...raw,
       // Every charge that version 1 could refuse was a text's: open, and asked for funds.
       open: true,
-      limits: (raw["limits"] as readonly object[]).map((limit) => ({
-        ...limit,
-        pendingMicros: "0",
-      })),
+      limits: (raw["limits"] as readonly object[]).map((one) => ({ ...one, pendingMicros: "0" })),
     }),
   },
   fields: {
@@ -76,82 +83,116 @@ export const chargeRefusedFormat: EventFormat<ChargeRefused> = {
     open: flag,
     exempt: optional(oneOf("funds")),
     code: oneOf(...CHARGE_REFUSAL_CODES),
+    /** The ledger revision it was decided at: the last fact the decision knew; -1 for none. */
     ledgerRevision: int,
     fundsMicros: micros,
+    /** What may be spent beyond the funds; 0 for a prepaid-only company. */
     creditLineMicros: micros,
+    /** Short of funds, there is no way to pay: somebody must add funds. */
     prepaidOnly: flag,
+    /** The company's calls that were served and not yet recorded: they weighed in the limits. */
     pendingMicros: micros,
-    limits: list(
-      record<LimitReading>({
-        ...limitName,
-        period,
-        amountMicros: micros,
-        usedMicros: micros,
-        pendingMicros: micros,
-        remainingMicros: micros,
-        askedMicros: micros,
-        windowStart: time,
-        resetsAt: time,
-      }),
-    ),
+    /** Every limit that applied, in the order key, person, company. */
+    limits: list(record(limitReadingFields)),
+    /** The place in `limits` of the first that refused; null where no limit did. */
     refusedBy: optional(int),
   },
+} satisfies EventFormat
+
+/** How many calls one key served for one person, or for nobody in particular. */
+export const callTally = record({
+  via: oneOf("own_key", "shared_key"),
+  keyId: plain,
+  personId: optional(plain),
+  calls: int,
+})
+
+const terms = {
+  /** Short of funds it answers 402 without a way to pay: an operator or the owner adds funds. */
+  prepaidOnly: flag,
+  /** How far below zero the funds may go; it counts for nothing where `prepaidOnly` is true. */
+  creditLineMicros: micros,
 }
 
-/** The stored form of each ledger fact. */
-export const ledgerFormats: Formats<LedgerEvent> = {
-  LedgerOpened: { version: 1, fields: { at: time, prepaidOnly: flag, creditLineMicros: micros } },
-  TermsChanged: { version: 1, fields: { at: time, prepaidOnly: flag, creditLineMicros: micros } },
+/** Everything that can happen to a ledger. */
+export const ledgerFormats = {
+  /** The company exists and may spend. Funds begin at zero. */
+  LedgerOpened: { version: 1, fields: { at: time, ...terms } },
+  /** Who may spend beyond the funds changed. */
+  TermsChanged: { version: 1, fields: { at: time, ...terms } },
+  /** An operator raised the funds. */
   FundsAdded: {
-    version: 1,
-    fields: { at: time, amountMicros: micros, reference: optional(text) },
-  },
-  FundsCorrected: { version: 1, fields: { at: time, amountMicros: micros, reason: text } },
-  LimitSet: {
     version: 1,
     fields: {
       at: time,
-      ...limitName,
-      period,
       amountMicros: micros,
-      remindersMicros: list(micros),
-      leaveKeysOut: flag,
+      /** The adder's own name for it; the same reference again adds nothing. */
+      reference: optional(text),
     },
   },
-  LimitRemoved: { version: 1, fields: { at: time, ...limitName } },
+  /** An operator corrected the funds, up or down. It may take them below zero: it says what is. */
+  FundsCorrected: {
+    version: 1,
+    fields: {
+      at: time,
+      /** The change, not 0. */
+      amountMicros: micros,
+      reason: text,
+    },
+  },
+  /** A limit was set or replaced: a holder has one per class, a key has one. */
+  LimitSet: { version: 1, fields: { at: time, ...limitFields } },
+  /** A limit is gone. What was spent stays summed and counts when a limit is set again. */
+  LimitRemoved: { version: 1, fields: { at: time, ...limitNameFields } },
+  /** Spending reached an amount at which people want to hear of it: once per limit, amount and window. */
   ReminderReached: {
     version: 1,
     fields: {
       at: time,
-      ...limitName,
+      ...limitNameFields,
       period,
+      /** What the limit allows. */
       limitMicros: micros,
+      /** The amount that was reached. */
       reminderMicros: micros,
       usedMicros: micros,
+      /** When the window began, UTC milliseconds. */
       windowStart: time,
+      /** When it starts anew, UTC milliseconds. */
       resetsAt: time,
     },
   },
-  // Version 2 tells charges whose id is the caller's, and those that weighed before.
+  /** Money was spent: the check against funds and limits and the reservation are this one fact. */
   Charged: {
+    // Version 2 tells charges whose id is the caller's, and those that weighed before.
     version: 2,
     lifts: { 1: (raw) => ({ ...raw, once: false, weighed: false }) },
     fields: {
       at: time,
       ...requestFields,
+      /** True while its work can still fail: it will be closed, or given back. */
       open: flag,
+      /** Funds were not asked (the nightly call charge, rent, kept minutes: decisions.md §4). */
       exempt: optional(oneOf("funds")),
+      /** The id is the caller's own name for it, and never charges again (`recent.ts`). */
       once: flag,
+      /** It weighs in no window: its calls did when they were counted (decisions.md §5). */
       weighed: flag,
     },
   },
+  /** The work of these charges succeeded: they can no longer be given back by it. */
   ChargesClosed: { version: 1, fields: { at: time, chargeIds: list(plain) } },
+  /**
+   * All or part of a charge came back to the funds: because its work failed, which ends an open
+   * charge, or because an operator gives a final one back. There is no second one.
+   */
   ChargeGivenBack: {
     version: 1,
     fields: {
       at: time,
       chargeId: plain,
       amountMicros: micros,
+      /** When it weighed: says in which windows it still counts. */
       chargedAt: time,
       via,
       keyId: optional(plain),
@@ -162,47 +203,34 @@ export const ledgerFormats: Formats<LedgerEvent> = {
       reason: text,
     },
   },
+  /** API calls of one UTC day were counted. They weigh in the limits now; the funds pay next night. */
   ApiCallsCounted: {
     version: 1,
     fields: {
       at: time,
+      /** The first millisecond of the UTC day they are counted for. */
       day: time,
+      /** What a call costs on that day: one price a day and company, that of the day's first call. */
       unitPriceMicros: micros,
       priceVersion: int,
-      tallies: list(
-        record<CallTally>({
-          via: oneOf("own_key", "shared_key"),
-          keyId: plain,
-          personId: optional(plain),
-          calls: int,
-        }),
-      ),
+      tallies: list(callTally),
+      /** They pass a limit: other calls were counted meanwhile by another process (decisions.md §5). */
       exempt: optional(oneOf("limits")),
     },
   },
-  PurchaseTermsSet: {
-    version: 1,
-    fields: {
-      at: time,
-      keyId: plain,
-      mode: oneOf("on", "off", "needs_owner_review"),
-      perPurchaseMicros: micros,
-      perMonthMicros: micros,
-    },
-  },
-  PurchaseStarted: { version: 1, fields: { at: time, ...purchase } },
-  PurchasePaid: {
-    version: 1,
-    fields: { at: time, ...purchase, startedAt: time, paymentId: text },
-  },
-  PurchaseFailed: { version: 1, fields: { at: time, ...purchase, startedAt: time, code: plain } },
+  ...purchaseFormats,
+  /** A missed payment: nothing can be charged until it is unlocked. */
   AccountLocked: { version: 1, fields: { at: time } },
+  /** Charges are possible again. */
   AccountUnlocked: { version: 1, fields: { at: time } },
+  /** A UTC month is over: its bill never changes again. */
   MonthClosed: {
     version: 1,
     fields: {
       at: time,
+      /** `YYYY-MM`. */
       month: plain,
+      /** Funds at its beginning; with the sums of the month they come to `fundsMicros`. */
       openingMicros: micros,
       addedMicros: micros,
       purchasedMicros: micros,
@@ -210,15 +238,21 @@ export const ledgerFormats: Formats<LedgerEvent> = {
       chargedMicros: micros,
       givenBackMicros: micros,
       fundsMicros: micros,
+      /** How many charges there were. */
       charges: int,
+      /** The revision of the last fact before the closing. */
       headRevision: int,
+      /** The hash of that fact. */
       headHash: plain,
     },
   },
+  /** The company was deleted: nothing more is sold to it. What is under way may still end. */
   LedgerClosed: { version: 1, fields: { at: time } },
+  /** The deletion was undone. */
   LedgerReopened: { version: 1, fields: { at: time } },
+  /** The deletion can be undone no more: the company's keys are destroyed from here on. */
   ErasureBegun: { version: 1, fields: { at: time } },
-}
+} satisfies FormatTable
 
 /** Writes and reads ledger facts. */
-export const ledgerCodec = codecOf<LedgerEvent>(ledgerFormats)
+export const ledgerCodec = codecOf(ledgerFormats)

@@ -41,14 +41,7 @@ import type {
   SetPurchaseTerms,
   StartPurchase,
 } from "./ledger-commands.ts"
-import type {
-  ChargeGivenBack,
-  Charged,
-  ChargesClosed,
-  LedgerEvent,
-  LedgerOpened,
-  TermsChanged,
-} from "./ledger-events.ts"
+import type { ChargeGivenBack, Charged, LedgerEvent, LedgerFact } from "./ledger-events.ts"
 import type { Ledger } from "./ledger-state.ts"
 import { initialLedger } from "./ledger-state.ts"
 import { dropLimit, findLimit, markReached, placeLimit, renewReminders } from "./limit-book.ts"
@@ -394,7 +387,7 @@ function setPurchaseTerms(command: SetPurchaseTerms & Stamped, state: Ledger): D
   return [{ type: "PurchaseTermsSet", at, keyId, mode, perPurchaseMicros, perMonthMicros }]
 }
 
-function evolveTerms(state: Ledger, event: LedgerOpened | TermsChanged): Ledger {
+function evolveTerms(state: Ledger, event: LedgerFact<"LedgerOpened" | "TermsChanged">): Ledger {
   state.prepaidOnly = event.prepaidOnly
   state.creditLineMicros = event.creditLineMicros
   return state
@@ -429,7 +422,7 @@ function evolveCharged(state: Ledger, event: Charged): Ledger {
   return state
 }
 
-function evolveClosed(state: Ledger, event: ChargesClosed): Ledger {
+function evolveClosed(state: Ledger, event: LedgerFact<"ChargesClosed">): Ledger {
   for (const id of event.chargeIds) {
     state.openMicros -= state.open.get(id)?.amountMicros ?? 0
     state.open.delete(id)

@@ -11,16 +11,17 @@
  * | person × class, keys left out | the same without their own keys | person limits with `leaveKeysOut` |
  * | key | everything the key spends | key limits |
  */
+import type { ValueOf, ValuesOf } from "../kernel/format.ts"
+import { flag, list, micros, oneOf, optional, plain, time } from "../kernel/format.ts"
 import type { KeyId, PersonId } from "../kernel/ids.ts"
-import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
-import type { Period } from "../kernel/window.ts"
+import { PERIODS } from "../kernel/window.ts"
+
+/** How `SpendingClass` is stored. */
+export const spendingClass = oneOf("ai", "general")
 
 /** What spending is for: AI models, or everything else. */
-export type SpendingClass = "ai" | "general"
-
-/** Whom a limit binds. */
-export type Holder = "company" | "person" | "key"
+export type SpendingClass = ValueOf<typeof spendingClass>
 
 /**
  * Who spends, and through what: a person's own key, the app's shared key (with the signed-in person
@@ -32,43 +33,59 @@ export type Spender =
   | { readonly via: "person"; readonly keyId: null; readonly personId: PersonId }
   | { readonly via: "company"; readonly keyId: null; readonly personId: null }
 
-/** A limit as it is set. A key's limit has class `all`; others are `ai` or `general`. */
-export interface Limit {
-  readonly holder: Holder
+/** What of a limit is named in order to find it: a holder has one limit per class. */
+export const limitNameFields = {
+  holder: oneOf("company", "person", "key"),
   /** The person or key; null for the company. */
-  readonly holderId: PersonId | KeyId | null
-  readonly class: SpendingClass | "all"
-  readonly period: Period
-  readonly amountMicros: Micros
-  /** Amounts at which one email is sent per window; they stop nothing. */
-  readonly remindersMicros: readonly Micros[]
-  /** A person's limit that does not count the spending of their own keys. */
-  readonly leaveKeysOut: boolean
+  holderId: optional(plain),
+  /** `all` for a key's limit, which has no other. */
+  class: oneOf("ai", "general", "all"),
 }
+
+/** What of a limit is named in order to find it. */
+export type LimitName = ValuesOf<typeof limitNameFields>
+
+/** Whom a limit binds. */
+export type Holder = LimitName["holder"]
+
+/** How `Period` is stored. */
+export const period = oneOf(...PERIODS)
+
+/** A limit as it is set. */
+export const limitFields = {
+  ...limitNameFields,
+  period,
+  amountMicros: micros,
+  /** Amounts at which one email is sent per window; they stop nothing. */
+  remindersMicros: list(micros),
+  /** A person's limit that does not count the spending of their own keys. */
+  leaveKeysOut: flag,
+}
+
+/** A limit as it is set. A key's limit has class `all`; others are `ai` or `general`. */
+export type Limit = ValuesOf<typeof limitFields>
 
 /** A limit as it stood when a decision looked at it: the evidence of a yes or a no. */
-export interface LimitReading {
-  readonly holder: Holder
-  readonly holderId: PersonId | KeyId | null
-  readonly class: SpendingClass | "all"
-  readonly period: Period
-  readonly amountMicros: Micros
+export const limitReadingFields = {
+  ...limitNameFields,
+  period,
+  amountMicros: micros,
   /** Spent in the window so far, with `pendingMicros`, without what is asked. */
-  readonly usedMicros: Micros
+  usedMicros: micros,
   /** How much of it are calls that were served and not yet recorded (`calls.ts`). */
-  readonly pendingMicros: Micros
+  pendingMicros: micros,
   /** What is left, never below 0. */
-  readonly remainingMicros: Micros
+  remainingMicros: micros,
   /** What the refused charge asked for; 0 where a call was refused up front. */
-  readonly askedMicros: Micros
+  askedMicros: micros,
   /** When the window began, UTC milliseconds, inclusive. */
-  readonly windowStart: number
+  windowStart: time,
   /** When it starts anew, UTC milliseconds. */
-  readonly resetsAt: number
+  resetsAt: time,
 }
 
-/** What of a limit is named in order to find it: a holder has one limit per class. */
-export type LimitName = Pick<Limit, "holder" | "holderId" | "class">
+/** A limit as it stood when a decision looked at it. */
+export type LimitReading = ValuesOf<typeof limitReadingFields>
 
 /** Why a limit of this form cannot be, as a sentence; null where it can. */
 export function limitFault(limit: Limit): string | null {

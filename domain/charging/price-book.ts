@@ -5,7 +5,7 @@
  * Stream `prices`: an operator's clicks. Version 1 is the default book of decisions.md §3.
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
-import type { Formats } from "../kernel/format.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, int, list, micros, oneOf, record, time } from "../kernel/format.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
@@ -40,31 +40,33 @@ export type PricedItem = keyof typeof DEFAULT_PRICES
 /** Every priced item, in the order of the default book. */
 export const PRICED_ITEMS = Object.keys(DEFAULT_PRICES) as readonly PricedItem[]
 
-/** An item costs something else from now on. */
-export interface PriceSet {
-  readonly type: "PriceSet"
-  readonly at: number
-  readonly item: PricedItem
-  readonly unitPriceMicros: Micros
-  /** The book's version that this begins. */
-  readonly version: number
-}
+const pricedUnit = record({ item: oneOf(...PRICED_ITEMS), unitPriceMicros: micros })
 
 /** One item of the book and what a unit of it costs. */
-export interface PricedUnit {
-  readonly item: PricedItem
-  readonly unitPriceMicros: Micros
-}
-
-/** The book begins, as version 1: what an old charge names is a fact, not a constant of a program. */
-export interface PriceBookOpened {
-  readonly type: "PriceBookOpened"
-  readonly at: number
-  readonly prices: readonly PricedUnit[]
-}
+export type PricedUnit = ValueOf<typeof pricedUnit>
 
 /** Everything that can happen to the price book. */
-export type PriceEvent = PriceBookOpened | PriceSet
+export const priceFormats = {
+  /** The book begins, as version 1: what an old charge names is a fact, not a constant of a program. */
+  PriceBookOpened: { version: 1, fields: { at: time, prices: list(pricedUnit) } },
+  /** An item costs something else from now on. */
+  PriceSet: {
+    version: 1,
+    fields: {
+      at: time,
+      item: oneOf(...PRICED_ITEMS),
+      unitPriceMicros: micros,
+      /** The book's version that this begins. */
+      version: int,
+    },
+  },
+} satisfies FormatTable
+
+/** Everything that can happen to the price book. */
+export type PriceEvent = FactOf<typeof priceFormats>
+
+/** Writes and reads price facts. */
+export const priceCodec = codecOf(priceFormats)
 
 /** Begins the book with these prices. Again: nothing new. */
 export interface OpenPriceBook {
@@ -141,21 +143,3 @@ export function priceOf(
 ): { readonly unitPriceMicros: Micros; readonly priceVersion: number } {
   return { unitPriceMicros: state.prices[item], priceVersion: state.version }
 }
-
-/** The stored form of each price fact. */
-export const priceFormats: Formats<PriceEvent> = {
-  PriceBookOpened: {
-    version: 1,
-    fields: {
-      at: time,
-      prices: list(record<PricedUnit>({ item: oneOf(...PRICED_ITEMS), unitPriceMicros: micros })),
-    },
-  },
-  PriceSet: {
-    version: 1,
-    fields: { at: time, item: oneOf(...PRICED_ITEMS), unitPriceMicros: micros, version: int },
-  },
-}
-
-/** Writes and reads price facts. */
-export const priceCodec = codecOf<PriceEvent>(priceFormats)

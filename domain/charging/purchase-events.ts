@@ -1,58 +1,54 @@
-/** The facts of a ledger about funds that API keys buy. Their stored forms: `ledger-formats.ts`. */
-import type { KeyId, PersonId, PurchaseId } from "../kernel/ids.ts"
-import type { Micros } from "../kernel/money.ts"
+/** The facts of a ledger about funds that API keys buy, and the forms they are stored in. */
+import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
+import { micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
+
+const terms = {
+  mode: oneOf("on", "off", "needs_owner_review"),
+  perPurchaseMicros: micros,
+  /** For all purchases that begin in one UTC month. */
+  perMonthMicros: micros,
+}
 
 /** What a key may buy funds for, as an owner decided. */
-export interface PurchaseTerms {
-  readonly mode: "on" | "off" | "needs_owner_review"
-  readonly perPurchaseMicros: Micros
-  /** For all purchases that begin in one UTC month. */
-  readonly perMonthMicros: Micros
-}
+export type PurchaseTerms = ValuesOf<typeof terms>
 
-/** An owner said what a key may buy funds for. */
-export interface PurchaseTermsSet extends PurchaseTerms {
-  readonly type: "PurchaseTermsSet"
-  readonly at: number
-  readonly keyId: KeyId
-}
-
-/** A key began to buy funds: its allowance is taken, nothing is paid yet. */
-export interface PurchaseStarted {
-  readonly type: "PurchaseStarted"
-  readonly at: number
-  readonly purchaseId: PurchaseId
-  readonly keyId: KeyId
-  readonly personId: PersonId | null
-  readonly amountMicros: Micros
-}
-
-/** The payment arrived: the funds are raised. */
-export interface PurchasePaid {
-  readonly type: "PurchasePaid"
-  readonly at: number
-  readonly purchaseId: PurchaseId
-  readonly keyId: KeyId
-  readonly personId: PersonId | null
-  readonly amountMicros: Micros
-  /** When it began: the month whose allowance it takes. */
-  readonly startedAt: number
-  /** The payment provider's name for it. */
-  readonly paymentId: string
-}
-
-/** No payment came: the allowance is given back. */
-export interface PurchaseFailed {
-  readonly type: "PurchaseFailed"
-  readonly at: number
-  readonly purchaseId: PurchaseId
-  readonly keyId: KeyId
-  readonly personId: PersonId | null
-  readonly amountMicros: Micros
-  readonly startedAt: number
-  /** The code that callers see: `declined`, `no_card`, … */
-  readonly code: string
+const purchase = {
+  purchaseId: plain,
+  keyId: plain,
+  personId: optional(plain),
+  amountMicros: micros,
 }
 
 /** Everything that can happen to the purchases of a company. */
-export type PurchaseEvent = PurchaseTermsSet | PurchaseStarted | PurchasePaid | PurchaseFailed
+export const purchaseFormats = {
+  /** An owner said what a key may buy funds for. */
+  PurchaseTermsSet: { version: 1, fields: { at: time, keyId: plain, ...terms } },
+  /** A key began to buy funds: its allowance is taken, nothing is paid yet. */
+  PurchaseStarted: { version: 1, fields: { at: time, ...purchase } },
+  /** The payment arrived: the funds are raised. */
+  PurchasePaid: {
+    version: 1,
+    fields: {
+      at: time,
+      ...purchase,
+      /** When it began: the month whose allowance it takes. */
+      startedAt: time,
+      /** The payment provider's name for it. */
+      paymentId: text,
+    },
+  },
+  /** No payment came: the allowance is given back. */
+  PurchaseFailed: {
+    version: 1,
+    fields: {
+      at: time,
+      ...purchase,
+      startedAt: time,
+      /** The code that callers see: `declined`, `no_card`, … */
+      code: plain,
+    },
+  },
+} satisfies FormatTable
+
+/** Everything that can happen to the purchases of a company. */
+export type PurchaseEvent = FactOf<typeof purchaseFormats>

@@ -6,29 +6,34 @@
  * all its evidence, the further ones as a count per minute. Never folded in the request path.
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
-import type { Formats } from "../kernel/format.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, int, list, plain, record, time } from "../kernel/format.ts"
 import type { ChargeRefused } from "./ledger-events.ts"
 import { chargeRefusedFormat } from "./ledger-formats.ts"
 
-/** How many more refusals of one kind there were within a minute. */
-export interface RefusalCount {
+const refusalCount = record({
   /** What `refusalKind` says of each of them. */
-  readonly kind: string
+  kind: plain,
   /** The first millisecond of the UTC minute. */
-  readonly minute: number
-  readonly count: number
-}
+  minute: time,
+  count: int,
+})
 
-/** Refusals like one that is stored in full. */
-export interface RefusalsCounted {
-  readonly type: "RefusalsCounted"
-  readonly at: number
-  readonly counts: readonly RefusalCount[]
-}
+/** How many more refusals of one kind there were within a minute. */
+type RefusalCount = ValueOf<typeof refusalCount>
 
 /** Everything in a refusals stream. */
-export type RefusalEvent = ChargeRefused | RefusalsCounted
+export const refusalFormats = {
+  ChargeRefused: chargeRefusedFormat,
+  /** How many refusals there were like those that are stored in full. */
+  RefusalsCounted: { version: 1, fields: { at: time, counts: list(refusalCount) } },
+} satisfies FormatTable
+
+/** Everything in a refusals stream. */
+export type RefusalEvent = FactOf<typeof refusalFormats>
+
+/** Writes and reads the facts of refusals. */
+export const refusalCodec = codecOf(refusalFormats)
 
 /** Keeps a batch of refusals, in the order they were decided. */
 export interface RecordRefusals {
@@ -86,18 +91,3 @@ export const refusals: Decider<RecordRefusals, Refusals, RefusalEvent> = {
     return state
   },
 }
-
-/** The stored form of each fact. */
-export const refusalFormats: Formats<RefusalEvent> = {
-  ChargeRefused: chargeRefusedFormat,
-  RefusalsCounted: {
-    version: 1,
-    fields: {
-      at: time,
-      counts: list(record<RefusalCount>({ kind: plain, minute: time, count: int })),
-    },
-  },
-}
-
-/** Writes and reads the facts of refusals. */
-export const refusalCodec = codecOf<RefusalEvent>(refusalFormats)

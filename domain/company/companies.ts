@@ -5,51 +5,43 @@
  * Stream `companies`: one fact a company, and one when it was erased.
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
-import type { Formats } from "../kernel/format.ts"
+import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
 import { codecOf, flag, micros, oneOf, plain, record, time } from "../kernel/format.ts"
-import type { CompanyId, PersonId, Sealed } from "../kernel/ids.ts"
-import type { Micros } from "../kernel/money.ts"
+import type { CompanyId } from "../kernel/ids.ts"
 
-/** The owner a company begins with. */
-export interface FirstOwner {
-  readonly personId: PersonId
-  readonly name: Sealed
-  readonly email: Sealed
-  readonly emailTag: string
+const plan = {
+  companyId: plain,
+  name: plain,
+  /** Keyed hash of the name without case: equal names have equal tags. */
+  nameTag: plain,
+  plan: oneOf("payg", "29", "79", "197", "329"),
+  pays: oneOf("prepaid", "card"),
+  fundsMicros: micros,
+  /** Whether it gets one built-in test number. */
+  withNumber: flag,
+  /** The owner the company begins with. */
+  owner: record({ personId: plain, name: plain, email: plain, emailTag: plain }),
 }
 
 /** How a company is to begin. A reaction opens its streams from this, once, whatever crashes. */
-export interface CompanyPlan {
-  readonly companyId: CompanyId
-  readonly name: Sealed
-  /** Keyed hash of the name without case: equal names have equal tags. */
-  readonly nameTag: string
-  readonly plan: "payg" | "29" | "79" | "197" | "329"
-  readonly pays: "prepaid" | "card"
-  readonly fundsMicros: Micros
-  /** Whether it gets one built-in test number. */
-  readonly withNumber: boolean
-  readonly owner: FirstOwner
-}
-
-/** A company was registered. */
-export interface CompanyRegistered extends CompanyPlan {
-  readonly type: "CompanyRegistered"
-  readonly at: number
-}
-
-/**
- * What was personal of a company is erased: its keys are destroyed, so nothing that was sealed for it
- * can be read again. Its name is free for another.
- */
-export interface CompanyErased {
-  readonly type: "CompanyErased"
-  readonly at: number
-  readonly companyId: CompanyId
-}
+export type CompanyPlan = ValuesOf<typeof plan>
 
 /** Everything that can happen to the list of companies. */
-export type CompaniesEvent = CompanyRegistered | CompanyErased
+export const companiesFormats = {
+  /** A company was registered. */
+  CompanyRegistered: { version: 1, fields: { at: time, ...plan } },
+  /**
+   * What was personal of a company is erased: its keys are destroyed, so nothing that was sealed for
+   * it can be read again. Its name is free for another.
+   */
+  CompanyErased: { version: 1, fields: { at: time, companyId: plain } },
+} satisfies FormatTable
+
+/** Everything that can happen to the list of companies. */
+export type CompaniesEvent = FactOf<typeof companiesFormats>
+
+/** Writes and reads the facts of the list. */
+export const companiesCodec = codecOf(companiesFormats)
 
 /** Registers a company. The same id again: nothing new. */
 export interface RegisterCompany extends CompanyPlan {
@@ -157,25 +149,3 @@ export function erasedAt(state: Companies, companyId: CompanyId): number | null 
 export function companyCount(state: Companies): number {
   return state.ids.size
 }
-
-/** The stored form of each fact. */
-export const companiesFormats: Formats<CompaniesEvent> = {
-  CompanyRegistered: {
-    version: 1,
-    fields: {
-      at: time,
-      companyId: plain,
-      name: plain,
-      nameTag: plain,
-      plan: oneOf("payg", "29", "79", "197", "329"),
-      pays: oneOf("prepaid", "card"),
-      fundsMicros: micros,
-      withNumber: flag,
-      owner: record<FirstOwner>({ personId: plain, name: plain, email: plain, emailTag: plain }),
-    },
-  },
-  CompanyErased: { version: 1, fields: { at: time, companyId: plain } },
-}
-
-/** Writes and reads the facts of the list. */
-export const companiesCodec = codecOf<CompaniesEvent>(companiesFormats)

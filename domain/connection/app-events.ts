@@ -1,5 +1,5 @@
 /** The facts about an installed app, and the forms they are stored in: never content, only counts. */
-import type { Formats } from "../kernel/format.ts"
+import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, int, oneOf, optional, plain, record, time } from "../kernel/format.ts"
 
 /** What an app may count, each a number of things. */
@@ -14,8 +14,20 @@ export const COUNTED = [
   "automations",
 ] as const
 
+const count = optional(int)
+const counts = record({
+  projects: count,
+  people: count,
+  contacts: count,
+  companies: count,
+  deals: count,
+  messages: count,
+  appointments: count,
+  automations: count,
+} satisfies Record<(typeof COUNTED)[number], typeof count>)
+
 /** How much there is in an app; null where it did not say. */
-export type Counts = { readonly [K in (typeof COUNTED)[number]]: number | null }
+export type Counts = ValueOf<typeof counts>
 
 /** What of an app is updated. */
 export const DEVICE_KINDS = ["app", "launcher"] as const
@@ -31,40 +43,9 @@ export const UPDATE_REASONS = [
   "unknown",
 ] as const
 
-/** An app said how it is. */
-export interface AppCheckedIn {
-  readonly type: "AppCheckedIn"
-  readonly at: number
-  readonly installId: string
-  readonly version: string
-  readonly platform: string | null
-  /** What it says its protected core is known by. */
-  readonly seal: string | null
-  readonly counts: Counts
-}
-
-/** A device said how an update stands. */
-export interface DeviceReported {
-  readonly type: "DeviceReported"
-  readonly at: number
-  readonly installId: string
-  readonly eventId: string
-  readonly attemptId: string
-  /** Counted by the device: what is lower is older. */
-  readonly sequence: number
-  readonly kind: (typeof DEVICE_KINDS)[number]
-  readonly version: string
-  readonly status: (typeof UPDATE_STATUSES)[number]
-  readonly reason: (typeof UPDATE_REASONS)[number] | null
-}
-
 /** Everything that can happen to an installed app. */
-export type AppEvent = AppCheckedIn | DeviceReported
-
-const count = optional(int)
-
-/** The stored form of each fact. */
-export const appFormats: Formats<AppEvent> = {
+export const appFormats = {
+  /** An app said how it is. */
   AppCheckedIn: {
     version: 1,
     fields: {
@@ -72,19 +53,12 @@ export const appFormats: Formats<AppEvent> = {
       installId: plain,
       version: plain,
       platform: optional(plain),
+      /** What it says its protected core is known by. */
       seal: optional(plain),
-      counts: record<Counts>({
-        projects: count,
-        people: count,
-        contacts: count,
-        companies: count,
-        deals: count,
-        messages: count,
-        appointments: count,
-        automations: count,
-      }),
+      counts,
     },
   },
+  /** A device said how an update stands. */
   DeviceReported: {
     version: 1,
     fields: {
@@ -92,6 +66,7 @@ export const appFormats: Formats<AppEvent> = {
       installId: plain,
       eventId: plain,
       attemptId: plain,
+      /** Counted by the device: what is lower is older. */
       sequence: int,
       kind: oneOf(...DEVICE_KINDS),
       version: plain,
@@ -99,7 +74,14 @@ export const appFormats: Formats<AppEvent> = {
       reason: optional(oneOf(...UPDATE_REASONS)),
     },
   },
-}
+} satisfies FormatTable
+
+/** Everything that can happen to an installed app. */
+export type AppEvent = FactOf<typeof appFormats>
+/** An app said how it is. */
+export type AppCheckedIn = FactOf<typeof appFormats, "AppCheckedIn">
+/** A device said how an update stands. */
+export type DeviceReported = FactOf<typeof appFormats, "DeviceReported">
 
 /** Writes and reads the facts of installed apps. */
-export const appCodec = codecOf<AppEvent>(appFormats)
+export const appCodec = codecOf(appFormats)

@@ -5,32 +5,34 @@
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { Formats } from "../kernel/format.ts"
+import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { codecOf, flag, plain, text, time } from "../kernel/format.ts"
 import type { Version } from "./versions.ts"
 import { compareVersions, versionOf } from "./versions.ts"
 
-/** A version can be installed from a channel. */
-export interface ReleasePublished {
-  readonly type: "ReleasePublished"
-  readonly at: number
-  readonly version: string
-  readonly channel: string
-  readonly notes: string
-  /** Whether an app must not go on without it. */
-  readonly required: boolean
-}
-
-/** What the protected core of a version is known by: the hash of its tree. */
-export interface ReleaseSealed {
-  readonly type: "ReleaseSealed"
-  readonly at: number
-  readonly version: string
-  readonly tree: string
-}
+/** Everything that can happen to releases. */
+export const releaseFormats = {
+  /** A version can be installed from a channel. */
+  ReleasePublished: {
+    version: 1,
+    fields: {
+      at: time,
+      version: plain,
+      channel: plain,
+      notes: text,
+      /** Whether an app must not go on without it. */
+      required: flag,
+    },
+  },
+  /** What the protected core of a version is known by: the hash of its tree. */
+  ReleaseSealed: { version: 1, fields: { at: time, version: plain, tree: plain } },
+} satisfies FormatTable
 
 /** Everything that can happen to releases. */
-export type ReleaseEvent = ReleasePublished | ReleaseSealed
+export type ReleaseEvent = FactOf<typeof releaseFormats>
+
+/** Writes and reads the facts of releases. */
+export const releaseCodec = codecOf(releaseFormats)
 
 /** Publishes a version in a channel. The same again: nothing new. */
 export interface PublishRelease {
@@ -56,7 +58,7 @@ export interface ReleaseRefused {
   readonly message: string
 }
 
-interface Release extends Omit<ReleasePublished, "type" | "at"> {
+interface Release extends Omit<PublishRelease, "type"> {
   readonly order: Version
   readonly publishedAt: number
 }
@@ -171,15 +173,3 @@ export function sealStanding(
   if (tree === undefined || seal === null) return "unknown"
   return tree === seal.toLowerCase() ? "matches" : "changed"
 }
-
-/** The stored form of each fact. */
-export const releaseFormats: Formats<ReleaseEvent> = {
-  ReleasePublished: {
-    version: 1,
-    fields: { at: time, version: plain, channel: plain, notes: text, required: flag },
-  },
-  ReleaseSealed: { version: 1, fields: { at: time, version: plain, tree: plain } },
-}
-
-/** Writes and reads the facts of releases. */
-export const releaseCodec = codecOf<ReleaseEvent>(releaseFormats)

@@ -1,6 +1,7 @@
 /**
  * How facts are written down. One table per event type names each field and its kind; from it come
- * the text that is stored, the check when it is read back, and the lifting of older versions.
+ * the fact's type, the text that is stored, the check when it is read back, and the lifting of
+ * older versions.
  *
  * The text is RFC 8785 canonical JSON (keys in UTF-16 order, no white space): what is stored is
  * what is hashed. Money is a decimal string of micros, an instant ISO 8601 text in UTC, a field
@@ -20,24 +21,44 @@ export interface Kind<T> {
   readonly optional?: true
 }
 
-/** A kind for each field of T; a field without a kind does not compile. */
-export type Fields<T> = { readonly [K in keyof T]-?: Kind<T[K]> }
+/** A kind of whatever values. */
+export interface AnyKind {
+  readonly write: (value: never) => string
+  readonly read: (raw: unknown) => unknown
+  readonly optional?: true
+}
+
+/** A kind for each of some named fields. */
+export type Fields = Readonly<Record<string, AnyKind>>
 
 /** The current format of an event type, and those before it. */
-export interface EventFormat<E extends Fact> {
+export interface EventFormat {
   /** The version written now, from 1. */
   readonly version: number
-  readonly fields: Fields<Omit<E, "type">>
+  readonly fields: Fields & { readonly at: Kind<number> }
   /** Lifts an event of a former version, parsed JSON, to the parsed JSON of the next version. */
   readonly lifts?: Readonly<
     Record<number, (raw: Record<string, unknown>) => Record<string, unknown>>
   >
 }
 
-/** A format for each event type of a union. */
-export type Formats<E extends Fact> = {
-  readonly [T in E["type"]]: EventFormat<Extract<E, { type: T }>>
-}
+/** A format for each event type of one stream category. */
+export type FormatTable = Readonly<Record<string, EventFormat>>
+
+/** What values of a kind are. */
+export type ValueOf<K> = K extends { readonly read: (raw: unknown) => infer T } ? T : never
+
+/** What the values of some named fields are. */
+export type ValuesOf<F> = { readonly [K in keyof F]: ValueOf<F[K]> }
+
+/** The facts that a table of formats is of; those of some types, where they are named. */
+export type FactOf<F extends FormatTable, T extends keyof F = keyof F> = T extends keyof F
+  ? Flat<{ readonly type: T } & ValuesOf<F[T]["fields"]>> extends infer E extends Fact
+    ? E
+    : never
+  : never
+
+type Flat<T> = { readonly [K in keyof T]: T[K] }
 
 /** Stored text does not have the form that its type and version promise. */
 export class FormatFault extends Error {
@@ -54,15 +75,14 @@ export interface Codec<E extends Fact> {
   readonly decode: (type: string, version: number, text: string) => E
 }
 
-type AnyKind = Kind<unknown>
 interface CompiledField {
   readonly name: string
   readonly prefix: string
-  readonly kind: AnyKind
+  readonly kind: Kind<unknown>
 }
 
-interface CompiledFormat<E extends Fact> {
-  readonly format: EventFormat<E>
+interface CompiledFormat {
+  readonly format: EventFormat
   readonly fields: readonly CompiledField[]
   /** An event with nothing in its fields yet. */
   readonly blank: Readonly<Record<string, unknown>>
@@ -154,23 +174,23 @@ export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
 }
 
 /** Named fields, each of its kind. */
-export function record<T extends object>(fields: Fields<T>): Kind<T> {
+export function record<const F extends Fields>(fields: F): Kind<ValuesOf<F>> {
   const compiled = compile(fields)
   const blank = blankOf(compiled)
   return {
-    write: (value) => writeFields(compiled, value as Record<string, unknown>),
+    write: (value) => writeFields(compiled, value),
     read: (raw) => {
       if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return fault("fields", raw)
-      return readFields(compiled, raw as Record<string, unknown>, { ...blank }) as T
+      return readFields(compiled, raw as Record<string, unknown>, { ...blank }) as ValuesOf<F>
     },
   }
 }
 
-/** The codec of a union of events, from its table of formats. It throws FormatFault. */
-export function codecOf<E extends Fact>(formats: Formats<E>): Codec<E> {
-  const table = new Map<string, CompiledFormat<E>>()
-  for (const [type, format] of Object.entries(formats) as [string, EventFormat<E>][]) {
-    const fields = compile(format.fields as Fields<object>)
+/** The codec of the facts of a table of formats. It throws FormatFault. */
+export function codecOf<F extends FormatTable>(formats: F): Codec<FactOf<F>> {
+  const table = new Map<string, CompiledFormat>()
+  for (const [type, format] of Object.entries(formats)) {
+    const fields = compile(format.fields)
     table.set(type, { format, fields, blank: { type, ...blankOf(fields) } })
   }
   const find = (type: string) => {
@@ -185,7 +205,7 @@ export function codecOf<E extends Fact>(formats: Formats<E>): Codec<E> {
     decode: (type, version, body) => {
       const { format, fields, blank } = find(type)
       const raw = lift(type, format, version, parseFields(body))
-      return readFields(fields, raw, { ...blank }) as unknown as E
+      return readFields(fields, raw, { ...blank }) as unknown as FactOf<F>
     },
   }
 }
@@ -203,7 +223,7 @@ function parseFields(body: string): Record<string, unknown> {
 
 function lift(
   type: string,
-  format: Pick<EventFormat<Fact>, "version" | "lifts">,
+  format: EventFormat,
   version: number,
   raw: Record<string, unknown>,
 ): Record<string, unknown> {
@@ -216,8 +236,8 @@ function lift(
   return lifted
 }
 
-function compile(fields: Fields<object>): readonly CompiledField[] {
-  return Object.entries<AnyKind>(fields as Record<string, AnyKind>)
+function compile(fields: Fields): readonly CompiledField[] {
+  return Object.entries(fields as Readonly<Record<string, Kind<unknown>>>)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, kind]) => ({ name, kind, prefix: `${JSON.stringify(name)}:` }))
 }

@@ -5,11 +5,11 @@
  * "Spending limits"). All arithmetic is on integers: no time zone of the machine can reach it.
  */
 
-/** How often a limit starts anew. */
-export type Period = "day" | "week" | "month"
-
 /** Every period, shortest first. */
-export const PERIODS: readonly Period[] = ["day", "week", "month"]
+export const PERIODS = ["day", "week", "month"] as const
+
+/** How often a limit starts anew. */
+export type Period = (typeof PERIODS)[number]
 
 const DAY_MS = 86_400_000
 const WEEK_MS = 7 * DAY_MS

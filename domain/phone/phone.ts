@@ -5,41 +5,45 @@
  * company's own key; a keyed hash tells equal numbers apart without reading them.
  */
 import type { Decider, Stamped } from "../kernel/decider.ts"
-import type { Formats } from "../kernel/format.ts"
+import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
 import { codecOf, flag, micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
-import type { NumberId, Sealed } from "../kernel/ids.ts"
-import type { Micros } from "../kernel/money.ts"
+import type { NumberId } from "../kernel/ids.ts"
+
+const heldNumber = {
+  numberId: plain,
+  /** The number in E.164, sealed under the company's key. */
+  number: plain,
+  /** Keyed hash of the number. */
+  numberTag: plain,
+  kind: oneOf("local", "toll_free"),
+  locality: optional(text),
+  /** Two letters. */
+  region: optional(plain),
+  sms: flag,
+  mms: flag,
+  voice: flag,
+  /** Rent a month. */
+  monthlyMicros: micros,
+  /** Rent is paid up to this instant; null for a built-in test number, which costs none. */
+  paidThrough: optional(time),
+  /** A built-in number of this installation, not one of a carrier. */
+  test: flag,
+}
 
 /** A number as the company holds it. */
-export interface HeldNumber {
-  readonly numberId: NumberId
-  /** The number in E.164, sealed under the company's key. */
-  readonly number: Sealed
-  /** Keyed hash of the number. */
-  readonly numberTag: string
-  readonly kind: "local" | "toll_free"
-  readonly locality: string | null
-  /** Two letters. */
-  readonly region: string | null
-  readonly sms: boolean
-  readonly mms: boolean
-  readonly voice: boolean
-  /** Rent a month. */
-  readonly monthlyMicros: Micros
-  /** Rent is paid up to this instant; null for a built-in test number, which costs none. */
-  readonly paidThrough: number | null
-  /** A built-in number of this installation, not one of a carrier. */
-  readonly test: boolean
-}
-
-/** The company holds a number. */
-export interface NumberAdded extends HeldNumber {
-  readonly type: "NumberAdded"
-  readonly at: number
-}
+export type HeldNumber = ValuesOf<typeof heldNumber>
 
 /** Everything that can happen to a company's numbers. */
-export type PhoneEvent = NumberAdded
+export const phoneFormats = {
+  /** The company holds a number. */
+  NumberAdded: { version: 1, fields: { at: time, ...heldNumber } },
+} satisfies FormatTable
+
+/** Everything that can happen to a company's numbers. */
+export type PhoneEvent = FactOf<typeof phoneFormats>
+
+/** Writes and reads the facts about numbers. */
+export const phoneCodec = codecOf(phoneFormats)
 
 /** Gives the company a number. The same id or number again: nothing new. */
 export interface AddNumber extends HeldNumber {
@@ -73,28 +77,3 @@ export const phone: Decider<AddNumber, Phone, PhoneEvent> = {
 export function heldNumbers(state: Phone): readonly HeldNumber[] {
   return [...state.numbers.values()]
 }
-
-/** The stored form of each fact about numbers. */
-export const phoneFormats: Formats<PhoneEvent> = {
-  NumberAdded: {
-    version: 1,
-    fields: {
-      at: time,
-      numberId: plain,
-      number: plain,
-      numberTag: plain,
-      kind: oneOf("local", "toll_free"),
-      locality: optional(text),
-      region: optional(plain),
-      sms: flag,
-      mms: flag,
-      voice: flag,
-      monthlyMicros: micros,
-      paidThrough: optional(time),
-      test: flag,
-    },
-  },
-}
-
-/** Writes and reads the facts about numbers. */
-export const phoneCodec = codecOf<PhoneEvent>(phoneFormats)

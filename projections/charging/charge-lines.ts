@@ -4,11 +4,9 @@ import type {
   Charged,
   ChargeGivenBack,
   ChargeRequest,
-  FundsAdded,
-  FundsCorrected,
+  LedgerFact,
 } from "../../domain/charging/ledger-events.ts"
 import type { SpendingClass } from "../../domain/charging/limits.ts"
-import type { PurchasePaid } from "../../domain/charging/purchase-events.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Columns } from "../kernel/columns.ts"
 import type { AnyFact, Recorded } from "../kernel/projection.ts"
@@ -197,7 +195,7 @@ function giveBackLine(recorded: Placed, fact: ChargeGivenBack): ChargeRow {
   }
 }
 
-function purchaseLine(recorded: Placed, fact: PurchasePaid): ChargeRow {
+function purchaseLine(recorded: Placed, fact: LedgerFact<"PurchasePaid">): ChargeRow {
   return {
     ...bareLine(recorded, "purchase", fact.amountMicros),
     person_id: fact.personId,
@@ -207,7 +205,7 @@ function purchaseLine(recorded: Placed, fact: PurchasePaid): ChargeRow {
   }
 }
 
-function fundsLine(recorded: Placed, fact: FundsAdded | FundsCorrected): ChargeRow {
+function fundsLine(recorded: Placed, fact: LedgerFact<"FundsAdded" | "FundsCorrected">): ChargeRow {
   return fact.type === "FundsAdded"
     ? { ...bareLine(recorded, "funds_added", fact.amountMicros), note: fact.reference }
     : { ...bareLine(recorded, "funds_corrected", fact.amountMicros), note: fact.reason }

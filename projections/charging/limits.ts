@@ -4,7 +4,7 @@
  */
 import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { LedgerEvent, LimitRemoved, LimitSet } from "../../domain/charging/ledger-events.ts"
+import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { Holder, LimitReading, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
@@ -100,7 +100,10 @@ const LIMIT_COLUMNS: Columns<LimitChange> = {
   leave_keys_out: "boolean",
 }
 
-function limitChange(company_id: string, fact: LimitSet | LimitRemoved): LimitChange {
+function limitChange(
+  company_id: string,
+  fact: LedgerFact<"LimitSet" | "LimitRemoved">,
+): LimitChange {
   const { holder, holderId, class: limited } = fact
   const name = { company_id, holder, holder_id: holderId ?? "", class: limited }
   if (fact.type === "LimitRemoved") {

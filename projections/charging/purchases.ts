@@ -4,8 +4,9 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
+import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { Allowance } from "../../domain/charging/ledger-views.ts"
-import type { PurchaseTerms, PurchaseTermsSet } from "../../domain/charging/purchase-events.ts"
+import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { CompanyId, KeyId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd, monthStart } from "../../domain/kernel/window.ts"
@@ -119,7 +120,7 @@ const PURCHASE_COLUMNS: Columns<PurchaseRow> = {
   code: "text",
 }
 
-function termsRow(company_id: string, fact: PurchaseTermsSet): PurchaseTermsRow {
+function termsRow(company_id: string, fact: LedgerFact<"PurchaseTermsSet">): PurchaseTermsRow {
   return {
     company_id,
     key_id: fact.keyId,

@@ -8,11 +8,7 @@
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type {
-  RecipientEvent,
-  TextQueued,
-  TextReceived,
-} from "../../domain/phone/recipient-events.ts"
+import type { RecipientEvent, RecipientFact } from "../../domain/phone/recipient-events.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { arrayOf, insertRows, unnested } from "../kernel/columns.ts"
 import type { Opener, Projection } from "../kernel/projection.ts"
@@ -133,7 +129,7 @@ const CHANGE_COLUMNS: Columns<StatusChange> = {
 /** A text that came in or is to go out, of a company. */
 interface Text {
   readonly company: CompanyId
-  readonly fact: TextQueued | TextReceived
+  readonly fact: RecipientFact<"TextQueued" | "TextReceived">
 }
 
 const placeOf = (company: CompanyId, messageId: string) => `${company} ${messageId}`

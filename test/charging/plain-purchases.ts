@@ -1,6 +1,7 @@
 /** Purchases as a list of facts tells them: what a key may buy, and what it has begun. */
 import type { PurchaseRefusalCode, StartPurchase } from "../../domain/charging/ledger-commands.ts"
-import type { PurchaseStarted, PurchaseTerms } from "../../domain/charging/purchase-events.ts"
+import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
+import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { KeyId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { naiveCalendar } from "../kernel/naive-calendar.ts"
@@ -18,7 +19,10 @@ export function purchaseTermsIn(facts: Facts, keyId: KeyId): PurchaseTerms | nul
 }
 
 /** The beginning of a purchase; undefined where it never began. */
-export function startOfPurchase(facts: Facts, id: PurchaseId): PurchaseStarted | undefined {
+export function startOfPurchase(
+  facts: Facts,
+  id: PurchaseId,
+): LedgerFact<"PurchaseStarted"> | undefined {
   const found = facts.find((fact) => fact.type === "PurchaseStarted" && fact.purchaseId === id)
   return found?.type === "PurchaseStarted" ? found : undefined
 }

@@ -4,8 +4,6 @@ import {
   DEFAULT_BOOK,
   DEFAULT_PRICES,
   PRICED_ITEMS,
-  type PriceBookOpened,
-  type PriceSet,
   priceBook,
   priceOf,
 } from "../../domain/charging/price-book.ts"
@@ -13,12 +11,12 @@ import { fold, given } from "../support/spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
 const set = { type: "SetPrice", at: NOW, item: "text_segment", unitPriceMicros: 9_500 } as const
-const fact: PriceSet = { ...set, type: "PriceSet", version: 2 }
+const fact = { ...set, type: "PriceSet", version: 2 } as const
 
 describe("OpenPriceBook", () => {
   const prices = [{ item: "text_segment", unitPriceMicros: 9_000 }] as const
   const open = { type: "OpenPriceBook", at: NOW, prices } as const
-  const opened: PriceBookOpened = { type: "PriceBookOpened", at: NOW, prices }
+  const opened = { type: "PriceBookOpened", at: NOW, prices } as const
 
   it("writes the first version down", () => {
     given(priceBook).when(open).records(opened)

@@ -1,12 +1,7 @@
 /** Purchases of the ledger's tests, with everything said that a test does not care about. */
 import type { StartPurchase } from "../../domain/charging/ledger-commands.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type {
-  PurchaseFailed,
-  PurchasePaid,
-  PurchaseStarted,
-  PurchaseTerms,
-} from "../../domain/charging/purchase-events.ts"
+import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
+import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import { NOW, at } from "./ledger-facts.ts"
 
@@ -38,13 +33,17 @@ export const buy = (changed: Partial<StartPurchase & Stamped> = {}): StartPurcha
   ...changed,
 })
 /** It began to. */
-export const started = (changed: Partial<PurchaseStarted> = {}): PurchaseStarted => ({
+export const started = (
+  changed: Partial<LedgerFact<"PurchaseStarted">> = {},
+): LedgerFact<"PurchaseStarted"> => ({
   ...buy(),
   type: "PurchaseStarted",
   ...changed,
 })
 /** It was paid. */
-export const paid = (changed: Partial<PurchasePaid> = {}): PurchasePaid => ({
+export const paid = (
+  changed: Partial<LedgerFact<"PurchasePaid">> = {},
+): LedgerFact<"PurchasePaid"> => ({
   ...started(),
   type: "PurchasePaid",
   startedAt: NOW,
@@ -52,7 +51,9 @@ export const paid = (changed: Partial<PurchasePaid> = {}): PurchasePaid => ({
   ...changed,
 })
 /** It was not paid. */
-export const failed = (changed: Partial<PurchaseFailed> = {}): PurchaseFailed => ({
+export const failed = (
+  changed: Partial<LedgerFact<"PurchaseFailed">> = {},
+): LedgerFact<"PurchaseFailed"> => ({
   ...started(),
   type: "PurchaseFailed",
   startedAt: NOW,

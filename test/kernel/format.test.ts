@@ -1,6 +1,6 @@
 import fc from "fast-check"
-import { describe, expect, it } from "vitest"
-import type { Codec, Formats, Kind } from "../../domain/kernel/format.ts"
+import { describe, expect, expectTypeOf, it } from "vitest"
+import type { FactOf, FormatTable, Kind } from "../../domain/kernel/format.ts"
 import {
   FormatFault,
   codecOf,
@@ -16,17 +16,11 @@ import {
   time,
 } from "../../domain/kernel/format.ts"
 
-interface Sample {
-  readonly type: "Sample"
-  readonly at: number
-  readonly a: string
-  readonly b: number | null
-}
-
-const formats: Formats<Sample> = {
+const formats = {
   Sample: { version: 1, fields: { at: time, b: optional(int), a: plain } },
-}
-const codec: Codec<Sample> = codecOf<Sample>(formats)
+  Other: { version: 1, fields: { at: time, list: list(record({ word: oneOf("x", "y") })) } },
+} satisfies FormatTable
+const codec = codecOf(formats)
 
 /** Per kind: values without a stored form, and stored values that are not of the kind. */
 const faults: readonly {
@@ -88,7 +82,7 @@ const faults: readonly {
   },
   {
     name: "record",
-    kind: record<{ readonly a: number }>({ a: int }),
+    kind: record({ a: int }),
     unwritable: [{ a: 0.5 }, {}],
     unreadable: [{ a: "1" }, {}, [1], null, "a"],
   },
@@ -133,7 +127,7 @@ describe("a codec", () => {
   })
 
   it.each([
-    ["an unknown type", "Other", 1, "{}"],
+    ["an unknown type", "Another", 1, "{}"],
     ["a version that was never written", "Sample", 2, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
     ["version 0", "Sample", 0, '{"a":"x","at":"1970-01-01T00:00:00.000Z"}'],
     ["a missing field", "Sample", 1, '{"at":"1970-01-01T00:00:00.000Z"}'],
@@ -151,13 +145,13 @@ describe("a codec", () => {
   })
 
   it("lifts former versions one step after another", () => {
-    const lifted = codecOf<Sample>({
+    const lifted = codecOf({
       Sample: {
         version: 3,
         fields: { at: time, a: plain, b: optional(int) },
         lifts: {
-          1: ({ name, ...rest }) => ({ ...rest, title: name }),
-          2: ({ title, ...rest }) => ({ ...rest, a: title, b: 3 }),
+          1: ({ name, ...rest }: Record<string, unknown>) => ({ ...rest, title: name }),
+          2: ({ title, ...rest }: Record<string, unknown>) => ({ ...rest, a: title, b: 3 }),
         },
       },
     })
@@ -170,5 +164,32 @@ describe("a codec", () => {
       b: 3,
     })
     expect(lifted.decode("Sample", 2, JSON.stringify({ at, title: "x" }))).toMatchObject({ a: "x" })
+  })
+})
+
+describe("a fact", () => {
+  it("has the type that its format says, field for field", () => {
+    const at = "1970-01-01T00:00:00.000Z"
+    const facts = [
+      codec.decode("Sample", 1, JSON.stringify({ a: "x", at })),
+      codec.decode("Other", 1, JSON.stringify({ at, list: [{ word: "y" }] })),
+    ]
+    expectTypeOf(facts).items.toEqualTypeOf<
+      | {
+          readonly type: "Sample"
+          readonly at: number
+          readonly a: string
+          readonly b: number | null
+        }
+      | {
+          readonly type: "Other"
+          readonly at: number
+          readonly list: readonly { readonly word: "x" | "y" }[]
+        }
+    >()
+    expect(facts).toEqual([
+      { type: "Sample", at: 0, a: "x", b: null },
+      { type: "Other", at: 0, list: [{ word: "y" }] },
+    ] satisfies FactOf<typeof formats>[])
   })
 })

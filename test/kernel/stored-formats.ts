@@ -15,7 +15,7 @@ import { recipientCodec, recipientFormats } from "../../domain/phone/recipient-e
 export interface StoredCategory {
   /** The first part of the streams' names. */
   readonly category: string
-  readonly formats: Readonly<Record<string, Pick<EventFormat<Fact>, "version">>>
+  readonly formats: Readonly<Record<string, Pick<EventFormat, "version">>>
   readonly codec: Codec<Fact>
 }
 

@@ -1,19 +1,7 @@
 /** Facts and commands about a recipient, with everything said that a test does not care about. */
 import type { Stamped } from "../../domain/kernel/decider.ts"
 import type { QueueText, ReceiveText } from "../../domain/phone/recipient.ts"
-import type {
-  OptOutAdded,
-  OptedInByText,
-  OptedOutByText,
-  Standing,
-  TextAbandoned,
-  TextAccepted,
-  TextDelivered,
-  TextQueued,
-  TextReceived,
-  TextRejected,
-  TextUndelivered,
-} from "../../domain/phone/recipient-events.ts"
+import type { RecipientFact, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"
 
 /** Monday, 2 March 2026, 10:00 UTC. */
 export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -87,7 +75,9 @@ export const queuedNext = (changed: Partial<TextQueued> = {}): TextQueued =>
 const about = { at: NOW, standing: standing(), messageId: "msg_1" }
 
 /** The carrier took the first text. */
-export const accepted = (changed: Partial<TextAccepted> = {}): TextAccepted => ({
+export const accepted = (
+  changed: Partial<RecipientFact<"TextAccepted">> = {},
+): RecipientFact<"TextAccepted"> => ({
   type: "TextAccepted",
   ...about,
   carrierId: "carrier_1",
@@ -95,7 +85,9 @@ export const accepted = (changed: Partial<TextAccepted> = {}): TextAccepted => (
 })
 
 /** The carrier refused the first text, so that it was none. */
-export const rejected = (changed: Partial<TextRejected> = {}): TextRejected => ({
+export const rejected = (
+  changed: Partial<RecipientFact<"TextRejected">> = {},
+): RecipientFact<"TextRejected"> => ({
   type: "TextRejected",
   ...about,
   standing: FRESH,
@@ -104,14 +96,18 @@ export const rejected = (changed: Partial<TextRejected> = {}): TextRejected => (
 })
 
 /** The first text reached the recipient. */
-export const delivered = (changed: Partial<TextDelivered> = {}): TextDelivered => ({
+export const delivered = (
+  changed: Partial<RecipientFact<"TextDelivered">> = {},
+): RecipientFact<"TextDelivered"> => ({
   type: "TextDelivered",
   ...about,
   ...changed,
 })
 
 /** The first text did not reach the recipient. */
-export const undelivered = (changed: Partial<TextUndelivered> = {}): TextUndelivered => ({
+export const undelivered = (
+  changed: Partial<RecipientFact<"TextUndelivered">> = {},
+): RecipientFact<"TextUndelivered"> => ({
   type: "TextUndelivered",
   ...about,
   errorCode: "30003",
@@ -119,7 +115,9 @@ export const undelivered = (changed: Partial<TextUndelivered> = {}): TextUndeliv
 })
 
 /** The first text can no longer be queued. */
-export const abandoned = (changed: Partial<TextAbandoned> = {}): TextAbandoned => ({
+export const abandoned = (
+  changed: Partial<RecipientFact<"TextAbandoned">> = {},
+): RecipientFact<"TextAbandoned"> => ({
   type: "TextAbandoned",
   ...about,
   standing: FRESH,
@@ -153,7 +151,9 @@ export const receiveStart = (changed: Partial<ReceiveText & Stamped> = {}): Rece
   receive({ keyword: "start", word: "START", reply: REPLY, ...changed })
 
 /** A text came in. */
-export const received = (changed: Partial<TextReceived> = {}): TextReceived => ({
+export const received = (
+  changed: Partial<RecipientFact<"TextReceived">> = {},
+): RecipientFact<"TextReceived"> => ({
   type: "TextReceived",
   at: NOW,
   standing: FRESH,
@@ -187,7 +187,9 @@ export const replied = (
 export const STOPPED: Standing = { ...FRESH, stoppedAt: NOW, stopKeyword: "STOP" }
 
 /** The recipient opted out by text. */
-export const optedOut = (changed: Partial<OptedOutByText> = {}): OptedOutByText => ({
+export const optedOut = (
+  changed: Partial<RecipientFact<"OptedOutByText">> = {},
+): RecipientFact<"OptedOutByText"> => ({
   type: "OptedOutByText",
   at: NOW,
   standing: STOPPED,
@@ -197,7 +199,9 @@ export const optedOut = (changed: Partial<OptedOutByText> = {}): OptedOutByText 
 })
 
 /** The recipient opted in by text. */
-export const optedIn = (changed: Partial<OptedInByText> = {}): OptedInByText => ({
+export const optedIn = (
+  changed: Partial<RecipientFact<"OptedInByText">> = {},
+): RecipientFact<"OptedInByText"> => ({
   type: "OptedInByText",
   at: NOW,
   standing: FRESH,
@@ -207,7 +211,9 @@ export const optedIn = (changed: Partial<OptedInByText> = {}): OptedInByText => 
 })
 
 /** The company added an opt-out. */
-export const optOutAdded = (changed: Partial<OptOutAdded> = {}): OptOutAdded => ({
+export const optOutAdded = (
+  changed: Partial<RecipientFact<"OptOutAdded">> = {},
+): RecipientFact<"OptOutAdded"> => ({
   type: "OptOutAdded",
   at: NOW,
   standing: { ...FRESH, addedAt: NOW },

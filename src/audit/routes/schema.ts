@@ -1,6 +1,6 @@
 /** Pieces that the answers of this slice share. */
 import { z } from "zod"
-import { CHARGE_REFUSAL_CODES } from "../../../domain/charging/ledger-events.ts"
+import { CHARGE_REFUSAL_CODES } from "../../../domain/charging/ledger-formats.ts"
 import { NO_CURSOR } from "../../frame/calls/cursor.ts"
 import { isoTime, micros } from "../../frame/kernel/schema.ts"
 
