@@ -144,8 +144,14 @@ module.exports = {
     rule(
       "not-to-test",
       "What ships does not import what tests it.",
-      { pathNot: "^(test/|vitest\\.config\\.ts$)" },
+      { pathNot: "^(test/|bench/|vitest\\.config\\.ts$)" },
       { path: "^test/" },
+    ),
+    rule(
+      "not-to-bench",
+      "Only the benchmarks, and what tests them, import the benchmarks.",
+      { pathNot: "^(test|bench)/" },
+      { path: "^bench/" },
     ),
     rule(
       "not-to-dev-packages",
@@ -158,7 +164,7 @@ module.exports = {
     rule("no-orphans", "Every file is imported or imports.", { orphan: true }, {}),
   ],
   options: {
-    doNotFollow: { path: "^node_modules/" },
+    doNotFollow: { path: "(^|/)node_modules/" },
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: {

@@ -12,7 +12,7 @@ class NameSequencer extends BaseSequencer {
 export default defineConfig({
   test: {
     environment: "node",
-    include: ["test/**/*.test.ts"],
+    include: ["{test,bench}/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
     // A process per file: tests start servers, send signals and change directories.
     pool: "forks",

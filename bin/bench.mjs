@@ -1,11 +1,11 @@
 // `npm run bench -- <name>`: the benchmarks on the chosen Node, after installing what is missing.
 
 import { join } from "node:path"
-import { installIfNeeded } from "./install.mjs"
+import { installIfNeeded, tryInstall } from "./install.mjs"
 import { ROOT, runOnNode } from "./node.mjs"
 
 await installIfNeeded()
-process.exitCode = await runOnNode([
-  join(ROOT, "test", "bench", "main.ts"),
-  ...process.argv.slice(2),
-])
+const code = await tryInstall(join(ROOT, "bench"))
+if (code > 128) process.exit(code)
+if (code !== 0) process.stderr.write("What is measured beside the ledger is left out.\n")
+process.exitCode = await runOnNode([join(ROOT, "bench", "main.ts"), ...process.argv.slice(2)])

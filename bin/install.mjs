@@ -16,7 +16,7 @@ import {
 import { hostname } from "node:os"
 import { basename, dirname, join } from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
-import { ROOT, exitCodeOf, fail, takeSignals } from "./node.mjs"
+import { ROOT, exitCodeOf, takeSignals } from "./node.mjs"
 
 /** A lock whose holder gave no sign of life for this long is taken over. */
 const STALE_MS = 60_000
@@ -214,52 +214,63 @@ function npmCi(root, onStart) {
 }
 
 /**
- * Installs under the lock, and leaves the stamp. A failure is left in `process.exitCode`.
+ * Installs under the lock, and leaves the stamp.
  *
  * @param {string} root
  * @param {(pid: number) => void} onStart told npm's process id
- * @returns {Promise<void>}
+ * @returns {Promise<number>} 0, or 1 where it failed, or 128 + n when signal n interrupted it
  */
 async function install(root, onStart) {
   // Whoever held the lock before may have done the work already.
-  if (!isInstallNeeded(root)) return
+  if (!isInstallNeeded(root)) return 0
   process.stderr.write("Installing the dependencies (npm ci) ...\n")
   rmSync(join(root, "node_modules", ".stamp"), { force: true })
   const { code, output } = await npmCi(root, onStart)
   if (code === 0) {
     writeFileSync(join(root, "node_modules", ".stamp"), stampOf(root))
-    return
+    return 0
   }
-  process.exitCode = code > 128 ? code : 1
-  if (code > 128) return
+  if (code > 128) return code
   process.stderr.write(
     output +
       "The dependencies could not be installed: see npm's words above, mend what they name, " +
       "and run the command again.\n",
   )
+  return 1
 }
 
 /**
  * Runs `npm ci` when `node_modules` is missing or older than the lock file. Says one line before;
- * npm's own output is shown only on failure. When it fails, ends the process with a sentence.
+ * npm's own output is shown only on failure, with a sentence.
  *
- * @param {string} [root] the project's folder
- * @returns {Promise<void>}
+ * @param {string} root a folder with a lock file
+ * @returns {Promise<number>} 0, or 1 where it failed, or 128 + n when signal n interrupted it
+ * @throws the operating system's error for which there is no sentence
  */
-export async function installIfNeeded(root = ROOT) {
-  if (!isInstallNeeded(root)) return
+export async function tryInstall(root) {
+  if (!isInstallNeeded(root)) return 0
   try {
-    await withLock(
+    return await withLock(
       join(root, ".install-lock"),
       (alsoHeldBy) => install(root, alsoHeldBy),
       () => process.stderr.write("Waiting for another install of this folder to end ...\n"),
     )
   } catch (error) {
     if (!["EACCES", "EPERM", "EROFS", "ENOSPC"].includes(codeOf(error) ?? "")) throw error
-    fail(
+    process.stderr.write(
       `The dependencies cannot be installed into ${root} (${codeOf(error)}): ` +
-        "make that folder writable for this user and give it about 500 MB of space.",
+        "make that folder writable for this user and give it about 500 MB of space.\n",
     )
+    return 1
   }
-  if (process.exitCode !== undefined && process.exitCode !== 0) process.exit()
+}
+
+/**
+ * Installs the project's own dependencies where that is needed, and ends the process where it fails.
+ *
+ * @returns {Promise<void>}
+ */
+export async function installIfNeeded() {
+  const code = await tryInstall(ROOT)
+  if (code !== 0) process.exit(code)
 }

@@ -6,6 +6,6 @@ import { ROOT, runOnNode } from "./node.mjs"
 
 await installIfNeeded()
 process.exitCode = await runOnNode([
-  join(ROOT, "test", "bench", "load", "main.ts"),
+  join(ROOT, "bench", "load", "main.ts"),
   ...process.argv.slice(2),
 ])

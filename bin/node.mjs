@@ -32,7 +32,7 @@ export function isAtLeast(version, [leastMajor, leastMinor]) {
 }
 
 /** Prints one plain sentence and ends with exit code 1. @param {string} sentence @returns {never} */
-export function fail(sentence) {
+function fail(sentence) {
   process.stderr.write(`${sentence}\n`)
   process.exit(1)
 }

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 
 /** What `npm run bench` runs. */
-const PROGRAM = fileURLToPath(new URL("../../test/bench/main.ts", import.meta.url))
+const PROGRAM = fileURLToPath(new URL("../../bench/main.ts", import.meta.url))
 /** A package that they use and the program does not: without it only what serves was installed. */
 const FOR_DEVELOPERS = "canonicalize"
 

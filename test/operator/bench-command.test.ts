@@ -7,8 +7,8 @@ import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
 import { BENCH_COMMAND } from "../../src/frame/operator/cli/bench-command.ts"
 import { runBenchmarks } from "../../src/compose/benchmarks.ts"
-import { BENCHMARKS } from "../bench/benchmarks.ts"
-import { parseOrder } from "../bench/order.ts"
+import { BENCHMARKS } from "../../bench/benchmarks.ts"
+import { parseOrder } from "../../bench/order.ts"
 import { fakeHost, recordingTerminal, run, testFolder, wordsOf } from "./fake-host.ts"
 
 const never = new AbortController().signal

@@ -17,7 +17,7 @@ const domain = readTree(["domain"], CODE)
 // The rules name what they forbid, and the snippets that they are tried on break them on purpose.
 const isRules = ({ path }: SourceText): boolean =>
   ["test/tidy/rules.test.ts", "test/tidy/words.ts"].includes(path)
-const tests = readTree(["test"], CODE).filter((file) => !isRules(file))
+const tests = readTree(["test", "bench"], CODE).filter((file) => !isRules(file))
 const code = [...shipped, ...readTree(["bin"], CODE), ...tests]
 const texts = readTree(["."], TEXT).filter(
   (file) => !isRules(file) && !["package-lock.json", "LICENSE"].includes(file.path),

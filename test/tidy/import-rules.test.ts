@@ -3,235 +3,12 @@ import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { afterEach, beforeEach, describe, expect, it } from "vitest"
+import { CASES } from "./import-cases.ts"
 import { checkImports } from "./import-rules.ts"
 import { ROOT, readTree } from "./tree.ts"
 
-/** For each rule the imports that break it, and imports like them that are right. */
-const cases: readonly {
-  readonly rule: string
-  readonly wrong: Readonly<Record<string, string>>
-  readonly right: Readonly<Record<string, string>>
-}[] = [
-  {
-    rule: "domain-pure",
-    wrong: { "domain/phone/a.ts": 'import "node:fs"' },
-    right: { "domain/phone/a.ts": 'import "./b.ts"', "domain/phone/b.ts": "" },
-  },
-  {
-    rule: "domain-pure",
-    wrong: { "domain/phone/a.ts": 'import "kysely"' },
-    right: { "domain/phone/a.ts": 'import "../kernel/b.ts"', "domain/kernel/b.ts": "" },
-  },
-  {
-    rule: "domain-pure",
-    wrong: { "domain/phone/a.ts": 'import type { B } from "../../src/b.ts"', "src/b.ts": "" },
-    right: { "src/b.ts": 'import "../domain/phone/a.ts"', "domain/phone/a.ts": "" },
-  },
-  {
-    rule: "domain-slices-apart",
-    wrong: {
-      "domain/phone/a.ts": 'import type { B } from "../boxes/b.ts"',
-      "domain/boxes/b.ts": "",
-    },
-    right: { "domain/phone/a.ts": 'import "../kernel/b.ts"', "domain/kernel/b.ts": "" },
-  },
-  {
-    rule: "domain-kernel-alone",
-    wrong: {
-      "domain/kernel/a.ts": 'import type { B } from "../charging/b.ts"',
-      "domain/charging/b.ts": "",
-    },
-    right: { "domain/kernel/a.ts": 'import "./b.ts"', "domain/kernel/b.ts": "" },
-  },
-  {
-    rule: "domain-charging-types",
-    wrong: {
-      "domain/phone/a.ts": 'import { b } from "../charging/b.ts"',
-      "domain/charging/b.ts": "",
-    },
-    right: {
-      "domain/phone/a.ts": 'import type { B } from "../charging/b.ts"',
-      "domain/charging/b.ts": "",
-    },
-  },
-  {
-    rule: "domain-charging-types",
-    wrong: { "domain/phone/a.ts": 'export * from "../charging/b.ts"', "domain/charging/b.ts": "" },
-    right: { "domain/charging/a.ts": 'export * from "./b.ts"', "domain/charging/b.ts": "" },
-  },
-  {
-    rule: "projections-rooms",
-    wrong: { "projections/a.ts": 'import "pg"' },
-    right: { "projections/a.ts": 'import "kysely"\nimport "../domain/b.ts"', "domain/b.ts": "" },
-  },
-  {
-    rule: "projections-rooms",
-    wrong: {
-      "projections/a.ts": 'import type { B } from "../adapters/x/port.ts"',
-      "adapters/x/port.ts": "",
-    },
-    right: { "projections/a.ts": 'import "./b.ts"', "projections/b.ts": "" },
-  },
-  {
-    rule: "adapter-vendor",
-    wrong: { "adapters/providers/carrier/a.ts": 'import "fastify"' },
-    right: { "adapters/locks/a.ts": 'import "pg"\nimport "node:net"' },
-  },
-  {
-    rule: "adapter-eventstore-vendor",
-    wrong: { "adapters/eventstore/a.ts": 'import "fastify"' },
-    right: { "adapters/eventstore/a.ts": 'import "@eventstore/db-client"' },
-  },
-  {
-    rule: "adapter-postgres-vendor",
-    wrong: { "adapters/postgres/a.ts": 'import "@eventstore/db-client"' },
-    right: { "adapters/postgres/a.ts": 'import "pg"\nimport "kysely"' },
-  },
-  {
-    rule: "adapter-providers-cards-vendor",
-    wrong: { "adapters/providers/cards/a.ts": 'import "fastify"' },
-    right: { "adapters/providers/cards/a.ts": 'import "stripe"\nimport "pg"' },
-  },
-  {
-    rule: "adapter-data-folder-vendor",
-    wrong: { "adapters/data-folder/a.ts": 'import "fastify"' },
-    right: { "adapters/data-folder/a.ts": 'import "zod"\nimport "node:fs"' },
-  },
-  {
-    rule: "adapter-rooms",
-    wrong: { "adapters/x/a.ts": 'import type { B } from "../../src/b.ts"', "src/b.ts": "" },
-    right: { "adapters/x/a.ts": 'import "./b.ts"', "adapters/x/b.ts": "" },
-  },
-  {
-    rule: "adapter-types-only",
-    wrong: {
-      "adapters/x/a.ts": 'import { b } from "../../domain/phone/b.ts"',
-      "domain/phone/b.ts": "",
-    },
-    right: {
-      "adapters/x/a.ts": 'import type { B } from "../../domain/phone/b.ts"',
-      "domain/phone/b.ts": "",
-    },
-  },
-  {
-    rule: "adapter-types-only",
-    wrong: {
-      "adapters/x/a.ts": 'import { b } from "../../projections/b.ts"',
-      "projections/b.ts": "",
-    },
-    right: {
-      "adapters/x/a.ts": 'import type { B } from "../../projections/b.ts"',
-      "projections/b.ts": "",
-    },
-  },
-  {
-    rule: "adapter-apart",
-    wrong: { "adapters/x/a.ts": 'import "../y/b.ts"', "adapters/y/b.ts": "" },
-    right: {
-      "adapters/x/a.ts": 'import "../y/port.ts"\nimport "../postgres/c.ts"',
-      "adapters/y/port.ts": "",
-      "adapters/postgres/c.ts": "",
-    },
-  },
-  {
-    rule: "adapter-apart",
-    wrong: { "adapters/providers/x/a.ts": 'import "../y/b.ts"', "adapters/providers/y/b.ts": "" },
-    right: {
-      "adapters/providers/x/a.ts": 'import "../y/port.ts"\nimport "./b.ts"\nimport "../outside.ts"',
-      "adapters/providers/outside.ts": "",
-      "adapters/providers/x/b.ts": "",
-      "adapters/providers/y/port.ts": "",
-    },
-  },
-  {
-    rule: "src-ports-only",
-    wrong: { "src/a.ts": 'import type { B } from "../adapters/x/b.ts"', "adapters/x/b.ts": "" },
-    right: {
-      "src/a.ts": 'import "../adapters/x/port.ts"\nimport "../adapters/providers/outside.ts"',
-      "adapters/providers/outside.ts": "",
-      "src/main.ts": 'import "../adapters/x/b.ts"',
-      "src/compose/c.ts": 'import "../../adapters/x/b.ts"',
-      "adapters/x/port.ts": "",
-      "adapters/x/b.ts": "",
-    },
-  },
-  {
-    rule: "src-compose-behind-main",
-    wrong: { "src/phone/a.ts": 'import "../compose/b.ts"', "src/compose/b.ts": "" },
-    right: { "src/main.ts": 'import "./compose/b.ts"', "src/compose/b.ts": "" },
-  },
-  {
-    rule: "src-frame-below",
-    wrong: { "src/frame/a.ts": 'import type { B } from "../phone/b.ts"', "src/phone/b.ts": "" },
-    right: { "src/phone/b.ts": 'import "../frame/a.ts"', "src/frame/a.ts": "" },
-  },
-  {
-    rule: "src-frame-below",
-    wrong: { "src/frame/calls/a.ts": 'import "../../audit/b.ts"', "src/audit/b.ts": "" },
-    right: { "src/frame/calls/a.ts": 'import "../kernel/b.ts"', "src/frame/kernel/b.ts": "" },
-  },
-  {
-    rule: "src-slices-apart",
-    wrong: { "src/phone/a.ts": 'import "../boxes/b.ts"', "src/boxes/b.ts": "" },
-    right: {
-      "src/phone/a.ts": 'import "../frame/b.ts"\nimport "./operate/c.ts"',
-      "src/phone/operate/c.ts": "",
-      "src/mcp/a.ts": 'import "../phone/a.ts"',
-      "src/frame/b.ts": "",
-    },
-  },
-  {
-    rule: "src-slices-apart",
-    wrong: {
-      "src/phone/reactions/a.ts": 'import "../../company/reactions/b.ts"',
-      "src/company/reactions/b.ts": "",
-    },
-    right: { "src/phone/reactions/a.ts": 'import "../b.ts"', "src/phone/b.ts": "" },
-  },
-  {
-    rule: "src-slices-apart",
-    wrong: { "src/phone/a.ts": 'import type { B } from "../audit/b.ts"', "src/audit/b.ts": "" },
-    right: { "src/audit/b.ts": 'import "../exports/c.ts"', "src/exports/c.ts": "" },
-  },
-  {
-    rule: "src-above-frame",
-    wrong: { "src/moving/a.ts": 'import "../phone/b.ts"', "src/phone/b.ts": "" },
-    right: { "src/moving/a.ts": 'import "../frame/b.ts"', "src/frame/b.ts": "" },
-  },
-  {
-    rule: "bin-needs-nothing",
-    wrong: { "bin/a.mjs": 'import "kysely"' },
-    right: { "bin/a.mjs": 'import "node:fs"\nimport "./b.mjs"', "bin/b.mjs": "" },
-  },
-  {
-    rule: "not-to-test",
-    wrong: { "src/a.ts": 'import "../test/b.ts"', "test/b.ts": "" },
-    right: { "test/b.ts": 'import "../src/a.ts"', "src/a.ts": "" },
-  },
-  {
-    rule: "not-to-dev-packages",
-    wrong: { "src/a.ts": 'import "fast-check"' },
-    right: { "src/a.ts": 'import "fastify"', "test/b.ts": 'import "fast-check"' },
-  },
-  {
-    rule: "resolvable",
-    wrong: { "src/a.ts": 'import "./gone.ts"' },
-    right: { "src/a.ts": 'import "./b.ts"', "src/b.ts": "" },
-  },
-  {
-    rule: "no-cycles",
-    wrong: { "src/a.ts": 'import type { B } from "./b.ts"', "src/b.ts": 'import "./a.ts"' },
-    right: { "src/a.ts": 'import "./b.ts"', "src/b.ts": "" },
-  },
-  {
-    rule: "no-orphans",
-    wrong: { "src/a.ts": "" },
-    right: { "src/a.ts": 'import "./b.ts"', "src/b.ts": "" },
-  },
-]
-
 /** The rooms of the house, as far as they are built. */
-const ROOMS = ["domain", "projections", "adapters", "src", "test", "bin"]
+const ROOMS = ["domain", "projections", "adapters", "src", "test", "bench", "bin"]
 
 /** The first file of a small tree, in one line. */
 const firstOf = (files: Readonly<Record<string, string>>): string =>
@@ -269,7 +46,7 @@ describe("each import rule", () => {
     return violations.map((violation) => violation.split(":")[0] ?? "")
   }
 
-  for (const { rule, wrong, right } of cases) {
+  for (const { rule, wrong, right } of CASES) {
     it(`${rule}: fires on ${firstOf(wrong)}`, async () => {
       expect(await brokenBy(wrong)).toContain(rule)
     })
@@ -283,7 +60,7 @@ describe("each import rule", () => {
     const config = createRequire(import.meta.url)("../../.dependency-cruiser.cjs") as {
       readonly forbidden: readonly { readonly name: string }[]
     }
-    const names = new Set(cases.map(({ rule }) => rule))
+    const names = new Set(CASES.map(({ rule }) => rule))
     expect(config.forbidden.map(({ name }) => name).filter((name) => !names.has(name))).toEqual([])
   })
 })

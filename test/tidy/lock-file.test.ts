@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { expect, it } from "vitest"
+import { describe, expect, it } from "vitest"
 import { ROOT } from "./tree.ts"
 
 /** A package as the lock file writes it down. */
@@ -34,11 +34,34 @@ it("finds what is missing", () => {
   expect(gaps(packages)).toEqual(["node_modules/a needs d"])
 })
 
-// npm from 11 on refuses `npm ci` otherwise. It happens when a registry does not have the builds
-// for every machine yet: take the version before.
-it("holds every package that it names, those for other machines too", () => {
-  const lock = JSON.parse(readFileSync(join(ROOT, "package-lock.json"), "utf8")) as {
-    readonly packages: Readonly<Record<string, Locked>>
-  }
-  expect(gaps(lock.packages)).toEqual([])
+/** A package.json, or what a lock file holds, of one of the project's folders. */
+function read<T>(folder: string, file: string): T {
+  return JSON.parse(readFileSync(join(ROOT, folder, file), "utf8")) as T
+}
+
+// The benchmarks have packages of their own, which the product does without.
+describe.each([".", "bench"])("the lock file of %s", (folder) => {
+  // npm from 11 on refuses `npm ci` otherwise. It happens when a registry does not have the builds
+  // for every machine yet: take the version before.
+  it("holds every package that it names, those for other machines too", () => {
+    const { packages } = read<{ packages: Record<string, Locked> }>(folder, "package-lock.json")
+    expect(gaps(packages)).toEqual([])
+  })
+
+  it("is of exact versions", () => {
+    const manifest = read<Record<string, Readonly<Record<string, string>>>>(folder, "package.json")
+    const kinds = ["dependencies", "devDependencies", "optionalDependencies"]
+    const asked = kinds.flatMap((kind) => Object.entries(manifest[kind] ?? {}))
+    expect(asked).not.toEqual([])
+    expect(asked.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([])
+  })
+})
+
+it("names what the benchmarks alone need in their own lock file and not in the product's", () => {
+  const product = read<{ packages: Record<string, Locked> }>(".", "package-lock.json")
+  const own = read<{ dependencies: Record<string, string> }>("bench", "package.json")
+  // The driver reads its address with it, and brings it along.
+  const shared = ["pg-connection-string"]
+  const peers = Object.keys(own.dependencies).filter((name) => !shared.includes(name))
+  expect(peers.filter((name) => `node_modules/${name}` in product.packages)).toEqual([])
 })

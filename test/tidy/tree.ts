@@ -38,7 +38,9 @@ export function readTree(
 
 /** The paths of all files under a folder of the project. */
 function filesUnder(folder: string): string[] {
-  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+  const entries = readdirSync(join(ROOT, folder), { withFileTypes: true })
+  return entries.flatMap((entry) => {
+    if (entry.name === "node_modules") return []
     const path = `${folder}/${entry.name}`
     return entry.isDirectory() ? filesUnder(path) : [path]
   })

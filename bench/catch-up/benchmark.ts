@@ -1,0 +1,151 @@
+/** Ratio 7: read models that catch up with all that is stored, beside reading it and nothing else. */
+import { performance } from "node:perf_hooks"
+import type { Transaction } from "kysely"
+import { START } from "../../adapters/eventstore/port.ts"
+import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
+import { startProjector } from "../../adapters/postgres/projector/projector.ts"
+import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
+import { charges } from "../../projections/charging/charges.ts"
+import { PROJECTIONS } from "../../projections/index.ts"
+import type { Projection } from "../../projections/kernel/projection.ts"
+import { recordedOf } from "../../src/frame/writer/recorded.ts"
+import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import { honest } from "../benchmark.ts"
+import { openCompany } from "../ground/company.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import type { Ground } from "../ground/ground.ts"
+import { onGround } from "../ground/open-on.ts"
+import { forgetReadModels, portsOf } from "./rebuilding.ts"
+
+const SIZE = { people: 20, keys: 40 }
+const CHARGES = 50_000
+/** One transaction an event is so slow that a part of the events has to do. */
+const SINGLE_EVENTS = 1_000
+const CAUGHT_UP_WITHIN_MS = 120_000
+
+/** Catching up. */
+export const catchUp: Benchmark = {
+  name: "catch-up",
+  title: `read models that catch up with ${CHARGES.toLocaleString("en-US")} charges`,
+  stores: ["postgres", "eventstoredb"],
+  rounds: 5,
+  figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
+    { name: "raw", title: "events read from $all", unit: "per second" },
+    { name: "charges", title: "events into the read model charges", unit: "per second" },
+    { name: "all", title: "events into all read models", unit: "per second" },
+    { name: "single", title: "events into charges, one transaction each", unit: "per second" },
+  ],
+  ratios: [
+    {
+      id: "7",
+      title: "the read model charges ÷ reading $all",
+      of: "charges",
+      per: "raw",
+      better: "more",
+      target: { postgres: 0.3, eventstoredb: 0.6 },
+      floor: { postgres: 0.18, eventstoredb: 0.45 },
+    },
+    {
+      id: "7 all",
+      title: "all read models together ÷ reading $all",
+      of: "all",
+      per: "raw",
+      better: "more",
+      target: null,
+      floor: null,
+    },
+    {
+      id: "7 single",
+      title: "the read model charges ÷ one transaction an event",
+      of: "charges",
+      per: "single",
+      better: "more",
+      target: { postgres: 30, eventstoredb: 20 },
+      floor: { postgres: 15, eventstoredb: 12 },
+    },
+  ],
+  open: onGround(openOn),
+}
+
+async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit<Opened, "close">> {
+  const { store, pool } = ground
+  const runner = ground.newRunner()
+  const company = await openCompany(ground, runner, SIZE)
+  report(`catch-up: writing ${CHARGES} charges`)
+  await company.fill(runner, CHARGES, signal)
+  const events = await countAll(ground)
+  const perSecond = (count: number, begun: number) => (count * 1_000) / (performance.now() - begun)
+
+  const caughtUp = async (projections: readonly Projection[]): Promise<number> => {
+    signal.throwIfAborted()
+    await forgetReadModels(ground)
+    const begun = performance.now()
+    const projector = await startProjector(portsOf(ground), projections, [])
+    try {
+      const head = await store.head()
+      const isThere = await projector.waitFor(head, CAUGHT_UP_WITHIN_MS)
+      honest(isThere, "the read models did not catch up")
+      return perSecond(events, begun)
+    } finally {
+      await projector.close()
+    }
+  }
+  return {
+    measure: {
+      flush: () => flushMicroseconds(pool),
+      raw: async () => {
+        const begun = performance.now()
+        honest((await countAll(ground)) === events, "the store has grown")
+        return perSecond(events, begun)
+      },
+      charges: async () => {
+        const rate = await caughtUp([charges])
+        const { rows } = await pool.query<{ count: number }>(
+          "select count(*) from read.charges where kind = 'charge'",
+        )
+        const count = Number(rows[0]?.count)
+        honest(count >= CHARGES, `${count} of ${CHARGES} charges are shown`)
+        return rate
+      },
+      all: () => caughtUp(PROJECTIONS),
+      single: () => oneByOne(ground),
+    },
+    check: () => company.check(runner),
+  }
+}
+
+async function countAll({ store }: Ground): Promise<number> {
+  let count = 0
+  for await (const page of store.readAll({})) count += page.length
+  return count
+}
+
+/** Writes the first facts each in a transaction of its own, with the position in it. */
+async function oneByOne(ground: Ground): Promise<number> {
+  await forgetReadModels(ground)
+  const { behind, store } = ground
+  const projector = await startProjector(portsOf(ground), [charges], [])
+  await projector.close()
+  await behind.query("truncate read.charges")
+  const { opener } = portsOf(ground)
+  const range = { after: START, prefixes: charges.categories, limit: SINGLE_EVENTS }
+  const begun = performance.now()
+  let count = 0
+  for await (const page of store.readAll(range)) {
+    for (const stored of page) {
+      await inTransaction(behind, async (client) => {
+        const { commit, prepare } = stored.position
+        await client.query(
+          `update ledger.projections set commit_position = $2, prepare_position = $3
+           where name = $1`,
+          [charges.name, commit, prepare],
+        )
+        await client.query("set local search_path to read")
+        await charges.apply(kyselyOn(client) as Transaction<unknown>, [recordedOf(stored)], opener)
+      })
+      count += 1
+    }
+  }
+  return (count * 1_000) / (performance.now() - begun)
+}

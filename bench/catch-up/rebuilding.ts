@@ -1,0 +1,30 @@
+/** Read models that are built anew from what is stored. */
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import type { startProjector } from "../../adapters/postgres/projector/projector.ts"
+import { recordedOf } from "../../src/frame/writer/recorded.ts"
+import { EVERYBODY } from "../../test/support/duties.ts"
+import { honest } from "../benchmark.ts"
+import type { Ground } from "../ground/ground.ts"
+
+/** What read models are rebuilt with. */
+export function portsOf({ store, behind }: Ground): Parameters<typeof startProjector>[0] {
+  return {
+    pool: behind,
+    store,
+    pacer: machinePacer,
+    decode: recordedOf,
+    // What a bill shows of a charge is not sealed for anybody here.
+    opener: { open: async (_company, sealed) => sealed },
+    warn: (message) => honest(false, message),
+    onApplied: () => undefined,
+    onHeard: () => undefined,
+    onRenewing: () => undefined,
+    duties: EVERYBODY,
+  }
+}
+
+/** Takes all read models away. */
+export async function forgetReadModels({ pool }: Ground): Promise<void> {
+  await pool.query("drop schema read cascade; create schema read")
+  await pool.query("delete from ledger.projections")
+}

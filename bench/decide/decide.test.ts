@@ -1,0 +1,114 @@
+import { describe, expect, it } from "vitest"
+import type { Charged } from "../../domain/charging/ledger-events.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
+import { NO_HASH, causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
+import { Dishonest } from "../benchmark.ts"
+import { openBareSums } from "./bare.ts"
+import { openSpending } from "./spending.ts"
+import { STEP_MS, trafficOf } from "./traffic.ts"
+import { STREAM, checkWritten, openWriting } from "./writing.ts"
+
+const SIZE = { people: 10, keys: 50 }
+const DAY_MS = 86_400_000
+const STEP_CALLS = 1_000
+/** So many steps last for more than a day, half of them do not. */
+const STEPS = Math.ceil((DAY_MS / STEP_MS / STEP_CALLS) * 1.2)
+
+function chargedIn(charges: number): readonly Charged[] {
+  const { events } = openSpending(SIZE, 1).step(charges)
+  return events.filter((event) => event.type === "Charged")
+}
+
+describe("the traffic", () => {
+  it("is the same for the same seed, and another for another", () => {
+    const keyIds = (seed: number) =>
+      trafficOf(SIZE, seed)
+        .charges(50)
+        .map(({ keyId }) => keyId)
+    expect(keyIds(1)).toEqual(keyIds(1))
+    expect(keyIds(1)).not.toEqual(keyIds(2))
+  })
+
+  it("has both classes, own and shared keys, open and final charges, and ids of its own", () => {
+    const charges = trafficOf(SIZE, 1).charges(500)
+    const kinds = (kind: (charge: (typeof charges)[number]) => unknown) =>
+      new Set(charges.map(kind))
+    expect(kinds((charge) => charge.class)).toEqual(new Set(["ai", "general"]))
+    expect(kinds(({ via }) => via)).toEqual(new Set(["own_key", "shared_key"]))
+    expect(kinds(({ open }) => open)).toEqual(new Set([true, false]))
+    expect(kinds(({ chargeId }) => chargeId).size).toBe(500)
+    expect(charges.map(({ at }) => at)).toEqual(
+      charges.map(({ at }) => at).toSorted((a, b) => a - b),
+    )
+  })
+})
+
+describe("spending", () => {
+  it("passes the audit of its facts, and keeps few charges open", () => {
+    const spending = openSpending(SIZE, 1)
+    let accepted = 0
+    for (let step = 0; step < STEPS; step += 1) accepted += spending.step(STEP_CALLS).count
+    expect(() => spending.check()).not.toThrow()
+    expect(accepted).toBeLessThan(STEPS * STEP_CALLS)
+    const types = new Set(spending.step(STEP_CALLS).events.map(({ type }) => type))
+    expect(types).toContain("ChargesClosed")
+    expect(types).toContain("ChargeGivenBack")
+  })
+
+  it("is not what was promised where no day has ended", () => {
+    const spending = openSpending(SIZE, 1)
+    for (let step = 0; step < STEPS / 2; step += 1) spending.step(STEP_CALLS)
+    expect(() => spending.check()).toThrow("no day ended")
+  })
+
+  it("is not what was promised where too much is refused", () => {
+    const spending = openSpending(SIZE, 1)
+    // In one step nothing is ever closed, and soon no more charges may be open.
+    spending.step(STEPS * STEP_CALLS)
+    expect(() => spending.check()).toThrow(/^\d\d\.\d % of the charges were refused$/)
+  })
+})
+
+describe("the bare sums", () => {
+  it("hold all that was added", () => {
+    const sums = openBareSums(SIZE, 1)
+    sums.draw(100)
+    expect(sums.step().count + sums.step().count).toBe(200)
+    expect(() => sums.check()).not.toThrow()
+  })
+})
+
+describe("writing down", () => {
+  const facts = chargedIn(20)
+
+  /** The facts written down, with something done to each. */
+  function written(change: (text: string) => string = (text) => text) {
+    let hash = NO_HASH
+    const wrapped = facts.map((fact, revision) => {
+      const place = { stream: STREAM, revision, previousHash: hash }
+      const one = wrap(ledgerCodec, fact, place, causedBy("test"))
+      hash = one.hash
+      return { ...one, proposed: { ...one.proposed, data: change(one.proposed.data) } }
+    })
+    return { facts, wrapped, revision: 0, hash: NO_HASH }
+  }
+
+  it("makes texts that pass", () => {
+    const writing = openWriting()
+    expect(writing.step(facts.slice(0, 5)).count).toBe(5)
+    expect(writing.step(facts.slice(5)).count).toBe(facts.length - 5)
+    expect(() => writing.check()).not.toThrow()
+    expect(() => checkWritten(written())).not.toThrow()
+  })
+
+  it.for([
+    ["no facts", { facts: [], wrapped: [] }],
+    ["a fact without text", { wrapped: written().wrapped.slice(1) }],
+    ["text of another fact", { facts: facts.toReversed() }],
+    ["text that is not canonical", written((data) => data.replace("{", "{ "))],
+    ["a chain that begins elsewhere", { hash: "f".repeat(64) }],
+    ["another revision", { revision: 1 }],
+  ] as const)("fails on %s", ([, change]) => {
+    expect(() => checkWritten({ ...written(), ...change })).toThrow(Dishonest)
+  })
+})

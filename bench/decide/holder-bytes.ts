@@ -1,0 +1,101 @@
+/**
+ * Run by node with --expose-gc, in a process of its own: prints as JSON how many bytes a ledger keeps
+ * for each idle holder, a person or key without a limit that has spent once. Heap and array buffers
+ * are counted, ids included.
+ */
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { ledger } from "../../domain/charging/ledger.ts"
+import { readLimits } from "../../domain/charging/ledger-views.ts"
+import { honest } from "../benchmark.ts"
+import { freshText, keysOf, peopleOf } from "./company.ts"
+import { stamped } from "./traffic.ts"
+
+const SIZE = { people: 1_000, keys: 5_000 }
+const MEASUREMENTS = 3
+const AT = Date.UTC(2026, 10, 21, 12)
+const SPENT_MICROS = 9_000
+
+function decideAndFold(state: ReturnType<typeof ledger.initial>, command: LedgerCommand) {
+  const answer = ledger.decide(stamped(command, AT), state)
+  honest(!isRefusal(answer), `${command.type} was refused`)
+  return answer.reduce(ledger.evolve, state)
+}
+
+/** A ledger with funds in which nobody has spent. */
+function openedLedger() {
+  const opening: readonly LedgerCommand[] = [
+    { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 },
+    { type: "AddFunds", amountMicros: 1_000_000_000_000, reference: null },
+  ]
+  return opening.reduce(decideAndFold, ledger.initial())
+}
+
+/** Every key spends once, and by it every person. The ids are the command's own. */
+function spendOnce(before: ReturnType<typeof ledger.initial>) {
+  const keys = keysOf(SIZE, peopleOf(SIZE))
+  return keys.reduce((state, { keyId, owner }, i) => {
+    const command: Charge = {
+      type: "Charge",
+      chargeId: freshText(`chg_${String(i).padStart(22, "0")}`),
+      via: owner === null ? "shared_key" : "own_key",
+      keyId,
+      personId: owner,
+      class: "general",
+      item: "text_segment",
+      quantity: 1,
+      unitPriceMicros: SPENT_MICROS,
+      priceVersion: 1,
+      amountMicros: SPENT_MICROS,
+      resource: null,
+      requestedAt: AT,
+      dueAt: null,
+      servedFrom: null,
+      exempt: null,
+      searchedTo: null,
+      open: false,
+    }
+    return decideAndFold(state, command)
+  }, before)
+}
+
+/** Bytes in use once nothing is left to collect. */
+function bytesInUse(): number {
+  const { gc } = globalThis
+  if (gc === undefined) throw new Error("run this with --expose-gc")
+  for (let i = 0; i < 3; i += 1) gc()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+/** Makes sure that the sums were kept: a limit set now knows what was spent before. */
+function checkSums(before: ReturnType<typeof ledger.initial>): void {
+  const state = keysOf(SIZE, []).reduce((folded, { keyId }) => {
+    return decideAndFold(folded, {
+      type: "SetLimit",
+      holder: "key",
+      holderId: keyId,
+      class: "all",
+      period: "month",
+      amountMicros: 1,
+      remindersMicros: [],
+      leaveKeysOut: false,
+    })
+  }, before)
+  const used = readLimits(state, AT)
+  const isKept = used.every(({ usedMicros }) => usedMicros === SPENT_MICROS)
+  honest(used.length === SIZE.keys && isKept, "a key's sum was not kept")
+}
+
+function measureOnce(): number {
+  const opened = openedLedger()
+  const before = bytesInUse()
+  const spent = spendOnce(opened)
+  const bytes = (bytesInUse() - before) / (SIZE.people + SIZE.keys)
+  checkSums(spent)
+  return bytes
+}
+
+// The first one pays for what is made once: compiled code and shapes of objects.
+measureOnce()
+console.log(JSON.stringify(Array.from({ length: MEASUREMENTS }, measureOnce)))

@@ -1,0 +1,23 @@
+/**
+ * Run in a process of its own: exports a bill as CSV, its pieces thrown away, and prints how many
+ * lines there were and how much memory the process took for it at most.
+ */
+import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
+import { writeOpened } from "../../src/exports/write-bill.ts"
+import { billPorts, openedBill } from "./bill.ts"
+
+const { EXPORTED_URL: url = "", EXPORTED_LINES: count = "", EXPORTED_HASH: hash = "" } = process.env
+const store = openPostgresEventStore({ url })
+// What is loaded and connected once is no part of it.
+await store.head()
+const before = process.memoryUsage.rss()
+let peak = 0
+const { lines } = await writeOpened(billPorts(store), openedBill(Number(count), hash), "csv", {
+  send: async () => {
+    peak = Math.max(peak, process.memoryUsage.rss())
+  },
+  progress: () => undefined,
+  signal: new AbortController().signal,
+})
+await store.close()
+process.stdout.write(JSON.stringify({ lines, took: peak - before }))

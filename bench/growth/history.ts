@@ -1,0 +1,93 @@
+/** A charge against what its company did before. */
+import { performance } from "node:perf_hooks"
+import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
+import type { Runner } from "../../src/frame/writer/run.ts"
+import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import type { SpendingCompany } from "../ground/company.ts"
+import { openCompany } from "../ground/company.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import type { Ground } from "../ground/ground.ts"
+import { summarise } from "../statistics.ts"
+import { staysLevel } from "./findings.ts"
+import { HISTORIES, SIZE, onLedgers } from "./ledgers.ts"
+import type { Sized } from "./points.ts"
+import { CURVE, FLUSH_FIGURE, figuresOf, linesOf, measuredAt } from "./points.ts"
+
+const WARM: Sized = {
+  name: "warm",
+  title: "a charge of a company in memory",
+  sizes: HISTORIES,
+  of: "charges before it",
+  unit: "µs",
+}
+const COLD: Sized = { ...WARM, name: "cold", title: "the first charge after a start" }
+/** Charges whose median is a figure. */
+const WARM_CHARGES = 50
+const COLD_CHARGES = 15
+const WARMING_CHARGES = 5
+
+/** The curve. */
+export const growthHistory: Benchmark = {
+  ...CURVE,
+  name: "growth-history",
+  title: "median time of a charge, by how many charges its company has behind it",
+  stores: ["postgres"],
+  figures: [FLUSH_FIGURE, ...figuresOf([WARM, COLD])],
+  curves: [
+    {
+      title: "A charge against what the company did before",
+      across: { title: "charges the company has behind it", scale: "log" },
+      up: { title: "µs, median of one caller's charges", scale: "linear" },
+      lines: linesOf([WARM, COLD]),
+      find: (lines) => lines.map((line) => staysLevel(line, "charges")),
+    },
+  ],
+  open: onLedgers(openOn),
+}
+
+async function openOn(
+  ground: Ground,
+  kept: ReadonlyMap<number, SpendingCompany>,
+  { signal }: Setting,
+): Promise<Omit<Opened, "close">> {
+  const runner = ground.newRunner()
+  const measured = new Set(kept.values())
+  /** Checkpoints stay as they are, so that every start has as much to fold. */
+  const frozen: Checkpoints = { load: ground.checkpoints.load, save: async () => undefined }
+  /** A short history would be a longer one after it was measured: each time it is another company. */
+  const companyOf = async (size: number): Promise<SpendingCompany> => {
+    const found = kept.get(size)
+    if (found !== undefined) return found
+    const fresh = await openCompany(ground, runner, SIZE)
+    await fresh.fill(runner, size, signal)
+    measured.add(fresh)
+    return fresh
+  }
+  const median = async (company: SpendingCompany, charges: number, by: () => Runner) => {
+    const times: number[] = []
+    while (times.length < charges) {
+      signal.throwIfAborted()
+      const own = by()
+      const begun = performance.now()
+      if (await company.charge(own)) times.push((performance.now() - begun) * 1_000)
+    }
+    return summarise(times).median
+  }
+  return {
+    measure: {
+      flush: () => flushMicroseconds(ground.pool),
+      ...measuredAt(WARM, async (size) => {
+        const company = await companyOf(size)
+        await median(company, WARMING_CHARGES, () => runner)
+        return median(company, WARM_CHARGES, () => runner)
+      }),
+      ...measuredAt(COLD, async (size) => {
+        const company = await companyOf(size)
+        return median(company, COLD_CHARGES, () => ground.newRunner(frozen))
+      }),
+    },
+    check: async () => {
+      for (const company of measured) await company.check(ground.newRunner(frozen))
+    },
+  }
+}

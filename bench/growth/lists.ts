@@ -1,0 +1,128 @@
+/** A list route against the size of the table it reads. */
+import { listTexts } from "../../src/phone/list-messages.ts"
+import { ROUTES } from "../../src/routes.ts"
+import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import { honest } from "../benchmark.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import type { House } from "../ground/house.ts"
+import { openHouse } from "../ground/house.ts"
+import { onlyStatuses, openCallers } from "../http/callers.ts"
+import { openTextingCompany } from "../texts/companies.ts"
+import type { DataSet } from "./data-set.ts"
+import { openDataSet } from "./data-set.ts"
+import { fallsBelowPeak } from "./findings.ts"
+import type { Sized } from "./points.ts"
+import { CURVE, FLUSH_FIGURE, figuresOf, linesOf, measuredAt } from "./points.ts"
+import { openSizedTables } from "./sized-tables.ts"
+
+const COMPANIES = 10
+const CONNECTIONS = 32
+const MEASURED_MS = 1_000
+const SHOWN = 200
+const LINE: Sized = {
+  name: "lists",
+  title: "lists of 200 texts",
+  sizes: [10_000, 100_000, 1_000_000, 10_000_000],
+  of: "rows in the table",
+  unit: "per second",
+}
+
+/** The curve. */
+export const growthLists: Benchmark = {
+  ...CURVE,
+  name: "growth-lists",
+  title: `GET /phone/messages, ${CONNECTIONS} connections, by how many rows the table has`,
+  stores: ["postgres"],
+  figures: [FLUSH_FIGURE, ...figuresOf([LINE])],
+  curves: [
+    {
+      title: "A list route against the size of its table",
+      across: { title: "rows in the table", scale: "log" },
+      up: { title: "lists of 200 texts a second", scale: "linear" },
+      lines: linesOf([LINE]),
+      find: (lines) => lines.map((line) => fallsBelowPeak(line, "rows")),
+    },
+  ],
+  open,
+}
+
+/** The companies that ask. */
+type Kept = readonly string[]
+
+async function open(setting: Setting): Promise<Opened> {
+  const set = await openDataSet<Kept>({ name: "lists", form: 1, empty: [] }, setting)
+  const closers: (() => Promise<unknown>)[] = [set.release]
+  const close = async (): Promise<void> => {
+    for (const closer of closers.splice(0).toReversed()) await closer()
+  }
+  try {
+    const house = await openHouse(set.databaseDir)
+    closers.push(house.close)
+    const companies = await companiesOf(house, set)
+    const sizes = LINE.sizes.filter((size) => size <= setting.most)
+    const tables = await openSizedTables(house.pool, companies, sizes, setting)
+    closers.push(tables.giveBack)
+    const callers = openCallers(setting.signal)
+    closers.push(callers.close)
+    const keys = await Promise.all(companies.map((company) => keyOf(house, company)))
+    await house.settle()
+    const port = await house.serve(house.ports, ROUTES)
+    const asked = { method: "GET", path: listTexts.url, keys, port } as const
+    return {
+      measure: {
+        flush: () => flushMicroseconds(house.pool),
+        ...measuredAt(LINE, async (size) => {
+          await tables.lend(size)
+          const first = await shownBy(port, keys[0] ?? "")
+          honest(first === SHOWN, `${first} texts are listed of ${size}`)
+          const answers = await callers.ask({
+            ...asked,
+            connections: CONNECTIONS,
+            forMs: MEASURED_MS,
+          })
+          onlyStatuses(answers, [200])
+          return answers.perSecond
+        }),
+      },
+      check: async () => {
+        await tables.giveBack()
+        await tables.check()
+        house.check()
+      },
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** The companies of a run before, else new ones. */
+async function companiesOf(house: House, set: DataSet<Kept>): Promise<Kept> {
+  if (set.there().length > 0) return set.there()
+  await house.operate("price set", { item: "api_call", dollars: "0" })
+  const opening = Array.from({ length: COMPANIES }, (_, i) =>
+    openTextingCompany(house, `company ${i}`, 1),
+  )
+  const companies = (await Promise.all(opening)).map(({ companyId }) => companyId)
+  await house.settle()
+  await set.note(companies)
+  return companies
+}
+
+/** Keys are not kept: each run makes its own. */
+async function keyOf({ operate }: House, company: string): Promise<string> {
+  const { people } = (await operate("person list", { company })) as {
+    readonly people: readonly { readonly personId: string }[]
+  }
+  const person = people[0]?.personId
+  return (
+    (await operate("key create", { company, person, allOperations: true })) as { key: string }
+  ).key
+}
+
+async function shownBy(port: number, key: string): Promise<number> {
+  const url = `http://127.0.0.1:${port}${listTexts.url}`
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${key}` } })
+  return ((await answer.json()) as { readonly messages: readonly unknown[] }).messages.length
+}

@@ -1,0 +1,137 @@
+/** The table of texts in several sizes, kept beside the live one and lent to its place. */
+import type { Pool, PoolClient } from "pg"
+import {
+  LIVE_SCHEMA,
+  createTables,
+  inTransaction,
+} from "../../adapters/postgres/projector/tables.ts"
+import { messages } from "../../projections/phone/messages.ts"
+import type { Setting } from "../benchmark.ts"
+import { honest } from "../benchmark.ts"
+import { timeLeft } from "../time-left.ts"
+
+/** Rows that are written in one go. */
+const CHUNK = 250_000
+/** Of each table, this part belongs to the companies that ask. */
+const OWN_PART = 0.5
+const MOST_OWN = 1_000
+const ROWS_OF_OTHERS = 1_000
+/** Where the live table is while another stands in its place. */
+const ASIDE = "grown_aside"
+
+/** Tables of several sizes. */
+export interface SizedTables {
+  /** Puts the table of this size in the live one's place. */
+  readonly lend: (size: number) => Promise<void>
+  /** Puts the live table back. */
+  readonly giveBack: () => Promise<void>
+  /** @throws Dishonest where a table has another number of rows */
+  readonly check: () => Promise<void>
+}
+
+/** Opens the tables; what of them is missing is written first, with rows for these companies. */
+export async function openSizedTables(
+  pool: Pool,
+  companies: readonly string[],
+  sizes: readonly number[],
+  { signal, report }: Setting,
+): Promise<SizedTables> {
+  const giveBack = () => inTransaction(pool, (client) => giveBackTable(client, sizes))
+  await pool.query(`create schema if not exists ${ASIDE}`)
+  await giveBack()
+  const wanted = sizes.reduce((sum, size) => sum + size, 0)
+  let there = 0
+  const clock = timeLeft(sizes.reduce((sum, size) => sum + Math.ceil(size / CHUNK), 0))
+  for (const size of sizes) {
+    await inTransaction(pool, (client) => makeTable(client, size))
+    for (let rows = await countOf(pool, size); rows < size;) {
+      signal.throwIfAborted()
+      const told = `${(there + rows).toLocaleString("en-US")} of ${wanted.toLocaleString("en-US")}`
+      report(`growth-lists: ${told} rows are written${clock.words()}`)
+      const upTo = Math.min(size, rows + CHUNK)
+      await plant(pool, { size, from: rows, upTo, companies })
+      rows = upTo
+      clock.done()
+    }
+    there += size
+    await pool.query(`vacuum analyze ${schemaOf(size)}.messages`)
+  }
+  return {
+    giveBack,
+    lend: (size) =>
+      inTransaction(pool, async (client) => {
+        await giveBackTable(client, sizes)
+        await client.query(`alter table ${LIVE_SCHEMA}.messages set schema ${ASIDE}`)
+        await client.query(`alter table ${schemaOf(size)}.messages set schema ${LIVE_SCHEMA}`)
+      }),
+    check: async () => {
+      for (const size of sizes) {
+        const rows = await countOf(pool, size)
+        honest(rows === size, `the table of ${size} rows has ${rows}`)
+      }
+    },
+  }
+}
+
+function schemaOf(size: number): string {
+  return `grown_${size}`
+}
+
+async function countOf(pool: Pool, size: number): Promise<number> {
+  const { rows } = await pool.query<{ count: string }>(
+    `select count(*) from ${schemaOf(size)}.messages`,
+  )
+  return Number(rows[0]?.count)
+}
+
+async function makeTable(client: PoolClient, size: number): Promise<void> {
+  const isThere = await exists(client, schemaOf(size))
+  if (isThere) return
+  await client.query(`create schema if not exists ${schemaOf(size)}`)
+  await createTables(client, messages, schemaOf(size))
+}
+
+async function exists(client: PoolClient, schema: string): Promise<boolean> {
+  const { rows } = await client.query<{ found: string | null }>("select to_regclass($1) as found", [
+    `${schema}.messages`,
+  ])
+  return (rows[0]?.found ?? null) !== null
+}
+
+/** A run that was killed may have left a table in the live one's place. */
+async function giveBackTable(client: PoolClient, sizes: readonly number[]): Promise<void> {
+  if (!(await exists(client, ASIDE))) return
+  const { rows } = await client.query<{ schema: string }>(
+    `select nspname as schema from pg_namespace
+     where nspname like 'grown\\_%' and nspname <> $1
+       and to_regclass(nspname || '.messages') is null`,
+    [ASIDE],
+  )
+  const lent = rows[0]?.schema
+  honest(lent !== undefined, `none of ${sizes.length} tables is lent, and the live one is aside`)
+  await client.query(`alter table ${LIVE_SCHEMA}.messages set schema ${lent}`)
+  await client.query(`alter table ${ASIDE}.messages set schema ${LIVE_SCHEMA}`)
+}
+
+interface Planted {
+  readonly size: number
+  /** Rows from this one on, before that one, counted from 0. */
+  readonly from: number
+  readonly upTo: number
+  readonly companies: readonly string[]
+}
+
+/** The first rows belong to the companies that ask, in turn; the rest to others. */
+async function plant(pool: Pool, { size, from, upTo, companies }: Planted): Promise<void> {
+  const own = Math.min(size * OWN_PART, companies.length * MOST_OWN)
+  await pool.query(
+    `insert into ${schemaOf(size)}.messages
+     select case when i < $1 then ($2::text[])[1 + i % cardinality($2::text[])]
+         else 'co_other' || (i / ${ROWS_OF_OTHERS}) end,
+       'msg_' || lpad(i::text, 22, '0'), 'num_1', 'out', '+14155550100',
+       '+1415' || (2000000 + i % 8000000), repeat('t', 80), 0, 'sent', null, 'key_1', 'chg_1',
+       timestamptz '2026-01-01' + i * interval '1 second'
+     from generate_series($3::bigint, $4::bigint - 1) as i`,
+    [own, companies, from, upTo],
+  )
+}

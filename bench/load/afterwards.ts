@@ -1,0 +1,64 @@
+/** What is looked at once a load is over: every acknowledged text has one charge, and the audit. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { parseTextResource } from "../../domain/phone/text-resource.ts"
+import type { LoadCompany, RunningServer } from "./ground.ts"
+
+/** A check and what it came to. */
+export interface Finding {
+  readonly name: string
+  readonly ok: boolean
+  readonly detail: string
+}
+
+type Audit = { readonly checks: readonly { name: string; ok: boolean; detail?: string }[] }
+type Page = { readonly events: readonly { data: { resource?: string } }[]; next: number | null }
+
+/**
+ * Compares what callers were told with what the ledger says that the company was charged for, and
+ * lets the server audit the company.
+ *
+ * @param acknowledged the ids of all texts that were acknowledged
+ * @throws LoadFault where the server refuses to say
+ */
+export async function lookAfterwards(
+  server: Pick<RunningServer, "operate">,
+  { companyId: company }: Pick<LoadCompany, "companyId">,
+  acknowledged: ReadonlySet<string>,
+): Promise<readonly Finding[]> {
+  await server.operate("wait", {})
+  const charged = await chargedTexts(server, company)
+  const lost = [...acknowledged].filter((id) => !charged.has(id))
+  const twice = [...charged].filter(([, times]) => times > 1).map(([id]) => id)
+  const unknown = [...charged.keys()].filter((id) => !acknowledged.has(id))
+  const { checks } = (await server.operate("audit verify", { company })) as Audit
+  return [
+    found("every acknowledged text was charged", lost, acknowledged.size),
+    found("no text was charged twice", twice, charged.size),
+    found("no text was charged that nobody was told of", unknown, charged.size),
+    ...checks.map(({ name, ok, detail = "" }) => ({ name: `audit: ${name}`, ok, detail })),
+  ]
+}
+
+/** How often each text was charged, by the ledger's own facts. */
+async function chargedTexts(
+  { operate }: Pick<RunningServer, "operate">,
+  company: string,
+): Promise<ReadonlyMap<string, number>> {
+  const charged = new Map<string, number>()
+  for (let from: number | null = 0; from !== null;) {
+    const asked = { stream: ledgerOf(company).stream, type: "Charged", from }
+    const page = (await operate("audit show", asked)) as Page
+    for (const { data } of page.events) {
+      const id = parseTextResource(data.resource ?? "")?.messageId
+      if (id !== undefined) charged.set(id, (charged.get(id) ?? 0) + 1)
+    }
+    from = page.next
+  }
+  return charged
+}
+
+function found(name: string, others: readonly string[], of: number): Finding {
+  const some = others.slice(0, 3).join(", ")
+  const detail = others.length === 0 ? `${of} texts` : `${others.length} of ${of}: ${some}`
+  return { name, ok: others.length === 0, detail }
+}

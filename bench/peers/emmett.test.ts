@@ -1,0 +1,48 @@
+import type { TestContext } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { openGround } from "../ground/ground.ts"
+import { EMMETT, NOT_INSTALLED, installed, openEmmett } from "./emmett.ts"
+
+/** How Node says that there is no such package. */
+function missing(): Promise<never> {
+  const error = new Error("Cannot find package")
+  return Promise.reject(Object.assign(error, { code: "ERR_MODULE_NOT_FOUND" }))
+}
+
+/** emmett, or no test: its packages are the benchmarks' own, and tests need them only to try it. */
+async function emmettOrSkip(context: TestContext) {
+  const emmett = await installed<{ readonly getPostgreSQLEventStore: unknown }>(EMMETT)
+  context.skip(emmett === null, NOT_INSTALLED)
+  return emmett
+}
+
+describe("a peer", () => {
+  it("is there where it is installed", async (context) => {
+    const emmett = await emmettOrSkip(context)
+    expect(emmett?.getPostgreSQLEventStore).toBeTypeOf("function")
+  })
+
+  it("is left out where it is not installed", async () => {
+    expect(await installed(EMMETT, missing)).toBeNull()
+  })
+
+  it("works by its own types, and leaves ours as they are for what is measured after it", async (context) => {
+    await emmettOrSkip(context)
+    const ground = await openGround({ store: "postgres" })
+    onTestFinished(() => ground.close())
+    // Only the first of a process tells the driver how to read.
+    for (const round of [1, 2]) {
+      const peer = await openEmmett(ground, { people: 1, keys: 2 }, 2)
+      expect(await peer?.append()).toBe(true)
+      expect(await peer?.charge(round % 2)).toBeTypeOf("boolean")
+      await peer?.check()
+      const { rows } = await ground.pool.query("select 7::bigint as count")
+      expect(rows).toEqual([{ count: 7 }])
+    }
+  })
+
+  it("that is installed and broken is an error", async () => {
+    const broken = () => Promise.reject(new Error("it is broken"))
+    await expect(installed(EMMETT, broken)).rejects.toThrow("it is broken")
+  })
+})

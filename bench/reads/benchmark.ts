@@ -1,0 +1,136 @@
+/** Ratios 10 and 12: what row-level security and counting cost a call that reads. */
+import { readAffiliate } from "../../src/affiliate/read-affiliate.ts"
+import { listTexts } from "../../src/phone/list-messages.ts"
+import { ROUTES } from "../../src/routes.ts"
+import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import { honest } from "../benchmark.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import type { House } from "../ground/house.ts"
+import { onHouse } from "../ground/on-house.ts"
+import type { Callers } from "../http/callers.ts"
+import { onlyStatuses } from "../http/callers.ts"
+import type { TextingCompany } from "../texts/companies.ts"
+import { openTextingCompany } from "../texts/companies.ts"
+import { checkSight, plantTexts } from "./texts.ts"
+
+const COMPANIES = 20
+const KEYS_EACH = 3
+const TEXTS_EACH = 1_000
+const CONNECTIONS = 64
+/** Short and often, for what else goes on in the machine comes and goes. */
+const MEASURED_MS = 500
+/** A list that is empty: what a read costs at the least. */
+const NOTHING = `${listTexts.url}?since=2100-01-01T00:00:00Z`
+
+/** Calls that read. */
+export const reads: Benchmark = {
+  name: "reads",
+  title: `GET requests of ${COMPANIES} companies, ${CONNECTIONS} connections`,
+  stores: ["postgres"],
+  rounds: 11,
+  figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
+    { name: "secured", title: "lists of 200 texts, with row-level security", unit: "per second" },
+    { name: "bare", title: "the same without", unit: "per second" },
+    { name: "securedNone", title: "empty lists, with row-level security", unit: "per second" },
+    { name: "bareNone", title: "the same without", unit: "per second" },
+    { name: "counted", title: "GET requests that need no database, counted", unit: "per second" },
+    { name: "uncounted", title: "the same, not counted", unit: "per second" },
+  ],
+  ratios: [
+    {
+      id: "10",
+      title: "a list route with row-level security ÷ without",
+      of: "secured",
+      per: "bare",
+      better: "more",
+      target: 0.9,
+      floor: 0.8,
+    },
+    {
+      id: "10 empty",
+      title: "the same where there is nothing to list",
+      of: "securedNone",
+      per: "bareNone",
+      better: "more",
+      target: null,
+      floor: null,
+    },
+    {
+      id: "12",
+      title: "counted GET requests ÷ the same, not counted",
+      of: "counted",
+      per: "uncounted",
+      better: "more",
+      target: 0.9,
+      floor: 0.8,
+    },
+  ],
+  open: onHouse(openOn),
+}
+
+async function openOn(
+  house: House,
+  callers: Callers,
+  { report }: Setting,
+): Promise<Omit<Opened, "close">> {
+  const { operate, ports, pool } = house
+  await operate("price set", { item: "api_call", dollars: "0" })
+  report(`reads: opening ${COMPANIES} companies`)
+  const opening = Array.from({ length: COMPANIES }, (_, i) =>
+    openTextingCompany(house, `company ${i}`, KEYS_EACH),
+  )
+  const companies = await Promise.all(opening)
+  await house.settle()
+  await plantTexts(pool, companies, TEXTS_EACH)
+  await checkSight(ports, companies)
+
+  const unsecured = { ...ports, readAs: readAsOwner(ports.readAll) }
+  const uncounted = ROUTES.map((route) => ({ ...route, counted: false }))
+  const port = await house.serve(ports, ROUTES)
+  const unsecuredPort = await house.serve(unsecured, ROUTES)
+  const uncountedPort = await house.serve(ports, uncounted)
+  const keys = companies.flatMap((company) => company.keys)
+  const common = { method: "GET", keys, connections: CONNECTIONS, forMs: MEASURED_MS } as const
+
+  let answered = 0
+  const measured = (path: string, ofPort: number) => async (): Promise<number> => {
+    const answers = await callers.ask({ ...common, path, port: ofPort })
+    onlyStatuses(answers, [200])
+    if (ofPort !== uncountedPort) answered += answers.statuses[200] ?? 0
+    return answers.perSecond
+  }
+  return {
+    measure: {
+      flush: () => flushMicroseconds(pool),
+      secured: measured(listTexts.url, port),
+      bare: measured(listTexts.url, unsecuredPort),
+      securedNone: measured(NOTHING, port),
+      bareNone: measured(NOTHING, unsecuredPort),
+      counted: measured(readAffiliate.url, port),
+      uncounted: measured(readAffiliate.url, uncountedPort),
+    },
+    check: async () => {
+      const counts = await Promise.all(companies.map((company) => countedCalls(house, company)))
+      const counted = counts.reduce((sum, count) => sum + count, 0)
+      honest(counted === answered, `${answered} calls were answered, ${counted} are counted`)
+      house.check()
+    },
+  }
+}
+
+/** Reads as the owner of the tables, who sees all companies' rows. */
+function readAsOwner(readAll: House["ports"]["readAll"]): House["ports"]["readAs"] {
+  return (_companyId, query) => query(readAll)
+}
+
+/** What the ledger counted of a company's calls. */
+async function countedCalls(
+  { operate }: House,
+  { companyId }: Pick<TextingCompany, "companyId">,
+): Promise<number> {
+  const { tallies } = (await operate("calls list", { company: companyId })) as {
+    readonly tallies: readonly { readonly calls: number }[]
+  }
+  return tallies.reduce((sum, { calls }) => sum + calls, 0)
+}

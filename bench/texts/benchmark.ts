@@ -1,0 +1,127 @@
+/** Ratio 5: texts through the whole program, beside a web server that only checks their form. */
+import { performance } from "node:perf_hooks"
+import type { FastifyRequest } from "fastify"
+import fastify from "fastify"
+import type { z } from "zod"
+import { ROUTES } from "../../src/routes.ts"
+import { sendText } from "../../src/phone/send-text.ts"
+import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import { honest } from "../benchmark.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import type { House } from "../ground/house.ts"
+import { onHouse } from "../ground/on-house.ts"
+import type { Callers } from "../http/callers.ts"
+import { onlyStatuses } from "../http/callers.ts"
+import { checkTexts, openTextingCompany } from "./companies.ts"
+
+const COMPANIES = 10
+const KEYS_EACH = 20
+const CONNECTIONS = 64
+const MEASURED_MS = 1_500
+
+/** Texts over HTTP. */
+export const texts: Benchmark = {
+  name: "texts",
+  title: `POST /phone/messages to fresh recipients by ${COMPANIES * KEYS_EACH} keys, ${CONNECTIONS} connections`,
+  stores: ["postgres"],
+  rounds: 5,
+  figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
+    { name: "bare", title: "bare Fastify POST with the same schema", unit: "per second" },
+    { name: "texts", title: "texts acknowledged", unit: "per second" },
+    { name: "sent", title: "the same until all of them are sent and settled", unit: "per second" },
+    { name: "named", title: "texts acknowledged, with Idempotency-Key", unit: "per second" },
+  ],
+  ratios: [
+    {
+      id: "5",
+      title: "texts ÷ bare Fastify POST with the same schema",
+      of: "texts",
+      per: "bare",
+      better: "more",
+      target: 0.15,
+      floor: 0.08,
+    },
+    {
+      id: "5 named",
+      title: "texts with Idempotency-Key ÷ the same",
+      of: "named",
+      per: "bare",
+      better: "more",
+      target: null,
+      floor: null,
+    },
+  ],
+  open: onHouse(openOn),
+}
+
+async function openOn(
+  house: House,
+  callers: Callers,
+  { report }: Setting,
+): Promise<Omit<Opened, "close">> {
+  const { operate, ports } = house
+  await operate("price set", { item: "api_call", dollars: "0" })
+  report(`texts: opening ${COMPANIES} companies`)
+  const opening = Array.from({ length: COMPANIES }, (_, i) =>
+    openTextingCompany(house, `company ${i}`, KEYS_EACH),
+  )
+  const companies = await Promise.all(opening)
+  const asking = {
+    method: "POST",
+    path: sendText.url,
+    keys: companies.flatMap(({ keys }) => keys),
+    texts: true,
+    connections: CONNECTIONS,
+    forMs: MEASURED_MS,
+  } as const
+  const port = await house.serve(ports, ROUTES)
+  const barePort = await house.listen(bareApp())
+
+  const acknowledged: string[] = []
+  let refused = 0
+  let sentPerSecond = 0
+  const measured = async (named: boolean): Promise<number> => {
+    await house.settle()
+    const begun = performance.now()
+    const answers = await callers.ask({ ...asking, port, named })
+    onlyStatuses(answers, [200, 429])
+    honest(answers.ids.length === answers.statuses[200], "an acknowledged text has no id")
+    acknowledged.push(...answers.ids)
+    refused += answers.statuses[429] ?? 0
+    // What is measured next has the machine to itself.
+    await house.settle()
+    sentPerSecond = (answers.ids.length * 1_000) / (performance.now() - begun)
+    return answers.perSecond
+  }
+  return {
+    measure: {
+      flush: () => flushMicroseconds(house.pool),
+      bare: async () => {
+        const answers = await callers.ask({ ...asking, port: barePort })
+        onlyStatuses(answers, [200])
+        return answers.perSecond
+      },
+      texts: () => measured(false),
+      sent: async () => sentPerSecond,
+      named: () => measured(true),
+    },
+    check: async () => {
+      honest(refused > 0, "no limit was ever used up")
+      await checkTexts(ports, companies, acknowledged)
+      house.check()
+    },
+  }
+}
+
+/** A web server that checks the form of a text with the same schema, and answers as long a body. */
+function bareApp() {
+  const app = fastify({ logger: false })
+  const schema = sendText.body as z.ZodType<{ readonly to: string; readonly body: string }>
+  const handler = async (request: FastifyRequest) => {
+    const { to, body } = schema.parse(request.body)
+    return { id: `msg_${"0".repeat(22)}`, status: "queued", from: "+14155550100", to, body }
+  }
+  app.route({ method: "POST", url: sendText.url, handler })
+  return app
+}
