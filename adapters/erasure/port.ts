@@ -9,8 +9,8 @@ import type { ParkedWork } from "../work/port.ts"
 export interface Erasure {
   /** Destroys the company's key and those it wraps; none is ever made for it again. */
   readonly destroyKeys: (companyId: CompanyId) => Promise<void>
-  /** Texts that were queued or asked about and have no end yet. */
-  readonly openTexts: (companyId: CompanyId) => Promise<readonly ParkedWork[]>
+  /** Work that ends with its company and has no end yet. */
+  readonly openWork: (companyId: CompanyId) => Promise<readonly ParkedWork[]>
   /** Deletes the rows of the company that are no fold of events and hold anything but money. */
   readonly deleteRows: (companyId: CompanyId) => Promise<void>
   /**

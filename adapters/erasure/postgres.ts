@@ -20,16 +20,18 @@ export interface ErasurePorts {
   readonly forgetKeys: (companyId: string) => void
   /** The read models; those without personal tables are left alone. */
   readonly readModels: readonly { readonly name: string; readonly personal?: readonly string[] }[]
+  readonly work: {
+    /** The kinds that end with their company. */
+    readonly ending: readonly string[]
+    /** The kinds that carry what people wrote, or speak to them. What is owed goes on. */
+    readonly personal: readonly string[]
+  }
 }
 
 /** Up to this size a table is written anew; a larger one would stand still for too long. */
 const MOST_REWRITTEN_BYTES = 64 * 1024 * 1024
 const LOOK_MS = 50
 const LOOK_MOST_MS = 5_000
-
-/** Work that carries what people wrote, or speaks to them. What is owed goes on. */
-const TEXTS = ["send-text", "ask-text"]
-const PERSONAL_WORK = [...TEXTS, "open-company", "send-reminder"]
 
 /** Every table of the schema `ledger` that holds anything personal of a company, sealed or not. */
 const TABLES = [
@@ -48,7 +50,7 @@ const DELETED = ["claims", "connect_codes", "presence"]
 
 /** Erasing in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {
-  const { pool, forgetKeys } = ports
+  const { pool, forgetKeys, work } = ports
   return {
     destroyKeys: async (companyId) => {
       await inTransaction(pool, async (client) => {
@@ -61,13 +63,13 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
       })
       forgetKeys(companyId)
     },
-    openTexts: async (companyId) => {
-      const { rows } = await pool.query<TextRow>(
+    openWork: async (companyId) => {
+      const { rows } = await pool.query<WorkRow>(
         `select work_id, kind, name, subject, payload, parked from ledger.work
          where company_id = $1 and kind = any($2) order by work_id`,
-        [companyId, TEXTS],
+        [companyId, work.ending],
       )
-      return rows.map((row) => textOf(companyId, row))
+      return rows.map((row) => workOf(companyId, row))
     },
     deleteRows: (companyId) =>
       inTransaction(pool, async (client) => {
@@ -80,7 +82,7 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
         ])
         await client.query("delete from ledger.work where company_id = $1 and kind = any($2)", [
           companyId,
-          PERSONAL_WORK,
+          work.personal,
         ])
         // Caches: what they hold is made anew from the events.
         await client.query(
@@ -92,7 +94,7 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
   }
 }
 
-interface TextRow {
+interface WorkRow {
   readonly work_id: number
   readonly kind: string
   readonly name: string
@@ -101,7 +103,7 @@ interface TextRow {
   readonly parked: string | null
 }
 
-function textOf(companyId: string, row: TextRow): ParkedWork {
+function workOf(companyId: string, row: WorkRow): ParkedWork {
   const { work_id: workId, kind, name, subject, parked } = row
   return { workId, kind, name, subject, companyId, parked, payload: JSON.parse(row.payload) }
 }

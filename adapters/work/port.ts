@@ -15,6 +15,28 @@ export interface TakenWork {
   readonly payload: unknown
   /** How often it was taken since it was last put off as planned, this time included. */
   readonly tries: number
+  /** Whether it was on its way to a provider when it was worked on before: it may have been done. */
+  readonly isHandedOver: boolean
+}
+
+/** A row that is to be there and taken at once. */
+export interface NewWork {
+  readonly kind: string
+  readonly name: string
+  readonly subject: string
+  readonly companyId: string
+  readonly payload: object
+  /** By the ledger's clock, UTC milliseconds. */
+  readonly dueAt: number
+}
+
+/** How many rows of a kind may be taken. */
+export interface Bound {
+  readonly kind: string
+  /** By this process now. */
+  readonly most: number
+  /** By all processes together, of one company; null for any number. */
+  readonly perCompany: number | null
 }
 
 /** What became of a row. */
@@ -28,7 +50,15 @@ export type WorkResult =
       readonly subject?: string
     }
   /** It failed for a passing reason: again after a while. */
-  | { readonly result: "retry"; readonly afterMs: number; readonly reason: string }
+  | {
+      readonly result: "retry"
+      readonly afterMs: number
+      readonly reason: string
+      /** The provider said that it did nothing: it is not on its way to it any more. */
+      readonly isUndone?: true
+    }
+  /** Somebody else may do it at once, and it was not tried. */
+  | { readonly result: "let go" }
   /** It needs an operator. */
   | { readonly result: "park"; readonly reason: string }
 
@@ -45,7 +75,7 @@ export interface ListedWork {
 }
 
 /** A row that waits for an operator. */
-export type ParkedWork = Omit<TakenWork, "tries"> & {
+export type ParkedWork = Omit<TakenWork, "tries" | "isHandedOver"> & {
   /** Why; null where it does not wait for an operator. */
   readonly parked: string | null
 }
@@ -55,8 +85,18 @@ export type FoundWork = TakenWork & ListedWork
 
 /** The queue. */
 export interface WorkQueue {
-  /** Takes up to `limit` rows that are due at `now` (the ledger's time). */
-  readonly take: (now: number, limit: number) => Promise<readonly TakenWork[]>
+  /** Takes up to `limit` rows that are due at `now` (the ledger's time), of some kinds only so many. */
+  readonly take: (
+    now: number,
+    limit: number,
+    bounds?: readonly Bound[],
+  ) => Promise<readonly TakenWork[]>
+  /** Adds a row and takes it; null where one of its kind and name is there, or was just now. */
+  readonly insertTaken: (work: NewWork) => Promise<TakenWork | null>
+  /** Holds rows for another minute; answers those that are still this process's. */
+  readonly renew: (workIds: readonly number[]) => Promise<readonly number[]>
+  /** Writes down that a row is about to go to a provider: from then on it is asked about first. */
+  readonly handOver: (workId: number) => Promise<void>
   /** Lets go what this process took and does not have in hand: an answer to `take` was lost. */
   readonly letGo: (inHand: readonly number[]) => Promise<void>
   /**

@@ -1,7 +1,8 @@
 import type { Pool } from "pg"
 import { together } from "../postgres/together.ts"
 import type { Processes } from "../processes/port.ts"
-import type { ListedWork, TakenWork, WorkQueue, WorkResult } from "./port.ts"
+import { inTransaction } from "../postgres/projector/tables.ts"
+import type { Bound, ListedWork, TakenWork, WorkQueue, WorkResult } from "./port.ts"
 
 interface Row {
   readonly work_id: number
@@ -14,6 +15,7 @@ interface Row {
   readonly due_at: Date
   readonly parked: string | null
   readonly process_id: string | null
+  readonly handed_over_at: Date | null
 }
 
 /**
@@ -24,6 +26,7 @@ const TAKE = `
   with next as (
     select work_id from ledger.work w
     where parked is null and due_at <= to_timestamp($1::float8 / 1000)
+      and not (kind = any($4::text[]))
       and (retry_at is null or retry_at <= clock_timestamp())
       and (process_id is null or leased_until < clock_timestamp())
       and not exists (
@@ -38,7 +41,53 @@ const TAKE = `
   update ledger.work w
   set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
   from next where w.work_id = next.work_id
-  returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries`
+  returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries,
+    w.handed_over_at`
+
+/**
+ * The next row of a kind of which only so many may be in hand. Who takes one takes turns with all others
+ * who do, so that two do not count the same.
+ */
+const TAKE_BOUNDED = `
+  with next as (
+    select work_id from ledger.work w
+    where kind = $2 and parked is null and due_at <= to_timestamp($1::float8 / 1000)
+      and (retry_at is null or retry_at <= clock_timestamp())
+      and (process_id is null or leased_until < clock_timestamp())
+      and not exists (
+        select 1 from ledger.work other
+        where other.subject = w.subject and other.work_id <> w.work_id and other.parked is null
+          and (other.work_id < w.work_id and other.due_at <= to_timestamp($1::float8 / 1000)
+            or other.process_id is not null and other.leased_until >= clock_timestamp()))
+      and ($4::int is null or $4::int > (
+        select count(*) from ledger.work held
+        where held.kind = w.kind and held.company_id is not distinct from w.company_id
+          and held.process_id is not null and held.leased_until >= clock_timestamp()))
+    order by due_at, work_id
+    limit 1
+    for update)
+  update ledger.work w
+  set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
+  from next where w.work_id = next.work_id
+  returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries,
+    w.handed_over_at`
+
+const INSERT_TAKEN = `
+  insert into ledger.work
+    (kind, name, subject, company_id, payload, due_at, tries, process_id, leased_until)
+  values ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000), 1, $7,
+    clock_timestamp() + interval '60 seconds')
+  on conflict (kind, name) do nothing
+  returning work_id, kind, name, subject, company_id, payload, tries, handed_over_at`
+
+const RENEW = `
+  update ledger.work set leased_until = clock_timestamp() + interval '60 seconds'
+  where work_id = any($1::bigint[]) and process_id = $2
+  returning work_id`
+
+const HAND_OVER = `
+  update ledger.work set handed_over_at = clock_timestamp()
+  where work_id = any($1::bigint[])`
 
 /** So many rows that are done are deleted together. */
 const MOST_DONE = 500
@@ -50,12 +99,35 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
     await pool.query({ name: "work-done", text: DONE, values: [workIds] })
     return workIds.map(() => undefined)
   })
+  const handOver = together<number, void>(MOST_DONE, async (workIds) => {
+    await pool.query({ name: "work-hand-over", text: HAND_OVER, values: [workIds] })
+    return workIds.map(() => undefined)
+  })
   return {
-    take: async (now, limit) => {
-      const values = [now, limit, processes.own]
+    take: async (now, limit, bounds = []) => {
+      const values = [now, limit, processes.own, bounds.map(({ kind }) => kind)]
       const { rows } = await pool.query<Row>({ name: "work-take", text: TAKE, values })
-      return rows.map(taken)
+      const free = [...rows]
+      for (const bound of bounds) {
+        if (free.length >= limit) break
+        free.push(...(await takeBounded(pool, processes.own, now, limit - free.length, bound)))
+      }
+      return free.map(taken)
     },
+    insertTaken: async ({ kind, name, subject, companyId, payload, dueAt }) => {
+      const { rows } = await pool.query<Row>({
+        name: "work-insert-taken",
+        text: INSERT_TAKEN,
+        values: [kind, name, subject, companyId, JSON.stringify(payload), dueAt, processes.own],
+      })
+      const [row] = rows
+      return row === undefined ? null : taken(row)
+    },
+    renew: async (workIds) => {
+      const { rows } = await pool.query<Row>(RENEW, [workIds, processes.own])
+      return rows.map((row) => row.work_id)
+    },
+    handOver: (workId) => handOver(workId),
     letGo: async (inHand) => {
       await pool.query(
         `update ledger.work set process_id = null, leased_until = null
@@ -94,6 +166,26 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
     },
     ...openForOperators(pool),
   }
+}
+
+/** Takes rows of a bounded kind, one at a time. */
+async function takeBounded(
+  pool: Pool,
+  own: string,
+  now: number,
+  room: number,
+  { kind, most, perCompany }: Bound,
+): Promise<readonly Row[]> {
+  const found: Row[] = []
+  while (found.length < Math.min(room, most)) {
+    const row = await inTransaction(pool, async (client) => {
+      await client.query("select pg_advisory_xact_lock(hashtext($1))", [`work ${kind}`])
+      return (await client.query<Row>(TAKE_BOUNDED, [now, kind, own, perCompany])).rows[0]
+    })
+    if (row === undefined) break
+    found.push(row)
+  }
+  return found
 }
 
 /** What an operator sees of the queue and does to it. */
@@ -164,9 +256,17 @@ async function settle(
       await pool.query(
         `update ledger.work
          set retry_at = clock_timestamp() + $2 * interval '1 millisecond',
-             process_id = null, leased_until = null
+             process_id = null, leased_until = null,
+             handed_over_at = case when $4 then null else handed_over_at end
          where work_id = $1 and process_id = $3`,
-        [workId, result.afterMs, own],
+        [workId, result.afterMs, own, result.isUndone === true],
+      )
+      return
+    case "let go":
+      await pool.query(
+        `update ledger.work set process_id = null, leased_until = null, tries = greatest(0, tries - 1)
+         where work_id = $1 and process_id = $2`,
+        [workId, own],
       )
       return
     case "park":
@@ -187,6 +287,7 @@ function taken(row: Row): TakenWork {
     companyId: row.company_id,
     payload: JSON.parse(row.payload) as unknown,
     tries: row.tries,
+    isHandedOver: row.handed_over_at !== null,
   }
 }
 

@@ -67,6 +67,8 @@ export class FormatFault extends Error {
 
 /** Writes and reads the events of one stream category. */
 export interface Codec<E extends Fact> {
+  /** Every event type there is. */
+  readonly types: readonly E["type"][]
   /** The version written for this event type. */
   readonly version: (type: E["type"]) => number
   /** Canonical JSON of the event's fields without its type. @throws FormatFault without a form */
@@ -199,6 +201,7 @@ export function codecOf<F extends FormatTable>(formats: F): Codec<FactOf<F>> {
     return found
   }
   return {
+    types: Object.keys(formats) as FactOf<F>["type"][],
     version: (type) => find(type).format.version,
     encode: (event) =>
       writeFields(find(event.type).fields, event as unknown as Record<string, unknown>),

@@ -1,5 +1,5 @@
 /** The projections that are written once and never folded anew. */
-import { work } from "../../projections/work.ts"
+import { FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 
 /** Their names: what follows from facts goes on behind their position, wherever the events are. */
-export const HINTS: readonly string[] = [work.name]
+export const HINTS: readonly string[] = [FOLLOW_UPS]

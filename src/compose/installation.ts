@@ -2,8 +2,6 @@
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import type { Pool } from "pg"
 import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
-import { openBuiltInCarrier } from "../../adapters/providers/carrier/built-in.ts"
-import { builtInCarrierId } from "../../adapters/providers/carrier/port.ts"
 import type { StripeSettings } from "../../adapters/providers/cards/stripe.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
@@ -33,15 +31,16 @@ import { openPostgresStandIns } from "../../adapters/providers/simulators/postgr
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
 import { PROJECTIONS } from "../../projections/index.ts"
-import { work as workRows } from "../../projections/work.ts"
+import { FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { signDay } from "../audit/trees.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
-import { newId } from "../frame/kernel/ids.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import { startHousekeeping } from "../frame/effects/housekeeping.ts"
-import { reportDelivery } from "../phone/reactions/report-delivery.ts"
+import { giveUp } from "../frame/effects/give-up.ts"
+import type { Ports } from "../frame/ports.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
+import { REACTIONS, WORK_OF_COMPANY, WORK_ROWS } from "../reactions.ts"
 import type { Workers } from "../frame/effects/workers.ts"
 import { recordedOf } from "../frame/writer/recorded.ts"
 import { openRunner } from "../frame/writer/run.ts"
@@ -50,6 +49,7 @@ import { startConfirming } from "../frame/writer/runner/confirming.ts"
 import type { Calm } from "./calm-log.ts"
 import { watchCalmly } from "./calm-log.ts"
 import { openCards } from "./cards.ts"
+import { openCarrier } from "./carrier.ts"
 import { openClock } from "./clock.ts"
 import type { NamedCloser } from "./closers.ts"
 import { closeInTime } from "./closers.ts"
@@ -204,6 +204,7 @@ async function openOutside(
       pacer: machinePacer,
       forgetKeys: sealing.forgetKeys,
       readModels: PROJECTIONS,
+      work: WORK_OF_COMPANY,
     }),
     readAs: readAsCompany(apiPool),
     readAll: kyselyOf<unknown>(pool),
@@ -232,13 +233,13 @@ async function openParts(
   let workers: Workers | null = null
   const lanes = { pool: behind, pacer, store, opener: sealing, decode: recordedOf, warn: log.warn }
   const onApplied = (name: string) => {
-    if (name === workRows.name) workers?.wake()
+    if (name === FOLLOW_UPS) workers?.wake()
   }
   const onRenewing = tellOfRenewing(log)
   const projector = await startProjector(
     { ...lanes, duties: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
     PROJECTIONS.map(faulty.projection),
-    [workRows],
+    [WORK_ROWS],
   )
   closers.push({ what: "read models and where they stand", close: projector.close })
   const { handedOver } = projector
@@ -256,14 +257,12 @@ async function openParts(
   const payments = await openCards(simulating, options.stripe ?? null)
   const parts = { ...outside, ...gathered, ...mail, ...payments, storeGeneration }
   const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
-  const builtIn = openBuiltInCarrier(simulating, async (text, errorCode) => {
-    const { companyId, to, textId: messageId } = text
-    const report = { carrierId: builtInCarrierId(messageId), errorCode }
-    const cause = causedBy(newId("cmd"))
-    await reportDelivery({ ...base, carrier }, { companyId, to, messageId }, report, cause)
-  })
-  const carrier = faulty.carrier(builtIn)
-  const running = startWorkers({ ...base, carrier })
+  const carrier = openCarrier(simulating, faulty, () => all)
+  const all: Ports = {
+    ...{ ...base, carrier },
+    giveUp: (work, cause) => giveUp(REACTIONS, all, work, cause),
+  }
+  const running = startWorkers(all, REACTIONS)
   workers = running
   closers.push({ what: "work in hand", close: running.stop })
   const housekeeping = startHousekeeping(base, (signal) => signDay(base, signal))
@@ -271,9 +270,9 @@ async function openParts(
   const { run: housekeep } = housekeeping
   return {
     ...base,
+    ...all,
     // What an operator asks for may be long.
     readAll: outside.readPatiently,
-    carrier,
     workers: running,
     housekeep,
     silentSince: reached.watch.silentSince,

@@ -11,9 +11,10 @@ import type { Mailer } from "../../adapters/providers/mailer/port.ts"
 import type { Projector } from "../../adapters/postgres/projector/port.ts"
 import type { Presence } from "../../adapters/presence/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
-import type { WorkQueue } from "../../adapters/work/port.ts"
+import type { ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { Cause } from "./kernel/envelope.ts"
 import type { Runner } from "./writer/run.ts"
 
 /** Reads the read models as a company sees them: row-level security shows no other's rows. */
@@ -59,7 +60,9 @@ export interface Ports {
   readonly heardElsewhere: (place: Position) => Promise<void>
   /** Closes a charge; many closings share a fact. Resolves when it is stored. */
   readonly closeCharge: (companyId: CompanyId, chargeId: ChargeId) => Promise<void>
-  /** Keeps the evidence of a refusal, behind the caller's back. */
+  /** Ends what a parked row stands for; else says why it cannot be given up, and what to do instead. */
+  readonly giveUp: (work: ParkedWork, cause: Cause) => Promise<{ readonly refusal: string } | null>
+  /** Keeps the evidence of a refusal, without anybody waiting for it. */
   readonly keepRefusal: (companyId: CompanyId, refusal: ChargeRefused) => void
   /** The public address of this service, without a slash at the end. */
   readonly baseUrl: () => string

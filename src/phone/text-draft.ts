@@ -1,47 +1,26 @@
-/** Everything about a text that is known before money is asked for. */
-import { recipientOf } from "../../domain/phone/aggregates.ts"
+/** Everything about a text message that is known before money is asked for. */
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
-import type { ChargeId, CompanyId, MessageId, RecipientTag } from "../../domain/kernel/ids.ts"
+import type { StreamOf } from "../../domain/kernel/aggregate.ts"
+import type { CompanyId, RecipientTag } from "../../domain/kernel/ids.ts"
+import type { RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { saysStop } from "../../domain/phone/keywords.ts"
 import type { PreparedText } from "../../domain/phone/recipient.ts"
 import { segmentsOf } from "../../domain/phone/segments.ts"
 import { DEFAULT_TEXTING_RULES, withOptOutLine } from "../../domain/phone/texting-rules.ts"
-import { derivedId } from "../frame/kernel/ids.ts"
-import type { Seed } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** A text to a recipient; its ids derive from the request and its attempt. */
+/** A text to a recipient. */
 export interface Draft {
   readonly companyId: CompanyId
   /** E.164. */
   readonly to: string
-  readonly recipient: RecipientTag
-  readonly stream: string
+  readonly tag: RecipientTag
+  readonly recipient: StreamOf<typeof RECIPIENT>
   /** As the caller wrote it. */
   readonly body: string
-  readonly messageId: MessageId
-  readonly chargeId: ChargeId
-}
-
-/** Drafts one attempt at a text. */
-export async function draftText(
-  ports: Ports,
-  text: Pick<Draft, "companyId" | "to" | "body">,
-  seed: Seed,
-): Promise<Draft> {
-  const recipient = await ports.sealing.tag(text.companyId, text.to)
-  return {
-    ...text,
-    recipient,
-    stream: recipientOf(text.companyId, recipient).stream,
-    ...idsOf(seed),
-  }
-}
-
-/** The ids of an attempt. */
-export function idsOf({ parts }: Seed): Pick<Draft, "messageId" | "chargeId"> {
-  return { messageId: derivedId("msg", ...parts), chargeId: derivedId("chg", ...parts) }
+  /** The number it is to go out from, by id or number; null for the company's first. */
+  readonly from: string | null
 }
 
 /** A text with its price, as written and, where a first text carries it, with the opt-out line. */
@@ -53,16 +32,15 @@ export interface PricedText {
 }
 
 /** Seals and prices a text both ways: the recipient's stream decides which of them it will be. */
-export async function priceText(ports: Ports, draft: Draft): Promise<PricedText> {
-  const { companyId, recipient, body } = draft
-  const price = await ports.runner.look(PRICES, (state) => priceOf(state, "text_segment"))
+export async function priceText(
+  { runner, sealing }: Ports,
+  { companyId, tag, body }: Pick<Draft, "companyId" | "tag" | "body">,
+): Promise<PricedText> {
+  const price = await runner.look(PRICES, (state) => priceOf(state, "text_segment"))
   const prepare = async (text: string): Promise<PreparedText> => {
     const segments = segmentsOf(text)
-    return {
-      body: await ports.sealing.seal(companyId, recipient, text),
-      segments,
-      amountMicros: segments * price.unitPriceMicros,
-    }
+    const amountMicros = segments * price.unitPriceMicros
+    return { body: await sealing.seal(companyId, tag, text), segments, amountMicros }
   }
   const mayCarryLine = DEFAULT_TEXTING_RULES.optOutLine && !saysStop(body)
   return {

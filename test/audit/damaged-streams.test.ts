@@ -32,10 +32,10 @@ import { virtualPacer } from "../writer/pacer.ts"
 
 const AGGREGATES = {
   access: ACCESS,
-  companies: COMPANIES,
+  companies: COMPANIES.aggregate,
   ledger: LEDGER,
   phone: PHONE,
-  prices: PRICES,
+  prices: PRICES.aggregate,
   recipient: RECIPIENT,
   refusals: REFUSALS,
 }

@@ -72,7 +72,7 @@ function breakOnce(step: keyof Erasure, when: "before" | "after"): void {
 
 describe("an erasure that is cut short", () => {
   it.each(
-    (["openTexts", "destroyKeys", "deleteRows", "wipeFiles"] as const).flatMap((step) =>
+    (["openWork", "destroyKeys", "deleteRows", "wipeFiles"] as const).flatMap((step) =>
       (["before", "after"] as const).map((when) => [when, step] as const),
     ),
   )(

@@ -50,7 +50,10 @@ describe("a month's end", () => {
     expect(await closedMonths(companyId)).toEqual(closed)
     world = await world.restart()
     await world.operate("wait")
-    await Promise.all([closeMonth(world.ports, late), closeMonth(world.ports, late)])
+    await Promise.all([
+      closeMonth.perform(world.ports, late),
+      closeMonth.perform(world.ports, late),
+    ])
     expect(await closedMonths(companyId)).toEqual(closed)
     expect(await ledgerFacts(world, companyId, "MonthClosed")).toMatchObject([
       { addedMicros: 50_000_000, chargedMicros: 2_000_000, fundsMicros: 48_000_000, charges: 1 },

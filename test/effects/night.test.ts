@@ -75,7 +75,7 @@ describe("the night after", () => {
       charged.map(() => ({ at: Date.parse("2040-04-07T12:00:00Z"), exempt: "funds" })),
     )
     for (let i = 0; i < 2; i += 1) {
-      const again = await Promise.all(rows.map((row) => chargeCalls(world.ports, row)))
+      const again = await Promise.all(rows.map((row) => chargeCalls.perform(world.ports, row)))
       expect(again).toEqual(rows.map(() => ({ result: "done" })))
     }
     await world.operate("clock advance", { duration: "3d" })

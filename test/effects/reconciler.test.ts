@@ -4,9 +4,11 @@ import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { textResource } from "../../domain/phone/text-resource.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { endCharge } from "../../src/frame/effects/end-charge.ts"
+import type { Reaction } from "../../src/frame/effects/reaction.ts"
+import { reconciler } from "../../src/frame/effects/reconcile.ts"
 import { openCompany } from "../../src/company/reactions/open-company.ts"
-import { askText, sendText } from "../../src/phone/reactions/send-text.ts"
+import { textEffect } from "../../src/phone/reactions/text-effect.ts"
+import { reconciledText } from "../../src/phone/texts.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -23,6 +25,9 @@ import {
   workOf,
 } from "./texts.ts"
 
+const [sendText, askText] = textEffect as readonly [Reaction, Reaction]
+const endCharge = reconciler([reconciledText])
+
 let world: World
 let company: Company
 beforeAll(async () => {
@@ -32,9 +37,7 @@ beforeEach(async () => {
   company = await makeCompany(world)
   await carrierIs(world, "ok")
 })
-afterAll(async () => {
-  await world.close()
-})
+afterAll(() => world.close())
 
 const cause = causedBy("test")
 const view = () => undefined
@@ -127,7 +130,7 @@ describe("a charge whose text was never queued", () => {
     )
     expect((await queueText("msg_late", rows[0]?.id)).accepted).toBe(true)
     const dueAt = begin + 599_000 + 3_600_000
-    expect(await endCharge(world.ports, work)).toEqual({ result: "later", dueAt })
+    expect(await endCharge.perform(world.ports, work)).toEqual({ result: "later", dueAt })
     expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "open" }])
     await world.operate("clock advance", { duration: "1h" })
     expect(await linesOf(world, company.companyId)).toMatchObject([{ state: "final" }])
@@ -165,7 +168,7 @@ describe("work that is done twice", () => {
     const end = await rowOf(world, "end-charge", String((ask.payload as never)["chargeId"]))
     for (const handler of [askText, askText, sendText, endCharge]) {
       const work = handler === endCharge ? end : ask
-      expect(await handler(world.ports, work)).toEqual({ result: "done" })
+      expect(await handler.perform(world.ports, work)).toEqual({ result: "done" })
     }
     expect(sending).toHaveBeenCalledTimes(1)
     expect(await factsAbout(world, company.companyId)).toEqual(["TextQueued", "TextAccepted"])
@@ -181,9 +184,9 @@ describe("work that is done twice", () => {
     const ask = await rowOf(world, "ask-text", id)
     const lost = await rowOf(world, "end-charge", "chg_msg_lost")
     vi.spyOn(world.ports.carrier, "ask").mockResolvedValue({ answer: "rejected", errorCode: "1" })
-    await Promise.all([askText(world.ports, ask), askText(world.ports, ask)])
-    await Promise.all([endCharge(world.ports, lost), endCharge(world.ports, lost)])
-    await askText(world.ports, ask)
+    await Promise.all([askText.perform(world.ports, ask), askText.perform(world.ports, ask)])
+    await Promise.all([endCharge.perform(world.ports, lost), endCharge.perform(world.ports, lost)])
+    await askText.perform(world.ports, ask)
     const lines = await linesOf(world, company.companyId)
     expect(lines.filter(({ kind }) => kind === "give_back")).toHaveLength(2)
     expect(await fundsOf(world, company.companyId)).toBe(50_000_000)
@@ -262,8 +265,8 @@ describe("work that fails", () => {
     const work = await rowOf(world, "ask-text", id)
     const stray = { ...work, payload: { ...(work.payload as object), messageId: "msg_stray" } }
     const park = { result: "park", reason: "its recipient does not know this text" }
-    expect(await askText(world.ports, stray)).toEqual(park)
-    expect(await sendText(world.ports, stray)).toEqual(park)
+    expect(await askText.perform(world.ports, stray)).toEqual(park)
+    expect(await sendText.perform(world.ports, stray)).toEqual(park)
   })
 })
 
@@ -282,14 +285,16 @@ describe("an answer that does not come", () => {
       },
     }
     const never = { ...world.ports.carrier, send: () => new Promise<never>(() => undefined) }
-    const silent = await sendText({ ...world.ports, pacer, carrier: never }, work)
+    const silent = await sendText.perform({ ...world.ports, pacer, carrier: never }, work)
     const dueAt = world.ports.clock.now() + 60_000
     expect(silent).toEqual({ result: "later", dueAt, kind: "ask-text", subject: id })
     const pending = {
       ...pacer,
       pause: (_ms: number, signal?: AbortSignal) => new Promise<void>(() => signals.push(signal)),
     }
-    expect(await askText({ ...world.ports, pacer: pending }, work)).toEqual({ result: "done" })
+    expect(await askText.perform({ ...world.ports, pacer: pending }, work)).toEqual({
+      result: "done",
+    })
     expect(signals.map((signal) => signal?.aborted)).toEqual([true, true])
   })
 })

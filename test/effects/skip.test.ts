@@ -89,8 +89,10 @@ it("what is not parked goes on by itself", async () => {
   await expect(skip(workId)).rejects.toThrow("goes on by itself")
 })
 
+const OPEN_CHARGE = { chargeId: "chg_1", item: "text_segment", resource: null, chargedAt: 0 }
+
 it.each([
-  ["end-charge", { chargeId: "chg_1" }, 'end it with "charge give-back chg_1"'],
+  ["end-charge", OPEN_CHARGE, 'end it with "charge give-back chg_1"'],
   ["charge-calls", { day: 0 }, 'mend its cause, then "work retry"'],
   ["open-company", {}, 'mend its cause, then "work retry"'],
   ["wash-car", {}, "no work of the kind wash-car"],

@@ -3,7 +3,8 @@ import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
 import { expect, vi } from "vitest"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
-import type { ListedWork, TakenWork } from "../../adapters/work/port.ts"
+import type { ListedWork } from "../../adapters/work/port.ts"
+import type { Work } from "../../src/frame/effects/reaction.ts"
 import type { ChargeRow } from "../../projections/charging/charges.ts"
 import type { MessageRow } from "../../projections/phone/messages.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
@@ -105,12 +106,14 @@ export async function factsAbout(
   return (await collect(world.ports.store.read(stream))).map(({ type }) => type)
 }
 
-/** A row of work as a worker takes it, whether or not one holds it. */
-export async function rowOf(world: World, kind: string, name: string): Promise<TakenWork> {
-  const { rows } = await sql<TakenWork & { payload: string }>`
-    select work_id as "workId", kind, name, subject, company_id as "companyId", payload, tries
+/** A row of work as a reaction gets it, whether or not a worker holds it. */
+export async function rowOf(world: World, kind: string, name: string): Promise<Work<unknown>> {
+  const { rows } = await sql<Work<unknown> & { payload: string }>`
+    select work_id as "workId", kind, name, subject, company_id as "companyId", payload, tries,
+      handed_over_at is not null as "isHandedOver"
     from ledger.work where kind = ${kind} and name = ${name}`.execute(world.ports.readAll)
   const row = rows[0]
   if (row === undefined) throw new Error(`there is no work ${kind} ${name}`)
-  return { ...row, payload: JSON.parse(row.payload) as unknown }
+  const { signal } = new AbortController()
+  return { ...row, payload: JSON.parse(row.payload) as unknown, signal }
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest"
-import type { ReminderWork } from "../../projections/work.ts"
+import type { Reminder } from "../../src/charging/reactions/reminder-text.ts"
 import { reminderText } from "../../src/charging/reactions/reminder-text.ts"
 
-const REMINDER: ReminderWork = {
+const REMINDER: Reminder = {
   at: Date.UTC(2026, 10, 21, 12, 30, 59, 999),
   holder: "company",
   holderId: null,
@@ -44,7 +44,7 @@ describe("a reminder", () => {
   ] as const)("of a %s and %s spending names it so", (period, counted, words) => {
     const reminder = { ...REMINDER, holder: "key", holderId: "key_1", period, class: counted }
     const names = { company: "acme", holder: 'the key "laptop" (key_1)' }
-    const { subject, text } = reminderText(reminder as ReminderWork, names)
+    const { subject, text } = reminderText(reminder as Reminder, names)
     expect(subject).toBe(`acme: the key "laptop" (key_1) used $40.009 of the $50.00 ${words}`)
     expect(text).toContain(`Limit: ${words} of the key "laptop" (key_1)`)
   })

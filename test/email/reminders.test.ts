@@ -204,7 +204,7 @@ describe("a mailer that does not take the mail", () => {
     const ports = { ...world.ports, mailer, pacer: { ...world.ports.pacer, pause } }
     const reason = "the mailer did not answer"
     const retry = { result: "retry", afterMs: 500, reason }
-    expect(await sendReminder(ports, { ...work, tries: 1 })).toEqual(retry)
+    expect(await sendReminder.perform(ports, { ...work, tries: 1 })).toEqual(retry)
     expect(pause).toHaveBeenCalledWith(10_000, expect.anything())
   })
 
@@ -274,7 +274,9 @@ describe("doing it again", () => {
     const work = await rowOf(world, "send-reminder", (await unsent())[0].name)
     const projector = { ...world.ports.projector, waitFor: async () => false }
     const reason = "the read models of people and keys are behind"
-    expect(await sendReminder({ ...world.ports, projector }, { ...work, tries: 3 })).toEqual({
+    expect(
+      await sendReminder.perform({ ...world.ports, projector }, { ...work, tries: 3 }),
+    ).toEqual({
       result: "retry",
       afterMs: 2_000,
       reason,

@@ -63,6 +63,7 @@ describe("taking work", () => {
         companyId: "co_aaaaaa",
         payload: { a: [1] },
         tries: 1,
+        isHandedOver: false,
       },
     ])
     expect(await take()).toEqual(["a1"])

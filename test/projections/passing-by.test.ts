@@ -6,10 +6,10 @@ import { describe, expect, it } from "vitest"
 import { factsOf } from "../../adapters/postgres/projector/facts.ts"
 import { PROJECTIONS } from "../../projections/index.ts"
 import type { AnyFact, Projection } from "../../projections/kernel/projection.ts"
-import { work } from "../../projections/work.ts"
+import { WORK_ROWS } from "../../src/reactions.ts"
 import { EVENT_FIELDS } from "../kernel/event-arbitraries.ts"
 
-const CASES = [...PROJECTIONS, work].flatMap((projection) =>
+const CASES = [...PROJECTIONS, WORK_ROWS].flatMap((projection) =>
   (projection.ignores ?? []).map((type) => [projection.name, type, projection] as const),
 )
 

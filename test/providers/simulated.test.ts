@@ -135,7 +135,9 @@ describe("erasing a company", () => {
       await payments.keep(`payment of ${companyId}`, companyId, { count: 1 })
     }
     const forgetKeys = () => undefined
-    const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, readModels: [] })
+    const work = { ending: [], personal: [] }
+    const nothing = { readModels: [], work }
+    const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, ...nothing })
     await erasure.deleteRows(COMPANY)
     expect(await texts.newest(null, 10)).toMatchObject([{ companyId: OTHER }])
     expect(await payments.newest(null, 10)).toMatchObject([

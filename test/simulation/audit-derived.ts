@@ -4,7 +4,6 @@ import { RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
-import type { TextWork } from "../../projections/work.ts"
 import { loadStream } from "../../src/frame/writer/runner/load.ts"
 import { openIn } from "../charging/plain-facts.ts"
 import type { PlainModel, Rows } from "./read-models.ts"
@@ -31,7 +30,9 @@ export function orphans({ database }: World, streams: Streams): readonly string[
   const ended = new Set(
     rows.map(({ kind, name, payload }) => {
       if (kind === "end-charge") return name
-      return kind.endsWith("-text") ? (JSON.parse(payload) as TextWork).chargeId : null
+      return kind.endsWith("-text")
+        ? (JSON.parse(payload) as { readonly chargeId: string | null }).chargeId
+        : null
     }),
   )
   return ledgersIn(streams).flatMap((ledger) => {

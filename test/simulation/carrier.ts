@@ -54,6 +54,7 @@ export class CarrierOffice {
 /** The carrier as a process reaches it. */
 export function carrierOf(office: CarrierOffice, wire: Wire, owner: Owner): Carrier {
   return {
+    isRepeatable: true,
     send: (text) => ask(wire, owner, () => office.send(text)),
     ask: (textId) => ask(wire, owner, () => office.ask(textId)),
   }

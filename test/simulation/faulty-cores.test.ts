@@ -7,7 +7,7 @@ import type * as keeping from "../../adapters/checkpoints/memory.ts"
 import type * as aggregates from "../../domain/charging/aggregates.ts"
 import type * as texting from "../../src/phone/send-text.ts"
 import type * as claiming from "../../src/frame/calls/idempotency.ts"
-import type * as ending from "../../src/frame/effects/end-charge.ts"
+import type * as reconciling from "../../src/frame/effects/reconcile.ts"
 import type * as running from "../../src/frame/writer/run.ts"
 import type * as appending from "../../src/frame/writer/runner/append.ts"
 import type * as lateness from "../../src/frame/writer/runner/deadlines.ts"
@@ -104,11 +104,16 @@ vi.mock("../../src/phone/send-text.ts", async (original) => {
   return { ...real, sendText: { ...real.sendText, resume } }
 })
 
-vi.mock("../../src/frame/effects/end-charge.ts", async (original) => {
-  const real = await original<typeof ending>()
-  const endCharge: typeof real.endCharge = (ports, work) =>
-    at.work?.endCharge?.(work) ?? real.endCharge(ports, work)
-  return { ...real, endCharge }
+vi.mock("../../src/frame/effects/reconcile.ts", async (original) => {
+  const real = await original<typeof reconciling>()
+  const reconciler: typeof real.reconciler = (reconciled) => {
+    const own = real.reconciler(reconciled)
+    return {
+      ...own,
+      perform: (ports, work) => at.work?.endCharge?.(work) ?? own.perform(ports, work),
+    }
+  }
+  return { ...real, reconciler }
 })
 
 vi.mock("../../adapters/checkpoints/memory.ts", async (original) => {

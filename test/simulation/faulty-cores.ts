@@ -2,7 +2,7 @@
 import type { LEDGER } from "../../domain/charging/aggregates.ts"
 import type { Checkpoint, Checkpoints } from "../../adapters/checkpoints/port.ts"
 import { UnknownOutcome, WrongRevision } from "../../adapters/eventstore/port.ts"
-import type { TakenWork, WorkResult } from "../../adapters/work/port.ts"
+import type { WorkResult } from "../../adapters/work/port.ts"
 import type { ChargeRefused, Charged } from "../../domain/charging/ledger-events.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
@@ -32,7 +32,7 @@ export interface FaultyCore {
   readonly decide?: (real: Decide) => Decide
   readonly runner?: (real: Runner) => Runner
   readonly resumes?: false
-  readonly endCharge?: (work: TakenWork) => Promise<WorkResult>
+  readonly endCharge?: (work: unknown) => Promise<WorkResult>
   readonly checkpoints?: (real: Checkpoints) => Checkpoints
   readonly flaws?: DatabaseFlaws
 }

@@ -24,6 +24,7 @@ interface Row {
   leasedUntil: number
   holder: Owner | null
   parked: string | null
+  isHandedOver: boolean
 }
 
 /** The rows, and the statements that a projection writes them with. */
@@ -80,6 +81,7 @@ export class WorkTable {
         leasedUntil: -Infinity,
         holder: null,
         parked: null,
+        isHandedOver: false,
       })
     }
   }
@@ -104,8 +106,9 @@ export class WorkTable {
       row.holder = owner
       row.leasedUntil = this.#now() + LEASE_MS
       row.tries += 1
-      const { workId, kind, name, subject, companyId, payload, tries } = row
-      return { workId, kind, name, subject, companyId, payload: JSON.parse(payload), tries }
+      const { payload, workId, kind, name, subject, companyId, tries, isHandedOver } = row
+      const taken = { workId, kind, name, subject, companyId, tries, isHandedOver }
+      return { ...taken, payload: JSON.parse(payload) as unknown }
     })
   }
 
@@ -133,8 +136,28 @@ export class WorkTable {
       row.retryAt = -Infinity
       row.tries = 0
     }
-    if (result.result === "retry") row.retryAt = this.#now() + result.afterMs
+    if (result.result === "retry") {
+      row.retryAt = this.#now() + result.afterMs
+      if (result.isUndone === true) row.isHandedOver = false
+    }
+    if (result.result === "let go") row.tries -= 1
     if (result.result === "park") row.parked = result.reason
+  }
+
+  /** Writes down that a row is about to go to a provider. */
+  handOver(workId: number): void {
+    const row = this.#rows.get(workId)
+    if (row !== undefined) row.isHandedOver = true
+  }
+
+  /** Holds rows for longer; answers those that are still their owner's. */
+  renew(owner: Owner, workIds: readonly number[]): readonly number[] {
+    return workIds.filter((workId) => {
+      const row = this.#rows.get(workId)
+      if (row?.holder !== owner) return false
+      row.leasedUntil = this.#now() + LEASE_MS
+      return true
+    })
   }
 
   /** An operator has everything done again at once that is parked, or waits out a back-off. */
@@ -166,6 +189,10 @@ export function workQueueOf(
     take: (now, limit) => ask(() => table.take(owner, now, limit)),
     letGo: (inHand) => ask(() => table.letGo(owner, inHand)),
     settle: (workId, result) => ask(() => table.settle(owner, workId, result)),
+    handOver: (workId) => ask(() => table.handOver(workId)),
+    renew: (workIds) => ask(() => table.renew(owner, workIds)),
+    // Nothing that a call waits for is part of the simulation.
+    insertTaken: async () => null,
     dueCount: async () => 0,
     nextDue: async () => null,
     names: async () => [],

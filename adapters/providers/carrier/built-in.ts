@@ -35,6 +35,7 @@ export function openBuiltInCarrier(
   const take = ({ textId, companyId }: OutgoingText, status: TakenText["status"], code?: string) =>
     texts.keep(textId, companyId, { status, errorCode: code ?? null })
   return {
+    isRepeatable: true,
     send: async (text): Promise<CarrierAnswer> => {
       const outcome = await standIns.next("carrier")
       if (outcome === "unavailable") throw new ProviderUnavailable("the carrier answered 503")

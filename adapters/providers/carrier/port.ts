@@ -30,6 +30,8 @@ export type CarrierKnowledge =
 
 /** A carrier of texts. */
 export interface Carrier {
+  /** Whether the same text id again is one text: then it may be handed over again where it is not known. */
+  readonly isRepeatable: boolean
   /** Hands a text over. @throws ProviderUnavailable, ProviderSilent */
   readonly send: (text: OutgoingText) => Promise<CarrierAnswer>
   /** Asks what became of a text. @throws ProviderUnavailable, ProviderSilent */

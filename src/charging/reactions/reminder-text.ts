@@ -1,7 +1,24 @@
 /** What a reminder says: in words that need no manual, with every figure exact and every time UTC. */
+import { z } from "zod"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import { dollarText } from "../../../domain/kernel/money.ts"
-import type { ReminderWork } from "../../../projections/work.ts"
+
+/** A reminder that was reached, as its fact says it. */
+export const Reminder = z.object({
+  at: z.number(),
+  holder: z.enum(["company", "person", "key"]),
+  holderId: z.string().nullable(),
+  class: z.enum(["ai", "general", "all"]),
+  period: z.enum(["day", "week", "month"]),
+  limitMicros: z.number(),
+  reminderMicros: z.number(),
+  usedMicros: z.number(),
+  windowStart: z.number(),
+  resetsAt: z.number(),
+})
+
+/** A reminder that was reached. */
+export type Reminder = z.infer<typeof Reminder>
 
 /** Names that a reminder needs. */
 export interface ReminderNames {
@@ -15,7 +32,7 @@ const COUNTS = { ai: "AI spending", general: "general spending", all: "all spend
 
 /** Subject and text of a reminder. */
 export function reminderText(
-  reminder: ReminderWork,
+  reminder: Reminder,
   names: ReminderNames,
 ): { readonly subject: string; readonly text: string } {
   const { at, period, class: counted, usedMicros, limitMicros, reminderMicros } = reminder

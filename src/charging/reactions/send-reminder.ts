@@ -9,26 +9,39 @@
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { MailAnswer } from "../../../adapters/providers/mailer/port.ts"
 import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
-import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import type { WorkResult } from "../../../adapters/work/port.ts"
 import { companyStanding } from "../../../domain/access/access.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { KeyRow } from "../../../projections/access/keys.ts"
 import { listKeys } from "../../../projections/access/keys.ts"
 import type { PersonRow } from "../../../projections/access/people.ts"
 import { listPeople } from "../../../projections/access/people.ts"
-import type { ReminderWork } from "../../../projections/work.ts"
 import { derivedId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
-import { reminderText } from "./reminder-text.ts"
+import type { Work } from "../../frame/effects/reaction.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
+import { Reminder, reminderText } from "./reminder-text.ts"
 
 const PARK_AFTER_MS = 72 * 3_600_000
 const READ_MODELS_WAIT_MS = 5_000
 
 /** Sends the email of a reminder that was reached. */
-export async function sendReminder(ports: Ports, work: TakenWork): Promise<WorkResult> {
-  const reminder = work.payload as ReminderWork
-  const companyId = work.companyId ?? ""
+export const sendReminder = reaction({
+  kind: "send-reminder",
+  payload: Reminder,
+  from: {
+    ReminderReached: ({ type: _type, ...payload }, { companyId, revision }) => {
+      return [{ name: `${companyId}:${revision}`, payload, dueAt: payload.at }]
+    },
+  },
+  isPersonal: true,
+  giveUp: "nothing is lost",
+  perform: send,
+})
+
+async function send(ports: Ports, work: Work<Reminder>): Promise<WorkResult> {
+  const { payload: reminder, companyId } = work
   const head = await ports.store.head()
   if (!(await ports.projector.waitFor(head, READ_MODELS_WAIT_MS, ["people", "keys"]))) {
     return later(ports, work, "the read models of people and keys are behind")
@@ -59,7 +72,7 @@ export async function sendReminder(ports: Ports, work: TakenWork): Promise<WorkR
 }
 
 /** Owners and the person whose limit it is, each once, without those who were erased. */
-function recipientsOf(people: readonly PersonRow[], reminder: ReminderWork) {
+function recipientsOf(people: readonly PersonRow[], reminder: Reminder) {
   const { holder, holderId } = reminder
   const isTold = ({ role, person_id: id }: PersonRow) =>
     role === "owner" || (holder === "person" && id === holderId)
@@ -76,7 +89,7 @@ async function companyName(ports: Ports, companyId: CompanyId): Promise<string> 
 
 function holderName(
   { people, keys }: { readonly people: readonly PersonRow[]; readonly keys: readonly KeyRow[] },
-  { holder, holderId }: ReminderWork,
+  { holder, holderId }: Reminder,
 ): string | null {
   if (holder === "company") return null
   if (holder === "person") {
@@ -101,8 +114,8 @@ function resultOf(answer: MailAnswer, recipients: number): WorkResult {
 }
 
 /** Tried for three days, by the ledger's clock; then an operator is asked. */
-function later(ports: Ports, work: TakenWork, reason: string): WorkResult {
-  const { at } = work.payload as ReminderWork
+function later(ports: Ports, work: Work<Reminder>, reason: string): WorkResult {
+  const { at } = work.payload
   if (ports.clock.now() - at < PARK_AFTER_MS) return retryLater(work, reason)
   return { result: "park", reason: `${reason}, for 72 hours` }
 }

@@ -5,7 +5,8 @@
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
-import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import { z } from "zod"
+import { reaction } from "../../frame/effects/reaction.ts"
 import { keysInUse } from "../../../domain/access/access.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
 import type { LedgerRefusal } from "../../../domain/charging/ledger-commands.ts"
@@ -55,10 +56,24 @@ export async function restoreCompany(
   return null
 }
 
-/** Switches the keys off, or on again, as the ledger says by now. */
-export async function switchKeys(ports: Ports, work: TakenWork): Promise<WorkResult> {
-  await followDeletion(ports, work.companyId ?? "", causedBy(`switch-keys ${work.name}`))
-  return { result: "done" }
+/** Switches the keys off, or on again, as the ledger says by now: after its company's deletion, in order. */
+export const switchKeys = reaction({
+  kind: "switch-keys",
+  payload: z.object({}),
+  from: {
+    LedgerClosed: ({ at }, recorded) => [turn(recorded, at)],
+    LedgerReopened: ({ at }, recorded) => [turn(recorded, at)],
+  },
+  giveUp: "owed",
+  perform: async (ports, { companyId, name }) => {
+    await followDeletion(ports, companyId, causedBy(`switch-keys ${name}`))
+    return { result: "done" }
+  },
+})
+
+function turn({ companyId, revision }: { companyId: CompanyId; revision: number }, dueAt: number) {
+  const [name, subject] = [`${companyId}:${revision}`, `${companyId} keys`]
+  return { name, subject, payload: {}, dueAt }
 }
 
 async function followDeletion({ runner }: Ports, companyId: CompanyId, cause: Cause) {

@@ -3,27 +3,43 @@
  * is made up for by doing all of it once more:
  *
  * 1. The ledger says that there is no way back any more, or that the deletion was undone meanwhile.
- * 2. Texts that have no end yet are given up: what they cost is given back.
+ * 2. What was begun for it and has no end yet is given up: what it cost is given back.
  * 3. The company's key is destroyed. From here on nothing that was sealed for it can be read.
  * 4. `CompanyErased` frees the name, and the read models take out what they show of people.
  * 5. Rows that are no fold are deleted, and the database's files are rid of what was in them.
  */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { COMPANIES } from "../../../domain/company/aggregates.ts"
-import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
-import { deletionOf } from "../../../domain/charging/deletion.ts"
+import { z } from "zod"
+import type { WorkResult } from "../../../adapters/work/port.ts"
+import { deletionOf, erasedFrom } from "../../../domain/charging/deletion.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
-import { giveUp } from "../../frame/effects/skip.ts"
+import type { Work } from "../../frame/effects/reaction.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
 
 const READ_MODELS_WAIT_MS = 5_000
 
 /** Erases what is personal of a company that is deleted for good. */
-export async function eraseCompany(ports: Ports, work: TakenWork): Promise<WorkResult> {
-  const companyId = work.companyId ?? ""
+export const eraseCompany = reaction({
+  kind: "erase-company",
+  payload: z.object({}),
+  from: {
+    LedgerClosed: ({ at }, { companyId }) => {
+      const [name, subject] = [companyId, `${companyId} erasure`]
+      return [{ name, subject, payload: {}, dueAt: erasedFrom(at) }]
+    },
+  },
+  until: { LedgerReopened: (_fact, { companyId }) => [companyId] },
+  giveUp: "owed",
+  perform: erase,
+})
+
+async function erase(ports: Ports, work: Work<object>): Promise<WorkResult> {
+  const { companyId } = work
   const cause = causedBy(`erase-company ${companyId}`)
   const stream = ledgerOf(companyId)
   const deletion = await ports.runner.lookAtTail(stream, deletionOf)
@@ -35,7 +51,7 @@ export async function eraseCompany(ports: Ports, work: TakenWork): Promise<WorkR
   const begun = await ports.runner.execute(stream, { type: "BeginErasure" }, cause)
   // It was undone just now.
   if (!begun.accepted) return { result: "done" }
-  for (const text of await ports.erasure.openTexts(companyId)) await giveUp(ports, text, cause)
+  for (const open of await ports.erasure.openWork(companyId)) await ports.giveUp(open, cause)
   await ports.erasure.destroyKeys(companyId)
   if (!(await isTakenOut(ports, companyId, cause))) {
     return retryLater(work, "the read models are behind or stopped")

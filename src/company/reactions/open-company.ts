@@ -5,9 +5,13 @@
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { phoneOf } from "../../../domain/phone/aggregates.ts"
+import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
+import { PLANS } from "../../../domain/access/access-events.ts"
 import type { CompanyPlan } from "../../../domain/company/companies.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
 import { derivedId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 
@@ -84,3 +88,39 @@ function testNumber(place: number): string {
   const area = 201 + (Math.floor(place / 10_000) % 799)
   return `+1${area}555${String(place % 10_000).padStart(4, "0")}`
 }
+
+/** Opens the streams of a registered company, where the operator's command did not come so far. */
+export const companyOpening = reaction({
+  kind: "open-company",
+  payload: z.object({
+    companyId: z.string(),
+    name: z.string(),
+    nameTag: z.string(),
+    plan: z.enum(PLANS),
+    pays: z.enum(["prepaid", "card"]),
+    fundsMicros: z.number(),
+    withNumber: z.boolean(),
+    owner: z.object({
+      personId: z.string(),
+      name: z.string(),
+      email: z.string(),
+      emailTag: z.string(),
+    }),
+    place: z.number(),
+    // Rows of before do not say who it was.
+    actor: z.string().nullish(),
+  }),
+  from: {
+    CompanyRegistered: ({ type: _type, at: dueAt, ...plan }, { revision, actor }) => {
+      const { companyId } = plan
+      return [{ name: companyId, companyId, payload: { ...plan, place: revision, actor }, dueAt }]
+    },
+  },
+  isPersonal: true,
+  giveUp: "owed",
+  perform: async (ports, { payload: { place, actor = null, ...plan } }) => {
+    const cause = { ...causedBy(`open-company ${plan.companyId}`), actor }
+    await openCompany(ports, plan, place, cause)
+    return { result: "done" }
+  },
+})

@@ -2,14 +2,16 @@
  * Collects what a pay-by-card company owes once a month is over: its card pays it, and what it paid
  * is added to the funds. Where it does not pay, the account is locked until an operator unlocks it.
  */
+import { z } from "zod"
+import type { Work } from "../../frame/effects/reaction.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { OrderedPayment, PaymentKnowledge } from "../../../adapters/providers/cards/port.ts"
-import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import type { WorkResult } from "../../../adapters/work/port.ts"
 import { companyStanding } from "../../../domain/access/access.ts"
 import type { LedgerCommand } from "../../../domain/charging/ledger-commands.ts"
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
-import type { CreditWork } from "../../../projections/work.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { derivedId } from "../../frame/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
@@ -21,11 +23,29 @@ const MICROS_PER_CENT = 10_000
 /** Processors take no smaller sums: less than a dollar waits for the next month. */
 const LEAST_COLLECTED_MICROS = 1_000_000
 
+// What a company owed when the month was closed.
+const Owed = z.object({ month: z.string(), owedMicros: z.number(), closedAt: z.number() })
+
 /** Collects what one month left owed. */
-export async function collectCredit(ports: Ports, work: TakenWork): Promise<WorkResult> {
-  const { month, owedMicros, closedAt: begunAt } = work.payload as CreditWork
+export const collectCredit = reaction({
+  kind: "collect-credit",
+  payload: Owed,
+  from: {
+    MonthClosed: ({ month, at, fundsMicros }, { companyId }) => {
+      if (fundsMicros >= 0) return []
+      const payload = { month, owedMicros: -fundsMicros, closedAt: at }
+      const [name, subject] = [`${companyId}:${month}`, `${companyId} credit`]
+      return [{ name, subject, payload, dueAt: at }]
+    },
+  },
+  giveUp: "owed",
+  perform: collect,
+})
+
+async function collect(ports: Ports, work: Work<z.infer<typeof Owed>>): Promise<WorkResult> {
+  const { companyId, payload } = work
+  const { month, owedMicros, closedAt: begunAt } = payload
   if (owedMicros < LEAST_COLLECTED_MICROS) return { result: "done" }
-  const companyId = work.companyId ?? ""
   const amountMicros = Math.ceil(owedMicros / MICROS_PER_CENT) * MICROS_PER_CENT
   const name = derivedId("col", companyId, month)
   const payment = { name, companyId, amountMicros, begunAt, sharedPaymentToken: null }
@@ -67,5 +87,5 @@ function again({ clock }: Ports, begunAt: number, isSilent: boolean): WorkResult
   if (isSilent && ageMs >= PARK_AFTER_MS) {
     return { result: "park", reason: "the processor has been silent about it for 72 hours" }
   }
-  return { result: "later", dueAt: clock.now() + askAgainAfter(ageMs, false) }
+  return { result: "later", dueAt: clock.now() + askAgainAfter(ageMs, null) }
 }

@@ -1,51 +1,59 @@
 /**
  * Finds out what became of a purchase that was begun and is not paid: the processor was silent, the
- * payment is under way, or the process that began it is gone. It only asks: it never pays.
+ * payment is under way, or the process that began it is gone. It only asks: it never pays, for what the
+ * buyer's own wallet is paid by is kept nowhere.
  */
+import { z } from "zod"
 import type { CardPayment, PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
-import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
-import type { PurchaseWork } from "../../../projections/work.ts"
-import { causedBy } from "../../frame/kernel/envelope.ts"
-import type { Ports } from "../../frame/ports.ts"
-import {
-  PARK_AFTER_MS,
-  UNKNOWN_IS_NO_AFTER_MS,
-  askAgainAfter,
-} from "../../frame/effects/ask-again.ts"
+import { effect } from "../../frame/effects/effect.ts"
 import { askCards } from "./ask-cards.ts"
 import { isEnd, settlePurchase } from "./settle-purchase.ts"
 
-/** Asks about one purchase, and ends it once its payment is known. */
-export async function payPurchase(ports: Ports, work: TakenWork): Promise<WorkResult> {
-  const { purchaseId: name, amountMicros, startedAt: begunAt } = work.payload as PurchaseWork
-  const payment: CardPayment = { name, companyId: work.companyId ?? "", amountMicros, begunAt }
-  const ageMs = ports.clock.now() - begunAt
-  // An operator may have called it early: whoever began it may be about to pay.
-  if (ageMs < askAgainAfter(0, false)) {
-    return { result: "later", dueAt: begunAt + askAgainAfter(0, false) }
-  }
-  const answer = await whatBecame(ports, payment, ageMs)
-  if (answer !== null && answer !== "unknown" && isEnd(answer)) {
-    await settlePurchase(ports, payment, answer, causedBy(`pay-purchase ${name}`))
-    return { result: "done" }
-  }
-  if (answer === null && ageMs >= PARK_AFTER_MS) {
-    return { result: "park", reason: "the processor has been silent about it for 72 hours" }
-  }
-  return { result: "later", dueAt: ports.clock.now() + askAgainAfter(ageMs, answer === "unknown") }
-}
+/** A purchase that is not paid by then is asked about: whoever began it may be gone. */
+const ASK_AFTER_MS = 60_000
 
-/**
- * What the processor says of it; null where it does not say. A payment that it does not know after
- * ten minutes is withdrawn, so that nobody who was held up makes it afterwards.
- */
-async function whatBecame(
-  ports: Ports,
-  payment: CardPayment,
-  ageMs: number,
-): Promise<PaymentAnswer | "unknown" | null> {
-  const known = await askCards(ports, (cards) => cards.ask(payment))
-  if (known === null || known.answer !== "unknown") return known
-  if (ageMs < UNKNOWN_IS_NO_AFTER_MS) return "unknown"
-  return askCards(ports, (cards) => cards.withdraw(payment))
+const Payload = z.object({
+  purchaseId: z.string(),
+  amountMicros: z.number(),
+  startedAt: z.number(),
+})
+
+type Payload = z.infer<typeof Payload>
+
+/** The reaction that ends purchases. */
+export const purchaseEffect = effect<Payload, PaymentAnswer>({
+  ...{ kind: "pay-purchase", payload: Payload },
+  ...{ provider: "the processor", about: "it", unknownTo: "nobody began this purchase" },
+  from: {
+    PurchaseStarted: ({ purchaseId, amountMicros, at }) => {
+      const payload = { purchaseId, amountMicros, startedAt: at }
+      return [{ name: purchaseId, payload, dueAt: at + ASK_AFTER_MS }]
+    },
+  },
+  until: {
+    PurchasePaid: ({ purchaseId }) => [purchaseId],
+    PurchaseFailed: ({ purchaseId }) => [purchaseId],
+  },
+  begunAt: ({ startedAt }) => startedAt,
+  // Its end takes the row away, and ending it again changes nothing.
+  look: async () => "open",
+  act: null,
+  ask: async ({ cards }, work) => {
+    const known = await cards.ask(paymentOf(work))
+    return known.answer === "unknown" ? "unknown" : known
+  },
+  isRepeatable: () => false,
+  end: async (ports, work, answer, cause) => {
+    if (!isEnd(answer)) return false
+    await settlePurchase(ports, paymentOf(work), answer, cause)
+    return true
+  },
+  // It is withdrawn, so that nobody who was held up makes it afterwards.
+  unknown: (ports, work) => askCards(ports, (cards) => cards.withdraw(paymentOf(work))),
+  givenUp: { answer: "payment_failed" },
+})
+
+function paymentOf({ companyId, payload }: { companyId: string; payload: Payload }): CardPayment {
+  const { purchaseId: name, amountMicros, startedAt: begunAt } = payload
+  return { name, companyId, amountMicros, begunAt }
 }

@@ -1,72 +1,87 @@
 /**
  * The workers: they take rows of work that are due and do what each kind asks for. A row that fails
- * waits, longer each time, and is parked for an operator after many tries; it is never lost.
+ * waits, longer each time, and is parked for an operator after many tries; it is never lost. The lease
+ * of a row is renewed while it is worked on, so long work holds it for as long as its process lives.
  */
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
-import type { TakenWork, WorkResult } from "../../../adapters/work/port.ts"
-import type { CompanyPlan } from "../../../domain/company/companies.ts"
-import type { WorkKind } from "../../../projections/work.ts"
-import { work as workRows } from "../../../projections/work.ts"
-import { causedBy } from "../kernel/envelope.ts"
+import type { Bound, NewWork, TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import { FOLLOW_UPS } from "../../../projections/kernel/follow-ups.ts"
 import type { Ports } from "../ports.ts"
 import { retryLater } from "./back-off.ts"
-import { chargeCalls } from "../../charging/reactions/charge-calls.ts"
-import { closeMonth } from "../../charging/reactions/close-month.ts"
-import { collectCredit } from "../../credits/reactions/collect-credit.ts"
-import { switchKeys } from "../../company/reactions/company-deletion.ts"
-import { endCharge } from "./end-charge.ts"
-import { eraseCompany } from "../../company/reactions/erase-company.ts"
-import { openCompany } from "../../company/reactions/open-company.ts"
-import { payPurchase } from "../../credits/reactions/pay-purchase.ts"
-import { sendReminder } from "../../charging/reactions/send-reminder.ts"
-import { askText, sendText } from "../../phone/reactions/send-text.ts"
+import type { Reaction, Work } from "./reaction.ts"
 
 const AT_ONCE = 64
+/** Of these, so many are kept for work that is soon done. */
+const KEPT_FOR_SHORT = AT_ONCE / 2
 /** Rows are taken so many at a time where there are more: a statement for each would cost more than most of them. */
 const ROOM_TO_TAKE = 16
 const POLL_MS = 500
 const IDLE_LOOK_MS = 10
+/** A third of a lease: one that is late twice is still in time. */
+const RENEW_EVERY_MS = 20_000
 const MOST_TRIES = 20
 const SETTLE_TRIES = 20
 const SETTLE_AGAIN_MS = 250
 const HEAR_AGAIN_MS = 50
 
-type Handler = (ports: Ports, work: TakenWork) => Promise<WorkResult>
-
-const HANDLERS: Readonly<Record<WorkKind, Handler>> = {
-  "open-company": async (ports, work) => {
-    // Rows of before do not say who it was.
-    const plan = work.payload as CompanyPlan & { readonly place: number; readonly actor?: string }
-    const cause = { ...causedBy(`open-company ${plan.companyId}`), actor: plan.actor ?? null }
-    await openCompany(ports, plan, plan.place, cause)
-    return { result: "done" }
-  },
-  "send-text": sendText,
-  "ask-text": askText,
-  "end-charge": endCharge,
-  "close-month": closeMonth,
-  "charge-calls": chargeCalls,
-  "send-reminder": sendReminder,
-  "pay-purchase": payPurchase,
-  "collect-credit": collectCredit,
-  "switch-keys": switchKeys,
-  "erase-company": eraseCompany,
-}
-
 /** Running workers. */
 export interface Workers {
   /** Says that there may be new work. */
   readonly wake: () => void
+  /**
+   * Does a piece of work at once, in this process, unless its row is there already: then whoever takes
+   * that does it. Resolves when it was done here or put off, with whether it was this process's.
+   */
+  readonly now: (work: NewWork) => Promise<boolean>
   /** Resolves when no row is due (rows that wait out a back-off are not) and none is being done. */
   readonly idle: () => Promise<void>
-  /** Takes no more rows and waits for those being done. */
+  /** Takes no more rows and waits for those being done; long work is let go for another process. */
   readonly stop: () => Promise<void>
 }
 
+/** A row in hand. */
+interface InHand {
+  readonly kind: string
+  readonly companyId: string | null
+  readonly isLong: boolean
+  readonly given: AbortController
+  done: Promise<void>
+}
+
+/** What a process has in hand, each row until something came of it. */
+function openHand(ports: Ports, reactions: readonly Reaction[], onDone: () => void) {
+  const byKind = new Map(reactions.map((reaction) => [reaction.kind, reaction]))
+  const inHand = new Map<number, InHand>()
+  const renewing = setInterval(() => void renew(ports, inHand), RENEW_EVERY_MS).unref()
+  const empty = async () => {
+    await Promise.all([...inHand.values()].map(({ done }) => done))
+  }
+  return {
+    inHand,
+    begin: (row: TakenWork): Promise<void> => {
+      const { workId, kind, companyId } = row
+      const given = new AbortController()
+      const isLong = byKind.get(kind)?.isLong === true
+      const one: InHand = { kind, companyId, isLong, given, done: Promise.resolve() }
+      inHand.set(workId, one)
+      one.done = perform(ports, byKind.get(kind), row, given.signal).finally(() => {
+        inHand.delete(workId)
+        onDone()
+      })
+      return one.done
+    },
+    empty,
+    close: async () => {
+      await empty()
+      clearInterval(renewing)
+    },
+  }
+}
+
 /** Starts the workers of this process. */
-export function startWorkers(ports: Ports): Workers {
-  // What is being done, by its row.
-  const inHand = new Map<number, Promise<void>>()
+export function startWorkers(ports: Ports, reactions: readonly Reaction[]): Workers {
+  const hand = openHand(ports, reactions, () => wake())
+  const { inHand, begin } = hand
   let stopped = false
   let taking: Promise<void> | null = null
   let again = false
@@ -82,20 +97,13 @@ export function startWorkers(ports: Ports): Workers {
       leastRoom = ROOM_TO_TAKE
       if (answerLost) await ports.work.letGo([...inHand.keys()])
       answerLost = true
-      const rows = await ports.work.take(ports.clock.now(), room)
+      const rows = await ports.work.take(ports.clock.now(), room, boundsOf(reactions, inHand))
       answerLost = false
       if (rows.length > 0 && !(await untilHeard(ports, () => stopped))) {
         await ports.work.letGo([...inHand.keys()])
         return
       }
-      for (const row of rows) {
-        const { workId } = row
-        const doing = perform(ports, row).finally(() => {
-          inHand.delete(workId)
-          wake()
-        })
-        inHand.set(workId, doing)
-      }
+      for (const row of rows) void begin(row)
     } while (again)
   }
 
@@ -118,21 +126,58 @@ export function startWorkers(ports: Ports): Workers {
   }, POLL_MS).unref()
   return {
     wake,
+    now: async (work) => {
+      if (stopped) return false
+      const row = await ports.work.insertTaken(work)
+      if (row === null) return false
+      await begin(row)
+      return true
+    },
     idle: () =>
       untilNoneDue(ports, async () => {
         wake()
         while (taking !== null || inHand.size > 0) {
           await taking
-          await Promise.all(inHand.values())
+          await hand.empty()
         }
       }),
     stop: async () => {
       stopped = true
       clearInterval(timer)
       await taking
-      await Promise.all(inHand.values())
+      for (const { isLong, given } of inHand.values()) if (isLong) given.abort()
+      await hand.close()
     },
   }
+}
+
+/** Keeps what is in hand; what another process has by now is told so. */
+async function renew(ports: Ports, inHand: ReadonlyMap<number, InHand>): Promise<void> {
+  const held = [...inHand.keys()]
+  if (held.length === 0) return
+  try {
+    const ours = new Set(await ports.work.renew(held))
+    for (const workId of held) if (!ours.has(workId)) inHand.get(workId)?.given.abort()
+  } catch (error) {
+    ports.log.warn("the leases of work in hand could not be renewed", error)
+  }
+}
+
+/** How many more of each bounded kind may be taken; long work leaves half of all places to others. */
+function boundsOf(
+  reactions: readonly Reaction[],
+  inHand: ReadonlyMap<number, InHand>,
+): readonly Bound[] {
+  const all = [...inHand.values()]
+  const long = all.filter(({ isLong }) => isLong).length
+  return reactions
+    .filter(({ isLong, atOnce }) => isLong === true || atOnce !== undefined)
+    .map(({ kind, isLong, atOnce = {} }) => {
+      const own = all.filter((one) => one.kind === kind).length
+      const forLong = isLong === true ? AT_ONCE - KEPT_FOR_SHORT - long : AT_ONCE
+      const most = Math.max(0, Math.min(forLong, (atOnce.process ?? AT_ONCE) - own))
+      return { kind, most, perCompany: atOnce.company ?? null }
+    })
 }
 
 /** Does what is due until nothing is; what is another process's, or came just now, is waited for. */
@@ -150,20 +195,46 @@ async function untilNoneDue(ports: Ports, doAll: () => Promise<void>): Promise<v
  */
 async function untilHeard(ports: Ports, isStopped: () => boolean): Promise<boolean> {
   while (!isStopped()) {
-    if (await ports.projector.hasRead(workRows.name)) return true
+    if (await ports.projector.hasRead(FOLLOW_UPS)) return true
     await ports.pacer.pause(HEAR_AGAIN_MS)
   }
   return false
 }
 
 /** Does one row. What went wrong becomes the row's result: nothing is thrown. */
-async function perform(ports: Ports, row: TakenWork): Promise<void> {
-  const handler = HANDLERS[row.kind as WorkKind] as Handler | undefined
-  const result =
-    handler === undefined
-      ? ({ result: "park", reason: `nobody does ${row.kind}` } as const)
-      : await handler(ports, row).catch((error: unknown) => failed(ports, row, error))
-  await settle(ports, row, result)
+async function perform(
+  ports: Ports,
+  reaction: Reaction | undefined,
+  row: TakenWork,
+  signal: AbortSignal,
+): Promise<void> {
+  const result = await resultOf(ports, reaction, row, signal)
+  // Whoever stops lets it go as if it had not been tried; whoever has it by now says what became of it.
+  const given = signal.aborted && result.result !== "done"
+  await settle(ports, row, given ? { result: "let go" } : result)
+}
+
+async function resultOf(
+  ports: Ports,
+  reaction: Reaction | undefined,
+  row: TakenWork,
+  signal: AbortSignal,
+): Promise<WorkResult> {
+  const { kind, companyId, payload } = row
+  if (reaction === undefined) return { result: "park", reason: `nobody does ${kind}` }
+  if (companyId === null) return { result: "park", reason: `${kind} names no company` }
+  const parsed = reaction.payload.safeParse(payload)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    const place = issue?.path.join(".") ?? ""
+    return { result: "park", reason: `what ${kind} carries has no ${place} as it should be` }
+  }
+  const work: Work<unknown> = { ...row, companyId, payload: parsed.data, signal }
+  try {
+    return await reaction.perform(ports, work)
+  } catch (error) {
+    return signal.aborted ? { result: "let go" } : failed(ports, row, error)
+  }
 }
 
 /** Keeps what became of a row, also over a connection that breaks just then. */
@@ -176,7 +247,7 @@ async function settle(ports: Ports, row: TakenWork, result: WorkResult): Promise
         await ports.pacer.pause(SETTLE_AGAIN_MS)
         continue
       }
-      // The lease runs out and the row is done again: handlers may be repeated.
+      // The lease runs out and the row is done again: reactions may be repeated.
       ports.log.warn(`the outcome of work ${row.workId} could not be kept`, error)
       return
     }

@@ -13,10 +13,10 @@ import type { AnyFact } from "../../../projections/kernel/projection.ts"
 const OF_COMPANIES = [ACCESS, APP, LEDGER, PHONE, RECIPIENT, REFUSALS]
 const OF_INSTALLATION = [COMPANIES, PRICES, RELEASES]
 
+const KINDS = [...OF_COMPANIES, ...OF_INSTALLATION.map(({ aggregate }) => aggregate)]
+
 const CODECS: ReadonlyMap<string, unknown> = new Map(
-  [...OF_COMPANIES, ...OF_INSTALLATION.map(({ aggregate }) => aggregate)].map(
-    ({ category, codec }) => [category, codec],
-  ),
+  KINDS.map(({ category, codec }) => [category, codec]),
 )
 
 /** The streams that belong to no company. */
@@ -32,6 +32,19 @@ export const COMPANY_CATEGORIES: ReadonlySet<string> = new Set(
 /** The beginnings of the names of all streams that a company can have. */
 export function prefixesOfCompany(companyId: CompanyId): readonly string[] {
   return [...COMPANY_CATEGORIES].map((category) => `${category}-${companyId}`)
+}
+
+/** The categories in which facts of these types stand, and what else stands there. */
+export function categoriesOf(types: ReadonlySet<string>): {
+  readonly categories: readonly string[]
+  readonly ignores: readonly string[]
+} {
+  const found = KINDS.filter(({ codec }) => codec.types.some((type) => types.has(type)))
+  const all = found.flatMap(({ codec }): readonly string[] => codec.types)
+  return {
+    categories: found.map(({ category }) => category),
+    ignores: all.filter((type) => !types.has(type)),
+  }
 }
 
 /** The codec of a stream's facts. @throws FormatFault where no decider has such streams */

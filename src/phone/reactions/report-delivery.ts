@@ -3,7 +3,7 @@ import { recipientOf } from "../../../domain/phone/aggregates.ts"
 import type { CompanyId, MessageId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { recordText, settleText } from "./settle-text.ts"
+import { recordText, settleText } from "../texts.ts"
 
 /** What a carrier says of a text later on. */
 export interface DeliveryReport {
@@ -20,8 +20,8 @@ export async function reportDelivery(
   cause: Cause,
 ): Promise<void> {
   const { companyId, messageId } = text
-  const stream = recipientOf(companyId, await ports.sealing.tag(companyId, text.to)).stream
-  const place = { companyId, stream, messageId }
+  const recipient = recipientOf(companyId, await ports.sealing.tag(companyId, text.to))
+  const place = { companyId, recipient, messageId }
   const delivered = errorCode === null
   const type = "ReportDelivery" as const
   const command = { type, messageId, carrierId, delivered, errorCode }

@@ -1,7 +1,6 @@
 /** The ledger's time, waiting for what is under way, and the queue of work. */
 import { z } from "zod"
 import { comparePositions } from "../../../../adapters/eventstore/port.ts"
-import { giveUp } from "../../effects/skip.ts"
 import { tokenOf } from "../../calls/position-token.ts"
 import { exactTime } from "../inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../operation.ts"
@@ -129,7 +128,7 @@ const skipWork = operation({
       const message = `Work ${workId} is not parked: it goes on by itself.`
       throw new OperatorRefused("conflict", message)
     }
-    const refused = await giveUp(ports, work, cause)
+    const refused = await ports.giveUp(work, cause)
     if (refused !== null) throw new OperatorRefused("conflict", refused.refusal)
     // It may be gone already: what ended the work took its row away, or somebody tries it once more.
     await ports.work.dropParked(workId)

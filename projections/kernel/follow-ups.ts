@@ -1,0 +1,102 @@
+/**
+ * What follows from facts, as rows for the workers: the one table of reactions and timers.
+ *
+ * A row is a hint that may come twice; the deciders have the last word. It is no read model: rows
+ * go away when they are done, so it is never rebuilt. Payloads carry ids and sealed text only.
+ */
+import type { Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Columns } from "./columns.ts"
+import { arrayOf, insertRows } from "./columns.ts"
+import type { Projection, Recorded } from "./projection.ts"
+
+/** The name of the projection that writes the rows. */
+export const FOLLOW_UPS = "work"
+
+/** Something to be done. */
+export interface WorkItem {
+  readonly kind: string
+  /** Unique within the kind: the same name again is the same work. */
+  readonly name: string
+  /** Work on one subject is done in order, one at a time. */
+  readonly subject: string
+  readonly companyId: CompanyId | null
+  readonly payload: object
+  /** By the ledger's clock, UTC milliseconds. */
+  readonly dueAt: number
+}
+
+/** Work that nobody waits for any more. */
+export type EndedWork = Pick<WorkItem, "kind" | "name">
+
+/** What follows from a fact, and what of it has ended. */
+export interface Following {
+  readonly items: (recorded: Recorded) => readonly WorkItem[]
+  readonly ended: (recorded: Recorded) => readonly EndedWork[]
+}
+
+/** The projection that writes what follows from facts of these categories. */
+export function followUps(
+  { items: itemsOf, ended: endedBy }: Following,
+  facts: Pick<Projection, "categories" | "ignores">,
+): Projection {
+  return {
+    name: FOLLOW_UPS,
+    version: 1,
+    ...facts,
+    tables: [],
+    create: "",
+    apply: async (tx: Transaction<unknown>, batch) => {
+      const items = new Map<string, WorkItem>()
+      const ended: EndedWork[] = []
+      for (const recorded of batch) {
+        for (const item of itemsOf(recorded)) items.set(`${item.kind} ${item.name}`, item)
+        for (const end of endedBy(recorded)) {
+          if (!items.delete(`${end.kind} ${end.name}`)) ended.push(end)
+        }
+      }
+      // What ended first: a charge of the same name may have begun anew after it.
+      if (ended.length > 0) await deleteWork(tx, ended)
+      if (items.size > 0) await insertWork(tx, [...items.values()])
+    },
+  }
+}
+
+async function deleteWork(tx: Transaction<unknown>, ended: readonly EndedWork[]): Promise<void> {
+  for (const kind of new Set(ended.map((one) => one.kind))) {
+    const names = ended.filter((one) => one.kind === kind).map(({ name }) => name)
+    await sql`
+      delete from ledger.work
+      where kind = ${kind} and name = any(${arrayOf("text", names)})`.execute(tx)
+  }
+}
+
+interface WorkRow {
+  readonly kind: string
+  readonly name: string
+  readonly subject: string
+  readonly company_id: CompanyId | null
+  readonly payload: string
+  readonly due_at: Date
+}
+
+const WORK_COLUMNS: Columns<WorkRow> = {
+  kind: "text",
+  name: "text",
+  subject: "text",
+  company_id: "text",
+  payload: "text",
+  due_at: "timestamptz",
+}
+
+function rowOf({ kind, name, subject, companyId, payload, dueAt }: WorkItem): WorkRow {
+  const [text, due_at] = [JSON.stringify(payload), new Date(dueAt)]
+  return { kind, name, subject, company_id: companyId, payload: text, due_at }
+}
+
+/** Adds work; what is there already under the same kind and name stays as it is. */
+async function insertWork(tx: Transaction<unknown>, items: readonly WorkItem[]): Promise<void> {
+  const isThere = sql`on conflict (kind, name) do nothing`
+  await insertRows(tx, "ledger.work", WORK_COLUMNS, items.map(rowOf), isThere)
+}

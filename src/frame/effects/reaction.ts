@@ -1,0 +1,138 @@
+/**
+ * What follows from facts, as data: which work a fact calls for, which facts end it, and how it is done.
+ * Every slice lists its own; the rows, the workers, giving up and erasure follow from the list.
+ */
+import type { ZodType } from "zod"
+import type { ParkedWork, TakenWork, WorkResult } from "../../../adapters/work/port.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { EndedWork, WorkItem } from "../../../projections/kernel/follow-ups.ts"
+import type { AnyFact, Recorded } from "../../../projections/kernel/projection.ts"
+import type { Cause } from "../kernel/envelope.ts"
+import type { Ports } from "../ports.ts"
+
+/** Something that is to be done for a company. */
+export interface FollowUp<P> {
+  /** Unique within the kind: the same name again is the same work. */
+  readonly name: string
+  /** Work on one subject is done in order, one at a time; default its name. */
+  readonly subject?: string
+  /** Ids and sealed text only. */
+  readonly payload: P
+  /** By the ledger's clock, UTC milliseconds. */
+  readonly dueAt: number
+  /** Default the company of the fact's stream. */
+  readonly companyId?: CompanyId
+}
+
+type FactOfType<T extends AnyFact["type"]> = Extract<AnyFact, { readonly type: T }>
+
+/** A fact where it was recorded. */
+export type At<T extends AnyFact["type"]> = Omit<Recorded, "fact" | "companyId"> & {
+  readonly companyId: CompanyId
+  readonly fact: FactOfType<T>
+}
+
+/** What follows from facts, by their types. */
+export type Follows<P> = {
+  readonly [T in AnyFact["type"]]?: (fact: FactOfType<T>, recorded: At<T>) => readonly FollowUp<P>[]
+}
+
+/** The names of work that facts end, by their types. */
+export type Ends = {
+  readonly [T in AnyFact["type"]]?: (fact: FactOfType<T>, recorded: At<T>) => readonly string[]
+}
+
+/** Work in hand: its payload was parsed. */
+export interface Work<P> extends Omit<TakenWork, "payload" | "companyId"> {
+  readonly companyId: CompanyId
+  readonly payload: P
+  /** Aborted when the process is about to stop, or the row is another's by now. */
+  readonly signal: AbortSignal
+}
+
+/** A parked row that an operator gives up, or the end of its company. */
+export type GivenUp<P> = Omit<ParkedWork, "payload" | "companyId"> & {
+  readonly companyId: CompanyId
+  readonly payload: P
+}
+
+/**
+ * What giving a row up does: nothing is lost by it; it cannot be given up, for it is owed; or it ends
+ * what the row stands for, or says why that cannot be and what to do instead.
+ */
+export type GiveUp<P> =
+  | "nothing is lost"
+  | "owed"
+  | ((ports: Ports, work: GivenUp<P>, cause: Cause) => Promise<{ readonly refusal: string } | null>)
+
+/** How many of a kind may be in hand at once; a kind without bounds takes what places there are. */
+export interface AtOnce {
+  readonly process?: number
+  readonly company?: number
+}
+
+/** Work of one kind. */
+export interface ReactionSpec<P> {
+  readonly kind: string
+  /** The form of what its rows carry: rows and backups of former versions have it too. */
+  readonly payload: ZodType<P>
+  /** The facts that call for it, by type; none where another reaction puts it off into this kind. */
+  readonly from?: Follows<P>
+  /** The facts after which nobody waits for it any more. */
+  readonly until?: Ends
+  /** Does it; may be done again after a crash at any line. */
+  readonly perform: (ports: Ports, work: Work<P>) => Promise<WorkResult>
+  readonly atOnce?: AtOnce
+  /** Whether it may take longer than half a minute: it then leaves half of all places to others. */
+  readonly isLong?: true
+  readonly giveUp: GiveUp<P>
+  /** Whether it is given up when its company is erased; else it is done or dropped with its rows. */
+  readonly endsWithCompany?: true
+  /** Whether its rows carry what a person wrote or is: they are deleted with their company. */
+  readonly isPersonal?: true
+}
+
+/** A reaction, its types forgotten. */
+export interface Reaction extends Omit<ReactionSpec<unknown>, "payload" | "from" | "perform"> {
+  readonly payload: ZodType
+  readonly from?: Readonly<Record<string, ReactionRule | undefined>>
+  readonly perform: (ports: Ports, work: Work<unknown>) => Promise<WorkResult>
+}
+
+type ReactionRule = (fact: AnyFact, recorded: Recorded) => readonly FollowUp<object>[]
+
+/** Checks a reaction's types where it is written, and forgets them for the list of all. */
+export function reaction<P extends object>(spec: ReactionSpec<P>): Reaction {
+  return spec as unknown as Reaction
+}
+
+/** What follows from a fact by all reactions. */
+export function itemsOf(reactions: readonly Reaction[], recorded: Recorded): readonly WorkItem[] {
+  const { fact, companyId: own } = recorded
+  return reactions.flatMap(({ kind, from }) => {
+    const rule = from?.[fact.type]
+    if (rule === undefined) return []
+    return rule(fact, recorded).map(({ subject, companyId = own, ...item }) => {
+      return { kind, companyId, ...item, subject: subject ?? item.name }
+    })
+  })
+}
+
+/** The work that a fact ends. */
+export function endedBy(reactions: readonly Reaction[], recorded: Recorded): readonly EndedWork[] {
+  const { fact } = recorded
+  return reactions.flatMap(({ kind, until }) => {
+    const rules = until as Readonly<Record<string, EndRule | undefined>> | undefined
+    const names = rules?.[fact.type]?.(fact, recorded) ?? []
+    return names.map((name) => ({ kind, name }))
+  })
+}
+
+type EndRule = (fact: AnyFact, recorded: Recorded) => readonly string[]
+
+/** The types of the facts that any of the reactions looks at. */
+export function factsLookedAt(reactions: readonly Reaction[]): ReadonlySet<string> {
+  return new Set(
+    reactions.flatMap(({ from = {}, until = {} }) => [...Object.keys(from), ...Object.keys(until)]),
+  )
+}

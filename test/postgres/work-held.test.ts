@@ -1,0 +1,104 @@
+import type pg from "pg"
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { WorkQueue } from "../../adapters/work/port.ts"
+import { openPostgresWork } from "../../adapters/work/postgres.ts"
+import { DatabaseUnderTest } from "./database-under-test.ts"
+
+const database = new DatabaseUnderTest()
+const NOW = Date.UTC(2026, 10, 21, 12)
+let pool: pg.Pool
+let queue: WorkQueue
+let others: WorkQueue
+
+beforeAll(() => {
+  pool = database.pool()
+  queue = openPostgresWork(pool, { own: "prc_own", isAlive: async () => true })
+  others = openPostgresWork(pool, { own: "prc_other", isAlive: async () => true })
+})
+beforeEach(async () => {
+  await pool.query("truncate ledger.work restart identity")
+})
+
+/** Adds work on a subject, due at NOW unless said otherwise. */
+async function add(subject: string, name: string, dueAt = NOW): Promise<void> {
+  await pool.query(
+    `insert into ledger.work (kind, name, subject, company_id, payload, due_at)
+     values ('send-text', $2, $1, 'co_aaaaaa', '{"a":[1]}', to_timestamp($3::float8 / 1000))`,
+    [subject, name, dueAt],
+  )
+}
+
+async function take(now = NOW, from = queue): Promise<readonly string[]> {
+  return (await from.take(now, 10)).map(({ name }) => name)
+}
+
+/** Lets the back-off or the lease of all work run out. */
+async function runOut(column: "retry_at" | "leased_until"): Promise<void> {
+  await pool.query(`update ledger.work set ${column} = now() - interval '1 second'
+    where ${column} is not null`)
+}
+
+describe("work in hand", () => {
+  const again = { kind: "send-text", name: "a1", subject: "a", companyId: "co_aaaaaa" }
+
+  it("is held for longer while its process says so, and by nobody who has lost it", async () => {
+    await add("a", "a1")
+    await add("b", "b1")
+    await take()
+    await pool.query("update ledger.work set leased_until = now() + interval '1 second'")
+    expect(await queue.renew([1, 2, 99])).toEqual([1, 2])
+    const { rows } = await pool.query<{ name: string }>(
+      "select name from ledger.work where leased_until > now() + interval '50 seconds'",
+    )
+    expect(rows).toHaveLength(2)
+    await runOut("leased_until")
+    await others.take(NOW, 1)
+    expect(await queue.renew([1, 2])).toEqual([2])
+  })
+
+  it("says that it may have been done, until its provider said that it did nothing", async () => {
+    await add("a", "a1")
+    await take()
+    await queue.handOver(1)
+    await queue.settle(1, { result: "retry", afterMs: 0, reason: "a fault" })
+    expect(await queue.take(NOW, 1)).toMatchObject([{ isHandedOver: true }])
+    await queue.settle(1, { result: "retry", afterMs: 0, reason: "away", isUndone: true })
+    expect(await queue.take(NOW, 1)).toMatchObject([{ isHandedOver: false }])
+  })
+
+  it("that is let go is another's at once, and was not tried", async () => {
+    await add("a", "a1")
+    await take()
+    await queue.settle(1, { result: "let go" })
+    expect(await others.take(NOW, 1)).toMatchObject([{ name: "a1", tries: 1 }])
+  })
+
+  it("can be added by who does it, once, and the projection adds nothing beside it", async () => {
+    const item = { ...again, payload: { b: 1 }, dueAt: NOW }
+    expect(await queue.insertTaken(item)).toMatchObject({ workId: 1, tries: 1, payload: { b: 1 } })
+    expect(await others.insertTaken(item)).toBeNull()
+    expect(await take(NOW, others)).toEqual([])
+  })
+})
+
+describe("a kind of which only so many may be in hand", () => {
+  const bound = (most: number, perCompany: number | null = null) => [
+    { kind: "send-text", most, perCompany },
+  ]
+
+  it("is taken no more often than that, beside all others", async () => {
+    for (const name of ["a", "b", "c"]) await add(name, name)
+    await pool.query("update ledger.work set kind = 'other' where name = 'b'")
+    expect((await queue.take(NOW, 10, bound(1))).map(({ name }) => name)).toEqual(["b", "a"])
+    expect(await queue.take(NOW, 10, bound(0))).toEqual([])
+    expect((await queue.take(NOW, 10, bound(5))).map(({ name }) => name)).toEqual(["c"])
+  })
+
+  it("is not taken beyond its number for a company, whichever process asks", async () => {
+    for (let i = 0; i < 6; i += 1) await add(`s${i}`, `n${i}`)
+    await pool.query("update ledger.work set company_id = 'co_bbbbbb' where name = 'n5'")
+    const asked = [queue, others, queue, others].map((one) => one.take(NOW, 10, bound(10, 2)))
+    const names = (await Promise.all(asked)).flat().map(({ name }) => name)
+    expect(names.toSorted()).toEqual(["n0", "n1", "n5"])
+  })
+})
