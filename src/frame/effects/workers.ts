@@ -127,11 +127,9 @@ export function startWorkers(ports: Ports, reactions: readonly Reaction[]): Work
   return {
     wake,
     now: async (work) => {
-      if (stopped) return false
-      const row = await ports.work.insertTaken(work)
-      if (row === null) return false
-      await begin(row)
-      return true
+      const row = stopped ? null : await ports.work.insertTaken(work)
+      if (row !== null) await begin(row)
+      return row !== null
     },
     idle: () =>
       untilNoneDue(ports, async () => {

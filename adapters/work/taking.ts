@@ -1,0 +1,75 @@
+/** The statements by which rows are taken and held. */
+
+/**
+ * Rows to take: due, free, with nothing earlier of the same subject still to do and nothing of it in
+ * anybody's hands, in whatever process. What is locked by another worker is skipped.
+ */
+export const TAKE = `
+  with next as (
+    select work_id from ledger.work w
+    where parked is null and due_at <= to_timestamp($1::float8 / 1000)
+      and not (kind = any($4::text[]))
+      and (retry_at is null or retry_at <= clock_timestamp())
+      and (process_id is null or leased_until < clock_timestamp())
+      and not exists (
+        select 1 from ledger.work other
+        where other.subject = w.subject and other.work_id <> w.work_id
+          and other.parked is null
+          and (other.work_id < w.work_id and other.due_at <= to_timestamp($1::float8 / 1000)
+            or other.process_id is not null and other.leased_until >= clock_timestamp()))
+    order by due_at, work_id
+    limit $2
+    for update skip locked)
+  update ledger.work w
+  set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
+  from next where w.work_id = next.work_id
+  returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries,
+    w.handed_over_at`
+
+/**
+ * The next row of a kind of which only so many may be in hand. Who takes one takes turns with all others
+ * who do, so that two do not count the same.
+ */
+export const TAKE_BOUNDED = `
+  with next as (
+    select work_id from ledger.work w
+    where kind = $2 and parked is null and due_at <= to_timestamp($1::float8 / 1000)
+      and (retry_at is null or retry_at <= clock_timestamp())
+      and (process_id is null or leased_until < clock_timestamp())
+      and not exists (
+        select 1 from ledger.work other
+        where other.subject = w.subject and other.work_id <> w.work_id and other.parked is null
+          and (other.work_id < w.work_id and other.due_at <= to_timestamp($1::float8 / 1000)
+            or other.process_id is not null and other.leased_until >= clock_timestamp()))
+      and ($4::int is null or $4::int > (
+        select count(*) from ledger.work held
+        where held.kind = w.kind and held.company_id is not distinct from w.company_id
+          and held.process_id is not null and held.leased_until >= clock_timestamp()))
+    order by due_at, work_id
+    limit 1
+    for update)
+  update ledger.work w
+  set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
+  from next where w.work_id = next.work_id
+  returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries,
+    w.handed_over_at`
+
+/** Adds a row and takes it, unless it is there. */
+export const INSERT_TAKEN = `
+  insert into ledger.work
+    (kind, name, subject, company_id, payload, due_at, tries, process_id, leased_until)
+  values ($1, $2, $3, $4, $5, to_timestamp($6::float8 / 1000), 1, $7,
+    clock_timestamp() + interval '60 seconds')
+  on conflict (kind, name) do nothing
+  returning work_id, kind, name, subject, company_id, payload, tries, handed_over_at`
+
+/** Holds rows for another minute. */
+export const RENEW = `
+  update ledger.work set leased_until = clock_timestamp() + interval '60 seconds'
+  where work_id = any($1::bigint[]) and process_id = $2
+  returning work_id`
+
+/** Says that rows are about to go to a provider. */
+export const HAND_OVER = `
+  update ledger.work set handed_over_at = clock_timestamp()
+  where work_id = any($1::bigint[])`
