@@ -35,8 +35,8 @@ afterAll(async () => {
 async function countingApp() {
   const counted = { calls: 0 }
   const { runner } = world.ports
-  const gather = (async (aggregate, stream, item) => {
-    const fault = await runner.gather(aggregate, stream, item)
+  const gather = (async (beside, item, deadlineMs) => {
+    const fault = await runner.gather(beside, item, deadlineMs)
     if (fault === null) counted.calls += 1
     return fault
   }) as Ports["runner"]["gather"]

@@ -3,6 +3,7 @@
  * answer is one that the document promises, and nothing of the inside shows. 300 requests a route, and
  * 5,000 with `LEDGER_DEEP=1`.
  */
+import type { ValidateFunction } from "ajv/dist/2020.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -89,14 +90,22 @@ function expectPromised(name: string, answer: Awaited<ReturnType<typeof send>>):
   const body: unknown = isJson ? JSON.parse(answer.text) : answer.text
   const form = promised?.content?.[answer.type]
   expect(form, `${call}: no such content type in the document`).toBeDefined()
-  const schema = form?.schema ?? {}
-  const isFit = ajv.validate(absolute(schema), body)
-  expect(isFit, `${call}: ${ajv.errorsText()}`).toBe(true)
+  const validate = validatorOf(`${name} ${answer.status} ${answer.type}`, form?.schema ?? {})
+  expect(validate(body), `${call}: ${ajv.errorsText(validate.errors)}`).toBe(true)
   if (answer.status >= 400) {
     const examples = form?.examples ?? {}
     expect(Object.keys(examples), call).toContain((body as { error: string }).error)
   }
   expectContract(method, url, { status: answer.status, headers: answer.headers, body })
+}
+
+/** Compiled once each: compiling a schema takes many times as long as asking it. */
+const validators = new Map<string, ValidateFunction>()
+
+function validatorOf(answer: string, schema: object): ValidateFunction {
+  const compiled = validators.get(answer) ?? ajv.compile(absolute(schema))
+  validators.set(answer, compiled)
+  return compiled
 }
 
 /** A schema whose references are found. */
