@@ -2,31 +2,57 @@ import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/** Runs the files in the order of their names, so that two runs differ in nothing but the code. */
+/**
+ * Files that get a process of their own: they put others in the place of modules of the house, or
+ * take a gigabyte that nobody else needs.
+ */
+const APART = ["test/simulation/faulty-cores.test.ts", "test/tidy/house.test.ts"]
+
+/**
+ * Runs the files in the order of their names, so that two runs differ in nothing but the code. Those
+ * apart come first: a process is kept as long as the next file may be run in it.
+ */
 class NameSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    return files.toSorted((a, b) => (a.moduleId < b.moduleId ? -1 : 1))
+    const placeOf = ({ moduleId, project }: TestSpecification): string =>
+      `${project.name} ${moduleId}`
+    return files.toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
   }
 }
 
+const shared = {
+  environment: "node",
+  // Processes and not threads: tests start servers and send signals.
+  pool: "forks",
+  testTimeout: 30_000,
+  hookTimeout: 60_000,
+  // A test that asserts nothing is a failure, and so is one left alone with `.only`. What is waited
+  // for comes at once, but not on a machine that is busy with something else.
+  expect: { requireAssertions: true, poll: { timeout: 20_000 } },
+  allowOnly: false,
+  restoreMocks: true,
+  unstubEnvs: true,
+} as const
+
 export default defineConfig({
   test: {
-    environment: "node",
-    include: ["{test,bench}/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
-    // A process per file: tests start servers, send signals and change directories.
-    pool: "forks",
     // Files wait for PostgreSQL's flushes more than for a core, so two run even on one.
     maxWorkers: Math.min(4, Math.max(2, availableParallelism())),
     sequence: { sequencer: NameSequencer, shuffle: false, concurrent: false },
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
     teardownTimeout: 20_000,
-    // A test that asserts nothing is a failure, and so is one left alone with `.only`. What is waited
-    // for comes at once, but not on a machine that is busy with something else.
-    expect: { requireAssertions: true, poll: { timeout: 20_000 } },
-    allowOnly: false,
-    restoreMocks: true,
-    unstubEnvs: true,
+    projects: [
+      { test: { ...shared, name: "apart", include: APART } },
+      {
+        test: {
+          ...shared,
+          name: "together",
+          include: ["{test,bench}/**/*.test.ts"],
+          exclude: ["**/node_modules/**", ...APART],
+          // One process runs many files: loading the house anew for each takes longer than most of them.
+          isolate: false,
+        },
+      },
+    ],
   },
 })

@@ -4,7 +4,12 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import pg from "pg"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import type { Pacer } from "../../adapters/clock/port.ts"
 import type { Erasure } from "../../adapters/erasure/port.ts"
+import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
+import { PROJECTIONS } from "../../projections/index.ts"
 import { readConfig } from "../../src/compose/config.ts"
 import { restoreBackup } from "../../src/compose/restoring.ts"
 import { writeBackup } from "../../src/moving/write-backup.ts"
@@ -70,6 +75,25 @@ function breakOnce(step: keyof Erasure, when: "before" | "after"): void {
   erasure[step] = broken
 }
 
+/** A clock that runs fifty times as fast as the machine's. */
+const hurried: Pacer = {
+  elapsedMs: () => machinePacer.elapsedMs() * 50,
+  pause: (ms, signal) => machinePacer.pause(ms / 50, signal),
+}
+
+/** Lets an erasure have no patience with those who look back. Answers how to give it back. */
+function makeImpatient(): () => void {
+  const erasure = world.ports.erasure as { wipeFiles: Erasure["wipeFiles"] }
+  const whole = erasure.wipeFiles
+  const pool = openPool(world.databaseUrl, 2, () => undefined)
+  closing.push(() => pool.end())
+  const ports = { pool, pacer: hurried, forgetKeys: () => undefined, readModels: PROJECTIONS }
+  erasure.wipeFiles = openPostgresErasure(ports).wipeFiles
+  return () => {
+    erasure.wipeFiles = whole
+  }
+}
+
 describe("an erasure that is cut short", () => {
   it.each(
     (["openWork", "destroyKeys", "deleteRows", "wipeFiles"] as const).flatMap((step) =>
@@ -120,6 +144,7 @@ describe("an erasure that is cut short", () => {
     await client.connect()
     closing.push(() => client.end())
     await client.query(`begin isolation level ${transaction}`)
+    const makePatient = makeImpatient()
     await world.operate("clock advance", { duration: "14d" })
     const [workId] = await waiting(world)
     expect(workId).toBeGreaterThan(0)
@@ -127,6 +152,7 @@ describe("an erasure that is cut short", () => {
     // No row and no stream shows it any more; PostgreSQL keeps it for whoever looks back.
     expect(foundIn([await unsealed(world)], planted.secrets)).toEqual([])
     await client.query("commit")
+    makePatient()
     await tryAgain(world, planted.companyId, "erase-company")
     expect(await waiting(world)).toEqual([])
     const erased = expect.stringMatching(/^2031-05-20T/)

@@ -1,6 +1,7 @@
 /** Companies full of what people would not want to be found, and where it is looked for. */
 import { readFile, readdir } from "node:fs/promises"
 import { dirname, join } from "node:path"
+import pg from "pg"
 import { query } from "../support/embedded.ts"
 import type { World } from "../support/world.ts"
 
@@ -94,31 +95,39 @@ export function foundIn(
   texts: readonly string[],
   secrets: Readonly<Record<string, string>>,
 ): readonly string[] {
-  return Object.entries(secrets)
-    .filter(([, secret]) => formsOf(secret).some((form) => texts.some((one) => one.includes(form))))
+  const whole = Object.entries(secrets).map(([what, secret]) => [what, formsOf(secret)] as const)
+  // One look for all of them at once: the files are large, and in most there is nothing.
+  const literal = (form: string) => form.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")
+  const any = new RegExp(whole.flatMap(([, forms]) => forms.map(literal)).join("|"))
+  const some = texts.filter((one) => any.test(one))
+  return whole
+    .filter(([, forms]) => forms.some((form) => some.some((one) => one.includes(form))))
     .map(([what]) => what)
     .toSorted()
 }
 
 /** Every row of every table of the database, the planner's notes included, a text a table. */
 export async function dump(world: World): Promise<readonly string[]> {
-  const tables = await query<{ name: string }>(
-    world.databaseUrl,
-    `select format('%I.%I', n.nspname, c.relname) as name
-     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where c.relkind in ('r', 'p', 'm') and n.nspname not in ('information_schema', 'pg_toast')
-       and (n.nspname <> 'pg_catalog' or c.relname = 'pg_statistic')`,
-  )
-  const texts: string[] = []
-  for (const { name } of tables) {
-    const rows = await query<{ row: string }>(
-      world.databaseUrl,
-      `select t::text as row from ${name} t`,
-    )
-    texts.push(rows.map(({ row }) => row).join("\n"))
+  const client = new pg.Client({ connectionString: world.databaseUrl })
+  await client.connect()
+  try {
+    const tables = await client.query<{ name: string }>(TABLES)
+    const texts: string[] = []
+    for (const { name } of tables.rows) {
+      const { rows } = await client.query<{ row: string }>(`select t::text as row from ${name} t`)
+      texts.push(rows.map(({ row }) => row).join("\n"))
+    }
+    return texts
+  } finally {
+    await client.end()
   }
-  return texts
 }
+
+const TABLES = `
+  select format('%I.%I', n.nspname, c.relname) as name
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.relkind in ('r', 'p', 'm') and n.nspname not in ('information_schema', 'pg_toast')
+    and (n.nspname <> 'pg_catalog' or c.relname = 'pg_statistic')`
 
 /** Every stream as an auditor reads it, opened where it can be. */
 export async function unsealed(world: World): Promise<string> {

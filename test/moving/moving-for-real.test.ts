@@ -27,8 +27,8 @@ async function interrupted(
   words: readonly string[],
   when: Promise<unknown>,
 ): Promise<{ readonly code: unknown; readonly stderr: string }> {
-  const { PATH, HOME, TMPDIR } = process.env
-  const env = { PATH, HOME, TMPDIR, LEDGER_DATA_DIR: dataDir, ...settings }
+  const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
+  const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, LEDGER_DATA_DIR: dataDir, ...settings }
   const child = spawn(process.execPath, [MAIN, ...words], {
     env,
     stdio: ["ignore", "pipe", "pipe"],

@@ -43,10 +43,10 @@ export interface Place {
 export async function makePlace(settings: Record<string, string> = {}): Promise<Place> {
   const root = await mkdtemp(join(tmpdir(), "company-ledger-place-"))
   const dataDir = join(root, "data")
-  // Nothing of the test runner's own environment (it sets BASE_URL) reaches the program.
-  const { PATH, HOME, TMPDIR } = process.env
+  // Nothing else of the test runner's own environment (it sets BASE_URL) reaches the program.
+  const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
   const own = { LEDGER_DATA_DIR: dataDir, PORT: "0", LOG_LEVEL: "warn" }
-  const env = { PATH, HOME, TMPDIR, ...own, ...settings }
+  const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, ...own, ...settings }
   const servers = new Set<ChildProcess>()
   const attempt: Place["attempt"] = async (...words) => {
     try {

@@ -46,9 +46,15 @@ function filesUnder(folder: string): string[] {
   })
 }
 
+/** Made once each: several rules look at the same file. */
+const trees = new WeakMap<SourceText, ts.SourceFile>()
+
 /** The syntax tree of a file. */
 export function parse(file: SourceText): ts.SourceFile {
-  return ts.createSourceFile(file.path, file.text, ts.ScriptTarget.ESNext, true)
+  const tree =
+    trees.get(file) ?? ts.createSourceFile(file.path, file.text, ts.ScriptTarget.ESNext, true)
+  trees.set(file, tree)
+  return tree
 }
 
 /** Calls `visit` for a node and everything below it, outermost first. */
