@@ -71,6 +71,22 @@ async function writeByFour(each: number) {
   return { company, ids, written, isDone: () => isDone }
 }
 
+/** A company with so many texts, of which one in four came in. */
+async function writeMany(count: number) {
+  const company = await makeCompany(world)
+  const { from } = (await sendText(world, company.key)).body
+  const write = async (_none: unknown, i: number): Promise<string> => {
+    const comesIn = { from: newNumber(), to: from, body: `in ${i}` }
+    if (i % 4 === 3) return (await world.operate("carrier text-in", comesIn)).messageId
+    const { status, body } = await sendText(world, company.key, { body: `out ${i}` })
+    expect(status).toBe(200)
+    return body.id
+  }
+  const ids = await Promise.all(Array.from({ length: count }, write))
+  await world.operate("wait")
+  return { company, ids }
+}
+
 const idsOf = (texts: readonly Text[]) => texts.map(({ id }) => id)
 
 describe("while four write at once", () => {
@@ -114,9 +130,7 @@ describe("while four write at once", () => {
 
 describe("cursor", () => {
   it("walks back from the newest page to since, and ends", async () => {
-    const { company, ids, written } = await writeByFour(105)
-    await written
-    await world.operate("wait")
+    const { company, ids } = await writeMany(420)
     const pages: (readonly Text[])[] = []
     let cursor: string | null = ""
     while (cursor !== null) {
@@ -151,9 +165,7 @@ describe("cursor", () => {
   )
 
   it("is taken only exactly as it was given, and for the list that it is of", async () => {
-    const { company, written } = await writeByFour(51)
-    await written
-    await world.operate("wait")
+    const { company } = await writeMany(204)
     const ask = async (key: string, cursor: string) =>
       world.call(key, "GET", `${TEXTS}?cursor=${encodeURIComponent(cursor)}`)
     const { nextCursor } = (await world.call(company.key, "GET", TEXTS)).body
