@@ -35,6 +35,8 @@ const LOOK_MOST_MS = 5_000
 
 /** Every table of the schema `ledger` that holds anything personal of a company, sealed or not. */
 const TABLES = [
+  "blob_chunks",
+  "blobs",
   "checkpoints",
   "claims",
   "company_keys",
@@ -45,8 +47,8 @@ const TABLES = [
   "work",
 ]
 
-/** Of these a company's rows go as they are. */
-const DELETED = ["claims", "connect_codes", "presence"]
+/** Of these a company's rows go as they are; what hangs on them goes with them. */
+const DELETED = ["blobs", "claims", "connect_codes", "presence"]
 
 /** Erasing in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {

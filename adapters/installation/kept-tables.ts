@@ -4,8 +4,10 @@ import { FORMER_TABLES } from "../postgres/migrations/0013-simulated.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import { generationIn, writeMove } from "./postgres.ts"
 import type { KeptTables, RestoredTables, TablePart, TableRows } from "./port.ts"
+import type { KeptRows } from "./tables.ts"
 import { KEPT, POSITIONS } from "./tables.ts"
 
+/** So many rows are held at once, where their table does not say otherwise. */
 const FETCHED_ROWS = 200
 /** What is handed over at once, unless a single row is larger; in characters. */
 const HANDED_CHARACTERS = 256 * 1024
@@ -46,23 +48,20 @@ async function* readPart(
 }
 
 /** The positions of the hints. */
-function positionsOf(hints: readonly string[]): { name: string; from: string; key: string } {
+function positionsOf(hints: readonly string[]): KeptRows {
   const names = hints.map((hint) => `'${hint.replaceAll("'", "''")}'`).join(",")
   const from = `(select * from ledger.${POSITIONS} where name = any(array[${names}]))`
-  return { name: POSITIONS, from, key: "name" }
+  return { name: POSITIONS, part: "before", from, key: "name" }
 }
 
-async function* readRows(
-  client: PoolClient,
-  rows: { readonly name: string; readonly from?: string; readonly key: string },
-): AsyncGenerator<TableRows> {
-  const { name, from = `ledger.${name}`, key } = rows
+async function* readRows(client: PoolClient, rows: KeptRows): AsyncGenerator<TableRows> {
+  const { name, from = `ledger.${name}`, key, atOnce = FETCHED_ROWS } = rows
   await client.query(
     `declare rows no scroll cursor for
      select row_to_json(t)::text as row from ${from} t order by ${key}`,
   )
   for (;;) {
-    const fetched = await client.query<{ row: string }>(`fetch ${FETCHED_ROWS} from rows`)
+    const fetched = await client.query<{ row: string }>(`fetch ${atOnce} from rows`)
     if (fetched.rows.length === 0) break
     for (const some of handfuls(fetched.rows.map(({ row }) => row))) {
       yield { name, count: some.length, json: `[${some.join(",")}]` }

@@ -1,7 +1,7 @@
 import type { TablePart } from "./port.ts"
 
 /** Rows of a table that a backup holds. */
-interface KeptRows {
+export interface KeptRows {
   /** What the rows are called in a backup. */
   readonly name: string
   readonly part: TablePart
@@ -9,6 +9,8 @@ interface KeptRows {
   readonly from?: string
   /** In which order rows are read. */
   readonly key: string
+  /** How many rows are held at once; default 200. Fewer where each is large. */
+  readonly atOnce?: number
 }
 
 /** A table that a backup holds. */
@@ -25,6 +27,8 @@ const whole = (table: string, part: TablePart, key: string, counter?: string): K
   rows: [{ name: table, part, key }],
 })
 
+const WHOLE_BLOBS = "(select * from ledger.blobs where mark is not null)"
+
 /**
  * Every table of the schema `ledger` that a backup holds, in the order they are written in.
  *
@@ -40,6 +44,7 @@ const whole = (table: string, part: TablePart, key: string, counter?: string): K
  * - `test_clock`, `stand_ins`: what an operator set.
  * - `simulated`: what the built-in carrier, mailer and payment processor took, and what that one does
  *   with whose card. They stand for things outside, which a restore does not set back.
+ * - `blobs`, `blob_chunks`: bytes that facts speak of, as far as they are whole.
  */
 export const KEPT: readonly KeptTable[] = [
   whole("work", "before", "work_id", "work_id"),
@@ -72,6 +77,23 @@ export const KEPT: readonly KeptTable[] = [
   whole("test_clock", "after", "only_one"),
   whole("stand_ins", "after", "name"),
   whole("simulated", "after", "place", "place"),
+  {
+    table: "blobs",
+    rows: [{ name: "blobs", part: "after", from: WHOLE_BLOBS, key: "edition" }],
+  },
+  {
+    table: "blob_chunks",
+    rows: [
+      {
+        name: "blob_chunks",
+        part: "after",
+        from: `(select * from ledger.blob_chunks where edition in (select edition from ${WHOLE_BLOBS} b))`,
+        key: "edition, index",
+        // As text one of them is 128 KiB.
+        atOnce: 4,
+      },
+    ],
+  },
 ]
 
 /**

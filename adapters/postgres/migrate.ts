@@ -15,7 +15,8 @@ import { storeGenerations } from "./migrations/0010-store-generations.ts"
 import { treeHeads } from "./migrations/0011-tree-heads.ts"
 import { noTemporaryTables } from "./migrations/0012-no-temporary-tables.ts"
 import { simulated } from "./migrations/0013-simulated.ts"
-import { handedOver } from "./migrations/0014-handed-over.ts"
+import { blobs } from "./migrations/0014-blobs.ts"
+import { handedOver } from "./migrations/0015-handed-over.ts"
 
 /** Every migration by name, in the order of their names. A released one is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -32,7 +33,8 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0011-tree-heads": treeHeads,
   "0012-no-temporary-tables": noTemporaryTables,
   "0013-simulated": simulated,
-  "0014-handed-over": handedOver,
+  "0014-blobs": blobs,
+  "0015-handed-over": handedOver,
 }
 
 /** The names of all migrations that this version knows, in their order. */

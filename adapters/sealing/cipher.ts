@@ -40,7 +40,7 @@ export function keyOf(bytes: Buffer): KeyObject {
 }
 
 /** Encrypts; `context` is authenticated with it. Gives nonce, ciphertext and tag in one. */
-export function encrypt(key: KeyObject, plain: Buffer, context: string): Buffer {
+export function encrypt(key: KeyObject, plain: Uint8Array, context: string): Buffer {
   const nonce = freshBytes(NONCE_BYTES)
   const cipher = createCipheriv("aes-256-gcm", key, nonce)
   cipher.setAAD(Buffer.from(context))

@@ -1,15 +1,19 @@
 /**
- * Sealing of personal text, so that erasing a key erases the text everywhere: in the events, in
+ * Sealing of personal text and bytes, so that erasing a key erases the text everywhere: in the events, in
  * every copy and in every backup.
  *
  * A company has a key, wrapped by the installation's master key; each person and recipient has a key
  * of its own, wrapped by the company's. Sealed text is `s1.<subject>.<base64url of nonce, AES-256-GCM
- * ciphertext and tag>`; company and subject are authenticated with it.
+ * ciphertext and tag>`; company and subject are authenticated with it. Sealed bytes are nonce,
+ * ciphertext and tag; company, subject and the context they are for are authenticated with them.
  */
 import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
 
 /** The subject whose key seals what belongs to the company itself: its name, its numbers. */
 export const COMPANY_SUBJECT = "company"
+
+/** What bytes are sealed for, part by part: they open in the same context only. */
+export type SealedContext = readonly (string | number)[]
 
 /** Seals and opens personal text, and tells equal texts apart without reading them. */
 export interface Sealing {
@@ -21,6 +25,29 @@ export interface Sealing {
   readonly seal: (companyId: CompanyId, subject: string, text: string) => Promise<Sealed>
   /** The text, or null when its key was erased. @throws SealFault when it was tampered with */
   readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>
+  /**
+   * Seals bytes under the subject's key, which is made if it does not exist yet. They are longer by 28
+   * bytes.
+   *
+   * @throws CompanyErased
+   */
+  readonly sealBytes: (
+    companyId: CompanyId,
+    subject: string,
+    bytes: Uint8Array,
+    context: SealedContext,
+  ) => Promise<Buffer>
+  /**
+   * The bytes, or null when the subject has no key, or none any more.
+   *
+   * @throws SealFault when they were tampered with, or sealed in another context
+   */
+  readonly openBytes: (
+    companyId: CompanyId,
+    subject: string,
+    sealed: Buffer,
+    context: SealedContext,
+  ) => Promise<Buffer | null>
   /**
    * A keyed hash (32 hexadecimal characters) that is equal for equal texts of one company.
    *
@@ -45,7 +72,7 @@ export interface Signing {
   }>
 }
 
-/** Sealed text was changed, or belongs to another company. */
+/** What is sealed was changed, or belongs to another company, subject or context. */
 export class SealFault extends Error {
   override readonly name = "SealFault"
 }

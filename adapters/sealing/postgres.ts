@@ -1,10 +1,10 @@
 import type { KeyObject } from "node:crypto"
 import type { Pool } from "pg"
-import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { sealingBy } from "./by-keys.ts"
 import { LRU } from "./lru.ts"
-import { decrypt, deriveKey, encrypt, keyOf, keyedTag, newKey } from "./cipher.ts"
+import { decrypt, deriveKey, encrypt, keyOf, newKey } from "./cipher.ts"
 import type { Sealing } from "./port.ts"
-import { CompanyErased, SealFault } from "./port.ts"
 import { openSubjectKeys } from "./subject-keys.ts"
 
 const KEYS_KEPT = 50_000
@@ -32,8 +32,6 @@ export function openPostgresSealing(
   readonly forgetKeys: (companyId: CompanyId | null) => void
 } {
   const wrapping = keyOf(deriveKey(masterKey, "company keys"))
-  const tagging = keyOf(deriveKey(masterKey, "installation tags"))
-  const signing = deriveKey(masterKey, "app secrets")
   const companyKeys = new LRU<string, Promise<KeyObject | null>>(KEYS_KEPT)
   const loadSubjectKey = openSubjectKeys(pool)
   const subjectKeys = new LRU<string, Promise<KeyObject | null>>(KEYS_KEPT)
@@ -60,44 +58,12 @@ export function openPostgresSealing(
     })
 
   return {
-    seal: async (companyId, subject, text) => {
-      const key = await subjectKey(companyId, subject, true)
-      if (key === null) throw erased(companyId)
-      const box = encrypt(key, Buffer.from(text), `${companyId}/${subject}`)
-      return `s1.${subject}.${box.toString("base64url")}`
-    },
-    open: async (companyId, sealed) => {
-      const { subject, box } = parseSealed(sealed)
-      const key = await subjectKey(companyId, subject, false)
-      return key === null ? null : decrypt(key, box, `${companyId}/${subject}`).toString()
-    },
-    tag: async (companyId, text) => {
-      const key = await companyKey(companyId, true)
-      if (key === null) throw erased(companyId)
-      return keyedTag(tagKeyOf(key), text)
-    },
-    installationTag: (text) => keyedTag(tagging, text),
-    appSecret: (keyId) => `cps_${deriveKey(signing, keyId).toString("base64url")}`,
+    ...sealingBy(masterKey, { company: companyKey, subject: subjectKey }),
     forgetKeys: (companyId) => {
       companyKeys.deleteWhere((place) => companyId === null || place === companyId)
       subjectKeys.deleteWhere((place) => companyId === null || place.startsWith(`${companyId}/`))
     },
   }
-}
-
-function erased(companyId: CompanyId): CompanyErased {
-  return new CompanyErased(`The company ${companyId} was erased: nothing is kept for it any more.`)
-}
-
-const tagKeys = new WeakMap<KeyObject, KeyObject>()
-
-/** The key that a company's tags are made with, derived once for as long as its own is in memory. */
-function tagKeyOf(companyKey: KeyObject): KeyObject {
-  const known = tagKeys.get(companyKey)
-  if (known !== undefined) return known
-  const derived = keyOf(deriveKey(companyKey, "tags"))
-  tagKeys.set(companyKey, derived)
-  return derived
 }
 
 /** The key from memory, or loaded once for all who ask at the same time. */
@@ -140,12 +106,4 @@ async function loadCompanyKey(
   const wrapped = rows[0]?.wrapped ?? null
   // An empty one stands where a key was destroyed, so that no other is made in its place.
   return wrapped?.length === 0 ? null : wrapped
-}
-
-function parseSealed(sealed: Sealed): { subject: string; box: Buffer } {
-  const [form, subject, body] = sealed.split(".")
-  if (form !== "s1" || subject === undefined || body === undefined) {
-    throw new SealFault("this is no sealed text")
-  }
-  return { subject, box: Buffer.from(body, "base64url") }
 }

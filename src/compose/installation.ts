@@ -3,6 +3,7 @@ import { PRICES } from "../../domain/charging/aggregates.ts"
 import type { Pool } from "pg"
 import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
 import type { StripeSettings } from "../../adapters/providers/cards/stripe.ts"
+import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
@@ -195,6 +196,7 @@ async function openOutside(
     locks: openPostgresLocks(behind, log.warn),
     claims: openPostgresClaims(pool, processes),
     work: openPostgresWork(behind, processes),
+    blobs: openPostgresBlobs({ pool, behind, sealing }),
     standIns: openPostgresStandIns(pool),
     presence: openPostgresPresence(pool),
     connectCodes: openPostgresConnectCodes(pool),

@@ -1,5 +1,6 @@
 /** Everything outside that the program works with, chosen once in `main.ts`. */
 import type { Kysely } from "kysely"
+import type { Blobs } from "../../adapters/blobs/port.ts"
 import type { Cards } from "../../adapters/providers/cards/port.ts"
 import type { Carrier } from "../../adapters/providers/carrier/port.ts"
 import type { Claims } from "../../adapters/claims/port.ts"
@@ -45,6 +46,7 @@ export interface Ports {
   readonly cards: Cards
   readonly mailer: Mailer
   readonly work: WorkQueue
+  readonly blobs: Blobs
   readonly presence: Presence
   readonly connectCodes: ConnectCodes
   readonly erasure: Erasure

@@ -13,6 +13,8 @@ export const plainSealing: Sealing = {
     `s1.${subject}.${Buffer.from(text).toString("base64url")}`,
   open: async (_companyId, sealed) =>
     Buffer.from(sealed.split(".")[2] ?? "", "base64url").toString(),
+  sealBytes: async (_companyId, _subject, bytes) => Buffer.from(bytes),
+  openBytes: async (_companyId, _subject, sealed) => sealed,
   tag: async (companyId, text) => tagOf(companyId, text),
   installationTag: (text) => tagOf(text),
   appSecret: (keyId) => tagOf("app", keyId),

@@ -19,7 +19,7 @@ export interface Housekeeping {
  * @param signHeads signs the heads of the day, unless that was done
  */
 export function startHousekeeping(
-  ports: Pick<Ports, "claims" | "clock" | "log">,
+  ports: Pick<Ports, "blobs" | "claims" | "clock" | "log">,
   signHeads: (signal: AbortSignal) => Promise<void>,
 ): Housekeeping {
   // Signing reads all that is new: a stop does not wait for that.
@@ -31,6 +31,11 @@ export function startHousekeeping(
         await ports.claims.forgetBefore(ports.clock.now() - ANSWERS_KEPT_MS)
       } catch (error) {
         ports.log.warn("old answers could not be forgotten", error)
+      }
+      try {
+        await ports.blobs.sweep()
+      } catch (error) {
+        ports.log.warn("blobs that were left half-written could not be swept", error)
       }
       try {
         await signHeads(stopping.signal)
