@@ -25,8 +25,8 @@ export async function openRival(
     for (;;) {
       await foldNews(store, LEDGER, loaded, stream)
       const { state, revision, hash } = loaded
-      const stamped = { ...command, at: Math.max(clock.now(), loaded.at), headHash: hash }
-      const decided = ledger.decide(stamped, state)
+      const stamp = { at: Math.max(clock.now(), loaded.at), headHash: hash }
+      const decided = ledger.decide(command, state, stamp)
       if (isRefusal(decided)) return false
       let previousHash = hash
       const proposed = decided.map((fact, i) => {

@@ -174,10 +174,11 @@ describe("what a ledger says of itself", () => {
 })
 
 describe("the charges among facts", () => {
-  const calls = trafficOf({ people: 5, keys: 20 }, 1).charges(3)
-  const [first, second] = calls.map((call) => {
-    const { type: _type, searchedTo: _searchedTo, headHash: _headHash, ...asked } = call
-    return charged(call.chargeId, call.amountMicros, asked)
+  const drawn = trafficOf({ people: 5, keys: 20 }, 1).charges(3)
+  const calls = drawn.map(({ command }) => command)
+  const [first, second] = drawn.map(({ command, stamp: { at } }) => {
+    const { type: _type, searchedTo: _searchedTo, ...asked } = command
+    return charged(command.chargeId, command.amountMicros, { ...asked, at })
   }) as [Charged, Charged, Charged]
 
   it("are those of the calls that were made, some of which were refused", () => {

@@ -31,8 +31,8 @@ export function openBareSums(size: CompanySize, seed: number): BareSums {
       const charges = traffic.charges(calls)
       // Nothing slows this down: only what is looked up and added is at hand, in texts that differ
       // from the map's own but are few and soon known. So what is measured against it has it hard.
-      keyIds = charges.map(({ keyId }) => asked[places.get(keyId) as number] as string)
-      amounts = Float64Array.from(charges, ({ amountMicros }) => amountMicros)
+      keyIds = charges.map(({ command: { keyId } }) => asked[places.get(keyId) as number] as string)
+      amounts = Float64Array.from(charges, ({ command }) => command.amountMicros)
     },
     step: () => {
       expectedMicros += total(amounts)

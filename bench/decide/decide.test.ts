@@ -24,22 +24,21 @@ describe("the traffic", () => {
     const keyIds = (seed: number) =>
       trafficOf(SIZE, seed)
         .charges(50)
-        .map(({ keyId }) => keyId)
+        .map(({ command }) => command.keyId)
     expect(keyIds(1)).toEqual(keyIds(1))
     expect(keyIds(1)).not.toEqual(keyIds(2))
   })
 
   it("has both classes, own and shared keys, open and final charges, and ids of its own", () => {
     const charges = trafficOf(SIZE, 1).charges(500)
-    const kinds = (kind: (charge: (typeof charges)[number]) => unknown) =>
-      new Set(charges.map(kind))
+    const kinds = (kind: (charge: (typeof charges)[number]["command"]) => unknown) =>
+      new Set(charges.map(({ command }) => kind(command)))
     expect(kinds((charge) => charge.class)).toEqual(new Set(["ai", "general"]))
     expect(kinds(({ via }) => via)).toEqual(new Set(["own_key", "shared_key"]))
     expect(kinds(({ open }) => open)).toEqual(new Set([true, false]))
     expect(kinds(({ chargeId }) => chargeId).size).toBe(500)
-    expect(charges.map(({ at }) => at)).toEqual(
-      charges.map(({ at }) => at).toSorted((a, b) => a - b),
-    )
+    const times = charges.map(({ stamp: { at } }) => at)
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
   })
 })
 

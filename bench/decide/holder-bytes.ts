@@ -9,7 +9,7 @@ import { ledger } from "../../domain/charging/ledger.ts"
 import { readLimits } from "../../domain/charging/ledger-views.ts"
 import { honest } from "../benchmark.ts"
 import { freshText, keysOf, peopleOf } from "./company.ts"
-import { stamped } from "./traffic.ts"
+import { stampOf } from "./traffic.ts"
 
 const SIZE = { people: 1_000, keys: 5_000 }
 const MEASUREMENTS = 3
@@ -17,7 +17,7 @@ const AT = Date.UTC(2026, 10, 21, 12)
 const SPENT_MICROS = 9_000
 
 function decideAndFold(state: ReturnType<typeof ledger.initial>, command: LedgerCommand) {
-  const answer = ledger.decide(stamped(command, AT), state)
+  const answer = ledger.decide(command, state, stampOf(AT))
   honest(!isRefusal(answer), `${command.type} was refused`)
   return answer.reduce(ledger.evolve, state)
 }

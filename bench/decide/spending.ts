@@ -11,7 +11,7 @@ import { checkCalls, openAudit } from "./audit.ts"
 import type { CompanySize } from "./company.ts"
 import { companyOf } from "./company.ts"
 import type { StampedCommand } from "./traffic.ts"
-import { AVERAGE_MICROS, STEP_MS, stamped, trafficOf } from "./traffic.ts"
+import { AVERAGE_MICROS, STEP_MS, stampOf, trafficOf } from "./traffic.ts"
 
 /** A company's ledger while it is used. */
 export interface Spending {
@@ -62,13 +62,16 @@ export function openSpending(size: CompanySize, seed: number, usual = REFUSED): 
     return { ...taken, events }
   }
 
-  perform(company.opening.map((command) => stamped(command, openedAt)))
+  perform(company.opening.map((command) => ({ command, stamp: stampOf(openedAt) })))
   return {
     step: (charges) => {
       asked += charges
       const calls = traffic.charges(charges)
       const done = perform(interleaved(calls, traffic.endings(open)))
-      checkCalls(calls, done.events)
+      checkCalls(
+        calls.map(({ command }) => command),
+        done.events,
+      )
       open = done.events.filter((event) => event.type === "Charged").filter((event) => event.open)
       return done
     },
@@ -95,8 +98,8 @@ function run(
 ): number {
   let { state } = books
   let accepted = 0
-  for (const command of commands) {
-    const answer = ledger.decide(command, state)
+  for (const { command, stamp } of commands) {
+    const answer = ledger.decide(command, state, stamp)
     if (isRefusal(answer)) continue
     if (command.type === "Charge" && answer.length > 0) accepted += 1
     for (const event of answer) {
@@ -118,7 +121,7 @@ function interleaved(
   for (const [i, charge] of charges.entries()) {
     all.push(charge)
     const ending = i % every === 0 ? endings[i / every] : undefined
-    if (ending !== undefined) all.push({ ...ending, at: charge.at })
+    if (ending !== undefined) all.push({ ...ending, stamp: charge.stamp })
   }
   return all
 }

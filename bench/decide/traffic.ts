@@ -3,20 +3,23 @@
  * order. Commands are made before the time is taken, and with everything a caller brings: ids that
  * were never seen before, in text of their own.
  */
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { Charged } from "../../domain/charging/ledger-events.ts"
 import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { NO_HASH } from "../../src/frame/kernel/envelope.ts"
 import type { CompanySize } from "./company.ts"
 import { ID_DIGITS, KEY_DIGITS, keysOf, peopleOf } from "./company.ts"
 
-/** A command with the stamp that the writer gives it. */
-export type StampedCommand = LedgerCommand & Stamped
+/** A command, and the stamp that the writer gives it. */
+export interface StampedCommand<C extends LedgerCommand = LedgerCommand> {
+  readonly command: C
+  readonly stamp: Stamp
+}
 
 /** Calls, and what ends their charges. */
 export interface Traffic {
   /** The next calls, in the order of their time. */
-  readonly charges: (count: number) => readonly (Charge & Stamped)[]
+  readonly charges: (count: number) => readonly StampedCommand<Charge>[]
   /** The commands that end these charges: closed in batches, one in a hundred given back. */
   readonly endings: (open: readonly Charged[]) => readonly StampedCommand[]
   /** When the last call was made; before the first, when traffic begins. */
@@ -64,7 +67,7 @@ export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traff
   const keyIdOf = idsOf("key_", KEY_DIGITS)
   const newChargeId = idsOf("chg_", ID_DIGITS)
   const newResource = idsOf(`msg_${"0".repeat(ID_DIGITS)}@`, RECIPIENT_DIGITS)
-  const charge = (): Charge & Stamped => {
+  const charge = (): StampedCommand<Charge> => {
     calls += 1
     at += Math.floor(random() * 2 * STEP_MS)
     const key = Math.floor(random() * owners.length)
@@ -72,7 +75,7 @@ export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traff
     const isText = random() < TEXT_PART
     const quantity = 1 + Math.floor(random() * (isText ? MOST_SEGMENTS : MOST_TOKENS))
     const unitPriceMicros = isText ? SEGMENT_MICROS : TOKEN_MICROS
-    return {
+    const command: Charge = {
       type: "Charge",
       chargeId: newChargeId(calls),
       via: owner === null ? "shared_key" : "own_key",
@@ -93,9 +96,8 @@ export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traff
       open: isText,
       exempt: null,
       searchedTo: null,
-      at,
-      headHash: NO_HASH,
     }
+    return { command, stamp: stampOf(at) }
   }
 
   return {
@@ -112,7 +114,7 @@ export function trafficOf(size: CompanySize, seed: number, begunWith = 0): Traff
       const givenBack = lost.map(({ chargeId }): LedgerCommand => {
         return { type: "GiveBack", chargeId, amountMicros: null, reason: "not_sent" }
       })
-      return [...closings, ...givenBack].map((command) => stamped(command, at))
+      return [...closings, ...givenBack].map((command) => ({ command, stamp: stampOf(at) }))
     },
   }
 }
@@ -135,8 +137,7 @@ function idsOf(prefix: string, digits: number): (number: number) => string {
   }
 }
 
-/** The command as the writer hands it to the decider. */
-export function stamped<C extends LedgerCommand>(given: C, at: number): C & Stamped {
-  const stamp = { at, headHash: NO_HASH }
-  return { ...given, ...stamp }
+/** What the writer hands to the decider beside a command. */
+export function stampOf(at: number): Stamp {
+  return { at, headHash: NO_HASH }
 }

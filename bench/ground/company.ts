@@ -103,9 +103,7 @@ function spendingOf({ store, wasToldAfterStore }: CompanyGround, begun: Spender)
   let { accepted } = begun
 
   const draw = (): void => {
-    drawn = traffic
-      .charges(drawnAtOnce)
-      .map(({ at: _at, headHash: _hash, ...call }) => ({ ...call, open: false }))
+    drawn = traffic.charges(drawnAtOnce).map(({ command }) => ({ ...command, open: false }))
     taken = 0
   }
   const next = (): Charge => {

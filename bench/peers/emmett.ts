@@ -8,14 +8,14 @@ import type { Pool } from "pg"
 import pg from "pg"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { openAudit } from "../decide/audit.ts"
 import type { CompanySize } from "../decide/company.ts"
 import { companyOf } from "../decide/company.ts"
-import type { StampedCommand } from "../decide/traffic.ts"
-import { stamped, trafficOf } from "../decide/traffic.ts"
+import { stampOf, trafficOf } from "../decide/traffic.ts"
 import { TIGHT_DAY_MICROS } from "../ground/company.ts"
 import type { Ground } from "../ground/ground.ts"
 
@@ -88,7 +88,7 @@ export async function openEmmett(
   let accepted = 0
   const opener = openBooks(store, stream)
   for (const command of companyOf(size, TIGHT_DAY_MICROS).opening) {
-    await opener.decide(stamped(command, ground.clock.now()))
+    await opener.decide(command, ground.clock.now())
   }
   const books = Array.from({ length: callers }, () => openBooks(store, stream))
   const text = { d: "d".repeat(650) }
@@ -106,7 +106,7 @@ export async function openEmmett(
       const [call] = traffic.charges(1)
       const own = books[caller]
       if (call === undefined || own === undefined) throw new Error(`there is no caller ${caller}`)
-      const facts = await own.decide({ ...call, open: false, at: ground.clock.now() })
+      const facts = await own.decide({ ...call.command, open: false }, ground.clock.now())
       if (facts > 0) accepted += 1
       return facts > 0
     },
@@ -174,10 +174,10 @@ function openBooks(store: PostgresEventStore, stream: string) {
   }
   return {
     /** Answers how many facts were stored. */
-    decide: async (command: StampedCommand): Promise<number> => {
+    decide: async (command: LedgerCommand, now: number): Promise<number> => {
       for (;;) {
         await readNews()
-        const decided = ledger.decide({ ...command, at: Math.max(at, command.at) }, state)
+        const decided = ledger.decide(command, state, stampOf(Math.max(at, now)))
         if (isRefusal(decided) || decided.length === 0) return 0
         const events = decided.map((fact) => ({ type: fact.type, data: { ...fact } }))
         try {

@@ -5,7 +5,7 @@
  * this state, so it says who calls (`findKey`, `findPerson`); what a person may is in `grants.ts`,
  * and what becomes of people in `team.ts`.
  */
-import type { Decider, Stamped } from "../kernel/decider.ts"
+import type { Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { CompanyId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { AccessEvent, Plan } from "./access-events.ts"
@@ -147,10 +147,10 @@ export const access: Decider<AccessCommand, Access, AccessEvent, AccessRefused> 
 }
 
 function decide(
-  command: AccessCommand & Stamped,
+  command: AccessCommand,
   state: Access,
+  { at }: Stamp,
 ): readonly AccessEvent[] | AccessRefused {
-  const { at } = command
   if (command.type === "OpenCompany") {
     const { companyId, name, plan, pays } = command
     return state.companyId === null
@@ -169,13 +169,13 @@ function decide(
     case "ChangeAppAccess":
     case "RemovePerson":
     case "InvitePerson":
-      return changeTeam(command, state)
+      return changeTeam(command, state, at)
     case "CreateKey":
-      return createKey(command, state)
+      return createKey(command, state, at)
     case "PauseKey":
     case "ResumeKey":
     case "DeleteKey":
-      return changeKey(command, state)
+      return changeKey(command, state, at)
     case "SwitchKeysOff":
       return keyIdsIn(state, "active").map((keyId) => ({ type: "KeySwitchedOff", at, keyId }))
     case "SwitchKeysOn":
@@ -255,11 +255,11 @@ function refuse(at: number, code: AccessRefused["code"], message: string): Acces
 }
 
 function changeTeam(
-  command: TeamCommand & Stamped,
+  command: TeamCommand,
   state: Access,
+  at: number,
 ): readonly AccessEvent[] | AccessRefused {
-  const { at } = command
-  const answer = decideTeam(command, state.team)
+  const answer = decideTeam(command, state.team, at)
   if ("code" in answer) return refuse(at, answer.code, answer.message)
   if (command.type !== "RemovePerson") return answer
   const owned = [...state.keys.values()].filter(
@@ -269,28 +269,30 @@ function changeTeam(
 }
 
 function createKey(
-  command: CreateKey & Stamped,
+  command: CreateKey,
   state: Access,
+  at: number,
 ): readonly AccessEvent[] | AccessRefused {
   const former = state.keys.get(command.keyId)
   if (former !== undefined) {
     if (former.keyHash === command.keyHash) return []
-    return refuse(command.at, "key_taken", "This key id is taken; make another key.")
+    return refuse(at, "key_taken", "This key id is taken; make another key.")
   }
   if (command.personId !== null && !state.team.people.has(command.personId)) {
-    return refuse(command.at, "no_such_person", "There is no such person in this company.")
+    return refuse(at, "no_such_person", "There is no such person in this company.")
   }
-  return [{ ...command, type: "KeyCreated" }]
+  return [{ ...command, type: "KeyCreated", at }]
 }
 
 const AFTER = { PauseKey: "paused", ResumeKey: "active", DeleteKey: "deleted" } as const
 const FACTS = { PauseKey: "KeyPaused", ResumeKey: "KeyResumed", DeleteKey: "KeyDeleted" } as const
 
 function changeKey(
-  command: ChangeKey & Stamped,
+  command: ChangeKey,
   state: Access,
+  at: number,
 ): readonly AccessEvent[] | AccessRefused {
-  const { type, at, keyId } = command
+  const { type, keyId } = command
   const status = state.keys.get(keyId)?.status
   if (status === AFTER[type]) return []
   if (status === undefined || status === "deleted") {

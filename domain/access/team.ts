@@ -2,7 +2,6 @@
  * The people of a company: who belongs to it, what they may, who is invited. A part of `access.ts`,
  * which owns the stream.
  */
-import type { Stamped } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { PersonId, Sealed } from "../kernel/ids.ts"
 import type { AppAccess, Grantable, Person } from "./grants.ts"
@@ -92,17 +91,17 @@ const LAST_OWNER: TeamFault = {
 
 /** What comes of a command about people, or why nothing does. */
 export function decideTeam(
-  command: TeamCommand & Stamped,
+  command: TeamCommand,
   state: Team,
+  at: number,
 ): readonly TeamEvent[] | TeamFault {
-  const { at } = command
   switch (command.type) {
     case "AddPerson":
       if (state.people.has(command.personId)) return []
       if (state.byEmailTag.has(command.emailTag)) return EMAIL_TAKEN
-      return [{ ...command, type: "PersonAdded" }]
+      return [{ ...command, type: "PersonAdded", at }]
     case "ChangePerson":
-      return changePerson(command, state)
+      return changePerson(command, state, at)
     case "ChangeAppAccess": {
       const person = state.people.get(command.personId)
       if (person === undefined) return NO_SUCH_PERSON
@@ -120,17 +119,18 @@ export function decideTeam(
     }
     case "InvitePerson":
       if (state.byEmailTag.has(command.emailTag)) return EMAIL_TAKEN
-      return [{ ...command, type: "PersonInvited" }]
+      return [{ ...command, type: "PersonInvited", at }]
     default:
       return unreachable(command)
   }
 }
 
 function changePerson(
-  command: ChangePerson & Stamped,
+  command: ChangePerson,
   state: Team,
+  at: number,
 ): readonly TeamEvent[] | TeamFault {
-  const { at, personId, name, email, emailTag } = command
+  const { personId, name, email, emailTag } = command
   const person = state.people.get(personId)
   if (person === undefined) return NO_SUCH_PERSON
   const holder = emailTag === null ? undefined : state.byEmailTag.get(emailTag)

@@ -2,7 +2,6 @@
  * Whether a charge is accepted: the rules in the order of decisions.md §1 and §4, and the evidence
  * of a no. Every charge of every company passes here, so the common way makes no object but its fact.
  */
-import type { Stamped } from "../kernel/decider.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import type { Charge, LedgerRefused } from "./ledger-commands.ts"
@@ -22,10 +21,11 @@ export const MAX_OPEN_CHARGES = 10_000
 
 /** Decides a charge: its fact and the reminders it reaches, nothing new, or a no. */
 export function decideCharge(
-  command: Charge & Stamped,
+  command: Charge,
   state: Ledger,
+  at: number,
 ): readonly LedgerEvent[] | ChargeRefused | LedgerRefused {
-  const { at, chargeId, amountMicros, quantity, searchedTo } = command
+  const { chargeId, amountMicros, quantity, searchedTo } = command
   if (state.open.has(chargeId)) return []
   const isProduct = amountMicros === quantity * command.unitPriceMicros
   if (amountMicros < 0 || quantity < 0 || !isProduct || !Number.isSafeInteger(quantity)) {
@@ -38,11 +38,11 @@ export function decideCharge(
     if (found === "used") return []
     if (found === "unsure") return searchAgain(at)
   }
-  const verdict = judgeCharge(command, state)
-  const code = refusalCode(command, state, verdict)
-  if (code !== null) return refuse(command, state, code)
-  const charged = chargedBy(command)
-  return verdict === "reaches a reminder" ? [charged, ...reminders(command, state)] : [charged]
+  const verdict = judgeCharge(command, state, at)
+  const code = refusalCode(command, state, at, verdict)
+  if (code !== null) return refuse(command, state, at, code)
+  const charged = chargedBy(command, at)
+  return verdict === "reaches a reminder" ? [charged, ...reminders(command, state, at)] : [charged]
 }
 
 /** The name under which a charge of a caller's own id is remembered. */
@@ -57,9 +57,9 @@ export function searchAgain(at: number): LedgerRefused {
 }
 
 /** The worst that any limit which applies says of the charge. */
-function judgeCharge(command: Charge & Stamped, state: Ledger): Verdict {
+function judgeCharge(command: Charge, state: Ledger, at: number): Verdict {
   const { tallies } = state
-  const { at, amountMicros } = command
+  const { amountMicros } = command
   const isCurrent = at < tallies.windows.dayEnd
   let worst: Verdict = "fits"
   for (const tally of knownTallies(tallies, spenderOf(command), command.class)) {
@@ -88,11 +88,12 @@ function judgeLater(state: Ledger, tally: number, at: number, asked: Micros): Ve
 
 /** The first rule that stands against a charge, in the order of decisions.md §1. */
 function refusalCode(
-  command: Charge & Stamped,
+  command: Charge,
   state: Ledger,
+  at: number,
   verdict: Verdict,
 ): ChargeRefusalCode | null {
-  const { at, amountMicros: asked, exempt, open } = command
+  const { amountMicros: asked, exempt, open } = command
   if (state.closedAt !== null) return "ledger_closed"
   if (state.locked) return "account_locked"
   if (verdict === "does not fit") return "spend_limit_reached"
@@ -112,18 +113,18 @@ export function creditOf(state: Ledger): Micros {
   return state.prepaidOnly ? 0 : state.creditLineMicros
 }
 
-function reminders(command: Charge & Stamped, state: Ledger): readonly LedgerEvent[] {
-  const { at, amountMicros } = command
+function reminders(command: Charge, state: Ledger, at: number): readonly LedgerEvent[] {
+  const { amountMicros } = command
   const touched = knownTallies(state.tallies, spenderOf(command), command.class)
   const spent = touched.map((tally) => [tally, () => amountMicros] as const)
   return remindersReached(state.book, state.tallies, spent, at)
 }
 
 /** Written out field by field: copying the command would be the dearest part of a decision. */
-function chargedBy(command: Charge & Stamped): Charged {
+function chargedBy(command: Charge, at: number): Charged {
   return {
     type: "Charged",
-    at: command.at,
+    at,
     chargeId: command.chargeId,
     via: command.via,
     keyId: command.keyId,
@@ -145,8 +146,13 @@ function chargedBy(command: Charge & Stamped): Charged {
   }
 }
 
-function refuse(command: Charge & Stamped, state: Ledger, code: ChargeRefusalCode): ChargeRefused {
-  const { at, amountMicros } = command
+function refuse(
+  command: Charge,
+  state: Ledger,
+  at: number,
+  code: ChargeRefusalCode,
+): ChargeRefused {
+  const { amountMicros } = command
   const on = knownTallies(state.tallies, spenderOf(command), command.class)
   const limits = readLimitsOn(state.book, state.tallies, on, at, amountMicros)
   const first = code === "spend_limit_reached" ? limits.findIndex((limit) => !fits(limit)) : null

@@ -3,7 +3,6 @@
  * data begins to be erased, and that may begin after some days. Both are decided in this one stream,
  * so never both happen.
  */
-import type { Stamped } from "../kernel/decider.ts"
 import type { BeginErasure, CloseOrReopen, LedgerRefused } from "./ledger-commands.ts"
 import type { LedgerFact } from "./ledger-events.ts"
 import type { Ledger } from "./ledger-state.ts"
@@ -31,8 +30,9 @@ export function deletionOf({ closedAt, erasing }: Ledger): Deletion | null {
 
 /** Closes and reopens a ledger, and lets the erasure begin once its time has come. */
 export function decideDeletion(
-  { type, at }: (CloseOrReopen | BeginErasure) & Stamped,
+  { type }: CloseOrReopen | BeginErasure,
   { closedAt, erasing }: Ledger,
+  at: number,
 ): readonly LedgerFact<"LedgerClosed" | "LedgerReopened" | "ErasureBegun">[] | LedgerRefused {
   switch (type) {
     case "CloseLedger":

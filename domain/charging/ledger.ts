@@ -13,7 +13,7 @@
  * have a name of their own have a file of their own: `charge.ts`, `limit-book.ts`, `calls.ts`,
  * `purchases.ts`, `months.ts`, `recent.ts`.
  */
-import type { Decider, Stamped } from "../kernel/decider.ts"
+import type { Decider, Stamp } from "../kernel/decider.ts"
 import { isRefusal, unreachable } from "../kernel/decider.ts"
 import type { ChargeId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
@@ -67,37 +67,36 @@ const NO_HASH = "0".repeat(64)
 type Decision = readonly LedgerEvent[] | LedgerRefusal
 
 /** The closings of the months that are over lead whatever a command records. */
-function decide(command: LedgerCommand & Stamped, state: Ledger): Decision {
-  const decided = decideInMonth(command, state)
+function decide(command: LedgerCommand, state: Ledger, { at, headHash }: Stamp): Decision {
+  const decided = decideInMonth(command, state, at)
   const { month } = state
-  if (month === null || command.at < month.end || isRefusal(decided)) return decided
+  if (month === null || at < month.end || isRefusal(decided)) return decided
   if (decided.length === 0 && command.type !== "CloseMonth") return decided
-  const head = { headRevision: state.facts - 1, headHash: command.headHash ?? NO_HASH }
-  return [...closings(month, command.at, state.fundsMicros, head), ...decided]
+  const head = { headRevision: state.facts - 1, headHash: headHash ?? NO_HASH }
+  return [...closings(month, at, state.fundsMicros, head), ...decided]
 }
 
-function decideInMonth(command: LedgerCommand & Stamped, state: Ledger): Decision {
-  const { at } = command
+function decideInMonth(command: LedgerCommand, state: Ledger, at: number): Decision {
   switch (command.type) {
     case "Charge":
-      return decideCharge(command, state)
+      return decideCharge(command, state, at)
     case "CloseCharges":
-      return closeCharges(command, state)
+      return closeCharges(command, state, at)
     case "GiveBack":
-      return giveBack(command, state)
+      return giveBack(command, state, at)
     case "GiveBackEnded":
-      return giveBackEnded(command, state)
+      return giveBackEnded(command, state, at)
     case "RecordCalls":
-      return recordCalls(command, state)
+      return recordCalls(command, state, at)
     case "ChargeCalls":
-      return chargeCalls(command, state)
+      return chargeCalls(command, state, at)
     case "PayPurchase":
     case "FailPurchase":
-      return settlePurchase(command, state)
+      return settlePurchase(command, state, at)
     case "StartPurchase":
-      return startPurchase(command, state)
+      return startPurchase(command, state, at)
     case "CorrectFunds":
-      return correctFunds(command, state)
+      return correctFunds(command, state, at)
     case "LockAccount":
       return state.locked ? [] : [{ type: "AccountLocked", at }]
     case "UnlockAccount":
@@ -107,16 +106,16 @@ function decideInMonth(command: LedgerCommand & Stamped, state: Ledger): Decisio
     case "CloseLedger":
     case "ReopenLedger":
     case "BeginErasure":
-      return decideDeletion(command, state)
+      return decideDeletion(command, state, at)
     case "OpenLedger":
-      return openLedger(command, state)
+      return openLedger(command, state, at)
     case "ChangeTerms":
     case "AddFunds":
     case "SetLimit":
     case "RemoveLimit":
     case "SetPurchaseTerms":
       if (state.closedAt !== null) return refuse(at, "ledger_closed", "This company was deleted.")
-      return arrange(command, state)
+      return arrange(command, state, at)
     default:
       return unreachable(command)
   }
@@ -125,19 +124,19 @@ function decideInMonth(command: LedgerCommand & Stamped, state: Ledger): Decisio
 /** What people arrange for a company that is not deleted. */
 function arrange(
   command: Extract<
-    LedgerCommand & Stamped,
+    LedgerCommand,
     { type: "ChangeTerms" | "AddFunds" | "SetLimit" | "RemoveLimit" | "SetPurchaseTerms" }
   >,
   state: Ledger,
+  at: number,
 ): Decision {
-  const { at } = command
   switch (command.type) {
     case "ChangeTerms":
-      return changeTerms(command, state)
+      return changeTerms(command, state, at)
     case "AddFunds":
-      return addFunds(command, state)
+      return addFunds(command, state, at)
     case "SetLimit":
-      return setLimit(command, state)
+      return setLimit(command, state, at)
     case "RemoveLimit": {
       const { holder, holderId, class: limited } = command
       if (findLimit(state.book, state.tallies, command) === null) {
@@ -146,7 +145,7 @@ function arrange(
       return [{ type: "LimitRemoved", at, holder, holderId, class: limited }]
     }
     case "SetPurchaseTerms":
-      return setPurchaseTerms(command, state)
+      return setPurchaseTerms(command, state, at)
     default:
       return unreachable(command)
   }
@@ -219,30 +218,32 @@ function refuse(at: number, code: LedgerRefusalCode, message: string): LedgerRef
   return { type: "LedgerRefused", at, code, message }
 }
 
-function openLedger(command: OpenLedger & Stamped, state: Ledger): Decision {
+function openLedger(command: OpenLedger, state: Ledger, at: number): Decision {
   if (state.opened) return []
-  const { at, prepaidOnly, creditLineMicros } = command
-  const fault = creditFault(command)
+  const { prepaidOnly, creditLineMicros } = command
+  const fault = creditFault(command, at)
   return fault ?? [{ type: "LedgerOpened", at, prepaidOnly, creditLineMicros }]
 }
 
-function changeTerms(command: ChangeTerms & Stamped, state: Ledger): Decision {
-  const { at, prepaidOnly, creditLineMicros } = command
-  const fault = creditFault(command)
+function changeTerms(command: ChangeTerms, state: Ledger, at: number): Decision {
+  const { prepaidOnly, creditLineMicros } = command
+  const fault = creditFault(command, at)
   if (fault !== null) return fault
   const isSame = prepaidOnly === state.prepaidOnly && creditLineMicros === state.creditLineMicros
   return isSame ? [] : [{ type: "TermsChanged", at, prepaidOnly, creditLineMicros }]
 }
 
-function creditFault(command: (OpenLedger | ChangeTerms) & Stamped): LedgerRefused | null {
-  const { at, creditLineMicros } = command
+function creditFault(
+  { creditLineMicros }: OpenLedger | ChangeTerms,
+  at: number,
+): LedgerRefused | null {
   if (creditLineMicros >= 0 && isMicros(creditLineMicros)) return null
   const message = "A credit line is 0 or more, at most nine thousand million dollars."
   return refuse(at, "bad_amount", message)
 }
 
-function addFunds(command: AddFunds & Stamped, state: Ledger): Decision {
-  const { at, amountMicros, reference } = command
+function addFunds(command: AddFunds, state: Ledger, at: number): Decision {
+  const { amountMicros, reference } = command
   if (reference !== null && state.references.has(reference)) return []
   const isAmount = amountMicros > 0 && isMicros(amountMicros)
   if (
@@ -256,8 +257,8 @@ function addFunds(command: AddFunds & Stamped, state: Ledger): Decision {
   return [{ type: "FundsAdded", at, amountMicros, reference }]
 }
 
-function correctFunds(command: CorrectFunds & Stamped, state: Ledger): Decision {
-  const { at, amountMicros, reason } = command
+function correctFunds(command: CorrectFunds, state: Ledger, at: number): Decision {
+  const { amountMicros, reason } = command
   const isAmount = amountMicros !== 0 && isMicros(amountMicros)
   const isExact = mayRise(state, amountMicros) && isMicros(state.fundsMicros + amountMicros)
   if (!isAmount || !isExact || !holds(state.month, "correctedMicros", amountMicros, at)) {
@@ -274,8 +275,8 @@ function mayRise(state: Ledger, amountMicros: Micros): boolean {
   return isMicros(fundsMicros + openMicros + purchases.pendingMicros + amountMicros)
 }
 
-function setLimit(command: SetLimit & Stamped, state: Ledger): Decision {
-  const { type: _type, headHash: _headHash, at, ...limit } = command
+function setLimit(command: SetLimit, state: Ledger, at: number): Decision {
+  const { type: _type, ...limit } = command
   const message = limitFault(limit)
   if (message !== null) return refuse(at, "bad_limit", message)
   const former = findLimit(state.book, state.tallies, limit)
@@ -283,14 +284,14 @@ function setLimit(command: SetLimit & Stamped, state: Ledger): Decision {
   return [{ type: "LimitSet", at, ...limit }]
 }
 
-function closeCharges(command: CloseCharges & Stamped, state: Ledger): Decision {
+function closeCharges(command: CloseCharges, state: Ledger, at: number): Decision {
   const chargeIds: ChargeId[] = []
   for (const id of new Set(command.chargeIds)) if (state.open.has(id)) chargeIds.push(id)
-  return chargeIds.length === 0 ? [] : [{ type: "ChargesClosed", at: command.at, chargeIds }]
+  return chargeIds.length === 0 ? [] : [{ type: "ChargesClosed", at, chargeIds }]
 }
 
-function giveBack(command: GiveBack & Stamped, state: Ledger): Decision {
-  const { at, chargeId, reason } = command
+function giveBack(command: GiveBack, state: Ledger, at: number): Decision {
+  const { chargeId, reason } = command
   const open = state.open.get(chargeId)
   if (open === undefined) return []
   const { via, keyId, personId, class: charging, item, resource, amountMicros } = open
@@ -299,10 +300,14 @@ function giveBack(command: GiveBack & Stamped, state: Ledger): Decision {
   return givenBack(at, charge, command.amountMicros, reason)
 }
 
-function giveBackEnded(command: GiveBackEnded & Stamped, state: Ledger): Decision {
-  const { at, charge, amountMicros, reason, searchedTo } = command
+function giveBackEnded(command: GiveBackEnded, state: Ledger, at: number): Decision {
+  const { charge, amountMicros, reason, searchedTo } = command
   if (state.open.has(charge.chargeId)) {
-    return giveBack({ ...command, type: "GiveBack", chargeId: charge.chargeId }, state)
+    return giveBack(
+      { type: "GiveBack", chargeId: charge.chargeId, amountMicros, reason },
+      state,
+      at,
+    )
   }
   const found = known(state.recent, backName(charge.chargeId), searchedTo)
   if (found === "used") return []
@@ -337,8 +342,8 @@ function givenBack(
   return [{ type: "ChargeGivenBack", at, ...charge, amountMicros, reason }]
 }
 
-function startPurchase(command: StartPurchase & Stamped, state: Ledger): Decision {
-  const { at, purchaseId, keyId, personId, amountMicros } = command
+function startPurchase(command: StartPurchase, state: Ledger, at: number): Decision {
+  const { purchaseId, keyId, personId, amountMicros } = command
   const { purchases } = state
   if (purchases.pending.has(purchaseId) || purchases.ended.has(purchaseId)) return []
   const month = monthStart(at)
@@ -362,8 +367,8 @@ function startPurchase(command: StartPurchase & Stamped, state: Ledger): Decisio
   }
 }
 
-function settlePurchase(command: (PayPurchase | FailPurchase) & Stamped, state: Ledger): Decision {
-  const { at, purchaseId } = command
+function settlePurchase(command: PayPurchase | FailPurchase, state: Ledger, at: number): Decision {
+  const { purchaseId } = command
   const pending = state.purchases.pending.get(purchaseId)
   if (pending === undefined) return []
   const purchase = { at, purchaseId, ...pending }
@@ -372,8 +377,8 @@ function settlePurchase(command: (PayPurchase | FailPurchase) & Stamped, state: 
     : [{ type: "PurchaseFailed", ...purchase, code: command.code }]
 }
 
-function setPurchaseTerms(command: SetPurchaseTerms & Stamped, state: Ledger): Decision {
-  const { at, keyId, mode, perPurchaseMicros, perMonthMicros } = command
+function setPurchaseTerms(command: SetPurchaseTerms, state: Ledger, at: number): Decision {
+  const { keyId, mode, perPurchaseMicros, perMonthMicros } = command
   const isAmount = (amount: Micros) => amount >= 0 && isMicros(amount)
   if (!isAmount(perPurchaseMicros) || !isAmount(perMonthMicros)) {
     return refuse(at, "bad_amount", "A purchase limit is 0 or more.")

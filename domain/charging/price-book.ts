@@ -4,7 +4,7 @@
  *
  * Stream `prices`: an operator's clicks. Version 1 is the default book of decisions.md §3.
  */
-import type { Decider, Stamped } from "../kernel/decider.ts"
+import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, int, list, micros, oneOf, record, time } from "../kernel/format.ts"
 import type { Micros } from "../kernel/money.ts"
@@ -104,8 +104,7 @@ export type PriceBook = PriceBookState
 /** The rules of the price book. */
 export const priceBook: Decider<SetPrice | OpenPriceBook, PriceBook, PriceEvent, PriceRefused> = {
   initial: () => ({ opened: false, version: 1, prices: { ...DEFAULT_PRICES } }),
-  decide: (command: (SetPrice | OpenPriceBook) & Stamped, state) => {
-    const { at } = command
+  decide: (command, state, { at }) => {
     if (command.type === "OpenPriceBook") {
       return state.opened ? [] : [{ type: "PriceBookOpened", at, prices: command.prices }]
     }

@@ -5,7 +5,7 @@
  * Stream `refusals-<companyId>`, sampled: the first refusal per (key, limit, window) is stored with
  * all its evidence, the further ones as a count per minute. Never folded in the request path.
  */
-import type { Decider, Stamped } from "../kernel/decider.ts"
+import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, FormatTable, ValueOf } from "../kernel/format.ts"
 import { codecOf, int, list, plain, record, time } from "../kernel/format.ts"
 import type { ChargeRefused } from "./ledger-events.ts"
@@ -63,7 +63,7 @@ export function refusalKind(refusal: ChargeRefused): string {
 /** The rules of keeping evidence. */
 export const refusals: Decider<RecordRefusals, Refusals, RefusalEvent> = {
   initial: () => ({ kinds: new Map() }),
-  decide: (command: RecordRefusals & Stamped, state) => {
+  decide: (command, state, { at }) => {
     const inFull: ChargeRefused[] = []
     const seen = new Set<string>()
     const counts = new Map<string, RefusalCount>()
@@ -80,7 +80,7 @@ export const refusals: Decider<RecordRefusals, Refusals, RefusalEvent> = {
       counts.set(place, { kind, minute, count })
     }
     if (counts.size === 0) return inFull
-    return [...inFull, { type: "RefusalsCounted", at: command.at, counts: [...counts.values()] }]
+    return [...inFull, { type: "RefusalsCounted", at, counts: [...counts.values()] }]
   },
   evolve: (state, event) => {
     if (event.type === "RefusalsCounted") return state

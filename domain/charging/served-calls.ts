@@ -4,7 +4,6 @@
  * What is gathered weighs in every decision at once, so a limit holds at the moment of the call; it
  * is no part of the state that facts fold to, and leads the next append as `ApiCallsCounted`.
  */
-import type { Stamped } from "../kernel/decider.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 import { dayStart } from "../kernel/window.ts"
@@ -64,10 +63,11 @@ export function mustRecordCalls(state: Ledger, at: number): boolean {
 
 /** Decides the recording of served calls. They are facts already: nothing refuses them but nonsense. */
 export function recordCalls(
-  command: RecordCalls & Stamped,
+  command: RecordCalls,
   state: Ledger,
+  at: number,
 ): readonly LedgerEvent[] | LedgerRefused {
-  const { at, tallies } = command
+  const { tallies } = command
   if (tallies.length === 0) return []
   const { book } = state
   const day = dayToRecord(state.calls, command.day, at)
@@ -123,14 +123,18 @@ export function evolveCounted(state: Ledger, fact: ApiCallsCounted): void {
 }
 
 /** Decides the charges of the days that are over: neither funds nor limits are asked again. */
-export function chargeCalls(command: ChargeCalls & Stamped, state: Ledger): readonly LedgerEvent[] {
+export function chargeCalls(
+  command: ChargeCalls,
+  state: Ledger,
+  at: number,
+): readonly LedgerEvent[] {
   const charges: LedgerEvent[] = []
   let chargedMicros = 0
-  for (const charge of chargesOfCalls(state.calls, command.at)) {
+  for (const charge of chargesOfCalls(state.calls, at)) {
     if (charges.length >= command.most) break
     const sum = chargedMicros + charge.amountMicros
     // Beyond exact arithmetic it waits: an operator must see to the funds first.
-    const holdsSum = holds(state.month, "chargedMicros", sum, command.at)
+    const holdsSum = holds(state.month, "chargedMicros", sum, at)
     if (!isMicros(state.fundsMicros - sum) || !holdsSum) continue
     charges.push(charge)
     chargedMicros = sum

@@ -50,7 +50,7 @@ export function whatIf(state: Ledger, charge: Charge, at: number): WhatIf {
 }
 
 function refusalAt(state: Ledger, charge: Charge, at: number): ChargeRefused | null {
-  const decided = ledger.decide({ ...charge, at }, state)
+  const decided = ledger.decide(charge, state, { at })
   if (!isRefusal(decided)) return null
   if (decided.type === "ChargeRefused") return decided
   throw new RangeError(`nobody can charge this: ${decided.code}`)

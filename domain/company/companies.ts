@@ -4,7 +4,7 @@
  *
  * Stream `companies`: one fact a company, and one when it was erased.
  */
-import type { Decider, Stamped } from "../kernel/decider.ts"
+import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
 import { codecOf, flag, micros, oneOf, plain, record, time } from "../kernel/format.ts"
 import type { CompanyId } from "../kernel/ids.ts"
@@ -79,8 +79,8 @@ export type Companies = CompaniesState
 /** The rules of registration. */
 export const companies: Decider<CompaniesCommand, Companies, CompaniesEvent, CompanyRefused> = {
   initial: () => ({ ids: new Map(), erased: new Map(), byNameTag: new Map() }),
-  decide: (command, state) =>
-    command.type === "RegisterCompany" ? register(command, state) : erase(command, state),
+  decide: (command, state, { at }) =>
+    command.type === "RegisterCompany" ? register(command, state, at) : erase(command, state, at),
   evolve: (state, event) => {
     const { companyId } = event
     if (event.type === "CompanyRegistered") {
@@ -95,10 +95,11 @@ export const companies: Decider<CompaniesCommand, Companies, CompaniesEvent, Com
 }
 
 function register(
-  command: RegisterCompany & Stamped,
+  command: RegisterCompany,
   state: Companies,
+  at: number,
 ): readonly CompaniesEvent[] | CompanyRefused {
-  const { at, companyId, nameTag } = command
+  const { companyId, nameTag } = command
   const named = state.byNameTag.get(nameTag)
   if (named !== undefined && named === companyId) return []
   if (named !== undefined) {
@@ -109,12 +110,13 @@ function register(
     const message = "This company id is taken; send the command again with another id."
     return { type: "CompanyRefused", at, code: "id_taken", message }
   }
-  return [{ ...command, type: "CompanyRegistered" }]
+  return [{ ...command, type: "CompanyRegistered", at }]
 }
 
 function erase(
-  { at, companyId }: EraseCompany & Stamped,
+  { companyId }: EraseCompany,
   state: Companies,
+  at: number,
 ): readonly CompaniesEvent[] | CompanyRefused {
   if (state.erased.has(companyId)) return []
   if (state.ids.has(companyId)) return [{ type: "CompanyErased", at, companyId }]

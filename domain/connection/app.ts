@@ -4,7 +4,7 @@
  * Stream `app-<companyId>-<installId>`: a fact a day and a few for each update; a checkpoint bounds
  * the time to load it, and of reports the last are remembered.
  */
-import type { CheckpointForm, Decider, Stamped } from "../kernel/decider.ts"
+import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { AppCheckedIn, AppEvent, DeviceReported } from "./app-events.ts"
 import { COUNTED } from "./app-events.ts"
@@ -42,18 +42,18 @@ export const app: Decider<CheckIn | ReportDevice, App, AppEvent, AppRefused> = {
 }
 
 function decide(
-  command: (CheckIn | ReportDevice) & Stamped,
+  command: CheckIn | ReportDevice,
   state: App,
+  { at }: Stamp,
 ): readonly AppEvent[] | AppRefused {
-  const { at } = command
   switch (command.type) {
     case "CheckIn": {
       const isSame = state.last?.day === dayOf(at) && state.last.said === saidIn(command)
-      return isSame ? [] : [{ ...command, type: "AppCheckedIn" }]
+      return isSame ? [] : [{ ...command, type: "AppCheckedIn", at }]
     }
     case "ReportDevice": {
       const former = state.reports.get(command.eventId)
-      if (former === undefined) return [{ ...command, type: "DeviceReported" }]
+      if (former === undefined) return [{ ...command, type: "DeviceReported", at }]
       if (former === reportedIn(command)) return []
       const message = "This eventId was used for another report; use a new one."
       return { type: "AppRefused", at, code: "event_taken", message }
@@ -87,12 +87,12 @@ function dayOf(at: number): number {
 }
 
 /** What a check-in says, as text that is equal for equal ones. */
-function saidIn({ version, platform, seal, counts }: Omit<AppCheckedIn, "type">): string {
+function saidIn({ version, platform, seal, counts }: Omit<AppCheckedIn, "type" | "at">): string {
   return JSON.stringify([version, platform, seal, ...COUNTED.map((name) => counts[name])])
 }
 
 /** What a report says beside its name, as text that is equal for equal ones. */
-function reportedIn(report: Omit<DeviceReported, "type">): string {
+function reportedIn(report: Omit<DeviceReported, "type" | "at">): string {
   const { attemptId, sequence, kind, version, status, reason } = report
   return JSON.stringify([attemptId, sequence, kind, version, status, reason])
 }

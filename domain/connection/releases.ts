@@ -3,7 +3,7 @@
  *
  * Stream `releases`: an operator's clicks.
  */
-import type { Decider, Stamped } from "../kernel/decider.ts"
+import type { Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { codecOf, flag, plain, text, time } from "../kernel/format.ts"
@@ -84,10 +84,11 @@ export const releases: Decider<
 }
 
 function decide(
-  command: (PublishRelease | SealRelease) & Stamped,
+  command: PublishRelease | SealRelease,
   state: Releases,
+  { at }: Stamp,
 ): readonly ReleaseEvent[] | ReleaseRefused {
-  const { at, version } = command
+  const { version } = command
   const refuse = (code: ReleaseRefused["code"], message: string): ReleaseRefused => {
     return { type: "ReleaseRefused", at, code, message }
   }

@@ -2,7 +2,7 @@
  * The shape of every decision in the house: commands in, facts out, nothing else.
  *
  * A decider is pure: the same command on the same state gives the same answer for ever, which is
- * what lets an auditor replay it. Time, ids and prices come in with the command.
+ * what lets an auditor replay it. Ids and prices come in with the command, and the time beside it.
  */
 
 /** Something that was decided or happened. `at` is UTC milliseconds since 1970. */
@@ -11,8 +11,11 @@ export interface Fact {
   readonly at: number
 }
 
-/** What the writer stamps on every command: when it is decided, and after what. */
-export interface Stamped {
+/**
+ * What the writer says beside every command: when it is decided, and after what. It is no part of the
+ * command, so that none becomes a part of a fact by copying a command.
+ */
+export interface Stamp {
   /** max(clock, the stream's last), UTC milliseconds since 1970. */
   readonly at: number
   /** The hash of the stream's last fact, for facts that repeat it; absent before the first. */
@@ -25,7 +28,7 @@ export interface Stamped {
  */
 export interface Decider<Command, State, Event extends Fact, Refusal extends Fact = never> {
   readonly initial: () => State
-  readonly decide: (command: Command & Stamped, state: State) => readonly Event[] | Refusal
+  readonly decide: (command: Command, state: State, stamp: Stamp) => readonly Event[] | Refusal
   readonly evolve: (state: State, event: Event) => State
 }
 

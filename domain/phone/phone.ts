@@ -4,7 +4,7 @@
  * Stream `phone-<companyId>`, bounded by the company's clicks. Numbers are sealed under the
  * company's own key; a keyed hash tells equal numbers apart without reading them.
  */
-import type { Decider, Stamped } from "../kernel/decider.ts"
+import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
 import { codecOf, flag, micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
 import type { NumberId } from "../kernel/ids.ts"
@@ -60,11 +60,11 @@ export type Phone = PhoneState
 /** The rules of holding numbers. */
 export const phone: Decider<AddNumber, Phone, PhoneEvent> = {
   initial: () => ({ numbers: new Map() }),
-  decide: (command: AddNumber & Stamped, state) => {
+  decide: (command, state, { at }) => {
     const held = [...state.numbers.values()].some(
       (number) => number.numberId === command.numberId || number.numberTag === command.numberTag,
     )
-    return held ? [] : [{ ...command, type: "NumberAdded" }]
+    return held ? [] : [{ ...command, type: "NumberAdded", at }]
   },
   evolve: (state, event) => {
     const { type: _type, at: _at, ...number } = event

@@ -5,7 +5,7 @@
  * are decided in this one stream, so they have one order, and of two first texts exactly one gets
  * the opt-out line. It grows by a few facts a text; a checkpoint bounds the time to load it.
  */
-import type { CheckpointForm, Decider, Stamped } from "../kernel/decider.ts"
+import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { ChargeId, KeyId, MessageId, NumberId, PersonId, Sealed } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
@@ -143,30 +143,30 @@ export const recipient: Decider<RecipientCommand, Recipient, RecipientEvent, Rec
 }
 
 function decide(
-  command: RecipientCommand & Stamped,
+  command: RecipientCommand,
   state: Recipient,
+  { at }: Stamp,
 ): readonly RecipientEvent[] | RecipientRefused {
-  const { at } = command
   const { standing } = state
   switch (command.type) {
     case "QueueText":
-      return queueText(command, state)
+      return queueText(command, state, at)
     case "AcceptText": {
       const { messageId, carrierId } = command
       if (state.texts.get(messageId)?.status !== "queued") return []
       return [{ type: "TextAccepted", at, standing, messageId, carrierId }]
     }
     case "RejectText":
-      return rejectText(command, state)
+      return rejectText(command, state, at)
     case "ReportDelivery":
-      return reportDelivery(command, state)
+      return reportDelivery(command, state, at)
     case "AbandonText": {
       const { messageId } = command
       if (state.texts.has(messageId)) return []
       return [{ type: "TextAbandoned", at, standing, messageId }]
     }
     case "ReceiveText":
-      return receiveText(command, state)
+      return receiveText(command, state, at)
     case "AddOptOut": {
       if (standing.addedAt !== null) return []
       const added = { ...standing, addedAt: at }
@@ -220,10 +220,11 @@ function evolve(state: Recipient, event: RecipientEvent): Recipient {
 }
 
 function queueText(
-  command: QueueText & Stamped,
+  command: QueueText,
   state: Recipient,
+  at: number,
 ): readonly RecipientEvent[] | RecipientRefused {
-  const { at, messageId, chargeId, numberId, to, keyId, personId } = command
+  const { messageId, chargeId, numberId, to, keyId, personId } = command
   const { standing } = state
   const known = state.texts.get(messageId)
   if (known?.status === "abandoned") return { type: "RecipientRefused", at, code: "text_abandoned" }
@@ -255,8 +256,8 @@ function queueText(
 }
 
 /** A first text that was never sent was not the first: the next one carries the line. */
-function rejectText(command: RejectText & Stamped, state: Recipient): readonly RecipientEvent[] {
-  const { at, messageId, errorCode } = command
+function rejectText(command: RejectText, state: Recipient, at: number): readonly RecipientEvent[] {
+  const { messageId, errorCode } = command
   if (state.texts.get(messageId)?.status !== "queued") return []
   const wasFirst = state.standing.firstMessageId === messageId
   const standing = wasFirst ? { ...state.standing, firstMessageId: null } : state.standing
@@ -265,10 +266,11 @@ function rejectText(command: RejectText & Stamped, state: Recipient): readonly R
 
 /** News of delivery may overtake the carrier's own yes: then that yes is recorded with it. */
 function reportDelivery(
-  command: ReportDelivery & Stamped,
+  command: ReportDelivery,
   state: Recipient,
+  at: number,
 ): readonly RecipientEvent[] {
-  const { at, messageId, carrierId, delivered } = command
+  const { messageId, carrierId, delivered } = command
   const { standing } = state
   const status = state.texts.get(messageId)?.status
   if (status !== "queued" && status !== "sent") return []
@@ -285,8 +287,12 @@ function reportDelivery(
   return [{ type: "TextAccepted", at, standing, messageId, carrierId }, ending]
 }
 
-function receiveText(command: ReceiveText & Stamped, state: Recipient): readonly RecipientEvent[] {
-  const { at, messageId, numberId, from, body, media, keyword, word } = command
+function receiveText(
+  command: ReceiveText,
+  state: Recipient,
+  at: number,
+): readonly RecipientEvent[] {
+  const { messageId, numberId, from, body, media, keyword, word } = command
   if (state.received.has(messageId)) return []
   const before = state.standing
   const facts: RecipientEvent[] = [
@@ -295,23 +301,24 @@ function receiveText(command: ReceiveText & Stamped, state: Recipient): readonly
   if (keyword === "stop" && before.stoppedAt === null) {
     const standing = { ...before, stoppedAt: at, stopKeyword: word }
     facts.push({ type: "OptedOutByText", at, standing, phone: from, keyword: word })
-    facts.push(...replyTo(command, standing, "opt_out_reply"))
+    facts.push(...replyTo(command, standing, at, "opt_out_reply"))
   }
   if (keyword === "start" && isOptedOut(before)) {
     const standing = { ...before, stoppedAt: null, stopKeyword: null, addedAt: null }
     facts.push({ type: "OptedInByText", at, standing, phone: from, keyword: word })
-    facts.push(...replyTo(command, standing, "opt_in_reply"))
+    facts.push(...replyTo(command, standing, at, "opt_in_reply"))
   }
-  if (keyword === "help") facts.push(...replyTo(command, before, "help_reply"))
+  if (keyword === "help") facts.push(...replyTo(command, before, at, "help_reply"))
   return facts
 }
 
 function replyTo(
-  command: ReceiveText & Stamped,
+  command: ReceiveText,
   standing: Standing,
+  at: number,
   purpose: TextPurpose,
 ): readonly TextQueued[] {
-  const { at, numberId, from, reply } = command
+  const { numberId, from, reply } = command
   if (reply === null) return []
   return [
     {

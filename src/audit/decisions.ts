@@ -8,7 +8,6 @@ import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { commandOfCharge, commandOfFact, withPending } from "../../domain/charging/replayed.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 
 /** Where a fact of a ledger stands, and what it follows. */
@@ -112,7 +111,7 @@ export class LedgerReplay {
     const { at } = first.fact
     const headHash = first.place.previousHash
     const decided: Decision =
-      command === null ? [] : ledger.decide({ ...command, at, headHash }, this.#state)
+      command === null ? [] : ledger.decide(command, this.#state, { at, headHash })
     if (isRefusal(decided)) {
       const { fact, place } = found.at(-1) as Waiting
       this.#told.differs({ revision: place.revision, expected: decided, found: fact })
@@ -165,8 +164,9 @@ export class LedgerReplay {
 
 /** A charge that was refused, asked for again on the state it was refused by; null where it differs not. */
 export function refusedAgain(state: Ledger, refused: ChargeRefused): Difference | null {
-  const command: LedgerCommand & Stamped = { ...commandOfCharge(refused), at: refused.at }
-  const decided = withPending(state, refused, () => ledger.decide(command, state))
+  const command = commandOfCharge(refused)
+  const { at } = refused
+  const decided = withPending(state, refused, () => ledger.decide(command, state, { at }))
   const expected = isRefusal(decided) ? decided : (decided[0] ?? null)
   if (expected !== null && isSame(expected, refused)) return null
   return { revision: refused.ledgerRevision, expected, found: refused }

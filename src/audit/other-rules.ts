@@ -96,7 +96,8 @@ export class OtherRules {
     const { at, chargeId } = asked
     const { decider, path } = this.#rules
     try {
-      return decider.decide({ ...commandOfCharge(asked), at }, this.#state)
+      // Rules of former commits look for the time in the command, where it stood then.
+      return decider.decide({ ...commandOfCharge(asked), at }, this.#state, { at })
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error)
       const message = `The rules of ${path} cannot decide charge ${chargeId} of ${this.#company} at revision ${revision}: ${why}`

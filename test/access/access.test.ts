@@ -1,7 +1,7 @@
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { serialize } from "node:v8"
 import { describe, expect, it } from "vitest"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 import type { AddPerson } from "../../domain/access/team.ts"
 import {
@@ -34,7 +34,7 @@ const person = {
   role: "user",
   permissions: ["Use phone"],
 } as const
-const addPerson = (changed: Partial<AddPerson> = {}): AddPerson & Stamped => ({
+const addPerson = (changed: Partial<AddPerson> = {}): AddPerson & Stamp => ({
   type: "AddPerson",
   at: NOW,
   ...person,
@@ -49,7 +49,7 @@ const key = {
   operations: ["phone.messages.send"],
   label: null,
 } as const
-const createKey = (changed: Partial<CreateKey> = {}): CreateKey & Stamped => ({
+const createKey = (changed: Partial<CreateKey> = {}): CreateKey & Stamp => ({
   type: "CreateKey",
   at: NOW,
   ...key,

@@ -5,7 +5,7 @@ import type { AccessCommand } from "../../domain/access/access.ts"
 import { access, findKey, findPerson } from "../../domain/access/access.ts"
 import type { Grantable } from "../../domain/access/grants.ts"
 import type { Role } from "../../domain/access/permissions.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import { fold, given } from "../support/spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -36,7 +36,7 @@ const user = added(2, "user", "Use phone")
 const change = (
   personId: string,
   changed: Partial<Extract<AccessCommand, { type: "ChangePerson" }>>,
-): Extract<AccessCommand, { type: "ChangePerson" }> & Stamped => ({
+): Extract<AccessCommand, { type: "ChangePerson" }> & Stamp => ({
   type: "ChangePerson",
   at: NOW,
   personId,
@@ -56,7 +56,7 @@ const changed = (personId: string, fields: object): AccessEvent => ({
 const allow = (
   personId: string,
   lists: { grant?: Grantable[]; deny?: Grantable[]; clear?: Grantable[] },
-): Extract<AccessCommand, { type: "ChangeAppAccess" }> & Stamped => ({
+): Extract<AccessCommand, { type: "ChangeAppAccess" }> & Stamp => ({
   ...{ type: "ChangeAppAccess", at: NOW, personId },
   ...{ grant: [], deny: [], clear: [] },
   ...lists,
@@ -75,7 +75,7 @@ const key = (n: number, personId: string | null): AccessEvent => ({
   label: null,
 })
 
-const invite: Extract<AccessCommand, { type: "InvitePerson" }> & Stamped = {
+const invite: Extract<AccessCommand, { type: "InvitePerson" }> & Stamp = {
   type: "InvitePerson",
   at: NOW,
   inviteId: "inv_1",
@@ -121,7 +121,7 @@ describe("ChangePerson", () => {
       AccessCommand,
       { type: "AddPerson" }
     > &
-      Stamped
+      Stamp
     given(access, opened, owner, user, moved)
       .when({ ...add, emailTag: "e7" })
       .refuses("email_taken")

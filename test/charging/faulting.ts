@@ -4,7 +4,7 @@
  */
 import type { Charge, LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { type Span, naiveCalendar } from "../kernel/naive-calendar.ts"
@@ -23,7 +23,7 @@ export interface FaultyLedger {
 }
 
 /** A command as it is decided. */
-export type Command = LedgerCommand & Stamped
+export type Command = LedgerCommand & Stamp
 
 /** The real ledger, with some of its functions replaced. */
 export function wrapped(wrap: (run: LedgerRun) => Partial<LedgerRun>): Subject {
@@ -139,7 +139,7 @@ export function accepting(mayPass: (refusal: ChargeRefused) => boolean): Subject
 }
 
 /** The fact that a charge asks for. */
-function chargedBy(command: Charge & Stamped): Charged {
+function chargedBy(command: Charge & Stamp): Charged {
   const { searchedTo, headHash: _headHash, ...request } = command
   return { ...request, type: "Charged", once: searchedTo !== null, weighed: false }
 }

@@ -1,7 +1,7 @@
 /** Laws 1 and 2: what is accepted fits, and what fits is accepted. */
 import type { Charge } from "../../domain/charging/ledger-commands.ts"
 import type { ApiCallsCounted, Charged } from "../../domain/charging/ledger-events.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { type Law, knownAt, show } from "./law.ts"
 import { callFaultIn } from "./plain-calls.ts"
@@ -14,7 +14,7 @@ import type { Decided } from "./play.ts"
 import { factsOf } from "./subject.ts"
 
 /** Every reason that stands against a charge, in words; empty where it fits. */
-function against(known: Known, charge: Charged | (Charge & Stamped)): string {
+function against(known: Known, charge: Charged | (Charge & Stamp)): string {
   const { at, amountMicros, exempt } = charge
   const full = applyingTo(known, charge, at, amountMicros).filter((limit) => !hasRoom(limit))
   const funds = fundsIn(known.facts) + creditLineIn(known.facts)

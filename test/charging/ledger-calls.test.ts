@@ -24,6 +24,7 @@ import {
   limitSet,
   opened,
 } from "./ledger-facts.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 const call: ServedCall = {
   via: "own_key",
@@ -120,7 +121,7 @@ describe("a served call", () => {
   it("leaves no room in a limit for charges: they are refused with it as evidence", () => {
     const facts = [opened(), funded(1_000_000), limitSet({ amountMicros: 9_000 })]
     const state = serving(1, ...facts)
-    expect(ledger.decide(charge(), state)).toMatchObject({
+    expect(decideStamped(ledger, charge(), state)).toMatchObject({
       code: "spend_limit_reached",
       ledgerRevision: 2,
       pendingMicros: 100,
@@ -128,12 +129,12 @@ describe("a served call", () => {
       limits: [{ usedMicros: 100, pendingMicros: 100, remainingMicros: 8_900 }],
     })
     const fits = charge({ amountMicros: 8_900 })
-    expect(ledger.decide(fits, state)).toEqual([charged({ amountMicros: 8_900 })])
+    expect(decideStamped(ledger, fits, state)).toEqual([charged({ amountMicros: 8_900 })])
   })
 
   it("reaches reminders with the charge that comes next", () => {
     const state = serving(1, funded(9_000), limitSet({ remindersMicros: [9_100] }))
-    expect(ledger.decide(charge(), state)).toMatchObject([
+    expect(decideStamped(ledger, charge(), state)).toMatchObject([
       { type: "Charged" },
       { type: "ReminderReached", reminderMicros: 9_100, usedMicros: 9_100 },
     ])
@@ -141,7 +142,7 @@ describe("a served call", () => {
 
   it("weighs for a company without limits in no evidence but its own sum", () => {
     const state = serving(3)
-    expect(ledger.decide(charge(), state)).toMatchObject({
+    expect(decideStamped(ledger, charge(), state)).toMatchObject({
       code: "payment_required",
       pendingMicros: 300,
       limits: [],
@@ -207,8 +208,8 @@ describe("what is gathered", () => {
   it("is no longer the company's pending sum on the next day", () => {
     const state = serving(1)
     const tomorrow = charge({ at: MIDNIGHT })
-    expect(ledger.decide(tomorrow, state)).toMatchObject({ pendingMicros: 0 })
-    expect(ledger.decide({ ...tomorrow, at: MIDNIGHT - 1 }, state)).toMatchObject({
+    expect(decideStamped(ledger, tomorrow, state)).toMatchObject({ pendingMicros: 0 })
+    expect(decideStamped(ledger, { ...tomorrow, at: MIDNIGHT - 1 }, state)).toMatchObject({
       pendingMicros: 100,
     })
   })

@@ -28,6 +28,7 @@ import {
   reminded,
 } from "./ledger-facts.ts"
 import { failed, may, paid, started } from "./purchase-facts.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 const saved = (state: Ledger): unknown => ledgerCheckpoint.save(state)
 /** What a checkpoint is once it was stored as text. */
@@ -118,7 +119,9 @@ describe("a checkpoint", () => {
     const loaded = ledgerCheckpoint.load(stored(ledger.initial()))
     expect(loaded).toEqual(ledger.initial())
     ledger.evolve(loaded, opened())
-    expect(ledger.decide({ type: "CloseMonth", at: at("2026-04-01") }, loaded)).toHaveLength(1)
+    expect(
+      decideStamped(ledger, { type: "CloseMonth", at: at("2026-04-01") }, loaded),
+    ).toHaveLength(1)
   })
 
   it("leaves the holders out that have nothing to say", () => {
@@ -194,9 +197,9 @@ describe("the state of a ledger stays small", () => {
     ledger.evolve(state, funded(1_000_000))
     for (const i of [0, 1, 249, 250, 499]) {
       const one = charge({ chargeId: `chg_${i}:2`, ...by(i), amountMicros: i })
-      expect(ledger.decide(one, state)).toMatchObject([{ type: "Charged" }])
+      expect(decideStamped(ledger, one, state)).toMatchObject([{ type: "Charged" }])
       const more = { ...one, amountMicros: i + 1, unitPriceMicros: i + 1 }
-      expect(ledger.decide(more, state)).toMatchObject({ code: "spend_limit_reached" })
+      expect(decideStamped(ledger, more, state)).toMatchObject({ code: "spend_limit_reached" })
     }
   })
 })

@@ -1,5 +1,5 @@
 /** Facts and commands of a ledger with everything said that a test does not care about. */
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { Charge, RecordCalls, SetLimit } from "../../domain/charging/ledger-commands.ts"
 import type {
   ApiCallsCounted,
@@ -54,7 +54,7 @@ export const limitSet = (changed: Partial<LimitSet> = {}): LimitSet => ({
 })
 
 /** The command of `limitSet`. */
-export const setLimit = (changed: Partial<SetLimit & Stamped> = {}): SetLimit & Stamped => ({
+export const setLimit = (changed: Partial<SetLimit & Stamp> = {}): SetLimit & Stamp => ({
   type: "SetLimit",
   at: NOW,
   ...limit,
@@ -108,7 +108,7 @@ export const charged = (changed: Partial<Charged> = {}): Charged => ({
 })
 
 /** The command of `charged`. */
-export const charge = (changed: Partial<Charge & Stamped> = {}): Charge & Stamped => ({
+export const charge = (changed: Partial<Charge & Stamp> = {}): Charge & Stamp => ({
   type: "Charge",
   at: NOW,
   ...requestOf(changed),
@@ -163,9 +163,7 @@ export const callsOf = (calls: number): ApiCallsCounted["tallies"][number] => ({
 })
 
 /** The command of `counted`. */
-export const recordCalls = (
-  changed: Partial<RecordCalls & Stamped> = {},
-): RecordCalls & Stamped => ({
+export const recordCalls = (changed: Partial<RecordCalls & Stamp> = {}): RecordCalls & Stamp => ({
   type: "RecordCalls",
   at: NOW,
   day: at("2026-03-02"),

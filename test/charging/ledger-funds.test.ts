@@ -5,6 +5,7 @@ import { ledger } from "../../domain/charging/ledger.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, given } from "../support/spec.ts"
 import { NOW, at, charge, charged, closed, funded, givenBack, opened } from "./ledger-facts.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 const TERMS = { mode: "on", perPurchaseMicros: MAX_MICROS, perMonthMicros: MAX_MICROS } as const
 const terms: LedgerEvent = { type: "PurchaseTermsSet", at: NOW, keyId: "key_1", ...TERMS }
@@ -103,8 +104,10 @@ describe("AddFunds", () => {
       .records(funded(1, "wire 1"))
     const state = fold(ledger, ...facts)
     const [april, march] = [at("2026-04-01"), at("2026-03-31T23:59:59.999Z")]
-    expect(ledger.decide({ ...add, at: march }, state)).toMatchObject({ code: "bad_amount" })
-    expect(ledger.decide({ ...add, at: april }, state)).toMatchObject([
+    expect(decideStamped(ledger, { ...add, at: march }, state)).toMatchObject({
+      code: "bad_amount",
+    })
+    expect(decideStamped(ledger, { ...add, at: april }, state)).toMatchObject([
       { type: "MonthClosed", addedMicros: MAX_MICROS },
       { type: "FundsAdded", amountMicros: 7 },
     ])

@@ -3,7 +3,7 @@ import type { EndedCharge, GiveBackEnded } from "../../domain/charging/ledger-co
 import type { ChargeGivenBack } from "../../domain/charging/ledger-events.ts"
 import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
 import { fold, given } from "../support/spec.ts"
 import {
@@ -93,7 +93,7 @@ const ended: EndedCharge = {
   resource: "msg_1",
 }
 const final = charged({ open: false })
-const giveEnded = (changed: Partial<GiveBackEnded> = {}): GiveBackEnded & Stamped => ({
+const giveEnded = (changed: Partial<GiveBackEnded> = {}): GiveBackEnded & Stamp => ({
   type: "GiveBackEnded",
   at: NOW,
   charge: ended,

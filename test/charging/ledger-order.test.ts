@@ -14,6 +14,7 @@ import {
   limitSet,
   opened,
 } from "./ledger-facts.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 /**
  * Everything that can stand against a charge, in the order of decisions.md §1 and §4, and what of it
@@ -57,13 +58,13 @@ describe("the first of all reasons against a charge is the answer", () => {
       charge(most),
     )
     const state = fold(ledger, ...BEFORE, ...reasons.flatMap(({ facts = [] }) => facts))
-    const answer = ledger.decide(command, state)
+    const answer = decideStamped(ledger, command, state)
     expect("code" in answer ? answer.code : "nothing new").toBe(right)
   })
 
   it("used names are quiet before a closed ledger is a no", () => {
     const used = [charged({ once: true }), closed("chg_1"), givenBack()]
     const state = fold(ledger, ...used, { type: "LedgerClosed", at: NOW }, funded(1))
-    expect(ledger.decide(charge({ searchedTo: -1 }), state)).toEqual([])
+    expect(decideStamped(ledger, charge({ searchedTo: -1 }), state)).toEqual([])
   })
 })

@@ -18,6 +18,7 @@ import {
   recordCalls,
   reminded,
 } from "./ledger-facts.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 const ready = [opened(), funded(1_000_000)]
 const again = { chargeId: "chg_2" } as const
@@ -262,7 +263,8 @@ describe("a reminder that calls reach", () => {
 
   it("is not told again by the night's charge of them", () => {
     const facts = [...ready, general, counted({ tallies: [callsOf(2)] })]
-    const answer = ledger.decide(
+    const answer = decideStamped(
+      ledger,
       { type: "ChargeCalls", at: at("2026-03-03"), most: 10 },
       fold(ledger, ...facts),
     )

@@ -15,6 +15,7 @@ import {
   limitSet,
   opened,
 } from "./ledger-facts.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 const ready = [opened(), funded(1_000_000)]
 const OWN: Spender = { via: "own_key", keyId: "key_1", personId: "per_1" }
@@ -56,7 +57,9 @@ describe("what is decided and then folded", () => {
     ] as const) {
       const sums = used((state) => {
         for (const fact of known) ledger.evolve(state, fact)
-        expect(ledger.decide(charge({ ...spender, chargeId: "chg_2" }), state)).toHaveLength(1)
+        expect(
+          decideStamped(ledger, charge({ ...spender, chargeId: "chg_2" }), state),
+        ).toHaveLength(1)
         ledger.evolve(state, charged({ ...spender, chargeId: "chg_2" }))
       })
       expect(sums, spender.via).toEqual(right)
@@ -77,7 +80,7 @@ describe("what is decided and then folded", () => {
     })
     const sums = used((state) => {
       for (const fact of both) ledger.evolve(state, fact)
-      ledger.decide(charge({ ...asked, chargeId: "chg_2" }), state)
+      decideStamped(ledger, charge({ ...asked, chargeId: "chg_2" }), state)
       ledger.evolve(state, charged(spent))
     })
     expect(sums).toEqual(right)

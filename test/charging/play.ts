@@ -10,7 +10,7 @@ import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { ServedCall } from "../../domain/charging/calls.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { deedsOf, nextInstant } from "./deeds.ts"
 import { gatheredAt } from "./plain-calls.ts"
@@ -41,7 +41,7 @@ interface Step {
 /** A command that was decided. */
 export interface Decided extends Step {
   readonly does: "decide"
-  readonly command: LedgerCommand & Stamped
+  readonly command: LedgerCommand & Stamp
   readonly answer: Answer
   /** What the same command came to when it was decided again at once. Not folded. */
   readonly again: Answer
@@ -83,7 +83,7 @@ export function refold(subject: Subject, facts: Facts): LedgerRun {
 }
 
 /** The hash that the writer stamps after so many facts. */
-function hashAfter(facts: number): Pick<Stamped, "headHash"> {
+function hashAfter(facts: number): Pick<Stamp, "headHash"> {
   return facts === 0 ? {} : { headHash: String(facts).padStart(64, "0") }
 }
 
@@ -157,7 +157,7 @@ class Stage implements Trace {
 
   #keep(
     on: Process,
-    command: LedgerCommand & Stamped,
+    command: LedgerCommand & Stamp,
     answer: Answer,
     taken: readonly GatheredCall[] | null,
   ): void {

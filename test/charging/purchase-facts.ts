@@ -2,7 +2,7 @@
 import type { StartPurchase } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import { NOW, at } from "./ledger-facts.ts"
 
 /** A dollar, in micros. */
@@ -23,7 +23,7 @@ export const may = (changed: Partial<PurchaseTerms> = {}, keyId = "key_1"): Ledg
   ...changed,
 })
 /** That key buys for 25 dollars. */
-export const buy = (changed: Partial<StartPurchase & Stamped> = {}): StartPurchase & Stamped => ({
+export const buy = (changed: Partial<StartPurchase & Stamp> = {}): StartPurchase & Stamp => ({
   type: "StartPurchase",
   at: NOW,
   purchaseId: "pur_1",

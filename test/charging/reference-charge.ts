@@ -13,7 +13,7 @@ import type {
   Charged,
   LedgerEvent,
 } from "../../domain/charging/ledger-events.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { Facts, Known, Rules } from "./plain-facts.ts"
 import {
   applyingTo,
@@ -42,7 +42,7 @@ export function refused(at: number, code: LedgerRefused["code"]): LedgerRefused 
 /** What the facts say to a charge. */
 export function referenceCharge(
   known: Known,
-  command: Charge & Stamped,
+  command: Charge & Stamp,
   rules: Rules,
 ): Said<ChargeRefused | LedgerRefused> {
   const { facts } = known
@@ -64,7 +64,7 @@ export function referenceCharge(
 /** The first rule that stands against a charge; null for none. */
 function chargeFaultIn(
   known: Known,
-  charge: Charge & Stamped,
+  charge: Charge & Stamp,
   rules: Rules,
 ): ChargeRefusalCode | null {
   const { facts } = known
@@ -80,7 +80,7 @@ function chargeFaultIn(
 
 function chargeRefused(
   known: Known,
-  command: Charge & Stamped,
+  command: Charge & Stamp,
   code: ChargeRefusalCode,
   rules: Rules,
 ): ChargeRefused {
@@ -106,7 +106,7 @@ function chargeRefused(
 /** What the facts say to the end of an open charge. */
 export function referenceGiveBack(
   facts: Facts,
-  { at, chargeId, amountMicros, reason }: GiveBack & Stamped,
+  { at, chargeId, amountMicros, reason }: GiveBack & Stamp,
 ): Said<LedgerRefused> {
   const charged = lastCharge(facts, chargeId)
   if (charged === undefined || !openIn(facts).includes(chargeId)) return []
@@ -119,7 +119,7 @@ export function referenceGiveBack(
 /** What the facts say to an operator who gives a charge back. */
 export function referenceGiveBackEnded(
   facts: Facts,
-  command: GiveBackEnded & Stamped,
+  command: GiveBackEnded & Stamp,
 ): Said<LedgerRefused> {
   const { at, charge, amountMicros, reason, searchedTo } = command
   const { chargeId } = charge

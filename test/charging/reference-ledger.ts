@@ -16,7 +16,7 @@ import type {
 } from "../../domain/charging/ledger-commands.ts"
 import type { ApiCallsCounted, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Limit } from "../../domain/charging/limits.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { callChargesDue, chargedThrough, priceOn } from "./plain-calls.ts"
 import type { Facts, Known, Rules } from "./plain-facts.ts"
@@ -55,7 +55,7 @@ const MAX_AMOUNT = 9_000_000_000_000_000
 /** What the facts say to a command. The months that are over are closed before anything else. */
 export function decideByReference(
   known: Known,
-  command: LedgerCommand & Stamped,
+  command: LedgerCommand & Stamp,
   rules: Rules = RULES,
 ): Answer {
   const closed = isLast(known.facts, "LedgerClosed", "LedgerReopened")
@@ -77,7 +77,7 @@ const ARRANGEMENTS = new Set<LedgerCommand["type"]>([
   "SetPurchaseTerms",
 ])
 
-function decideInMonth(known: Known, command: LedgerCommand & Stamped, rules: Rules): Answer {
+function decideInMonth(known: Known, command: LedgerCommand & Stamp, rules: Rules): Answer {
   const { facts } = known
   const { at } = command
   switch (command.type) {
@@ -146,7 +146,7 @@ function turn(facts: Facts, at: number, wanted: Switch, other: Switch): Answer {
 }
 
 type Arranging = Extract<
-  LedgerCommand & Stamped,
+  LedgerCommand & Stamp,
   {
     type:
       | "OpenLedger"
@@ -211,7 +211,7 @@ function isAmount(amount: Micros): boolean {
   return Number.isInteger(amount) && amount >= 0 && amount <= MAX_AMOUNT
 }
 
-function addFunds(facts: Facts, { at, amountMicros, reference }: AddFunds & Stamped): Answer {
+function addFunds(facts: Facts, { at, amountMicros, reference }: AddFunds & Stamp): Answer {
   const isKnown = facts.some((fact) => {
     return fact.type === "FundsAdded" && fact.reference === reference && reference !== null
   })
@@ -226,7 +226,7 @@ const PERIODS_OF = {
   key: ["day", "week", "month"],
 }
 
-function setLimit(facts: Facts, command: SetLimit & Stamped): Answer {
+function setLimit(facts: Facts, command: SetLimit & Stamp): Answer {
   const { at, holder, holderId, period, amountMicros, remindersMicros, leaveKeysOut } = command
   const isLegal =
     (holder === "company") === (holderId === null) &&
@@ -247,7 +247,7 @@ function shape(limit: Limit | undefined): unknown {
   return [limit?.period, limit?.amountMicros, limit?.remindersMicros, limit?.leaveKeysOut]
 }
 
-function recordCalls(known: Known, command: RecordCalls & Stamped, rules: Rules): Answer {
+function recordCalls(known: Known, command: RecordCalls & Stamp, rules: Rules): Answer {
   const { facts } = known
   const { at, tallies } = command
   if (tallies.length === 0) return []
@@ -271,7 +271,7 @@ function passedBy(after: Known, counted: ApiCallsCounted, rules: Rules): boolean
   })
 }
 
-function startPurchase(facts: Facts, command: StartPurchase & Stamped): Answer {
+function startPurchase(facts: Facts, command: StartPurchase & Stamp): Answer {
   const { at, purchaseId, keyId, personId, amountMicros } = command
   if (startOfPurchase(facts, purchaseId) !== undefined) return []
   const code = purchaseFaultIn(facts, command, at)
@@ -282,7 +282,7 @@ function startPurchase(facts: Facts, command: StartPurchase & Stamped): Answer {
   return { type: "PurchaseRefused", at, code, purchaseId, keyId, amountMicros, ...evidence }
 }
 
-function endPurchase(facts: Facts, command: (PayPurchase | FailPurchase) & Stamped): Answer {
+function endPurchase(facts: Facts, command: (PayPurchase | FailPurchase) & Stamp): Answer {
   const { at, purchaseId } = command
   const begun = startOfPurchase(facts, purchaseId)
   if (begun === undefined || endOfPurchase(facts, purchaseId) !== undefined) return []

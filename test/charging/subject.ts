@@ -11,7 +11,7 @@ import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { mustRecordCalls, serveCall, takeServedCalls } from "../../domain/charging/served-calls.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
@@ -19,10 +19,11 @@ import { callFaultIn, gatheredAt, recordingOf } from "./plain-calls.ts"
 import type { GatheredCall } from "./plain-facts.ts"
 import { fundsIn, limitsIn, openIn, readingOf, RULES, startOf, type Rules } from "./plain-facts.ts"
 import { type Answer, decideByReference } from "./reference-ledger.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 /** A ledger at work. */
 export interface LedgerRun {
-  readonly decide: (command: LedgerCommand & Stamped) => Answer
+  readonly decide: (command: LedgerCommand & Stamp) => Answer
   readonly evolve: (fact: LedgerEvent) => void
   /** Gathers a call; or answers the limit under which it does not fit. */
   readonly serve: (call: ServedCall, at: number) => LimitReading | null
@@ -52,7 +53,7 @@ export const realLedger: Subject = {
 function realRun(initial: Ledger): LedgerRun {
   let state = initial
   return {
-    decide: (command) => ledger.decide(command, state),
+    decide: (command) => decideStamped(ledger, command, state),
     evolve: (fact) => {
       state = ledger.evolve(state, fact)
     },

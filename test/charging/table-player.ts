@@ -34,6 +34,7 @@ import { dollarText } from "../../domain/kernel/money.ts"
 import { lastCharge } from "./plain-facts.ts"
 import { factText, priceText, readingText, refusalText } from "./table-answers.ts"
 import { backByHand, chargeOf, commandOf, micros, nameOf, spenderOf } from "./table-words.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 /** The table with every answer as the ledger gives it: equal to the table, where it is right. */
 export function playTable(table: string): string {
@@ -88,12 +89,12 @@ class Player {
   /** Decides as the writer does: what is gathered leads what is recorded. */
   #decide(command: LedgerCommand, at: number): string {
     const led = mustRecordCalls(this.#state, at) ? [this.#record(at)] : []
-    const answer = ledger.decide({ ...command, at }, this.#state)
+    const answer = decideStamped(ledger, { ...command, at }, this.#state)
     if (isRefusal(answer)) return [...led, refusalText(answer)].join(", ")
     if (answer.length === 0) return [...led, "nothing new"].join(", ")
     const taken = takeServedCalls(this.#state)
     if (taken !== null) led.push(this.#decide(taken, at))
-    const facts = taken === null ? answer : ledger.decide({ ...command, at }, this.#state)
+    const facts = taken === null ? answer : decideStamped(ledger, { ...command, at }, this.#state)
     if (isRefusal(facts)) return [...led, refusalText(facts)].join(", ")
     this.#fold(facts)
     return [...led, ...facts.map(factText)].join(", ")
@@ -127,7 +128,11 @@ class Player {
   }
 
   #price(item: PricedItem, unitPriceMicros: number, at: number): string {
-    const answer = priceBook.decide({ type: "SetPrice", item, unitPriceMicros, at }, this.#prices)
+    const answer = decideStamped(
+      priceBook,
+      { type: "SetPrice", item, unitPriceMicros, at },
+      this.#prices,
+    )
     for (const fact of isRefusal(answer) ? [] : answer) {
       this.#prices = priceBook.evolve(this.#prices, fact)
     }

@@ -5,14 +5,14 @@ import type { AppEvent, Counts } from "../../domain/connection/app-events.ts"
 import { COUNTED } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import { app, appBytes, appCheckpoint } from "../../domain/connection/app.ts"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import { fold, given } from "../support/spec.ts"
 
 const EVENING = Date.parse("2026-03-02T23:59:59.999Z")
 const installId = "ab".repeat(28)
 const counts = Object.fromEntries(COUNTED.map((name) => [name, null])) as unknown as Counts
 
-const checkIn = (changed: Partial<CheckIn & Stamped> = {}): CheckIn & Stamped => ({
+const checkIn = (changed: Partial<CheckIn & Stamp> = {}): CheckIn & Stamp => ({
   type: "CheckIn",
   at: EVENING,
   installId,
@@ -22,12 +22,12 @@ const checkIn = (changed: Partial<CheckIn & Stamped> = {}): CheckIn & Stamped =>
   counts,
   ...changed,
 })
-const checkedIn = (changed: Partial<CheckIn & Stamped> = {}): AppEvent => ({
+const checkedIn = (changed: Partial<CheckIn & Stamp> = {}): AppEvent => ({
   ...checkIn(changed),
   type: "AppCheckedIn",
 })
 
-const report = (changed: Partial<ReportDevice & Stamped> = {}): ReportDevice & Stamped => ({
+const report = (changed: Partial<ReportDevice & Stamp> = {}): ReportDevice & Stamp => ({
   type: "ReportDevice",
   at: EVENING,
   installId,
@@ -40,7 +40,7 @@ const report = (changed: Partial<ReportDevice & Stamped> = {}): ReportDevice & S
   reason: null,
   ...changed,
 })
-const reported = (changed: Partial<ReportDevice & Stamped> = {}): AppEvent => ({
+const reported = (changed: Partial<ReportDevice & Stamp> = {}): AppEvent => ({
   ...report(changed),
   type: "DeviceReported",
 })

@@ -38,5 +38,8 @@ export const int = fc.maxSafeInteger().map((n) => n + 0)
 export const flag = fc.boolean()
 /** Sometimes null. */
 export const orNull = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null })
+/** Named fields, in an object such as programs write. */
+export const record = <T>(fields: { readonly [K in keyof T]: fc.Arbitrary<T[K]> }) =>
+  fc.record<T>(fields, { noNullPrototype: true })
 /** A few of them. */
 export const some = <T>(arbitrary: fc.Arbitrary<T>) => fc.array(arbitrary, { maxLength: 5 })

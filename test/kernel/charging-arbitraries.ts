@@ -7,7 +7,7 @@ import { PRICED_ITEMS } from "../../domain/charging/price-book.ts"
 import type { RefusalEvent } from "../../domain/charging/refusals.ts"
 import { PERIODS } from "../../domain/kernel/window.ts"
 import type { Arbitraries, FieldArbitraries } from "./arbitrary-kinds.ts"
-import { at, flag, int, micros, orNull, plain, some, text } from "./arbitrary-kinds.ts"
+import { at, flag, int, micros, orNull, plain, record, some, text } from "./arbitrary-kinds.ts"
 
 const via = fc.constantFrom("own_key", "shared_key", "person", "company")
 const spendingClass = fc.constantFrom("ai", "general")
@@ -82,7 +82,7 @@ export const ledger: Arbitraries<LedgerEvent> = {
     unitPriceMicros: micros,
     priceVersion: int,
     tallies: some(
-      fc.record({
+      record({
         via: fc.constantFrom("own_key", "shared_key"),
         keyId: plain,
         personId: orNull(plain),
@@ -154,17 +154,17 @@ export const refusals: Arbitraries<RefusalEvent> = {
     creditLineMicros: micros,
     prepaidOnly: fc.boolean(),
     pendingMicros: micros,
-    limits: some(fc.record(reading)),
+    limits: some(record(reading)),
     refusedBy: orNull(int),
   },
-  RefusalsCounted: { at, counts: some(fc.record({ kind: plain, minute: at, count: int })) },
+  RefusalsCounted: { at, counts: some(record({ kind: plain, minute: at, count: int })) },
 }
 
 /** Of the price book. */
 export const prices: Arbitraries<PriceEvent> = {
   PriceBookOpened: {
     at,
-    prices: some(fc.record({ item: fc.constantFrom(...PRICED_ITEMS), unitPriceMicros: micros })),
+    prices: some(record({ item: fc.constantFrom(...PRICED_ITEMS), unitPriceMicros: micros })),
   },
   PriceSet: {
     at,

@@ -19,7 +19,7 @@ import type { ReleaseEvent } from "../../domain/connection/releases.ts"
 import type { PhoneEvent } from "../../domain/phone/phone.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
 import type { Arbitraries } from "./arbitrary-kinds.ts"
-import { at, flag, int, micros, orNull, plain, some, text } from "./arbitrary-kinds.ts"
+import { at, flag, int, micros, orNull, plain, record, some, text } from "./arbitrary-kinds.ts"
 import { ledger, prices, refusals } from "./charging-arbitraries.ts"
 
 const plan = fc.constantFrom(...PLANS)
@@ -83,14 +83,15 @@ const access: Arbitraries<AccessEvent> = {
   AffiliateJoined: { at, tag: plain },
 }
 
-const app: Arbitraries<AppEvent> = {
+/** Of an installed app. */
+export const app: Arbitraries<AppEvent> = {
   AppCheckedIn: {
     at,
     installId: plain,
     version: plain,
     platform: orNull(plain),
     seal: orNull(plain),
-    counts: fc.record({
+    counts: record({
       projects: orNull(int),
       people: orNull(int),
       contacts: orNull(int),
@@ -114,12 +115,14 @@ const app: Arbitraries<AppEvent> = {
   },
 }
 
-const releases: Arbitraries<ReleaseEvent> = {
+/** Of the app's releases. */
+export const releases: Arbitraries<ReleaseEvent> = {
   ReleasePublished: { at, version: plain, channel: plain, notes: text, required: flag },
   ReleaseSealed: { at, version: plain, tree: plain },
 }
 
-const companies: Arbitraries<CompaniesEvent> = {
+/** Of the list of companies. */
+export const companies: Arbitraries<CompaniesEvent> = {
   CompanyRegistered: {
     at,
     companyId: plain,
@@ -129,12 +132,13 @@ const companies: Arbitraries<CompaniesEvent> = {
     pays,
     fundsMicros: micros,
     withNumber: flag,
-    owner: fc.record({ personId: plain, name: plain, email: plain, emailTag: plain }),
+    owner: record({ personId: plain, name: plain, email: plain, emailTag: plain }),
   },
   CompanyErased: { at, companyId: plain },
 }
 
-const phone: Arbitraries<PhoneEvent> = {
+/** Of a company's numbers. */
+export const phone: Arbitraries<PhoneEvent> = {
   NumberAdded: {
     at,
     numberId: plain,
@@ -152,7 +156,7 @@ const phone: Arbitraries<PhoneEvent> = {
   },
 }
 
-const standing = fc.record({
+const standing = record({
   stoppedAt: orNull(at),
   stopKeyword: orNull(text),
   addedAt: orNull(at),

@@ -1,87 +1,25 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
 import { recipient, recipientCheckpoint } from "../../domain/phone/recipient.ts"
 import type { RecipientEvent, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"
-import {
-  ADD,
-  FRESH,
-  NOW,
-  REMOVE,
-  queue,
-  receive,
-  receiveStart,
-  receiveStop,
-} from "./recipient-facts.ts"
-
-/** Few names, so that commands meet. */
-const messageId = fc.constantFrom("msg_1", "msg_2", "msg_3", "msg_4")
-const incoming = fc.constantFrom("in_1", "in_2", "in_3", "in_4", "in_5")
-
-const command: fc.Arbitrary<RecipientCommand & Stamped> = fc.oneof(
-  { weight: 5, arbitrary: messageId.map((id) => queue({ messageId: id, chargeId: `chg_${id}` })) },
-  {
-    weight: 1,
-    arbitrary: messageId.map((id) => queue({ messageId: id, chargedMicros: 9_000 })),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      type: fc.constant("AcceptText" as const),
-      at: fc.constant(NOW),
-      messageId,
-      carrierId: fc.constant("carrier_1"),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      type: fc.constant("RejectText" as const),
-      at: fc.constant(NOW),
-      messageId,
-      errorCode: fc.constant("30007"),
-    }),
-  },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      type: fc.constant("ReportDelivery" as const),
-      at: fc.constant(NOW),
-      messageId,
-      carrierId: fc.constant("carrier 1"),
-      delivered: fc.boolean(),
-      errorCode: fc.constant(null),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      type: fc.constant("AbandonText" as const),
-      at: fc.constant(NOW),
-      messageId,
-    }),
-  },
-  { weight: 2, arbitrary: incoming.map((id) => receiveStop({ messageId: id, reply: null })) },
-  { weight: 2, arbitrary: incoming.map((id) => receiveStart({ messageId: id, reply: null })) },
-  { weight: 1, arbitrary: incoming.map((id) => receive({ messageId: id })) },
-  { weight: 2, arbitrary: fc.constantFrom(ADD, REMOVE) },
-)
-
-const commands = fc.array(command, { maxLength: 40, size: "max" })
+import { commands } from "./recipient-commands.ts"
+import { FRESH, NOW } from "./recipient-facts.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 interface Played {
   readonly facts: readonly RecipientEvent[]
   readonly again: readonly RecipientEvent[]
 }
 
-function play(given: readonly (RecipientCommand & Stamped)[]): Played {
+function play(given: readonly (RecipientCommand & Stamp)[]): Played {
   let state = recipient.initial()
   const facts: RecipientEvent[] = []
   const again: RecipientEvent[] = []
-  const decide = (one: RecipientCommand & Stamped): readonly RecipientEvent[] => {
-    const answer = recipient.decide(one, state)
+  const decide = (one: RecipientCommand & Stamp): readonly RecipientEvent[] => {
+    const answer = decideStamped(recipient, one, state)
     return isRefusal(answer) ? [] : answer
   }
   for (const [i, one] of given.entries()) {
@@ -211,8 +149,8 @@ describe("whatever happens between a company and a recipient", () => {
           resumed = recipientCheckpoint.load(
             JSON.parse(JSON.stringify(recipientCheckpoint.save(resumed))),
           )
-          const answer = recipient.decide(one, whole)
-          expect(recipient.decide(one, resumed)).toEqual(answer)
+          const answer = decideStamped(recipient, one, whole)
+          expect(decideStamped(recipient, one, resumed)).toEqual(answer)
           for (const fact of isRefusal(answer) ? [] : answer) {
             whole = recipient.evolve(whole, fact)
             resumed = recipient.evolve(resumed, structuredClone(fact))

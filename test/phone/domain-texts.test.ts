@@ -22,6 +22,7 @@ import {
   standing,
   undelivered,
 } from "./recipient-facts.ts"
+import { decideStamped } from "../support/stamped.ts"
 
 const next = queue({ messageId: "msg_2", chargeId: "chg_2" })
 
@@ -107,7 +108,7 @@ describe("two first texts at once", () => {
     ] as const) {
       const state = fold(recipient)
       const lines = [first, second].flatMap((command) => {
-        const answer = recipient.decide(command, state)
+        const answer = decideStamped(recipient, command, state)
         const facts = Array.isArray(answer) ? (answer as readonly RecipientEvent[]) : []
         for (const fact of facts) recipient.evolve(state, fact)
         return facts.map((fact) => fact.type === "TextQueued" && fact.lineAdded)

@@ -1,5 +1,5 @@
 /** Facts and commands about a recipient, with everything said that a test does not care about. */
-import type { Stamped } from "../../domain/kernel/decider.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
 import type { QueueText, ReceiveText } from "../../domain/phone/recipient.ts"
 import type { RecipientFact, Standing, TextQueued } from "../../domain/phone/recipient-events.ts"
 
@@ -26,7 +26,7 @@ export const standing = (changed: Partial<Standing> = {}): Standing => ({
 })
 
 /** A text of one segment, two with the opt-out line, charged for two. */
-export const queue = (changed: Partial<QueueText & Stamped> = {}): QueueText & Stamped => ({
+export const queue = (changed: Partial<QueueText & Stamp> = {}): QueueText & Stamp => ({
   type: "QueueText",
   at: NOW,
   messageId: "msg_1",
@@ -125,7 +125,7 @@ export const abandoned = (
 })
 
 /** The recipient texts something that is no keyword. */
-export const receive = (changed: Partial<ReceiveText & Stamped> = {}): ReceiveText & Stamped => ({
+export const receive = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText & Stamp => ({
   type: "ReceiveText",
   at: NOW,
   messageId: "in_1",
@@ -143,11 +143,11 @@ export const receive = (changed: Partial<ReceiveText & Stamped> = {}): ReceiveTe
 export const REPLY = { messageId: "re_1", body: "s1.rcp.cmVwbHk", segments: 1 }
 
 /** The recipient texts STOP. */
-export const receiveStop = (changed: Partial<ReceiveText & Stamped> = {}): ReceiveText & Stamped =>
+export const receiveStop = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText & Stamp =>
   receive({ keyword: "stop", word: "STOP", reply: REPLY, ...changed })
 
 /** The recipient texts START. */
-export const receiveStart = (changed: Partial<ReceiveText & Stamped> = {}): ReceiveText & Stamped =>
+export const receiveStart = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText & Stamp =>
   receive({ keyword: "start", word: "START", reply: REPLY, ...changed })
 
 /** A text came in. */

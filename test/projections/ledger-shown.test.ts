@@ -68,7 +68,7 @@ class PlayedLedger {
 
   execute(command: LedgerCommand, now: number): void {
     const at = Math.max(now, this.facts.at(-1)?.at ?? 0)
-    const decided = ledger.decide({ ...command, at, headHash: "f".repeat(64) }, this.state)
+    const decided = ledger.decide(command, this.state, { at, headHash: "f".repeat(64) })
     if (isRefusal(decided)) return
     const { companyId } = this
     for (const fact of decided) {

@@ -69,7 +69,7 @@ vi.mock("../../domain/charging/aggregates.ts", async (original) => {
   const { decide } = real.LEDGER.decider
   const decider: typeof real.LEDGER.decider = {
     ...real.LEDGER.decider,
-    decide: (command, state) => (at.work?.decide?.(decide) ?? decide)(command, state),
+    decide: (...asked) => (at.work?.decide?.(decide) ?? decide)(...asked),
   }
   const LEDGER = { ...real.LEDGER, decider }
   const ledgerOf: typeof real.ledgerOf = (companyId) => ({

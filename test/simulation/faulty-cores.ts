@@ -114,8 +114,8 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
     fault: "ignores the limits of people",
     breaks: /where there should be a no/,
     likely: 10,
-    decide: (real) => (command, state) => {
-      const answer = real(command, state)
+    decide: (real) => (command, state, stamp) => {
+      const answer = real(command, state, stamp)
       if (!isRefusal(answer) || answer.type !== "ChargeRefused") return answer
       return isOnlyForPeople(answer) ? [chargedAnyhow(answer)] : answer
     },
@@ -124,15 +124,15 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
     fault: "asks for no funds",
     breaks: /"exempt":"funds".* where there should be/,
     likely: 1,
-    decide: (real) => (command, state) =>
-      real(command.type === "Charge" ? { ...command, exempt: "funds" } : command, state),
+    decide: (real) => (command, state, stamp) =>
+      real(command.type === "Charge" ? { ...command, exempt: "funds" } : command, state, stamp),
   },
   {
     fault: "gives an open charge back and keeps it open",
     breaks: /is stored|where there should be/,
     likely: 1,
-    decide: (real) => (command, state) => {
-      const answer = real(command, state)
+    decide: (real) => (command, state, stamp) => {
+      const answer = real(command, state, stamp)
       if (command.type !== "GiveBack" || isRefusal(answer)) return answer
       return answer.map((fact) =>
         fact.type === "ChargeGivenBack" ? { ...fact, chargeId: `${fact.chargeId}x` } : fact,

@@ -5,8 +5,9 @@
  * state that the facts fold to, and both answers must be equal.
  */
 import { expect, vi } from "vitest"
-import type { Decider, Fact, Stamped } from "../../domain/kernel/decider.ts"
+import type { Decider, Fact, Stamp } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
+import { decideStamped } from "./stamped.ts"
 
 /** What a command came to, ready to be compared with what it should come to. */
 export interface Then<E extends Fact, R extends Fact> {
@@ -23,7 +24,7 @@ type CodeOf<R> = R extends { readonly code: infer C } ? C : never
 
 /** Facts that were, before the command. */
 export interface Given<C, E extends Fact, R extends Fact> {
-  readonly when: (command: C & Stamped) => Then<E, R>
+  readonly when: (command: C & Stamp) => Then<E, R>
 }
 
 /** Begins a specification: the state is what these facts fold to. */
@@ -70,12 +71,14 @@ export function fold<C, S, E extends Fact, R extends Fact>(
 function decideTwice<C, S, E extends Fact, R extends Fact>(
   decider: Decider<C, S, E, R>,
   facts: readonly E[],
-  command: C & Stamped,
+  command: C & Stamp,
 ): readonly E[] | R {
   const state = fold(decider, ...facts)
   const before = structuredClone(command)
-  const first = decider.decide(command, state)
-  expect(decider.decide(command, state), "the same again, for a decision is pure").toEqual(first)
+  const first = decideStamped(decider, command, state)
+  expect(decideStamped(decider, command, state), "the same again, for a decision is pure").toEqual(
+    first,
+  )
   expect(command, "the command is left as it was").toEqual(before)
   return first
 }

@@ -1,6 +1,6 @@
 /** Deciding: commands one after the other, each on the state that those before it made. */
 import { ClockUnsure } from "../../../../adapters/clock/port.ts"
-import type { Fact, Stamped } from "../../../../domain/kernel/decider.ts"
+import type { Fact } from "../../../../domain/kernel/decider.ts"
 import { isRefusal } from "../../../../domain/kernel/decider.ts"
 import { wrap } from "../../kernel/envelope.ts"
 import { takeGathered } from "./gathered.ts"
@@ -80,8 +80,9 @@ function decide(
   at: number,
 ): readonly Fact[] | Fact | null {
   if (command === null) return null
-  const stamped = { ...command.given, at, headHash: batch.hash } as object & Stamped
-  return lane.aggregate.decider.decide(stamped, loaded.state) as readonly Fact[] | Fact
+  const { decider } = lane.aggregate
+  const stamp = { at, headHash: batch.hash }
+  return decider.decide(command.given, loaded.state, stamp) as readonly Fact[] | Fact
 }
 
 /** Adds what was decided to the batch; answers the bytes that its facts take. */

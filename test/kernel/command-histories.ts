@@ -1,0 +1,188 @@
+/**
+ * Random histories of commands for every decider but the ledger's and a recipient's, which have their
+ * own. Names are few, so that commands meet.
+ */
+import fc from "fast-check"
+import type { AccessCommand } from "../../domain/access/access.ts"
+import { GRANTABLE } from "../../domain/access/grants.ts"
+import { PLANS } from "../../domain/access/access-events.ts"
+import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
+import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
+import type { OpenPriceBook, SetPrice } from "../../domain/charging/price-book.ts"
+import { PRICED_ITEMS } from "../../domain/charging/price-book.ts"
+import type { RecordRefusals } from "../../domain/charging/refusals.ts"
+import type { CompaniesCommand } from "../../domain/company/companies.ts"
+import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
+import type { PublishRelease, SealRelease } from "../../domain/connection/releases.ts"
+import type { AddNumber } from "../../domain/phone/phone.ts"
+import type { FieldArbitraries } from "./arbitrary-kinds.ts"
+import { flag, orNull, plain, record, some } from "./arbitrary-kinds.ts"
+import { prices, refusals } from "./charging-arbitraries.ts"
+import { app, companies, phone, releases } from "./event-arbitraries.ts"
+import type { CommandHistory } from "./stored-state.ts"
+
+const NOW = Date.parse("2026-03-02T10:00:00.000Z")
+const DAY_MS = 86_400_000
+
+const wait = fc.oneof(fc.constantFrom(0, 1, DAY_MS), fc.nat(40 * DAY_MS))
+const headHash = fc.constantFrom("ab".repeat(32), "0".repeat(64))
+
+/** Commands with stamps as the writer gives them: time never goes back. */
+export function historiesOf<C>(
+  command: fc.Arbitrary<C>,
+  first: readonly C[] = [],
+): fc.Arbitrary<CommandHistory<C>> {
+  const part = record({ command, wait, headHash })
+  return fc.array(part, { maxLength: 40, size: "max" }).map((parts) => {
+    let at = NOW
+    const opening = first.map((one) => ({ command: one, stamp: { at } }))
+    const others = parts.map(({ wait: waited, ...one }) => {
+      at += waited
+      return { command: one.command, stamp: { at, headHash: one.headHash } }
+    })
+    return [...opening, ...others]
+  })
+}
+
+/** One command of this type. */
+function commandOf<C extends { readonly type: string }, T extends C["type"]>(
+  type: T,
+  fields: FieldArbitraries<Omit<Extract<C, { type: T }>, "type">>,
+): fc.Arbitrary<C> {
+  return record(fields).map((values) => ({ ...values, type }) as unknown as C)
+}
+
+const personId = fc.constantFrom("per_1", "per_2", "per_3")
+const keyId = fc.constantFrom("key_1", "key_2", "key_3")
+const companyId = fc.constantFrom("co_1", "co_2", "co_3")
+const tag = fc.constantFrom("aa", "bb", "cc")
+const role = fc.constantFrom(...ROLES)
+const plan = fc.constantFrom(...PLANS)
+const pays = fc.constantFrom("prepaid", "card")
+const permissions = some(fc.constantFrom(...PERMISSIONS))
+const grantable = some(fc.constantFrom(...GRANTABLE))
+
+const person = { personId, name: plain, email: plain, emailTag: tag, role }
+const access = fc.oneof(
+  commandOf<AccessCommand, "OpenCompany">("OpenCompany", { companyId, name: plain, plan, pays }),
+  commandOf<AccessCommand, "ChangePlan">("ChangePlan", { plan, pays }),
+  commandOf<AccessCommand, "AddPerson">("AddPerson", { ...person, permissions }),
+  commandOf<AccessCommand, "ChangePerson">("ChangePerson", {
+    personId,
+    name: orNull(plain),
+    email: orNull(plain),
+    emailTag: orNull(tag),
+    role: orNull(role),
+    permissions: orNull(permissions),
+  }),
+  commandOf<AccessCommand, "ChangeAppAccess">("ChangeAppAccess", {
+    personId,
+    grant: grantable,
+    deny: grantable,
+    clear: grantable,
+  }),
+  commandOf<AccessCommand, "RemovePerson">("RemovePerson", { personId }),
+  commandOf<AccessCommand, "InvitePerson">("InvitePerson", {
+    inviteId: fc.constantFrom("inv_1", "inv_2"),
+    email: plain,
+    emailTag: tag,
+    role,
+    expiresAt: fc.constant(NOW + DAY_MS),
+  }),
+  commandOf<AccessCommand, "CreateKey">("CreateKey", {
+    keyId,
+    personId: orNull(personId),
+    keyHash: tag,
+    operations: some(fc.constantFrom(...ALL_OPERATIONS)),
+    label: orNull(plain),
+  }),
+  ...(["PauseKey", "ResumeKey", "DeleteKey"] as const).map((type) => {
+    return commandOf<AccessCommand, typeof type>(type, { keyId })
+  }),
+  ...(["SwitchKeysOff", "SwitchKeysOn", "RemoveCard"] as const).map((type) => {
+    return commandOf<AccessCommand, typeof type>(type, {})
+  }),
+  commandOf<AccessCommand, "SetCard">("SetCard", { verified: flag, failing: flag }),
+  commandOf<AccessCommand, "ChangeChannel">("ChangeChannel", { channel: tag }),
+  commandOf<AccessCommand, "JoinAffiliate">("JoinAffiliate", { tag }),
+)
+
+/** Of a company's access, which is opened first. */
+export const accessHistories = historiesOf(access, [
+  { type: "OpenCompany", companyId: "co_1", name: "s1.co_1.YQ", plan: "payg", pays: "card" },
+])
+
+const { at: _registeredAt, ...registered } = companies.CompanyRegistered
+/** Of the list of companies. */
+export const companiesHistories = historiesOf(
+  fc.oneof(
+    commandOf<CompaniesCommand, "RegisterCompany">("RegisterCompany", {
+      ...registered,
+      companyId,
+      nameTag: tag,
+    }),
+    commandOf<CompaniesCommand, "EraseCompany">("EraseCompany", { companyId }),
+  ),
+)
+
+const { at: _addedAt, ...added } = phone.NumberAdded
+/** Of a company's numbers. */
+export const phoneHistories = historiesOf(
+  commandOf<AddNumber, "AddNumber">("AddNumber", {
+    ...added,
+    numberId: fc.constantFrom("num_1", "num_2", "num_3"),
+    numberTag: tag,
+  }),
+)
+
+const { at: _checkedInAt, ...checkedIn } = app.AppCheckedIn
+const { at: _reportedAt, ...reported } = app.DeviceReported
+type AppCommand = CheckIn | ReportDevice
+/** Of an installed app. */
+export const appHistories = historiesOf(
+  fc.oneof(
+    commandOf<AppCommand, "CheckIn">("CheckIn", { ...checkedIn, version: tag }),
+    commandOf<AppCommand, "ReportDevice">("ReportDevice", { ...reported, eventId: tag }),
+  ),
+)
+
+const version = fc.constantFrom("1.0.0", "1.0.1", "2.0.0-rc.1", "no version")
+const { at: _publishedAt, ...published } = releases.ReleasePublished
+type ReleaseCommand = PublishRelease | SealRelease
+/** Of the app's releases. */
+export const releaseHistories = historiesOf(
+  fc.oneof(
+    commandOf<ReleaseCommand, "PublishRelease">("PublishRelease", {
+      ...published,
+      version,
+      channel: tag,
+    }),
+    commandOf<ReleaseCommand, "SealRelease">("SealRelease", { version, tree: tag }),
+  ),
+)
+
+type PriceCommand = SetPrice | OpenPriceBook
+/** Of the price book. */
+export const priceHistories = historiesOf(
+  fc.oneof(
+    commandOf<PriceCommand, "SetPrice">("SetPrice", {
+      item: fc.constantFrom(...PRICED_ITEMS),
+      unitPriceMicros: fc.integer({ min: -1, max: 20_000 }),
+    }),
+    commandOf<PriceCommand, "OpenPriceBook">("OpenPriceBook", {
+      prices: prices.PriceBookOpened.prices,
+    }),
+  ),
+)
+
+const refused = record({
+  ...refusals.ChargeRefused,
+  at: fc.nat(3 * DAY_MS).map((ms) => NOW + ms),
+  keyId: orNull(keyId),
+  personId: orNull(personId),
+  refusedBy: orNull(fc.constantFrom(0, 1)),
+}).map((fields) => ({ type: "ChargeRefused" as const, ...fields }))
+/** Of the evidence of refusals. */
+export const refusalHistories = historiesOf(
+  commandOf<RecordRefusals, "RecordRefusals">("RecordRefusals", { refusals: some(refused) }),
+)

@@ -1,0 +1,131 @@
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { ACCESS } from "../../domain/access/aggregates.ts"
+import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
+import { COMPANIES } from "../../domain/company/aggregates.ts"
+import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
+import type { LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
+import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
+import type { RecipientCommand } from "../../domain/phone/recipient.ts"
+import { histories } from "../charging/histories.ts"
+import { play } from "../charging/play.ts"
+import { runsOf } from "../charging/runs.ts"
+import { realLedger } from "../charging/subject.ts"
+import { command } from "../phone/recipient-commands.ts"
+import { apart } from "../support/stamped.ts"
+import {
+  accessHistories,
+  appHistories,
+  companiesHistories,
+  historiesOf,
+  phoneHistories,
+  priceHistories,
+  refusalHistories,
+  releaseHistories,
+} from "./command-histories.ts"
+import type { CommandHistory, Compared, Rules } from "./stored-state.ts"
+import { compareWithStored } from "./stored-state.ts"
+import { STORED } from "./stored-formats.ts"
+
+/** A category's histories, decided by its rules. */
+interface Case {
+  readonly category: string
+  readonly compared: fc.Arbitrary<Compared>
+}
+
+function caseOf<C, S, E extends Fact, R extends Fact>(
+  rules: Rules<C, S, E, R> & { readonly category: string },
+  all: fc.Arbitrary<CommandHistory<C>>,
+): Case {
+  const compared = all.map((history) => compareWithStored(rules, history))
+  return { category: rules.category, compared }
+}
+
+const recipientHistories = historiesOf(
+  command.map((stamped) => apart<RecipientCommand>(stamped).command),
+)
+const ledgerHistories = histories(80).map((history) =>
+  play(realLedger, history)
+    .steps.filter((step) => step.does === "decide")
+    .map((step) => apart<LedgerCommand>(step.command)),
+)
+
+/** A ledger remembers in place whose tallies it looked up last: that is seen in nothing it answers. */
+function withoutLookUp({ tallies: { last: _last, ...tallies }, ...state }: Ledger): unknown {
+  return { ...state, tallies }
+}
+
+const CASES: readonly Case[] = [
+  caseOf({ ...LEDGER, compared: withoutLookUp }, ledgerHistories),
+  caseOf(REFUSALS, refusalHistories),
+  caseOf(PRICES.aggregate, priceHistories),
+  caseOf(ACCESS, accessHistories),
+  caseOf(APP, appHistories),
+  caseOf(RELEASES.aggregate, releaseHistories),
+  caseOf(COMPANIES.aggregate, companiesHistories),
+  caseOf(PHONE, phoneHistories),
+  caseOf(RECIPIENT, recipientHistories),
+]
+
+describe("the state after deciding is the state folded from what was stored", () => {
+  it.each(CASES)("of $category", ({ compared }) => {
+    let recorded = 0
+    fc.assert(
+      fc.property(compared, ({ facts, difference }) => {
+        recorded += facts
+        expect(difference).toBeNull()
+      }),
+      runsOf(60, 2_000),
+    )
+    expect(recorded).toBeGreaterThan(60)
+  })
+
+  it("of every category that is stored", () => {
+    const categories = CASES.map(({ category }) => category)
+    expect(categories.sort()).toEqual(STORED.map(({ category }) => category).sort())
+  })
+})
+
+describe("a decider is seen to be wrong", () => {
+  const adding = { type: "AddFunds", amountMicros: 7, reference: null } as const
+  const opening = { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 } as const
+  const history: CommandHistory<LedgerCommand> = [opening, adding].map((one) => {
+    return { command: one, stamp: { at: 1, headHash: "ab" } }
+  })
+  const real = LEDGER.decider
+  const whole: Rules<LedgerCommand, Ledger, LedgerEvent, LedgerRefusal> = {
+    ...LEDGER,
+    compared: withoutLookUp,
+  }
+
+  it.each<[string, Partial<typeof whole.decider>, RegExp]>([
+    [
+      "that copies its stamp into a fact",
+      {
+        decide: (one, state, stamp) => {
+          const decided = real.decide(one, state, stamp)
+          return isRefusal(decided) ? decided : decided.map((fact) => ({ ...fact, ...stamp }))
+        },
+      },
+      /^LedgerOpened is .*headHash/,
+    ],
+    [
+      "that keeps in its state what it decided",
+      {
+        decide: (one, state, stamp) => {
+          if (one.type === "AddFunds") state.facts += 1
+          return real.decide(one, state, stamp)
+        },
+      },
+      /^the state is .*facts: 3,.*facts: 2,/,
+    ],
+  ])("%s", (_what, wrong, difference) => {
+    expect(compareWithStored(whole, history)).toEqual({ facts: 2, difference: null })
+    const faulty = { ...whole, decider: { ...real, ...wrong } }
+    expect(compareWithStored(faulty, history).difference).toMatch(difference)
+  })
+})
