@@ -20,7 +20,8 @@ export interface ErasurePorts {
   readonly forgetKeys: (companyId: string) => void
   /** The read models; those without personal tables are left alone. */
   readonly readModels: readonly { readonly name: string; readonly personal?: readonly string[] }[]
-  readonly work: {
+  /** Default none. */
+  readonly work?: {
     /** The kinds that end with their company. */
     readonly ending: readonly string[]
     /** The kinds that carry what people wrote, or speak to them. What is owed goes on. */
@@ -52,7 +53,7 @@ const DELETED = ["blobs", "claims", "connect_codes", "presence"]
 
 /** Erasing in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {
-  const { pool, forgetKeys, work } = ports
+  const { pool, forgetKeys, work = { ending: [], personal: [] } } = ports
   return {
     destroyKeys: async (companyId) => {
       await inTransaction(pool, async (client) => {

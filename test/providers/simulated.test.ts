@@ -135,9 +135,7 @@ describe("erasing a company", () => {
       await payments.keep(`payment of ${companyId}`, companyId, { count: 1 })
     }
     const forgetKeys = () => undefined
-    const work = { ending: [], personal: [] }
-    const nothing = { readModels: [], work }
-    const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, ...nothing })
+    const erasure = openPostgresErasure({ pool, pacer: machinePacer, forgetKeys, readModels: [] })
     await erasure.deleteRows(COMPANY)
     expect(await texts.newest(null, 10)).toMatchObject([{ companyId: OTHER }])
     expect(await payments.newest(null, 10)).toMatchObject([
