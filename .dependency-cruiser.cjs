@@ -5,14 +5,8 @@
 const ABOVE_FRAME = "audit|exports|moving"
 const NO_SLICES = `frame|compose|${ABOVE_FRAME}`
 
-/** Files of the frame that still name what slices have. Each goes once a slice says it itself. */
-const LISTS_OF_SLICES = [
-  "operator/operations",
-  "operator/cli/program",
-  "effects/workers",
-  "effects/skip",
-  "effects/end-charge",
-].join("|")
+/** Files of the frame that still name what slices have. Both go once slices list their operations. */
+const LISTS_OF_SLICES = ["operator/operations", "operator/cli/program"].join("|")
 
 /** The packages of an adapter's own vendor. An adapter without a row may use PostgreSQL's alone. */
 const VENDORS = {

@@ -70,6 +70,14 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       if (result.result === "done") await drop(workId)
       else await settle(pool, processes.own, workId, result)
     },
+    ...openTimes(pool),
+    ...openForOperators(pool),
+  }
+}
+
+/** How many rows are due, and when the next one is. */
+function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "nextDue"> {
+  return {
     dueCount: async (now) => {
       const { rows } = await pool.query<{ count: number }>(
         `select count(*) from ledger.work w
@@ -94,7 +102,6 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       )
       return rows[0]?.due ?? null
     },
-    ...openForOperators(pool),
   }
 }
 

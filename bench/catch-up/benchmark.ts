@@ -1,4 +1,5 @@
 /** Ratio 7: read models that catch up with all that is stored, beside reading it and nothing else. */
+import { PROGRAM } from "../../src/slices.ts"
 import { performance } from "node:perf_hooks"
 import type { Transaction } from "kysely"
 import { START } from "../../adapters/eventstore/port.ts"
@@ -6,7 +7,6 @@ import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
 import { charges } from "../../projections/charging/charges.ts"
-import { PROJECTIONS } from "../../projections/index.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { recordedOf } from "../../src/frame/writer/recorded.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
@@ -108,7 +108,7 @@ async function openOn(ground: Ground, { signal, report }: Setting): Promise<Omit
         honest(count >= CHARGES, `${count} of ${CHARGES} charges are shown`)
         return rate
       },
-      all: () => caughtUp(PROJECTIONS),
+      all: () => caughtUp(PROGRAM.readModels),
       single: () => oneByOne(ground),
     },
     check: () => company.check(runner),

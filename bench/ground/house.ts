@@ -2,6 +2,7 @@
  * What the benchmarks of calls stand on: a whole installation as `npm start` opens it, with its read
  * models and its workers, that listens on ports of this machine.
  */
+import { PROGRAM } from "../../src/slices.ts"
 import type { AddressInfo } from "node:net"
 import type { FastifyInstance } from "fastify"
 import type { Pool } from "pg"
@@ -13,7 +14,6 @@ import { buildApp } from "../../src/frame/http/app.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
-import { RETIRED } from "../../src/routes.ts"
 import { honest } from "../benchmark.ts"
 import { folderFor } from "./folder.ts"
 
@@ -76,7 +76,7 @@ export async function openHouse(keptIn: string | null = null): Promise<House> {
       pool,
       operate: (name, input) => operate(ports, name, input),
       serve: async (own, routes) =>
-        listen(await buildApp(own, routes, RETIRED, { rateLimits: "off" })),
+        listen(await buildApp(own, routes, PROGRAM.retired, { rateLimits: "off" })),
       listen,
       settle: () => settle(ports),
       check: () => honest(warnings.length === 0, `it was warned: ${warnings[0]}`),

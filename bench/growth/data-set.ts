@@ -2,12 +2,12 @@
  * Data that takes long to write and is kept from run to run: a folder with a database, and a note of
  * what of it is there. The note says for which code the data were written; other code makes them anew.
  */
+import { PROGRAM } from "../../src/slices.ts"
 import { hash } from "node:crypto"
 import { readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { holdFolder, openDataFolder } from "../../adapters/data-folder/data-folder.ts"
 import { MIGRATION_NAMES } from "../../adapters/postgres/migrate.ts"
-import { PROJECTIONS } from "../../projections/index.ts"
 import { CannotWrite, openOutFile } from "../../src/frame/operator/cli/out-file.ts"
 import type { Setting } from "../benchmark.ts"
 
@@ -39,7 +39,7 @@ interface Note<T> {
 
 /** Data of another one of these are data of another program. */
 function versionOf(form: number): string {
-  const models = PROJECTIONS.map(({ name, version, create }) => [name, version, create])
+  const models = PROGRAM.readModels.map(({ name, version, create }) => [name, version, create])
   const made = JSON.stringify([form, MIGRATION_NAMES, models, process.versions.modules])
   return hash("sha256", made, "hex").slice(0, 16)
 }

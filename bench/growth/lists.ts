@@ -1,6 +1,6 @@
 /** A list route against the size of the table it reads. */
+import { PROGRAM } from "../../src/slices.ts"
 import { listTexts } from "../../src/phone/list-messages.ts"
-import { ROUTES } from "../../src/routes.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
@@ -66,7 +66,7 @@ async function open(setting: Setting): Promise<Opened> {
     closers.push(callers.close)
     const keys = await Promise.all(companies.map((company) => keyOf(house, company)))
     await house.settle()
-    const port = await house.serve(house.ports, ROUTES)
+    const port = await house.serve(house.ports, PROGRAM.routes)
     const asked = { method: "GET", path: listTexts.url, keys, port } as const
     return {
       measure: {

@@ -1,7 +1,7 @@
 /** Ratios 10 and 12: what row-level security and counting cost a call that reads. */
+import { PROGRAM } from "../../src/slices.ts"
 import { readAffiliate } from "../../src/affiliate/read-affiliate.ts"
 import { listTexts } from "../../src/phone/list-messages.ts"
-import { ROUTES } from "../../src/routes.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
@@ -86,9 +86,9 @@ async function openOn(
   await checkSight(ports, companies)
 
   const unsecured = { ...ports, readAs: readAsOwner(ports.readAll) }
-  const uncounted = ROUTES.map((route) => ({ ...route, counted: false }))
-  const port = await house.serve(ports, ROUTES)
-  const unsecuredPort = await house.serve(unsecured, ROUTES)
+  const uncounted = PROGRAM.routes.map((route) => ({ ...route, counted: false }))
+  const port = await house.serve(ports, PROGRAM.routes)
+  const unsecuredPort = await house.serve(unsecured, PROGRAM.routes)
   const uncountedPort = await house.serve(ports, uncounted)
   const keys = companies.flatMap((company) => company.keys)
   const common = { method: "GET", keys, connections: CONNECTIONS, forMs: MEASURED_MS } as const

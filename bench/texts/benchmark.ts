@@ -1,9 +1,9 @@
 /** Ratio 5: texts through the whole program, beside a web server that only checks their form. */
+import { PROGRAM } from "../../src/slices.ts"
 import { performance } from "node:perf_hooks"
 import type { FastifyRequest } from "fastify"
 import fastify from "fastify"
 import type { z } from "zod"
-import { ROUTES } from "../../src/routes.ts"
 import { sendText } from "../../src/phone/send-text.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
@@ -75,7 +75,7 @@ async function openOn(
     connections: CONNECTIONS,
     forMs: MEASURED_MS,
   } as const
-  const port = await house.serve(ports, ROUTES)
+  const port = await house.serve(ports, PROGRAM.routes)
   const barePort = await house.listen(bareApp())
 
   const acknowledged: string[] = []

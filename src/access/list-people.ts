@@ -8,7 +8,7 @@ import type { InvitationRow } from "../../projections/access/invitations.ts"
 import { listInvitations } from "../../projections/access/invitations.ts"
 import type { PersonRow } from "../../projections/access/people.ts"
 import { listPeople } from "../../projections/access/people.ts"
-import type { Caller, Route } from "../frame/calls/route.ts"
+import type { Caller } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import { isoTime } from "../frame/kernel/schema.ts"
 
@@ -46,7 +46,7 @@ const People = z.object({
 })
 
 /** The route. */
-const peopleList = route({
+export const peopleList = route({
   method: "GET",
   url: "/api/v1/people",
   group: "people",
@@ -122,6 +122,3 @@ function shownPerson(
 function shownInvite({ email, role, expires_at }: InvitationRow): z.infer<typeof Invite> {
   return { email, role, expiresAt: expires_at.toISOString() }
 }
-
-/** The routes of the people slice. */
-export const peopleRoutes: readonly Route[] = [peopleList]

@@ -1,4 +1,5 @@
 /** Opens everything an installation consists of, in order, and closes it in the reverse order. */
+import { PROGRAM } from "../slices.ts"
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import type { Pool } from "pg"
 import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
@@ -31,7 +32,6 @@ import { openSimulatorMemory } from "../../adapters/providers/simulators/remembe
 import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
-import { PROJECTIONS } from "../../projections/index.ts"
 import { FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { signDay } from "../audit/trees.ts"
@@ -40,8 +40,8 @@ import type { DetailedLog } from "../frame/kernel/log.ts"
 import { startHousekeeping } from "../frame/effects/housekeeping.ts"
 import { giveUp } from "../frame/effects/give-up.ts"
 import type { Ports } from "../frame/ports.ts"
+import type { Program } from "../frame/slice.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
-import { REACTIONS, WORK_OF_COMPANY, WORK_ROWS } from "../reactions.ts"
 import type { Workers } from "../frame/effects/workers.ts"
 import { recordedOf } from "../frame/writer/recorded.ts"
 import { openRunner } from "../frame/writer/run.ts"
@@ -89,6 +89,8 @@ export interface InstallationOptions {
   readonly deadlineMs?: number
   /** What is to go wrong, in tests. */
   readonly faults?: Faults
+  /** What it is made of; default all slices. */
+  readonly program?: Program
 }
 
 /** An open installation. */
@@ -156,7 +158,7 @@ async function openOutside(
   closers: NamedCloser[],
   faulty: Faulty,
 ) {
-  const { databaseUrl, log } = options
+  const { databaseUrl, log, program = PROGRAM } = options
   const { pool, watch, onIdleError } = reached
   const shares = sharesOf(options.databaseConnections)
   const apiPool = openApiPool(databaseUrl, shares.api, onIdleError, watch)
@@ -205,8 +207,8 @@ async function openOutside(
       pool: patiently(pool),
       pacer: machinePacer,
       forgetKeys: sealing.forgetKeys,
-      readModels: PROJECTIONS,
-      work: WORK_OF_COMPANY,
+      readModels: program.readModels,
+      work: program.workOfCompany,
     }),
     readAs: readAsCompany(apiPool),
     readAll: kyselyOf<unknown>(pool),
@@ -221,7 +223,7 @@ async function openParts(
   reached: Reached,
   closers: NamedCloser[],
 ): Promise<AdminPorts> {
-  const { log, baseUrl } = options
+  const { log, baseUrl, program = PROGRAM } = options
   const faulty = arrangeFaults(options.faults)
   const outside = await openOutside(options, reached, closers, faulty)
   const { behind, pacer, store, sealing, clock, checkpoints, locks } = outside
@@ -240,8 +242,8 @@ async function openParts(
   const onRenewing = tellOfRenewing(log)
   const projector = await startProjector(
     { ...lanes, duties: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
-    PROJECTIONS.map(faulty.projection),
-    [WORK_ROWS],
+    program.readModels.map(faulty.projection),
+    [program.workRows],
   )
   closers.push({ what: "read models and where they stand", close: projector.close })
   const { handedOver } = projector
@@ -262,9 +264,9 @@ async function openParts(
   const carrier = openCarrier(simulating, faulty, () => all)
   const all: Ports = {
     ...{ ...base, carrier },
-    giveUp: (work, cause) => giveUp(REACTIONS, all, work, cause),
+    giveUp: (work, cause) => giveUp(program.reactions, all, work, cause),
   }
-  const running = startWorkers(all, REACTIONS)
+  const running = startWorkers(all, program.reactions)
   workers = running
   closers.push({ what: "work in hand", close: running.stop })
   const housekeeping = startHousekeeping(base, (signal) => signDay(base, signal))

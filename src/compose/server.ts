@@ -1,4 +1,5 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
+import { PROGRAM } from "../slices.ts"
 import { lookup } from "node:dns/promises"
 import { dirname } from "node:path"
 import type { FastifyInstance } from "fastify"
@@ -15,7 +16,6 @@ import { serveAdmin } from "../frame/operator/socket-server.ts"
 import { buildApp } from "../frame/http/app.ts"
 import { DOCS_URL } from "../frame/http/documents/documents.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
-import { RETIRED, ROUTES } from "../routes.ts"
 import type { Config } from "./config.ts"
 import { refuseFreeCalls } from "./free-calls.ts"
 import { makeDemo } from "./demo.ts"
@@ -129,7 +129,7 @@ async function serve(
   closers: NamedCloser[],
 ): Promise<void> {
   await refuseFreeCalls(stores.ports)
-  const app = await buildApp(stores.ports, ROUTES, RETIRED, config)
+  const app = await buildApp(stores.ports, PROGRAM.entries, PROGRAM.retired, config)
   arrangeFaults(config.faults).server(app.server)
   const url = await listen(app, config)
   closers.push({ what: "calls in hand", close: () => app.close() })

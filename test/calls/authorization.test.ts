@@ -2,12 +2,12 @@
  * Who is let in where: every route of the specification's table and every kind of caller. A route
  * that is not built yet is stood in for by one that says the same and does nothing.
  */
+import { PROGRAM } from "../../src/slices.ts"
 import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
 import { makeApiKey } from "../../src/frame/calls/api-key.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import type { SpecRoute } from "../support/routes-table.ts"
 import {
   ALL_ROUTES,
@@ -62,7 +62,9 @@ let app: FastifyInstance
 let callers: Callers
 beforeAll(async () => {
   world = await openWorld()
-  app = await buildApp(world.ports, [...ROUTES, ...STAND_INS], RETIRED, { rateLimits: "off" })
+  app = await buildApp(world.ports, [...PROGRAM.entries, ...STAND_INS], PROGRAM.retired, {
+    rateLimits: "off",
+  })
   callers = callersOf(world, await makeCompany(world))
 })
 afterAll(async () => {
@@ -176,7 +178,9 @@ describe("every route", () => {
   it("has a request to be tried with", () => {
     const built = ROWS.filter((row) => row.isBuilt).map(({ name }) => name)
     expect(Object.keys(REQUESTS).toSorted()).toEqual(built.toSorted())
-    expect(built.toSorted()).toEqual(ROUTES.map((one) => `${one.method} ${one.url}`).toSorted())
+    expect(built.toSorted()).toEqual(
+      PROGRAM.routes.map((one) => `${one.method} ${one.url}`).toSorted(),
+    )
   })
 
   it.for(CASES)("answers %s", async ([, who, wants]) => {

@@ -1,11 +1,11 @@
 /** Requests that a process began and did not end, as one that was killed leaves them. */
+import { PROGRAM } from "../../src/slices.ts"
 import { createHash } from "node:crypto"
 import { sql } from "kysely"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import type { World } from "../support/world.ts"
 
 /** The steps of a text, and of a purchase, that are stored, in their order. */
@@ -50,7 +50,7 @@ export async function dieAt(
   const pool = openPool(world.databaseUrl, 2, () => undefined)
   const claims = openPostgresClaims(pool, { own: "prc_killed", isAlive: async () => true })
   const ports = { ...world.ports, claims, runner: { ...runner, execute } }
-  const app = await buildApp(ports, ROUTES, RETIRED)
+  const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
   void app.inject({
     method: "POST",
     url: request.url,

@@ -1,8 +1,8 @@
+import { PROGRAM } from "../../src/slices.ts"
 import { describe, expect, it } from "vitest"
 import { OPERATIONS, OPERATIONS_WITHOUT_ROUTE } from "../../domain/access/operations.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import {
   ALL_ROUTES,
   BEYOND_LIMITS,
@@ -100,18 +100,18 @@ describe("the table of routes", () => {
   })
 
   it("has every route that is built, or the table of those beyond the specification", () => {
-    const unknown = ROUTES.filter(
+    const unknown = PROGRAM.routes.filter(
       ({ method, url }) => !ALL_ROUTES.some((spec) => spec.method === method && spec.path === url),
     )
     expect(unknown.map(({ method, url }) => `${method} ${url}`)).toEqual([])
   })
 
   it("has no route twice", () => {
-    const names = ROUTES.map(({ method, url }) => `${method} ${url}`)
+    const names = PROGRAM.routes.map(({ method, url }) => `${method} ${url}`)
     expect(names).toEqual([...new Set(names)])
   })
 
-  it.for(ROUTES.map((route) => [`${route.method} ${route.url}`, route] as const))(
+  it.for(PROGRAM.routes.map((route) => [`${route.method} ${route.url}`, route] as const))(
     "says the same of %s",
     ([, route]) => {
       const spec = ALL_ROUTES.find((one) => one.method === route.method && one.path === route.url)
@@ -153,14 +153,14 @@ describe("the table of routes", () => {
   it("has no route of its own that is beyond the specification and not built or not said so", () => {
     const found = BEYOND_ROUTES.map((spec) => [nameOf(spec), isBuilt(spec)])
     expect(found).toEqual(BEYOND_ROUTES.map((spec) => [nameOf(spec), true]))
-    const said = ROUTES.filter(({ beyondSpec }) => beyondSpec !== undefined)
+    const said = PROGRAM.routes.filter(({ beyondSpec }) => beyondSpec !== undefined)
     const names = said.map(({ method, url }) => `${method} ${url}`)
     expect(names.toSorted()).toEqual(BEYOND_ROUTES.map(nameOf).toSorted())
     expect(SPEC_ROUTES.map(nameOf)).not.toEqual(expect.arrayContaining(names))
   })
 
   it("has its retired routes", () => {
-    expect(RETIRED.toSorted()).toEqual(
+    expect(PROGRAM.retired.toSorted()).toEqual(
       SPEC_ROUTES.filter(isRetired)
         .map(({ path }) => path)
         .toSorted(),
@@ -184,7 +184,7 @@ describe("the rate limits", () => {
 })
 
 describe("the errors of the table", () => {
-  const document = openApi(ROUTES, RETIRED, "https://ledger.example") as {
+  const document = openApi(PROGRAM.entries, PROGRAM.retired, "https://ledger.example") as {
     readonly paths: Record<
       string,
       Record<string, { readonly responses: Record<string, { readonly description: string }> }>

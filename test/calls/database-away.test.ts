@@ -1,7 +1,7 @@
+import { PROGRAM } from "../../src/slices.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
@@ -18,7 +18,7 @@ describe("503", () => {
     const { key, companyId } = await makeCompany(world)
     const lost = Object.assign(new Error("terminating connection"), { code: "57P01" })
     const claims = { ...world.ports.claims, claim: () => Promise.reject(lost) }
-    const app = await buildApp({ ...world.ports, claims }, ROUTES, RETIRED)
+    const app = await buildApp({ ...world.ports, claims }, PROGRAM.entries, PROGRAM.retired)
     const answer = await app.inject({
       method: "POST",
       url: "/api/v1/phone/messages",

@@ -1,7 +1,7 @@
+import { PROGRAM } from "../../src/slices.ts"
 import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
@@ -13,7 +13,7 @@ beforeAll(async () => {
   world = await openWorld()
   await makeCallsFree(world)
   const pacer = { ...world.ports.pacer, elapsedMs: () => 0 }
-  app = await buildApp({ ...world.ports, pacer }, ROUTES, RETIRED)
+  app = await buildApp({ ...world.ports, pacer }, PROGRAM.entries, PROGRAM.retired)
 })
 afterAll(async () => {
   await app.close()

@@ -1,7 +1,7 @@
+import { PROGRAM } from "../../src/slices.ts"
 import { METHODS } from "node:http"
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { TEXTS } from "../phone/texting.ts"
 import { expectContract } from "../support/reply-contract.ts"
 import type { Company, World } from "../support/world.ts"
@@ -69,9 +69,11 @@ describe("404", () => {
 })
 
 describe("405", () => {
-  const urls = [...new Set(ROUTES.map(({ url }) => url))]
+  const urls = [...new Set(PROGRAM.routes.map(({ url }) => url))]
   it.for(urls)("answers every other verb of %s, and says which there are", async (url) => {
-    const allowed: string[] = ROUTES.filter((one) => one.url === url).map(({ method }) => method)
+    const allowed: string[] = PROGRAM.routes
+      .filter((one) => one.url === url)
+      .map(({ method }) => method)
     for (const verb of VERBS.filter((one) => !allowed.includes(one))) {
       const { status, headers, text } = await ask(verb, url)
       expect([verb, status, headers["allow"]]).toEqual([verb, 405, allowed.join(", ")])
@@ -87,7 +89,7 @@ describe("405", () => {
 })
 
 describe("410", () => {
-  it.for(RETIRED)("answers every verb of %s before the key is looked at", async (url) => {
+  it.for(PROGRAM.retired)("answers every verb of %s before the key is looked at", async (url) => {
     for (const verb of VERBS) {
       const { status, headers, text } = await ask(verb, url)
       expect([verb, status]).toEqual([verb, 410])

@@ -1,9 +1,9 @@
 /** The rate limits of the specification: windows of a minute in the memory of a process. */
+import { PROGRAM } from "../../src/slices.ts"
 import type { FastifyInstance } from "fastify"
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { listSettings, readConfig } from "../../src/compose/config.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { TEXTS, makeKey, newNumber } from "../phone/texting.ts"
 import { SPEC_ROUTES, isBuilt, standInOf } from "../support/routes-table.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
@@ -26,7 +26,11 @@ let elapsedMs = 0
 beforeAll(async () => {
   world = await openWorld()
   const pacer = { ...world.ports.pacer, elapsedMs: () => elapsedMs }
-  app = await buildApp({ ...world.ports, pacer }, [...ROUTES, ...STAND_INS], RETIRED)
+  app = await buildApp(
+    { ...world.ports, pacer },
+    [...PROGRAM.entries, ...STAND_INS],
+    PROGRAM.retired,
+  )
 })
 afterAll(async () => {
   await app.close()
@@ -140,7 +144,11 @@ it("a fault of the limiter lets the calls pass, and is told of", async () => {
     throw new RangeError("no time is known")
   }
   const pacer = { ...world.ports.pacer, elapsedMs: elapsed }
-  const faulty = await buildApp({ ...world.ports, pacer, log }, [...ROUTES, ...STAND_INS], RETIRED)
+  const faulty = await buildApp(
+    { ...world.ports, pacer, log },
+    [...PROGRAM.entries, ...STAND_INS],
+    PROGRAM.retired,
+  )
   const statuses = []
   for (let i = 0; i < 12; i += 1) {
     statuses.push((await callApp(faulty, company.key, "GET", SEARCHES[0] ?? "")).status)
@@ -163,7 +171,7 @@ it("Retry-After stands on no other 429", async () => {
 describe("RATE_LIMITS", () => {
   it("off lets every call pass", async () => {
     const settings = readConfig({ RATE_LIMITS: "off" })
-    const open = await buildApp(world.ports, STAND_INS, RETIRED, settings)
+    const open = await buildApp(world.ports, STAND_INS, PROGRAM.retired, settings)
     const calls = Array.from({ length: 130 }, () =>
       callApp(open, company.key, "GET", SEARCHES[0] ?? ""),
     )

@@ -1,9 +1,9 @@
 /** What holds of every route that reads: own writes at once, waiting for a place, saying what is old. */
+import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { PLANS } from "../../domain/access/access-events.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { tokenOf } from "../../src/frame/calls/position-token.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { buy } from "../credits/buying.ts"
 import { makeKey, newNumber, sendText } from "../phone/texting.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
@@ -141,13 +141,13 @@ async function publish(): Promise<string> {
 }
 
 /** A file waits for its lines by itself: it is whole or refused, and never old. */
-const READING_ROUTES = ROUTES.filter(
-  ({ method, files }) => method === "GET" && files === undefined,
-).map((route) => ({
-  name: `${route.method} ${route.url}`,
-  url: `${route.url}${REQUESTS[`GET ${route.url}`]?.query ?? ""}`,
-  reads: route.reads ?? [],
-}))
+const READING_ROUTES = PROGRAM.routes
+  .filter(({ method, files }) => method === "GET" && files === undefined)
+  .map((route) => ({
+    name: `${route.method} ${route.url}`,
+    url: `${route.url}${REQUESTS[`GET ${route.url}`]?.query ?? ""}`,
+    reads: route.reads ?? [],
+  }))
 const readingOf = (name: string) => READINGS[name] as Reading
 
 async function headToken(): Promise<string> {
@@ -193,7 +193,7 @@ describe.for(READING_ROUTES)("$name", ({ name, url, reads }) => {
       return false
     }
     const projector = { ...world.ports.projector, waitFor }
-    const app = await buildApp({ ...world.ports, projector }, ROUTES, RETIRED)
+    const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retired)
     const requested = { headers: { "ledger-position": tokenOf(head, 0) } }
     const { status, headers } = await callApp(app, company.key, "GET", url, requested)
     await app.close()

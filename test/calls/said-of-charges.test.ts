@@ -2,6 +2,7 @@
  * What a caller is told of their money when a call cannot be served: that nothing was charged, only
  * where no request with the same `Idempotency-Key` can have been charged; else that it is not known.
  */
+import { PROGRAM } from "../../src/slices.ts"
 import type { FastifyInstance } from "fastify"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
@@ -9,7 +10,6 @@ import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { overloadedRefusal } from "../../src/frame/calls/faults.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"
 import { TEXTS, chargesOf, newNumber } from "../phone/texting.ts"
@@ -45,7 +45,7 @@ async function newRequest(named = true) {
   const name = named ? { "idempotency-key": newIdempotencyKey() } : {}
   const headers = { ...name, authorization: `Bearer ${company.key}` }
   const sendTo = async (ports: Ports) => {
-    const app = await buildApp(ports, ROUTES, RETIRED)
+    const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
     apps.push(app)
     const answer = await app.inject({ method: "POST", url: TEXTS, headers, payload })
     return { ...answer.json(), status: answer.statusCode, later: answer.headers["retry-after"] }
@@ -159,7 +159,7 @@ describe("a call that is turned away at the door", () => {
 describe("a call that charges nothing", () => {
   it("is told nothing of charges", async () => {
     const { key } = await makeCompany(world)
-    const app = await buildApp(without("access", LATE), ROUTES, RETIRED)
+    const app = await buildApp(without("access", LATE), PROGRAM.entries, PROGRAM.retired)
     apps.push(app)
     const authorization = `Bearer ${key}`
     const answer = await app.inject({ url: "/api/v1/people", headers: { authorization } })

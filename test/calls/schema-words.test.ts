@@ -1,8 +1,8 @@
 /** What callers are told of values that do not fit: sentences for people, whatever the schema is. */
+import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { z } from "zod"
 import { inWords } from "../../src/frame/calls/schema-words.ts"
-import { ROUTES } from "../../src/routes.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 
@@ -17,7 +17,7 @@ afterAll(async () => {
 })
 
 describe("a body that is no object", () => {
-  it.for(ROUTES.filter(({ body }) => body !== undefined))(
+  it.for(PROGRAM.routes.filter(({ body }) => body !== undefined))(
     "is told so by $method $url",
     async ({ method, url }) => {
       for (const body of ["[]", "[1]", '"text"', "7", "true"]) {

@@ -3,10 +3,10 @@
  * or one that is gone. Callers are told so at their own deadline, what was under way is resolved behind
  * them, and the log has a line when it begins and one when it ends.
  */
+import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { factsOf } from "../moving/looking.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
@@ -40,7 +40,11 @@ async function countingApp() {
     if (fault === null) counted.calls += 1
     return fault
   }) as Ports["runner"]["gather"]
-  const app = await buildApp({ ...world.ports, runner: { ...runner, gather } }, ROUTES, RETIRED)
+  const app = await buildApp(
+    { ...world.ports, runner: { ...runner, gather } },
+    PROGRAM.routes,
+    PROGRAM.retired,
+  )
   return { app, counted }
 }
 

@@ -1,8 +1,8 @@
+import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { DeadlinePassed, Overloaded } from "../../src/frame/writer/runner/port.ts"
 import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "../phone/texting.ts"
@@ -182,7 +182,7 @@ describe("a process that was killed", () => {
       { step: "QueueText", when: "after" },
       company,
     )
-    const app = await buildApp(withoutRecipients(world, error), ROUTES, RETIRED)
+    const app = await buildApp(withoutRecipients(world, error), PROGRAM.entries, PROGRAM.retired)
     const inVain = await app.inject({
       method: "POST",
       url: TEXTS,
@@ -218,7 +218,7 @@ describe("an outcome that nobody knows", () => {
   /** Answers of an app in which a step fails, then of the one in which it works. */
   async function failThenRetry(death: Death, error: Error) {
     const company = await makeCompany(world)
-    const app = await buildApp(failingAt(world, death, error), ROUTES, RETIRED)
+    const app = await buildApp(failingAt(world, death, error), PROGRAM.entries, PROGRAM.retired)
     const idempotencyKey = newIdempotencyKey()
     const body = { to: newNumber(), body: "Hello" }
     const headers = { "idempotency-key": idempotencyKey }
@@ -266,7 +266,7 @@ describe("an outcome that nobody knows", () => {
     for (const step of ["Charge", "QueueText"] as const) {
       const fault = new TypeError("secret of the inside")
       const ports = failingAt(world, { step, when: "before" }, fault)
-      const app = await buildApp(ports, ROUTES, RETIRED)
+      const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
       const answer = await app.inject({
         method: "POST",
         url: TEXTS,

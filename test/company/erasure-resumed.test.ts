@@ -1,4 +1,5 @@
 /** An erasure that is cut short at any place, done elsewhere, or undone by an older backup. */
+import { PROGRAM } from "../../src/slices.ts"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -9,7 +10,6 @@ import type { Pacer } from "../../adapters/clock/port.ts"
 import type { Erasure } from "../../adapters/erasure/port.ts"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
-import { PROJECTIONS } from "../../projections/index.ts"
 import { readConfig } from "../../src/compose/config.ts"
 import { restoreBackup } from "../../src/compose/restoring.ts"
 import { writeBackup } from "../../src/moving/write-backup.ts"
@@ -87,7 +87,12 @@ function makeImpatient(): () => void {
   const whole = erasure.wipeFiles
   const pool = openPool(world.databaseUrl, 2, () => undefined)
   closing.push(() => pool.end())
-  const ports = { pool, pacer: hurried, forgetKeys: () => undefined, readModels: PROJECTIONS }
+  const ports = {
+    pool,
+    pacer: hurried,
+    forgetKeys: () => undefined,
+    readModels: PROGRAM.readModels,
+  }
   erasure.wipeFiles = openPostgresErasure(ports).wipeFiles
   return () => {
     erasure.wipeFiles = whole

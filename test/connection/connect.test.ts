@@ -1,7 +1,7 @@
 /** An app that asks to be connected, the owner who approves it, and the key that comes of it. */
+import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { makeKey } from "../phone/texting.ts"
 import { query } from "../support/embedded.ts"
 import type { Company, World } from "../support/world.ts"
@@ -194,7 +194,7 @@ describe("429", () => {
   it("is for the eleventh call in a minute from one address", async () => {
     // Its own time stands still, so that the minute does not end meanwhile.
     const pacer = { ...world.ports.pacer, elapsedMs: () => 0 }
-    const app = await buildApp({ ...world.ports, pacer }, ROUTES, RETIRED)
+    const app = await buildApp({ ...world.ports, pacer }, PROGRAM.entries, PROGRAM.retired)
     const ask = (from?: string) => start({ version: "2.0.0" }, from, app)
     const answers = []
     for (let i = 0; i < 11; i += 1) answers.push(await ask())

@@ -1,7 +1,7 @@
+import { PROGRAM } from "../../src/slices.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { dieAt, newIdempotencyKey } from "../calls/begun.ts"
 import type { World } from "../support/world.ts"
 import { makeCallsFree, openWorld } from "../support/world.ts"
@@ -112,7 +112,7 @@ describe("one Idempotency-Key", () => {
       world.ports.readAll,
     )
     const projector = { ...world.ports.projector, waitFor: async () => false }
-    const app = await buildApp({ ...world.ports, projector }, ROUTES, RETIRED)
+    const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retired)
     const behind = await app.inject({
       method: "POST",
       url: CREDITS,
@@ -223,7 +223,7 @@ describe("a fault behind a purchase that was begun", () => {
   it("is a doubt: 503 with its purchaseId, and the same request ends it", async () => {
     const company = await makeBuyer(world)
     const cards = { ...world.ports.cards, pay: () => Promise.reject(new TypeError("a fault")) }
-    const app = await buildApp({ ...world.ports, cards }, ROUTES, RETIRED)
+    const app = await buildApp({ ...world.ports, cards }, PROGRAM.entries, PROGRAM.retired)
     const name = newIdempotencyKey()
     const failed = await app.inject({
       method: "POST",

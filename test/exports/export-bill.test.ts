@@ -1,7 +1,7 @@
+import { PROGRAM } from "../../src/slices.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { BILL_FORMATS, BILL_FORMS } from "../../src/exports/formats.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { exportedAs } from "./exported.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
@@ -61,7 +61,11 @@ describe("an export of a stream that is not as it was sealed", () => {
         })
       }
     }
-    const app = await buildApp({ ...world.ports, store: { ...store, read } }, ROUTES, RETIRED)
+    const app = await buildApp(
+      { ...world.ports, store: { ...store, read } },
+      PROGRAM.routes,
+      PROGRAM.retired,
+    )
     const told = world.warnings.length
     const answer = await download("csv", app).then(
       ({ body }) => body,
@@ -76,7 +80,7 @@ describe("an export of a stream that is not as it was sealed", () => {
 describe("read models that are behind", () => {
   it("keep nobody from a file", async () => {
     const projector = { ...world.ports.projector, waitFor: async () => false }
-    const app = await buildApp({ ...world.ports, projector }, ROUTES, RETIRED)
+    const app = await buildApp({ ...world.ports, projector }, PROGRAM.entries, PROGRAM.retired)
     const { statusCode } = await download("csv", app)
     await app.close()
     expect(statusCode).toBe(200)
@@ -109,7 +113,7 @@ describe("429", () => {
   }
 
   it("is the seventh export by a key in a minute, whatever other keys of its company do", async () => {
-    const app = await buildApp(world.ports, ROUTES, RETIRED, { rateLimits: "on" })
+    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, { rateLimits: "on" })
     const stranger = await sevenBy(app, await keyFor("team.people.read"))
     const key = await keyFor("billing.read")
     const answers = await sevenBy(app, key)

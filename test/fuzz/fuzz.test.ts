@@ -3,11 +3,11 @@
  * answer is one that the document promises, and nothing of the inside shows. 300 requests a route, and
  * 5,000 with `LEDGER_DEEP=1`.
  */
+import { PROGRAM } from "../../src/slices.ts"
 import type { ValidateFunction } from "ajv/dist/2020.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { ROUTES } from "../../src/routes.ts"
 import { isDeep, runsOf } from "../charging/runs.ts"
 import { REQUESTS } from "../calls/requests-by-route.ts"
 import { expectContract } from "../support/reply-contract.ts"
@@ -46,7 +46,7 @@ afterAll(async () => {
   await world.close()
 })
 
-const NAMES = ROUTES.map(({ method, url }) => `${method} ${url}`)
+const NAMES = PROGRAM.routes.map(({ method, url }) => `${method} ${url}`)
 
 function operationOf(name: string): Operation {
   const [method = "", url = ""] = name.split(" ")

@@ -1,4 +1,5 @@
 /** What supervisors ask: whether the process lives, whether it can serve, and how calls end. */
+import { PROGRAM } from "../../src/slices.ts"
 import fastify from "fastify"
 import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
@@ -7,7 +8,6 @@ import { buildApp } from "../../src/frame/http/app.ts"
 import { addHealth } from "../../src/frame/http/health.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { watchPressure } from "../../src/frame/http/pressure.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { TEXTS, sendText } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -183,7 +183,7 @@ describe("a process that cannot keep up", () => {
 
 describe("a server that stops", () => {
   it("tells who still comes in the words of the API, and begins nothing", async () => {
-    const app = await buildApp(world.ports, ROUTES, RETIRED)
+    const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
     const { promise: told, resolve } = Promise.withResolvers<Response>()
     let url = ""
     const headers = { authorization: `Bearer ${company.key}`, "content-type": "application/json" }

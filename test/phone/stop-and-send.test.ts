@@ -1,8 +1,8 @@
+import { PROGRAM } from "../../src/slices.ts"
 import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "./texting.ts"
@@ -64,7 +64,11 @@ describe("a STOP and a send", () => {
       }
       return runner.execute(stream, command, ...rest)
     }) as Ports["runner"]["execute"]
-    const app = await buildApp({ ...world.ports, runner: { ...runner, execute } }, ROUTES, RETIRED)
+    const app = await buildApp(
+      { ...world.ports, runner: { ...runner, execute } },
+      PROGRAM.routes,
+      PROGRAM.retired,
+    )
     const answer = await app.inject({
       method: "POST",
       url: TEXTS,

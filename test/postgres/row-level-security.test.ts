@@ -1,8 +1,8 @@
+import { PROGRAM } from "../../src/slices.ts"
 import type pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { readAsCompany } from "../../adapters/postgres/read-as.ts"
 import { API_ROLE } from "../../adapters/postgres/roles.ts"
-import { PROJECTIONS } from "../../projections/index.ts"
 import { openPool, openApiPool } from "../../adapters/postgres/database.ts"
 import { askEverything } from "../projections/asking.ts"
 import type { TestDatabase } from "../support/postgres.ts"
@@ -140,7 +140,7 @@ describe("the catalogue", () => {
   })
 
   it("has every table of the read models, and none that no read model names", async () => {
-    const named = PROJECTIONS.flatMap((projection) => projection.tables).toSorted()
+    const named = PROGRAM.readModels.flatMap((projection) => projection.tables).toSorted()
     const found = (await tables()).filter(({ schema }) => schema === "read")
     expect(found.map(({ name }) => name)).toEqual(named)
   })

@@ -1,3 +1,4 @@
+import { PROGRAM } from "../../src/slices.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import fc from "fast-check"
 import type { Transaction } from "kysely"
@@ -11,7 +12,6 @@ import type { Charged, LedgerEvent } from "../../domain/charging/ledger-events.t
 import { ledger } from "../../domain/charging/ledger.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { endedCharge, findCharge } from "../../projections/charging/charges.ts"
-import { PROJECTIONS } from "../../projections/index.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
@@ -22,7 +22,7 @@ import { chargesIn, commandOf, instantAfter } from "./plain-history.ts"
 import type { Database } from "./standing.ts"
 import { shownOf, standingOf } from "./standing.ts"
 
-const MODELS = PROJECTIONS.filter(({ categories }) => categories.includes("ledger"))
+const MODELS = PROGRAM.readModels.filter(({ categories }) => categories.includes("ledger"))
 
 let database: TestDatabase
 let pool: pg.Pool

@@ -1,15 +1,14 @@
 /** Facts that pass a read model by: they would have written nothing. */
+import { PROGRAM } from "../../src/slices.ts"
 import fc from "fast-check"
 import type { CompiledQuery, DatabaseConnection, Driver, Transaction } from "kysely"
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from "kysely"
 import { describe, expect, it } from "vitest"
 import { factsOf } from "../../adapters/postgres/projector/facts.ts"
-import { PROJECTIONS } from "../../projections/index.ts"
 import type { AnyFact, Projection } from "../../projections/kernel/projection.ts"
-import { WORK_ROWS } from "../../src/reactions.ts"
 import { EVENT_FIELDS } from "../kernel/event-arbitraries.ts"
 
-const CASES = [...PROJECTIONS, WORK_ROWS].flatMap((projection) =>
+const CASES = [...PROGRAM.readModels, PROGRAM.workRows].flatMap((projection) =>
   (projection.ignores ?? []).map((type) => [projection.name, type, projection] as const),
 )
 
@@ -72,7 +71,7 @@ describe("what passes a read model by", () => {
   })
 
   it("is seen: a fact that is not passed by writes", async () => {
-    const charges = PROJECTIONS.find(({ name }) => name === "charges") as Projection
+    const charges = PROGRAM.readModels.find(({ name }) => name === "charges") as Projection
     await fc.assert(
       fc.asyncProperty(arbitraryOf(charges, "Charged"), async (fact) => {
         expect((await statementsOf(charges, fact)).join()).toContain("charges")

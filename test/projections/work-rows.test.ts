@@ -1,3 +1,4 @@
+import { PROGRAM } from "../../src/slices.ts"
 import { sql } from "kysely"
 import type { Transaction } from "kysely"
 import type pg from "pg"
@@ -7,7 +8,6 @@ import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
-import { WORK_ROWS } from "../../src/reactions.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 
@@ -40,7 +40,7 @@ function recorded(fact: LedgerEvent, companyId = "co_a"): Recorded {
 async function project(...batch: readonly Recorded[]): Promise<void> {
   await inTransaction(pool, async (client) => {
     const tx = kyselyOn(client) as Transaction<unknown>
-    await WORK_ROWS.apply(tx, batch, { open: async () => null })
+    await PROGRAM.workRows.apply(tx, batch, { open: async () => null })
   })
 }
 

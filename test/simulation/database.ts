@@ -2,13 +2,13 @@
  * What processes share beside the store: checkpoints, claims, locks, duties, read models with their
  * positions, and work. Each statement has its effect at one instant, whole or not at all.
  */
+import { PROGRAM } from "../../src/slices.ts"
 import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import type { Checkpoints } from "../../adapters/checkpoints/port.ts"
 import { openMemoryClaims } from "../../adapters/claims/memory.ts"
 import type { Claims } from "../../adapters/claims/port.ts"
 import type { Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
-import { WORK_ROWS } from "../../src/reactions.ts"
 import { recordedOf } from "../../src/frame/writer/recorded.ts"
 import type { PlainModel, Rows } from "./read-models.ts"
 import { fold } from "./read-models.ts"
@@ -60,9 +60,9 @@ export class Database {
     if (model === "work") {
       const facts = news
         .map(recordedOf)
-        .filter(({ category }) => WORK_ROWS.categories.includes(category))
+        .filter(({ category }) => PROGRAM.workRows.categories.includes(category))
       // The projection takes a transaction, and uses no more of it than that it is asked.
-      await WORK_ROWS.apply(this.work.sql as never, facts, { open: async () => null })
+      await PROGRAM.workRows.apply(this.work.sql as never, facts, { open: async () => null })
     } else {
       fold(model, this.rows[model], news)
     }

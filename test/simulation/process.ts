@@ -1,4 +1,5 @@
 /** A process: the core as it is composed in the program, on the ports of a simulated world. */
+import { PROGRAM } from "../../src/slices.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { Claims } from "../../adapters/claims/port.ts"
 import type { ClaimRequest } from "../../adapters/claims/port.ts"
@@ -10,7 +11,6 @@ import { startReader } from "../../adapters/postgres/projector/reader.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { openGatherer } from "../../src/frame/writer/gather.ts"
 import type { Ports } from "../../src/frame/ports.ts"
-import { REACTIONS } from "../../src/reactions.ts"
 import { startWorkers } from "../../src/frame/effects/workers.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
@@ -89,7 +89,7 @@ export function startProcess(world: World, setup: Setup): Process {
     closeCharge: closings.add,
     projector: projectorOf(world, owner, reader),
   } as unknown as Ports
-  const workers = startWorkers(ports, REACTIONS)
+  const workers = startWorkers(ports, PROGRAM.reactions)
   const onApplied = (model: Model) => {
     if (model === "work") workers.wake()
   }

@@ -1,6 +1,6 @@
 /** What the API's own document promises of an answer, for tests that have an answer in hand. */
+import { PROGRAM } from "../../src/slices.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 
 interface Response {
   readonly headers: Readonly<
@@ -18,7 +18,11 @@ interface Document {
   }
 }
 
-const DOCUMENT = openApi(ROUTES, RETIRED, "http://ledger.test") as unknown as Document
+const DOCUMENT = openApi(
+  PROGRAM.entries,
+  PROGRAM.retired,
+  "http://ledger.test",
+) as unknown as Document
 
 /** Headers that say something of an answer; all others are those of any HTTP server. */
 export const TELLING_HEADERS = Object.keys(DOCUMENT.components.headers)

@@ -1,8 +1,8 @@
 /** What every answer of the API must be, whatever a test asks it for. */
+import { PROGRAM } from "../../src/slices.ts"
 import { expect } from "vitest"
 import { ErrorBody } from "../../src/frame/http/documents/error-body.ts"
 import { STATUS_OF } from "../../src/frame/calls/refusal.ts"
-import { ROUTES } from "../../src/routes.ts"
 import { TELLING_HEADERS, promisedOf } from "./promised.ts"
 
 /** An answer, as far as the contract looks at it. */
@@ -30,7 +30,7 @@ export function expectContract(method: string, url: string, answer: Answered): v
   expectHead(call, promisedOf(method, url, answer.status), answer)
   if (answer.status >= 400) return expectError(call, answer)
   const path = url.split("?", 1)[0]
-  const route = ROUTES.find((one) => one.method === method && one.url === path)
+  const route = PROGRAM.routes.find((one) => one.method === method && one.url === path)
   if (route === undefined) return
   const parsed = route.reply.safeParse(answer.body)
   expect(parsed.error?.issues ?? [], call).toEqual([])

@@ -1,4 +1,5 @@
 /** The specification's table of routes, as data, and routes that are made from its lines. */
+import { PROGRAM } from "../../src/slices.ts"
 import { readFileSync } from "node:fs"
 import { z } from "zod"
 import type { Operation } from "../../domain/access/operations.ts"
@@ -6,7 +7,6 @@ import type { Permission, Role } from "../../domain/access/permissions.ts"
 import type { ErrorCode } from "../../src/frame/calls/refusal.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
-import { ROUTES } from "../../src/routes.ts"
 
 /** A line of the specification's table of routes. */
 export interface SpecRoute {
@@ -80,7 +80,7 @@ export const isRetired = ({ success }: SpecRoute): boolean => success === 410
 
 /** Whether there is a route for a line. */
 export const isBuilt = (spec: SpecRoute): boolean =>
-  ROUTES.some(({ method, url }) => method === spec.method && url === spec.path)
+  PROGRAM.routes.some(({ method, url }) => method === spec.method && url === spec.path)
 
 /** Whole groups that the app's shared key never uses (decisions.md §2). */
 const OWN_KEYS_ONLY = ["boxes", "publishing", "mcp", "code", "company"]

@@ -2,6 +2,7 @@
  * A whole installation on a database of its own: the app to inject requests into, and the operator's
  * operations, without a process or a port.
  */
+import { PROGRAM } from "../../src/slices.ts"
 import type { FastifyInstance } from "fastify"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
@@ -10,8 +11,8 @@ import { heardByAll } from "../../src/frame/operator/run-operation.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Installation } from "../../src/compose/installation.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
-import { RETIRED, ROUTES } from "../../src/routes.ts"
 import { testDatabase } from "./postgres.ts"
+import type { Program } from "../../src/frame/slice.ts"
 import { expectContract } from "./reply-contract.ts"
 
 /** An answer of the API. */
@@ -62,6 +63,8 @@ export interface WorldOptions {
   readonly rateLimits?: "on" | "off"
   /** How patient to be with the database; default as outside of tests. */
   readonly waits?: DatabaseWaits
+  /** What it is made of; default all slices. */
+  readonly program?: Program
 }
 
 /** Opens a world. `clock: "test"` (the default) stands still until it is moved. */
@@ -88,6 +91,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     log,
     ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
     ...(options.waits === undefined ? {} : { waits: options.waits }),
+    ...(options.program === undefined ? {} : { program: options.program }),
   })
   return worldOf(installation, database, warnings, options)
 }
@@ -98,7 +102,10 @@ async function worldOf(
   warnings: string[],
   options: WorldOptions,
 ): Promise<World> {
-  const app = await buildApp(ports, ROUTES, RETIRED, { rateLimits: options.rateLimits ?? "on" })
+  const { program = PROGRAM } = options
+  const app = await buildApp(ports, program.entries, program.retired, {
+    rateLimits: options.rateLimits ?? "on",
+  })
   await app.ready()
   const end = async () => {
     await app.close()

@@ -1,6 +1,6 @@
 /** What the document says of answers, held against what is answered. */
+import { PROGRAM } from "../../../src/slices.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { ROUTES } from "../../../src/routes.ts"
 import { TEXTS, newNumber, sendText } from "../../phone/texting.ts"
 import { REQUESTS } from "../../calls/requests-by-route.ts"
 import type { Company, World } from "../../support/world.ts"
@@ -66,7 +66,7 @@ function exampleOf(method: string, url: string, status: number, code: string): B
 
 describe("the head of an answer", () => {
   it("names its request, on every route and every status", () => {
-    for (const { method, url } of ROUTES) {
+    for (const { method, url } of PROGRAM.routes) {
       const responses = Object.values(find(method, url)?.responses ?? {})
       for (const { headers } of responses) expect(Object.keys(headers)).toContain("x-request-id")
     }
@@ -119,7 +119,7 @@ describe("the codes of a route", () => {
   it("have 402 where a locked account is refused, and nowhere else", async () => {
     const locked = await makeCompany(world)
     await world.operate("company lock", { company: locked.companyId })
-    for (const { method, url, auth } of ROUTES) {
+    for (const { method, url, auth } of PROGRAM.routes) {
       if (method !== "GET" || auth === false) continue
       const { query = "" } = REQUESTS[`${method} ${url}`] ?? {}
       const { status } = await world.call(locked.key, method, `${url}${query}`)
@@ -162,7 +162,7 @@ describe("the examples of a route", () => {
   })
 
   it("name the route's own operation and verbs", async () => {
-    for (const { method, url, operation } of ROUTES) {
+    for (const { method, url, operation } of PROGRAM.routes) {
       const { status, body } = await world.call(company.key, "PATCH", url, { body: {} })
       expect([status, exampleOf(method, url, 405, "method_not_allowed").message]).toEqual([
         405,

@@ -1,7 +1,7 @@
+import { PROGRAM } from "../../../src/slices.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
 import { STATUS_OF } from "../../../src/frame/calls/refusal.ts"
-import { RETIRED, ROUTES } from "../../../src/routes.ts"
 import type { World } from "../../support/world.ts"
 import { openWorld } from "../../support/world.ts"
 import { faultsOf } from "./openapi-structure.ts"
@@ -59,14 +59,14 @@ describe("the document", () => {
   })
 
   it("is the same without a server", () => {
-    expect(JSON.parse(JSON.stringify(openApi(ROUTES, RETIRED, "http://ledger.test")))).toEqual(
-      document,
-    )
+    expect(
+      JSON.parse(JSON.stringify(openApi(PROGRAM.entries, PROGRAM.retired, "http://ledger.test"))),
+    ).toEqual(document)
   })
 
   it("has every route and nothing else", () => {
-    const routes = ROUTES.map(({ method, url }) => `${method.toLowerCase()} ${url}`)
-    const retired = RETIRED.map((url) => `get ${url}`)
+    const routes = PROGRAM.routes.map(({ method, url }) => `${method.toLowerCase()} ${url}`)
+    const retired = PROGRAM.retired.map((url) => `get ${url}`)
     const found = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`),
     )
@@ -74,7 +74,7 @@ describe("the document", () => {
   })
 
   it("marks each choice where the specification is silent", () => {
-    for (const { method, url, specGap, beyondSpec } of ROUTES) {
+    for (const { method, url, specGap, beyondSpec } of PROGRAM.routes) {
       const { "x-spec-gap": gap, "x-beyond-spec": beyond } = find(method, url) ?? {}
       expect([url, gap, beyond]).toEqual([url, specGap, beyondSpec])
     }
@@ -100,7 +100,7 @@ describe("the errors", () => {
   })
 
   it("stand under their status, with their example, on every route", () => {
-    for (const { method, url } of ROUTES) {
+    for (const { method, url } of PROGRAM.routes) {
       for (const [status, response] of Object.entries(find(method, url)?.responses ?? {})) {
         if (Number(status) < 400) continue
         const { examples = {} } = response.content["application/json"] ?? {}
@@ -120,7 +120,7 @@ describe("the errors", () => {
 
 describe("503", () => {
   it("is on every route, overloaded, damaged or unavailable, and says when to come again", () => {
-    for (const { method, url } of ROUTES) {
+    for (const { method, url } of PROGRAM.routes) {
       const { headers, content } = find(method, url)?.responses["503"] ?? { content: {} }
       expect(Object.keys(headers ?? {})).toContain("Retry-After")
       const { examples = {} } = content["application/json"] ?? {}

@@ -1,0 +1,13 @@
+/** Who may do what in a company: people, keys, invitations. */
+import { invitations } from "../../projections/access/invitations.ts"
+import { keys } from "../../projections/access/keys.ts"
+import { people } from "../../projections/access/people.ts"
+import type { Slice } from "../frame/slice.ts"
+import { peopleList } from "./list-people.ts"
+
+/** People, keys and invitations. */
+export const access: Slice = {
+  name: "access",
+  routes: [peopleList],
+  readModels: [people, invitations, keys],
+}

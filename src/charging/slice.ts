@@ -1,0 +1,19 @@
+/** The ledger's own: what it shows, the nights and months, and reminders. */
+import { accounts } from "../../projections/charging/accounts.ts"
+import { apiCalls } from "../../projections/charging/api-calls.ts"
+import { charges } from "../../projections/charging/charges.ts"
+import { limits } from "../../projections/charging/limits.ts"
+import { months } from "../../projections/charging/months.ts"
+import { refusals } from "../../projections/charging/refusals.ts"
+import { reminders } from "../../projections/charging/reminders.ts"
+import type { Slice } from "../frame/slice.ts"
+import { chargeCalls } from "./reactions/charge-calls.ts"
+import { closeMonth } from "./reactions/close-month.ts"
+import { sendReminder } from "./reactions/send-reminder.ts"
+
+/** What the ledger shows and does by itself. */
+export const charging: Slice = {
+  name: "charging",
+  readModels: [accounts, apiCalls, charges, limits, months, refusals, reminders],
+  reactions: [chargeCalls, closeMonth, sendReminder],
+}

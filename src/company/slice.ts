@@ -1,0 +1,15 @@
+/** Companies: how they begin, and how they are deleted and erased. */
+import { companies } from "../../projections/company/companies.ts"
+import type { Slice } from "../frame/slice.ts"
+import { removeCompany } from "./delete-company.ts"
+import { switchKeys } from "./reactions/company-deletion.ts"
+import { eraseCompany } from "./reactions/erase-company.ts"
+import { companyOpening } from "./reactions/open-company.ts"
+
+/** How companies begin and end. */
+export const company: Slice = {
+  name: "company",
+  routes: [removeCompany],
+  readModels: [companies],
+  reactions: [companyOpening, switchKeys, eraseCompany],
+}

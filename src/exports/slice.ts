@@ -1,0 +1,7 @@
+/** Bills by HTTP, beyond the specification. */
+import type { Slice } from "../frame/slice.ts"
+import { exportBill } from "./routes/export-bill.ts"
+import { listLines } from "./routes/list-lines.ts"
+
+/** Bills and their lines by HTTP. */
+export const billing: Slice = { name: "billing", routes: [listLines, exportBill] }

@@ -1,0 +1,88 @@
+/**
+ * A slice of the program, as data: everything that a kind of thing brings with it. The program is made
+ * from the list of its slices, and nothing else has to know of them.
+ */
+import type { Projection } from "../../projections/kernel/projection.ts"
+import { followUps } from "../../projections/kernel/follow-ups.ts"
+import type { OneOf, Route } from "./calls/route.ts"
+import { routesIn } from "./calls/route.ts"
+import type { Reconciled } from "./effects/charged.ts"
+import type { Reaction } from "./effects/reaction.ts"
+import { endedBy, factsLookedAt, itemsOf } from "./effects/reaction.ts"
+import { reconciler } from "./effects/reconcile.ts"
+import { categoriesOf } from "./writer/aggregates.ts"
+
+/** What a slice brings; most of it is absent in most slices. */
+export interface Slice {
+  readonly name: string
+  /** In the order of the documents. */
+  readonly routes?: readonly (Route | OneOf)[]
+  /** Paths that answer 410 to every verb, before a key is looked at. */
+  readonly retired?: readonly string[]
+  readonly readModels?: readonly Projection[]
+  readonly reactions?: readonly Reaction[]
+  /** How the open charges for its things are ended, by the prefix of their ids. */
+  readonly reconciled?: readonly Reconciled[]
+}
+
+/** A program, put together from its slices. */
+export interface Program {
+  /** What the router knows: routes, and several shapes on one path as one. */
+  readonly entries: readonly (Route | OneOf)[]
+  /** Every route, shapes apart. */
+  readonly routes: readonly Route[]
+  readonly retired: readonly string[]
+  /** By name. */
+  readonly readModels: readonly Projection[]
+  readonly reactions: readonly Reaction[]
+  /** The rows that follow from facts. */
+  readonly workRows: Projection
+  readonly workOfCompany: {
+    /** The kinds of work that end with their company. */
+    readonly ending: readonly string[]
+    /** The kinds whose rows carry what a person wrote or is: they are deleted with their company. */
+    readonly personal: readonly string[]
+  }
+}
+
+/** Puts a program together. @throws RangeError where two slices bring the same thing */
+export function assemble(slices: readonly Slice[]): Program {
+  const entries = slices.flatMap((one) => one.routes ?? [])
+  const retired = slices.flatMap((one) => one.retired ?? [])
+  const readModels = slices
+    .flatMap((one) => one.readModels ?? [])
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  const reconciled = slices.flatMap((one) => one.reconciled ?? [])
+  const own = slices.flatMap((one) => one.reactions ?? [])
+  const reactions = [...own, reconciler(reconciled)]
+  refuseTwice({
+    slice: slices.map(({ name }) => name),
+    route: [...entries.map(({ method, url }) => `${method} ${url}`), ...retired],
+    "read model": readModels.map(({ name }) => name),
+    reaction: reactions.map(({ kind }) => kind),
+    "prefix of what is charged": reconciled.map(({ prefix }) => prefix),
+  })
+  const kindsThat = (holds: (one: Reaction) => boolean) =>
+    reactions.filter(holds).map(({ kind }) => kind)
+  return {
+    ...{ entries, routes: routesIn(entries), retired, readModels, reactions },
+    workRows: followUps(
+      {
+        items: (recorded) => itemsOf(reactions, recorded),
+        ended: (recorded) => endedBy(reactions, recorded),
+      },
+      categoriesOf(factsLookedAt(reactions)),
+    ),
+    workOfCompany: {
+      ending: kindsThat(({ endsWithCompany }) => endsWithCompany === true),
+      personal: kindsThat(({ isPersonal }) => isPersonal === true),
+    },
+  }
+}
+
+function refuseTwice(named: Readonly<Record<string, readonly string[]>>): void {
+  for (const [what, names] of Object.entries(named)) {
+    const twice = names.find((name, i) => names.indexOf(name) !== i)
+    if (twice !== undefined) throw new RangeError(`two slices bring the ${what} ${twice}`)
+  }
+}

@@ -1,0 +1,19 @@
+/** Numbers, text messages, and who may not be texted. */
+import { messages } from "../../projections/phone/messages.ts"
+import { numbers } from "../../projections/phone/numbers.ts"
+import { optOuts } from "../../projections/phone/opt-outs.ts"
+import type { Slice } from "../frame/slice.ts"
+import { listTexts } from "./list-messages.ts"
+import { addOptOut, optOutList, removeOptOut } from "./opt-outs.ts"
+import { textEffect } from "./reactions/text-effect.ts"
+import { sendText } from "./send-text.ts"
+import { reconciledText } from "./texts.ts"
+
+/** Numbers, text messages and opt-outs. */
+export const phone: Slice = {
+  name: "phone",
+  routes: [listTexts, sendText, optOutList, addOptOut, removeOptOut],
+  readModels: [messages, numbers, optOuts],
+  reactions: textEffect,
+  reconciled: [reconciledText],
+}
