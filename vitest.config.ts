@@ -24,11 +24,11 @@ const shared = {
   environment: "node",
   // Processes and not threads: tests start servers and send signals.
   pool: "forks",
-  testTimeout: 30_000,
-  hookTimeout: 60_000,
+  testTimeout: 180_000,
+  hookTimeout: 180_000,
   // A test that asserts nothing is a failure, and so is one left alone with `.only`. What is waited
   // for comes at once, but not on a machine that is busy with something else.
-  expect: { requireAssertions: true, poll: { timeout: 20_000 } },
+  expect: { requireAssertions: true, poll: { timeout: 60_000 } },
   allowOnly: false,
   restoreMocks: true,
   unstubEnvs: true,

@@ -171,7 +171,7 @@ describe("streams of every kind", () => {
 
   it.each(STORES)(
     "that were cut, have a gap or were mixed up decide nothing, and the audit names the place: %s",
-    { timeout: 120_000 },
+    { timeout: 180_000 },
     async (_, usual, deep, make) => {
       const { store, rewrite } = await copied(await make())
       const lengthOf = (name: string) => history.filter(({ stream }) => stream === name).length

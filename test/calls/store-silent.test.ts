@@ -3,8 +3,8 @@
  * or one that is gone. Callers are told so at their own deadline, what was under way is resolved behind
  * them, and the log has a line when it begins and one when it ends.
  */
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
-import { afterAll, beforeAll, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { factsOf } from "../moving/looking.ts"
@@ -13,8 +13,10 @@ import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { newIdempotencyKey } from "./begun.ts"
+import { within } from "../support/within.ts"
 
-const DEADLINE_MS = 1_000
+/** Long enough for a call to come as far as its charge, whatever else the machine does. */
+const DEADLINE_MS = within(1_000)
 /** For all that is no waiting, where other tests use the machine as well. */
 const SLACK_MS = 1_000
 const AT_ONCE = 12
@@ -25,11 +27,25 @@ beforeAll(async () => {
   server = await EventStoreDbServer.start()
   world = await openWorld({ eventStoreUrl: server.url, deadlineMs: DEADLINE_MS })
 })
-afterAll(async () => {
+// Whatever became of a test, the next one finds a store that answers.
+afterEach(async () => {
   server.relay.thaw()
+  if (isRefused) await accept()
+  const answers = () => world.ports.store.head().then(Boolean, () => false)
+  await expect.poll(answers).toBe(true)
+})
+afterAll(async () => {
   await world.close()
   await server.stop()
 })
+
+let isRefused = false
+
+/** Takes connections again. */
+async function accept(): Promise<void> {
+  isRefused = false
+  await server.relay.accept()
+}
 
 /** An app that counts the calls which were let pass as counted. */
 async function countingApp() {
@@ -65,7 +81,7 @@ function textTo(to: string): Text {
 
 it(
   "answers 503 in time, and does each thing once when it is back",
-  { timeout: 90_000 },
+  { timeout: 180_000 },
   async () => {
     const company = await makeCompany(world)
     const { app, counted } = await countingApp()
@@ -92,7 +108,7 @@ it(
     const second = await Promise.all(texts.map(send))
     for (const { status, error, later, ms } of [...first, ...second]) {
       expect([status, error, later]).toEqual([503, "unavailable", "5"])
-      expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS)
+      expect(ms).toBeLessThan(within(DEADLINE_MS + SLACK_MS))
     }
     const said = (one: RegExp, among = first) => among.filter(({ message }) => one.test(message))
     const unknown = said(/^Nobody knows yet whether this was charged/)
@@ -131,7 +147,7 @@ it(
   },
 )
 
-it("is as calm about one that is gone and comes back", { timeout: 60_000 }, async () => {
+it("is as calm about one that is gone and comes back", async () => {
   const company = await makeCompany(world)
   const before = world.warnings.length
   const said = () => world.warnings.slice(before)
@@ -141,14 +157,15 @@ it("is as calm about one that is gone and comes back", { timeout: 60_000 }, asyn
     return (await world.call(company.key, "POST", TEXTS, sent)).status
   }
   await server.relay.refuse()
+  isRefused = true
   const texts = Array.from({ length: AT_ONCE }, () => textTo(newNumber()))
   for (const status of await Promise.all(texts.map(send))) expect(status).toBe(503)
   await expect.poll(() => said().length).toBe(1)
   for (const status of await Promise.all(texts.map(send))) expect([503, 409]).toContain(status)
-  await server.relay.accept()
-  await expect.poll(() => said().length, { timeout: 20_000 }).toBe(2)
+  await accept()
+  await expect.poll(() => said().length).toBe(2)
   const isSent = async (text: Text) => (await send(text)) === 200
-  for (const text of texts) await expect.poll(() => isSent(text), { timeout: 20_000 }).toBe(true)
+  for (const text of texts) await expect.poll(() => isSent(text)).toBe(true)
   await world.operate("wait")
   expect(said()).toEqual(TWO_LINES)
 })

@@ -116,7 +116,7 @@ describe("a server with CARDS_STRIPE_KEY", () => {
     await after.operate("price set", { item: "api_call", dollars: "0.0001" })
     await after.close()
     expect(await started()).toEqual([0, expect.stringMatching(/^company-ledger listens on/)])
-  }, 60_000)
+  })
 })
 
 describe("CARDS_STRIPE_KEY", () => {

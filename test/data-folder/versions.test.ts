@@ -99,14 +99,14 @@ describe("an installation of the oldest version", () => {
     await world.operate("funds add", { company: companyId, dollars: "1" })
     expect(await faultsOf(world)).toEqual([])
     expect(world.warnings).toEqual([])
-  }, 60_000)
+  })
 
   it("is not opened beside a server of EventStoreDB, where its events are not", async () => {
     const { url } = await oldestDatabase()
     const eventStoreUrl = "esdb://127.0.0.1:1?tls=false"
     await expect(openWorld({ url, eventStoreUrl })).rejects.toThrow(/store copy --to URL/)
     expect(await query(url, "select kind from ledger.event_store")).toEqual([{ kind: "postgres" }])
-  }, 60_000)
+  })
 })
 
 describe("an installation of a newer version", () => {
@@ -118,7 +118,7 @@ describe("an installation of a newer version", () => {
       /made by a newer version of company-ledger: start it with that version/,
     )
     expect(await query(url, "select * from ledger.kysely_migration order by name")).toEqual(before)
-  }, 60_000)
+  })
 
   it("is refused by its data folder, with the fix, before anything of it is opened", async () => {
     const place = await makePlace()
@@ -140,5 +140,5 @@ describe("an installation of a newer version", () => {
     const damaged = await place.attempt("company", "list")
     expect(damaged).toMatchObject({ code: 1 })
     expect(damaged.stderr).toMatch(/is damaged or was made by another version/)
-  }, 60_000)
+  })
 })

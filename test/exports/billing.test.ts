@@ -201,7 +201,7 @@ describe("a month's bill", () => {
         { type: "AddFunds", amountMicros, reference: null },
         causedBy("test"),
         undefined,
-        30_000,
+        180_000,
       )
     await Promise.all(Array.from({ length: count - 1 }, (_, i) => add(i + 1)))
     const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)

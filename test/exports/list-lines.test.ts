@@ -84,7 +84,7 @@ describe("200", () => {
         { type: "AddFunds", amountMicros, reference: null },
         causedBy("test"),
         undefined,
-        30_000,
+        180_000,
       )
     await Promise.all(Array.from({ length: 2_000 }, (_, i) => add(i + 1)))
     await world.operate("wait")

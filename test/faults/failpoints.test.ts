@@ -101,5 +101,5 @@ it.each(cases)(
     await world.operate("wait")
     await reckon(world.operate, { ...sender, acknowledged }, true)
   },
-  60_000,
+  180_000,
 )

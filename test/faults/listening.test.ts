@@ -42,7 +42,7 @@ describe("a server", () => {
     const answer = await text(await send(server.url, "no request at all", "", ""))
     expect(answer).toMatch(/^HTTP\/1\.1 400 [^]*"error":"validation"/)
     expect(await server.end("SIGTERM")).toBe(0)
-  }, 30_000)
+  })
 
   it("stops although a caller never ends what it began to send", async () => {
     const server = await place.start()
@@ -62,5 +62,5 @@ describe("a server", () => {
     expect(await server.end("SIGTERM")).toBe(0)
     await ended
     expect(server.log()).toBe("")
-  }, 30_000)
+  })
 })

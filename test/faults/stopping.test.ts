@@ -11,6 +11,7 @@ import type { Sender } from "./company.ts"
 import { makeSender } from "./company.ts"
 import { reckon } from "./reckoning.ts"
 import { operateOn } from "./supervised.ts"
+import { within } from "../support/within.ts"
 
 const STOPPED_WITHIN_MS = 10_000
 const AT_ONCE_MS = 1_500
@@ -69,12 +70,12 @@ describe("a server whose database is silent", () => {
     scene.way.silence()
     const askedAt = performance.now()
     expect(await scene.server.end("SIGTERM")).toBe(1)
-    expect(performance.now() - askedAt).toBeLessThan(STOPPED_WITHIN_MS)
+    expect(performance.now() - askedAt).toBeLessThan(within(STOPPED_WITHIN_MS))
     const said = /"msg":"stopped before all was done: .*API calls and refusals that were gathered/
     expect(scene.server.log()).toMatch(said)
     scene.way.failOver()
     await expectWhole(scene)
-  }, 60_000)
+  })
 
   it.each([
     ["SIGTERM", "SIGINT", 130],
@@ -96,9 +97,9 @@ describe("a server whose database is silent", () => {
         .toBe(false)
       const askedAt = performance.now()
       expect(await server.end(second)).toBe(code)
-      expect(performance.now() - askedAt).toBeLessThan(AT_ONCE_MS)
+      expect(performance.now() - askedAt).toBeLessThan(within(AT_ONCE_MS))
     },
-    60_000,
+    180_000,
   )
 })
 
@@ -119,7 +120,7 @@ describe("an error that nobody catches", () => {
       ])
       await expectWhole(scene)
     },
-    60_000,
+    180_000,
   )
 })
 
@@ -130,4 +131,4 @@ it("says what it was asked to stop by", async () => {
   expect(lines.map((line) => JSON.parse(line) as object)).toContainEqual(
     expect.objectContaining({ msg: "stopping", askedBy: "SIGTERM" }),
   )
-}, 60_000)
+})

@@ -100,7 +100,7 @@ it.each(FAULTS)(
     expect(times).toEqual(times.toSorted((a, b) => a - b))
     await server.end("SIGKILL")
   },
-  60_000,
+  180_000,
 )
 
 it("leaves nothing that the audit finds", async () => {

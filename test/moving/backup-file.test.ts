@@ -67,7 +67,7 @@ it("refuses a file with any one byte changed, and names the place", async () => 
   await expect(read(changed)).rejects.toThrow(
     new RegExp(`^line ${line} \\(byte \\d+\\) was changed`),
   )
-}, 30_000)
+})
 
 it("refuses a file that was cut short, wherever", async () => {
   const { text } = await written()
@@ -79,7 +79,7 @@ it("refuses a file that was cut short, wherever", async () => {
   const withoutEnd = `${lines.slice(0, -2).join("\n")}\n`
   await expect(read(withoutEnd)).rejects.toThrow(/cut short: its end is missing/)
   await expect(read(text.slice(0, -1))).rejects.toThrow(/cut short in line 6/)
-}, 30_000)
+})
 
 it("refuses a line that was left out, put in twice or put behind the end", async () => {
   const { text } = await written()

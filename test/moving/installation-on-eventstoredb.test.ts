@@ -67,7 +67,7 @@ it("decides, shows, waits, audits and goes on after a restart", async () => {
   expect(await faultsOf(second)).toEqual([])
   expect([...first.warnings, ...second.warnings]).toEqual([])
   expect(await query(url, "select 1 from eventstore.events")).toEqual([])
-}, 60_000)
+})
 
 it("refuses another server, an empty one, and its own database's store, each with the fix", async () => {
   const world = await openWorld({ url, eventStoreUrl: server.url })
@@ -88,7 +88,7 @@ it("refuses another server, an empty one, and its own database's store, each wit
   )
   await expect(openWorld({ url })).rejects.toThrow(/set LEDGER_EVENTSTORE_URL to that server/)
   await open({ url, eventStoreUrl: server.url })
-}, 60_000)
+})
 
 it("refuses a store with events beside a new database, whose keys are elsewhere", async () => {
   const world = await openWorld({ url, eventStoreUrl: server.url })
@@ -99,7 +99,7 @@ it("refuses a store with events beside a new database, whose keys are elsewhere"
   await expect(openWorld({ url: fresh.url, eventStoreUrl: server.url })).rejects.toThrow(
     /this database is new: the keys to read them are elsewhere/,
   )
-}, 60_000)
+})
 
 it("goes on where a first start was cut short behind the price book", async () => {
   const cut = await openWorld({ url, eventStoreUrl: server.url })
@@ -109,7 +109,7 @@ it("goes on where a first start was cut short behind the price book", async () =
   const world = await open({ url: fresh.url, eventStoreUrl: server.url })
   await makeCompany(world)
   expect(await faultsOf(world)).toEqual([])
-}, 60_000)
+})
 
 it("refuses a server beside a database that holds its own events, and says how to move them", async () => {
   const world = await openWorld({ url })
@@ -119,7 +119,7 @@ it("refuses a server beside a database that holds its own events, and says how t
   const store = openEventStoreDb({ url: server.url })
   closing.push(() => store.close())
   expect(await factsOf(store)).toEqual([])
-}, 60_000)
+})
 
 it("leaves alone what other programs keep in the same server, and says so", async () => {
   const orders = someEvents(3)
@@ -161,7 +161,7 @@ it("leaves alone what other programs keep in the same server, and says so", asyn
   await stranger.append(`ledger-${companyId}`, someEvents(1), last?.revision ?? 0)
   const found = await world.operate("audit verify")
   expect(found.firstBroken).toMatchObject({ stream: `ledger-${companyId}` })
-}, 60_000)
+})
 
 it("charges nothing on a ledger that the server was told to cut short", async () => {
   const first = await openWorld({ url, eventStoreUrl: server.url })
@@ -192,7 +192,7 @@ it("charges nothing on a ledger that the server was told to cut short", async ()
   await expect(third.operate("charge", charge("d", "0.45"))).rejects.toMatchObject({
     code: "spend_limit_reached",
   })
-}, 60_000)
+})
 
 it("notices an older copy that is put in the server's place, and so does doctor", async () => {
   const world = await open({ url, eventStoreUrl: server.url, deadlineMs: 300 })
@@ -218,7 +218,7 @@ it("notices an older copy that is put in the server's place, and so does doctor"
     says: expect.stringMatching(/has seen events that this event store does not hold/) as string,
   })
   await expect(openWorld({ url, eventStoreUrl: server.url })).rejects.toThrow(/does not hold/)
-}, 60_000)
+})
 
 it("starts at the address of a node that follows, and goes on when another one leads", async () => {
   const nodes = [server, await startServer(), await startServer()] as const
@@ -236,4 +236,4 @@ it("starts at the address of a node that follows, and goes on when another one l
   expect(await faultsOf(world)).toEqual([])
   expect(cluster.leader.log.stream(`ledger-${companyId}`)?.length).toBeGreaterThan(3)
   expect(world.warnings).toEqual([])
-}, 60_000)
+})

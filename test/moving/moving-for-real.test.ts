@@ -94,7 +94,7 @@ it("backs up beside a server, restores into an empty folder, and moves to EventS
   expect(running.lines.join("\n")).toContain(`event store  ${store.url}`)
   expect(await moved.ledger("audit", "verify")).toMatchObject({ ok: true })
   expect(await running.end("SIGTERM")).toBe(0)
-}, 180_000)
+})
 
 it("leaves no file behind where a backup is interrupted", async () => {
   const home = await place()
@@ -111,11 +111,11 @@ it("leaves no file behind where a backup is interrupted", async () => {
   expect(cut.code).toBe(130)
   expect((await readdir(folder)).filter((name) => name.includes("cut"))).toEqual(["cut.backup"])
   expect((await stat(file)).size).toBe("the one before".length)
-}, 60_000)
+})
 
 it("says in its help that the file holds secrets, and who may read it", async () => {
   const home = await place()
   const help = await home.attempt("backup", "--help")
   expect(help).toMatchObject({ code: 0 })
   expect(help.stdout).toMatch(/holds secrets[^]*0600/)
-}, 60_000)
+})

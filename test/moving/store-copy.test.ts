@@ -130,7 +130,7 @@ it("moves everything as it is, makes the read models anew, and ends in a whole a
   expect(await faultsOf(world)).toEqual([])
   expect(world.warnings).toEqual([])
   expect(await factsInDatabase()).toEqual(before)
-}, 60_000)
+})
 
 it("knows again what callers were told of places, and waits for none of the former store", async () => {
   const { key, told } = await livedAndTold()
@@ -147,7 +147,7 @@ it("knows again what callers were told of places, and waits for none of the form
   expect(await tellAgain(back, key, moved)).toMatch(/^2-[0-9a-z]+$/)
   const beyond = { "ledger-position": "2-zzzzzz" }
   expect((await back.call(key, "GET", TEXTS, { headers: beyond })).status).toBe(400)
-}, 60_000)
+})
 
 it("goes on where it was cut short, and changes nothing before its end", async () => {
   await lived()
@@ -169,7 +169,7 @@ it("goes on where it was cut short, and changes nothing before its end", async (
   expect(half).toBeLessThan(total)
   const copied = await copy(server.url)
   expect(copied).toMatchObject({ ok: true, events: total, alreadyThere: half })
-}, 60_000)
+})
 
 it("moves back behind what the database still has", async () => {
   const companyId = await lived()
@@ -187,7 +187,7 @@ it("moves back behind what the database still has", async () => {
   expect(await home.operate("company show", { company: companyId })).toMatchObject({
     balanceMicros: 57_000_000 - 420_000 - 3 * 9_000,
   })
-}, 60_000)
+})
 
 it("stops at a broken chain, names the place, and leaves the installation where it was", async () => {
   const companyId = await lived()
@@ -203,7 +203,7 @@ it("stops at a broken chain, names the place, and leaves the installation where 
   })
   const world = await openWorld({ url })
   await world.close()
-}, 60_000)
+})
 
 it("refuses a store that holds something else, and one that cannot be reached", async () => {
   await lived()
@@ -223,7 +223,7 @@ it("refuses a store that holds something else, and one that cannot be reached", 
     code: "unavailable",
     message: expect.stringMatching(/give the same command again/) as string,
   })
-}, 60_000)
+})
 
 it("refuses to work beside a process that may write, and where there is nothing to move", async () => {
   await expect(copy(server.url)).rejects.toThrow(/holds nothing yet/)
@@ -233,7 +233,7 @@ it("refuses to work beside a process that may write, and where there is nothing 
   await world.close()
   await expect(copy("database")).rejects.toThrow(/in the database already/)
   expect(await factsInServer()).toEqual([])
-}, 60_000)
+})
 
 it("lets no process begin meanwhile", async () => {
   await lived()
@@ -244,4 +244,4 @@ it("lets no process begin meanwhile", async () => {
   const world = await openWorld({ url })
   expect(await takeAlone(url)).toBeNull()
   await world.close()
-}, 60_000)
+})

@@ -14,7 +14,7 @@ beforeAll(async () => {
   place = await makePlace({ RATE_LIMITS: "off", LEDGER_MASTER_KEY: MASTER_KEY })
   server = await place.start()
   beside = await makePlace({ LEDGER_DATA_DIR: place.dataDir })
-}, 60_000)
+})
 afterAll(async () => {
   await beside.clear()
   await place.clear()
@@ -46,7 +46,7 @@ it("are the command's alone where the server does not answer, and that is said",
     process.kill(server.pid, "SIGCONT")
   }
   expect(await server.end("SIGTERM")).toBe(0)
-}, 60_000)
+})
 
 it("are the command's alone where no server runs", async () => {
   const { settings } = await beside.ledger("config")

@@ -139,7 +139,7 @@ describe("a start says in one sentence what is wrong with the data folder", () =
   })
 })
 
-describe("a start on a full disk", { timeout: 60_000 }, () => {
+describe("a start on a full disk", () => {
   const full = (): string =>
     `StartupFault: The disk that holds ${home} is full: free some space on it and start again.`
 
@@ -197,7 +197,7 @@ describe("a start says in one sentence what is wrong with the machine", () => {
   })
 })
 
-describe("root and users without a name", { timeout: 60_000 }, () => {
+describe("root and users without a name", () => {
   it("appear as a user that has one", async (ctx) => {
     if (!hasOwnMounts) ctx.skip("this machine gives no user namespaces")
     const passwd = join(home, "passwd")
@@ -223,7 +223,7 @@ describe("the links that the package of PostgreSQL's programs lost on its way", 
     return packageDir
   }
 
-  it("are restored, and the programs run", { timeout: 60_000 }, async () => {
+  it("are restored, and the programs run", async () => {
     const packageDir = await copyWithoutLinks()
     const programs = await findPrograms({ packageDir })
     expect(programs.version).toMatch(/^18\./)

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import { query, startElsewhere, startForTest, temporaryFolder } from "../support/embedded.ts"
 
-describe("the first start", { timeout: 60_000 }, () => {
+describe("the first start", () => {
   it("makes a cluster that flushes, checks its pages and speaks UTF-8 and UTC", async () => {
     const said: string[] = []
     const dataDir = join(await temporaryFolder(), "data")

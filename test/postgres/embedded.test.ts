@@ -52,7 +52,7 @@ async function has(postgres: Embedded, word: string): Promise<boolean> {
   return rows.length === 1
 }
 
-describe("a later start", { timeout: 60_000 }, () => {
+describe("a later start", () => {
   it("finds the data on the same port", async () => {
     const first = await start()
     const word = await keep(first)
@@ -119,7 +119,7 @@ describe("a later start", { timeout: 60_000 }, () => {
   })
 })
 
-describe("a PostgreSQL left behind by a killed process", { timeout: 60_000 }, () => {
+describe("a PostgreSQL left behind by a killed process", () => {
   it("is adopted with what it holds, and stopped in the end", async () => {
     const left = await leaveBehind(shared)
     expect(lives(left.pid)).toBe(true)
@@ -158,7 +158,7 @@ describe("a PostgreSQL left behind by a killed process", { timeout: 60_000 }, ()
   })
 })
 
-describe("the end", { timeout: 60_000 }, () => {
+describe("the end", () => {
   it("breaks with its clients and leaves no process", async () => {
     const postgres = await start()
     const client = new pg.Client({ connectionString: postgres.url })

@@ -108,7 +108,7 @@ describe("a batch whose connection breaks", () => {
     isAway = true
     await test.add("spending-a", 1)
     const waiting = test.shown(projector)
-    await expect.poll(() => test.warnings.length, { timeout: 20_000 }).toBeGreaterThan(0)
+    await expect.poll(() => test.warnings.length).toBeGreaterThan(0)
     await projector.close()
     expect(await waiting).toBe(false)
     const next = await test.start([SPENT])

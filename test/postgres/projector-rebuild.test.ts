@@ -64,7 +64,7 @@ describe("a rebuild", () => {
     expect(await test.shown(projector, "spent")).toBe(false)
     isBroken = false
     const rebuilding = projector.rebuild("spent", () => undefined)
-    await expect.poll(() => folds, { timeout: 20_000 }).toBe(1)
+    await expect.poll(() => folds).toBe(1)
     // Handed over and passed by, for the read model is stopped; the rebuild has read past it.
     await test.add("spending-a", 10)
     await test.add("earning-a", 1)

@@ -179,5 +179,5 @@ describe("the read models of the ledger", () => {
       { numRuns: 15, examples: [[EVERY_TURN]], interruptAfterTimeLimit: 60_000 },
     )
     expect([...types].toSorted()).toEqual(FACT_TYPES)
-  }, 120_000)
+  })
 })

@@ -99,7 +99,7 @@ describe("the read models of the ledger", () => {
     const { ok, projections } = await world.operate("projections verify")
     expect(projections.filter((one: { same: boolean }) => !one.same)).toEqual([])
     expect(ok).toBe(true)
-  }, 120_000)
+  })
 
   it("show a limit of a window that passed without spending as unused", async () => {
     const { companyId, ownerId, key, keyId } = await makeCompany(world)

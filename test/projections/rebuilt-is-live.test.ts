@@ -47,7 +47,7 @@ describe("every read model", () => {
       .flatMap((one: { tables: { table: string; live: string }[] }) => one.tables)
       .filter((table: { live: string }) => table.live.startsWith("0 rows"))
     expect(empty).toEqual([])
-  }, 120_000)
+  })
 
   it("is found where a row was changed, and mended by a rebuild while texts are sent", async () => {
     const company = await makeCompany(world)
@@ -95,7 +95,7 @@ describe("every read model", () => {
     await expect(world.operate("projections verify", { name: "nothing" })).rejects.toThrow(
       "There is no read model nothing",
     )
-  }, 60_000)
+  })
 
   it("goes on over connections that break in the middle of everything", async () => {
     const company = await makeCompany(world)

@@ -37,7 +37,7 @@ it("four processes that start at once on an empty database make one installation
     events: [{ revision: 0 }],
   })
   for (const world of worlds) expect(world.warnings).toEqual([])
-}, 120_000)
+})
 
 it("one that comes later shows what the others wrote, and goes on when they have stopped", async () => {
   const database = await testDatabase()
@@ -54,4 +54,4 @@ it("one that comes later shows what the others wrote, and goes on when they have
   const audit = await second.operate("audit verify")
   expect(audit.checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([])
   expect(second.warnings).toEqual([])
-}, 60_000)
+})

@@ -41,7 +41,7 @@ beforeAll(async () => {
     { info: () => undefined, warn: () => undefined },
     talk,
   )
-}, 60_000)
+})
 afterAll(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
 })
