@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
 import { makeKey } from "../phone/texting.ts"
 import type { World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 
 let world: World
 beforeAll(async () => {
-  world = await openWorld()
-})
-afterAll(async () => {
-  await world.close()
+  world = await sharedWorld()
 })
 
 const URL = "/api/v1/people"

@@ -19,7 +19,7 @@ import {
   takesOwnKey,
 } from "../support/routes-table.ts"
 import type { Company, World } from "../support/world.ts"
-import { callApp, makeCompany, openWorld } from "../support/world.ts"
+import { callApp, makeCompany, sharedWorld } from "../support/world.ts"
 import type { Callers, Who } from "./callers.ts"
 import { callersOf } from "./callers.ts"
 import { REQUESTS } from "./requests-by-route.ts"
@@ -61,7 +61,7 @@ let world: World
 let app: FastifyInstance
 let callers: Callers
 beforeAll(async () => {
-  world = await openWorld()
+  world = await sharedWorld()
   app = await buildApp(world.ports, [...PROGRAM.entries, ...STAND_INS], PROGRAM.retired, {
     rateLimits: "off",
   })
@@ -69,7 +69,6 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await app.close()
-  await world.close()
 })
 
 async function ask({ name, method, url }: Row, { key, headers }: Who) {

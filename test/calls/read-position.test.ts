@@ -1,23 +1,20 @@
 import { randomUUID } from "node:crypto"
 import { sql } from "kysely"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { openLastWrites } from "../../src/frame/calls/read-position.ts"
 import { tokenOf } from "../../src/frame/calls/position-token.ts"
 import { TEXTS, makeKey, sendText } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 
 let world: World
 let company: Company
 /** Another key, whose calls do not wait for the first one's writes by themselves. */
 let reader: string
 beforeAll(async () => {
-  world = await openWorld()
+  world = await sharedWorld()
   company = await makeCompany(world)
   reader = (await makeKey(world, company)).key
-})
-afterAll(async () => {
-  await world.close()
 })
 
 /** The texts that the other key is shown once it waited for a place. */

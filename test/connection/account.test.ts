@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { callAs, makeSharedKey } from "../access/signing.ts"
 import { makeKey } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 
 const ACCOUNT = "/api/v1/account"
 const AFFILIATE = "/api/v1/affiliate"
@@ -10,10 +10,7 @@ const AFFILIATE = "/api/v1/affiliate"
 let world: World
 let company: Company
 beforeAll(async () => {
-  world = await openWorld()
-})
-afterAll(async () => {
-  await world.close()
+  world = await sharedWorld()
 })
 beforeEach(async () => {
   company = await makeCompany(world)

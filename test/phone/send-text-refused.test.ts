@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { TEXTS, chargesOf, fundsOf, makeKey, newNumber, sendText } from "./texting.ts"
 
 let world: World
 let company: Company
 beforeAll(async () => {
-  world = await openWorld()
+  world = await sharedWorld()
   company = await makeCompany(world)
-})
-afterAll(async () => {
-  await world.close()
 })
 
 /** A body sent as bytes, with a content type. */

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import type { World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { SEGMENT, fundsOf, makeKey, sendText } from "./texting.ts"
 
 let world: World
 beforeAll(async () => {
-  world = await openWorld()
-})
-afterAll(async () => {
-  await world.close()
+  world = await sharedWorld()
 })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

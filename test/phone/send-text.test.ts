@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import type { World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { LINE, SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "./texting.ts"
 
 let world: World
 beforeAll(async () => {
-  world = await openWorld()
-})
-afterAll(async () => {
-  await world.close()
+  world = await sharedWorld()
 })
 
 describe("200", () => {

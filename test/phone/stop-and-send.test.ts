@@ -1,18 +1,15 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { recipientOf } from "../../domain/phone/aggregates.ts"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Company, World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { makeCompany, sharedWorld } from "../support/world.ts"
 import { SEGMENT, TEXTS, chargesOf, fundsOf, newNumber, sendText } from "./texting.ts"
 
 let world: World
 beforeAll(async () => {
-  world = await openWorld()
-})
-afterAll(async () => {
-  await world.close()
+  world = await sharedWorld()
 })
 
 /** The company's number, asked for with a text to somebody else. */

@@ -96,6 +96,18 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
   return worldOf(installation, database, warnings, options)
 }
 
+let shared: Promise<World> | null = null
+
+/**
+ * A world for files whose subject is neither the store, the time, prices nor limits of the whole
+ * installation: those that run in one process share it, each with companies of its own, and it ends
+ * with the process. Nobody moves its clock, sets a price in it, closes it or expects it to be empty.
+ */
+export function sharedWorld(): Promise<World> {
+  shared ??= openWorld()
+  return shared
+}
+
 async function worldOf(
   { ports, close }: Installation,
   database: { readonly url: string; readonly drop: () => Promise<void> },

@@ -1,9 +1,9 @@
 import { PROGRAM } from "../../../src/slices.ts"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { beforeAll, describe, expect, it } from "vitest"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
 import { STATUS_OF } from "../../../src/frame/calls/refusal.ts"
 import type { World } from "../../support/world.ts"
-import { openWorld } from "../../support/world.ts"
+import { sharedWorld } from "../../support/world.ts"
 import { faultsOf } from "./openapi-structure.ts"
 
 interface Operation {
@@ -31,11 +31,8 @@ interface Document {
 let world: World
 let document: Document
 beforeAll(async () => {
-  world = await openWorld()
+  world = await sharedWorld()
   document = (await world.app.inject({ method: "GET", url: "/openapi.json" })).json()
-})
-afterAll(async () => {
-  await world.close()
 })
 
 /** What the document says of a route. */
