@@ -1,4 +1,5 @@
 /** The settings of the program, read once from the environment; all faults are told together. */
+import { isIP } from "node:net"
 import { resolve } from "node:path"
 import { z } from "zod"
 import type { StripeSettings } from "../../adapters/providers/cards/stripe.ts"
@@ -24,6 +25,8 @@ export interface Config {
   readonly logLevel: "silent" | "error" | "warn" | "info" | "debug"
   /** Public address; null: the address it listens on. */
   readonly baseUrl: string | null
+  /** Addresses and networks of proxies that say where calls come from. */
+  readonly trustProxy: readonly string[]
   /** 32 bytes; null: made at first use and kept in PostgreSQL. */
   readonly masterKey: Buffer | null
   /** Off for volume tests and benchmarks. */
@@ -58,6 +61,20 @@ const eventStore = z.string().superRefine((text, context) => {
   if (fault !== null) context.addIssue(fault)
 })
 
+const PROXIES_WORDS = "must be addresses or networks such as 10.0.0.0/8, 127.0.0.1"
+
+/** Whether a text is an address, or a network of them. */
+function isNetwork(text: string): boolean {
+  const [address = "", bits, ...rest] = text.split("/")
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+const listed = (text: string): readonly string[] => text.split(",").map((part) => part.trim())
+
+const proxies = z.string().refine((text) => listed(text).every(isNetwork), PROXIES_WORDS)
+
 const Environment = z.object({
   HOST: z.string().min(1).default("127.0.0.1"),
   PORT: port.default(3000),
@@ -82,6 +99,7 @@ const Environment = z.object({
     .string()
     .regex(/^[0-9a-f]{64}$/i, "must be 64 hexadecimal digits (32 bytes)")
     .optional(),
+  TRUST_PROXY: proxies.optional(),
   RATE_LIMITS: z.enum(["on", "off"], "must be on or off").default("on"),
   CARDS_STRIPE_KEY: z
     .string()
@@ -127,6 +145,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
         ? null
         : Buffer.from(settings.LEDGER_MASTER_KEY, "hex"),
     rateLimits: settings.RATE_LIMITS,
+    trustProxy: settings.TRUST_PROXY === undefined ? [] : listed(settings.TRUST_PROXY),
     faults,
     stripe: secretKey === undefined ? null : { secretKey, url },
   }

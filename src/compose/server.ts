@@ -129,7 +129,10 @@ async function serve(
   closers: NamedCloser[],
 ): Promise<void> {
   await refuseFreeCalls(stores.ports)
-  const app = await buildApp(stores.ports, PROGRAM.entries, PROGRAM.retired, config)
+  const app = await buildApp(stores.ports, PROGRAM.entries, PROGRAM.retired, {
+    ...{ rateLimits: config.rateLimits, trustProxy: config.trustProxy },
+    ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
+  })
   arrangeFaults(config.faults).server(app.server)
   const url = await listen(app, config)
   closers.push({ what: "calls in hand", close: () => app.close() })

@@ -18,6 +18,8 @@ import { BODY_WITHIN_MS, routesIn } from "../calls/route.ts"
 import type { Ports } from "../ports.ts"
 import type { Admission, Place } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
+import type { Door } from "./hosts.ts"
+import { doorOf, hostOf, misdirected } from "./hosts.ts"
 import { callOf, fieldsOf } from "./incoming.ts"
 import { sendAnswer, sendRefusal } from "./outgoing.ts"
 import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
@@ -43,6 +45,12 @@ const HTTP_IN_OUR_WORDS = {
 export interface AppSettings {
   /** `off` for volume tests and benchmarks. */
   readonly rateLimits: "on" | "off"
+  /** The host name of the public address, in small letters; null, the default: every name is the API's. */
+  readonly ownHost?: string | null
+  /** Addresses and networks of proxies whose word is taken for where a call comes from; default none. */
+  readonly trustProxy?: readonly string[]
+  /** What stands behind other host names. */
+  readonly doors?: readonly Door[]
 }
 
 /** Builds the app. `ready` it before injecting. */
@@ -50,7 +58,7 @@ export async function buildApp(
   ports: Ports,
   entries: readonly (Route | OneOf)[],
   retired: readonly string[],
-  { rateLimits }: AppSettings = { rateLimits: "on" },
+  { rateLimits, ownHost = null, trustProxy = [], doors = [] }: AppSettings = { rateLimits: "on" },
 ): Promise<FastifyInstance> {
   const slowest = routesIn(entries).map(({ bodyWithinMs }) => bodyWithinMs ?? 0)
   const app = fastify({
@@ -58,6 +66,7 @@ export async function buildApp(
     // Each route bounds its own body within this.
     requestTimeout: Math.max(BODY_WITHIN_MS, ...slowest),
     genReqId: newRequestId,
+    trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
     exposeHeadRoutes: false,
     // Who still comes while it closes is told so in the words of this API.
     return503OnClosing: false,
@@ -75,10 +84,22 @@ export async function buildApp(
   app.addHook("preClose", async () => stopping.abort())
   endUnreadBodies(app, ports.pacer)
   app.addHook("onRequest", async (request, reply) => {
+    const host = hostOf(request.raw)
+    const door = doorOf(doors, host)
+    if (door !== null) {
+      // From here on the answer is the door's.
+      void reply.hijack()
+      return door.serve(request.raw, reply.raw)
+    }
     void reply.header("x-request-id", request.id)
     // Here already: the handler below would read the body first.
-    const refused = refusedAtOnce(request, stopping.signal.aborted)
+    const refused = misdirected(ownHost, host) ?? refusedAtOnce(request, stopping.signal.aborted)
     if (refused !== null) sendRefusal(reply, refused)
+  })
+  app.server.on("upgrade", (request, socket, head) => {
+    const door = doorOf(doors, hostOf(request))
+    if (door?.upgrade === undefined) socket.destroy()
+    else door.upgrade(request, socket, head)
   })
   await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {

@@ -112,6 +112,9 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
   unsupported_media_type: {
     message: "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
   },
+  misdirected: {
+    message: "Nothing is served here for other.example; this API is at ledger.example.",
+  },
   rate_limited: { message: "More than 120 calls in a minute; wait a minute." },
   spend_limit_reached: bodyOf(limitRefusal(NEARLY_USED_UP)),
   internal: {

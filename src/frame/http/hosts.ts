@@ -1,0 +1,43 @@
+/**
+ * What a request's host name chooses: a door of its own (hosts of boxes, of previews, of pages), else the
+ * API. Where the API's own name is known, no other name reaches it: a page that a company serves at a name
+ * of ours is never taken for the API.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { isIP } from "node:net"
+import type { Duplex } from "node:stream"
+import type { Refusal } from "../calls/refusal.ts"
+import { refusal } from "../calls/refusal.ts"
+
+/** What stands behind some host names instead of the API. */
+export interface Door {
+  readonly name: string
+  /** Whether a host name, in small letters and without a port, is one of its own. */
+  readonly takes: (host: string) => boolean
+  readonly serve: (request: IncomingMessage, response: ServerResponse) => void
+  /** Takes a connection that is to speak another protocol; without it none does. */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+}
+
+/** The host name that a request asks for, in small letters and without a port; null for none. */
+export function hostOf({ headers }: Pick<IncomingMessage, "headers">): string | null {
+  const { host } = headers
+  if (host === undefined || host === "") return null
+  const name = host.startsWith("[") ? host.slice(1, host.indexOf("]")) : host.split(":", 1)[0]
+  return (name ?? "").toLowerCase().replace(/\.$/, "")
+}
+
+/** The door that a host name opens; null where it is the API's to answer. */
+export function doorOf(doors: readonly Door[], host: string | null): Door | null {
+  return host === null ? null : (doors.find(({ takes }) => takes(host)) ?? null)
+}
+
+/**
+ * The refusal of a host name that is none of the API's; null where it is: its own, this machine's, or an
+ * address. Without a name of its own all others are.
+ */
+export function misdirected(own: string | null, host: string | null): Refusal | null {
+  if (own === null || host === null || host === own) return null
+  if (host === "localhost" || host.endsWith(".localhost") || isIP(host) !== 0) return null
+  return refusal("misdirected", `Nothing is served here for ${host}; this API is at ${own}.`)
+}
