@@ -1,6 +1,6 @@
 /** What an operator hears beside a server whose PostgreSQL says nothing, and when. */
 import { setImmediate as soon } from "node:timers/promises"
-import { afterEach, expect, it } from "vitest"
+import { afterEach, expect, it, onTestFinished } from "vitest"
 import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
 import { runOperation } from "../../src/frame/operator/run-operation.ts"
 import { unlessSilent } from "../../src/frame/operator/silence.ts"
@@ -74,8 +74,13 @@ function openFlight(silentFromMs: number, silentToMs: number) {
   }
   const isSilent = () => nowMs >= silentFromMs && nowMs < silentToMs
   const silentSince = () => (isSilent() ? silentFromMs : null)
+  let isOver = false
+  onTestFinished(() => {
+    isOver = true
+  })
+  // What is given up goes on until it is done, or the test is: the clock may stand still by then.
   const lasting = async (ms: number) => {
-    while (nowMs < ms) await soon()
+    while (nowMs < ms && !isOver) await soon()
     return "done"
   }
   return { ports: { pacer, silentSince }, lasting, now: () => nowMs }
