@@ -37,8 +37,8 @@ const shared = {
 export default defineConfig({
   test: {
     globalSetup: ["test/support/global-setup.ts"],
-    // Files wait for PostgreSQL's flushes more than for a core, so two run even on one.
-    maxWorkers: Math.min(4, Math.max(2, availableParallelism())),
+    // Files wait for PostgreSQL and for one another's processes: one more than there are cores.
+    maxWorkers: Math.min(4, availableParallelism() + 1),
     sequence: { sequencer: NameSequencer, shuffle: false, concurrent: false },
     teardownTimeout: 20_000,
     projects: [

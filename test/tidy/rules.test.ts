@@ -186,13 +186,20 @@ describe("fileNames", () => {
 })
 
 describe("floatingPromises", () => {
+  /** The language's own types, read once for all of the programs. */
+  const libraries = new Map<string, ts.SourceFile | undefined>()
+
   function check(text: string): readonly Complaint[] {
     const source = parse({ path: "a.ts", text: `declare function f(): Promise<void>\n${text}` })
     const options: ts.CompilerOptions = { target: ts.ScriptTarget.ES2024, noEmit: true }
     const host = ts.createCompilerHost(options)
     const readFile = host.getSourceFile
-    host.getSourceFile = (name, ...rest) =>
-      name === "a.ts" ? source : readFile.call(host, name, ...rest)
+    host.getSourceFile = (name, ...rest) => {
+      if (name === "a.ts") return source
+      const file = libraries.get(name) ?? readFile.call(host, name, ...rest)
+      libraries.set(name, file)
+      return file
+    }
     const program = ts.createProgram(["a.ts"], options, host)
     return floatingPromises(program.getTypeChecker(), source)
   }
