@@ -65,8 +65,8 @@ const PROXIES_WORDS = "must be addresses or networks such as 10.0.0.0/8, 127.0.0
 
 /** Whether a text is an address, or a network of them. */
 function isNetwork(text: string): boolean {
-  const [address = "", bits, ...rest] = text.split("/")
-  const family = isIP(address)
+  const [start = "", bits, ...rest] = text.split("/")
+  const family = isIP(start)
   if (family === 0 || rest.length > 0) return false
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }

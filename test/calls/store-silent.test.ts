@@ -3,7 +3,7 @@
  * or one that is gone. Callers are told so at their own deadline, what was under way is resolved behind
  * them, and the log has a line when it begins and one when it ends.
  */
-import { afterAll, afterEach, beforeAll, expect, it, vi } from "vitest"
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
@@ -32,7 +32,7 @@ afterEach(async () => {
   server.relay.thaw()
   if (isRefused) await accept()
   const answers = () => world.ports.store.head().then(Boolean, () => false)
-  await vi.waitUntil(answers, { timeout: 30_000 })
+  while (!(await answers()));
 })
 afterAll(async () => {
   await world.close()
