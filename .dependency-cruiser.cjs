@@ -5,9 +5,6 @@
 const ABOVE_FRAME = "audit|exports|moving"
 const NO_SLICES = `frame|compose|${ABOVE_FRAME}`
 
-/** Files of the frame that still name what slices have. Both go once slices list their operations. */
-const LISTS_OF_SLICES = ["operator/operations", "operator/cli/program"].join("|")
-
 /** The packages of an adapter's own vendor. An adapter without a row may use PostgreSQL's alone. */
 const VENDORS = {
   eventstore: ["@eventstore/db-client"],
@@ -78,7 +75,7 @@ const srcRules = [
   rule(
     "src-frame-below",
     "The frame is below every slice and knows none of them.",
-    { path: "^src/frame/", pathNot: `^src/frame/(${LISTS_OF_SLICES})\\.ts$` },
+    { path: "^src/frame/" },
     { path: "^src/", pathNot: "^src/frame/" },
   ),
   rule(

@@ -1,6 +1,7 @@
 /** The program: the only file that reads the environment, and with `compose/` the only adapters. */
 import { announced } from "../adapters/data-folder/data-folder.ts"
-import { ADMIN_OPERATIONS } from "./frame/operator/operations.ts"
+import { ADMIN_OPERATIONS, COMMANDS } from "./operations.ts"
+import { catalogueOf } from "./frame/operator/catalogue.ts"
 import { ServerGone, askServer, serverOf } from "./frame/operator/cli/admin-client.ts"
 import type { Host } from "./frame/operator/cli/host.ts"
 import { runCommandLine } from "./frame/operator/cli/execute.ts"
@@ -46,6 +47,8 @@ async function settingsOfServer() {
 }
 
 const host: Host = {
+  catalogue: catalogueOf(COMMANDS),
+  commands: async () => COMMANDS,
   livingServer,
   openLocal: async () => {
     const config = readConfig(env)

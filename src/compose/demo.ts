@@ -1,7 +1,7 @@
 /** The company `acme`, made on an empty store so that a newcomer has something to call. */
 import { COMPANIES } from "../../domain/company/aggregates.ts"
 import { companyCount } from "../../domain/company/companies.ts"
-import { ADMIN_OPERATIONS } from "../frame/operator/operations.ts"
+import { ADMIN_OPERATIONS } from "../operations.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { newId } from "../frame/kernel/ids.ts"

@@ -1,5 +1,5 @@
 /** The audit that every move of an installation ends in. */
-import { ADMIN_OPERATIONS } from "../frame/operator/operations.ts"
+import { ADMIN_OPERATIONS } from "../operations.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
 import { runOperation } from "../frame/operator/run-operation.ts"

@@ -1,5 +1,5 @@
 /** Exports of bills, read as whoever gets the file would read it. */
-import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
+import { ADMIN_OPERATIONS } from "../../src/operations.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Company, World } from "../support/world.ts"
 

@@ -1,7 +1,7 @@
 /** What an operator hears beside a server whose PostgreSQL says nothing, and when. */
 import { setImmediate as soon } from "node:timers/promises"
 import { afterEach, expect, it, onTestFinished } from "vitest"
-import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
+import { ADMIN_OPERATIONS } from "../../src/operations.ts"
 import { runOperation } from "../../src/frame/operator/run-operation.ts"
 import { unlessSilent } from "../../src/frame/operator/silence.ts"
 import { openWay } from "../support/cuttable.ts"

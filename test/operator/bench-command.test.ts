@@ -5,11 +5,10 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "vitest"
-import { BENCH_COMMAND } from "../../src/frame/operator/cli/bench-command.ts"
 import { runBenchmarks } from "../../src/compose/benchmarks.ts"
 import { BENCHMARKS } from "../../bench/benchmarks.ts"
 import { parseOrder } from "../../bench/order.ts"
-import { fakeHost, recordingTerminal, run, testFolder, wordsOf } from "./fake-host.ts"
+import { CATALOGUE, fakeHost, recordingTerminal, run, testFolder, wordsOf } from "./fake-host.ts"
 
 const never = new AbortController().signal
 
@@ -50,7 +49,9 @@ describe("the words of bench", () => {
     const terminal = recordingTerminal()
     parseOrder(["--help"], BENCHMARKS, terminal)
     const theirs = new Set(terminal.stdout.match(/--[a-z]+(?= <)/g))
-    const ours = BENCH_COMMAND.options?.map(({ flags }) => flags.split(" ")[0])
+    const ours = CATALOGUE.find(({ name }) => name === "bench")?.options.map(
+      ({ flags }) => flags.split(" ")[0],
+    )
     expect(new Set(ours)).toEqual(theirs)
   })
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import type { AdminContext } from "../../src/frame/operator/operation.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
-import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
+import { ADMIN_OPERATIONS } from "../../src/operations.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { PORT, fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
 

@@ -10,6 +10,9 @@ import type {
   AdminPorts,
 } from "../../src/frame/operator/operation.ts"
 import { operation } from "../../src/frame/operator/operation.ts"
+import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
+import { parseWords } from "../../src/frame/operator/cli/program.ts"
+import { ADMIN_OPERATIONS, COMMANDS } from "../../src/operations.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import type { Host } from "../../src/frame/operator/cli/host.ts"
 import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
@@ -20,13 +23,21 @@ export const PORT = { name: "PORT", value: "3000", source: "default" } as const
 /** Ports that no fake operation touches. */
 export const NO_PORTS = { silentSince: () => null, pacer: machinePacer } as unknown as AdminPorts
 
-/** An operation of any input that does what the test says. */
+/** An operation of any input that does what the test says, and shows it as the true one does. */
 export function fakeOperation(
   name: string,
   work: (context: AdminContext, input: unknown) => Promise<unknown>,
 ): AdminOperation {
-  return operation({ name, input: z.unknown(), run: work })
+  const own = ADMIN_OPERATIONS.find((one) => one.name === name)
+  return operation({ ...own, name, input: z.unknown(), run: work })
 }
+
+/** Everything that the command line offers. */
+export const CATALOGUE = catalogueOf(COMMANDS)
+
+/** Reads words as the command line does. */
+export const parseLine = (line: string, columns = 80) =>
+  parseWords(CATALOGUE, wordsOf(line), columns)
 
 /** A host whose stores are fake operations, and what was asked of it. */
 export function fakeHost(
@@ -36,6 +47,8 @@ export function fakeHost(
   const deeds: string[] = []
   return {
     deeds,
+    catalogue: CATALOGUE,
+    commands: async () => COMMANDS,
     livingServer: async () => null,
     openLocal: async () => {
       deeds.push("open")

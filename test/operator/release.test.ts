@@ -1,9 +1,6 @@
 import { readFile } from "node:fs/promises"
 import { expect, it } from "vitest"
-import { parseWords } from "../../src/frame/operator/cli/program.ts"
-import { wordsOf } from "./fake-host.ts"
-
-const parse = (line: string) => parseWords(wordsOf(line), 80)
+import { parseLine as parse } from "./fake-host.ts"
 
 it.each(["--version", "-V"])("%s prints the release of the package", async (word) => {
   const { version } = JSON.parse(await readFile("package.json", "utf8"))

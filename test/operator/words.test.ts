@@ -1,10 +1,7 @@
 import { describe, expect, it } from "vitest"
-import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
-import { COMMANDS, parseWords } from "../../src/frame/operator/cli/program.ts"
+import { ADMIN_OPERATIONS } from "../../src/operations.ts"
 import { AUDIT_ROWS } from "./audit-rows.ts"
-import { wordsOf } from "./fake-host.ts"
-
-const parse = (line: string) => parseWords(wordsOf(line), 80)
+import { CATALOGUE as COMMANDS, parseLine as parse } from "./fake-host.ts"
 
 function invocationOf(line: string) {
   const parsed = parse(line)
@@ -284,7 +281,7 @@ describe("help", () => {
   })
 
   it("fits the line", () => {
-    const help = parseWords(["limit", "set", "--help"], 72)
+    const help = parse("limit set --help", 72)
     const text = help.kind === "help" ? help.text.split("Example:")[0] : ""
     const longest = Math.max(...(text ?? "").split("\n").map((line) => line.length))
     expect(longest).toBeLessThanOrEqual(72)

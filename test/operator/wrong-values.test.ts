@@ -1,12 +1,12 @@
 /** What an operator is told of values that do not fit: sentences for people, whatever the schema is. */
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
-import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
+import { ADMIN_OPERATIONS } from "../../src/operations.ts"
 import type { AdminOperation } from "../../src/frame/operator/operation.ts"
 import { runOperation } from "../../src/frame/operator/run-operation.ts"
 import type { CommandSpec, OptionSpec } from "../../src/frame/operator/cli/command.ts"
-import { COMMANDS, parseWords } from "../../src/frame/operator/cli/program.ts"
-import { NO_PORTS, wordsOf } from "./fake-host.ts"
+import { parseWords } from "../../src/frame/operator/cli/program.ts"
+import { CATALOGUE, NO_PORTS, wordsOf } from "./fake-host.ts"
 
 /** What Zod says where nobody says anything better. */
 const ZODS_OWN =
@@ -98,20 +98,20 @@ const takesText = ({ flags }: OptionSpec) => flags.includes("<")
 
 /** What is told of words, by the command line or by the operation; null where they are taken. */
 async function toldOfWords(words: readonly string[]): Promise<string | null> {
-  const parsed = parseWords(words, 80)
+  const parsed = parseWords(CATALOGUE, words, 80)
   if (parsed.kind === "usage") return parsed.text
   if (parsed.kind === "help" || parsed.invocation.command.does !== "operation") return null
   return toldOf(parsed.invocation.command.name, parsed.invocation.input)
 }
 
 describe("a word of the command line", () => {
-  it.for(COMMANDS)("is refused in words for people: $name", async (spec) => {
+  it.for(CATALOGUE)("is refused in words for people: $name", async (spec) => {
     expect(await toldOfWords(wordsOf(spec.example))).toBeNull()
-    const options = (spec.options ?? []).filter(takesText).flatMap((option) => {
+    const options = spec.options.filter(takesText).flatMap((option) => {
       const flag = option.flags.split(" ")[0] ?? ""
       return TEXTS.map((text) => [...otherWords(spec, option), flag, text])
     })
-    const places = (spec.arguments ?? []).flatMap((_argument, place) =>
+    const places = spec.arguments.flatMap((_argument, place) =>
       TEXTS.map((text) => withArgument(spec, place, text)),
     )
     for (const words of [...options, ...places]) {

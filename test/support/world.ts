@@ -5,7 +5,7 @@
 import { PROGRAM } from "../../src/slices.ts"
 import type { FastifyInstance } from "fastify"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
-import { ADMIN_OPERATIONS } from "../../src/frame/operator/operations.ts"
+import { ADMIN_OPERATIONS } from "../../src/operations.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { heardByAll } from "../../src/frame/operator/run-operation.ts"
 import { buildApp } from "../../src/frame/http/app.ts"

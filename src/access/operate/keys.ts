@@ -14,16 +14,21 @@ import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
 import { listKeys } from "../../../projections/access/keys.ts"
 import { makeApiKey } from "../../frame/calls/api-key.ts"
 import {
+  DOLLARS_NOTE,
   accepted,
+  company,
   dollars,
   findCompany,
   findCompanyOfKey,
   showWrites,
+  together,
   words,
 } from "../../frame/operator/inputs.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import type { Page } from "../../frame/operator/cli/render.ts"
+import { isRow, renderFields, renderResult } from "../../frame/operator/cli/render.ts"
 
 const operationName = z.string().transform((name, context) => {
   if (isOperation(name)) return name
@@ -34,35 +39,54 @@ const operationName = z.string().transform((name, context) => {
   return z.NEVER
 })
 
+const NewKey = z.object({
+  company,
+  person: z.string().optional().meta({ description: "whose key it is, by id" }),
+  app: z.boolean().default(false).meta({ description: "the key of the company's app" }),
+  operations: z
+    .array(operationName)
+    .default([])
+    .meta({ description: "operations it may use", flag: "operation" }),
+  allOperations: z.boolean().default(false).meta({ description: "it may use every operation" }),
+  label: words.optional().meta({ description: "what it is called" }),
+  addFundsPerPurchase: dollars
+    .optional()
+    .meta({ description: "it may add funds, so much at a time" }),
+  addFundsPerMonth: dollars
+    .optional()
+    .meta({ description: "it may add funds, so much in a month" }),
+})
+
+function newKeyFault(input: z.infer<typeof NewKey>): string | null {
+  const { person, app, operations, allOperations, addFundsPerPurchase, addFundsPerMonth } = input
+  if ((person !== undefined) === app) {
+    return "a key is for one --person or for the --app: give exactly one of them"
+  }
+  if (operations.length > 0 === allOperations) {
+    return "name what the key may do with --operation, or give --all-operations"
+  }
+  if ((addFundsPerPurchase === undefined) !== (addFundsPerMonth === undefined)) {
+    return "--add-funds-per-purchase and --add-funds-per-month go together"
+  }
+  return null
+}
+
 const create = operation({
   name: "key create",
-  input: z.object({
-    company: z.string(),
-    person: z.string().optional(),
-    app: z.boolean().default(false),
-    operations: z.array(operationName).default([]),
-    allOperations: z.boolean().default(false),
-    label: words.optional(),
-    addFundsPerPurchase: dollars.optional(),
-    addFundsPerMonth: dollars.optional(),
-  }),
+  summary: "make an API key and show it, once",
+  notes: [
+    "A key is for one person, or for the company's app.",
+    DOLLARS_NOTE,
+    "Only a hash of the key is kept: whoever loses it makes another one.",
+  ],
+  example: "key create --company acme --app --operation phone.messages.send phone.messages.read",
+  changes: true,
+  input: together(NewKey, newKeyFault),
+  render: renderCreated,
   run: async ({ ports, cause }, input) => {
     const { sealing, runner } = ports
-    if (input.app === (input.person !== undefined)) {
-      throw new OperatorRefused("validation", "A key is for one --person or for the --app.")
-    }
     const operations = input.allOperations ? ALL_OPERATIONS : input.operations
-    if (operations.length === 0) {
-      throw new OperatorRefused(
-        "validation",
-        "Grant at least one --operation, or --all-operations.",
-      )
-    }
     const { addFundsPerPurchase: perPurchase, addFundsPerMonth: perMonth } = input
-    if ((perPurchase === undefined) !== (perMonth === undefined)) {
-      const message = "Add funds takes a limit per purchase and one per month."
-      throw new OperatorRefused("validation", message)
-    }
     const companyId = await findCompany(ports, input.company)
     const { keyId, key, keyHash } = makeApiKey(companyId)
     // First what it may buy: a key never works with less than it was made with.
@@ -95,6 +119,15 @@ const create = operation({
   },
 })
 
+function renderCreated(result: unknown, page: Page): string {
+  if (!isRow(result)) return renderResult(result, page)
+  const { key, appSecret, ...rest } = result
+  const secret =
+    appSecret === undefined ? "" : `\nThe app's secret, shown this once:\n${String(appSecret)}\n`
+  const fields = renderFields(Object.entries(rest))
+  return `${fields}\nThe key, shown this once; keep it now:\n${String(key)}\n${secret}`
+}
+
 async function setPurchaseTerms(
   ports: AdminPorts,
   companyId: CompanyId,
@@ -108,14 +141,30 @@ async function setPurchaseTerms(
 
 const MODES = { on: "on", off: "off", review: "needs_owner_review" } as const
 
+const keyNamed = z.string().meta({ description: "the key, by id", argument: "KEY_ID" })
+
+const KeyChange = z.object({
+  keyId: keyNamed,
+  purchases: z
+    .enum(["on", "off", "review"])
+    .optional()
+    .meta({ description: "whether it may add funds", takes: "mode" }),
+  addFundsPerPurchase: dollars.optional().meta({ description: "so much at a time" }),
+  addFundsPerMonth: dollars.optional().meta({ description: "so much in a month" }),
+})
+
 const changePurchases = operation({
   name: "key change",
-  input: z.object({
-    keyId: z.string(),
-    purchases: z.enum(["on", "off", "review"]).optional(),
-    addFundsPerPurchase: dollars.optional(),
-    addFundsPerMonth: dollars.optional(),
-  }),
+  summary: "change what a key may buy funds for",
+  notes: ["review: every purchase waits for an owner.", DOLLARS_NOTE],
+  example:
+    "key change key_4Zb0x7 --purchases on --add-funds-per-purchase 20 --add-funds-per-month 100",
+  changes: true,
+  input: together(KeyChange, ({ purchases, addFundsPerPurchase, addFundsPerMonth }) =>
+    [purchases, addFundsPerPurchase, addFundsPerMonth].every((word) => word === undefined)
+      ? "say what to change: --purchases, --add-funds-per-purchase or --add-funds-per-month"
+      : null,
+  ),
   run: async ({ ports, cause }, { keyId, purchases, addFundsPerPurchase, addFundsPerMonth }) => {
     const companyId = await findCompanyOfKey(ports, keyId)
     const view = (state: Ledger, at: number) => allowanceOf(state, keyId, at)
@@ -137,12 +186,16 @@ const changePurchases = operation({
 
 const change = (
   name: "key pause" | "key resume" | "key delete",
+  summary: string,
   type: "PauseKey" | "ResumeKey" | "DeleteKey",
   status: "paused" | "active" | "deleted",
 ) =>
   operation({
     name,
-    input: z.object({ keyId: z.string() }),
+    summary,
+    example: `${name} key_4Zb0x7 --reason "asked for by its owner"`,
+    changes: true,
+    input: z.object({ keyId: keyNamed }),
     run: async ({ ports, cause }, { keyId }) => {
       const companyId = await findCompanyOfKey(ports, keyId)
       const stream = accessOf(companyId)
@@ -155,9 +208,11 @@ const change = (
 
 const list = operation({
   name: "key list",
-  input: z.object({ company: z.string() }),
-  run: async ({ ports }, { company }) => {
-    const companyId = await findCompany(ports, company)
+  summary: "list a company's keys",
+  example: "key list --company acme",
+  input: z.object({ company }),
+  run: async ({ ports }, input) => {
+    const companyId = await findCompany(ports, input.company)
     await showWrites(ports)
     const rows = await listKeys(ports.readAll, companyId)
     return {
@@ -177,8 +232,8 @@ const list = operation({
 export const keyOperations: readonly AdminOperation[] = [
   create,
   changePurchases,
-  change("key pause", "PauseKey", "paused"),
-  change("key resume", "ResumeKey", "active"),
-  change("key delete", "DeleteKey", "deleted"),
+  change("key pause", "pause a key: it is refused until it is resumed", "PauseKey", "paused"),
+  change("key resume", "let a paused key work again", "ResumeKey", "active"),
+  change("key delete", "delete a key for ever", "DeleteKey", "deleted"),
   list,
 ]

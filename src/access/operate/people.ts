@@ -13,10 +13,12 @@ import { listPeople } from "../../../projections/access/people.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import {
   accepted,
+  company,
   email,
   findCompany,
   findCompanyOfPerson,
   showWrites,
+  together,
   words,
 } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
@@ -25,14 +27,21 @@ import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 /** An invitation stands so long. */
 const INVITED_FOR_MS = 7 * 86_400_000
 
-const personName = words.refine((text) => text.trim() !== "", "must not be empty")
-const permission = z.enum(PERMISSIONS)
+const personName = words
+  .refine((text) => text.trim() !== "", "must not be empty")
+  .meta({ description: "their name" })
+const theirEmail = email.meta({ description: "their email" })
+const permissions = z.array(z.enum(PERMISSIONS)).meta({ flag: "permission" })
+const role = z.enum(ROLES).meta({ description: "their role" })
+const personNamed = z.string().meta({ description: "the person, by id", argument: "PERSON_ID" })
 const grantable = z.string().transform((name, context) => {
   const fault = grantFault(name)
   if (fault === null) return name as Grantable
   context.addIssue(`${name} ${fault}.`)
   return z.NEVER
 })
+
+const grantables = z.array(grantable).default([]).meta({ takes: "op" })
 
 /** Asks for something about people, and waits until everybody sees it. @throws OperatorRefused */
 async function ask(
@@ -46,16 +55,24 @@ async function ask(
 
 const add = operation({
   name: "person add",
+  summary: "add a person to a company",
+  example:
+    "person add --company acme --name Ada --email ada@example.com --role user " +
+    '--permission "Use phone" "See billing"',
+  changes: true,
   input: z.object({
-    company: z.string(),
+    company,
     name: personName,
-    email,
-    role: z.enum(ROLES),
-    permissions: z.array(permission).default([]),
+    email: theirEmail,
+    role,
+    permissions: permissions
+      .default([])
+      .meta({ description: "permissions beside those of the role" }),
   }),
-  run: async (context, { company, name, email: address, role, permissions }) => {
+  run: async (context, input) => {
     const { sealing } = context.ports
-    const companyId = await findCompany(context.ports, company)
+    const { name, email: address } = input
+    const companyId = await findCompany(context.ports, input.company)
     const personId = newId("per")
     await ask(context, companyId, {
       type: "AddPerson",
@@ -63,27 +80,49 @@ const add = operation({
       name: await sealing.seal(companyId, personId, name),
       email: await sealing.seal(companyId, personId, address),
       emailTag: await sealing.tag(companyId, address.toLowerCase()),
-      role,
-      permissions,
+      role: input.role,
+      permissions: input.permissions,
     })
     return { personId, companyId }
   },
 })
 
+const Change = z.object({
+  personId: personNamed,
+  name: personName.optional(),
+  email: theirEmail.optional(),
+  role: role.optional(),
+  permissions: permissions.optional().meta({
+    description: "all permissions beside those of the role, instead of those before",
+  }),
+  withoutPermissions: z
+    .boolean()
+    .default(false)
+    .meta({ description: "none beside those of the role" }),
+})
+
+function changeFault({
+  personId: _personId,
+  withoutPermissions,
+  ...changed
+}: z.infer<typeof Change>) {
+  if (changed.permissions !== undefined && withoutPermissions) {
+    return "--permission and --without-permissions do not go together"
+  }
+  return !withoutPermissions && Object.values(changed).every((word) => word === undefined)
+    ? "say what to change: --name, --email, --role, --permission or --without-permissions"
+    : null
+}
+
 const change = operation({
   name: "person change",
-  input: z.object({
-    personId: z.string(),
-    name: personName.optional(),
-    email: email.optional(),
-    role: z.enum(ROLES).optional(),
-    permissions: z.array(permission).optional(),
-    withoutPermissions: z.boolean().default(false),
-  }),
-  run: async (
-    context,
-    { personId, name, email: address, role, permissions, withoutPermissions },
-  ) => {
+  summary: "change a person's name, email, role or permissions",
+  notes: ["What is not named stays. The last owner of a company stays one."],
+  example: "person change per_4Zb0x7 --role developer",
+  changes: true,
+  input: together(Change, changeFault),
+  run: async (context, input) => {
+    const { personId, name, email: address, withoutPermissions } = input
     const { sealing } = context.ports
     const companyId = await findCompanyOfPerson(context.ports, personId)
     const sealed = async (text: string | undefined) =>
@@ -94,8 +133,8 @@ const change = operation({
       name: await sealed(name),
       email: await sealed(address),
       emailTag: address === undefined ? null : await sealing.tag(companyId, address.toLowerCase()),
-      role: role ?? null,
-      permissions: withoutPermissions ? [] : (permissions ?? null),
+      role: input.role ?? null,
+      permissions: withoutPermissions ? [] : (input.permissions ?? null),
     })
     return standing(context, companyId, personId)
   },
@@ -103,11 +142,18 @@ const change = operation({
 
 const app = operation({
   name: "person app",
+  summary: "show or change what a person may on top of their role",
+  notes: [
+    'OP is an operation such as phone.messages.send, or a permission such as "Use phone".',
+    "What is denied stays denied, whatever else is granted. Owners and admins may do everything.",
+  ],
+  example: "person app per_4Zb0x7 --grant phone.messages.send --deny sandbox.start",
+  changes: true,
   input: z.object({
-    personId: z.string(),
-    grant: z.array(grantable).default([]),
-    deny: z.array(grantable).default([]),
-    clear: z.array(grantable).default([]),
+    personId: personNamed,
+    grant: grantables.meta({ description: "they may" }),
+    deny: grantables.meta({ description: "they may not" }),
+    clear: grantables.meta({ description: "as their role says again" }),
   }),
   run: async (context, { personId, grant, deny, clear }) => {
     const companyId = await findCompanyOfPerson(context.ports, personId)
@@ -124,13 +170,19 @@ async function standing({ ports }: AdminContext, companyId: CompanyId, personId:
     findPerson(state, personId),
   )
   if (person === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)
-  const { role, permissions, app: access } = person
-  return { personId, companyId, role, permissions, app: isAdminRole(role) ? null : access }
+  const { app: access } = person
+  return {
+    ...{ personId, companyId, role: person.role, permissions: person.permissions },
+    app: isAdminRole(person.role) ? null : access,
+  }
 }
 
 const remove = operation({
   name: "person remove",
-  input: z.object({ personId: z.string() }),
+  summary: "remove a person from their company: their keys are deleted with it",
+  example: 'person remove per_4Zb0x7 --reason "left the company"',
+  changes: true,
+  input: z.object({ personId: personNamed }),
   run: async (context, { personId }) => {
     const companyId = await findCompanyOfPerson(context.ports, personId)
     await ask(context, companyId, { type: "RemovePerson", personId })
@@ -140,10 +192,14 @@ const remove = operation({
 
 const invite = operation({
   name: "person invite",
-  input: z.object({ company: z.string(), email, role: z.enum(ROLES) }),
-  run: async (context, { company, email: address, role }) => {
+  summary: "invite somebody by email, for seven days",
+  notes: ["Adding a person with this email ends the invitation."],
+  example: "person invite --company acme --email ada@example.com --role developer",
+  changes: true,
+  input: z.object({ company, email: theirEmail, role }),
+  run: async (context, { company: named, email: address, role: invitedAs }) => {
     const { sealing, clock } = context.ports
-    const companyId = await findCompany(context.ports, company)
+    const companyId = await findCompany(context.ports, named)
     const inviteId = newId("inv")
     const expiresAt = clock.now() + INVITED_FOR_MS
     await ask(context, companyId, {
@@ -151,16 +207,23 @@ const invite = operation({
       inviteId,
       email: await sealing.seal(companyId, inviteId, address),
       emailTag: await sealing.tag(companyId, address.toLowerCase()),
-      role,
+      role: invitedAs,
       expiresAt,
     })
-    return { inviteId, companyId, role, expiresAt: new Date(expiresAt).toISOString() }
+    const until = new Date(expiresAt).toISOString()
+    return { inviteId, companyId, role: invitedAs, expiresAt: until }
   },
 })
 
 const seen = operation({
   name: "person seen",
-  input: z.object({ personId: z.string(), in: z.enum(PLACES) }),
+  summary: "note that a person is active somewhere just now",
+  example: "person seen per_4Zb0x7 --in app",
+  changes: true,
+  input: z.object({
+    personId: personNamed,
+    in: z.enum(PLACES).meta({ description: "where they are", takes: "place" }),
+  }),
   run: async ({ ports }, { personId, in: place }) => {
     const companyId = await findCompanyOfPerson(ports, personId)
     const seenAt = ports.clock.now()
@@ -171,18 +234,21 @@ const seen = operation({
 
 const list = operation({
   name: "person list",
-  input: z.object({ company: z.string() }),
-  run: async ({ ports }, { company }) => {
-    const companyId = await findCompany(ports, company)
+  summary: "list a company's people and who is invited",
+  example: "person list --company acme",
+  input: z.object({ company }),
+  run: async ({ ports }, input) => {
+    const companyId = await findCompany(ports, input.company)
     await showWrites(ports)
     const people = await listPeople(ports.readAll, companyId)
     const invited = await listInvitations(ports.readAll, companyId, ports.clock.now())
     return {
-      people: people.map(({ person_id: personId, name, email: address, role, ...row }) => {
+      people: people.map(({ person_id: personId, name, email: address, ...row }) => {
         const access = { grant: row.granted, deny: row.denied }
-        const { permissions } = personOf(personId, role, access)
+        const held = personOf(personId, row.role, access).permissions
         const added = { addedAt: row.added_at.toISOString() }
-        return { personId, name, email: address, role, permissions, ...access, ...added }
+        const fields = { personId, name, email: address, role: row.role, permissions: held }
+        return { ...fields, ...access, ...added }
       }),
       invited: invited.map((row) => ({
         inviteId: row.invite_id,
@@ -198,9 +264,9 @@ const list = operation({
 export const peopleOperations: readonly AdminOperation[] = [
   add,
   change,
+  app,
   remove,
-  list,
   invite,
   seen,
-  app,
+  list,
 ]

@@ -3,7 +3,7 @@ import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { companyStanding } from "../../../domain/access/access.ts"
 import { randomTag } from "../../frame/kernel/ids.ts"
-import { accepted, findLivingCompany } from "../../frame/operator/inputs.ts"
+import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 
@@ -11,9 +11,12 @@ const TAG_LENGTH = 10
 
 const join = operation({
   name: "affiliate join",
-  input: z.object({ company: z.string() }),
-  run: async ({ ports, cause }, { company }) => {
-    const companyId = await findLivingCompany(ports, company)
+  summary: "let a company earn by those it brings",
+  example: "affiliate join --company acme",
+  changes: true,
+  input: z.object({ company }),
+  run: async ({ ports, cause }, input) => {
+    const companyId = await findLivingCompany(ports, input.company)
     const stream = accessOf(companyId)
     const command = { type: "JoinAffiliate" as const, tag: randomTag(TAG_LENGTH) }
     const { view } = accepted(await ports.runner.execute(stream, command, cause, companyStanding))

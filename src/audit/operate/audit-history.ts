@@ -9,8 +9,11 @@ import { eventLine, eventsUpTo, headFields, writeHistory } from "../history-file
 import { paceTo } from "../pace.ts"
 import { proveCharge } from "../proof.ts"
 import { replayHistory } from "../replay-history.ts"
+import { COMPANY_ONLY } from "./history-inputs.ts"
 import { signHead, signTrees } from "../trees.ts"
 import { placeOf } from "../../frame/calls/position-token.ts"
+import type { Page, Row } from "../../frame/operator/cli/render.ts"
+import { isRow, renderFields, renderTable, rowsOf } from "../../frame/operator/cli/render.ts"
 import { findCompany, showWrites, someId } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
@@ -18,7 +21,7 @@ import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 /** Former heads that a proof leads from: those of about a month. */
 const MOST_FORMER = 31
 
-const Scope = z.object({ company: z.string().optional() })
+const Scope = z.object({ company: COMPANY_ONLY })
 
 async function scopeOf(ports: AdminPorts, company: string | undefined): Promise<CompanyId | null> {
   return company === undefined ? null : findCompany(ports, company)
@@ -37,8 +40,23 @@ async function endOf(ports: AdminPorts, named: string | undefined): Promise<Posi
 
 const exportHistory = operation({
   name: "audit export",
+  summary: "write the raw streams into one file that can be checked anywhere",
+  notes: [
+    "NDJSON: every event with its stored texts, then the range of each stream, the signed head of " +
+      "each tree, and a manifest. docs/verify.md has it byte by byte, with a script to check it.",
+    "The same range gives the same bytes: --to takes the position of a head, such as that of an " +
+      "earlier export. Personal fields stay sealed. The file appears whole or not at all.",
+  ],
+  example: "audit export --company acme --out acme.ndjson",
+  hasFile: true,
   isPatient: true,
-  input: Scope.extend({ to: z.string().optional() }),
+  input: Scope.extend({
+    to: z
+      .string()
+      .optional()
+      .meta({ description: "the last place; default all", takes: "position", form: "text" }),
+  }),
+  render: renderExport,
   run: async ({ ports, send, progress, signal }, { company, to: named }) => {
     const companyId = await scopeOf(ports, company)
     // What is gathered is no event yet: it is recorded, so that the export has it.
@@ -54,10 +72,37 @@ const exportHistory = operation({
   },
 })
 
+function renderExport(result: unknown, page: Page): string {
+  if (!isRow(result)) return ""
+  const { file, events, streams, sha256, heads } = result
+  const fields = Object.entries({ file, events, streams, sha256 })
+  return renderFields(fields) + renderHeads(rowsOf(heads) ?? [], page)
+}
+
+function renderHead(result: unknown, page: Page): string {
+  if (!isRow(result)) return ""
+  const heads = rowsOf(result["heads"]) ?? []
+  return renderFields([["publicKey", result["publicKey"]]]) + renderHeads(heads, page)
+}
+
+function renderHeads(heads: readonly Row[], page: Page): string {
+  const rows = heads.map(({ tree, size, root, position, at }) => ({
+    ...{ tree, size, root, position, at },
+  }))
+  return renderTable(rows, page, "heads")
+}
+
 const head = operation({
   name: "audit head",
+  summary: "sign and show the head of each company's tree over all its events",
+  notes: [
+    "Note the public key and a head, away from here: whatever is changed later, `audit verify --head ROOT` " +
+      "and every later export and proof show it. Heads are signed each UTC day by themselves.",
+  ],
+  example: "audit head --company acme",
   isPatient: true,
   input: Scope,
+  render: renderHead,
   run: async ({ ports, signal }, { company }) => {
     const companyId = await scopeOf(ports, company)
     await ports.settle()
@@ -69,8 +114,17 @@ const head = operation({
 
 const proof = operation({
   name: "audit proof",
+  summary: "write the proof of one charge, or of its refusal",
+  notes: [
+    "The event, what it was decided from, the way from each event to the signed root of the company's " +
+      "tree, and from former heads to it. The public key alone is needed to check it.",
+  ],
+  example: "audit proof chg_4gVq9sT1aZkW9pVv0Yy3xJ --out proof.json",
+  hasFile: true,
   isPatient: true,
-  input: Scope.extend({ chargeId: someId }),
+  input: Scope.extend({
+    chargeId: someId.meta({ description: "the charge", argument: "CHARGE_ID", form: "text" }),
+  }),
   run: async (context, { company, chargeId }) => {
     const { ports, send, progress, signal } = context
     await ports.settle()

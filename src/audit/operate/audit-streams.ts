@@ -4,7 +4,10 @@ import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { companyOf } from "../../../domain/kernel/streams.ts"
 import { prefixesOfCompany } from "../../frame/writer/aggregates.ts"
 import { paceTo } from "../pace.ts"
-import { exactTime, findCompany, someId } from "../../frame/operator/inputs.ts"
+import type { Page, Row } from "../../frame/operator/cli/render.ts"
+import { isRow, renderResult, renderTable, rowsOf } from "../../frame/operator/cli/render.ts"
+import { harmless } from "../../frame/operator/cli/terminal.ts"
+import { company, exactTime, findCompany, someId } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -12,13 +15,16 @@ import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 const MOST_SHOWN = 100_000
 const STREAMS_SHOWN = 1_000
 
+/** Which facts are meant. */
 const Filter = z.object({
-  type: z.string().optional(),
-  key: z.string().optional(),
-  person: z.string().optional(),
-  since: exactTime.optional(),
-  until: exactTime.optional(),
+  type: z.string().optional().meta({ description: "only facts of this type" }),
+  key: z.string().optional().meta({ description: "only facts by or about this key, by id" }),
+  person: z.string().optional().meta({ description: "only facts by or about this person, by id" }),
+  since: exactTime.optional().meta({ description: "only facts from this time on" }),
+  until: exactTime.optional().meta({ description: "only facts before this time" }),
 })
+
+const atMost = z.int().positive().max(MOST_SHOWN).meta({ description: "at most so many" })
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -31,13 +37,26 @@ interface Parsed {
 
 const show = operation({
   name: "audit show",
+  summary: "show the facts of a stream",
+  notes: [
+    "Times are ISO 8601 in UTC. Personal fields are sealed unless --unseal is given.",
+    "Amounts in facts are micros, millionths of a US dollar.",
+    "At most 100,000 are shown at a time; --from goes on where the last page ended.",
+  ],
+  example: "audit show ledger-co_x7Kq2M --type Charged --since 2026-11-01T00:00:00Z",
   isPatient: true,
   input: Filter.extend({
-    stream: someId,
-    unseal: z.boolean().default(false),
-    from: z.int().nonnegative().optional(),
-    limit: z.int().positive().max(MOST_SHOWN).default(MOST_SHOWN),
+    stream: someId.meta({
+      ...{ description: "the stream, such as ledger-<companyId>", argument: "STREAM" },
+    }),
+    from: z.int().nonnegative().optional().meta({ description: "only from this revision on" }),
+    limit: atMost.default(MOST_SHOWN),
+    unseal: z
+      .boolean()
+      .default(false)
+      .meta({ description: "show personal fields, as far as their keys are there" }),
   }),
+  render: renderShown,
   run: async ({ ports, signal }, input) => {
     const { stream, from = 0, limit, unseal } = input
     const events: ShownEvent[] = []
@@ -60,15 +79,23 @@ const show = operation({
 
 const streams = operation({
   name: "audit streams",
+  summary: "list the streams, or those with such facts, by name",
+  notes: ["The facts of a stream that pass are counted; its end is that of the last of them."],
+  example: "audit streams --company acme --type ChargeRefused",
   isPatient: true,
-  input: Filter.extend({
-    company: z.string().optional(),
-    after: z.string().default(""),
-    limit: z.int().positive().max(MOST_SHOWN).default(STREAMS_SHOWN),
+  input: z.object({
+    company: company.optional().meta({ description: "only this company's, by id or name" }),
+    ...Filter.shape,
+    after: z
+      .string()
+      .default("")
+      .meta({ description: "only those behind this name", takes: "stream", form: "text" }),
+    limit: atMost.default(STREAMS_SHOWN),
   }),
+  render: renderStreams,
   run: async ({ ports, progress, signal }, input) => {
-    const { company, after, limit } = input
-    const companyId = company === undefined ? null : await findCompany(ports, company)
+    const { company: named, after, limit } = input
+    const companyId = named === undefined ? null : await findCompany(ports, named)
     const pace = paceTo(await ports.store.head(), progress)
     const found = new Map<string, { events: number; last: StoredEvent }>()
     const range = companyId === null ? {} : { prefixes: prefixesOfCompany(companyId) }
@@ -90,6 +117,28 @@ const streams = operation({
     return { streams: rows, next: names.length > limit ? (rows.at(-1)?.stream ?? null) : null }
   },
 })
+
+function renderShown(result: unknown, page: Page): string {
+  const events = isRow(result) ? rowsOf(result["events"]) : null
+  if (!isRow(result) || events === null) return renderResult(result, page)
+  const text = events.length === 0 ? "No facts.\n" : events.map(renderEvent).join("")
+  const { next } = result
+  return typeof next === "number" ? `${text}There are more: go on with --from ${next}.\n` : text
+}
+
+/** A fact on two lines: where, what and when; then what it says. */
+function renderEvent({ stream, revision, type, at, data }: Row): string {
+  const head = `${String(stream)} ${String(revision)}  ${String(type)}  ${String(at)}`
+  return `${harmless(head)}\n  ${harmless(JSON.stringify(data))}\n`
+}
+
+function renderStreams(result: unknown, page: Page): string {
+  const rows = isRow(result) ? rowsOf(result["streams"]) : null
+  if (!isRow(result) || rows === null) return renderResult(result, page)
+  const table = renderTable(rows, page, "streams")
+  const { next } = result
+  return typeof next === "string" ? `${table}There are more: --after ${next}\n` : table
+}
 
 function isFiltered({ type, key, person, since, until }: z.infer<typeof Filter>): boolean {
   return [type, key, person, since, until].some((one) => one !== undefined)

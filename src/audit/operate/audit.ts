@@ -9,9 +9,9 @@ import { auditStreams } from "../streams.ts"
 import type { PurchaseRow } from "../../../projections/charging/purchases.ts"
 import { pendingPurchases } from "../../../projections/charging/purchases.ts"
 import { unbalanced } from "../../../projections/charging/accounts.ts"
-import { historyOperations } from "./audit-history.ts"
 import { streamOperations } from "./audit-streams.ts"
-import { findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { renderVerdict } from "./verdict.ts"
+import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 import { verifyProjections } from "../../frame/operator/own/projections.ts"
@@ -19,14 +19,32 @@ import { verifyProjections } from "../../frame/operator/own/projections.ts"
 const OWN_WAIT_MS = 5_000
 
 /** A hash as an auditor notes it. */
-const hashText = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal characters")
+const hash = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/, "must be 64 hexadecimal characters")
+  .meta({ form: "hash" })
 
 const verify = operation({
   name: "audit verify",
+  summary: "prove that everything stored holds; exit code 1 where something does not",
+  notes: [
+    "Recomputes every hash, decides every fact of each ledger again, and compares read models with a rebuild.",
+    "Heads that were signed of this history must be of it still; --head looks for one that you noted.",
+    "Each stream is read among all and by itself; streams of other programs are left alone, and counted.",
+    "Where something does not hold, the first broken place is named: stream, revision, expected, found.",
+  ],
+  example: "audit verify --company acme",
   isPatient: true,
-  input: z.object({ company: z.string().optional(), head: hashText.optional() }),
-  run: async (context, { company, head = null }) => {
-    const companyId = company === undefined ? null : await findCompany(context.ports, company)
+  isVerdict: true,
+  input: z.object({
+    company: company.optional().meta({ description: "only this company's streams, by id or name" }),
+    head: hash
+      .optional()
+      .meta({ description: "a hash from an earlier verify, head or export, which must be found" }),
+  }),
+  render: renderVerdict,
+  run: async (context, { company: named, head = null }) => {
+    const companyId = named === undefined ? null : await findCompany(context.ports, named)
     return verifyAll(context, companyId, head)
   },
 })
@@ -116,8 +134,4 @@ async function purchasesWithoutOwner(
 const idOf = ({ purchase_id }: PurchaseRow): string => purchase_id
 
 /** Operations of auditors. */
-export const auditOperations: readonly AdminOperation[] = [
-  ...streamOperations,
-  verify,
-  ...historyOperations,
-]
+export const auditOperations: readonly AdminOperation[] = [...streamOperations, verify]

@@ -8,22 +8,42 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
 import { NoSuchPlace, ask, itemNamed } from "../ask.ts"
 import { shownRefusal } from "../refusal-shown.ts"
-import { findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import type { Page } from "../../frame/operator/cli/render.ts"
+import {
+  isRow,
+  renderFields,
+  renderResult,
+  renderTable,
+  rowsOf,
+} from "../../frame/operator/cli/render.ts"
+import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const MOST_LISTED = 1_000
+const text = z.string().meta({ form: "text" })
 
 const list = operation({
   name: "refusals list",
+  summary: "list the charges that were refused, newest first, and what stopped each",
+  notes: [
+    "The first of a key, limit and window is kept in full; those like it are counted in its times.",
+  ],
+  example: "refusals list --company acme --key key_2Wk9aQzT",
   input: z.object({
-    company: z.string(),
-    key: z.string().optional(),
-    before: z.int().nonnegative().optional(),
-    limit: z.int().positive().max(MOST_LISTED).default(MOST_LISTED),
+    company,
+    key: text.optional().meta({ description: "only of this key, by id" }),
+    before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
+    limit: z
+      .int()
+      .positive()
+      .max(MOST_LISTED)
+      .default(MOST_LISTED)
+      .meta({ description: "at most so many" }),
   }),
-  run: async ({ ports }, { company, key, before, limit }) => {
-    const companyId = await findCompany(ports, company)
+  render: renderRefusals,
+  run: async ({ ports }, { company: named, key, before, limit }) => {
+    const companyId = await findCompany(ports, named)
     await ports.settle()
     await showWrites(ports)
     const asked = { companyId, keyId: key ?? null, before: before ?? null, limit: limit + 1 }
@@ -34,20 +54,42 @@ const list = operation({
   },
 })
 
+function renderRefusals(result: unknown, page: Page): string {
+  const rows = isRow(result) ? rowsOf(result["refusals"]) : null
+  if (!isRow(result) || rows === null) return renderResult(result, page)
+  const shown = rows.map(({ at, code, item, amountMicros, keyId, limit, times, revision: r }) => ({
+    ...{ revision: r, at, code, item, amountMicros, keyId },
+    limit: isRow(limit) ? `${String(limit["holder"])} a ${String(limit["period"])}` : null,
+    resetsAt: isRow(limit) ? limit["resetsAt"] : null,
+    times,
+  }))
+  const { next } = result
+  const more = typeof next === "number" ? `There are more: --before ${next}\n` : ""
+  return renderTable(shown, page, "refusals") + more
+}
+
 const whatIf = operation({
   name: "ask",
+  summary: "ask what would be decided of a charge; nothing is charged or stored",
+  notes: [
+    "Says whether it would fit, which limit stops it, and when it would fit if nothing else were spent.",
+    "Without a key it is the company that spends. The exit code is 0 for either answer.",
+    "POSITION is a Ledger-Position, or revision:N of the ledger: it is decided right behind it.",
+  ],
+  example: "ask --company acme --key key_2Wk9aQzT --item text --quantity 3",
   input: z.object({
-    company: z.string(),
-    key: z.string().optional(),
-    item: z.string(),
-    quantity: z.int().positive(),
-    at: z.string().optional(),
+    company,
+    key: text.optional().meta({ description: "the key that would spend, by id" }),
+    item: text.meta({ description: "what is bought, by its name in the price book" }),
+    quantity: z.int().positive().meta({ description: "how many of it" }),
+    at: text.optional().meta({ description: "a former place; default now", takes: "position" }),
   }),
-  run: async ({ ports }, { company, key, item: named, quantity, at = null }) => {
-    const companyId = await findCompany(ports, company)
-    const item = itemNamed(named)
+  render: renderAsked,
+  run: async ({ ports }, { key, quantity, at = null, ...input }) => {
+    const companyId = await findCompany(ports, input.company)
+    const item = itemNamed(input.item)
     if (item === null) {
-      const message = `"${named}" has no price; items are ${PRICED_ITEMS.join(", ")}.`
+      const message = `"${input.item}" has no price; items are ${PRICED_ITEMS.join(", ")}.`
       throw new OperatorRefused("validation", message)
     }
     const spender = await spenderOf(ports, companyId, key)
@@ -59,6 +101,17 @@ const whatIf = operation({
     }
   },
 })
+
+function renderAsked(result: unknown): string {
+  if (!isRow(result)) return ""
+  const { fits, limit, ...others } = result
+  const verdict = fits === true ? "It fits" : "It does not fit"
+  const fields = Object.entries(others)
+  const stop = isRow(limit)
+    ? `The limit that stops it:\n${renderFields(Object.entries(limit))}`
+    : ""
+  return `${verdict}.\n${renderFields(fields)}${stop}`
+}
 
 /** Whoever spends by this key; the company where none is named. @throws OperatorRefused */
 async function spenderOf(

@@ -8,7 +8,11 @@ import type { Rules } from "../other-rules.ts"
 import { paceTo } from "../pace.ts"
 import type { Pages } from "../replay-history.ts"
 import { replayHistory } from "../replay-history.ts"
-import type { LocalWork } from "../../frame/operator/cli/command.ts"
+import type { z } from "zod"
+import type { LocalWork } from "../../frame/operator/commands.ts"
+import type { Replay } from "./history-inputs.ts"
+
+type Work = LocalWork<z.infer<typeof Replay>>
 
 const PAGE_EVENTS = 500
 /** So many pieces may wait before the sender waits too. */
@@ -20,9 +24,9 @@ class NoSuchCompany extends Error {
 }
 
 /** Replays what the words name. Answers what `replayHistory` found. */
-export async function replay(work: LocalWork): Promise<unknown> {
+export async function replay(work: Work): Promise<unknown> {
   const { input, ask } = work
-  const [company, named, file] = [input["company"], input["rules"], input["file"]].map(textOf)
+  const { company = null, rules: named = null, file = null } = input
   if (named === null && file === null) {
     // By the rules of the program it is done where the events are.
     return ask("audit replay", company === null ? {} : { company }, async () => undefined)
@@ -31,11 +35,11 @@ export async function replay(work: LocalWork): Promise<unknown> {
     replayHistory({
       rules,
       pages: (category) =>
-        typeof file === "string"
-          ? pagesOfFile(work, file, company ?? null, category)
-          : pagesOfStores(work, company ?? null, category),
+        file === null
+          ? pagesOfStores(work, company, category)
+          : pagesOfFile(work, file, company, category),
     })
-  if (typeof named !== "string") return pages(null)
+  if (named === null) return pages(null)
   const { rules, close } = await loadRules(named)
   try {
     return { rules: named, ...(await pages(rules)) }
@@ -44,18 +48,16 @@ export async function replay(work: LocalWork): Promise<unknown> {
   }
 }
 
-const textOf = (value: unknown): string | null => (typeof value === "string" ? value : null)
-
 /** The events of a checked export. @throws FileFault where it was changed; NoSuchCompany */
 async function* pagesOfFile(
-  { input, progress, signal }: LocalWork,
+  { input, progress, signal }: Work,
   path: string,
   company: string | null,
   category: string,
 ): Pages {
   const file = new FileLines(path, signal)
   const pace = paceTo(file.share, progress)
-  const history = checkedHistory(file.lines(), textOf(input["publicKey"]))
+  const history = checkedHistory(file.lines(), input.publicKey ?? null)
   let page: FileEvent[] = []
   let isThere = company === null
   for await (const event of history) {
@@ -73,7 +75,7 @@ async function* pagesOfFile(
 
 /** The events where the stores are, piece by piece as they are sent. */
 async function* pagesOfStores(
-  { ask, signal }: LocalWork,
+  { ask, signal }: Work,
   company: string | null,
   category: string,
 ): Pages {

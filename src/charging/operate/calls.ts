@@ -1,18 +1,24 @@
 /** The tallies of API calls, as an operator reads them. */
 import { z } from "zod"
 import { listCallTallies } from "../../../projections/charging/api-calls.ts"
-import { findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 
 const list = operation({
   name: "calls list",
+  summary: "list the API calls counted per UTC day, key and person",
+  notes: ["Calls are charged the night after their day."],
+  example: "calls list --company acme --day 2026-11-21",
   input: z.object({
-    company: z.string(),
-    day: z.iso.date("must be a day such as 2026-11-30").optional(),
+    company,
+    day: z.iso
+      .date("must be a day such as 2026-11-30")
+      .optional()
+      .meta({ description: "of this UTC day only, YYYY-MM-DD", form: "day" }),
   }),
-  run: async ({ ports }, { company, day }) => {
-    const companyId = await findCompany(ports, company)
+  run: async ({ ports }, { company: named, day }) => {
+    const companyId = await findCompany(ports, named)
     // What is counted and only gathered is recorded first: the list has every call served so far.
     await ports.settle()
     await showWrites(ports)

@@ -9,48 +9,86 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { limitStandings } from "../../../projections/charging/limits.ts"
 import {
+  DOLLARS_NOTE,
   accepted,
+  company,
   dollars,
   findCompany,
   findPersonOf,
   showWrites,
+  together,
   words,
 } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const Holder = z.object({
-  company: z.string(),
-  person: z.string().optional(),
-  key: z.string().optional(),
-  class: z.enum(["ai", "general"]).optional(),
+  company,
+  person: z.string().optional().meta({ description: "the limit of this person, by id" }),
+  key: z.string().optional().meta({ description: "the limit of this key, by id" }),
+  class: z
+    .enum(["ai", "general"])
+    .optional()
+    .meta({ description: "which spending it limits, for a company or person" }),
 })
 
-/** Which limit an operator names. @throws OperatorRefused where the words do not name one */
+const HOLDER_NOTE =
+  "Without --person and --key it is the company's own limit. A company's and a person's limit is " +
+  "for a class and a week or month; a key's limit is for everything and a day, week or month."
+
+/** Why these name no limit. */
+function holderFault({ person, key, class: limited }: z.infer<typeof Holder>): string | null {
+  if (person !== undefined && key !== undefined) {
+    return "a limit is for a --person or for a --key, not for both"
+  }
+  if (key !== undefined && limited !== undefined) {
+    return "a key's limit counts every class: leave --class out"
+  }
+  if (key === undefined && limited === undefined) {
+    return "the limit of a company or person needs --class ai or --class general"
+  }
+  return null
+}
+
+const NewLimit = Holder.extend({
+  period: z.enum(["day", "week", "month"]).meta({ description: "the window it is for" }),
+  dollars: dollars.meta({ description: "how much may be spent in a window" }),
+  leaveKeysOut: z
+    .boolean()
+    .default(false)
+    .meta({ description: "what the person's keys spend does not count" }),
+  reminders: z
+    .array(dollars)
+    .default([])
+    .meta({ description: "remind when so much is spent", flag: "remind" }),
+})
+
+function limitFault(input: z.infer<typeof NewLimit>): string | null {
+  const { person, key, period, leaveKeysOut } = input
+  const fault = holderFault(input)
+  if (fault !== null) return fault
+  if (key === undefined && period === "day") {
+    return "the limit of a company or person is for a week or month; only a key's is for a day"
+  }
+  if (leaveKeysOut && person === undefined) {
+    return "--leave-keys-out is for the limit of a --person"
+  }
+  return null
+}
+
+/** Which limit an operator names. @throws OperatorRefused where there is no such person or key */
 async function nameOf(
   ports: Ports,
   companyId: CompanyId,
   input: z.infer<typeof Holder>,
 ): Promise<LimitName> {
   const { person, key } = input
-  if (person !== undefined && key !== undefined) {
-    throw new OperatorRefused("validation", "A limit is for a person or for a key, not for both.")
-  }
   if (key !== undefined) {
-    if (input.class !== undefined) {
-      throw new OperatorRefused(
-        "validation",
-        "A key's limit counts every class; leave --class out.",
-      )
-    }
     const found = await ports.runner.lookAtTail(accessOf(companyId), (s) => findKey(s, key))
     if (found === null) throw new OperatorRefused("not_found", `There is no key ${key}.`)
     return { holder: "key", holderId: key, class: "all" }
   }
-  if (input.class === undefined) {
-    const message = "A company's or person's limit needs --class ai or --class general."
-    throw new OperatorRefused("validation", message)
-  }
+  if (input.class === undefined) throw new Error("a limit without a class is a key's")
   if (person === undefined) return { holder: "company", holderId: null, class: input.class }
   await findPersonOf(ports, companyId, person)
   return { holder: "person", holderId: person, class: input.class }
@@ -58,12 +96,16 @@ async function nameOf(
 
 const setLimit = operation({
   name: "limit set",
-  input: Holder.extend({
-    period: z.enum(["day", "week", "month"]),
-    dollars,
-    leaveKeysOut: z.boolean().default(false),
-    reminders: z.array(dollars).default([]),
-  }),
+  summary: "set a spending limit",
+  notes: [
+    HOLDER_NOTE,
+    "It replaces the holder's limit of this class whole: say --remind and --leave-keys-out again.",
+    DOLLARS_NOTE,
+    "Windows begin at midnight UTC; weeks on Monday.",
+  ],
+  example: "limit set --company acme --class general --period month --dollars 200 --remind 150 190",
+  changes: true,
+  input: together(NewLimit, limitFault),
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
     const name = await nameOf(ports, companyId, input)
@@ -94,7 +136,11 @@ const setLimit = operation({
 
 const removeLimit = operation({
   name: "limit remove",
-  input: Holder,
+  summary: "remove a spending limit",
+  notes: [HOLDER_NOTE],
+  example: "limit remove --company acme --class ai",
+  changes: true,
+  input: together(Holder, holderFault),
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
     const name = await nameOf(ports, companyId, input)
@@ -107,9 +153,12 @@ const removeLimit = operation({
 
 const listLimits = operation({
   name: "limit list",
-  input: z.object({ company: z.string() }),
-  run: async ({ ports }, { company }) => {
-    const companyId = await findCompany(ports, company)
+  summary: "list a company's limits with what is used, what remains and when it resets",
+  notes: ["Amounts are US dollars; with --json micros, millionths of a dollar. Times are UTC."],
+  example: "limit list --company acme --json",
+  input: z.object({ company }),
+  run: async ({ ports }, input) => {
+    const companyId = await findCompany(ports, input.company)
     // Calls that are only gathered weigh already: they are recorded, so that the list shows them.
     await ports.settle()
     await showWrites(ports)
@@ -141,7 +190,17 @@ function shown(reading: Omit<LimitReading, "askedMicros" | "pendingMicros">) {
 
 const addFunds = operation({
   name: "funds add",
-  input: z.object({ company: z.string(), dollars, reference: words.optional() }),
+  summary: "give a company funds: an operator's credit",
+  notes: [DOLLARS_NOTE, "The same reference again adds nothing."],
+  example: "funds add --company acme --dollars 25 --reference invoice-1042",
+  changes: true,
+  input: z.object({
+    company,
+    dollars: dollars.meta({ description: "how much" }),
+    reference: words
+      .optional()
+      .meta({ description: "names this credit, so that it is added once" }),
+  }),
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
     const outcome = accepted(
@@ -166,13 +225,21 @@ const addFunds = operation({
 
 const correctFunds = operation({
   name: "funds correct",
-  input: z.object({ company: z.string(), dollars }),
-  run: async ({ ports, cause }, { company, dollars: amountMicros }) => {
+  summary: "correct a company's funds, up or down, also below zero",
+  notes: ["--reason is required: it is part of the fact, for auditors.", DOLLARS_NOTE],
+  example: 'funds correct --company acme --dollars -12.50 --reason "chargeback of invoice 1042"',
+  changes: true,
+  needsReason: true,
+  input: z.object({
+    company,
+    dollars: dollars.meta({ description: "by how much; below zero takes away", form: "change" }),
+  }),
+  run: async ({ ports, cause }, { company: named, dollars: amountMicros }) => {
     const { reason } = cause
     if (reason === null) {
       throw new OperatorRefused("validation", "Say why the funds are corrected, with --reason.")
     }
-    const companyId = await findCompany(ports, company)
+    const companyId = await findCompany(ports, named)
     const command = { type: "CorrectFunds" as const, amountMicros, reason }
     const stream = ledgerOf(companyId)
     const outcome = accepted(await ports.runner.execute(stream, command, cause, accountOf))

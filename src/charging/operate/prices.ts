@@ -3,12 +3,14 @@ import { PRICES } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import type { PriceBook, PricedItem } from "../../../domain/charging/price-book.ts"
 import { PRICED_ITEMS, priceOf } from "../../../domain/charging/price-book.ts"
-import { accepted, dollars } from "../../frame/operator/inputs.ts"
+import { DOLLARS_NOTE, accepted, dollars } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const list = operation({
   name: "price list",
+  summary: "list what things cost, and the version of the price book",
+  example: "price list --json",
   input: z.object({}),
   run: async ({ ports }) =>
     ports.runner.look(PRICES, (book) => ({
@@ -19,7 +21,14 @@ const list = operation({
 
 const set = operation({
   name: "price set",
-  input: z.object({ item: z.enum(PRICED_ITEMS), dollars }),
+  summary: "change a price: a new version of the price book, never an edit",
+  notes: ["What runs already keeps the price it began with.", DOLLARS_NOTE],
+  example: "price set text_segment --dollars 0.009",
+  changes: true,
+  input: z.object({
+    item: z.enum(PRICED_ITEMS).meta({ description: "what is priced", argument: "ITEM" }),
+    dollars: dollars.meta({ description: "what one of it costs" }),
+  }),
   run: async ({ ports, cause }, { item, dollars: unitPriceMicros }) => {
     if (item === "api_call" && unitPriceMicros === 0 && ports.testCards === null) {
       throw new OperatorRefused(

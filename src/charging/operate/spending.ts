@@ -20,6 +20,8 @@ import { newId } from "../../frame/kernel/ids.ts"
 import { bodyOf } from "../../frame/calls/refusal.ts"
 import { chargeRefusal } from "../../frame/calls/charge-refusals.ts"
 import {
+  DOLLARS_NOTE,
+  company,
   dollars,
   findCompany,
   findPersonOf,
@@ -30,22 +32,35 @@ import {
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
-const chargeName = z.string().refine(isCallersId, CALLERS_ID_RULE)
+const chargeName = z.string().refine(isCallersId, CALLERS_ID_RULE).meta({ form: "charge-id" })
 
 /** How often an id is looked up again because something happened to it in the same moment. */
 const MOST_LOOKS = 20
 
 const Spending = z.object({
-  company: z.string(),
-  person: z.string().optional(),
-  class: z.enum(["ai", "general"]),
-  dollars,
-  item: words.refine((text) => text.trim() !== "" && text.length <= 500, "has 1 to 500 characters"),
-  id: chargeName.optional(),
+  company,
+  person: z
+    .string()
+    .optional()
+    .meta({ description: "who spent it, by id; else the company alone" }),
+  class: z.enum(["ai", "general"]).meta({ description: "what kind it is" }),
+  dollars: dollars.meta({ description: "how much" }),
+  item: words
+    .refine((text) => text.trim() !== "" && text.length <= 500, "has 1 to 500 characters")
+    .meta({ description: "what was bought", takes: "text" }),
+  id: chargeName.optional().meta({ description: "names it, so that it is charged once" }),
 })
 
 const charge = operation({
   name: "charge",
+  summary: "charge spending made outside the API: dashboard, app, AI models",
+  notes: [
+    "It passes the same limits and funds as a call of the API, or is refused as one.",
+    "--company, --class, --dollars and --item are required. With --id, the same id again charges nothing.",
+    DOLLARS_NOTE,
+  ],
+  example: 'charge --company acme --class ai --dollars 0.42 --item "chat completion" --id run-1042',
+  changes: true,
   input: Spending,
   run: async (context, input) => {
     const { ports } = context
@@ -149,12 +164,19 @@ function refusedCharge(refusal: ChargeRefused | LedgerRefused | PurchaseRefused)
 
 const giveBack = operation({
   name: "charge give-back",
+  summary: "give a charge back, whole or in part, once: an operator's correction",
+  notes: ["--reason is required: it is part of the fact, for auditors.", DOLLARS_NOTE],
+  example: 'charge give-back chg_5cW1 --reason "charged for a test"',
+  changes: true,
+  needsReason: true,
   input: z.object({
-    chargeId: someId,
-    company: z.string().optional(),
-    dollars: dollars.optional(),
+    chargeId: someId.meta({ description: "the charge, by id", argument: "CHARGE_ID" }),
+    dollars: dollars.optional().meta({ description: "only so much of it" }),
+    company: company
+      .optional()
+      .meta({ description: "the company, where several have such a charge" }),
   }),
-  run: async (context, { chargeId, company, dollars: part }) => {
+  run: async (context, { chargeId, company: named, dollars: part }) => {
     const { ports, cause } = context
     const { reason } = cause
     if (reason === null) {
@@ -162,9 +184,9 @@ const giveBack = operation({
     }
     await showWrites(ports)
     const companyId =
-      company === undefined
+      named === undefined
         ? await companyOfCharge(context, chargeId)
-        : await findCompany(ports, company)
+        : await findCompany(ports, named)
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
       context.signal.throwIfAborted()
       const found = await lookUpCharge(ports, companyId, chargeId)
@@ -215,9 +237,11 @@ async function companyOfCharge({ ports }: AdminContext, chargeId: ChargeId): Pro
 
 const open = operation({
   name: "charges open",
-  input: z.object({ company: z.string().optional() }),
-  run: async ({ ports }, { company }) => {
-    const companyId = company === undefined ? null : await findCompany(ports, company)
+  summary: "list charges whose work is not known to have ended, oldest first",
+  example: "charges open --company acme",
+  input: z.object({ company: company.optional() }),
+  run: async ({ ports }, { company: named }) => {
+    const companyId = named === undefined ? null : await findCompany(ports, named)
     await showWrites(ports)
     const rows = await listOpenCharges(ports.readAll, companyId)
     return {

@@ -14,16 +14,19 @@ import { companyIdOfTag } from "../../../domain/kernel/ids.ts"
 import { listCompanies } from "../../../projections/company/companies.ts"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import { newId, randomTag } from "../../frame/kernel/ids.ts"
-import { deleteCompany, restoreCompany } from "../reactions/company-deletion.ts"
+import { standingOperations } from "./company-standing.ts"
 import { openCompany } from "../reactions/open-company.ts"
 import {
+  DOLLARS_NOTE,
   accepted,
   channelName,
+  companyNamed,
   dollars,
   email,
   findCompany,
   nameTagOf,
   showWrites,
+  together,
   words,
 } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
@@ -35,36 +38,51 @@ const companyName = words
     error: "a company's name has 1 to 80 characters, none of / : @, and does not begin with co_",
   })
 
+const plan = z.enum(PLANS).meta({ description: "its plan, dollars a month", choices: PLANS })
+const pays = z.enum(["prepaid", "card"]).meta({ description: "what it pays from", takes: "how" })
+
 const CreateCompany = z.object({
-  name: companyName,
-  withNumber: z.boolean().default(true),
-  plan: z.enum(PLANS).default("payg"),
-  pays: z.enum(["prepaid", "card"]).default("prepaid"),
-  funds: dollars.optional(),
-  ownerName: words.default("Owner"),
-  ownerEmail: email.default("owner@localhost"),
+  name: companyName.meta({
+    ...{ description: "its name, not yet taken", argument: "NAME", form: "text" },
+  }),
+  withNumber: z
+    .boolean()
+    .default(true)
+    .meta({ description: "without a phone number", flag: "number" }),
+  plan: plan.default("payg"),
+  pays: pays.default("prepaid"),
+  funds: dollars.optional().meta({ description: "funds to begin with" }),
+  ownerName: words.default("Owner").meta({ description: "the owner's name", takes: "name" }),
+  ownerEmail: email
+    .default("owner@localhost")
+    .meta({ description: "the owner's email", takes: "email" }),
 })
 
 const create = operation({
   name: "company create",
+  summary: "make a company with its owner and one built-in test number",
+  notes: [DOLLARS_NOTE],
+  example: "company create acme --plan payg --pays prepaid --funds 50",
+  changes: true,
   input: CreateCompany,
   run: async ({ ports, cause }, input) => {
     const { runner } = ports
     for (;;) {
-      const plan = await planOf(ports, input)
+      const planned = await planOf(ports, input)
+      const { companyId, owner } = planned
       const registered = await runner.execute(
         COMPANIES,
-        { type: "RegisterCompany", ...plan },
+        { type: "RegisterCompany", ...planned },
         cause,
-        (state) => companyPlace(state, plan.companyId),
+        (state) => companyPlace(state, companyId),
       )
       // The random id of another company: the next one will be free.
       if (!registered.accepted && registered.refusal.code === "id_taken") continue
       const { view: place } = accepted(registered)
       if (place === null) throw new Error("a company that was registered has no place")
-      await openCompany(ports, plan, place, cause)
+      await openCompany(ports, planned, place, cause)
       await showWrites(ports)
-      return { companyId: plan.companyId, ownerId: plan.owner.personId, name: input.name }
+      return { companyId, ownerId: owner.personId, name: input.name }
     }
   },
 })
@@ -95,7 +113,10 @@ async function planOf(
 
 const show = operation({
   name: "company show",
-  input: z.object({ company: z.string() }),
+  summary: "show a company: plan, card, balance, lock",
+  notes: ["The balance is US dollars; with --json it is micros, millionths of a dollar."],
+  example: "company show acme",
+  input: z.object({ company: companyNamed }),
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
     const standing = await ports.runner.lookAtTail(accessOf(companyId), companyStanding)
@@ -137,28 +158,47 @@ async function deletionShown({ runner, work }: AdminContext["ports"], companyId:
   }
 }
 
+const Change = z.object({
+  company: companyNamed,
+  plan: plan.optional(),
+  pays: pays.optional(),
+  prepaidOnly: z
+    .enum(["on", "off"])
+    .optional()
+    .meta({ description: "whether it may only spend prepaid funds", takes: "on|off" }),
+  creditLine: dollars.optional().meta({ description: "how much it may spend beyond its funds" }),
+  channel: channelName.optional().meta({ description: "where its apps are updated from" }),
+})
+
 const change = operation({
   name: "company change",
-  input: z.object({
-    company: z.string(),
-    plan: z.enum(PLANS).optional(),
-    pays: z.enum(["prepaid", "card"]).optional(),
-    prepaidOnly: z.enum(["on", "off"]).optional(),
-    creditLine: dollars.optional(),
-    channel: channelName.optional(),
-  }),
+  summary: "change a company's plan and how it pays",
+  notes: [
+    "A prepaid-only company spends nothing beyond its funds and is shown no way to pay.",
+    "A credit line is for companies that pay by card.",
+    DOLLARS_NOTE,
+  ],
+  example: "company change acme --plan 79 --pays card --credit-line 100",
+  changes: true,
+  input: together(Change, ({ company: _company, ...changed }) =>
+    Object.values(changed).every((word) => word === undefined)
+      ? "say what to change: --plan, --pays, --prepaid-only, --credit-line or --channel"
+      : null,
+  ),
   run: async ({ ports, cause }, input) => {
     const { runner } = ports
     const companyId = await findCompany(ports, input.company)
     const [access, ledger] = [accessOf(companyId), ledgerOf(companyId)]
     const standing = await runner.lookAtTail(access, companyStanding)
     const terms = await runner.lookAtTail(ledger, termsOf)
-    const plan = input.plan ?? standing?.plan ?? "payg"
-    const pays = input.pays ?? standing?.pays ?? "prepaid"
+    const paying = {
+      plan: input.plan ?? standing?.plan ?? "payg",
+      pays: input.pays ?? standing?.pays ?? "prepaid",
+    }
     const creditLineMicros = input.creditLine ?? terms.creditLineMicros
     const prepaidOnly =
       input.prepaidOnly === undefined ? terms.prepaidOnly : input.prepaidOnly === "on"
-    if (creditLineMicros > 0 && pays !== "card") {
+    if (creditLineMicros > 0 && paying.pays !== "card") {
       const message =
         "Only a company that pays by card has a credit line: " +
         "give --pays card, or --credit-line 0."
@@ -167,19 +207,21 @@ const change = operation({
     // First the money, which may be refused: then nothing has changed.
     const spending = { type: "ChangeTerms" as const, prepaidOnly, creditLineMicros }
     accepted(await runner.execute(ledger, spending, cause))
-    const paying = { type: "ChangePlan" as const, plan, pays }
-    accepted(await runner.execute(access, paying, cause))
+    const planning = { type: "ChangePlan" as const, ...paying }
+    accepted(await runner.execute(access, planning, cause))
     const channel = input.channel ?? standing?.channel ?? null
     if (channel !== null) {
       const updating = { type: "ChangeChannel" as const, channel }
       accepted(await runner.execute(access, updating, cause))
     }
-    return { companyId, plan, pays, prepaidOnly, creditLineMicros, channel }
+    return { companyId, ...paying, prepaidOnly, creditLineMicros, channel }
   },
 })
 
 const list = operation({
   name: "company list",
+  summary: "list all companies",
+  example: "company list --json",
   input: z.object({}),
   run: async ({ ports }) => {
     await showWrites(ports)
@@ -194,51 +236,11 @@ const list = operation({
   },
 })
 
-const lock = (name: "company lock" | "company unlock", type: "LockAccount" | "UnlockAccount") =>
-  operation({
-    name,
-    input: z.object({ company: z.string() }),
-    run: async ({ ports, cause }, { company }) => {
-      const companyId = await findCompany(ports, company)
-      const stream = ledgerOf(companyId)
-      await ports.runner.execute(stream, { type }, cause)
-      return { companyId, locked: type === "LockAccount" }
-    },
-  })
-
-const remove = operation({
-  name: "company delete",
-  input: z.object({ company: z.string() }),
-  run: async ({ ports, cause }, { company }) => {
-    const companyId = await findCompany(ports, company)
-    const { erasedFrom, keysSwitchedOff } = await deleteCompany(ports, companyId, cause)
-    return { companyId, deleteDataAfter: new Date(erasedFrom).toISOString(), keysSwitchedOff }
-  },
-})
-
-const restore = operation({
-  name: "company restore",
-  input: z.object({ company: z.string() }),
-  run: async ({ ports, cause }, { company }) => {
-    const companyId = await findCompany(ports, company)
-    const refused = await restoreCompany(ports, companyId, cause)
-    if (refused !== null) {
-      const message = "message" in refused ? refused.message : refused.code
-      throw new OperatorRefused(refused.code, message)
-    }
-    await showWrites(ports)
-    return { companyId, restored: true }
-  },
-})
-
 /** Operations on companies. */
 export const companyOperations: readonly AdminOperation[] = [
   create,
   show,
   change,
   list,
-  lock("company lock", "LockAccount"),
-  lock("company unlock", "UnlockAccount"),
-  remove,
-  restore,
+  ...standingOperations,
 ]

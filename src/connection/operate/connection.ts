@@ -13,13 +13,30 @@ import {
 } from "../connect-code.ts"
 import { companyByNameTag } from "../../../domain/company/companies.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { accepted, findCompany, findPersonOf, showWrites } from "../../frame/operator/inputs.ts"
+import {
+  accepted,
+  company,
+  findCompany,
+  findPersonOf,
+  showWrites,
+} from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const approve = operation({
   name: "connect approve",
-  input: z.object({ code: z.string(), company: z.string(), person: z.string() }),
+  summary: "connect an app that showed a code, as an owner of the company",
+  notes: [
+    "The app gets a key of that owner's, for its account, check-in and updates alone.",
+    "A code stands for ten minutes.",
+  ],
+  example: "connect approve ABCD-EFGH-JKMN-PQRS --company acme --person per_4Zb0x7",
+  changes: true,
+  input: z.object({
+    code: z.string().meta({ description: "the code that the app shows", argument: "CODE" }),
+    company,
+    person: z.string().meta({ description: "the owner, by id" }),
+  }),
   run: async ({ ports, cause }, input) => {
     const code = connectCodeOf(input.code)
     const companyId = await findCompany(ports, input.company)
@@ -70,9 +87,11 @@ function noCode(): OperatorRefused {
 
 const list = operation({
   name: "app list",
-  input: z.object({ company: z.string() }),
-  run: async ({ ports }, { company }) => {
-    const companyId = await findCompany(ports, company)
+  summary: "list a company's installed apps and how their updates stand",
+  example: "app list --company acme",
+  input: z.object({ company }),
+  run: async ({ ports }, input) => {
+    const companyId = await findCompany(ports, input.company)
     await showWrites(ports)
     const [checkIns, devices] = await Promise.all([
       lastCheckIns(ports.readAll, companyId),

@@ -6,26 +6,36 @@ import type { CardOutcome } from "../../../adapters/providers/cards/port.ts"
 import { companyStanding } from "../../../domain/access/access.ts"
 import type { RemoveCard, SetCard } from "../../../domain/access/access.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { accepted, findLivingCompany } from "../../frame/operator/inputs.ts"
+import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const setCard = operation({
   name: "card set",
+  summary: "put a card of the built-in test processor on a company's account",
+  notes: [
+    "Each call says all of the card: what is left out is not so. Without --outcome its payments are " +
+      "paid, those of a failing card fail.",
+  ],
+  example: "card set --company acme --verified --outcome declined",
+  changes: true,
   input: z.object({
-    company: z.string(),
-    verified: z.boolean().default(false),
-    failing: z.boolean().default(false),
-    outcome: z.enum(CARD_OUTCOMES).optional(),
+    company,
+    verified: z.boolean().default(false).meta({ description: "the card is verified" }),
+    failing: z.boolean().default(false).meta({ description: "its payments fail" }),
+    outcome: z
+      .enum(CARD_OUTCOMES)
+      .optional()
+      .meta({ description: "what payments from it come to" }),
   }),
-  run: async (context, { company, verified, failing, outcome }) => {
+  run: async (context, { company: named, verified, failing, outcome }) => {
     const { testCards } = context.ports
     if (outcome !== undefined && testCards === null) {
       const message =
         "What comes of a payment is the payment processor's to say: --outcome is for the built-in one."
       throw new OperatorRefused("conflict", message)
     }
-    const companyId = await findLivingCompany(context.ports, company)
+    const companyId = await findLivingCompany(context.ports, named)
     // First what payments will come to: the card is on file once it would be paid from like this.
     const next: CardOutcome = outcome ?? (failing ? "payment_failed" : "paid")
     await testCards?.set(companyId, next)
@@ -36,9 +46,12 @@ const setCard = operation({
 
 const removeCard = operation({
   name: "card remove",
-  input: z.object({ company: z.string() }),
-  run: async (context, { company }) => {
-    const companyId = await findLivingCompany(context.ports, company)
+  summary: "take a company's card off its account",
+  example: "card remove --company acme",
+  changes: true,
+  input: z.object({ company }),
+  run: async (context, input) => {
+    const companyId = await findLivingCompany(context.ports, input.company)
     const card = await record(context, companyId, { type: "RemoveCard" })
     await context.ports.testCards?.set(companyId, null)
     return { companyId, card }

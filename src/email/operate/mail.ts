@@ -1,6 +1,8 @@
 /** What the built-in mailer sent. */
 import { z } from "zod"
-import { findCompany } from "../../frame/operator/inputs.ts"
+import type { Page } from "../../frame/operator/cli/render.ts"
+import { isRow, renderTable, rowsOf } from "../../frame/operator/cli/render.ts"
+import { company, findCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
 
@@ -8,9 +10,18 @@ const MOST_LISTED = 1_000
 
 const listMails = operation({
   name: "mail list",
-  input: z.object({ company: z.string().optional() }),
-  run: async ({ ports }, { company }) => {
-    const companyId = company === undefined ? null : await findCompany(ports, company)
+  summary: "list what the built-in mailer sent, the newest last",
+  notes: [
+    "Nothing leaves this machine: the mailer only remembers. Times are UTC, by the ledger's clock.",
+    "With --json each mail's text is shown as well.",
+  ],
+  example: "mail list --company acme",
+  input: z.object({
+    company: company.optional().meta({ description: "one company, by id or name; default all" }),
+  }),
+  render: renderMails,
+  run: async ({ ports }, { company: named }) => {
+    const companyId = named === undefined ? null : await findCompany(ports, named)
     const mails = await ports.sentMails.list(companyId, MOST_LISTED)
     return {
       mails: mails.map(({ to, subject, text, at, mailId, companyId: of, bounced }) => ({
@@ -25,6 +36,13 @@ const listMails = operation({
     }
   },
 })
+
+/** One line a mail; a text of many lines has no place in a table. */
+function renderMails(result: unknown, page: Page): string {
+  const mails = isRow(result) ? (rowsOf(result["mails"]) ?? []) : []
+  const rows = mails.map(({ at, to, subject, status }) => ({ at, to, subject, status }))
+  return renderTable(rows, page, "mails")
+}
 
 /** Operations on mail. */
 export const mailOperations: readonly AdminOperation[] = [listMails]

@@ -3,22 +3,34 @@ import { z } from "zod"
 import { BillRefused } from "../bill.ts"
 import { BILL_FORMATS } from "../formats.ts"
 import { writeBill } from "../write-bill.ts"
-import { findCompany } from "../../frame/operator/inputs.ts"
+import { company, findCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const Input = z.object({
-  company: z.string(),
-  month: z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/, "must be a month such as 2026-11"),
-  format: z.enum(BILL_FORMATS),
+  company,
+  month: z
+    .string()
+    .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "must be a month such as 2026-11")
+    .meta({ description: "the month, as YYYY-MM", form: "month" }),
+  format: z.enum(BILL_FORMATS).meta({ description: "the form of the file" }),
 })
 
 const exportBilling = operation({
   name: "export billing",
+  summary: "write a company's billing history of a month to a file",
+  notes: [
+    "The file appears whole or not at all, and only if its lines add up. Months are UTC.",
+    "A closed month gives the same rows for ever; a later give-back is a line of its own month.",
+    "--out - writes to standard output instead.",
+  ],
+  example: "export billing --company acme --month 2026-11 --format csv --out acme-2026-11.csv",
+  hasFile: true,
   isPatient: true,
   input: Input,
-  run: async ({ ports, send, progress, signal }, { company, month, format }) => {
-    const companyId = await findCompany(ports, company)
+  run: async ({ ports, send, progress, signal }, input) => {
+    const { month, format } = input
+    const companyId = await findCompany(ports, input.company)
     try {
       return await writeBill(ports, { companyId, month, format }, { send, progress, signal })
     } catch (error) {

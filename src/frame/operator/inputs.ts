@@ -17,24 +17,54 @@ import { OperatorRefused } from "./operation.ts"
 
 const OWN_WRITE_WAIT_MS = 5_000
 
-/** Dollars as an operator writes them, as integer micros. */
-export const dollars = z.string().transform((text, context) => {
-  const micros = microsFromDollars(text)
-  if (micros !== null) return micros
-  context.addIssue(`"${text}" is no amount of dollars; write for example 12.50.`)
-  return z.NEVER
-})
+/** Says in help what unit amounts have. */
+export const DOLLARS_NOTE =
+  "Money options are US dollars (12.50; at most six decimals). With --json money is in micros, " +
+  "millionths of a dollar."
 
-/** A text that people may write. */
+/** Dollars as an operator writes them, as integer micros. */
+export const dollars = z
+  .string()
+  .transform((text, context) => {
+    const micros = microsFromDollars(text)
+    if (micros !== null) return micros
+    context.addIssue(`"${text}" is no amount of dollars; write for example 12.50.`)
+    return z.NEVER
+  })
+  .meta({ form: "dollars" })
+
+/** A text that people may write; on the command line one with something in it. */
 export const words = z
   .string()
   .refine((text) => text.isWellFormed() && !text.includes("\0"), "must be well-formed Unicode")
+  .meta({ form: "text" })
 
 /** A time, exact by its zone. */
-export const exactTime = z.iso.datetime({
-  offset: true,
-  error: "must be a time such as 2026-11-30T23:59:00Z",
-})
+export const exactTime = z.iso
+  .datetime({ offset: true, error: "must be a time such as 2026-11-30T23:59:00Z" })
+  .meta({ form: "time" })
+
+/** Which company, by an option. */
+export const company = z.string().meta({ description: "the company, by id or name" })
+
+/** Which company, by the word behind the command. */
+export const companyNamed = company.meta({ argument: "COMPANY" })
+
+/**
+ * Fields of which not all stand together.
+ *
+ * @param fault why they cannot as they are, in the words of the command line; null where they can.
+ *   It is told as wrong usage
+ */
+export function together<S extends z.ZodObject>(
+  fields: S,
+  fault: (input: z.output<S>) => string | null,
+): S {
+  return fields.superRefine((input, context) => {
+    const message = fault(input)
+    if (message !== null) context.addIssue({ code: "custom", message, params: { isUsage: true } })
+  })
+}
 
 /** The id of something; not empty. */
 export const someId = z.string().min(1, "must not be empty")

@@ -14,6 +14,7 @@ import type { TreeHeads } from "../../../adapters/tree-heads/port.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
 import type { Workers } from "../effects/workers.ts"
+import type { Page } from "./cli/render.ts"
 
 /** Everything an operation can work with. */
 export interface AdminPorts extends Ports {
@@ -65,18 +66,39 @@ export interface AdminContext {
   readonly signal: AbortSignal
 }
 
-/** An operation. */
+/** An operation: what it takes and does, and the words by which the command line offers it. */
 export interface AdminOperation<I = unknown, O = unknown> {
+  readonly does: "operation"
+  /** One or two words, such as `company create`. */
   readonly name: string
+  /** What it does, as help says it; without one the command line does not offer it. */
+  readonly summary?: string
+  /** Units and whatever else one has to know, a sentence a line. */
+  readonly notes?: readonly string[]
+  /** Words of the command line that can be given as they stand. */
+  readonly example?: string
+  /** Its fields are the options and arguments of the command line: see `catalogue.ts`. */
   readonly input: ZodType<I>
+  /** Whether it changes something: then it takes `--as` and `--reason`. */
+  readonly changes?: true
+  /** Whether `--reason` must be given, because it becomes part of the fact. */
+  readonly needsReason?: true
+  /** Whether it takes `--out` for what it sends. */
+  readonly hasFile?: true
+  /** What it sends nobody else may read; the file is then named by the word FILE. */
+  readonly hasSecretFile?: true
   /** Whether it may take an hour: it then outlasts a database that falls silent on the way. */
   readonly isPatient?: true
+  /** Whether `ok` of its answer says that all is well; exit code 1 where it does not. */
+  readonly isVerdict?: true
   readonly run: (context: AdminContext, input: I) => Promise<O>
+  /** The answer for people, with the name of its file; default all its fields. */
+  readonly render?: (result: unknown, page: Page) => string
 }
 
 /** Checks an operation's types where it is written, and forgets them for the list of all. */
-export function operation<I, O>(spec: AdminOperation<I, O>): AdminOperation {
-  return spec as unknown as AdminOperation
+export function operation<I, O>(spec: Omit<AdminOperation<I, O>, "does">): AdminOperation {
+  return { ...spec, does: "operation" } as unknown as AdminOperation
 }
 
 /** The operation cannot be done as asked: exit code 1 with `{error, message}` and what else helps. */

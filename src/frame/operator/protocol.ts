@@ -4,6 +4,7 @@
  * file; the last one, and no other, is a result or an error.
  */
 import { z } from "zod"
+import type { Page } from "./cli/render.ts"
 
 /** Where the server says who it is, and where it takes operations. */
 export const ADMIN_PATHS = { identity: "/identity", operations: "/operations" } as const
@@ -20,6 +21,9 @@ const ADMIN_REQUEST = z.object({
   input: z.unknown(),
   actor: z.string().min(1).max(MOST_ACTOR),
   reason: z.string().max(MOST_REASON).nullable(),
+  page: z
+    .object({ isTTY: z.boolean(), columns: z.number(), file: z.string().nullable() })
+    .optional(),
 })
 
 /** One operation, asked for by an operator. */
@@ -32,6 +36,11 @@ export interface AdminRequest {
   readonly actor: string
   /** Why, for auditors. */
   readonly reason: string | null
+  /**
+   * Where the answer is shown to people, and the file that holds what is sent: an operation with
+   * words of its own for it then answers these instead of its fields.
+   */
+  readonly page?: (Page & { readonly file: string | null }) | undefined
 }
 
 /** Why something was not done, in the form of the API's errors; more fields may stand beside. */
@@ -43,8 +52,15 @@ export interface ErrorBody {
   readonly [detail: string]: unknown
 }
 
-/** How an operation ended. */
-export type AdminAnswer = { readonly result: unknown } | { readonly error: ErrorBody }
+/**
+ * How an operation ended: with its answer, or why it was not done. In words for people there is no
+ * more of the answer than its `ok`.
+ */
+export type AdminAnswer =
+  { readonly result: unknown; readonly text?: string | undefined } | { readonly error: ErrorBody }
+
+/** The error of an input whose fields cannot stand together: wrong usage, exit code 2. */
+export const USAGE = "usage"
 
 /** One line of an answer. */
 export type AdminLine =
@@ -60,7 +76,7 @@ const LINE = z.union([
   z.strictObject({ chunk: z.string() }),
   z.strictObject({ bytes: z.base64() }),
   z.strictObject({ error: z.looseObject({ error: z.string(), message: z.string() }) }),
-  z.strictObject({ result: RESULT }),
+  z.strictObject({ result: RESULT, text: z.string().optional() }),
 ])
 
 /** A line of an answer as it is sent, with its end. */

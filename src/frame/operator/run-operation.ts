@@ -1,5 +1,5 @@
 /** Runs one operation for an operator, in the server or in the command line itself. */
-import type { core, z } from "zod"
+import type { ZodType, core, z } from "zod"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { DamagedStream, later } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
@@ -8,6 +8,8 @@ import { inWords } from "../calls/schema-words.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
 import type { AdminAnswer, AdminRequest, ErrorBody } from "./protocol.ts"
+import { USAGE } from "./protocol.ts"
+import { isRow } from "./cli/render.ts"
 import { DatabaseSilent, unlessSilent } from "./silence.ts"
 
 /** How an operation reaches its operator while it works. */
@@ -49,7 +51,7 @@ export async function runOperation(
     heardByAll(ports, async (heard) => found.run({ ...context, ports: heard }, input.data))
   try {
     const result = await unlessSilent(ports, found.isPatient === true, run())
-    return { result: result === undefined ? null : result }
+    return shownAs(found, result === undefined ? null : result, request.page)
   } catch (error) {
     const body = errorBodyOf(silenceBehind(error, ports.silentSince()))
     if (body === null) throw error
@@ -57,6 +59,28 @@ export async function runOperation(
   } finally {
     answered.abort()
   }
+}
+
+/** The answer as it was asked for: in words where it is for people and the operation has its own. */
+function shownAs(
+  { render }: AdminOperation,
+  result: unknown,
+  page: AdminRequest["page"],
+): AdminAnswer {
+  if (page === undefined || render === undefined) return { result }
+  const named = page.file === null || !isRow(result) ? result : { ...result, file: page.file }
+  return { result: isRow(result) ? { ok: result["ok"] } : null, text: render(named, page) }
+}
+
+/** Why the fields of an input cannot stand together; null where they can, or where one is wrong. */
+export async function usageFault(schema: ZodType, input: unknown): Promise<string | null> {
+  const parsed = await schema.safeParseAsync(input)
+  return parsed.success ? null : usageIn(parsed.error)
+}
+
+function usageIn({ issues }: z.ZodError): string | null {
+  const [first] = issues.filter((issue) => issue.code === "custom" && issue.params?.["isUsage"])
+  return first === undefined || issues.length > 1 ? null : first.message
 }
 
 /**
@@ -143,6 +167,8 @@ function operatorWords(issue: core.$ZodRawIssue): string {
 }
 
 function invalid(error: z.ZodError): ErrorBody {
+  const usage = usageIn(error)
+  if (usage !== null) return { error: USAGE, message: usage }
   const fields: Record<string, string> = {}
   for (const issue of error.issues) {
     const field = issue.path.length === 0 ? "input" : issue.path.join(".")

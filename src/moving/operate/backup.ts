@@ -4,11 +4,33 @@ import { writeBackup } from "../write-backup.ts"
 import { verifyAll } from "../../audit/operate/audit.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
+import { isRow, renderFields } from "../../frame/operator/cli/render.ts"
+import { renderAudit } from "./move-commands.ts"
 
 const backup = operation({
   name: "backup",
+  summary: "write everything that is truth into one file, also beside a running server",
+  notes: [
+    "The file holds secrets: the keys that open personal data, unless LEDGER_MASTER_KEY keeps the " +
+      "master key outside. Only its owner may read it (mode 0600); keep it that way.",
+    "It appears whole or not at all; a file of that name is replaced by it then. Every line of it vouches for all before it. It holds all " +
+      "events up to one place, and what fits them of everything else.",
+    "Read models and caches are left out: a restore makes them anew. In the end the audit is run; " +
+      "exit code 1 where something does not hold, and the file is there all the same.",
+  ],
+  example: "backup ledger-2026-11-30.backup",
+  hasSecretFile: true,
   isPatient: true,
+  isVerdict: true,
   input: z.object({}),
+  render: (result, page) => {
+    if (!isRow(result)) return ""
+    const { file, events, rows, bytes, checksum, audit } = result
+    return (
+      renderFields(Object.entries({ file, events, rows, bytes, checksum })) +
+      renderAudit(audit, page)
+    )
+  },
   run: async (context) => {
     const { ports, send, progress, signal } = context
     await ports.settle()

@@ -1,11 +1,11 @@
 /** Commands that move a whole installation, or keep it for such a move. */
-import { renderVerdict } from "../../audit/operate/audit-commands.ts"
-import type { CommandSpec } from "../../frame/operator/cli/command.ts"
-import { someText, storeAddress } from "../../frame/operator/cli/option-values.ts"
+import { z } from "zod"
+import { renderVerdict } from "../../audit/operate/verdict.ts"
+import type { MoveCommand } from "../../frame/operator/commands.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
 import { isRow, renderFields } from "../../frame/operator/cli/render.ts"
 
-const copyStore: CommandSpec = {
+const copyStore: MoveCommand = {
   does: "move",
   name: "store copy",
   summary: "move all events into another event store, and the installation with them",
@@ -18,14 +18,13 @@ const copyStore: CommandSpec = {
     "The user in the URL may have to read $all and write all streams.",
   ],
   example: "store copy --to esdb://admin:changeit@localhost:2113?tls=false",
-  options: [
-    {
-      flags: "--to <url>",
+  input: z.object({
+    to: z.string().meta({
       description: 'where to: esdb://host:2113, esdb+discover://host:2113, or "database"',
-      isRequired: true,
-      parse: storeAddress,
-    },
-  ],
+      takes: "url",
+      form: "store-address",
+    }),
+  }),
   render: (result, page) => {
     if (!isRow(result)) return ""
     const { to, events, streams, alreadyThere } = result
@@ -39,32 +38,7 @@ const copyStore: CommandSpec = {
   },
 }
 
-const backup: CommandSpec = {
-  does: "operation",
-  name: "backup",
-  summary: "write everything that is truth into one file, also beside a running server",
-  notes: [
-    "The file holds secrets: the keys that open personal data, unless LEDGER_MASTER_KEY keeps the " +
-      "master key outside. Only its owner may read it (mode 0600); keep it that way.",
-    "It appears whole or not at all; a file of that name is replaced by it then. Every line of it vouches for all before it. It holds all " +
-      "events up to one place, and what fits them of everything else.",
-    "Read models and caches are left out: a restore makes them anew. In the end the audit is run; " +
-      "exit code 1 where something does not hold, and the file is there all the same.",
-  ],
-  example: "backup ledger-2026-11-30.backup",
-  hasSecretFile: true,
-  render: (result, page) => {
-    if (!isRow(result)) return ""
-    const { file, events, rows, bytes, checksum, audit } = result
-    return (
-      renderFields(Object.entries({ file, events, rows, bytes, checksum })) +
-      renderAudit(audit, page)
-    )
-  },
-  isWell: (result) => isRow(result) && result["ok"] === true,
-}
-
-const restore: CommandSpec = {
+const restore: MoveCommand = {
   does: "move",
   name: "restore",
   summary: "restore a backup into an empty installation",
@@ -76,7 +50,9 @@ const restore: CommandSpec = {
     "Where the master key was kept outside, LEDGER_MASTER_KEY must be set as it was.",
   ],
   example: "restore ledger-2026-11-30.backup",
-  arguments: [{ name: "FILE", description: "the backup", field: "file", parse: someText }],
+  input: z.object({
+    file: z.string().meta({ description: "the backup", argument: "FILE", form: "text" }),
+  }),
   render: (result, page) => {
     if (!isRow(result)) return ""
     const { file, events, rows, alreadyThere, audit } = result
@@ -86,9 +62,10 @@ const restore: CommandSpec = {
   },
 }
 
-function renderAudit(audit: unknown, page: Page): string {
+/** The audit that a move or a backup ended in. */
+export function renderAudit(audit: unknown, page: Page): string {
   return `\n${renderVerdict(audit, page)}\n`
 }
 
 /** Commands that move a whole installation. */
-export const MOVE_COMMANDS: readonly CommandSpec[] = [copyStore, backup, restore]
+export const moveCommands = { copyStore, restore } as const

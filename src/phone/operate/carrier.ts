@@ -16,18 +16,25 @@ import { holderOf } from "../../../projections/phone/numbers.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { fullNumber } from "../phone-number.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
-import { findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { company, findCompany, showWrites, together } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const textIn = operation({
   name: "carrier text-in",
+  summary: "let the built-in carrier receive a text",
+  notes: ["Phone numbers are in full, such as +15555550123."],
+  example: "carrier text-in --company acme --from +15555550123 --to +15555550100 --body STOP",
+  changes: true,
   input: z.object({
-    company: z.string().optional(),
-    from: z.string(),
-    to: z.string(),
+    company: company.optional(),
+    from: z.string().meta({ description: "who sent it", takes: "number" }),
+    to: z.string().meta({ description: "the company's number", takes: "number" }),
     // What comes in is taken as it is, a character that no text should have included.
-    body: z.string().refine((text) => text.isWellFormed(), "must be well-formed Unicode"),
+    body: z
+      .string()
+      .refine((text) => text.isWellFormed(), "must be well-formed Unicode")
+      .meta({ description: "what it says", takes: "text" }),
   }),
   run: async ({ ports, cause }, input) => {
     const from = fullNumber(input.from)
@@ -78,13 +85,23 @@ async function replyFor(
   return { messageId: newId("msg"), body: await seal(text), segments: segmentsOf(text) }
 }
 
+const Delivery = z.object({
+  messageId: z.string().meta({ description: "the text, by id", argument: "MESSAGE_ID" }),
+  status: z.enum(["delivered", "failed"]).meta({ description: "what became of it" }),
+  code: z
+    .string()
+    .optional()
+    .meta({ description: "the carrier's code of a failure", form: "digits" }),
+})
+
 const deliver = operation({
   name: "carrier deliver",
-  input: z.object({
-    messageId: z.string(),
-    status: z.enum(["delivered", "failed"]),
-    code: z.string().optional(),
-  }),
+  summary: "let the built-in carrier report what became of a text",
+  example: "carrier deliver msg_4Zb0x7 --status failed --code 30003",
+  changes: true,
+  input: together(Delivery, ({ status, code }) =>
+    status === "delivered" && code !== undefined ? "--code is for --status failed" : null,
+  ),
   run: async ({ ports, cause }, { messageId, status, code }) => {
     await showWrites(ports)
     const message = await findMessage(ports.readAll, messageId)
@@ -113,19 +130,32 @@ async function statusOf(
 
 const NAMES = Object.keys(STAND_INS) as StandInName[]
 
+const Setting = z.object({
+  name: z.enum(NAMES).meta({ description: "the stand-in", argument: "NAME" }),
+  outcome: z.string().meta({ description: "what it does", argument: "OUTCOME" }),
+  times: z
+    .int()
+    .positive()
+    .optional()
+    .meta({ description: "how many times, then ok again; default for ever", takes: "times" }),
+})
+
+function settingFault({ name, outcome }: z.infer<typeof Setting>): string | null {
+  const known: readonly string[] = [...COMMON_OUTCOMES, ...STAND_INS[name]]
+  return known.includes(outcome) ? null : `${name} knows ${known.join(", ")}`
+}
+
 const setStandIn = operation({
   name: "stand-in set",
-  input: z.object({
-    name: z.enum(NAMES),
-    outcome: z.string(),
-    times: z.int().positive().optional(),
-  }),
+  summary: "set what a built-in stand-in does next",
+  notes: [
+    `Every one knows ${COMMON_OUTCOMES.join(", ")}.`,
+    ...Object.entries(STAND_INS).map(([name, outcomes]) => `${name}: ${outcomes.join(", ")}.`),
+  ],
+  example: "stand-in set carrier reject --times 1",
+  changes: true,
+  input: together(Setting, settingFault),
   run: async ({ ports }, { name, outcome, times }) => {
-    const outcomes: readonly string[] = [...COMMON_OUTCOMES, ...STAND_INS[name]]
-    if (!outcomes.includes(outcome)) {
-      const message = `The stand-in ${name} knows ${outcomes.join(", ")}; not ${outcome}.`
-      throw new OperatorRefused("validation", message)
-    }
     const setting = { name, outcome, times: times ?? null }
     await ports.standIns.set(setting)
     return setting
@@ -134,6 +164,8 @@ const setStandIn = operation({
 
 const listStandIns = operation({
   name: "stand-in list",
+  summary: "list the built-in stand-ins for outside things and what they do next",
+  example: "stand-in list",
   input: z.object({}),
   run: async ({ ports }) => ({
     standIns: (await ports.standIns.list()).map((setting) => ({

@@ -3,27 +3,23 @@
  * interrupted. With `--json` standard output carries exactly one JSON document, whatever happens.
  */
 import { userInfo } from "node:os"
-import type { AdminAnswer, AdminRequest, ErrorBody } from "../protocol.ts"
+import type { AdminAnswer, AdminRequest } from "../protocol.ts"
+import { USAGE } from "../protocol.ts"
 import type { Talk } from "../run-operation.ts"
-import { runOperation } from "../run-operation.ts"
+import { runOperation, usageFault } from "../run-operation.ts"
 import { askServer } from "./admin-client.ts"
-import { BENCH_COMMAND, benchWords } from "./bench-command.ts"
-import type { LocalCommand, LocalWork, MoveCommand, OperationCommand } from "./command.ts"
-import { Refused, plainBodyOf } from "./error-bodies.ts"
+import { benchWords } from "./bench-words.ts"
+import type { Command, LocalCommand, LocalWork, MoveCommand } from "../commands.ts"
+import { Refused } from "./error-bodies.ts"
 import { renderFindings } from "./finding.ts"
 import type { Host } from "./host.ts"
 import { openOutFile } from "./out-file.ts"
 import { progressLine } from "./progress.ts"
 import type { Invocation } from "./program.ts"
+import { DONE, REFUSED, WRONG_USAGE, failed, printJson, refused } from "./endings.ts"
 import { parseWords } from "./program.ts"
 import { isRow, renderResult, renderTable } from "./render.ts"
 import type { Terminal } from "./terminal.ts"
-import { harmless } from "./terminal.ts"
-
-const DONE = 0
-const REFUSED = 1
-const WRONG_USAGE = 2
-const INTERRUPTED = 130
 
 /**
  * Runs a command line.
@@ -38,14 +34,14 @@ export async function runCommandLine(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
-  const parsed = parseWords(words, terminal.columns)
+  const parsed = parseWords(host.catalogue, words, terminal.columns)
   if (parsed.kind === "help") {
     terminal.out(parsed.text)
     return DONE
   }
   if (parsed.kind === "usage") {
     terminal.err(parsed.text)
-    if (asksForJson(words)) printJson(terminal, { error: "usage", message: parsed.reason })
+    if (asksForJson(words)) printJson(terminal, { error: USAGE, message: parsed.reason })
     return WRONG_USAGE
   }
   const { invocation } = parsed
@@ -59,7 +55,7 @@ export async function runCommandLine(
 /** Whether words that could not be read ask for JSON. */
 function asksForJson(words: readonly string[]): boolean {
   // There it names a file.
-  if (words[0] === BENCH_COMMAND.name) return false
+  if (words[0] === "bench") return false
   const end = words.indexOf("--")
   return words.slice(0, end === -1 ? undefined : end).includes("--json")
 }
@@ -71,13 +67,33 @@ async function perform(
   signal: AbortSignal,
 ): Promise<number> {
   const { command, input } = invocation
-  if (command.does === "start") return host.start({ demo: input["demo"] === true })
-  if (command.does === "operation") return operate(command, invocation, host, terminal, signal)
-  if (command.does === "local") return workHere(command, invocation, host, terminal, signal)
-  if (command.does === "move") return move(command, invocation, host, terminal, signal)
-  if (command.does === "bench") return host.bench(benchWords(input))
-  if (command.does === "doctor") return examine(invocation, host, terminal, signal)
-  return showSettings(invocation, host, terminal)
+  switch (command.does) {
+    case "start":
+      return host.start({ demo: input["demo"] === true })
+    case "operation":
+      return operate(invocation, host, terminal, signal)
+    case "local":
+      return workHere(invocation, host, terminal, signal)
+    case "move":
+      return move(invocation, host, terminal, signal)
+    case "bench":
+      return host.bench(benchWords(input))
+    case "doctor":
+      return examine(invocation, host, terminal, signal)
+    case "config":
+      return showSettings(invocation, host, terminal)
+  }
+}
+
+/** What is declared behind a command. */
+async function declared<D extends Command["does"]>(
+  host: Host,
+  does: D,
+  name: string,
+): Promise<Extract<Command, { does: D }>> {
+  const found = (await host.commands()).find((one) => one.does === does && one.name === name)
+  if (found === undefined) throw new Error(`${name} stands in the catalogue and is not declared`)
+  return found as Extract<Command, { does: D }>
 }
 
 /** Prints the settings; beside a running server also its own, which it was started with. */
@@ -108,13 +124,12 @@ async function examine(
 
 /** Runs an operation and prints its answer. Its file, if it has one, is kept only on success. */
 async function operate(
-  command: OperationCommand,
   invocation: Invocation,
   host: Host,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
-  const { out, json } = invocation
+  const { command, out, json } = invocation
   const file = out === null || out === "-" ? null : await openOutFile(out, command.hasSecretFile)
   const progress = progressLine(terminal)
   const send = async (chunk: string | Uint8Array) => {
@@ -125,37 +140,39 @@ async function operate(
   }
   try {
     const talk = { progress: progress.report, send, signal }
-    const answer = await ask(host, requestOf(invocation), talk).finally(progress.end)
+    const request = requestOf(invocation, file === null ? null : out, terminal)
+    const answer = await ask(host, request, talk).finally(progress.end)
     if ("error" in answer) return refused(answer.error, json, terminal)
     if (file !== null) {
       signal.throwIfAborted()
       await file.keep()
     }
-    const { result } = answer
+    const say = out === "-" ? terminal.err : terminal.out
+    const { result, text } = answer
     const shown = file === null || !isRow(result) ? result : { ...result, file: out }
     if (json) printJson(terminal, shown)
-    else {
-      const text = (command.render ?? renderResult)(shown, terminal)
-      if (out === "-") terminal.err(text)
-      else terminal.out(text)
-    }
-    return command.isWell?.(result) === false ? REFUSED : DONE
+    else say(text ?? renderResult(shown, terminal))
+    return exitCodeOf(command, result)
   } finally {
     await file?.discard()
   }
 }
 
+function exitCodeOf({ isVerdict }: Invocation["command"], result: unknown): number {
+  return isVerdict !== true || (isRow(result) && result["ok"] === true) ? DONE : REFUSED
+}
+
 /** Does the work of a command here, and prints its answer. */
 async function workHere(
-  command: LocalCommand,
-  { input, json }: Invocation,
+  { command, input, json }: Invocation,
   host: Host,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
+  const { run, render, input: schema }: LocalCommand = await declared(host, "local", command.name)
   const progress = progressLine(terminal)
-  const work: LocalWork = {
-    input,
+  const work: LocalWork<unknown> = {
+    input: await schema.parseAsync(input),
     progress: progress.report,
     signal,
     ask: async (operation, asked, take) => {
@@ -169,16 +186,15 @@ async function workHere(
       return answer.result
     },
   }
-  const result = await command.run(work).finally(progress.end)
+  const result = await run(work).finally(progress.end)
   if (json) printJson(terminal, result)
-  else terminal.out(command.render(result, terminal))
-  return command.isWell?.(result) === false ? REFUSED : DONE
+  else terminal.out(render(result, terminal))
+  return exitCodeOf(command, result)
 }
 
 /** Moves the installation and prints how that ended. A server that runs on it is left alone. */
 async function move(
-  command: MoveCommand,
-  { input, json }: Invocation,
+  { command, input, json }: Invocation,
   host: Host,
   terminal: Terminal,
   signal: AbortSignal,
@@ -191,14 +207,20 @@ async function move(
   }
   const progress = progressLine(terminal)
   const talk = { progress: progress.report, signal }
+  const { render }: MoveCommand = await declared(host, "move", command.name)
   const result = await host.move(command.name, input, talk).finally(progress.end)
   if (json) printJson(terminal, result)
-  else terminal.out(command.render(result, terminal))
+  else terminal.out(render(result, terminal))
   return result.ok ? DONE : REFUSED
 }
 
-function requestOf({ command, input, actor, reason }: Invocation): AdminRequest {
-  return { operation: command.name, input, actor: actor ?? systemUser(), reason }
+function requestOf(
+  { command, input, actor, reason, json }: Invocation,
+  file: string | null,
+  { isTTY, columns }: Terminal,
+): AdminRequest {
+  const request = { operation: command.name, input, actor: actor ?? systemUser(), reason }
+  return json ? request : { ...request, page: { isTTY, columns, file } }
 }
 
 /** The user of the operating system by name; by number where it has none. */
@@ -217,6 +239,10 @@ async function ask(host: Host, request: AdminRequest, talk: Talk): Promise<Admin
   const living = await host.livingServer()
   talk.signal.throwIfAborted()
   if (living !== null) return askServer(living.socketPath, request, talk)
+  // A server says so itself; here no store need be opened to see that words are wrong.
+  const { input } = await declared(host, "operation", request.operation)
+  const fault = await usageFault(input, request.input)
+  if (fault !== null) return { error: { error: USAGE, message: fault } }
   const stores = await host.openLocal()
   try {
     const { operations, ports } = stores
@@ -243,44 +269,4 @@ async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promis
   } finally {
     signal.removeEventListener("abort", onAbort)
   }
-}
-
-/** Prints why something was not done. */
-function refused(body: ErrorBody, json: boolean, terminal: Terminal): number {
-  if (json) printJson(terminal, body)
-  else terminal.err(`${harmless(body.message)}\n`)
-  return REFUSED
-}
-
-function failed(
-  error: unknown,
-  { command, json }: Invocation,
-  terminal: Terminal,
-  signal: AbortSignal,
-): number {
-  const isAbort = signal.aborted && error === signal.reason
-  if (isAbort) {
-    const isChange = command.does === "operation" && command.changes === true
-    const message = isChange
-      ? "Interrupted: look whether it was done before giving it again."
-      : command.does === "move"
-        ? "Interrupted: give the same command again, and it goes on where it stopped."
-        : "Interrupted before it was done."
-    if (json) printJson(terminal, { error: "interrupted", message })
-    else terminal.err(`${message}\n`)
-    return INTERRUPTED
-  }
-  const message = error instanceof Error ? error.message : String(error)
-  const body = plainBodyOf(error)
-  if (body !== null) refused(body, json, terminal)
-  else {
-    const stack = error instanceof Error ? (error.stack ?? message) : message
-    terminal.err(`This is a fault of the program:\n${stack}\n`)
-    if (json) printJson(terminal, { error: "internal", message })
-  }
-  return signal.aborted ? INTERRUPTED : REFUSED
-}
-
-function printJson(terminal: Terminal, document: unknown): void {
-  terminal.out(`${JSON.stringify(document, null, terminal.isTTY ? 2 : undefined)}\n`)
 }

@@ -1,6 +1,7 @@
 /** What the command line asks of the program that it is part of. */
 import type { AdminOperation, AdminPorts } from "../operation.ts"
-import type { Input } from "./command.ts"
+import type { Command } from "../commands.ts"
+import type { Catalogue, Input } from "./command.ts"
 import type { Finding } from "./finding.ts"
 import type { ShownSetting } from "../protocol.ts"
 import type { Talk } from "../run-operation.ts"
@@ -33,6 +34,10 @@ export interface Settings {
  * sentence tells an operator what to mend.
  */
 export interface Host {
+  /** What the command line offers. */
+  readonly catalogue: Catalogue
+  /** What is declared behind it: asked for only where something is done in this process. */
+  commands(): Promise<readonly Command[]>
   /** The admin socket of the server that holds this data folder, or null where none lives. */
   livingServer(): Promise<{ readonly socketPath: string } | null>
   /** Opens the stores here, starting the embedded PostgreSQL where that is configured. */

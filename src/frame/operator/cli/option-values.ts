@@ -6,7 +6,7 @@ import { MOST_ACTOR, MOST_REASON } from "../protocol.ts"
 import { IN_DATABASE, addressFault } from "../../kernel/event-store-address.ts"
 
 /** Dollars, zero or more, kept as they are written. @throws InvalidArgumentError */
-export function dollarsText(text: string): string {
+function dollarsText(text: string): string {
   const micros = microsFromDollars(text)
   if (micros === null) {
     const form = "Write dollars such as 12.50, at most six decimals and nine thousand million."
@@ -17,47 +17,47 @@ export function dollarsText(text: string): string {
 }
 
 /** The id that a caller chooses for a charge. @throws InvalidArgumentError */
-export function chargeId(text: string): string {
+function chargeId(text: string): string {
   if (isCallersId(text)) return text
   throw new InvalidArgumentError(`It ${CALLERS_ID_RULE}.`)
 }
 
 /** A whole number from 1 on. @throws InvalidArgumentError */
-export function countingNumber(text: string): number {
+function countingNumber(text: string): number {
   const value = Number(text)
   if (/^\d+$/.test(text) && value > 0 && Number.isSafeInteger(value)) return value
   throw new InvalidArgumentError("Write a whole number from 1 on.")
 }
 
 /** A revision: a whole number from 0 on. @throws InvalidArgumentError */
-export function revisionNumber(text: string): number {
+function revisionNumber(text: string): number {
   const value = Number(text)
   if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value
   throw new InvalidArgumentError("Write a revision: a whole number from 0 on.")
 }
 
 /** A SHA-256 in hexadecimal, in small letters. @throws InvalidArgumentError */
-export function hashText(text: string): string {
+function hashText(text: string): string {
   const hash = text.trim().toLowerCase()
   if (/^[0-9a-f]{64}$/.test(hash)) return hash
   throw new InvalidArgumentError("Write a hash of 64 hexadecimal characters.")
 }
 
 /** An Ed25519 key: base64 of its 32 bytes. @throws InvalidArgumentError */
-export function publicKeyText(text: string): string {
+function publicKeyText(text: string): string {
   const key = Buffer.from(text, "base64")
   if (key.length === 32 && key.toString("base64") === text.trim()) return text.trim()
   throw new InvalidArgumentError('Write a public key as "audit head" prints it.')
 }
 
 /** A number in digits, kept as they are written. @throws InvalidArgumentError */
-export function digits(text: string): string {
+function digits(text: string): string {
   if (/^\d{1,10}$/.test(text)) return text
   throw new InvalidArgumentError("Write a number in digits.")
 }
 
 /** A duration such as 90s, 15m, 3h or 2d, kept as it is written. @throws InvalidArgumentError */
-export function durationText(text: string): string {
+function durationText(text: string): string {
   if (/^\d{1,9}[smhd]$/.test(text)) return text
   throw new InvalidArgumentError("Write a duration such as 90s, 15m, 3h or 2d.")
 }
@@ -65,7 +65,7 @@ export function durationText(text: string): string {
 const ISO = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/
 
 /** A time in ISO 8601, UTC unless it says otherwise, as an exact one. @throws InvalidArgumentError */
-export function isoTime(text: string): string {
+function isoTime(text: string): string {
   const match = ISO.exec(text)
   const at = match === null ? Number.NaN : Date.parse(`${fullTime(match)}`)
   if (match === null || Number.isNaN(at) || !isDay(match[1] ?? "")) {
@@ -84,26 +84,26 @@ function isDay(day: string): boolean {
 }
 
 /** Dollars above or below zero, kept as they are written. @throws InvalidArgumentError */
-export function changeText(text: string): string {
+function changeText(text: string): string {
   const micros = microsFromDollars(text)
   if (micros !== null && micros !== 0) return text.trim()
   throw new InvalidArgumentError("Write a change in dollars such as 12.50 or -3, not 0.")
 }
 
 /** A day as YYYY-MM-DD. @throws InvalidArgumentError */
-export function dayText(text: string): string {
+function dayText(text: string): string {
   if (/^\d{4}-\d\d-\d\d$/.test(text) && isDay(text)) return text
   throw new InvalidArgumentError("Write a day such as 2026-11-30.")
 }
 
 /** A month as YYYY-MM. @throws InvalidArgumentError */
-export function monthText(text: string): string {
+function monthText(text: string): string {
   if (/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) return text
   throw new InvalidArgumentError("Write a month such as 2026-11.")
 }
 
 /** A text with something in it. @throws InvalidArgumentError */
-export function someText(text: string): string {
+function someText(text: string): string {
   if (text.trim() !== "") return text
   throw new InvalidArgumentError("It must not be empty.")
 }
@@ -117,14 +117,40 @@ function shortText(mostCharacters: number): (text: string) => string {
 }
 
 /** Who does something, as each fact names them. @throws InvalidArgumentError */
-export const actorText = shortText(MOST_ACTOR)
+const actorText = shortText(MOST_ACTOR)
 
 /** Why something is done. @throws InvalidArgumentError */
-export const reasonText = shortText(MOST_REASON)
+const reasonText = shortText(MOST_REASON)
 
 /** Where events can be moved to: a server of EventStoreDB, or the database. @throws InvalidArgumentError */
-export function storeAddress(text: string): string {
+function storeAddress(text: string): string {
   const fault = text === IN_DATABASE ? null : addressFault(text)
   if (fault === null) return text
   throw new InvalidArgumentError(`It ${fault}; or "${IN_DATABASE}".`)
 }
+
+/**
+ * The forms of words, by the names that schemas give them (`.meta({ form })`). Each reads a word as
+ * the field of an input. @throws InvalidArgumentError
+ */
+export const FORMS = {
+  actor: actorText,
+  change: changeText,
+  "charge-id": chargeId,
+  count: countingNumber,
+  day: dayText,
+  digits,
+  dollars: dollarsText,
+  duration: durationText,
+  hash: hashText,
+  month: monthText,
+  "public-key": publicKeyText,
+  reason: reasonText,
+  revision: revisionNumber,
+  "store-address": storeAddress,
+  text: someText,
+  time: isoTime,
+} as const
+
+/** The name of a form. */
+export type Form = keyof typeof FORMS

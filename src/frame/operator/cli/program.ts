@@ -1,52 +1,14 @@
 /** From words to a command: builds the program out of the commands' data and reads words with it. */
 import { Argument, Command, CommanderError, Option } from "commander"
-import { AUDIT_COMMANDS } from "../../../audit/operate/audit-commands.ts"
-import { BENCH_COMMAND } from "./bench-command.ts"
-import { CARD_COMMANDS } from "../../../credits/operate/card-commands.ts"
-import type {
-  ArgumentSpec,
-  CommandSpec,
-  Input,
-  LocalCommand,
-  OperationCommand,
-  OptionSpec,
-} from "./command.ts"
-import { COMPANY_COMMANDS } from "../../../company/operate/company-commands.ts"
-import { CONNECTION_COMMANDS } from "../../../connection/operate/connection-commands.ts"
-import { HISTORY_COMMANDS } from "../../../audit/operate/history-commands.ts"
-import { EXPORT_COMMANDS } from "../../../exports/operate/export-commands.ts"
-import { KEY_COMMANDS } from "../../../access/operate/key-commands.ts"
-import { MAIL_COMMANDS } from "../../../email/operate/mail-commands.ts"
-import { MONEY_COMMANDS } from "../../../charging/operate/money-commands.ts"
-import { actorText, reasonText, someText } from "./option-values.ts"
-import { PEOPLE_COMMANDS } from "../../../access/operate/people-commands.ts"
-import { SPENDING_COMMANDS } from "../../../charging/operate/spending-commands.ts"
-import { MOVE_COMMANDS } from "../../../moving/operate/move-commands.ts"
-import { REFUSAL_COMMANDS } from "../../../audit/operate/refusal-commands.ts"
+import type { ArgumentSpec, Catalogue, CommandSpec, Input, OptionSpec } from "./command.ts"
+import { FORMS } from "./option-values.ts"
 import { RELEASE } from "./release.ts"
-import { SYSTEM_COMMANDS } from "../own/system-commands.ts"
+
+/** What stands behind each complaint of wrong usage. */
+export const MORE_HELP = "(--help says more)"
 
 /** The program's name, as it is installed. */
 const PROGRAM = "company-ledger"
-
-/** Every command. */
-export const COMMANDS: readonly CommandSpec[] = [
-  ...SYSTEM_COMMANDS,
-  ...COMPANY_COMMANDS,
-  ...PEOPLE_COMMANDS,
-  ...CARD_COMMANDS,
-  ...KEY_COMMANDS,
-  ...MONEY_COMMANDS,
-  ...EXPORT_COMMANDS,
-  ...SPENDING_COMMANDS,
-  ...REFUSAL_COMMANDS,
-  ...CONNECTION_COMMANDS,
-  ...MAIL_COMMANDS,
-  ...AUDIT_COMMANDS,
-  ...HISTORY_COMMANDS,
-  ...MOVE_COMMANDS,
-  BENCH_COMMAND,
-]
 
 /** What the first words of commands with two words are about. */
 const TOPICS: Readonly<Record<string, string>> = {
@@ -95,8 +57,17 @@ export type Parsed =
   /** Wrong usage: `text` for people with a hint, `reason` alone. */
   | { readonly kind: "usage"; readonly text: string; readonly reason: string }
 
-/** Reads the words behind the program's name. `columns`: characters in a line of help. */
-export function parseWords(words: readonly string[], columns: number): Parsed {
+/**
+ * Reads the words behind the program's name.
+ *
+ * @param catalogue every command, in the order in which help lists them
+ * @param columns characters in a line of help
+ */
+export function parseWords(
+  catalogue: Catalogue,
+  words: readonly string[],
+  columns: number,
+): Parsed {
   let invocation: Invocation | undefined
   const printed = { out: "", err: "" }
   const program = new Command(PROGRAM)
@@ -105,14 +76,15 @@ export function parseWords(words: readonly string[], columns: number): Parsed {
     // `charge` is a command and the topic of `charge give-back`: words behind that are its own.
     .enablePositionalOptions()
     .exitOverride()
-    .showHelpAfterError("(--help says more)")
+    .showHelpAfterError(MORE_HELP)
     .configureHelp({ helpWidth: columns })
     .configureOutput({
       writeOut: (text) => (printed.out += text),
       writeErr: (text) => (printed.err += text),
     })
-  for (const command of COMMANDS) {
-    addCommand(program, command, columns, (given) => (invocation = given))
+  for (const command of catalogue) {
+    const isTopic = catalogue.some(({ name }) => name.startsWith(`${command.name} `))
+    addCommand(program, { ...command, isTopic }, columns, (given) => (invocation = given))
   }
   try {
     program.parse([...words], { from: "user" })
@@ -132,9 +104,15 @@ export function parseWords(words: readonly string[], columns: number): Parsed {
   return { kind: "command", invocation }
 }
 
+/**
+ * A command, and whether its name is the first word of others too: what it needs is then looked for
+ * only once it is known that it is meant.
+ */
+type Placed = CommandSpec & { readonly isTopic: boolean }
+
 function addCommand(
   program: Command,
-  spec: CommandSpec,
+  spec: Placed,
   columns: number,
   take: (given: Invocation) => void,
 ): void {
@@ -143,27 +121,29 @@ function addCommand(
   const command = parent.command(words.at(-1) ?? "").description(`${spec.summary}.`)
   command.enablePositionalOptions()
   for (const argument of argumentsOf(spec)) command.addArgument(argumentOf(argument))
-  for (const option of optionsOf(spec)) command.addOption(optionOf(option))
-  const notes = (spec.notes ?? []).map((note) => `${wrapped(note, columns)}\n`).join("")
+  for (const option of optionsOf(spec)) command.addOption(optionOf(option, spec.isTopic))
+  const notes = spec.notes.map((note) => `${wrapped(note, columns)}\n`).join("")
   command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM} ${spec.example}`)
   command.action(() => {
     const given = invocationOf(spec, command)
-    const isChecked = spec.does === "operation" || spec.does === "local"
-    const fault = isChecked ? faultOf(spec, given) : null
+    const isWhyMissing = spec.needsReason === true && given.reason === null
+    const fault = missingOf(spec, given) ?? (isWhyMissing ? "say why, with --reason" : null)
     if (fault !== null) command.error(`error: ${fault}`)
     take(given)
   })
 }
 
-/** Why words cannot stand as they were given; null where they can. */
-function faultOf(
-  spec: OperationCommand | LocalCommand,
-  { input, reason }: Invocation,
-): string | null {
-  if (spec.does === "operation" && spec.needsReason === true && reason === null)
-    return "say why, with --reason"
-  return spec.check?.(input) ?? null
+/** What a command still needs whose options could not be asked for before; null where it has them. */
+function missingOf({ isTopic, name, options }: Placed, { input }: Invocation): string | null {
+  if (!isTopic) return null
+  const missing = options.filter(
+    (option) => option.isRequired === true && input[fieldOf(option)] === undefined,
+  )
+  const flags = missing.map((option) => option.flags.split(" ")[0])
+  return missing.length === 0 ? null : `a ${name} needs ${flags.join(", ")}`
 }
+
+const fieldOf = ({ field, flags }: OptionSpec): string => field ?? new Option(flags).attributeName()
 
 /** Words on lines of at most so many characters, where no single word is longer. */
 function wrapped(text: string, columns: number): string {
@@ -192,39 +172,36 @@ const CHANGE_OPTIONS: readonly OptionSpec[] = [
   {
     flags: "--as <actor>",
     description: "who does it; default the system user",
-    parse: actorText,
+    form: "actor",
   },
-  { flags: "--reason <reason>", description: "why, for auditors", parse: reasonText },
+  { flags: "--reason <reason>", description: "why, for auditors", form: "reason" },
 ]
 
 const OUT_OPTION: OptionSpec = {
   flags: "--out <file>",
   description: "where to write; - for standard output",
   isRequired: true,
-  parse: someText,
+  form: "text",
 }
 
 const SECRET_FILE: ArgumentSpec = {
   name: "FILE",
   description: "where to write; - for standard output",
   field: "out",
-  parse: someText,
+  form: "text",
 }
 
 /** The words of a command by their places; a secret file's is the first. */
 function argumentsOf(spec: CommandSpec): readonly ArgumentSpec[] {
-  const own = spec.arguments ?? []
-  return spec.does === "operation" && spec.hasSecretFile === true ? [SECRET_FILE, ...own] : own
+  return spec.hasSecretFile === true ? [SECRET_FILE, ...spec.arguments] : spec.arguments
 }
 
 /** The options of a command, those it shares with others behind its own. */
 function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
-  const own = spec.options ?? []
   // The benchmarks write their document into a file, beside what they print.
-  if (spec.does === "start" || spec.does === "bench") return own
-  if (spec.does !== "operation") return [...own, JSON_OPTION]
+  if (spec.does === "start" || spec.does === "bench") return spec.options
   return [
-    ...own,
+    ...spec.options,
     ...(spec.hasFile === true ? [OUT_OPTION] : []),
     ...(spec.changes === true ? CHANGE_OPTIONS : []),
     JSON_OPTION,
@@ -232,7 +209,8 @@ function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
 }
 
 function argumentOf(spec: ArgumentSpec): Argument {
-  const { name, description, isOptional, isVariadic, choices, parse } = spec
+  const { name, description, isOptional, isVariadic, choices } = spec
+  const parse = parserOf(spec)
   const shown = isVariadic === true ? `${name}...` : name
   const argument = new Argument(isOptional === true ? `[${shown}]` : `<${shown}>`, description)
   if (choices !== undefined) argument.choices(choices)
@@ -242,10 +220,16 @@ function argumentOf(spec: ArgumentSpec): Argument {
   )
 }
 
-function optionOf({ flags, description, isRequired, choices, parse }: OptionSpec): Option {
-  const needed = isRequired === true ? " (required)" : ""
+const parserOf = ({ form }: ArgumentSpec | OptionSpec): ((text: string) => unknown) | undefined =>
+  form === undefined ? undefined : FORMS[form]
+
+function optionOf(spec: OptionSpec, isOfTopic: boolean): Option {
+  const { flags, description, choices } = spec
+  const isRequired = spec.isRequired === true && !isOfTopic
+  const parse = parserOf(spec)
+  const needed = isRequired ? " (required)" : ""
   const option = new Option(flags, `${description}${needed}`)
-  if (isRequired === true) option.makeOptionMandatory()
+  if (isRequired) option.makeOptionMandatory()
   if (choices !== undefined) option.choices(choices)
   if (parse === undefined) return option
   return option.argParser<unknown>((text, before) =>
@@ -261,9 +245,9 @@ function invocationOf(spec: CommandSpec, command: Command): Invocation {
     const value: unknown = command.processedArgs[index]
     if (value !== undefined) input[field] = value
   }
-  for (const { flags, field } of spec.options ?? []) {
-    const name = new Option(flags).attributeName()
-    if (said[name] !== undefined) input[field ?? name] = said[name]
+  for (const option of spec.options) {
+    const value = said[new Option(option.flags).attributeName()]
+    if (value !== undefined) input[fieldOf(option)] = value
   }
   const { out: named, ...rest } = input
   const text = (name: string) => (typeof said[name] === "string" ? said[name] : null)
@@ -271,13 +255,12 @@ function invocationOf(spec: CommandSpec, command: Command): Invocation {
   if (out === "-" && said["json"] === true) {
     command.error("error: - for the file and --json would both write to standard output")
   }
-  const isChange = spec.does === "operation" && spec.changes === true
   return {
     command: spec,
     input: rest,
     json: said["json"] === true,
-    actor: isChange ? text("as") : null,
-    reason: isChange ? text("reason") : null,
+    actor: spec.changes === true ? text("as") : null,
+    reason: spec.changes === true ? text("reason") : null,
     out,
   }
 }

@@ -5,6 +5,8 @@ import { tokenOf } from "../../calls/position-token.ts"
 import { exactTime } from "../inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../operation.ts"
 import { OperatorRefused, operation } from "../operation.ts"
+import { harmless } from "../cli/terminal.ts"
+import type { Tried } from "../tried.ts"
 import { lookAfterTry } from "../tried.ts"
 
 const WAIT_MS = 60_000
@@ -36,12 +38,17 @@ async function waitForAll(ports: AdminPorts): Promise<string> {
 
 const wait = operation({
   name: "wait",
+  summary: "return when everything stored before has been projected and reacted to",
+  example: "wait",
   input: z.object({}),
   run: async ({ ports }) => ({ position: await waitForAll(ports) }),
 })
 
 const showClock = operation({
   name: "clock show",
+  summary: "show the ledger's time",
+  notes: ["Times are ISO 8601 in UTC."],
+  example: "clock show --json",
   input: z.object({}),
   run: async ({ ports }) => ({
     now: new Date(ports.clock.now()).toISOString(),
@@ -51,13 +58,26 @@ const showClock = operation({
 
 const setClock = operation({
   name: "clock set",
-  input: z.object({ to: exactTime }),
+  summary: "move the test clock forward to a time; returns when everything due has been done",
+  notes: ["Only where the program was started with LEDGER_CLOCK=test. Times are UTC."],
+  example: "clock set 2026-12-01T00:00:00Z",
+  changes: true,
+  input: z.object({ to: exactTime.meta({ description: "the time", argument: "ISO" }) }),
   run: (context, { to }) => moveTo(context, Date.parse(to)),
 })
 
 const advanceClock = operation({
   name: "clock advance",
-  input: z.object({ duration: z.string() }),
+  summary: "move the test clock forward by a duration; returns when everything due has been done",
+  notes: [
+    "Only where the program was started with LEDGER_CLOCK=test.",
+    "Durations are 90s, 15m, 3h, 2d: seconds, minutes, hours, days.",
+  ],
+  example: "clock advance 15m",
+  changes: true,
+  input: z.object({
+    duration: z.string().meta({ description: "how far", argument: "DURATION", form: "duration" }),
+  }),
   run: (context, { duration }) => {
     const match = /^(\d{1,9})([smhd])$/.exec(duration)
     if (match === null) {
@@ -100,48 +120,80 @@ async function moveTo({ ports, progress, signal }: AdminContext, to: number) {
   return { now: new Date(ports.clock.now()).toISOString() }
 }
 
+const workId = z.int().positive().meta({ description: "the row's number", argument: "WORK_ID" })
+
 const listWork = operation({
   name: "work list",
+  summary: "list the work that waits, runs or is parked",
+  notes: ["Times are UTC, by the ledger's clock."],
+  example: "work list",
   input: z.object({}),
   run: async ({ ports }) => ({ work: await ports.work.list(MOST_LISTED) }),
 })
 
 const retryWork = operation({
   name: "work retry",
-  input: z.object({ workId: z.int().positive() }),
-  run: async ({ ports, signal }, { workId }) => {
-    if (!(await ports.work.retry(workId, ports.clock.now()))) {
-      throw new OperatorRefused("not_found", `There is no work ${workId}.`)
+  summary: "make a row of work due at once, parked or not",
+  notes: [
+    "Says what became of it: done, put_off until dueAt, failed (it is tried again by itself) or parked;",
+    "running or due where that is not known within three seconds.",
+  ],
+  example: "work retry 42",
+  changes: true,
+  input: z.object({ workId }),
+  render: (result) => renderTried(result as Tried & { readonly workId: number }),
+  run: async ({ ports, signal }, { workId: id }) => {
+    if (!(await ports.work.retry(id, ports.clock.now()))) {
+      throw new OperatorRefused("not_found", `There is no work ${id}.`)
     }
     ports.workers.wake()
-    return { workId, retried: true, ...(await lookAfterTry(ports, workId, signal)) }
+    return { workId: id, retried: true, ...(await lookAfterTry(ports, id, signal)) }
   },
 })
 
+function renderTried({ workId: id, state, dueAt, parked }: Tried & { readonly workId: number }) {
+  const words: Record<Tried["state"], string> = {
+    done: "was tried and is done",
+    put_off: `was tried and put itself off until ${dueAt}`,
+    failed: "was tried and failed; it is tried again by itself",
+    parked: `is parked: ${harmless(parked ?? "")}`,
+    running: "is being tried",
+    due: "is due and not begun yet",
+  }
+  return `Work ${id} ${words[state]}.\n`
+}
+
 const skipWork = operation({
   name: "work skip",
-  input: z.object({ workId: z.int().positive() }),
-  run: async ({ ports, cause }, { workId }) => {
-    const work = await ports.work.find(workId)
-    if (work === null) throw new OperatorRefused("not_found", `There is no work ${workId}.`)
+  summary: "give a parked row of work up",
+  notes: [
+    "A text counts as failed from then on (given_up) and its charge is given back;",
+    "a reminder is not sent. Work that is owed to a company or its bill cannot be given up.",
+  ],
+  example: 'work skip 42 --reason "the carrier lost it"',
+  changes: true,
+  input: z.object({ workId }),
+  run: async ({ ports, cause }, { workId: id }) => {
+    const work = await ports.work.find(id)
+    if (work === null) throw new OperatorRefused("not_found", `There is no work ${id}.`)
     if (work.parked === null) {
-      const message = `Work ${workId} is not parked: it goes on by itself.`
+      const message = `Work ${id} is not parked: it goes on by itself.`
       throw new OperatorRefused("conflict", message)
     }
     const refused = await ports.giveUp(work, cause)
     if (refused !== null) throw new OperatorRefused("conflict", refused.refusal)
     // It may be gone already: what ended the work took its row away, or somebody tries it once more.
-    await ports.work.dropParked(workId)
-    return { workId, skipped: true }
+    await ports.work.dropParked(id)
+    return { workId: id, skipped: true }
   },
 })
 
 /** Operations on time and work. */
 export const clockOperations: readonly AdminOperation[] = [
-  wait,
   showClock,
   setClock,
   advanceClock,
+  wait,
   listWork,
   retryWork,
   skipWork,

@@ -2,6 +2,8 @@
 import { z } from "zod"
 import { FoldFault } from "../../../../adapters/postgres/projector/port.ts"
 import { tokenOf } from "../../calls/position-token.ts"
+import type { Page } from "../cli/render.ts"
+import { isRow, renderFields, renderResult, renderTable, rowsOf } from "../cli/render.ts"
 import { showWrites } from "../inputs.ts"
 import type { AdminContext, AdminOperation } from "../operation.ts"
 import { OperatorRefused, operation } from "../operation.ts"
@@ -10,6 +12,11 @@ const REPORT_EVERY = 10_000
 
 const status = operation({
   name: "projections status",
+  summary: "show how the read models stand",
+  notes: [
+    "behind: events handed over and not yet written; - where another process keeps the read model up.",
+  ],
+  example: "projections status",
   input: z.object({}),
   run: async ({ ports }) => ({
     projections: (await ports.projector.status()).map((one) => ({
@@ -21,8 +28,13 @@ const status = operation({
 
 const rebuild = operation({
   name: "projections rebuild",
+  summary: "fold a read model anew beside the live one, then swap them",
+  example: "projections rebuild charges",
+  changes: true,
   isPatient: true,
-  input: z.object({ name: z.string() }),
+  input: z.object({
+    name: z.string().meta({ description: "the read model", argument: "NAME" }),
+  }),
   run: async (context, { name }) => {
     await context.ports.projector.rebuild(name, reporter(context, name)).catch((error: unknown) => {
       if (!(error instanceof FoldFault)) throw error
@@ -34,13 +46,34 @@ const rebuild = operation({
 
 const verify = operation({
   name: "projections verify",
+  summary: "compare read models with a rebuild of each; exit code 1 where one differs",
+  example: "projections verify charges",
   isPatient: true,
-  input: z.object({ name: z.string().optional() }),
+  isVerdict: true,
+  input: z.object({
+    name: z
+      .string()
+      .optional()
+      .meta({ description: "one read model; default all", argument: "NAME" }),
+  }),
+  render: renderVerified,
   run: async (context, { name }) => {
     const projections = await verifyProjections(context, name)
     return { ok: projections.every((one) => one.same), projections }
   },
 })
+
+function renderVerified(result: unknown, page: Page): string {
+  if (!isRow(result)) return renderResult(result, page)
+  const { ok, projections } = result
+  const rows = (rowsOf(projections) ?? []).flatMap((one) => {
+    const { tables, ...whole } = one
+    const compared = rowsOf(tables) ?? []
+    // Where a rebuild stops at a fault, there are no tables to compare.
+    return compared.length === 0 ? [whole] : compared.map((table) => ({ ...whole, ...table }))
+  })
+  return renderFields([["ok", ok]]) + renderTable(rows, page, "read models")
+}
 
 /** Compares read models (default all that are folds) with a rebuild of each. */
 export async function verifyProjections(context: AdminContext, name?: string) {

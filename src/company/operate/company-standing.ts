@@ -1,0 +1,74 @@
+/** Whether a company may go on: locking, deleting and restoring it. */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { z } from "zod"
+import { deleteCompany, restoreCompany } from "../reactions/company-deletion.ts"
+import { companyNamed, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+
+async function setLock(
+  { ports, cause }: AdminContext,
+  company: string,
+  type: "LockAccount" | "UnlockAccount",
+) {
+  const companyId = await findCompany(ports, company)
+  await ports.runner.execute(ledgerOf(companyId), { type }, cause)
+  return { companyId, locked: type === "LockAccount" }
+}
+
+const lock = operation({
+  name: "company lock",
+  summary: "lock a company's account: its keys can buy nothing until it is unlocked",
+  example: 'company lock acme --reason "asked for by its owner"',
+  changes: true,
+  input: z.object({ company: companyNamed }),
+  run: (context, { company }) => setLock(context, company, "LockAccount"),
+})
+
+const unlock = operation({
+  name: "company unlock",
+  summary: "unlock a company's account",
+  example: "company unlock acme",
+  changes: true,
+  input: z.object({ company: companyNamed }),
+  run: (context, { company }) => setLock(context, company, "UnlockAccount"),
+})
+
+const remove = operation({
+  name: "company delete",
+  summary: "delete a company: its keys stop at once, its data is erased after 14 days",
+  notes: [
+    'Until then "company restore" undoes it.',
+    "What is erased cannot come back; amounts, times and hashes stay, and still verify.",
+  ],
+  example: 'company delete acme --reason "asked for by its owner"',
+  changes: true,
+  input: z.object({ company: companyNamed }),
+  run: async ({ ports, cause }, { company }) => {
+    const companyId = await findCompany(ports, company)
+    const { erasedFrom, keysSwitchedOff } = await deleteCompany(ports, companyId, cause)
+    return { companyId, deleteDataAfter: new Date(erasedFrom).toISOString(), keysSwitchedOff }
+  },
+})
+
+const restore = operation({
+  name: "company restore",
+  summary: "undo the deletion of a company within 14 days",
+  notes: ["The keys that it switched off work again; those that were paused before stay paused."],
+  example: "company restore acme",
+  changes: true,
+  input: z.object({ company: companyNamed }),
+  run: async ({ ports, cause }, { company }) => {
+    const companyId = await findCompany(ports, company)
+    const refused = await restoreCompany(ports, companyId, cause)
+    if (refused !== null) {
+      const message = "message" in refused ? refused.message : refused.code
+      throw new OperatorRefused(refused.code, message)
+    }
+    await showWrites(ports)
+    return { companyId, restored: true }
+  },
+})
+
+/** Operations on whether a company may go on. */
+export const standingOperations: readonly AdminOperation[] = [lock, unlock, remove, restore]

@@ -1,0 +1,55 @@
+/** How commands end: their exit codes, and what is printed where they are not done. */
+import type { ErrorBody } from "../protocol.ts"
+import { USAGE } from "../protocol.ts"
+import { plainBodyOf } from "./error-bodies.ts"
+import type { Invocation } from "./program.ts"
+import { MORE_HELP } from "./program.ts"
+import type { Terminal } from "./terminal.ts"
+import { harmless } from "./terminal.ts"
+
+/** Exit codes: done, refused, wrong usage. */
+export const [DONE, REFUSED, WRONG_USAGE] = [0, 1, 2] as const
+const INTERRUPTED = 130
+
+/** Prints why something was not done. Words that cannot stand together are wrong usage. */
+export function refused(body: ErrorBody, json: boolean, terminal: Terminal): number {
+  const isUsage = body.error === USAGE
+  if (isUsage) terminal.err(`error: ${harmless(body.message)}\n${MORE_HELP}\n`)
+  else if (!json) terminal.err(`${harmless(body.message)}\n`)
+  if (json) printJson(terminal, body)
+  return isUsage ? WRONG_USAGE : REFUSED
+}
+
+/** Prints what ended a command, and tells its exit code. */
+export function failed(
+  error: unknown,
+  { command, json }: Invocation,
+  terminal: Terminal,
+  signal: AbortSignal,
+): number {
+  const isAbort = signal.aborted && error === signal.reason
+  if (isAbort) {
+    const message = command.changes
+      ? "Interrupted: look whether it was done before giving it again."
+      : command.does === "move"
+        ? "Interrupted: give the same command again, and it goes on where it stopped."
+        : "Interrupted before it was done."
+    if (json) printJson(terminal, { error: "interrupted", message })
+    else terminal.err(`${message}\n`)
+    return INTERRUPTED
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  const body = plainBodyOf(error)
+  if (body !== null) refused(body, json, terminal)
+  else {
+    const stack = error instanceof Error ? (error.stack ?? message) : message
+    terminal.err(`This is a fault of the program:\n${stack}\n`)
+    if (json) printJson(terminal, { error: "internal", message })
+  }
+  return signal.aborted ? INTERRUPTED : REFUSED
+}
+
+/** Prints the one document of `--json`. */
+export function printJson(terminal: Terminal, document: unknown): void {
+  terminal.out(`${JSON.stringify(document, null, terminal.isTTY ? 2 : undefined)}\n`)
+}

@@ -1,0 +1,63 @@
+/** What the command line does beside operations, declared as they are: by a schema and its words. */
+import type { ZodType } from "zod"
+import type { Input } from "./cli/command.ts"
+import type { Page } from "./cli/render.ts"
+import type { AdminOperation } from "./operation.ts"
+
+/** What every command declares that is no operation; each field means what an operation's does. */
+interface Worded<I> {
+  readonly name: string
+  readonly summary: string
+  readonly notes?: readonly string[]
+  readonly example: string
+  readonly input: ZodType<I>
+}
+
+/** A command of the program itself. The benchmarks have words of their own behind theirs. */
+export interface ProgramCommand extends Worded<unknown> {
+  readonly does: "start" | "config" | "doctor" | "bench"
+}
+
+/**
+ * A command that moves the whole installation: only where no server runs on it. It ends in an audit.
+ */
+export interface MoveCommand extends Worded<unknown> {
+  readonly does: "move"
+  /** The answer for people. */
+  readonly render: (result: unknown, page: Page) => string
+}
+
+/** What a command works with that is done here, in the command line's own process. */
+export interface LocalWork<I> {
+  readonly input: I
+  readonly progress: (message: string) => void
+  readonly signal: AbortSignal
+  /**
+   * Has an operation done where the stores are; `take` gets what it sends.
+   *
+   * @throws Refused with its answer where it was refused
+   */
+  readonly ask: (
+    operation: string,
+    input: Input,
+    take: (chunk: string) => Promise<void>,
+  ) => Promise<unknown>
+}
+
+/** A command that is done here: it opens no stores unless it asks for an operation. */
+export interface LocalCommand<I = unknown> extends Worded<I> {
+  readonly does: "local"
+  /** Whether `ok` of its answer says that all is well. */
+  readonly isVerdict?: true
+  readonly run: (work: LocalWork<I>) => Promise<unknown>
+  /** The answer for people. */
+  readonly render: (result: unknown, page: Page) => string
+}
+
+/** Whatever is declared for an operator. */
+export type Command = AdminOperation | LocalCommand | MoveCommand | ProgramCommand
+
+/** Checks a command's types where it is written, and forgets them for the list of all. */
+export function localCommand<I>(spec: Omit<LocalCommand<I>, "does">): LocalCommand {
+  return { ...spec, does: "local" } as unknown as LocalCommand
+}

@@ -1,0 +1,81 @@
+/** Commands of the program itself. */
+import { z } from "zod"
+import type { ProgramCommand } from "../commands.ts"
+
+const start: ProgramCommand = {
+  does: "start",
+  name: "start",
+  summary: "run the server until it is stopped",
+  notes: ["HOST, PORT, DATABASE_URL and the other settings come from the environment; see config."],
+  example: "start --demo",
+  input: z.object({
+    demo: z
+      .boolean()
+      .default(false)
+      .meta({ description: 'make the company "acme" where the store is empty' }),
+  }),
+}
+
+const doctor: ProgramCommand = {
+  does: "doctor",
+  name: "doctor",
+  summary: "look at everything that the program stands on, and say how to mend what is wrong",
+  notes: [
+    "A line each: settings, Node, programs, port, disk, stores, read models. What is missing is for some of the work only; exit code 1 where something is wrong.",
+  ],
+  example: "doctor",
+  input: z.object({}),
+}
+
+const config: ProgramCommand = {
+  does: "config",
+  name: "config",
+  summary: "show the effective settings, secrets masked",
+  notes: [
+    "Beside a running server also those that it was started with: it does not read them again.",
+  ],
+  example: "config --json",
+  input: z.object({}),
+}
+
+const text = z.string().optional().meta({ form: "text" })
+
+/** What its words may be is known to the benchmarks alone, which refuse what they do not know. */
+export const benchCommand: ProgramCommand = {
+  does: "bench",
+  name: "bench",
+  summary: "measure how fast the ledger is on this machine, as ratios taken side by side",
+  notes: [
+    "The same as npm run bench: it needs a checkout with what its developers install, and no server. A name that there is not is answered with those that there are.",
+    "A JSON document and a page are written; exit code 1 where a measurement was not honest, never because a target was missed.",
+  ],
+  example: "bench decide --json decide.json",
+  input: z.object({
+    names: z.array(z.string()).optional().meta({
+      description: 'what to measure; default all ratios; "growth": all curves',
+      argument: "NAME",
+      form: "text",
+    }),
+    json: text.meta({
+      description: "write what was measured to this file, and the page beside it",
+      takes: "file",
+    }),
+    folder: text.meta({
+      description: "write both to a new file in this folder; default bench-results",
+      flag: "out",
+      takes: "folder",
+    }),
+    data: text.meta({
+      description: "where data sets are kept from run to run; default bench-data",
+      takes: "folder",
+    }),
+    most: text.meta({
+      description: "leave out points of curves beyond it, such as 1e6",
+      takes: "size",
+    }),
+    store: text.meta({ description: "where the events live; default postgres", takes: "name" }),
+  }),
+}
+
+/** Commands of the program itself but that which measures. */
+export const programCommands: readonly ProgramCommand[] = [start, doctor, config]
