@@ -10,6 +10,8 @@ import { dirname, join } from "node:path"
 import { z } from "zod"
 import { explained } from "../postgres/embedded/explain.ts"
 import { StartupFault } from "../postgres/embedded/startup-fault.ts"
+import type { RunningServer } from "./announced.ts"
+import { parseJson } from "./announced.ts"
 
 /** The form of the folder that this version makes and reads. */
 const FOLDER_FORM = 1
@@ -17,16 +19,6 @@ const FOLDER_FORM = 1
 const LONGEST_SOCKET_BYTES = 107
 
 const Identity = z.object({ form: z.int(), folderId: z.string() })
-const Running = z.object({
-  pid: z.int(),
-  url: z.string(),
-  socketPath: z.string(),
-  folderId: z.string(),
-})
-
-/** Where a running server can be reached. */
-export type RunningServer = z.infer<typeof Running>
-
 /** The data folder. */
 export interface DataFolder {
   readonly path: string
@@ -98,16 +90,6 @@ function parseIdentity(file: string, text: string): z.infer<typeof Identity> {
   )
 }
 
-/** Parsed JSON, undefined where it is none. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined
-    throw error
-  }
-}
-
 function socketPathOf(path: string, folderId: string): string {
   const inside = join(path, "admin.sock")
   if (Buffer.byteLength(inside) <= LONGEST_SOCKET_BYTES) return inside
@@ -129,14 +111,6 @@ export async function announce(folder: DataFolder, server: RunningServer): Promi
 /** Takes `server.json` away. */
 export async function withdraw(folder: DataFolder): Promise<void> {
   await rm(join(folder.path, "server.json"), { force: true })
-}
-
-/** What `server.json` says, whether or not that server lives; null where there is none. */
-export async function announced(dataDir: string): Promise<RunningServer | null> {
-  const text = await readFile(join(dataDir, "server.json"), "utf8").catch(() => null)
-  if (text === null) return null
-  const parsed = Running.safeParse(parseJson(text))
-  return parsed.success ? parsed.data : null
 }
 
 /** The hold on a folder. */

@@ -1,5 +1,5 @@
 /** The running server of a data folder, and the company that a load spends the money of. */
-import { announced } from "../../adapters/data-folder/data-folder.ts"
+import { announced } from "../../adapters/data-folder/announced.ts"
 import { ServerGone, askServer, serverOf } from "../../src/frame/operator/cli/admin-client.ts"
 import { harmless } from "../../src/frame/operator/cli/terminal.ts"
 import type { CallerKeys } from "./calls.ts"

@@ -1,5 +1,5 @@
 /** A server that somebody looks after: where it ends without being asked, it is started again. */
-import { announced } from "../../adapters/data-folder/data-folder.ts"
+import { announced } from "../../adapters/data-folder/announced.ts"
 import { askServer } from "../../src/frame/operator/cli/admin-client.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import type { Operate } from "./reckoning.ts"

@@ -125,3 +125,10 @@ function valuesOf(field: Field): { readonly form?: Form; readonly choices?: read
 
 const formOfNumber = ({ exclusiveMinimum }: Field): Form =>
   exclusiveMinimum === 0 ? "count" : "revision"
+
+/** The catalogue as it is kept in a file: a command a line, so that a change shows as what it is. */
+export function catalogueText(commands: readonly Command[]): string {
+  return `[\n${catalogueOf(commands)
+    .map((spec) => JSON.stringify(spec))
+    .join(",\n")}\n]\n`
+}

@@ -1,0 +1,98 @@
+/** What the command line does in its own process: everything that needs the stores, or the settings. */
+import { ADMIN_OPERATIONS, COMMANDS } from "../operations.ts"
+import { ServerGone, askServer } from "../frame/operator/cli/admin-client.ts"
+import type { Host } from "../frame/operator/cli/host.ts"
+import type { Stopping } from "../frame/operator/cli/stopping.ts"
+import type { Terminal } from "../frame/operator/cli/terminal.ts"
+import type { ShownSetting } from "../frame/operator/protocol.ts"
+import { HEALTH_URLS } from "../frame/http/health.ts"
+import { openLog } from "../frame/kernel/log.ts"
+import { runBenchmarks } from "./benchmarks.ts"
+import type { Config } from "./config.ts"
+import { listSettings, readConfig } from "./config.ts"
+import { examine } from "./doctor.ts"
+import { move } from "./moves.ts"
+import { openStores, runServer } from "./server.ts"
+
+/** The server that holds this data folder. */
+interface LivingServer {
+  readonly url: string
+  readonly socketPath: string
+  readonly settings: readonly ShownSetting[]
+}
+
+/** The process around the work. */
+export interface Around {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly terminal: Terminal
+  readonly stopping: Stopping
+  readonly livingServer: () => Promise<LivingServer | null>
+}
+
+/** What a host does here, and whether something is open still that would keep the process from ending. */
+export type WorkHere = Omit<Host, "catalogue" | "livingServer"> & { readonly isLeft: () => boolean }
+
+/** One that does not answer keeps nobody from seeing the settings of the command itself. */
+async function settingsOfServer({ livingServer, terminal }: Around) {
+  try {
+    return (await livingServer())?.settings ?? null
+  } catch (error) {
+    if (!(error instanceof ServerGone)) throw error
+    terminal.err(`${error.message}\n`)
+    return null
+  }
+}
+
+/** Prepares the work; nothing is opened yet. */
+export function openWork(around: Around): WorkHere {
+  const { env, terminal, stopping, livingServer } = around
+  const { signal } = stopping
+  let isLeft = false
+  /** A command's own log: on a terminal it would stand between the lines of its answer. */
+  const commandLog = ({ logLevel }: Config) =>
+    openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
+  return {
+    commands: async () => COMMANDS,
+    openLocal: async () => {
+      const config = readConfig(env)
+      const stores = await openStores(config, () => config.baseUrl ?? "", commandLog(config))
+      const close = async () => {
+        const left = await stores.close()
+        if (left.length === 0) return
+        isLeft = true
+        terminal.err(`Ended before all was done: ${left.join("; ")}.\n`)
+      }
+      return { operations: ADMIN_OPERATIONS, ports: stores.ports, close }
+    },
+    start: async ({ demo }) => {
+      const config = readConfig(env)
+      const say = (line: string) => terminal.out(`${line}\n`)
+      const settings = listSettings(env)
+      const log = openLog(config.logLevel)
+      signal.addEventListener("abort", () => log.info("stopping", { askedBy: stopping.askedBy() }))
+      const code = await runServer({ config, settings, demo, log, say, signal })
+      // What could not be closed for want of its database keeps nobody waiting who starts us again.
+      isLeft ||= code !== 0
+      return code
+    },
+    move: async (name, input, talk) => {
+      const config = readConfig(env)
+      return move(config, name, input, commandLog(config), talk)
+    },
+    examine: async () => {
+      const config = readConfig(env)
+      const server = await livingServer()
+      const request = { operation: "projections status", actor: "doctor", reason: null, input: {} }
+      const talk = { progress: () => undefined, send: async () => undefined, signal }
+      const living = server && {
+        url: server.url,
+        readiness: async () => (await fetch(`${server.url}${HEALTH_URLS.ready}`)).text(),
+        status: () => askServer(server.socketPath, request, talk),
+      }
+      return examine(config, living)
+    },
+    bench: (words) => runBenchmarks(words, signal),
+    settings: async () => ({ own: listSettings(env), server: await settingsOfServer(around) }),
+    isLeft: () => isLeft,
+  }
+}

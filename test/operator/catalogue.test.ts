@@ -1,0 +1,65 @@
+/** The catalogue of the command line, and what is loaded beside it. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { readFile, writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
+import { fileURLToPath } from "node:url"
+import { expect, it } from "vitest"
+import { catalogueText } from "../../src/frame/operator/catalogue.ts"
+import { COMMANDS } from "../../src/operations.ts"
+import { fakeOperation, testFolder } from "./fake-host.ts"
+import { serve } from "./serve-admin.ts"
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+const CATALOGUE = new URL("../../src/catalogue.json", import.meta.url)
+
+it("is what the commands declare: node bin/catalogue.mjs writes it anew", async () => {
+  expect(await readFile(CATALOGUE, "utf8")).toBe(catalogueText(COMMANDS))
+})
+
+/** Tells on standard error of each file that is loaded. */
+const HOOK = `
+  import { registerHooks } from "node:module"
+  registerHooks({
+    load: (url, context, next) => {
+      process.stderr.write("loaded " + url + "\\n")
+      return next(url, context)
+    },
+  })
+`
+
+/** Runs the program on a data folder of its own; tells its answer and which files it loaded. */
+async function loadedBy(dataDir: string, ...words: readonly string[]) {
+  const hook = join(await testFolder(), "hook.mjs")
+  await writeFile(hook, HOOK)
+  const env = { ...process.env, LEDGER_DATA_DIR: dataDir }
+  const child = spawn(process.execPath, ["--import", hook, MAIN, ...words], { env })
+  const ended = once(child, "close")
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
+  const files = [...stderr.matchAll(/^loaded .*?\/((?:src|domain|projections|adapters)\/.*)$/gm)]
+  const [code] = await ended
+  return { code, stdout, files: files.map(([, file = ""]) => file) }
+}
+
+/** What only a command that is done in its own process needs. */
+const ELSEWHERE =
+  /^(src\/compose\/|src\/operations\.ts|src\/\w+\/operate\/|projections\/)|postgres\.ts$/
+
+it("is all that a command beside a running server loads of what is declared", async () => {
+  const { socketPath } = await serve([fakeOperation("company list", async () => ({ done: true }))])
+  const folder = await testFolder()
+  const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
+  await writeFile(join(folder, "server.json"), JSON.stringify(server))
+  const { code, stdout, files } = await loadedBy(folder, "company", "list", "--json")
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '{"done":true}\n' })
+  expect(files).toContain("src/main.ts")
+  expect(files.filter((file) => ELSEWHERE.test(file))).toEqual([])
+})
+
+it.each(["--version", "--help", "limit set --help"])("is all that %s loads of it", async (line) => {
+  const { code, files } = await loadedBy(await testFolder(), ...line.split(" "))
+  expect(code).toBe(0)
+  expect(files).toContain("src/main.ts")
+  expect(files.filter((file) => ELSEWHERE.test(file))).toEqual([])
+})
