@@ -45,9 +45,14 @@ const adapterRules = [
   ),
   rule(
     "adapter-types-only",
-    "An adapter knows the domain and the projections by their types only.",
+    "An adapter knows the domain and the projections by their types only, and reads the ids in its " +
+      "rows as the domain does.",
     { path: "^adapters/" },
-    { path: "^(domain|projections)/", dependencyTypesNot: ["type-only"] },
+    {
+      path: "^(domain|projections)/",
+      pathNot: "^domain/kernel/ids\\.ts$",
+      dependencyTypesNot: ["type-only"],
+    },
   ),
   rule(
     "adapter-apart",

@@ -3,6 +3,7 @@ import type { Blobs, NewBlob } from "./port.ts"
 import { HALF_WRITTEN_KEPT_MS } from "./port.ts"
 import type { BlobRow, BlobRows } from "./rows.ts"
 import { openSealedBlobs } from "./sealed.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** A blob's row in memory; a half-written one has no mark. */
 interface MemoryRow extends NewBlob {
@@ -23,7 +24,7 @@ export interface MemoryBlobRows extends BlobRows {
 export function memoryBlobRows(now: () => number = Date.now): MemoryBlobRows {
   const blobs = new Map<string, MemoryRow>()
   const chunks = new Map<string, Map<number, Buffer>>()
-  const find = (companyId: string, blobId: string): BlobRow | null => {
+  const find = (companyId: CompanyId, blobId: string): BlobRow | null => {
     for (const [edition, row] of blobs) {
       const { length, mark } = row
       if (row.companyId !== companyId || row.blobId !== blobId) continue

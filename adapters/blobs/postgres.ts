@@ -1,4 +1,5 @@
 import type { Pool } from "pg"
+import { parseCompanyId, parsed } from "../../domain/kernel/ids.ts"
 import type { Sealing } from "../sealing/port.ts"
 import type { Blobs } from "./port.ts"
 import { HALF_WRITTEN_KEPT_MS } from "./port.ts"
@@ -101,8 +102,8 @@ const SWEEP = `
   delete from ledger.blobs
   where mark is null and begun_at < now() - $1::float8 * interval '1 millisecond'`
 
-function rowOf({ company_id: companyId, blob_id: blobId, ...row }: Row): BlobRow {
-  return { ...row, companyId, blobId }
+function rowOf({ company_id, blob_id: blobId, ...row }: Row): BlobRow {
+  return { ...row, companyId: parsed(parseCompanyId, company_id), blobId }
 }
 
 function codeOf(error: unknown): unknown {

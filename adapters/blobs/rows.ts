@@ -1,10 +1,11 @@
 /** Where the rows of blobs are: it keeps sealed bytes, and knows no key. */
 import type { NewBlob } from "./port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** A blob's own row, whole. */
 export interface BlobRow {
   readonly edition: string
-  readonly companyId: string
+  readonly companyId: CompanyId
   readonly subject: string
   readonly blobId: string
   /** Plain bytes. */
@@ -27,11 +28,11 @@ export interface BlobRows {
   /** Deletes a blob if it is half-written. */
   readonly discard: (edition: string) => Promise<void>
   /** The whole blob of an id. */
-  readonly find: (companyId: string, blobId: string) => Promise<BlobRow | null>
+  readonly find: (companyId: CompanyId, blobId: string) => Promise<BlobRow | null>
   /** A chunk; null where there is none. */
   readonly chunk: (edition: string, index: number) => Promise<Buffer | null>
   /** Deletes the whole blob of an id; false where there is none. */
-  readonly delete: (companyId: string, blobId: string) => Promise<boolean>
+  readonly delete: (companyId: CompanyId, blobId: string) => Promise<boolean>
   /** Deletes what is half-written for longer than HALF_WRITTEN_KEPT_MS. */
   readonly sweep: () => Promise<number>
 }

@@ -4,12 +4,13 @@
  * A claim names the process that holds it. A process that died holds nothing: its claims may be
  * taken over, and the taker runs the request again with the same attempt, from which all ids derive.
  */
-import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** What a request asks to be carried out once. */
 export interface ClaimRequest {
   readonly companyId: CompanyId
-  readonly keyId: KeyId
+  /** Whose names they are: those of an API key, and through a shared key of the signed-in person. */
+  readonly keyId: string
   /** The caller's `Idempotency-Key`, 1 to 255 characters. */
   readonly idempotencyKey: string
   /** SHA-256 over method, path and canonical body. */

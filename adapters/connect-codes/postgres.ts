@@ -1,4 +1,5 @@
 import type { Pool } from "pg"
+import { parseCompanyId, parsePersonId, parsed } from "../../domain/kernel/ids.ts"
 import type { Approval, ConnectCodes, ConnectRequest } from "./port.ts"
 
 interface Row {
@@ -52,6 +53,7 @@ function requestOf(row: Row): ConnectRequest {
   }
 }
 
-function approvalOf({ company_id: companyId, person_id: personId }: Row): Approval | null {
-  return companyId === null || personId === null ? null : { companyId, personId }
+function approvalOf({ company_id: company, person_id: person }: Row): Approval | null {
+  if (company === null || person === null) return null
+  return { companyId: parsed(parseCompanyId, company), personId: parsed(parsePersonId, person) }
 }

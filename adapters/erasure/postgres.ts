@@ -5,6 +5,7 @@ import { LIVE_SCHEMA, inTransaction } from "../postgres/projector/tables.ts"
 import type { ParkedWork } from "../work/port.ts"
 import type { Erasure } from "./port.ts"
 import { overwriteLog } from "./write-ahead-log.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** A read model with tables in which personal text stands in the clear. */
 interface PersonalReadModel {
@@ -17,7 +18,7 @@ export interface ErasurePorts {
   readonly pool: Pool
   readonly pacer: Pacer
   /** Ends what this process remembers of a company's keys; the others are called out to. */
-  readonly forgetKeys: (companyId: string) => void
+  readonly forgetKeys: (companyId: CompanyId) => void
   /** The read models; those without personal tables are left alone. */
   readonly readModels: readonly { readonly name: string; readonly personal?: readonly string[] }[]
   /** Default none. */
@@ -106,7 +107,7 @@ interface WorkRow {
   readonly parked: string | null
 }
 
-function workOf(companyId: string, row: WorkRow): ParkedWork {
+function workOf(companyId: CompanyId, row: WorkRow): ParkedWork {
   const { work_id: workId, kind, name, subject, parked } = row
   return { workId, kind, name, subject, companyId, parked, payload: JSON.parse(row.payload) }
 }

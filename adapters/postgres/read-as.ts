@@ -2,6 +2,7 @@ import type { Kysely } from "kysely"
 import type { Pool } from "pg"
 import { kyselyOn } from "./kysely-on.ts"
 import { COMPANY_SETTING } from "./roles.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const SET_COMPANY = { name: "set-company", text: "select set_config($1, $2, false)" }
 
@@ -10,7 +11,7 @@ const SET_COMPANY = { name: "set-company", text: "select set_config($1, $2, fals
  * connection, before anything is read: a company left over from the last reader is never seen.
  */
 export function readAsCompany(pool: Pool) {
-  return async <T>(companyId: string, query: (db: Kysely<never>) => Promise<T>): Promise<T> => {
+  return async <T>(companyId: CompanyId, query: (db: Kysely<never>) => Promise<T>): Promise<T> => {
     const client = await pool.connect()
     let failed = true
     try {

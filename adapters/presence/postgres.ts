@@ -1,4 +1,5 @@
 import type { Pool } from "pg"
+import { parsePersonId, parsed } from "../../domain/kernel/ids.ts"
 import type { Place, Presence } from "./port.ts"
 
 interface Row {
@@ -25,7 +26,8 @@ export function openPostgresPresence(pool: Pool): Presence {
          where company_id = $1 order by seen_at desc, place`,
         [companyId],
       )
-      return rows.map(({ person_id: personId, place, seen_at }) => {
+      return rows.map(({ person_id, place, seen_at }) => {
+        const personId = parsed(parsePersonId, person_id)
         return { personId, place, seenAt: seen_at.getTime() }
       })
     },

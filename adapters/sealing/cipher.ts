@@ -8,6 +8,7 @@ import {
   hkdfSync,
   randomBytes,
 } from "node:crypto"
+import type { KeyedHash } from "../../domain/kernel/ids.ts"
 import { SealFault } from "./port.ts"
 
 const NONCE_BYTES = 12
@@ -66,6 +67,6 @@ export function deriveKey(key: Buffer | KeyObject, purpose: string): Buffer {
 }
 
 /** A keyed hash of a text, 32 hexadecimal characters. */
-export function keyedTag(key: KeyObject, text: string): string {
-  return createHmac("sha256", key).update(text).digest("hex").slice(0, 32)
+export function keyedTag(key: KeyObject, text: string): KeyedHash {
+  return createHmac("sha256", key).update(text).digest("hex").slice(0, 32) as KeyedHash
 }

@@ -7,7 +7,7 @@
  * ciphertext and tag>`; company and subject are authenticated with it. Sealed bytes are nonce,
  * ciphertext and tag; company, subject and the context they are for are authenticated with them.
  */
-import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyedHash, Sealed } from "../../domain/kernel/ids.ts"
 
 /** The subject whose key seals what belongs to the company itself: its name, its numbers. */
 export const COMPANY_SUBJECT = "company"
@@ -53,7 +53,7 @@ export interface Sealing {
    *
    * @throws CompanyErased
    */
-  readonly tag: (companyId: CompanyId, text: string) => Promise<string>
+  readonly tag: (companyId: CompanyId, text: string) => Promise<KeyedHash>
   /** A keyed hash that is equal for equal texts across the installation. */
   readonly installationTag: (text: string) => string
   /** The secret with which an app signs people in through its shared key; stored nowhere. */

@@ -62,6 +62,6 @@ function columnsOf(batch: readonly Asked[], withKeys: boolean): unknown[] {
   return withKeys ? [...names, batch.map((asked) => asked.fresh)] : names
 }
 
-function placeOf(companyId: CompanyId, subject: string): string {
+function placeOf(companyId: string, subject: string): string {
   return `${companyId}/${subject}`
 }

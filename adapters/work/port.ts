@@ -4,6 +4,7 @@
  * Work is due by the ledger's clock; leases and back-off go by the database's own. Work on one
  * subject is done in order, so one silent recipient holds up nobody else.
  */
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** A row that this process holds until it says what became of it. */
 export interface TakenWork {
@@ -11,7 +12,7 @@ export interface TakenWork {
   readonly kind: string
   readonly name: string
   readonly subject: string
-  readonly companyId: string | null
+  readonly companyId: CompanyId | null
   readonly payload: unknown
   /** How often it was taken since it was last put off as planned, this time included. */
   readonly tries: number
@@ -24,7 +25,7 @@ export interface NewWork {
   readonly kind: string
   readonly name: string
   readonly subject: string
-  readonly companyId: string
+  readonly companyId: CompanyId
   readonly payload: object
   /** By the ledger's clock, UTC milliseconds. */
   readonly dueAt: number
@@ -67,7 +68,7 @@ export interface ListedWork {
   readonly workId: number
   readonly kind: string
   readonly name: string
-  readonly companyId: string | null
+  readonly companyId: CompanyId | null
   readonly dueAt: string
   readonly tries: number
   readonly running: boolean

@@ -1,4 +1,6 @@
 import type { Pool } from "pg"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { together } from "../postgres/together.ts"
 import type { Processes } from "../processes/port.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
@@ -215,13 +217,17 @@ async function settle(
   }
 }
 
+function companyIn({ company_id: companyId }: Row): CompanyId | null {
+  return companyId === null ? null : parseCompanyId(companyId)
+}
+
 function taken(row: Row): TakenWork {
   return {
     workId: row.work_id,
     kind: row.kind,
     name: row.name,
     subject: row.subject,
-    companyId: row.company_id,
+    companyId: companyIn(row),
     payload: JSON.parse(row.payload) as unknown,
     tries: row.tries,
     isHandedOver: row.handed_over_at !== null,
@@ -233,7 +239,7 @@ function listed(row: Row): ListedWork {
     workId: row.work_id,
     kind: row.kind,
     name: row.name,
-    companyId: row.company_id,
+    companyId: companyIn(row),
     dueAt: row.due_at.toISOString(),
     tries: row.tries,
     running: row.process_id !== null,

@@ -39,21 +39,21 @@ const FUNDS_MICROS = 1_000_000_000_000_000
  * Text of its own, in one piece. Ids reach the ledger like this; joined text is a tree of its parts
  * until somebody looks, and two ids from one constant are one and the same object.
  */
-export function freshText(text: string): string {
-  return Buffer.from(text, "latin1").toString("latin1")
+export function freshText<T extends string>(text: T): T {
+  return Buffer.from(text, "latin1").toString("latin1") as T
 }
 
 /** The names of a company's people. Called twice it gives the same names as other objects. */
 export function peopleOf({ people }: CompanySize): readonly PersonId[] {
   return Array.from({ length: people }, (_, i) =>
-    freshText(`per_${String(i).padStart(ID_DIGITS, "0")}`),
+    freshText(`per_${String(i).padStart(ID_DIGITS, "0")}` as const),
   )
 }
 
 /** The keys of a company. Called twice it gives the same names as other objects. */
 export function keysOf(size: CompanySize, people: readonly PersonId[]): readonly Key[] {
   return Array.from({ length: size.keys }, (_, i) => ({
-    keyId: freshText(`key_${String(i).padStart(KEY_DIGITS, "0")}`),
+    keyId: freshText(`key_${String(i).padStart(KEY_DIGITS, "0")}` as const),
     owner: i % SHARED_EVERY === 0 ? null : (people[i % people.length] ?? null),
   }))
 }

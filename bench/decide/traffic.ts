@@ -125,7 +125,7 @@ const isGivenBack = (index: number) => index % GIVEN_BACK_EVERY === 0
  * Ids that end in a number of so many digits, each in text of its own. They are written into one
  * place and cut out of it: waste made beside the commands would push the ledger out of the caches.
  */
-function idsOf(prefix: string, digits: number): (number: number) => string {
+function idsOf<P extends string>(prefix: P, digits: number): (number: number) => `${P}${string}` {
   const bytes = Buffer.from(prefix + "0".repeat(digits), "latin1")
   return (number) => {
     let rest = number
@@ -133,7 +133,7 @@ function idsOf(prefix: string, digits: number): (number: number) => string {
       bytes[i] = 48 + (rest % 10)
       rest = Math.floor(rest / 10)
     }
-    return bytes.toString("latin1")
+    return bytes.toString("latin1") as `${P}${string}`
   }
 }
 

@@ -14,6 +14,7 @@ import { fallsBelowPeak } from "./findings.ts"
 import type { Sized } from "./points.ts"
 import { CURVE, FLUSH_FIGURE, figuresOf, linesOf, measuredAt } from "./points.ts"
 import { openSizedTables } from "./sized-tables.ts"
+import type { PersonId } from "../../domain/kernel/ids.ts"
 
 const COMPANIES = 10
 const CONNECTIONS = 32
@@ -113,7 +114,7 @@ async function companiesOf(house: House, set: DataSet<Kept>): Promise<Kept> {
 /** Keys are not kept: each run makes its own. */
 async function keyOf({ operate }: House, company: string): Promise<string> {
   const { people } = (await operate("person list", { company })) as {
-    readonly people: readonly { readonly personId: string }[]
+    readonly people: readonly { readonly personId: PersonId }[]
   }
   const person = people[0]?.personId
   return (

@@ -1,6 +1,7 @@
 /** What is looked at once a load is over: every acknowledged text has one charge, and the audit. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { LoadCompany, RunningServer } from "./ground.ts"
 
 /** A check and what it came to. */
@@ -42,7 +43,7 @@ export async function lookAfterwards(
 /** How often each text was charged, by the ledger's own facts. */
 async function chargedTexts(
   { operate }: Pick<RunningServer, "operate">,
-  company: string,
+  company: CompanyId,
 ): Promise<ReadonlyMap<string, number>> {
   const charged = new Map<string, number>()
   for (let from: number | null = 0; from !== null;) {

@@ -3,6 +3,7 @@ import { announced } from "../../adapters/data-folder/announced.ts"
 import { ServerGone, askServer, serverOf } from "../../src/frame/operator/cli/admin-client.ts"
 import { harmless } from "../../src/frame/operator/cli/terminal.ts"
 import type { CallerKeys } from "./calls.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** More than any load spends, in dollars. */
 const PLENTY = "100000"
@@ -56,7 +57,7 @@ export async function findServer(
 
 /** A company for one load. */
 export interface LoadCompany extends CallerKeys {
-  readonly companyId: string
+  readonly companyId: CompanyId
 }
 
 /** Opens a company with limits on it, on its owner and on each key, and one person without means. */
@@ -66,24 +67,25 @@ export async function openLoadCompany(
   keyCount: number,
 ): Promise<LoadCompany> {
   const opened = await operate("company create", { name: `load ${run}`, funds: PLENTY })
-  const { companyId: company, ownerId: person } = opened as Record<string, string>
+  const { companyId: company, ownerId: person } = opened as {
+    readonly companyId: CompanyId
+    readonly ownerId: PersonId
+  }
   await operate("card set", { company, verified: true })
   const month = { company, class: "general", period: "month", dollars: PLENTY }
   await operate("limit set", month)
   await operate("limit set", { ...month, person })
   const keyOf = async (of: string, dollars: string): Promise<string> => {
     const made = await operate("key create", { company, person: of, allOperations: true })
-    const { keyId, key } = made as { readonly keyId: string; readonly key: string }
+    const { keyId, key } = made as { readonly keyId: KeyId; readonly key: string }
     await operate("limit set", { company, key: keyId, period: "month", dollars })
     return key
   }
-  const rich = await Promise.all(
-    Array.from({ length: keyCount }, () => keyOf(person ?? "", PLENTY)),
-  )
+  const rich = await Promise.all(Array.from({ length: keyCount }, () => keyOf(person, PLENTY)))
   const poor = await operate("person add", {
     ...{ company, name: "Without means", email: "without-means@example.com", role: "admin" },
   })
-  const { personId } = poor as { readonly personId: string }
+  const { personId } = poor as { readonly personId: PersonId }
   await operate("limit set", { ...month, person: personId, dollars: TIGHT })
-  return { companyId: company ?? "", rich, poor: await keyOf(personId, PLENTY) }
+  return { companyId: company, rich, poor: await keyOf(personId, PLENTY) }
 }

@@ -2,7 +2,7 @@
 import { LEDGER, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { accountOf, openCharges, readLimits } from "../../domain/charging/ledger-views.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import { decodeStored } from "../../src/frame/kernel/envelope.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
@@ -29,7 +29,7 @@ export async function openTextingCompany(
 ): Promise<TextingCompany> {
   const opened = (await operate("company create", { name, funds: PLENTY })) as {
     readonly companyId: CompanyId
-    readonly ownerId: string
+    readonly ownerId: PersonId
   }
   const { companyId: company, ownerId: person } = opened
   await operate("card set", { company, verified: true })
@@ -38,7 +38,7 @@ export async function openTextingCompany(
   await operate("limit set", { ...month, class: "general", person })
   const making = Array.from({ length: keyCount }, async (_, i) => {
     const made = (await operate("key create", { company, person, allOperations: true })) as {
-      readonly keyId: string
+      readonly keyId: KeyId
       readonly key: string
     }
     await operate("limit set", {

@@ -5,6 +5,7 @@
  */
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { codecOf, flag, list, oneOf, optional, plain, time } from "../kernel/format.ts"
+import { id, sealed } from "../kernel/id-kinds.ts"
 import { ALL_OPERATIONS } from "./operations.ts"
 import { teamFormats } from "./team-events.ts"
 
@@ -20,12 +21,15 @@ const terms = {
   pays: oneOf("prepaid", "card"),
 }
 
-const keyOnly = { at: time, keyId: plain }
+const keyOnly = { at: time, keyId: id.key }
 
 /** Everything that can happen to a company's access. */
 export const accessFormats = {
   /** The company's people and keys can be named from now on. */
-  CompanyOpened: { version: 1, fields: { at: time, companyId: plain, name: plain, ...terms } },
+  CompanyOpened: {
+    version: 1,
+    fields: { at: time, companyId: id.company, name: sealed, ...terms },
+  },
   /** The company is on another plan, or pays in another way. */
   PlanChanged: { version: 1, fields: { at: time, ...terms } },
   ...teamFormats,
@@ -36,13 +40,13 @@ export const accessFormats = {
     lifts: { 1: (raw) => raw },
     fields: {
       at: time,
-      keyId: plain,
+      keyId: id.key,
       /** Whose key it is; null for a shared key of the company's app. */
-      personId: optional(plain),
+      personId: optional(id.person),
       /** SHA-256 of the whole key text, hexadecimal. */
       keyHash: plain,
       operations: list(oneOf(...ALL_OPERATIONS)),
-      label: optional(plain),
+      label: optional(sealed),
     },
   },
   /** A key stopped working until it is resumed. */

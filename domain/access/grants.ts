@@ -2,6 +2,7 @@
  * What can be granted to a person, or denied, on top of the role: a permission with all that needs
  * it, or one operation. A no stands before every yes.
  */
+import type { PersonId } from "../kernel/ids.ts"
 import type { Operation } from "./operations.ts"
 import { ALL_OPERATIONS, OPERATIONS, OPERATIONS_WITHOUT_ROUTE, isOperation } from "./operations.ts"
 import type { Permission, Role } from "./permissions.ts"
@@ -21,7 +22,7 @@ export interface AppAccess {
 
 /** A person, as far as decisions need to know them. */
 export interface Person {
-  readonly personId: string
+  readonly personId: PersonId
   readonly role: Role
   readonly app: AppAccess
   /** What they hold by role, grants and denials together, in catalogue order. */
@@ -44,7 +45,7 @@ export function grantFault(name: string): string | null {
 }
 
 /** A person of this role with what was granted and denied. Owners and admins hold everything. */
-export function personOf(personId: string, role: Role, app: AppAccess): Person {
+export function personOf(personId: PersonId, role: Role, app: AppAccess): Person {
   const { grant, deny } = app
   const held = permissionsOf(role, grant.filter(isPermission))
   const permissions = isAdminRole(role)

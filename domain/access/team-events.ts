@@ -4,6 +4,7 @@
  */
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { list, oneOf, optional, plain, time } from "../kernel/format.ts"
+import { id, sealed } from "../kernel/id-kinds.ts"
 import { GRANTABLE } from "./grants.ts"
 import { PERMISSIONS, ROLES } from "./permissions.ts"
 
@@ -14,9 +15,9 @@ export const teamFormats = {
     version: 1,
     fields: {
       at: time,
-      personId: plain,
-      name: plain,
-      email: plain,
+      personId: id.person,
+      name: sealed,
+      email: sealed,
       /** Keyed hash of the email in lower case: two people of a company cannot share one. */
       emailTag: plain,
       role: oneOf(...ROLES),
@@ -29,9 +30,9 @@ export const teamFormats = {
     version: 1,
     fields: {
       at: time,
-      personId: plain,
-      name: optional(plain),
-      email: optional(plain),
+      personId: id.person,
+      name: optional(sealed),
+      email: optional(sealed),
       /** Of the new email; null where it stays. */
       emailTag: optional(plain),
       role: optional(oneOf(...ROLES)),
@@ -42,20 +43,20 @@ export const teamFormats = {
     version: 1,
     fields: {
       at: time,
-      personId: plain,
+      personId: id.person,
       grant: list(oneOf(...GRANTABLE)),
       deny: list(oneOf(...GRANTABLE)),
     },
   },
   /** Somebody belongs to the company no more. Their keys were deleted with this. */
-  PersonRemoved: { version: 1, fields: { at: time, personId: plain } },
+  PersonRemoved: { version: 1, fields: { at: time, personId: id.person } },
   /** Somebody was invited. Adding a person with this email ends it; so does its time. */
   PersonInvited: {
     version: 1,
     fields: {
       at: time,
       inviteId: plain,
-      email: plain,
+      email: sealed,
       emailTag: plain,
       role: oneOf(...ROLES),
       expiresAt: time,

@@ -17,6 +17,7 @@ import {
   text,
   time,
 } from "../kernel/format.ts"
+import { id } from "../kernel/id-kinds.ts"
 import {
   limitFields,
   limitNameFields,
@@ -32,8 +33,8 @@ const via = oneOf("own_key", "shared_key", "person", "company")
 export const requestFields = {
   chargeId: plain,
   via,
-  keyId: optional(plain),
-  personId: optional(plain),
+  keyId: optional(id.key),
+  personId: optional(id.person),
   class: spendingClass,
   /** What is bought, a name of the price book or, from outside the API, any text. */
   item: text,
@@ -102,8 +103,8 @@ export const chargeRefusedFormat = {
 /** How many calls one key served for one person, or for nobody in particular. */
 export const callTally = record({
   via: oneOf("own_key", "shared_key"),
-  keyId: plain,
-  personId: optional(plain),
+  keyId: id.key,
+  personId: optional(id.person),
   calls: int,
 })
 
@@ -195,8 +196,8 @@ export const ledgerFormats = {
       /** When it weighed: says in which windows it still counts. */
       chargedAt: time,
       via,
-      keyId: optional(plain),
-      personId: optional(plain),
+      keyId: optional(id.key),
+      personId: optional(id.person),
       class: spendingClass,
       item: text,
       resource: optional(text),

@@ -12,7 +12,8 @@
  * | key | everything the key spends | key limits |
  */
 import type { ValueOf, ValuesOf } from "../kernel/format.ts"
-import { flag, list, micros, oneOf, optional, plain, time } from "../kernel/format.ts"
+import { flag, list, micros, oneOf, optional, time } from "../kernel/format.ts"
+import { id } from "../kernel/id-kinds.ts"
 import type { KeyId, PersonId } from "../kernel/ids.ts"
 import { isMicros } from "../kernel/money.ts"
 import { PERIODS } from "../kernel/window.ts"
@@ -37,7 +38,7 @@ export type Spender =
 export const limitNameFields = {
   holder: oneOf("company", "person", "key"),
   /** The person or key; null for the company. */
-  holderId: optional(plain),
+  holderId: optional(id.holder),
   /** `all` for a key's limit, which has no other. */
   class: oneOf("ai", "general", "all"),
 }

@@ -1,6 +1,7 @@
 /** The facts of a ledger about funds that API keys buy, and the forms they are stored in. */
 import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
 import { micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
+import { id } from "../kernel/id-kinds.ts"
 
 const terms = {
   mode: oneOf("on", "off", "needs_owner_review"),
@@ -13,16 +14,16 @@ const terms = {
 export type PurchaseTerms = ValuesOf<typeof terms>
 
 const purchase = {
-  purchaseId: plain,
-  keyId: plain,
-  personId: optional(plain),
+  purchaseId: id.purchase,
+  keyId: id.key,
+  personId: optional(id.person),
   amountMicros: micros,
 }
 
 /** Everything that can happen to the purchases of a company. */
 export const purchaseFormats = {
   /** An owner said what a key may buy funds for. */
-  PurchaseTermsSet: { version: 1, fields: { at: time, keyId: plain, ...terms } },
+  PurchaseTermsSet: { version: 1, fields: { at: time, keyId: id.key, ...terms } },
   /** A key began to buy funds: its allowance is taken, nothing is paid yet. */
   PurchaseStarted: { version: 1, fields: { at: time, ...purchase } },
   /** The payment arrived: the funds are raised. */

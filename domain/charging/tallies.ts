@@ -102,7 +102,10 @@ function tallyList(
   return key === undefined ? [own, company] : [key, own, company]
 }
 
-/** The tally that a limit of this name watches; made where it is missing. */
+/**
+ * The tally that a limit of this name watches; made where it is missing. Of class `all` is a key's
+ * limit alone, and of another class the company's or a person's (`limitFault`).
+ */
 export function tallyOfLimit(
   tallies: Tallies,
   limit: LimitName & { readonly leaveKeysOut: boolean },

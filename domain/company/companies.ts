@@ -7,11 +7,12 @@
 import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
 import { codecOf, flag, micros, oneOf, plain, record, time } from "../kernel/format.ts"
+import { id, sealed } from "../kernel/id-kinds.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 
 const plan = {
-  companyId: plain,
-  name: plain,
+  companyId: id.company,
+  name: sealed,
   /** Keyed hash of the name without case: equal names have equal tags. */
   nameTag: plain,
   plan: oneOf("payg", "29", "79", "197", "329"),
@@ -20,7 +21,7 @@ const plan = {
   /** Whether it gets one built-in test number. */
   withNumber: flag,
   /** The owner the company begins with. */
-  owner: record({ personId: plain, name: plain, email: plain, emailTag: plain }),
+  owner: record({ personId: id.person, name: sealed, email: sealed, emailTag: plain }),
 }
 
 /** How a company is to begin. A reaction opens its streams from this, once, whatever crashes. */
@@ -34,7 +35,7 @@ export const companiesFormats = {
    * What was personal of a company is erased: its keys are destroyed, so nothing that was sealed for
    * it can be read again. Its name is free for another.
    */
-  CompanyErased: { version: 1, fields: { at: time, companyId: plain } },
+  CompanyErased: { version: 1, fields: { at: time, companyId: id.company } },
 } satisfies FormatTable
 
 /** Everything that can happen to the list of companies. */
@@ -89,7 +90,9 @@ export const companies: Decider<CompaniesCommand, Companies, CompaniesEvent, Com
       return state
     }
     state.erased.set(companyId, event.at)
-    for (const [tag, id] of state.byNameTag) if (id === companyId) state.byNameTag.delete(tag)
+    for (const [tag, named] of state.byNameTag) {
+      if (named === companyId) state.byNameTag.delete(tag)
+    }
     return state
   },
 }

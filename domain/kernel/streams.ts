@@ -1,5 +1,6 @@
 /** How streams are named: `<category>`, `<category>-<companyId>` or `<category>-<companyId>-<rest>`. */
 import type { CompanyId } from "./ids.ts"
+import { parseCompanyId } from "./ids.ts"
 
 /** The part of a stream's name that says which decider it belongs to. */
 export function categoryOf(stream: string): string {
@@ -9,8 +10,8 @@ export function categoryOf(stream: string): string {
 
 /** The company a stream belongs to; null for streams of the whole installation. */
 export function companyOf(stream: string): CompanyId | null {
-  const parts = stream.split("-")
-  return parts[1] ?? null
+  const [, company] = stream.split("-")
+  return company === undefined ? null : parseCompanyId(company)
 }
 
 /** The part of a stream's name after its company; null where it has none. */

@@ -7,12 +7,13 @@
 import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
 import { codecOf, flag, micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
+import { id, sealed } from "../kernel/id-kinds.ts"
 import type { NumberId } from "../kernel/ids.ts"
 
 const heldNumber = {
-  numberId: plain,
+  numberId: id.number,
   /** The number in E.164, sealed under the company's key. */
-  number: plain,
+  number: sealed,
   /** Keyed hash of the number. */
   numberTag: plain,
   kind: oneOf("local", "toll_free"),

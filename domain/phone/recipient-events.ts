@@ -17,6 +17,7 @@ import {
   text,
   time,
 } from "../kernel/format.ts"
+import { id, sealed } from "../kernel/id-kinds.ts"
 
 const standing = record({
   /** When they texted STOP; null while that does not stand. Only their START ends it. */
@@ -26,7 +27,7 @@ const standing = record({
   /** When the company added an opt-out; null while that does not stand. */
   addedAt: optional(time),
   /** The text that was their first, and so carried the opt-out line where that is on. */
-  firstMessageId: optional(plain),
+  firstMessageId: optional(id.message),
 })
 
 /** How a recipient stands: two kinds of opt-out that end differently, and the first text. */
@@ -38,7 +39,7 @@ const purpose = oneOf("text", "opt_out_reply", "opt_in_reply", "help_reply")
 export type TextPurpose = ValueOf<typeof purpose>
 
 const base = { at: time, standing }
-const ofText = { ...base, messageId: plain }
+const ofText = { ...base, messageId: id.message }
 
 /** Everything that can happen between a company and a recipient. */
 export const recipientFormats = {
@@ -52,13 +53,13 @@ export const recipientFormats = {
       chargeId: optional(plain),
       /** Charged for an opt-out line that was not needed after all: given back when it is accepted. */
       giveBackMicros: micros,
-      numberId: plain,
-      to: plain,
-      body: plain,
+      numberId: id.number,
+      to: sealed,
+      body: sealed,
       segments: int,
       lineAdded: flag,
-      keyId: optional(plain),
-      personId: optional(plain),
+      keyId: optional(id.key),
+      personId: optional(id.person),
     },
   },
   /** The carrier took it. */
@@ -81,16 +82,16 @@ export const recipientFormats = {
   /** The recipient texted the company. */
   TextReceived: {
     version: 1,
-    fields: { ...ofText, numberId: plain, from: plain, body: plain, media: int },
+    fields: { ...ofText, numberId: id.number, from: sealed, body: sealed, media: int },
   },
   /** The recipient texted an opt-out word. */
-  OptedOutByText: { version: 1, fields: { ...base, phone: plain, keyword: text } },
+  OptedOutByText: { version: 1, fields: { ...base, phone: sealed, keyword: text } },
   /** The recipient texted an opt-in word: every opt-out ends. */
-  OptedInByText: { version: 1, fields: { ...base, phone: plain, keyword: text } },
+  OptedInByText: { version: 1, fields: { ...base, phone: sealed, keyword: text } },
   /** The company stopped texting this recipient. */
-  OptOutAdded: { version: 1, fields: { ...base, phone: plain } },
+  OptOutAdded: { version: 1, fields: { ...base, phone: sealed } },
   /** The company undid its own opt-out. */
-  OptOutRemoved: { version: 1, fields: { ...base, phone: plain } },
+  OptOutRemoved: { version: 1, fields: { ...base, phone: sealed } },
 } satisfies FormatTable
 
 /** Everything that can happen between a company and a recipient. */

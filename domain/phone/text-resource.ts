@@ -1,5 +1,6 @@
 /** What the charge of a text names as its resource: the message, and where its recipient stands. */
 import type { MessageId, RecipientTag } from "../kernel/ids.ts"
+import { parseKeyedHash, parseMessageId } from "../kernel/ids.ts"
 
 /** `<message id>@<recipient tag>`. */
 export function textResource(messageId: MessageId, recipient: RecipientTag): string {
@@ -10,9 +11,11 @@ export function textResource(messageId: MessageId, recipient: RecipientTag): str
 export function parseTextResource(
   resource: string,
 ): { readonly messageId: MessageId; readonly recipient: RecipientTag } | null {
-  const match = /^(msg_\w+)@([0-9a-f]+)$/.exec(resource)
-  if (match === null) return null
-  return { messageId: match[1] as string, recipient: match[2] as string }
+  const [message = "", tag = "", ...more] = resource.split("@")
+  const [messageId, recipient] = [parseMessageId(message), parseKeyedHash(tag)]
+  return messageId === null || recipient === null || more.length > 0
+    ? null
+    : { messageId, recipient }
 }
 
 /** The resource as its owner knows it: of a text its message id, without where the recipient stands. */

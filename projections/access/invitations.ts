@@ -6,7 +6,7 @@ import type { Projection } from "../kernel/projection.ts"
 
 /** An invitation; `email` is null once it was erased. */
 export interface InvitationRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   /** Keyed hash of the email: one invitation for each. */
   readonly email_tag: string
   readonly invite_id: string

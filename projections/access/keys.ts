@@ -1,14 +1,14 @@
 /** Read model `keys`: which company and person a key belongs to, for operators. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
 
 /** A key; `label` is null where it has none or it was erased. */
 export interface KeyRow {
-  readonly company_id: string
-  readonly key_id: string
-  readonly person_id: string | null
+  readonly company_id: CompanyId
+  readonly key_id: KeyId
+  readonly person_id: PersonId | null
   readonly label: string | null
   readonly operations: readonly string[]
   /** `switched_off` with its company, which was deleted. */

@@ -8,8 +8,8 @@ import type { Opener, Projection } from "../kernel/projection.ts"
 
 /** A person; name and email are null once erased. */
 export interface PersonRow {
-  readonly company_id: string
-  readonly person_id: string
+  readonly company_id: CompanyId
+  readonly person_id: PersonId
   readonly name: string | null
   readonly email: string | null
   readonly role: Role

@@ -11,17 +11,18 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { insertRows, unnested } from "../kernel/columns.ts"
 import type { Projection, Recorded } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
 
 /** An account and its balance. */
 export interface AccountRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   readonly account: string
   readonly balance_micros: Micros
 }
 
 /** The terms and the standing of a company's account. */
 export interface AccountTermsRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   /** While it is true the credit line counts for nothing. */
   readonly prepaid_only: boolean
   readonly credit_line_micros: Micros
@@ -59,11 +60,11 @@ export const accounts: Projection = {
   apply: async (tx: Transaction<Tables>, facts) => {
     await post(tx, facts)
     const changes = new Map<string, TermsChange>()
-    for (const { fact, companyId } of facts) {
+    for (const { fact, companyId } of ofCompanies(facts)) {
       const change = changeOf(fact as LedgerEvent)
       if (change === null) continue
-      const company_id = companyId ?? ""
-      changes.set(company_id, { ...(changes.get(company_id) ?? NO_CHANGE), ...change, company_id })
+      const former = changes.get(companyId) ?? NO_CHANGE
+      changes.set(companyId, { ...former, ...change, company_id: companyId })
     }
     if (changes.size > 0) await changeTerms(tx, [...changes.values()])
   },
@@ -72,8 +73,7 @@ export const accounts: Projection = {
 /** Adds the postings of a batch to their accounts. */
 async function post(tx: QueryExecutorProvider, facts: readonly Recorded[]): Promise<void> {
   const changes = new Map<string, AccountRow>()
-  for (const { fact, companyId } of facts) {
-    const company_id = companyId ?? ""
+  for (const { fact, companyId: company_id } of ofCompanies(facts)) {
     for (const { account, amountMicros } of postingsOf(fact as LedgerEvent)) {
       const place = `${company_id} ${account}`
       const balance_micros = (changes.get(place)?.balance_micros ?? 0) + amountMicros
@@ -92,7 +92,7 @@ async function post(tx: QueryExecutorProvider, facts: readonly Recorded[]): Prom
 
 /** What of the terms changes; null where it stays as it is. */
 type TermsChange = { readonly [K in keyof AccountTermsRow]: AccountTermsRow[K] | null } & {
-  readonly company_id: string
+  readonly company_id: CompanyId
 }
 
 const NO_CHANGE: Omit<TermsChange, "company_id"> = {

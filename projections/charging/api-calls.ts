@@ -4,20 +4,21 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { insertRows, unnested } from "../kernel/columns.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
+import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
 
 /** The calls of one key for one person on one day. */
 export interface CallTallyRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   /** The UTC day, `YYYY-MM-DD`. */
   readonly day: string
-  readonly key_id: string
+  readonly key_id: KeyId
   /** Empty for nobody in particular: the app's shared key without a sign-in. */
-  readonly person_id: string
+  readonly person_id: PersonId | ""
   readonly calls: number
   readonly unit_price_micros: Micros
   /** When the day's calls were charged; null before the night after it. */
@@ -47,8 +48,9 @@ export const apiCalls: Projection = {
       primary key (company_id, day, key_id, person_id)
     )`,
   apply: async (tx: Transaction<Tables>, facts) => {
+    const recorded = ofCompanies(facts)
     const counted = new Map<string, CallTallyRow>()
-    for (const row of facts.flatMap(countedBy)) {
+    for (const row of recorded.flatMap(countedBy)) {
       const place = `${row.company_id} ${row.day} ${row.key_id} ${row.person_id}`
       counted.set(place, { ...row, calls: row.calls + (counted.get(place)?.calls ?? 0) })
     }
@@ -62,7 +64,7 @@ export const apiCalls: Projection = {
             unit_price_micros = excluded.unit_price_micros`,
     )
     // Of a day that was charged nothing more is counted: so the charges may come last.
-    const charged = facts.map(chargedBy).filter((row) => row !== null)
+    const charged = recorded.map(chargedBy).filter((row) => row !== null)
     if (charged.length > 0) await markCharged(tx, charged)
   },
 }
@@ -77,10 +79,10 @@ const COLUMNS: Columns<CallTallyRow> = {
   charged_at: "timestamptz",
 }
 
-function countedBy({ fact, companyId }: Recorded): readonly CallTallyRow[] {
+function countedBy({ fact, companyId }: CompanyRecorded): readonly CallTallyRow[] {
   if (fact.type !== "ApiCallsCounted") return []
   return fact.tallies.map(({ keyId, personId, calls }) => ({
-    company_id: companyId ?? "",
+    company_id: companyId,
     day: dayName(fact.day),
     key_id: keyId,
     person_id: personId ?? "",
@@ -92,12 +94,15 @@ function countedBy({ fact, companyId }: Recorded): readonly CallTallyRow[] {
 
 type ChargedTally = Pick<CallTallyRow, "company_id" | "day" | "key_id" | "person_id" | "charged_at">
 
-function chargedBy({ fact, companyId }: Recorded): ChargedTally | null {
-  if (fact.type !== "Charged" || !fact.weighed || fact.servedFrom === null) return null
+function chargedBy({ fact, companyId }: CompanyRecorded): ChargedTally | null {
+  if (fact.type !== "Charged" || !fact.weighed) return null
+  const { keyId, servedFrom } = fact
+  // Calls are charged to a key, for the day that they were served on.
+  if (keyId === null || servedFrom === null) return null
   return {
-    company_id: companyId ?? "",
-    day: dayName(fact.servedFrom),
-    key_id: fact.keyId ?? "",
+    company_id: companyId,
+    day: dayName(servedFrom),
+    key_id: keyId,
     person_id: fact.personId ?? "",
     charged_at: new Date(fact.at),
   }

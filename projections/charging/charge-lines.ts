@@ -7,9 +7,10 @@ import type {
   LedgerFact,
 } from "../../domain/charging/ledger-events.ts"
 import type { SpendingClass } from "../../domain/charging/limits.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Columns } from "../kernel/columns.ts"
-import type { AnyFact, Recorded } from "../kernel/projection.ts"
+import type { AnyFact, CompanyRecorded } from "../kernel/projection.ts"
 
 /** What kind of line it is on the bill (decisions.md §10). */
 export type LineKind =
@@ -20,7 +21,7 @@ export type ChargeState = "open" | "final" | "given_back"
 
 /** A billing line. */
 export interface ChargeRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   /** The revision of its fact in the company's ledger: the order of the bill. */
   readonly revision: number
   readonly kind: LineKind
@@ -40,8 +41,8 @@ export interface ChargeRow {
   /** The change of the funds: charges are negative. */
   readonly amount_micros: Micros
   readonly via: ChargeRequest["via"] | null
-  readonly person_id: string | null
-  readonly key_id: string | null
+  readonly person_id: PersonId | null
+  readonly key_id: KeyId | null
   readonly class: SpendingClass | null
   /** What it was for: a message, a box, a number, a purchase. */
   readonly resource: string | null
@@ -83,7 +84,7 @@ export const LINE_FACTS: ReadonlySet<string> = new Set([
 ] satisfies AnyFact["type"][])
 
 /** A fact and its place in a company's ledger. */
-type Placed = Pick<Recorded, "companyId" | "revision" | "fact">
+type Placed = Pick<CompanyRecorded, "companyId" | "revision" | "fact">
 
 /** The line of a fact; null where it did not change the funds. */
 export function lineOf(recorded: Placed): ChargeRow | null {
@@ -150,7 +151,7 @@ function bareLine(recorded: Placed, kind: LineKind, amount: Micros): ChargeRow {
   const { companyId, revision, fact } = recorded
   return {
     ...NO_DETAILS,
-    company_id: companyId ?? "",
+    company_id: companyId,
     revision,
     kind,
     at: new Date(fact.at),

@@ -9,7 +9,8 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import type { ChargeRow } from "./charge-lines.ts"
 import { CHARGE_COLUMNS, lineOf } from "./charge-lines.ts"
 import { insertRows, unnested } from "../kernel/columns.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
+import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
 
 export type { ChargeRow } from "./charge-lines.ts"
 export { endedCharge } from "./charge-lines.ts"
@@ -54,9 +55,10 @@ export const charges: Projection = {
     create index on charges (company_id, at);
     create index on charges (at) where state = 'open'`,
   apply: async (tx: Transaction<ChargeTables>, facts) => {
-    const lines = facts.map(lineOf).filter((line) => line !== null)
+    const recorded = ofCompanies(facts)
+    const lines = recorded.map(lineOf).filter((line) => line !== null)
     await insertRows(tx, "charges", CHARGE_COLUMNS, lines)
-    const endings = facts.flatMap(endingsOf)
+    const endings = recorded.flatMap(endingsOf)
     if (endings.length > 0) await endCharges(tx, endings)
   },
 }
@@ -71,8 +73,7 @@ interface Ending {
   readonly given_back: Micros | null
 }
 
-function endingsOf({ fact, companyId, revision }: Recorded): readonly Ending[] {
-  const company_id = companyId ?? ""
+function endingsOf({ fact, companyId: company_id, revision }: CompanyRecorded): readonly Ending[] {
   if (fact.type === "ChargesClosed") {
     return fact.chargeIds.map((charge_id) => ({
       company_id,

@@ -6,21 +6,22 @@ import type { Kysely, QueryExecutorProvider, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { Holder, LimitReading, SpendingClass } from "../../domain/charging/limits.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { windowEnd, windowsAt } from "../../domain/kernel/window.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { unnested } from "../kernel/columns.ts"
 import type { Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
 import type { SpendingRow, SpendingSum } from "./spending.ts"
 import { addSpending, spendingOf, writeSpending } from "./spending.ts"
 
 /** A limit that is set. `holder_id` is empty for the company's own. */
 export interface LimitRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   readonly holder: Holder
-  readonly holder_id: string
+  readonly holder_id: PersonId | KeyId | ""
   readonly class: SpendingClass | "all"
   readonly period: Period
   readonly amount_micros: Micros
@@ -66,8 +67,7 @@ export const limits: Projection = {
   apply: async (tx: Transaction<Tables>, facts) => {
     const changed = new Map<string, LimitChange>()
     const spent = new Map<string, SpendingSum>()
-    for (const { fact, companyId } of facts) {
-      const company = companyId ?? ""
+    for (const { fact, companyId: company } of ofCompanies(facts)) {
       if (fact.type === "LimitSet" || fact.type === "LimitRemoved") {
         const change = limitChange(company, fact)
         changed.set(`${company} ${change.holder} ${change.holder_id} ${change.class}`, change)
@@ -101,11 +101,11 @@ const LIMIT_COLUMNS: Columns<LimitChange> = {
 }
 
 function limitChange(
-  company_id: string,
+  company_id: CompanyId,
   fact: LedgerFact<"LimitSet" | "LimitRemoved">,
 ): LimitChange {
   const { holder, holderId, class: limited } = fact
-  const name = { company_id, holder, holder_id: holderId ?? "", class: limited }
+  const name = { company_id, holder, holder_id: holderId ?? ("" as const), class: limited }
   if (fact.type === "LimitRemoved") {
     const nothing = { amount_micros: 0, reminders_micros: "{}", leave_keys_out: false }
     return { ...name, period: null, ...nothing }

@@ -4,12 +4,12 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { insertRows } from "../kernel/columns.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
-import { SPENDING_FACTS } from "../kernel/projection.ts"
+import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
+import { SPENDING_FACTS, ofCompanies } from "../kernel/projection.ts"
 
 /** A closed month: what it began with, what moved the funds in it, and what it left. */
 export interface MonthRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   /** `YYYY-MM`. */
   readonly month: string
   readonly opening_micros: Micros
@@ -60,7 +60,9 @@ export const months: Projection = {
       tx,
       "months",
       COLUMNS,
-      facts.map(rowOf).filter((row) => row !== null),
+      ofCompanies(facts)
+        .map(rowOf)
+        .filter((row) => row !== null),
     )
   },
 }
@@ -81,10 +83,10 @@ const COLUMNS: Columns<MonthRow> = {
   closed_at: "timestamptz",
 }
 
-function rowOf({ fact, companyId }: Recorded): MonthRow | null {
+function rowOf({ fact, companyId }: CompanyRecorded): MonthRow | null {
   if (fact.type !== "MonthClosed") return null
   return {
-    company_id: companyId ?? "",
+    company_id: companyId,
     month: fact.month,
     opening_micros: fact.openingMicros,
     added_micros: fact.addedMicros,

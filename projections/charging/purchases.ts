@@ -7,18 +7,18 @@ import { sql } from "kysely"
 import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { Allowance } from "../../domain/charging/ledger-views.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
-import type { CompanyId, KeyId, PurchaseId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd, monthStart } from "../../domain/kernel/window.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { insertRows, unnested } from "../kernel/columns.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
-import { SPENDING_FACTS } from "../kernel/projection.ts"
+import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
+import { SPENDING_FACTS, ofCompanies } from "../kernel/projection.ts"
 
 /** What an owner allowed a key. */
 export interface PurchaseTermsRow {
-  readonly company_id: string
-  readonly key_id: string
+  readonly company_id: CompanyId
+  readonly key_id: KeyId
   readonly mode: PurchaseTerms["mode"]
   readonly per_purchase_micros: Micros
   readonly per_month_micros: Micros
@@ -26,10 +26,10 @@ export interface PurchaseTermsRow {
 
 /** A purchase as it stands. */
 export interface PurchaseRow {
-  readonly company_id: string
-  readonly purchase_id: string
-  readonly key_id: string
-  readonly person_id: string | null
+  readonly company_id: CompanyId
+  readonly purchase_id: PurchaseId
+  readonly key_id: KeyId
+  readonly person_id: PersonId | null
   readonly amount_micros: Micros
   readonly state: "pending" | "paid" | "failed"
   /** Its UTC month is the one whose allowance it takes. */
@@ -79,9 +79,10 @@ export const purchases: Projection = {
     create index on purchases (company_id, key_id, started_at)`,
   apply: async (tx: Transaction<Tables>, facts) => {
     const terms = new Map<string, PurchaseTermsRow>()
-    for (const { fact, companyId } of facts) {
+    const recorded = ofCompanies(facts)
+    for (const { fact, companyId } of recorded) {
       if (fact.type !== "PurchaseTermsSet") continue
-      terms.set(`${companyId} ${fact.keyId}`, termsRow(companyId ?? "", fact))
+      terms.set(`${companyId} ${fact.keyId}`, termsRow(companyId, fact))
     }
     await insertRows(
       tx,
@@ -92,9 +93,9 @@ export const purchases: Projection = {
         set mode = excluded.mode, per_purchase_micros = excluded.per_purchase_micros,
             per_month_micros = excluded.per_month_micros`,
     )
-    const started = facts.map(startedBy).filter((row) => row !== null)
+    const started = recorded.map(startedBy).filter((row) => row !== null)
     await insertRows(tx, "purchases", PURCHASE_COLUMNS, started)
-    const endings = facts.map(endingOf).filter((ending) => ending !== null)
+    const endings = recorded.map(endingOf).filter((ending) => ending !== null)
     if (endings.length > 0) await endPurchases(tx, endings)
   },
 }
@@ -120,7 +121,7 @@ const PURCHASE_COLUMNS: Columns<PurchaseRow> = {
   code: "text",
 }
 
-function termsRow(company_id: string, fact: LedgerFact<"PurchaseTermsSet">): PurchaseTermsRow {
+function termsRow(company_id: CompanyId, fact: LedgerFact<"PurchaseTermsSet">): PurchaseTermsRow {
   return {
     company_id,
     key_id: fact.keyId,
@@ -130,10 +131,10 @@ function termsRow(company_id: string, fact: LedgerFact<"PurchaseTermsSet">): Pur
   }
 }
 
-function startedBy({ fact, companyId }: Recorded): PurchaseRow | null {
+function startedBy({ fact, companyId }: CompanyRecorded): PurchaseRow | null {
   if (fact.type !== "PurchaseStarted") return null
   return {
-    company_id: companyId ?? "",
+    company_id: companyId,
     purchase_id: fact.purchaseId,
     key_id: fact.keyId,
     person_id: fact.personId,
@@ -152,11 +153,11 @@ type Ending = Pick<
 >
 
 /** The end of a purchase: an id buys once for ever, so it ends once. */
-function endingOf({ fact, companyId }: Recorded): Ending | null {
+function endingOf({ fact, companyId }: CompanyRecorded): Ending | null {
   if (fact.type !== "PurchasePaid" && fact.type !== "PurchaseFailed") return null
   const isPaid = fact.type === "PurchasePaid"
   return {
-    company_id: companyId ?? "",
+    company_id: companyId,
     purchase_id: fact.purchaseId,
     state: isPaid ? "paid" : "failed",
     ended_at: new Date(fact.at),
@@ -222,11 +223,8 @@ export async function pendingPurchases(
   db: Kysely<Tables>,
   companyId: CompanyId | null,
 ): Promise<readonly PurchaseRow[]> {
-  return db
-    .selectFrom("purchases")
-    .selectAll()
-    .where("state", "=", "pending")
-    .$if(companyId !== null, (query) => query.where("company_id", "=", companyId ?? ""))
+  const pending = db.selectFrom("purchases").selectAll().where("state", "=", "pending")
+  return (companyId === null ? pending : pending.where("company_id", "=", companyId))
     .orderBy("purchase_id")
     .execute()
 }

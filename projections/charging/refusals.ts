@@ -6,15 +6,16 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { ChargeRefusalCode } from "../../domain/charging/ledger-events.ts"
 import { refusalKind } from "../../domain/charging/refusals.ts"
-import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { insertRows, unnested } from "../kernel/columns.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
+import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
 
 /** A charge that was refused. */
 export interface RefusalRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   /** Of its fact in the company's stream of refusals. */
   readonly revision: number
   /** What it has in common with those that were only counted. */
@@ -23,8 +24,8 @@ export interface RefusalRow {
   readonly code: ChargeRefusalCode
   readonly charge_id: string
   readonly via: string
-  readonly key_id: string | null
-  readonly person_id: string | null
+  readonly key_id: KeyId | null
+  readonly person_id: PersonId | null
   readonly class: string
   readonly item: string
   readonly quantity: number
@@ -82,9 +83,10 @@ export const refusals: Projection = {
     create index on refusals (charge_id);
     create index on refusals (company_id, key_id, revision)`,
   apply: async (tx: Transaction<RefusalTables>, facts) => {
-    const rows = facts.map(rowOf).filter((row) => row !== null)
+    const recorded = ofCompanies(facts)
+    const rows = recorded.map(rowOf).filter((row) => row !== null)
     await insertRows(tx, "refusals", COLUMNS, rows)
-    const counts = facts.flatMap(countsOf)
+    const counts = recorded.flatMap(countsOf)
     if (counts.length > 0) await addCounts(tx, counts)
   },
 }
@@ -113,10 +115,10 @@ const COLUMNS: Columns<RefusalRow> = {
   last_at: "timestamptz",
 }
 
-function rowOf({ fact, companyId, revision }: Recorded): RefusalRow | null {
+function rowOf({ fact, companyId, revision }: CompanyRecorded): RefusalRow | null {
   if (fact.type !== "ChargeRefused") return null
   return {
-    company_id: companyId ?? "",
+    company_id: companyId,
     revision,
     kind: refusalKind(fact),
     at: new Date(fact.at),
@@ -142,16 +144,15 @@ function rowOf({ fact, companyId, revision }: Recorded): RefusalRow | null {
 
 /** More refusals of a kind. */
 interface Count {
-  readonly company_id: string
+  readonly company_id: CompanyId
   readonly revision: number
   readonly kind: string
   readonly count: number
   readonly minute: Date
 }
 
-function countsOf({ fact, companyId, revision }: Recorded): readonly Count[] {
+function countsOf({ fact, companyId: company_id, revision }: CompanyRecorded): readonly Count[] {
   if (fact.type !== "RefusalsCounted") return []
-  const company_id = companyId ?? ""
   return fact.counts.map(({ kind, count, minute }) => ({
     ...{ company_id, revision, kind, count },
     minute: new Date(minute),
@@ -194,7 +195,7 @@ async function addCounts(tx: Transaction<RefusalTables>, counts: readonly Count[
 export interface RefusalQuery {
   readonly companyId: CompanyId
   /** Null for those of every key. */
-  readonly keyId: string | null
+  readonly keyId: KeyId | null
   /** Only those before this revision; null for the newest. */
   readonly before: number | null
   readonly limit: number

@@ -1,23 +1,23 @@
 /** Read model `reminders`: the amounts of limits that spending reached, each once per window. */
 import type { Kysely, Transaction } from "kysely"
 import type { Holder, SpendingClass } from "../../domain/charging/limits.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { insertRows } from "../kernel/columns.ts"
-import type { Projection, Recorded } from "../kernel/projection.ts"
-import { SPENDING_FACTS } from "../kernel/projection.ts"
+import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
+import { SPENDING_FACTS, ofCompanies } from "../kernel/projection.ts"
 
 /** A reminder that was reached. */
 export interface ReminderRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   /** Of its fact in the company's ledger. */
   readonly revision: number
   readonly at: Date
   readonly holder: Holder
   /** The person or key; null for the company's own limit. */
-  readonly holder_id: string | null
+  readonly holder_id: PersonId | KeyId | null
   readonly class: SpendingClass | "all"
   readonly period: Period
   /** What the limit allowed then. */
@@ -61,7 +61,9 @@ export const reminders: Projection = {
       tx,
       "reminders",
       COLUMNS,
-      facts.map(rowOf).filter((row) => row !== null),
+      ofCompanies(facts)
+        .map(rowOf)
+        .filter((row) => row !== null),
     )
   },
 }
@@ -81,10 +83,10 @@ const COLUMNS: Columns<ReminderRow> = {
   resets_at: "timestamptz",
 }
 
-function rowOf({ fact, companyId, revision }: Recorded): ReminderRow | null {
+function rowOf({ fact, companyId, revision }: CompanyRecorded): ReminderRow | null {
   if (fact.type !== "ReminderReached") return null
   return {
-    company_id: companyId ?? "",
+    company_id: companyId,
     revision,
     at: new Date(fact.at),
     holder: fact.holder,

@@ -3,6 +3,7 @@ import type { QueryExecutorProvider } from "kysely"
 import { sql } from "kysely"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Holder, SpendingClass } from "../../domain/charging/limits.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { PERIODS, windowsAt } from "../../domain/kernel/window.ts"
@@ -11,9 +12,9 @@ import { insertRows } from "../kernel/columns.ts"
 
 /** What was spent in the newest window that had any spending. */
 export interface SpendingRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   readonly holder: Holder
-  readonly holder_id: string
+  readonly holder_id: PersonId | KeyId | ""
   readonly class: SpendingClass | "all"
   /** True for a person's spending without their own keys. */
   readonly keys_out: boolean
@@ -54,8 +55,8 @@ type Tally = Pick<SpendingRow, "holder" | "holder_id" | "class" | "keys_out">
 /** The tallies that spending belongs to: the same rule as in the ledger (domain/charging/limits.ts). */
 function talliesOf(spent: {
   readonly via: string
-  readonly keyId: string | null
-  readonly personId: string | null
+  readonly keyId: KeyId | null
+  readonly personId: PersonId | null
   readonly class: SpendingClass
 }): readonly Tally[] {
   const { via, keyId, personId, class: charged } = spent
@@ -77,7 +78,7 @@ export type SpendingSum = SpendingRow & { spent_micros: Micros }
 /** Adds what was spent to each window of its time that is still the current one at the fact's. */
 export function addSpending(
   sums: Map<string, SpendingSum>,
-  company: string,
+  company: CompanyId,
   factAt: number,
   { tallies, at: spentAt, micros }: Spending,
 ): void {

@@ -1,11 +1,12 @@
 /** Read model `companies`: each company's name, for operators who call it by name. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
 
 /** A company; `name` is null once it was erased. */
 export interface CompanyRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   readonly name: string | null
   readonly registered_at: Date
 }

@@ -10,7 +10,7 @@ import type { Projection } from "../kernel/projection.ts"
 
 /** What an app said last on a UTC day. */
 export interface CheckInRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   readonly install_id: string
   /** `YYYY-MM-DD`. */
   readonly day: string
@@ -23,7 +23,7 @@ export interface CheckInRow {
 
 /** How the last update of an app, or of its launcher, stands. */
 export interface DeviceRow {
-  readonly company_id: string
+  readonly company_id: CompanyId
   readonly install_id: string
   readonly kind: DeviceReported["kind"]
   readonly attempt_id: string

@@ -47,6 +47,16 @@ export interface Recorded {
   readonly actor: string | null
 }
 
+/** A fact of a company's stream. */
+export interface CompanyRecorded extends Recorded {
+  readonly companyId: CompanyId
+}
+
+/** The facts that are of companies' streams: the others belong to the whole installation. */
+export function ofCompanies(facts: readonly Recorded[]): readonly CompanyRecorded[] {
+  return facts.filter((recorded): recorded is CompanyRecorded => recorded.companyId !== null)
+}
+
 /** Opens sealed text for a read model; null where its key was erased. */
 export interface Opener {
   readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>

@@ -1,6 +1,6 @@
 /** What is asked of the read model `messages`. */
 import type { Kysely } from "kysely"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, MessageId } from "../../domain/kernel/ids.ts"
 import type { MessageRow, MessageTables } from "./messages.ts"
 
 /** Which messages are asked for: the newest of those between two instants, both left out. */
@@ -30,7 +30,7 @@ export async function listMessages(
 /** Whose message it is and to whom it went; null where there is none of this id. */
 export async function findMessage(
   db: Kysely<MessageTables>,
-  messageId: string,
+  messageId: MessageId,
 ): Promise<Pick<MessageRow, "company_id" | "to_number" | "status"> | null> {
   const row = await db
     .selectFrom("messages")

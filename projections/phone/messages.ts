@@ -7,7 +7,7 @@
  */
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, MessageId, NumberId } from "../../domain/kernel/ids.ts"
 import type { RecipientEvent, RecipientFact } from "../../domain/phone/recipient-events.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { arrayOf, insertRows, unnested } from "../kernel/columns.ts"
@@ -18,9 +18,9 @@ export type MessageStatus = "queued" | "sent" | "delivered" | "failed" | "receiv
 
 /** A text; what a company or a person wrote is null once erased. */
 export interface MessageRow {
-  readonly company_id: string
-  readonly message_id: string
-  readonly number_id: string
+  readonly company_id: CompanyId
+  readonly message_id: MessageId
+  readonly number_id: NumberId
   readonly direction: "in" | "out"
   readonly from_number: string | null
   readonly to_number: string | null
@@ -28,14 +28,14 @@ export interface MessageRow {
   readonly media: number
   readonly status: MessageStatus
   readonly error_code: string | null
-  readonly key_id: string | null
+  readonly key_id: KeyId | null
   readonly charge_id: string | null
   readonly created_at: Date
 }
 
 interface NumberNameRow {
-  readonly company_id: string
-  readonly number_id: string
+  readonly company_id: CompanyId
+  readonly number_id: NumberId
   readonly number: string | null
 }
 
@@ -84,10 +84,11 @@ export const messages: Projection = {
       await change()
       batch = new Batch(tx, opener)
     }
-    for (const { fact, category, companyId } of facts) {
-      const company = companyId ?? ""
+    for (const { fact, category, companyId: company } of facts) {
       if (fact.type === "CompanyErased") {
         await between(() => eraseTexts(tx, fact.companyId))
+      } else if (company === null) {
+        continue
       } else if (fact.type === "NumberAdded") {
         const number = await opener.open(company, fact.number)
         const row = { company_id: company, number_id: fact.numberId, number }
@@ -132,7 +133,7 @@ interface Text {
   readonly fact: RecipientFact<"TextQueued" | "TextReceived">
 }
 
-const placeOf = (company: CompanyId, messageId: string) => `${company} ${messageId}`
+const placeOf = (company: CompanyId, id: MessageId | NumberId) => `${company} ${id}`
 
 /** Gathers a batch's texts, so that one queued and sent in one batch is written once. */
 class Batch {
@@ -176,7 +177,7 @@ class Batch {
 
   #change(
     company_id: CompanyId,
-    message_id: string,
+    message_id: MessageId,
     status: MessageStatus,
     error_code: string | null,
   ): void {

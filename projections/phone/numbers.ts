@@ -1,12 +1,13 @@
 /** Read model `numbers`: which company holds which phone number. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
+import type { CompanyId, NumberId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
 
 /** A held number; `number` is null once its company was erased. */
 export interface NumberRow {
-  readonly company_id: string
-  readonly number_id: string
+  readonly company_id: CompanyId
+  readonly number_id: NumberId
   readonly number: string | null
   readonly sms: boolean
   readonly added_at: Date

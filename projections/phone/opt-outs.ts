@@ -4,7 +4,8 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, RecipientTag, Sealed } from "../../domain/kernel/ids.ts"
+import { parseKeyedHash } from "../../domain/kernel/ids.ts"
 import { restOf } from "../../domain/kernel/streams.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
 import { isOptedOut } from "../../domain/phone/recipient.ts"
@@ -12,8 +13,8 @@ import type { Projection } from "../kernel/projection.ts"
 
 /** A recipient's opt-out; `phone` is null once erased. */
 export interface OptOutRow {
-  readonly company_id: string
-  readonly recipient: string
+  readonly company_id: CompanyId
+  readonly recipient: RecipientTag
   readonly phone: string | null
   readonly status: "out" | "in"
   /** The word they texted; null where the company added it. */
@@ -57,9 +58,9 @@ export const optOuts: Projection = {
       }
       if (category !== "recipient") continue
       const change = changeOf(fact as RecipientEvent)
-      if (change === null || companyId === null) continue
+      const recipient = recipientIn(stream)
+      if (change === null || companyId === null || recipient === null) continue
       const phone = await opener.open(companyId, change.phone)
-      const recipient = restOf(stream) ?? ""
       const { keyword, source, status, at } = change
       const changed_at = new Date(at)
       const row = { phone, status, keyword, source, changed_at }
@@ -82,8 +83,14 @@ export const optOuts: Projection = {
   },
 }
 
+/** Whose stream it is; null where it is no recipient's. */
+function recipientIn(stream: string): RecipientTag | null {
+  const rest = restOf(stream)
+  return rest === null ? null : parseKeyedHash(rest)
+}
+
 interface Change {
-  readonly phone: string
+  readonly phone: Sealed
   readonly status: "out" | "in"
   readonly keyword: string | null
   readonly source: "text" | "api"

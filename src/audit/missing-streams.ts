@@ -69,8 +69,9 @@ export class MissingStreams {
     if (lacking.length === 0) return
     const opening = new Set(await ports.work.names("open-company"))
     for (const { stream, revision, by } of lacking) {
-      const companyId = companyOf(stream) ?? ""
-      if (this.#companies.has(companyId) && opening.has(companyId)) continue
+      const companyId = companyOf(stream)
+      const isOpening = companyId !== null && opening.has(companyId)
+      if (isOpening && this.#companies.has(companyId)) continue
       // It may have come while this was reading.
       const found = await lastRevision(ports, stream)
       if (found >= revision) continue

@@ -7,6 +7,7 @@ import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { refusalCodec } from "../../domain/charging/refusals.ts"
+import { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import { NO_HASH, readMetadata } from "../frame/kernel/envelope.ts"
@@ -145,7 +146,8 @@ class Replay {
   }
 
   #company(stream: string): Company {
-    const companyId = companyOf(stream) ?? ""
+    const companyId = companyOf(stream)
+    if (companyId === null) throw new FormatFault(`the stream ${stream} is of no company`)
     const known = this.#companies.get(companyId)
     if (known !== undefined) return known
     const company: Company = {

@@ -6,6 +6,7 @@ import { newId } from "../frame/kernel/ids.ts"
 import type { Ports } from "../frame/ports.ts"
 import { reportDelivery } from "../phone/reactions/report-delivery.ts"
 import type { Faulty } from "./faults.ts"
+import { parseMessageId, parsed } from "../../domain/kernel/ids.ts"
 
 /** The carrier; the built-in one reports by itself what it could not deliver. */
 export function openCarrier(
@@ -14,7 +15,8 @@ export function openCarrier(
   ports: () => Ports,
 ): Carrier {
   const builtIn = openBuiltInCarrier(simulating, async (text, errorCode) => {
-    const { companyId, to, textId: messageId } = text
+    const { companyId, to } = text
+    const messageId = parsed(parseMessageId, text.textId)
     const report = { carrierId: builtInCarrierId(messageId), errorCode }
     const cause = causedBy(newId("cmd"))
     await reportDelivery(ports(), { companyId, to, messageId }, report, cause)

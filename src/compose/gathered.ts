@@ -1,6 +1,7 @@
 /** What is written down some at a time, behind whoever asked for it. */
 import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { openGatherer } from "../frame/writer/gather.ts"
 import { newId } from "../frame/kernel/ids.ts"
@@ -13,19 +14,25 @@ const MOST_REFUSALS = 500
 /** What gathers before it is stored: closings, which move no money, and evidence of refusals. */
 export function openGathered(runner: Runner, log: Log) {
   const view = () => undefined
-  const closings = openGatherer<string>(MOST_CLOSINGS, async (companyId, chargeIds) => {
-    const cause = causedBy(newId("cmd"))
-    const command = { type: "CloseCharges" as const, chargeIds }
-    await runner.execute(ledgerOf(companyId), command, cause, view)
-  })
-  const refused = openGatherer<ChargeRefused>(MOST_REFUSALS, async (companyId, refusals) => {
-    const cause = causedBy(newId("cmd"))
-    const command = { type: "RecordRefusals" as const, refusals }
-    await runner.execute(refusalsOf(companyId), command, cause, view)
-  })
+  const closings = openGatherer<CompanyId, ChargeId>(
+    MOST_CLOSINGS,
+    async (companyId, chargeIds) => {
+      const cause = causedBy(newId("cmd"))
+      const command = { type: "CloseCharges" as const, chargeIds }
+      await runner.execute(ledgerOf(companyId), command, cause, view)
+    },
+  )
+  const refused = openGatherer<CompanyId, ChargeRefused>(
+    MOST_REFUSALS,
+    async (companyId, refusals) => {
+      const cause = causedBy(newId("cmd"))
+      const command = { type: "RecordRefusals" as const, refusals }
+      await runner.execute(refusalsOf(companyId), command, cause, view)
+    },
+  )
   return {
-    closeCharge: (companyId: string, chargeId: string) => closings.add(companyId, chargeId),
-    keepRefusal: (companyId: string, refusal: ChargeRefused) => {
+    closeCharge: (companyId: CompanyId, chargeId: ChargeId) => closings.add(companyId, chargeId),
+    keepRefusal: (companyId: CompanyId, refusal: ChargeRefused) => {
       refused.add(companyId, refusal).catch((error: unknown) => {
         log.warn("the evidence of a refusal could not be kept", error)
       })

@@ -32,6 +32,7 @@ import { openSimulatorMemory } from "../../adapters/providers/simulators/remembe
 import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
+import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { signDay } from "../audit/trees.ts"
@@ -182,8 +183,8 @@ async function openOutside(
   const { masterKey } = await loadInstallation(pool, options.masterKey)
   const sealing = openPostgresSealing(pool, masterKey)
   await processes.listen(KEYS_ERASED, (companyId) => {
-    // Null: a call may have been missed.
-    sealing.forgetKeys(companyId === "" ? null : companyId)
+    // Null: a call may have been missed. A text that names no company may be of any, too.
+    sealing.forgetKeys(companyId === null ? null : parseCompanyId(companyId))
   })
   return {
     behind,

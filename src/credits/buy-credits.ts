@@ -6,12 +6,12 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
-import type { OrderedPayment } from "../../adapters/providers/cards/port.ts"
 import { companyStanding } from "../../domain/access/access.ts"
 import type { PurchaseRefused, StartPurchase } from "../../domain/charging/ledger-commands.ts"
 import { allowanceOf, purchaseRefusal } from "../../domain/charging/ledger-views.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { LEAST_PURCHASE_MICROS, MOST_PURCHASE_MICROS } from "../../domain/charging/purchases.ts"
+import { parsePurchaseId, parsed } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
@@ -216,7 +216,7 @@ async function goOn(
   // Later than that it is withdrawn: whoever sends it again is told how it stands, and pays nothing.
   const mayPay = ports.clock.now() - begunAt < UNKNOWN_IS_NO_AFTER_MS
   if (row.state !== "pending" || !mayPay) return { reply }
-  const payment: OrderedPayment = { name, companyId, begunAt, ...order }
+  const payment = { name, companyId, begunAt, ...order }
   return { reply: await payBegun(ports, caller, payment, null) }
 }
 
@@ -240,7 +240,8 @@ async function replay(
     const balance = dollarsFromMicros(await fundsNow(ports, companyId))
     return { ok: true, body: { ...answered, balance } }
   }
-  const now = await standingOf(ports, companyId, answered.purchaseId)
+  const purchaseId = parsed(parsePurchaseId, answered.purchaseId)
+  const now = await standingOf(ports, companyId, purchaseId)
   if (!now.ok || now.body.status !== "unconfirmed") return now
   return { ok: true, status: 202, body: { ...answered, balance: now.body.balance } }
 }

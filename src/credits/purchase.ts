@@ -30,6 +30,9 @@ export async function fundsNow(ports: Ports, companyId: CompanyId): Promise<Micr
   return account.fundsMicros
 }
 
+/** The payment of a purchase: it goes by the purchase's id. */
+export type PurchasePayment = OrderedPayment & { readonly name: PurchaseId }
+
 /**
  * Pays a purchase that the ledger has begun, and ends it where its outcome is known.
  *
@@ -39,32 +42,33 @@ export async function fundsNow(ports: Ports, companyId: CompanyId): Promise<Micr
 export async function payBegun(
   ports: Ports,
   caller: Caller,
-  payment: OrderedPayment,
+  payment: PurchasePayment,
   position: Position | null,
 ): Promise<PurchaseReply> {
+  const { companyId, name: purchaseId } = payment
   try {
     const answer = await orderInTime(ports, payment)
     if (answer === "silent") {
-      const fundsMicros = await fundsNow(ports, payment.companyId)
+      const fundsMicros = await fundsNow(ports, companyId)
       return notYet(payment, "unconfirmed", null, fundsMicros, position)
     }
     if (answer === NOT_TAKEN) {
-      const command = { type: "FailPurchase" as const, purchaseId: payment.name, code: NOT_TAKEN }
-      const stream = ledgerOf(payment.companyId)
+      const command = { type: "FailPurchase" as const, purchaseId, code: NOT_TAKEN }
+      const stream = ledgerOf(companyId)
       const ended = await ports.runner.execute(stream, command, causeOf(caller))
       return failed(NOT_TAKEN, ended.accepted ? ended.position : null)
     }
     if (!isEnd(answer)) {
-      const fundsMicros = await fundsNow(ports, payment.companyId)
+      const fundsMicros = await fundsNow(ports, companyId)
       return notYet(payment, answer.answer, answer.paymentId, fundsMicros, position)
     }
-    const settled = await settlePurchase(ports, payment, answer, causeOf(caller))
+    const settled = await settlePurchase(ports, { companyId, purchaseId }, answer, causeOf(caller))
     // Somebody else ended it first: what stands in the ledger is what happened.
-    if (!settled.now) return await standingOf(ports, payment.companyId, payment.name)
+    if (!settled.now) return await standingOf(ports, companyId, purchaseId)
     if (answer.answer !== "paid") return failed(answer.answer, settled.position)
     return paid(payment, answer.paymentId, settled.fundsMicros, settled.position)
   } catch (error) {
-    throw inDoubt(payment.name, error)
+    throw inDoubt(purchaseId, error)
   }
 }
 

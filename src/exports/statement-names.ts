@@ -14,7 +14,7 @@ import type { BillPorts } from "./open-bill.ts"
 /** Names as a statement shows them; null where only the id is left. */
 export interface StatementNames {
   readonly company: string | null
-  readonly person: (personId: PersonId) => string | null
+  readonly person: (personId: string) => string | null
 }
 
 /** Reads the names that stood at a place of the global order; null for those that stand now. */
@@ -40,7 +40,7 @@ export async function statementNames(
   const named = await Promise.all(
     [...people].map(async ([personId, name]) => [personId, await open(name)] as const),
   )
-  const names = new Map(named)
+  const names = new Map<string, string | null>(named)
   return {
     company: company === null ? null : await open(company),
     person: (personId) => names.get(personId) ?? null,

@@ -42,7 +42,13 @@ const OPTED_OUT = "This person has opted out and may not be texted."
 const replyOf = (id: string, from: string, { to }: Draft, body: string) =>
   ({ id, status: "queued", from, to, body }) as const
 
-const text = charged<z.infer<typeof SendText>, Draft, Prepared, z.infer<typeof TextReply>>({
+const text = charged<
+  z.infer<typeof SendText>,
+  Draft,
+  Prepared,
+  z.infer<typeof TextReply>,
+  typeof TEXT_PREFIX
+>({
   prefix: TEXT_PREFIX,
   undone: "the text could not be queued",
   draft: async ({ sealing }, { companyId }, { to: asked, body, from = null }) => {

@@ -1,6 +1,7 @@
 /** Who is online, who is invited, and what changed of people, as `GET /people` shows it. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
+import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { makeKey } from "../phone/texting.ts"
 import { query } from "../support/embedded.ts"
 import type { Company, World } from "../support/world.ts"
@@ -34,7 +35,7 @@ async function shown(key = company.key) {
 }
 const people = async (): Promise<readonly Shown[]> => (await shown()).people
 const self = async () => (await people()).find(({ id }) => id === company.ownerId)
-const seen = (personId: string, place: string) =>
+const seen = (personId: PersonId, place: string) =>
   world.operate("person seen", { personId, in: place })
 const advance = (duration: string) => world.operate("clock advance", { duration })
 
@@ -61,12 +62,13 @@ describe("presence", () => {
   })
 
   it("puts who is online first, and keeps names in order among them and the others", async () => {
-    const ids: Record<string, string> = {}
-    for (const name of ["dora", "Carl", "bea", "Abe"]) {
-      ids[name] = (await makeKey(world, company, { name })).personId
-    }
-    await seen(ids["dora"] ?? "", "dashboard")
-    await seen(ids["bea"] ?? "", "app")
+    const added = async (name: string) => (await makeKey(world, company, { name })).personId
+    const dora = await added("dora")
+    await added("Carl")
+    const bea = await added("bea")
+    await added("Abe")
+    await seen(dora, "dashboard")
+    await seen(bea, "app")
     expect((await people()).map(({ name }) => name)).toEqual([
       ...["bea", "dora"],
       ...["Abe", "Carl", "Owner"],
@@ -178,7 +180,7 @@ describe("people", () => {
     expect((await world.call(key, "GET", URL)).status).toBe(401)
     expect((await people()).map(({ id }) => id)).toEqual([company.ownerId])
     const { keys } = await world.operate("key list", { company: company.companyId })
-    expect(keys.find((one: { keyId: string }) => one.keyId === keyId).status).toBe("deleted")
+    expect(keys.find((one: { keyId: KeyId }) => one.keyId === keyId).status).toBe("deleted")
     await expect(world.operate("person remove", { personId })).rejects.toThrow(personId)
     await expect(world.operate("person remove", { personId: company.ownerId })).rejects.toThrow(
       /has an owner/,

@@ -5,6 +5,7 @@ import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import type { SharedKey } from "./signing.ts"
 import { callAs, makeSharedKey, signInHeaders } from "./signing.ts"
+import type { PersonId } from "../../domain/kernel/ids.ts"
 
 const PEOPLE = "/api/v1/people"
 const NOW = "2031-05-06T12:00:00.000Z"
@@ -12,7 +13,7 @@ const NOW = "2031-05-06T12:00:00.000Z"
 let world: World
 let company: Company
 let shared: SharedKey
-let personId: string
+let personId: PersonId
 beforeAll(async () => {
   world = await openWorld()
   await world.operate("clock set", { to: NOW })
@@ -29,9 +30,9 @@ beforeEach(async () => {
 })
 
 const textBody = () => JSON.stringify({ to: newNumber(), body: "Hello" })
-const sendAs = (id: string, changed: Record<string, string> = {}) =>
+const sendAs = (id: PersonId, changed: Record<string, string> = {}) =>
   callAs(world, shared, { method: "POST", url: TEXTS, body: textBody(), personId: id }, changed)
-const readAs = (id: string, changed: Record<string, string> = {}, time?: string) =>
+const readAs = (id: PersonId, changed: Record<string, string> = {}, time?: string) =>
   callAs(
     world,
     shared,
@@ -223,7 +224,7 @@ describe("401", () => {
 
   it("refuses nobody, somebody of another company, and somebody who was removed", async () => {
     const other = await makeCompany(world)
-    for (const id of ["per_nobody", other.ownerId]) {
+    for (const id of ["per_nobody", other.ownerId] as const) {
       const { status, body } = await readAs(id)
       expect([status, body.message]).toEqual([401, "X-Person-Id names nobody of this company."])
     }

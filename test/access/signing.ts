@@ -1,10 +1,11 @@
 /** An app that signs people in through its shared key, as somebody outside would write it. */
 import { createHash, createHmac } from "node:crypto"
 import type { ApiAnswer, World } from "../support/world.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** The app's shared key and secret. */
 export interface SharedKey {
-  readonly keyId: string
+  readonly keyId: KeyId
   readonly key: string
   readonly appSecret: string
 }
@@ -15,13 +16,13 @@ export interface SignedRequest {
   readonly url: string
   /** The body as it is sent. */
   readonly body?: string
-  readonly personId: string
+  readonly personId: PersonId
   /** ISO 8601. */
   readonly time: string
 }
 
 /** Makes the app's shared key of a company. */
-export async function makeSharedKey(world: World, companyId: string): Promise<SharedKey> {
+export async function makeSharedKey(world: World, companyId: CompanyId): Promise<SharedKey> {
   return world.operate("key create", { company: companyId, app: true, allOperations: true })
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest"
 import type { AccessEvent } from "../../domain/access/access-events.ts"
 import { access, findKey, keysInUse } from "../../domain/access/access.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
 import { fold, given } from "../support/spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -12,7 +13,7 @@ const opened: AccessEvent = {
   plan: "payg",
   pays: "prepaid",
 }
-const created = (keyId: string): AccessEvent => ({
+const created = (keyId: KeyId): AccessEvent => ({
   type: "KeyCreated",
   at: NOW,
   keyId,
@@ -27,16 +28,12 @@ const of = (type: "KeyPaused" | "KeyDeleted" | "KeySwitchedOff" | "KeySwitchedOn
 }
 const [paused, deleted] = [of("KeyPaused"), of("KeyDeleted")]
 const [off, on] = [of("KeySwitchedOff"), of("KeySwitchedOn")]
+const keyIds = ["key_a", "key_b", "key_p", "key_d"] as const
 const switchOff = { type: "SwitchKeysOff", at: NOW } as const
 const switchOn = { type: "SwitchKeysOn", at: NOW } as const
 
 /** Two keys that work, one that is paused and one that is gone. */
-const facts = [
-  opened,
-  ...["key_a", "key_b", "key_p", "key_d"].map(created),
-  paused("key_p"),
-  deleted("key_d"),
-]
+const facts = [opened, ...keyIds.map(created), paused("key_p"), deleted("key_d")]
 const isOff = [...facts, off("key_a"), off("key_b")]
 
 describe("SwitchKeysOff and SwitchKeysOn", () => {
@@ -48,9 +45,7 @@ describe("SwitchKeysOff and SwitchKeysOn", () => {
       .when(switchOn)
       .records(on("key_a"), on("key_b"))
     const statuses = (...events: AccessEvent[]) =>
-      ["key_a", "key_b", "key_p", "key_d"].map(
-        (keyId) => findKey(fold(access, ...events), keyId)?.status,
-      )
+      keyIds.map((keyId) => findKey(fold(access, ...events), keyId)?.status)
     expect(statuses(...isOff)).toEqual(["switched_off", "switched_off", "paused", "deleted"])
     const isOn = [...isOff, on("key_a"), on("key_b")]
     expect(statuses(...isOn)).toEqual(["active", "active", "paused", "deleted"])

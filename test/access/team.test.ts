@@ -6,6 +6,7 @@ import { access, findKey, findPerson } from "../../domain/access/access.ts"
 import type { Grantable } from "../../domain/access/grants.ts"
 import type { Role } from "../../domain/access/permissions.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { PersonId } from "../../domain/kernel/ids.ts"
 import { fold, given } from "../support/spec.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -34,7 +35,7 @@ const owner = added(1, "owner")
 const user = added(2, "user", "Use phone")
 
 const change = (
-  personId: string,
+  personId: PersonId,
   changed: Partial<Extract<AccessCommand, { type: "ChangePerson" }>>,
 ): Extract<AccessCommand, { type: "ChangePerson" }> & Stamp => ({
   type: "ChangePerson",
@@ -47,25 +48,25 @@ const change = (
   permissions: null,
   ...changed,
 })
-const changed = (personId: string, fields: object): AccessEvent => ({
+const changed = (personId: PersonId, fields: object): AccessEvent => ({
   ...{ type: "PersonChanged", at: NOW, personId },
   ...{ name: null, email: null, emailTag: null, role: null },
   ...fields,
 })
 
 const allow = (
-  personId: string,
+  personId: PersonId,
   lists: { grant?: Grantable[]; deny?: Grantable[]; clear?: Grantable[] },
 ): Extract<AccessCommand, { type: "ChangeAppAccess" }> & Stamp => ({
   ...{ type: "ChangeAppAccess", at: NOW, personId },
   ...{ grant: [], deny: [], clear: [] },
   ...lists,
 })
-const allowed = (personId: string, grant: Grantable[], deny: Grantable[]): AccessEvent => {
+const allowed = (personId: PersonId, grant: Grantable[], deny: Grantable[]): AccessEvent => {
   return { type: "AppAccessSet", at: NOW, personId, grant, deny }
 }
 
-const key = (n: number, personId: string | null): AccessEvent => ({
+const key = (n: number, personId: PersonId | null): AccessEvent => ({
   type: "KeyCreated",
   at: NOW,
   keyId: `key_${n}`,
@@ -91,7 +92,7 @@ describe("ChangePerson", () => {
     given(access, opened, owner, user)
       .when(change("per_2", { name }))
       .records(changed("per_2", { name }))
-    const email = { email: "s1.per_2.ZA", emailTag: "e7" }
+    const email = { email: "s1.per_2.ZA", emailTag: "e7" } as const
     given(access, opened, owner, user)
       .when(change("per_2", { ...email, role: "admin" }))
       .records(changed("per_2", { ...email, role: "admin" }))

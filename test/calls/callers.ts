@@ -3,6 +3,7 @@ import type { Operation } from "../../domain/access/operations.ts"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
 import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
 import { PERMISSIONS } from "../../domain/access/permissions.ts"
+import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { makeSharedKey, signInHeaders } from "../access/signing.ts"
 import type { SharedKey } from "../access/signing.ts"
 import type { Company, World } from "../support/world.ts"
@@ -54,15 +55,15 @@ export function callersOf(world: World, company: Company): Callers {
     made.set(name, former)
     return former as Promise<T>
   }
-  const person = async (role: Role, granted: readonly Permission[] = []): Promise<string> => {
+  const person = async (role: Role, granted: readonly Permission[] = []): Promise<PersonId> => {
     const somebody = { name: "Somebody", email: `by-route-${made.size}@example.com` }
     const wanted = { company: company.companyId, ...somebody, role, permissions: granted }
     return (await world.operate("person add", wanted)).personId
   }
-  const keyOf = async (personId: string, operations = ALL_OPERATIONS) =>
+  const keyOf = async (personId: PersonId, operations = ALL_OPERATIONS) =>
     (await world.operate("key create", {
       ...{ company: company.companyId, person: personId, operations },
-    })) as { readonly key: string; readonly keyId: string }
+    })) as { readonly key: string; readonly keyId: KeyId }
   const changed = (change: string) =>
     once(change, async () => {
       const { key, keyId } = await keyOf(company.ownerId)
@@ -110,7 +111,7 @@ export function callersOf(world: World, company: Company): Callers {
   }
 }
 
-function signedInAs(world: World, { key, appSecret }: SharedKey, personId: string): Who {
+function signedInAs(world: World, { key, appSecret }: SharedKey, personId: PersonId): Who {
   return {
     key,
     headers: (request) => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 const CREDITS = "/api/v1/credits"
 const TEXTS = "/api/v1/phone/messages"
@@ -23,8 +24,8 @@ beforeEach(async () => {
 
 interface Tally {
   readonly day: string
-  readonly keyId: string
-  readonly personId: string | null
+  readonly keyId: KeyId
+  readonly personId: PersonId | null
   readonly calls: number
 }
 

@@ -56,7 +56,7 @@ describe("401", () => {
   })
 
   it("refuses a well-formed key that nobody made, of a company that is or is not", async () => {
-    for (const companyId of [company.companyId, "co_nobody"]) {
+    for (const companyId of [company.companyId, "co_nobody"] as const) {
       const { key } = makeApiKey(companyId)
       expect((await callWith(`Bearer ${key}`)).status).toBe(401)
     }

@@ -5,6 +5,7 @@ import { buildApp } from "../../src/frame/http/app.ts"
 import { TEXTS, newNumber } from "../phone/texting.ts"
 import type { Company, World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
 
 let world: World
 /** Its own time stands still, so that no window of a rate limit ends meanwhile. */
@@ -23,7 +24,7 @@ afterAll(async () => {
 /** A text that is about to be sent; each check's fault makes it fail that check. */
 interface Attempt {
   readonly company: Company
-  keyId: string
+  keyId: KeyId
   key: string
   operations: readonly string[]
   role: "manager" | "user"

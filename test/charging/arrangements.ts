@@ -1,6 +1,7 @@
 /** What of the intentions people and operators arrange, and how much they mean. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { MAX_MICROS } from "../../domain/kernel/money.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
 import type { Facts } from "./plain-facts.ts"
 import { fundsIn } from "./plain-facts.ts"
 import { purchaseTermsIn, takenOf } from "./plain-purchases.ts"
@@ -63,7 +64,7 @@ const SWITCHES = {
   "close month": "CloseMonth",
 } as const
 
-function centsOf(facts: Facts, keyId: string, meant: Cents, at: number): number {
+function centsOf(facts: Facts, keyId: KeyId, meant: Cents, at: number): number {
   if ("cents" in meant) return meant.cents
   const terms = purchaseTermsIn(facts, keyId)
   if (terms === null) return 500

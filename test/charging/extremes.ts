@@ -2,6 +2,7 @@
 import fc from "fast-check"
 import { NOW, READY, turn } from "./scenes.ts"
 import type { Intention, Turn } from "./turns.ts"
+import type { PurchaseId } from "../../domain/kernel/ids.ts"
 
 /** Funds near the most there can be, with purchases on their way that still fit, or just not. */
 export const toppings: fc.Arbitrary<readonly Turn[]> = fc
@@ -12,7 +13,7 @@ export const toppings: fc.Arbitrary<readonly Turn[]> = fc
   .map(({ lessMicros, ends }): readonly Turn[] => {
     const keyId = "key_a1"
     const [perPurchaseMicros, perMonthMicros] = [5_000_000, 1_000_000_000]
-    const buy = (purchaseId: string): Intention => {
+    const buy = (purchaseId: PurchaseId): Intention => {
       return { do: "buy", purchaseId, keyId, cents: { cents: 500 }, odd: 0 }
     }
     const terms = { mode: "on", perPurchaseMicros, perMonthMicros } as const

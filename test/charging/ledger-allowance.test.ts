@@ -7,7 +7,7 @@ import { APRIL, DOLLAR, buy, failed, may, paid, started } from "./purchase-facts
 
 describe("an allowance", () => {
   it("is that of the month in which a purchase begins, from its first millisecond", () => {
-    const second = { purchaseId: "pur_2" }
+    const second = { purchaseId: "pur_2" } as const
     given(ledger, may(), started())
       .when(buy({ ...second, at: APRIL - 1 }))
       .refuses("over_monthly_limit", { takenMicros: 25 * DOLLAR })
@@ -20,7 +20,7 @@ describe("an allowance", () => {
   })
 
   it("comes back with a purchase that fails", () => {
-    const second = { purchaseId: "pur_2" }
+    const second = { purchaseId: "pur_2" } as const
     given(ledger, may(), started(), failed()).when(buy(second)).records(started(second))
     const state = fold(ledger, may(), started(), failed())
     expect(allowanceOf(state, "key_1", NOW)).toMatchObject({ paidMicros: 0, pendingMicros: 0 })

@@ -18,12 +18,12 @@ const many = (fact: (name: string) => LedgerEvent): Ledger =>
   )
 
 it.each<[string, (name: string) => LedgerEvent]>([
-  ["keys that spent", (keyId) => charged({ keyId, open: false })],
+  ["keys that spent", (name) => charged({ keyId: `key_${name}`, open: false })],
   ["open charges", (chargeId) => charged({ chargeId })],
-  ["limits of keys", (holderId) => limitSet({ ...KEY_LIMIT, holderId })],
+  ["limits of keys", (name) => limitSet({ ...KEY_LIMIT, holderId: `key_${name}` })],
   ["references of funds", (reference) => funded(1, reference)],
-  ["tallies of calls", (keyId) => counted({ tallies: [{ ...callsOf(2), keyId }] })],
-  ["terms of purchases", (keyId) => ({ ...may(), keyId })],
+  ["tallies of calls", (name) => counted({ tallies: [{ ...callsOf(2), keyId: `key_${name}` }] })],
+  ["terms of purchases", (name) => may({}, `key_${name}`)],
 ])("%s", (_what, fact) => {
   const state = many(fact)
   const bytes = ledgerBytes(state)

@@ -180,7 +180,7 @@ describe("the state of a ledger stays small", () => {
 
   it("keeps the sums of thousands of holders apart, however many come", () => {
     const count = 500
-    const by = (i: number) => ({ keyId: `key_${i}`, personId: `per_${i % 100}` })
+    const by = (i: number) => ({ keyId: `key_${i}`, personId: `per_${i % 100}` }) as const
     const facts = Array.from({ length: count }, (_, i) => {
       return charged({ chargeId: `chg_${i}`, ...by(i), amountMicros: i, open: false })
     })

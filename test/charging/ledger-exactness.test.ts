@@ -101,7 +101,7 @@ describe("a charge that could not be added exactly is refused", () => {
 
   it("for the company's sum, also where the key reaches a reminder first", () => {
     const key = limitSet({ ...KEY_LIMIT, remindersMicros: [1] })
-    const others = { ...most, keyId: "key_2", personId: "per_2", at: NOW }
+    const others = { ...most, keyId: "key_2", personId: "per_2", at: NOW } as const
     given(ledger, key, others, funded(MAX_MICROS))
       .when(charge({ ...free, amountMicros: 1 }))
       .refuses(code)

@@ -198,7 +198,7 @@ describe("ChargeCalls", () => {
   })
 
   it("charges no more at once than it is asked to: the rest is for the next time", () => {
-    const two = { ...callsOf(1), keyId: "key_2" }
+    const two = { ...callsOf(1), keyId: "key_2" } as const
     const first = nightly()
     const second = nightly({ chargeId: "key_2:per_1:2026-03-02", keyId: "key_2" })
     const facts = [counted({ tallies: [callsOf(1), two] })]

@@ -119,7 +119,7 @@ describe("StartPurchase", () => {
   })
 
   it("is refused beyond the month's allowance, of which what is pending is taken", () => {
-    const rest = { purchaseId: "pur_2", amountMicros: 15 * DOLLAR }
+    const rest = { purchaseId: "pur_2", amountMicros: 15 * DOLLAR } as const
     for (const begun of [[started()], [started(), paid()]]) {
       given(ledger, may(), ...begun)
         .when(buy(rest))

@@ -176,7 +176,7 @@ describe("a reminder", () => {
 
   it("of one person is not that of another with a limit like it", () => {
     const second = { chargeId: "chg_2", keyId: "key_2", personId: "per_2" } as const
-    const people = ["per_1", "per_2"].map((holderId) =>
+    const people = (["per_1", "per_2"] as const).map((holderId) =>
       limitSet({ ...PERSON_LIMIT, holderId, remindersMicros: [9_000] }),
     )
     given(ledger, ...ready, ...people, charged(), reminded(PERSON_LIMIT))
@@ -222,7 +222,7 @@ describe("a reminder that calls reach", () => {
   })
 
   it("is told once for all of them, in the order in which they come to their limits", () => {
-    const key2 = { ...callsOf(1), keyId: "key_2", personId: "per_2" }
+    const key2 = { ...callsOf(1), keyId: "key_2", personId: "per_2" } as const
     const tallies = [key2, callsOf(2)]
     const limits = [
       general,

@@ -3,6 +3,7 @@ import type { StartPurchase } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent, LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
 import { NOW, at } from "./ledger-facts.ts"
 
 /** A dollar, in micros. */
@@ -13,7 +14,7 @@ export const CENT = 10_000
 export const APRIL = at("2026-04-01")
 
 /** A key may buy for up to 25 dollars, and 40 a month. */
-export const may = (changed: Partial<PurchaseTerms> = {}, keyId = "key_1"): LedgerEvent => ({
+export const may = (changed: Partial<PurchaseTerms> = {}, keyId: KeyId = "key_1"): LedgerEvent => ({
   type: "PurchaseTermsSet",
   at: NOW,
   keyId,

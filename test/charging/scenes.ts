@@ -4,6 +4,7 @@
  */
 import fc from "fast-check"
 import { PERIODS, type Period } from "../../domain/kernel/window.ts"
+import type { PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Amount, Intention, Turn, Wait } from "./turns.ts"
 import { CALLERS, NAMES, SPENDERS } from "./turns.ts"
 
@@ -196,7 +197,7 @@ const bought: fc.Arbitrary<readonly Turn[]> = fc
     edge: fc.constantFrom(-1, 0),
   })
   .map(({ keyId, month, ends, offs, edge }): readonly Turn[] => {
-    const buy = (purchaseId: string, left: "purchase" | "month", by: number): Intention => {
+    const buy = (purchaseId: PurchaseId, left: "purchase" | "month", by: number): Intention => {
       return { do: "buy", purchaseId, keyId, cents: { left, off: by }, odd: 0 }
     }
     const terms = { mode: "on", perPurchaseMicros: 6_000_000, perMonthMicros: month } as const

@@ -4,6 +4,7 @@ import type { Charged } from "../../domain/charging/ledger-events.ts"
 import type { LimitName, Spender } from "../../domain/charging/limits.ts"
 import { microsFromDollars } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
+import { parseKeyId, parsePersonId, parsePurchaseId, parsed } from "../../domain/kernel/ids.ts"
 import { REQUEST } from "./ledger-facts.ts"
 
 /** An amount in dollars, as micros. */
@@ -45,16 +46,21 @@ export function commandOf(step: string, words: readonly string[]): LedgerCommand
       return { type: "ChargeCalls", most: 1_000 }
     case "may": {
       const terms = { perPurchaseMicros: micros(second), perMonthMicros: micros(third) }
-      return { type: "SetPurchaseTerms", keyId: first, mode: "on", ...terms }
+      return { type: "SetPurchaseTerms", keyId: parsed(parseKeyId, first), mode: "on", ...terms }
     }
     case "buy": {
-      const purchase = { purchaseId: first, keyId: second, personId: null }
+      const purchaseId = parsed(parsePurchaseId, first)
+      const purchase = { purchaseId, keyId: parsed(parseKeyId, second), personId: null }
       return { type: "StartPurchase", ...purchase, amountMicros: micros(third) }
     }
     case "paid":
-      return { type: "PayPurchase", purchaseId: first, paymentId: "a table" }
+      return {
+        type: "PayPurchase",
+        purchaseId: parsed(parsePurchaseId, first),
+        paymentId: "a table",
+      }
     case "failed":
-      return { type: "FailPurchase", purchaseId: first, code: "declined" }
+      return { type: "FailPurchase", purchaseId: parsed(parsePurchaseId, first), code: "declined" }
     case "month":
       return { type: "CloseMonth" }
     default:
@@ -107,12 +113,16 @@ function limitOf(words: readonly string[]): LedgerCommand {
 export function nameOf([who = "", limited]: readonly string[]): LimitName {
   const limitClass = limited as LimitName["class"]
   if (who === "company") return { holder: "company", holderId: null, class: limitClass }
-  return { holder: who.startsWith("key") ? "key" : "person", holderId: who, class: limitClass }
+  const keyId = parseKeyId(who)
+  if (keyId !== null) return { holder: "key", holderId: keyId, class: limitClass }
+  return { holder: "person", holderId: parsed(parsePersonId, who), class: limitClass }
 }
 
 /** `key_1 of per_1`, `key_app for per_1`, `key_app shared` or `company`. */
-export function spenderOf([keyId = "", how, personId]: readonly string[]): Spender {
-  if (keyId === "company") return { via: "company", keyId: null, personId: null }
-  if (how === "of" && personId !== undefined) return { via: "own_key", keyId, personId }
-  return { via: "shared_key", keyId, personId: personId ?? null }
+export function spenderOf([who = "", how, person]: readonly string[]): Spender {
+  if (who === "company") return { via: "company", keyId: null, personId: null }
+  const keyId = parsed(parseKeyId, who)
+  const personId = person === undefined ? null : parsed(parsePersonId, person)
+  if (how === "of" && personId !== null) return { via: "own_key", keyId, personId }
+  return { via: "shared_key", keyId, personId }
 }

@@ -5,6 +5,7 @@
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { Holder, LimitName, SpendingClass, Spender } from "../../domain/charging/limits.ts"
 import type { Period } from "../../domain/kernel/window.ts"
+import type { KeyId, PurchaseId } from "../../domain/kernel/ids.ts"
 
 /** How long until the next turn. */
 export type Wait =
@@ -60,16 +61,16 @@ export type Arrangement =
   /** Corrects the funds to so much less than the most that adds up exactly. */
   | { readonly do: "top"; readonly lessMicros: number }
   | { readonly do: "open" | "terms"; readonly prepaidOnly: boolean; readonly creditMicros: number }
-  | ({ readonly do: "purchase terms"; readonly keyId: string } & PurchaseTerms)
+  | ({ readonly do: "purchase terms"; readonly keyId: KeyId } & PurchaseTerms)
   | {
       readonly do: "buy"
-      readonly purchaseId: string
-      readonly keyId: string
+      readonly purchaseId: PurchaseId
+      readonly keyId: KeyId
       readonly cents: Cents
       /** Micros beside the cents: whole cents it is without. */
       readonly odd: number
     }
-  | { readonly do: "pay" | "decline"; readonly purchaseId: string }
+  | { readonly do: "pay" | "decline"; readonly purchaseId: PurchaseId }
   | { readonly do: "lock" | "unlock" | "shut" | "reopen" | "erase" | "close month" }
 
 /** What somebody means to do. Places are taken modulo the number of things there are. */

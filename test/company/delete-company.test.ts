@@ -1,5 +1,6 @@
 /** `POST /company/delete`, and the operator's delete and restore. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { callAs, makeSharedKey } from "../access/signing.ts"
 import type { Company, World } from "../support/world.ts"
@@ -36,7 +37,7 @@ const moreKeys = () =>
 const statuses = async () => {
   const { keys } = await world.operate("key list", { company: company.companyId })
   return Object.fromEntries(
-    keys.map(({ keyId, status }: { keyId: string; status: string }) => [keyId, status]),
+    keys.map(({ keyId, status }: { keyId: KeyId; status: string }) => [keyId, status]),
   )
 }
 const isDeleted = async () =>

@@ -47,7 +47,7 @@ describe("RegisterCompany", () => {
   })
 
   it("registers another company beside it", () => {
-    const other = { companyId: "co_other1", nameTag: "other-tag" }
+    const other = { companyId: "co_other1", nameTag: "other-tag" } as const
     given(companies, registered)
       .when({ ...register, ...other })
       .records({ ...registered, ...other })
@@ -78,7 +78,7 @@ describe("EraseCompany", () => {
   })
 
   it("leaves its name to another company, its id and its place to nobody", () => {
-    const other = { ...registered, companyId: "co_other1" }
+    const other = { ...registered, companyId: "co_other1" } as const
     given(companies, registered, erased)
       .when({ ...register, companyId: "co_other1" })
       .records(other)

@@ -22,6 +22,7 @@ import type { World } from "../support/world.ts"
 import { openWorld } from "../support/world.ts"
 import type { Planted } from "./planted.ts"
 import { dump, files, foundIn, plant, unsealed } from "./planted.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const closing: (() => Promise<unknown>)[] = []
 let server: OwnServer
@@ -61,7 +62,7 @@ async function waiting(where: World): Promise<readonly number[]> {
 const deleted = async (where: World) =>
   (await where.operate("company show", { company: planted.companyId })).deleted
 
-type Step = (companyId: string) => Promise<unknown>
+type Step = (companyId: CompanyId) => Promise<unknown>
 
 /** Lets a step fail once, before or after it did what it does. */
 function breakOnce(step: keyof Erasure, when: "before" | "after"): void {

@@ -38,7 +38,7 @@ afterAll(async () => {
   await server.close()
 })
 
-const bill = () => exported(world, { ...gone, keyId: "" }, month)
+const bill = () => exported(world, gone, month)
 const all = (planted: Planted) => Object.keys(planted.secrets).toSorted()
 
 /** The texts alone: no key is ever stored. */

@@ -4,11 +4,12 @@ import { dirname, join } from "node:path"
 import pg from "pg"
 import { query } from "../support/embedded.ts"
 import type { World } from "../support/world.ts"
+import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** What is planted in a company: each is found nowhere else. */
 export interface Planted {
-  readonly companyId: string
-  readonly ownerId: string
+  readonly companyId: CompanyId
+  readonly ownerId: PersonId
   readonly key: string
   readonly name: string
   /** Everything that must be gone after an erasure, by what it is. */

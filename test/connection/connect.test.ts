@@ -6,6 +6,7 @@ import { makeKey } from "../phone/texting.ts"
 import { query } from "../support/embedded.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
 
 const START = "/api/v1/connect/start"
 const INSTALL = "cd".repeat(28)
@@ -90,7 +91,7 @@ describe("200", () => {
       "operation_not_granted",
     )
     const { keys } = await world.operate("key list", { company: companyId })
-    expect(keys.find((one: { keyId: string }) => one.keyId === body.keyId)).toMatchObject({
+    expect(keys.find((one: { keyId: KeyId }) => one.keyId === body.keyId)).toMatchObject({
       ...{ personId: ownerId, label: "App 2.0.0", status: "active" },
     })
   })

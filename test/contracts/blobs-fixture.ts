@@ -2,11 +2,12 @@
 import { randomBytes } from "node:crypto"
 import type { Blob, Blobs, ByteRange } from "../../adapters/blobs/port.ts"
 import { CHUNK_BYTES } from "../../adapters/blobs/port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** A blob's own row as it is stored; a half-written one has neither length nor mark. */
 export interface StoredBlob {
   readonly edition: string
-  readonly companyId: string
+  readonly companyId: CompanyId
   readonly subject: string
   readonly blobId: string
   readonly length: number | null
@@ -38,9 +39,9 @@ export interface BlobsUnderTest {
   /** Makes what is half-written older by so much. */
   readonly age: (ms: number) => Promise<void>
   /** Destroys a company's keys. */
-  readonly destroyKeys: (companyId: string) => Promise<void>
+  readonly destroyKeys: (companyId: CompanyId) => Promise<void>
   /** Deletes a company's rows, as its erasure does. */
-  readonly deleteRows: (companyId: string) => Promise<void>
+  readonly deleteRows: (companyId: CompanyId) => Promise<void>
 }
 
 /** Whose blob it is, unless a test says otherwise. */

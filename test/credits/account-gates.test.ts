@@ -9,7 +9,7 @@ const NEEDS: readonly AccountNeed[] = ["managed", "card", "verified card"]
 
 function standing(card: CompanyStanding["card"]): CompanyStanding {
   const terms = { plan: "payg", pays: "prepaid", channel: "stable", affiliateTag: null } as const
-  return { companyId: "co_a", name: "sealed", ...terms, card }
+  return { companyId: "co_a", name: "s1.company.YWNtZQ", ...terms, card }
 }
 
 it.for([

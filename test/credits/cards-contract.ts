@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { CardOutcome, Cards, OrderedPayment } from "../../adapters/providers/cards/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** What the processor does next: what comes of a payment, or how the call itself goes wrong. */
 export type Next = CardOutcome | "unavailable" | "silent"
@@ -14,14 +15,17 @@ export interface CardsUnderTest {
   /** How many payments took money. */
   readonly paid: () => Promise<number>
   /** A company that has a card with it. */
-  readonly companyId: string
+  readonly companyId: CompanyId
   readonly close: () => Promise<void>
 }
 
 let named = 0
 
 /** A payment that no other test orders. */
-export function aPayment(companyId: string, parts: Partial<OrderedPayment> = {}): OrderedPayment {
+export function aPayment(
+  companyId: CompanyId,
+  parts: Partial<OrderedPayment> = {},
+): OrderedPayment {
   named += 1
   return {
     name: `pur_${named}`,

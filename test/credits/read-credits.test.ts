@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { monthEnd } from "../../domain/kernel/window.ts"
+import type { PurchaseId } from "../../domain/kernel/ids.ts"
 import { makeKey, sendText } from "../phone/texting.ts"
 import { ask } from "../projections/asking.ts"
 import type { World } from "../support/world.ts"
@@ -58,7 +59,7 @@ describe("200", () => {
     const nextMonth = monthEnd(world.ports.clock.now())
     const moveTo = (at: number) => world.operate("clock set", { to: new Date(at).toISOString() })
     await moveTo(nextMonth - 1_000)
-    const start = (purchaseId: string, amountMicros: number) =>
+    const start = (purchaseId: PurchaseId, amountMicros: number) =>
       ({ type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros }) as const
     await ask(
       world,

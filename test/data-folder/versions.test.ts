@@ -13,6 +13,7 @@ import { execute, testDatabase } from "../support/postgres.ts"
 import { makePlace } from "../support/server-process.ts"
 import { openWorld } from "../support/world.ts"
 import { faultsOf } from "../moving/looking.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -29,7 +30,7 @@ const OLDEST: Readonly<Record<string, Migration>> = {
 /** An installation as it was stored, by table, and what is known of its company. */
 type Stored = Readonly<Record<string, readonly object[]>> & {
   readonly "eventstore.events": readonly { readonly id: string }[]
-  readonly company: { readonly companyId: string; readonly key: string }
+  readonly company: { readonly companyId: CompanyId; readonly key: string }
 }
 
 const FIXTURE = join(import.meta.dirname, "oldest-installation.json")

@@ -4,6 +4,7 @@ import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { ledgerFacts, sleepTo, spend, tell } from "./spending.ts"
 import { rowOf } from "./texts.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 let world: World
 beforeAll(async () => {
@@ -15,13 +16,13 @@ afterAll(async () => {
 })
 
 /** The months that are closed, and when each was. */
-async function closedMonths(companyId: string) {
+async function closedMonths(companyId: CompanyId) {
   const facts = await ledgerFacts(world, companyId, "MonthClosed")
   return facts.map(({ month, at }) => [month, new Date(at).toISOString()])
 }
 
 /** The month whose closing waits, and when it is due. */
-async function waiting(companyId: string) {
+async function waiting(companyId: CompanyId) {
   const { work } = await world.operate("work list")
   return work
     .filter((row: Record<string, unknown>) => row["companyId"] === companyId)

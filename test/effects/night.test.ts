@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { CallTally } from "../../domain/charging/ledger-events.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { chargeCalls } from "../../src/charging/reactions/charge-calls.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -20,13 +21,13 @@ const SIGNED: CallTally = { via: "shared_key", keyId: "key_app", personId: "per_
 const APP: CallTally = { via: "shared_key", keyId: "key_app", personId: null, calls: 11 }
 
 /** What was charged for calls: id, number of calls and amount, in order. */
-async function nights(companyId: string) {
+async function nights(companyId: CompanyId) {
   const facts = await ledgerFacts(world, companyId, "Charged")
   return facts.map(({ chargeId, quantity, amountMicros }) => [chargeId, quantity, amountMicros])
 }
 
 /** The kinds of work of a company that are not done. */
-async function workLeft(companyId: string): Promise<readonly string[]> {
+async function workLeft(companyId: CompanyId): Promise<readonly string[]> {
   const { work } = await world.operate("work list")
   return work
     .filter((row: Record<string, unknown>) => row["companyId"] === companyId)
@@ -99,7 +100,11 @@ describe("the night after", () => {
 
   it("charges more keys than fit into one append", async () => {
     const { companyId } = await makeCompany(world)
-    const tallies = Array.from({ length: 501 }, (_, i) => ({ ...OWN, keyId: `key_${i}`, calls: 1 }))
+    const tallies = Array.from({ length: 501 }, (_, i) => ({
+      ...OWN,
+      keyId: `key_${i}` as const,
+      calls: 1,
+    }))
     await serve(world, companyId, tallies)
     await world.operate("clock advance", { duration: "1d" })
     const ids = (await nights(companyId)).map(([chargeId]) => chargeId)

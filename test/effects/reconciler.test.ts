@@ -3,6 +3,7 @@ import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
 import { textResource } from "../../domain/phone/text-resource.ts"
+import type { MessageId, NumberId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reconciler } from "../../src/frame/effects/reconcile.ts"
@@ -43,7 +44,7 @@ const cause = causedBy("test")
 const view = () => undefined
 
 /** An open charge, as a process leaves it that dies before it queues the text. */
-async function chargeOnly(messageId: string, resource?: string): Promise<void> {
+async function chargeOnly(messageId: MessageId, resource?: string): Promise<void> {
   const { companyId, keyId, ownerId } = company
   const tag = await world.ports.sealing.tag(companyId, TO)
   const at = world.ports.clock.now()
@@ -76,7 +77,7 @@ async function chargeOnly(messageId: string, resource?: string): Promise<void> {
 }
 
 /** Queues the text that belongs to such a charge. */
-async function queueText(messageId: string, numberId = "num_none") {
+async function queueText(messageId: MessageId, numberId: NumberId = "num_none") {
   const { companyId } = company
   const { sealing, runner } = world.ports
   const tag = await sealing.tag(companyId, TO)
@@ -124,7 +125,7 @@ describe("a charge whose text was never queued", () => {
     await world.operate("clock advance", { duration: "599s" })
     const work = await rowOf(world, "end-charge", "chg_msg_late")
     await carrierIs(world, "silent")
-    const { rows } = await sql<{ id: string }>`
+    const { rows } = await sql<{ id: NumberId }>`
       select number_id as id from numbers where company_id = ${company.companyId}`.execute(
       world.ports.readAll,
     )

@@ -3,13 +3,14 @@ import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { CallTally, ChargeRequest, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"
 import { recordedOf } from "../../src/frame/writer/recorded.ts"
 import type { World } from "../support/world.ts"
 
 /** Carries out a command on a company's ledger, and fails the test where it is refused. */
-export async function tell(world: World, companyId: string, command: LedgerCommand) {
+export async function tell(world: World, companyId: CompanyId, command: LedgerCommand) {
   const stream = ledgerOf(companyId)
   const outcome = await world.ports.runner.execute(stream, command, causedBy("test"))
   if (!outcome.accepted) throw new Error(`${command.type} was refused: ${outcome.refusal.type}`)
@@ -19,12 +20,12 @@ export async function tell(world: World, companyId: string, command: LedgerComma
 interface Spending {
   readonly dollars: number
   readonly class?: "ai" | "general"
-  readonly keyId?: string
-  readonly personId?: string
+  readonly keyId?: KeyId
+  readonly personId?: PersonId
 }
 
 /** Charges a person's own key, a person, or the company alone. */
-export async function spend(world: World, companyId: string, spending: Spending): Promise<void> {
+export async function spend(world: World, companyId: CompanyId, spending: Spending): Promise<void> {
   const { keyId = null, personId = null, class: charged = "general", dollars } = spending
   const amountMicros = dollars * 1_000_000
   const request: ChargeRequest = {
@@ -50,7 +51,7 @@ export async function spend(world: World, companyId: string, spending: Spending)
 /** Records calls that were served on the present day, as the writer does with what it gathered. */
 export async function serve(
   world: World,
-  companyId: string,
+  companyId: CompanyId,
   tallies: readonly CallTally[],
   unitPriceMicros = 100,
 ): Promise<void> {
@@ -67,7 +68,7 @@ export async function serve(
 /** The facts of one type in a company's ledger, in order. */
 export async function ledgerFacts<T extends LedgerEvent["type"]>(
   world: World,
-  companyId: string,
+  companyId: CompanyId,
   type: T,
 ): Promise<readonly Extract<LedgerEvent, { type: T }>[]> {
   const found: Extract<LedgerEvent, { type: T }>[] = []

@@ -1,5 +1,6 @@
 /** Texts in a world of a test's own, and what became of them. */
 import { recipientOf } from "../../domain/phone/aggregates.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { sql } from "kysely"
 import { expect, vi } from "vitest"
 import { ProviderSilent } from "../../adapters/providers/outside.ts"
@@ -46,7 +47,7 @@ export async function messageOf(world: World, id: string): Promise<MessageRow> {
 }
 
 /** The billing lines of a company's texts: not its opening funds, nor the calls of the API. */
-export async function linesOf(world: World, companyId: string): Promise<readonly ChargeRow[]> {
+export async function linesOf(world: World, companyId: CompanyId): Promise<readonly ChargeRow[]> {
   await world.operate("wait")
   const { rows } = await sql<ChargeRow>`
     select * from charges where company_id = ${companyId} and kind in ('charge', 'give_back')
@@ -55,12 +56,12 @@ export async function linesOf(world: World, companyId: string): Promise<readonly
 }
 
 /** What the company has left, in micros. */
-export async function fundsOf(world: World, companyId: string): Promise<number> {
+export async function fundsOf(world: World, companyId: CompanyId): Promise<number> {
   return (await world.operate("company show", { company: companyId })).balanceMicros
 }
 
 /** What the company paid for calls of the API, in micros. */
-export async function paidForCalls(world: World, companyId: string): Promise<number> {
+export async function paidForCalls(world: World, companyId: CompanyId): Promise<number> {
   const { rows } = await sql<{ sum: number }>`
     select coalesce(sum(-amount_micros), 0)::bigint as sum from charges
     where company_id = ${companyId} and kind = 'api_calls'`.execute(world.ports.readAll)
@@ -71,7 +72,7 @@ export async function paidForCalls(world: World, companyId: string): Promise<num
 const CALENDAR = new Set(["close-month", "charge-calls"])
 
 /** The work that is not done, of one company, beside what waits for the calendar. */
-export async function workOf(world: World, companyId: string) {
+export async function workOf(world: World, companyId: CompanyId) {
   await world.operate("wait")
   const { work } = await world.operate("work list")
   return (work as ListedWork[]).filter(
@@ -85,7 +86,7 @@ export async function workOf(world: World, companyId: string) {
  */
 export async function tryAgain(
   world: World,
-  companyId: string,
+  companyId: CompanyId,
   ...kinds: readonly string[]
 ): Promise<void> {
   const { work } = await world.operate("work list")
@@ -99,7 +100,7 @@ export async function tryAgain(
 /** The types of the facts about a recipient, in order. */
 export async function factsAbout(
   world: World,
-  companyId: string,
+  companyId: CompanyId,
   to = TO,
 ): Promise<readonly string[]> {
   const stream = recipientOf(companyId, await world.ports.sealing.tag(companyId, to)).stream

@@ -11,8 +11,8 @@ import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
 
 const database = new DatabaseUnderTest()
 const COMPANY = "co_aaaaaa"
-const ADA = { personId: "per_ada", address: "ada@example.com" }
-const BOB = { personId: "per_bob", address: "bob@example.com" }
+const ADA = { personId: "per_ada", address: "ada@example.com" } as const
+const BOB = { personId: "per_bob", address: "bob@example.com" } as const
 const NOW = Date.UTC(2026, 10, 21, 12)
 const masterKey = randomBytes(32)
 const pauses: number[] = []
@@ -42,8 +42,8 @@ beforeEach(async () => {
 function mailOf(given: Partial<Mail> = {}): Mail {
   const subject = "a moonlit subject"
   const text = "one line\nand another"
-  const mail = { mailId: "mail_1", companyId: COMPANY, recipients: [ADA, BOB], subject, text }
-  return { ...mail, about: null, ...given }
+  const mail = { mailId: "mail_1", companyId: COMPANY, subject, text } as const
+  return { ...mail, recipients: [ADA, BOB], about: null, ...given }
 }
 
 async function mailIs(outcome: string, times: number | null = null): Promise<void> {

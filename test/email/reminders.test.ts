@@ -5,6 +5,7 @@ import { serve, spend } from "../effects/spending.ts"
 import { rowOf, tryAgain } from "../effects/texts.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import type { PersonId } from "../../domain/kernel/ids.ts"
 
 const OWNER = "owner@example.com"
 
@@ -37,7 +38,7 @@ async function remindAt(reminders: readonly string[], rest: object = {}): Promis
   await world.operate("limit set", { ...limit, ...rest })
 }
 
-async function addPerson(email: string, role: string): Promise<string> {
+async function addPerson(email: string, role: string): Promise<PersonId> {
   const person = { company: company.companyId, name: "Ada", email, role }
   return (await world.operate("person add", person)).personId
 }

@@ -54,7 +54,7 @@ export interface Export {
 /** Exports a month; `onChunk` runs after each piece that was sent. */
 export async function exported(
   world: World,
-  company: Company,
+  company: Pick<Company, "companyId">,
   month: string,
   onChunk: () => Promise<void> = async () => undefined,
   signal: AbortSignal = new AbortController().signal,
@@ -77,7 +77,7 @@ export function tableOf(text: string): readonly Readonly<Record<string, string>>
 /** Exports a month in any format. */
 export async function exportedAs(
   world: World,
-  company: Company,
+  company: Pick<Company, "companyId">,
   month: string,
   format: string,
   watch: {

@@ -1,6 +1,7 @@
 /** What must hold after every fault: nothing acknowledged is lost, nothing is there twice. */
 import { expect } from "vitest"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { PRICE_MICROS } from "./callers.ts"
 
 /** Runs an operator's operation. */
@@ -13,7 +14,7 @@ interface Charges {
   readonly keptCount: number
 }
 
-async function chargesOf(operate: Operate, companyId: string): Promise<Charges> {
+async function chargesOf(operate: Operate, companyId: CompanyId): Promise<Charges> {
   const { events } = await operate("audit show", { stream: `ledger-${companyId}` })
   const of = (type: string) => events.filter((event: { type: string }) => event.type === type)
   const back = new Set(
@@ -34,7 +35,7 @@ async function chargesOf(operate: Operate, companyId: string): Promise<Charges> 
 
 /** What a company's texts came to. */
 export interface Sent {
-  readonly companyId: string
+  readonly companyId: CompanyId
   readonly fundsMicros: number
   readonly acknowledged: ReadonlyMap<string, string>
 }

@@ -191,7 +191,7 @@ describe("what is asked about", () => {
 it("what is given up ends by its word", async () => {
   const { giveUp } = performing
   if (typeof giveUp !== "function") expect.unreachable("it can be given up")
-  const work = { workId: 1, kind: "do-thing", name: "a", subject: "a", companyId: "co_a" }
+  const work = { workId: 1, kind: "do-thing", name: "a", subject: "a", companyId: "co_a" } as const
   const parked = { ...work, payload: { begunAt: BEGUN }, parked: "a test" }
   const cause = { command: "c", actor: null, keyId: null, personId: null, reason: null }
   expect(await giveUp(ports, parked, cause)).toBeNull()

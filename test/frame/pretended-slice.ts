@@ -23,10 +23,11 @@ export interface PretendedProvider {
 
 const URL = "/api/v1/pretended/things"
 const Thing = z.object({ id: z.string(), name: z.string() })
+type Named = { name: string }
 
 /** A slice whose intent is the open charge itself: its row follows from the charge. */
 export function pretendedSlice(provider: PretendedProvider): Slice {
-  const making = charged<{ name: string }, { name: string }, object, z.infer<typeof Thing>>({
+  const making = charged<Named, Named, object, z.infer<typeof Thing>, "thing">({
     prefix: "thing",
     undone: "the thing could not be meant",
     draft: async (_ports, _caller, { name }) =>

@@ -62,7 +62,7 @@ describe("a call that no web server brought", () => {
   })
 
   it("is nobody's who is not of the company, and of none without a key", async () => {
-    const stranger = { companyId: company.companyId, personId: "per_nobody" }
+    const stranger = { companyId: company.companyId, personId: "per_nobody" } as const
     expect(await call(saying, stranger)).toMatchObject({ status: 401, error: "invalid_key" })
     expect(await call(saying, null)).toMatchObject({ status: 401, error: "invalid_key" })
   })

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 let world: World
 beforeAll(async () => {
@@ -19,7 +20,7 @@ function dollars(micros: number): string {
   return (micros / 1e6).toFixed(6)
 }
 
-async function storedCharges(companyId: string): Promise<number> {
+async function storedCharges(companyId: CompanyId): Promise<number> {
   const { events } = await world.operate("audit show", {
     stream: `ledger-${companyId}`,
     type: "Charged",

@@ -14,6 +14,22 @@ export type Arbitraries<E extends Fact> = {
 const PLAIN = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:@+- "]
 /** Text of the characters that need no escape. */
 export const plain = fc.string({ unit: fc.constantFrom(...PLAIN), maxLength: 40 })
+const WORD = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"]
+const beginning = <P extends string>(prefix: P, unit: readonly string[]) =>
+  fc
+    .string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength: 22 })
+    .map((rest) => `${prefix}${rest}` as const)
+/** Ids, by what they name. */
+export const id = {
+  company: beginning("co_", WORD),
+  person: beginning("per_", WORD),
+  key: beginning("key_", WORD),
+  purchase: beginning("pur_", WORD),
+  message: beginning("msg_", WORD),
+  number: beginning("num_", WORD),
+}
+/** Text that was sealed. */
+export const sealed = beginning("s1.", [...WORD, ".", "-"])
 /** Every code point but the halves of a pair, the ones that JSON escapes more often than not. */
 export const text = fc.string({
   unit: fc.oneof(

@@ -7,20 +7,20 @@ import { PRICED_ITEMS } from "../../domain/charging/price-book.ts"
 import type { RefusalEvent } from "../../domain/charging/refusals.ts"
 import { PERIODS } from "../../domain/kernel/window.ts"
 import type { Arbitraries, FieldArbitraries } from "./arbitrary-kinds.ts"
-import { at, flag, int, micros, orNull, plain, record, some, text } from "./arbitrary-kinds.ts"
+import { at, flag, id, int, micros, orNull, plain, record, some, text } from "./arbitrary-kinds.ts"
 
 const via = fc.constantFrom("own_key", "shared_key", "person", "company")
 const spendingClass = fc.constantFrom("ai", "general")
 const holder = fc.constantFrom("company", "person", "key")
 const limitClass = fc.constantFrom("ai", "general", "all")
-const limitName = { holder, holderId: orNull(plain), class: limitClass }
+const limitName = { holder, holderId: orNull(fc.oneof(id.person, id.key)), class: limitClass }
 const period = fc.constantFrom(...PERIODS)
 
 const request: FieldArbitraries<ChargeRequest> = {
   chargeId: plain,
   via,
-  keyId: orNull(plain),
-  personId: orNull(plain),
+  keyId: orNull(id.key),
+  personId: orNull(id.person),
   class: spendingClass,
   item: text,
   quantity: int,
@@ -34,7 +34,12 @@ const request: FieldArbitraries<ChargeRequest> = {
 }
 
 const exempt = fc.constantFrom("funds", null)
-const purchase = { purchaseId: plain, keyId: plain, personId: orNull(plain), amountMicros: micros }
+const purchase = {
+  purchaseId: id.purchase,
+  keyId: id.key,
+  personId: orNull(id.person),
+  amountMicros: micros,
+}
 
 /** Of a company's ledger. */
 export const ledger: Arbitraries<LedgerEvent> = {
@@ -69,8 +74,8 @@ export const ledger: Arbitraries<LedgerEvent> = {
     amountMicros: micros,
     chargedAt: at,
     via,
-    keyId: orNull(plain),
-    personId: orNull(plain),
+    keyId: orNull(id.key),
+    personId: orNull(id.person),
     class: spendingClass,
     item: text,
     resource: orNull(text),
@@ -84,8 +89,8 @@ export const ledger: Arbitraries<LedgerEvent> = {
     tallies: some(
       record({
         via: fc.constantFrom("own_key", "shared_key"),
-        keyId: plain,
-        personId: orNull(plain),
+        keyId: id.key,
+        personId: orNull(id.person),
         calls: int,
       }),
     ),
@@ -93,7 +98,7 @@ export const ledger: Arbitraries<LedgerEvent> = {
   },
   PurchaseTermsSet: {
     at,
-    keyId: plain,
+    keyId: id.key,
     mode: fc.constantFrom("on", "off", "needs_owner_review"),
     perPurchaseMicros: micros,
     perMonthMicros: micros,

@@ -16,7 +16,7 @@ import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import type { PublishRelease, SealRelease } from "../../domain/connection/releases.ts"
 import type { AddNumber } from "../../domain/phone/phone.ts"
 import type { FieldArbitraries } from "./arbitrary-kinds.ts"
-import { flag, orNull, plain, record, some } from "./arbitrary-kinds.ts"
+import { flag, orNull, record, sealed, some } from "./arbitrary-kinds.ts"
 import { prices, refusals } from "./charging-arbitraries.ts"
 import { app, companies, phone, releases } from "./event-arbitraries.ts"
 import type { CommandHistory } from "./stored-state.ts"
@@ -62,15 +62,15 @@ const pays = fc.constantFrom("prepaid", "card")
 const permissions = some(fc.constantFrom(...PERMISSIONS))
 const grantable = some(fc.constantFrom(...GRANTABLE))
 
-const person = { personId, name: plain, email: plain, emailTag: tag, role }
+const person = { personId, name: sealed, email: sealed, emailTag: tag, role }
 const access = fc.oneof(
-  commandOf<AccessCommand, "OpenCompany">("OpenCompany", { companyId, name: plain, plan, pays }),
+  commandOf<AccessCommand, "OpenCompany">("OpenCompany", { companyId, name: sealed, plan, pays }),
   commandOf<AccessCommand, "ChangePlan">("ChangePlan", { plan, pays }),
   commandOf<AccessCommand, "AddPerson">("AddPerson", { ...person, permissions }),
   commandOf<AccessCommand, "ChangePerson">("ChangePerson", {
     personId,
-    name: orNull(plain),
-    email: orNull(plain),
+    name: orNull(sealed),
+    email: orNull(sealed),
     emailTag: orNull(tag),
     role: orNull(role),
     permissions: orNull(permissions),
@@ -84,7 +84,7 @@ const access = fc.oneof(
   commandOf<AccessCommand, "RemovePerson">("RemovePerson", { personId }),
   commandOf<AccessCommand, "InvitePerson">("InvitePerson", {
     inviteId: fc.constantFrom("inv_1", "inv_2"),
-    email: plain,
+    email: sealed,
     emailTag: tag,
     role,
     expiresAt: fc.constant(NOW + DAY_MS),
@@ -94,7 +94,7 @@ const access = fc.oneof(
     personId: orNull(personId),
     keyHash: tag,
     operations: some(fc.constantFrom(...ALL_OPERATIONS)),
-    label: orNull(plain),
+    label: orNull(sealed),
   }),
   ...(["PauseKey", "ResumeKey", "DeleteKey"] as const).map((type) => {
     return commandOf<AccessCommand, typeof type>(type, { keyId })

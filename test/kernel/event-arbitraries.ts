@@ -19,14 +19,26 @@ import type { ReleaseEvent } from "../../domain/connection/releases.ts"
 import type { PhoneEvent } from "../../domain/phone/phone.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
 import type { Arbitraries } from "./arbitrary-kinds.ts"
-import { at, flag, int, micros, orNull, plain, record, some, text } from "./arbitrary-kinds.ts"
+import {
+  at,
+  flag,
+  id,
+  int,
+  micros,
+  orNull,
+  plain,
+  record,
+  sealed,
+  some,
+  text,
+} from "./arbitrary-kinds.ts"
 import { ledger, prices, refusals } from "./charging-arbitraries.ts"
 
 const plan = fc.constantFrom(...PLANS)
 const pays = fc.constantFrom("prepaid", "card")
 
 const access: Arbitraries<AccessEvent> = {
-  CompanyOpened: { at, companyId: plain, name: plain, plan, pays },
+  CompanyOpened: { at, companyId: id.company, name: sealed, plan, pays },
   PlanChanged: {
     at,
     plan: fc.constantFrom(...PLANS),
@@ -34,49 +46,49 @@ const access: Arbitraries<AccessEvent> = {
   },
   PersonAdded: {
     at,
-    personId: plain,
-    name: plain,
-    email: plain,
+    personId: id.person,
+    name: sealed,
+    email: sealed,
     emailTag: plain,
     role: fc.constantFrom(...ROLES),
     permissions: some(fc.constantFrom(...PERMISSIONS)),
   },
   PersonChanged: {
     at,
-    personId: plain,
-    name: orNull(plain),
-    email: orNull(plain),
+    personId: id.person,
+    name: orNull(sealed),
+    email: orNull(sealed),
     emailTag: orNull(plain),
     role: orNull(fc.constantFrom(...ROLES)),
   },
   AppAccessSet: {
     at,
-    personId: plain,
+    personId: id.person,
     grant: some(fc.constantFrom(...GRANTABLE)),
     deny: some(fc.constantFrom(...GRANTABLE)),
   },
-  PersonRemoved: { at, personId: plain },
+  PersonRemoved: { at, personId: id.person },
   PersonInvited: {
     at,
     inviteId: plain,
-    email: plain,
+    email: sealed,
     emailTag: plain,
     role: fc.constantFrom(...ROLES),
     expiresAt: at,
   },
   KeyCreated: {
     at,
-    keyId: plain,
-    personId: orNull(plain),
+    keyId: id.key,
+    personId: orNull(id.person),
     keyHash: plain,
     operations: some(fc.constantFrom(...ALL_OPERATIONS)),
-    label: orNull(plain),
+    label: orNull(sealed),
   },
-  KeyPaused: { at, keyId: plain },
-  KeyResumed: { at, keyId: plain },
-  KeyDeleted: { at, keyId: plain },
-  KeySwitchedOff: { at, keyId: plain },
-  KeySwitchedOn: { at, keyId: plain },
+  KeyPaused: { at, keyId: id.key },
+  KeyResumed: { at, keyId: id.key },
+  KeyDeleted: { at, keyId: id.key },
+  KeySwitchedOff: { at, keyId: id.key },
+  KeySwitchedOn: { at, keyId: id.key },
   CardSet: { at, verified: flag, failing: flag },
   CardRemoved: { at },
   ChannelChanged: { at, channel: plain },
@@ -125,24 +137,24 @@ export const releases: Arbitraries<ReleaseEvent> = {
 export const companies: Arbitraries<CompaniesEvent> = {
   CompanyRegistered: {
     at,
-    companyId: plain,
-    name: plain,
+    companyId: id.company,
+    name: sealed,
     nameTag: plain,
     plan,
     pays,
     fundsMicros: micros,
     withNumber: flag,
-    owner: record({ personId: plain, name: plain, email: plain, emailTag: plain }),
+    owner: record({ personId: id.person, name: sealed, email: sealed, emailTag: plain }),
   },
-  CompanyErased: { at, companyId: plain },
+  CompanyErased: { at, companyId: id.company },
 }
 
 /** Of a company's numbers. */
 export const phone: Arbitraries<PhoneEvent> = {
   NumberAdded: {
     at,
-    numberId: plain,
-    number: plain,
+    numberId: id.number,
+    number: sealed,
     numberTag: plain,
     kind: fc.constantFrom("local", "toll_free"),
     locality: orNull(text),
@@ -160,9 +172,9 @@ const standing = record({
   stoppedAt: orNull(at),
   stopKeyword: orNull(text),
   addedAt: orNull(at),
-  firstMessageId: orNull(plain),
+  firstMessageId: orNull(id.message),
 })
-const aboutText = { at, standing, messageId: plain }
+const aboutText = { at, standing, messageId: id.message }
 
 const recipient: Arbitraries<RecipientEvent> = {
   TextQueued: {
@@ -170,24 +182,24 @@ const recipient: Arbitraries<RecipientEvent> = {
     purpose: fc.constantFrom("text", "opt_out_reply", "opt_in_reply", "help_reply"),
     chargeId: orNull(plain),
     giveBackMicros: micros,
-    numberId: plain,
-    to: plain,
-    body: plain,
+    numberId: id.number,
+    to: sealed,
+    body: sealed,
     segments: int,
     lineAdded: flag,
-    keyId: orNull(plain),
-    personId: orNull(plain),
+    keyId: orNull(id.key),
+    personId: orNull(id.person),
   },
   TextAccepted: { ...aboutText, carrierId: text },
   TextRejected: { ...aboutText, errorCode: text },
   TextDelivered: aboutText,
   TextUndelivered: { ...aboutText, errorCode: text },
   TextAbandoned: aboutText,
-  TextReceived: { ...aboutText, numberId: plain, from: plain, body: plain, media: int },
-  OptedOutByText: { at, standing, phone: plain, keyword: text },
-  OptedInByText: { at, standing, phone: plain, keyword: text },
-  OptOutAdded: { at, standing, phone: plain },
-  OptOutRemoved: { at, standing, phone: plain },
+  TextReceived: { ...aboutText, numberId: id.number, from: sealed, body: sealed, media: int },
+  OptedOutByText: { at, standing, phone: sealed, keyword: text },
+  OptedInByText: { at, standing, phone: sealed, keyword: text },
+  OptOutAdded: { at, standing, phone: sealed },
+  OptOutRemoved: { at, standing, phone: sealed },
 }
 
 /** Per stream category, per event type: the arbitraries of its fields. */

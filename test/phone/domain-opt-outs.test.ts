@@ -56,8 +56,8 @@ describe("STOP", () => {
 
   it("is only recorded where a STOP stands: no second reply", () => {
     given(recipient, optedOut())
-      .when(receiveStop({ messageId: "in_2", at: LATER }))
-      .records(received({ messageId: "in_2", at: LATER, standing: STOPPED }))
+      .when(receiveStop({ messageId: "msg_in_2", at: LATER }))
+      .records(received({ messageId: "msg_in_2", at: LATER, standing: STOPPED }))
   })
 
   it("stands beside an opt-out that the company added", () => {
@@ -91,12 +91,12 @@ describe("START", () => {
   it("is only recorded where nothing was opted out", () => {
     given(recipient).when(receiveStart()).records(received())
     given(recipient, optedOut(), optedIn())
-      .when(receiveStart({ messageId: "in_2" }))
-      .records(received({ messageId: "in_2" }))
+      .when(receiveStart({ messageId: "msg_in_2" }))
+      .records(received({ messageId: "msg_in_2" }))
   })
 
   it("does not make the next text a first one again", () => {
-    const first = { ...FRESH, firstMessageId: "msg_1" }
+    const first = { ...FRESH, firstMessageId: "msg_1" } as const
     const facts: readonly RecipientEvent[] = [
       queued(),
       optedOut({ standing: { ...STOPPED, firstMessageId: "msg_1" } }),
@@ -116,9 +116,9 @@ describe("HELP", () => {
   it("is answered every time and changes nothing, opted out or not", () => {
     given(recipient).when(help).records(received(), replied("help_reply"))
     given(recipient, optedOut())
-      .when({ ...help, messageId: "in_2" })
+      .when({ ...help, messageId: "msg_in_2" })
       .records(
-        received({ messageId: "in_2", standing: STOPPED }),
+        received({ messageId: "msg_in_2", standing: STOPPED }),
         replied("help_reply", { standing: STOPPED }),
       )
   })
@@ -185,7 +185,7 @@ describe("the recipient's state", () => {
 
   it("stays bounded while texts come in that nobody answers", () => {
     const incoming = Array.from({ length: 1_500 }, (_, i) =>
-      received({ messageId: `in_${i}`, at: NOW + i * DAY_MS }),
+      received({ messageId: `msg_in_${i}`, at: NOW + i * DAY_MS }),
     )
     const saved = recipientCheckpoint.save(fold(recipient, ...incoming)) as {
       readonly received: readonly unknown[]
@@ -196,21 +196,21 @@ describe("the recipient's state", () => {
   it("remembers what is not long ago, however much it is", () => {
     const minute = (i: number) => NOW + i * 60_000
     const texts = Array.from({ length: 600 }, (_, i): readonly RecipientEvent[] => {
-      const [messageId, at] = [`msg_${i}`, minute(i)]
+      const [messageId, at] = [`msg_${i}` as const, minute(i)]
       return [queued({ messageId, at }), accepted({ messageId, at })]
     })
     const incoming = Array.from({ length: 600 }, (_, i) =>
-      received({ messageId: `in_${i}`, at: minute(i) }),
+      received({ messageId: `msg_in_${i}`, at: minute(i) }),
     )
     expect(textOf(fold(recipient, ...texts.flat()), "msg_0")).toMatchObject({ status: "sent" })
     given(recipient, ...incoming)
-      .when(receive({ messageId: "in_0", at: minute(600) }))
+      .when(receive({ messageId: "msg_in_0", at: minute(600) }))
       .recordsNothing()
   })
 
   it("lets go of texts that ended long ago, and of none whose end is not known", () => {
     const texts = Array.from({ length: 600 }, (_, i): readonly RecipientEvent[] => {
-      const [messageId, at] = [`msg_${i}`, NOW + i * DAY_MS]
+      const [messageId, at] = [`msg_${i}` as const, NOW + i * DAY_MS]
       const facts = [queued({ messageId, at }), accepted({ messageId, at })]
       return i === 3 ? facts.slice(0, 1) : facts
     })

@@ -38,7 +38,7 @@ describe("AddNumber", () => {
   })
 
   it("gives it another one", () => {
-    const other = { numberId: "num_2", numberTag: "cd34" }
+    const other = { numberId: "num_2", numberTag: "cd34" } as const
     given(phone, added)
       .when({ ...add, ...other })
       .records({ ...added, ...other })
@@ -47,7 +47,7 @@ describe("AddNumber", () => {
 
 describe("the numbers that a company holds", () => {
   it("are in the order in which they came", () => {
-    const second = { ...added, numberId: "num_0", numberTag: "cd34" }
+    const second = { ...added, numberId: "num_0", numberTag: "cd34" } as const
     expect(heldNumbers(fold(phone, added, second)).map(({ numberId }) => numberId)).toEqual([
       "num_1",
       "num_0",

@@ -2,6 +2,7 @@ import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { describe, expect, it } from "vitest"
 import { recipient, textOf } from "../../domain/phone/recipient.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
+import { parseKeyedHash, parsed } from "../../domain/kernel/ids.ts"
 import { fold, given } from "../support/spec.ts"
 import {
   FRESH,
@@ -73,7 +74,7 @@ describe("QueueText", () => {
   })
 
   it("never gives back more than the line, nor less than nothing", () => {
-    const alike = { body: "s1.rcp.bGluZQ", segments: 1, amountMicros: 9_000 }
+    const alike = { body: "s1.rcp.bGluZQ", segments: 1, amountMicros: 9_000 } as const
     given(recipient)
       .when(queue({ chargedMicros: 9_000, withLine: alike }))
       .records(queued({ segments: 1 }))
@@ -81,7 +82,7 @@ describe("QueueText", () => {
 })
 
 describe("a STOP and a send", () => {
-  const stopped = { ...STOPPED, firstMessageId: "msg_1" }
+  const stopped = { ...STOPPED, firstMessageId: "msg_1" } as const
 
   it("have one order: the STOP first, and nothing is sent", () => {
     const facts: readonly RecipientEvent[] = [received(), optedOut()]
@@ -249,11 +250,11 @@ describe("a text", () => {
 
   it("that is a free reply has no charge, and takes the line from nobody", () => {
     const state = fold(recipient, received(), replied("help_reply"))
-    expect(textOf(state, "re_1")).toMatchObject({ status: "queued", chargeId: null })
+    expect(textOf(state, "msg_re_1")).toMatchObject({ status: "queued", chargeId: null })
     given(recipient, received(), replied("help_reply")).when(queue()).records(queued())
   })
 
   it("lives in a stream of its company and recipient", () => {
-    expect(recipientOf("co_1", "ab12").stream).toBe("recipient-co_1-ab12")
+    expect(recipientOf("co_1", parsed(parseKeyedHash, "ab12")).stream).toBe("recipient-co_1-ab12")
   })
 })

@@ -5,7 +5,7 @@ import type { RecipientCommand } from "../../domain/phone/recipient.ts"
 import { ADD, NOW, REMOVE, queue, receive, receiveStart, receiveStop } from "./recipient-facts.ts"
 
 const messageId = fc.constantFrom("msg_1", "msg_2", "msg_3", "msg_4")
-const incoming = fc.constantFrom("in_1", "in_2", "in_3", "in_4", "in_5")
+const incoming = fc.constantFrom("msg_in_1", "msg_in_2", "msg_in_3", "msg_in_4", "msg_in_5")
 
 /** One of them, as it is decided at `NOW`. */
 export const command: fc.Arbitrary<RecipientCommand & Stamp> = fc.oneof(

@@ -72,7 +72,7 @@ export const queuedNext = (changed: Partial<TextQueued> = {}): TextQueued =>
     ...changed,
   })
 
-const about = { at: NOW, standing: standing(), messageId: "msg_1" }
+const about = { at: NOW, standing: standing(), messageId: "msg_1" } as const
 
 /** The carrier took the first text. */
 export const accepted = (
@@ -128,7 +128,7 @@ export const abandoned = (
 export const receive = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText & Stamp => ({
   type: "ReceiveText",
   at: NOW,
-  messageId: "in_1",
+  messageId: "msg_in_1",
   numberId: "num_1",
   from: TO,
   body: BODY,
@@ -140,7 +140,7 @@ export const receive = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText
 })
 
 /** The reply that a keyword calls for. */
-export const REPLY = { messageId: "re_1", body: "s1.rcp.cmVwbHk", segments: 1 }
+export const REPLY = { messageId: "msg_re_1", body: "s1.rcp.cmVwbHk", segments: 1 } as const
 
 /** The recipient texts STOP. */
 export const receiveStop = (changed: Partial<ReceiveText & Stamp> = {}): ReceiveText & Stamp =>
@@ -157,7 +157,7 @@ export const received = (
   type: "TextReceived",
   at: NOW,
   standing: FRESH,
-  messageId: "in_1",
+  messageId: "msg_in_1",
   numberId: "num_1",
   from: TO,
   body: BODY,

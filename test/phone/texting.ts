@@ -1,5 +1,6 @@
 /** Texts as tests send them. */
 import type { ApiAnswer, Company, World } from "../support/world.ts"
+import type { KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** The route of texts. */
 export const TEXTS = "/api/v1/phone/messages"
@@ -65,7 +66,7 @@ export async function makeKey(
     readonly operations?: readonly string[]
     readonly name?: string
   } = {},
-): Promise<{ readonly key: string; readonly keyId: string; readonly personId: string }> {
+): Promise<{ readonly key: string; readonly keyId: KeyId; readonly personId: PersonId }> {
   given += 1
   const { personId } = await world.operate("person add", {
     company: companyId,

@@ -12,6 +12,7 @@ import type { Duties } from "../../adapters/processes/port.ts"
 import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
 import { anEvent } from "../contracts/event-store-fixture.ts"
 import { EVERYBODY } from "../support/duties.ts"
+import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
 
 /** What a test may change of a read model that sums the numbers in its streams. */
 export interface SumOptions {
@@ -54,11 +55,11 @@ export interface StartOptions {
 export function decode(stored: StoredEvent): Recorded {
   const fact = JSON.parse(stored.data) as { amount: number }
   if (typeof fact.amount !== "number") throw new RangeError("this fact has no amount")
-  const [category = "", companyId = null] = stored.stream.split("-")
+  const { stream } = stored
   return {
-    stream: stored.stream,
-    category,
-    companyId,
+    stream,
+    category: categoryOf(stream),
+    companyId: companyOf(stream),
     revision: stored.revision,
     fact: fact as never,
     keyId: null,

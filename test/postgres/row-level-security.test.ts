@@ -9,6 +9,7 @@ import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 let database: TestDatabase
 let world: World
@@ -215,8 +216,9 @@ describe("a connection of the API", () => {
   it("does not show the company of whoever read before", async () => {
     const one = openApiPool(database.url, 1, () => undefined)
     const read = readAsCompany(one)
-    const count = (companyId: string) =>
-      read(companyId, async (db) => {
+    const count = (companyId: CompanyId | "") =>
+      // A setting that names no company shows nobody's rows.
+      read(companyId as CompanyId, async (db) => {
         const rows = await (db as unknown as typeof world.ports.readAll)
           .selectFrom("people")
           .selectAll()

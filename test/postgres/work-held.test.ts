@@ -39,7 +39,7 @@ async function runOut(column: "retry_at" | "leased_until"): Promise<void> {
 }
 
 describe("work in hand", () => {
-  const again = { kind: "send-text", name: "a1", subject: "a", companyId: "co_aaaaaa" }
+  const again = { kind: "send-text", name: "a1", subject: "a", companyId: "co_aaaaaa" } as const
 
   it("is held for longer while its process says so, and by nobody who has lost it", async () => {
     await add("a", "a1")

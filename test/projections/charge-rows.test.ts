@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { dayStart } from "../../domain/kernel/window.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { ChargeRow } from "../../projections/charging/charges.ts"
 import {
   companiesOfCharge,
@@ -48,7 +49,8 @@ describe("charges", () => {
   it("have a line of its own kind for each change of the funds", async () => {
     const { keyId, ownerId } = company
     const mode = { mode: "on", perPurchaseMicros: 9_000_000, perMonthMicros: 9_000_000 } as const
-    const purchase = { purchaseId: "pur_1", keyId, personId: ownerId, amountMicros: 5_000_000 }
+    const purchaseId = "pur_1"
+    const purchase = { purchaseId, keyId, personId: ownerId, amountMicros: 5_000_000 } as const
     await run(
       { type: "CorrectFunds", amountMicros: -7, reason: "counted twice" },
       { type: "SetPurchaseTerms", keyId, ...mode },
@@ -184,7 +186,7 @@ describe("charges", () => {
       charging({ chargeId: "chg_final" }),
       { type: "CloseCharges", chargeIds: ["chg_two"] },
     )
-    const open = async (companyId: string | null) =>
+    const open = async (companyId: CompanyId | null) =>
       (await listOpenCharges(db, companyId)).map((row) => row.charge_id)
     expect(await open(first.companyId)).toEqual(["chg_one"])
     expect(await open(company.companyId)).toEqual(["chg_three"])

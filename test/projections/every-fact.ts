@@ -1,6 +1,7 @@
 /** A history in which everything happens that a ledger can record. */
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Step } from "./ledger-steps.ts"
 
 const DAY = 86_400_000
@@ -37,7 +38,7 @@ export function charging(
 const LIMIT = { holder: "key", holderId: "key_1", class: "all" } as const
 const ALLOWED = { mode: "on", perPurchaseMicros: 20_000_000, perMonthMicros: 50_000_000 } as const
 
-function buys(purchaseId: string): Step {
+function buys(purchaseId: PurchaseId): Step {
   return does({ type: "StartPurchase", purchaseId, ...KEY, amountMicros: 5_000_000 })
 }
 

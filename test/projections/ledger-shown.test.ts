@@ -61,7 +61,7 @@ let companies = 0
 
 /** A ledger in memory whose facts wait to be projected. */
 class PlayedLedger {
-  readonly companyId = `co_${(companies += 1)}`
+  readonly companyId = `co_${(companies += 1)}` as const
   readonly facts: LedgerEvent[] = []
   state = ledger.initial()
   waiting: Recorded[] = []

@@ -105,7 +105,7 @@ const purchase: fc.Arbitrary<LedgerCommand> = fc.oneof(
   }),
   fc.record({
     type: fc.constant("StartPurchase" as const),
-    purchaseId: fc.nat(40).map((place) => `pur_${place}`),
+    purchaseId: fc.nat(40).map((place) => `pur_${place}` as const),
     keyId,
     personId: fc.option(personId),
     amountMicros: fc.constantFrom(5_000_000, 7_010_000, 5_000),

@@ -3,6 +3,7 @@ import fc from "fast-check"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { unbalanced } from "../../projections/charging/accounts.ts"
 import { limitStandings } from "../../projections/charging/limits.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
@@ -42,7 +43,7 @@ async function breakConnections(): Promise<void> {
 
 /** Plays a history on a company's ledger. Calls `look` after each turn. */
 async function play(
-  { companyId, key }: { readonly companyId: string; readonly key: string },
+  { companyId, key }: { readonly companyId: CompanyId; readonly key: string },
   turns: readonly Turn[],
   look: (i: number) => Promise<void>,
 ): Promise<void> {
@@ -66,7 +67,7 @@ async function play(
 }
 
 /** The company by its ledger, at the revision that the read models have, and as they show it. */
-async function bothOf(companyId: string) {
+async function bothOf(companyId: CompanyId) {
   await settled(world)
   const stream = ledgerOf(companyId)
   const stored = await collect(world.ports.store.read(stream.stream))

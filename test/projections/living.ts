@@ -4,6 +4,7 @@ import fc from "fast-check"
 import type { Counts } from "../../domain/connection/app-events.ts"
 import { COUNTED } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Company, World } from "../support/world.ts"
 
@@ -56,7 +57,7 @@ async function attempt(world: World, name: string, input: object): Promise<void>
 
 async function say(
   world: World,
-  companyId: string,
+  companyId: CompanyId,
   deed: "check in" | "report",
   which: number,
 ): Promise<void> {

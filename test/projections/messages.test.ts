@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { findMessage, listMessages } from "../../projections/phone/message-lists.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import type { MessageId } from "../../domain/kernel/ids.ts"
 
 let world: World
 let company: Company
@@ -23,10 +24,10 @@ const TO = "+14155550123"
 
 async function send(to = TO, body = "Hi") {
   const { body: answer } = await world.call(company.key, "POST", URL, { body: { to, body } })
-  return answer as { id: string; from: string }
+  return answer as { id: MessageId; from: string }
 }
 
-async function textIn(body: string, to: string): Promise<string> {
+async function textIn(body: string, to: string): Promise<MessageId> {
   return (await world.operate("carrier text-in", { from: TO, to, body })).messageId
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { dayStart, monthEnd, monthStart } from "../../domain/kernel/window.ts"
+import type { PurchaseId } from "../../domain/kernel/ids.ts"
 import { accountTerms, listAccounts } from "../../projections/charging/accounts.ts"
 import { listCallTallies } from "../../projections/charging/api-calls.ts"
 import { limitStandings } from "../../projections/charging/limits.ts"
@@ -85,7 +86,7 @@ describe("purchases", () => {
     await run({ type: "SetPurchaseTerms", keyId, mode: "on", ...terms })
     const nothing = { mode: "on", ...terms, paidMicros: 0, pendingMicros: 0 }
     expect(await allowance()).toEqual(nothing)
-    const start = (purchaseId: string): LedgerCommand => {
+    const start = (purchaseId: PurchaseId): LedgerCommand => {
       return { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 }
     }
     await run(start("pur_a"), start("pur_b"), start("pur_c"))

@@ -39,12 +39,12 @@ async function statementsOf(projection: Projection, fact: AnyFact): Promise<read
     },
   })
   const recorded = {
-    ...{
+    ...({
       stream: "any-co_1",
       category: "any",
       position: { commit: 1n, prepare: 1n },
       companyId: "co_1",
-    },
+    } as const),
     ...{ revision: 1, fact, keyId: null, personId: null, actor: null },
   }
   await projection.apply(db as Transaction<unknown>, [recorded], { open: async () => "text" })

@@ -6,6 +6,7 @@ import { accountOf, allowanceOf, readLimits } from "../../domain/charging/ledger
 import { readSums } from "../../domain/charging/sums.ts"
 import type { Windows } from "../../domain/kernel/window.ts"
 import { PERIODS } from "../../domain/kernel/window.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { accountTerms, fundsOf, listAccounts } from "../../projections/charging/accounts.ts"
 import { listCallTallies } from "../../projections/charging/api-calls.ts"
 import { listOpenCharges } from "../../projections/charging/charges.ts"
@@ -89,7 +90,7 @@ function spendingOf({ tallies }: Ledger): readonly string[] {
 }
 
 /** The same by the read models; `windows` are those of the ledger's last fact. */
-export async function shownOf(db: Database, companyId: string, at: number, windows: Windows) {
+export async function shownOf(db: Database, companyId: CompanyId, at: number, windows: Windows) {
   const terms = await accountTerms(db, companyId)
   const months = await closedMonths(db, companyId)
   const balances = await listAccounts(db, companyId)
@@ -139,7 +140,7 @@ export async function shownOf(db: Database, companyId: string, at: number, windo
   }
 }
 
-async function spendingShown(db: Database, companyId: string, windows: Windows) {
+async function spendingShown(db: Database, companyId: CompanyId, windows: Windows) {
   const { rows } = await sql<{ name: string }>`
     select concat_ws(' ', holder, holder_id, class, keys_out::text, period, spent_micros) as name
     from spending
@@ -149,7 +150,7 @@ async function spendingShown(db: Database, companyId: string, windows: Windows) 
   return rows.map(({ name }) => name).toSorted()
 }
 
-async function chargesShown(db: Database, companyId: string) {
+async function chargesShown(db: Database, companyId: CompanyId) {
   const { rows } = await sql<Record<string, unknown>>`
     select revision, charge_id, state, given_back_micros from charges
     where company_id = ${companyId} and charge_id is not null order by revision`.execute(db)
@@ -157,7 +158,7 @@ async function chargesShown(db: Database, companyId: string) {
 }
 
 /** What the lines of closed months sum to: a month's own bill, from the lines alone. */
-async function billsShown(db: Database, companyId: string, months: readonly string[]) {
+async function billsShown(db: Database, companyId: CompanyId, months: readonly string[]) {
   const spent = sql`kind in ('charge', 'api_calls', 'rent')`
   const sumOf = (which: unknown) =>
     sql`coalesce(sum(amount_micros) filter (where ${which}), 0)::bigint`

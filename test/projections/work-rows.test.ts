@@ -7,6 +7,7 @@ import { openBehindPool } from "../../adapters/postgres/database.ts"
 import { kyselyOn } from "../../adapters/postgres/kysely-on.ts"
 import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
@@ -29,7 +30,7 @@ beforeEach(async () => {
 })
 
 /** A fact as the read models get it; the first is revision 0. */
-function recorded(fact: LedgerEvent, companyId = "co_a"): Recorded {
+function recorded(fact: LedgerEvent, companyId: CompanyId = "co_a"): Recorded {
   const place = revision
   revision += 1
   const stream = `ledger-${companyId}`
@@ -83,7 +84,7 @@ const closedMonth = (month: string, at: number): LedgerEvent => ({
 describe("close-month", () => {
   it("is due at the end of the month in which the ledger was opened, and of each that follows", async () => {
     await project(recorded(opened), recorded({ ...opened, at: AT + 1 }, "co_b"))
-    const row = (companyId: string, month: string, end: string) => {
+    const row = (companyId: CompanyId, month: string, end: string) => {
       const name = `${companyId}:${month}`
       return ["close-month", name, name, companyId, `${end}T00:00:00.000Z`, { month }]
     }
@@ -118,7 +119,7 @@ describe("charge-calls", () => {
     await project(recorded(counted), recorded(counted), recorded(counted, "co_b"))
     await project(recorded(counted))
     const due = "2026-11-21T00:10:00.000Z"
-    const row = (companyId: string) => {
+    const row = (companyId: CompanyId) => {
       const name = `${companyId}:2026-11-20`
       return ["charge-calls", name, name, companyId, due, { day }]
     }
@@ -132,7 +133,7 @@ describe("send-reminder", () => {
       type: "ReminderReached" as const,
       at: AT,
       holder: "person" as const,
-      holderId: "per_1",
+      holderId: "per_1" as const,
       class: "ai" as const,
       period: "week" as const,
       limitMicros: 20,

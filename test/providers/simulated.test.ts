@@ -6,6 +6,7 @@ import type { SimulatedKind, SimulatedThings } from "../../adapters/providers/si
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const COMPANY = "co_aaaaaa"
 const OTHER = "co_bbbbbb"
@@ -119,7 +120,7 @@ describe("the newest things", () => {
     for (const name of ["c", "a", "d", "b"]) {
       await texts.keep(name, name === "d" ? OTHER : COMPANY, { count: 1 })
     }
-    const names = async (companyId: string | null, limit: number) =>
+    const names = async (companyId: CompanyId | null, limit: number) =>
       (await texts.newest(companyId, limit)).map(({ name }) => name)
     expect(await names(null, 3)).toEqual(["a", "d", "b"])
     expect(await names(COMPANY, 2)).toEqual(["a", "b"])
@@ -130,7 +131,7 @@ describe("the newest things", () => {
 describe("erasing a company", () => {
   it("takes all but its money, and nothing of another", async () => {
     const payments = open({ provider: "cards", kind: "payment", lasting: true })
-    for (const companyId of [COMPANY, OTHER]) {
+    for (const companyId of [COMPANY, OTHER] as const) {
       await texts.keep(`text of ${companyId}`, companyId, { count: 1 })
       await payments.keep(`payment of ${companyId}`, companyId, { count: 1 })
     }

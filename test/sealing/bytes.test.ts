@@ -9,6 +9,7 @@ import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 const database = new DatabaseUnderTest()
 const COMPANY = "co_aaaaaa"
@@ -16,7 +17,7 @@ const HERE: SealedContext = ["blob", "rec_1", 3]
 
 interface Opened {
   readonly sealing: Sealing
-  readonly destroyKeys: (companyId: string) => Promise<void>
+  readonly destroyKeys: (companyId: CompanyId) => Promise<void>
 }
 
 async function inPostgres(): Promise<Opened> {
@@ -84,7 +85,7 @@ describe.for([
   it("are no text, and no text is bytes", async () => {
     const { sealing } = await open()
     const sealed = await sealing.sealBytes(COMPANY, "per_1", Buffer.from("bytes"), [])
-    const asText = `s1.per_1.${sealed.toString("base64url")}`
+    const asText = `s1.per_1.${sealed.toString("base64url")}` as const
     await expect(sealing.open(COMPANY, asText)).rejects.toThrow(SealFault)
     const text = (await sealing.seal(COMPANY, "per_1", "text")).slice("s1.per_1.".length)
     const asBytes = sealing.openBytes(COMPANY, "per_1", Buffer.from(text, "base64url"), [])

@@ -6,6 +6,7 @@ import { LRU } from "../../adapters/sealing/lru.ts"
 import { SealFault } from "../../adapters/sealing/port.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
+import type { Sealed } from "../../domain/kernel/ids.ts"
 
 const database = new DatabaseUnderTest()
 const MASTER = randomBytes(32)
@@ -52,7 +53,7 @@ describe("sealing a text", () => {
   it("does not open under another subject", async () => {
     const sealed = await sealing.seal(COMPANY, "per_1", "Ada")
     await sealing.seal(COMPANY, "per_2", "Bob")
-    const moved = sealed.replace("s1.per_1.", "s1.per_2.")
+    const moved = sealed.replace("s1.per_1.", "s1.per_2.") as Sealed
     await expect(sealing.open(COMPANY, moved)).rejects.toThrow(SealFault)
   })
 
@@ -62,11 +63,11 @@ describe("sealing a text", () => {
     for (let bit = 0; bit < bytes.length * 8; bit += 1) {
       const changed = Buffer.from(bytes)
       changed[bit >> 3] = (changed[bit >> 3] as number) ^ (1 << (bit & 7))
-      const text = `s1.per_1.${changed.toString("base64url")}`
+      const text = `s1.per_1.${changed.toString("base64url")}` as const
       await expect(sealing.open(COMPANY, text), `bit ${bit}`).rejects.toThrow(SealFault)
     }
     for (const text of [sealed.slice(0, -4), "s1.per_1.AAAA", "s2.per_1.AAAA", "s1.per_1", "Ada"]) {
-      await expect(sealing.open(COMPANY, text), text).rejects.toThrow(SealFault)
+      await expect(sealing.open(COMPANY, text as Sealed), text).rejects.toThrow(SealFault)
     }
   })
 })

@@ -1,6 +1,7 @@
 /** What callers asked for is there once; what a text paid for went out, or came back. */
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import type { ChargeId } from "../../domain/kernel/ids.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import { companyOf } from "../../domain/kernel/streams.ts"
 import type { ChargeGivenBack, Charged } from "../../domain/charging/ledger-events.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import type { Facts } from "../charging/plain-facts.ts"
@@ -16,7 +17,7 @@ export function auditCallers(run: AuditedRun, streams: Streams): readonly string
   return [...chargeFaults(run, streams), ...textFaults(run, streams), ...openFaults(streams)]
 }
 
-function factsOf(streams: Streams, companyId: string): Facts {
+function factsOf(streams: Streams, companyId: CompanyId): Facts {
   const stored = streams.get(ledgerOf(companyId).stream)
   return stored === undefined ? [] : ledgerFacts(stored)
 }
@@ -81,7 +82,8 @@ function textFaults({ callers, world }: AuditedRun, streams: Streams): readonly 
 
 function queuedIn(streams: Streams) {
   return [...streams.values()].flatMap(({ stream, groups }) => {
-    const companyId = stream.split("-")[1] ?? ""
+    const companyId = companyOf(stream)
+    if (companyId === null) return []
     return groups.flatMap(({ cause, facts }) => {
       const queued = facts.filter((fact): fact is TextQueued => fact.type === "TextQueued")
       return queued.map((fact) => ({ fact, companyId, requestId: cause.split("#")[0] ?? "" }))

@@ -7,6 +7,7 @@ import type { Process } from "./process.ts"
 import { arrange, change, charge, giveBack, look, serve, text } from "./requests.ts"
 import { WORLD } from "./schedule.ts"
 import type { World } from "./world.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 /** What passes: who asks again may be answered. */
 const PASSING = new Set([
@@ -49,9 +50,9 @@ export class Callers {
   readonly faults: unknown[] = []
   readonly #world: World
   readonly #fleet: Fleet
-  readonly #companies: readonly string[]
+  readonly #companies: readonly CompanyId[]
 
-  constructor(world: World, fleet: Fleet, companies: readonly string[]) {
+  constructor(world: World, fleet: Fleet, companies: readonly CompanyId[]) {
     this.#world = world
     this.#fleet = fleet
     this.#companies = companies
@@ -141,7 +142,7 @@ export class Callers {
     }
   }
 
-  async #pour(companyId: string, hands: number, times: number): Promise<void> {
+  async #pour(companyId: CompanyId, hands: number, times: number): Promise<void> {
     const drop = { type: "AddFunds" as const, amountMicros: 1, reference: null }
     const hand = async (): Promise<void> => {
       for (let i = 0; i < times; i += 1) {

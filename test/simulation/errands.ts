@@ -2,13 +2,14 @@
 import type { AccessCommand } from "../../domain/access/access.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { Limit, Spender, SpendingClass } from "../../domain/charging/limits.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { CALLERS, NAMES, SPENDERS } from "../charging/turns.ts"
 import type { Chance } from "./chance.ts"
 
 /** A charge under an id that its caller chose. */
 export interface ChargeErrand {
   readonly does: "charge"
-  readonly companyId: string
+  readonly companyId: CompanyId
   readonly chargeId: string
   readonly spender: Spender
   readonly class: SpendingClass
@@ -18,7 +19,7 @@ export interface ChargeErrand {
 /** A text, under an idempotency key. */
 export interface TextErrand {
   readonly does: "text"
-  readonly companyId: string
+  readonly companyId: CompanyId
   readonly name: string
   readonly spender: (typeof CALLERS)[number]
   readonly to: string
@@ -31,32 +32,36 @@ export type Errand =
   | TextErrand
   | {
       readonly does: "calls"
-      readonly companyId: string
+      readonly companyId: CompanyId
       readonly caller: (typeof CALLERS)[number]
       readonly count: number
     }
-  | { readonly does: "look"; readonly companyId: string; readonly isAtTail: boolean }
+  | { readonly does: "look"; readonly companyId: CompanyId; readonly isAtTail: boolean }
   /** A command that may be given again until it is known to be done. */
-  | { readonly does: "arrange"; readonly companyId: string; readonly command: LedgerCommand }
+  | { readonly does: "arrange"; readonly companyId: CompanyId; readonly command: LedgerCommand }
   /** A command that is given once, whatever comes of it. */
-  | { readonly does: "arrange once"; readonly companyId: string; readonly command: LedgerCommand }
+  | {
+      readonly does: "arrange once"
+      readonly companyId: CompanyId
+      readonly command: LedgerCommand
+    }
   /** The same of who may do what in a company. */
-  | { readonly does: "key"; readonly companyId: string; readonly command: AccessCommand }
+  | { readonly does: "key"; readonly companyId: CompanyId; readonly command: AccessCommand }
   /** Small sums are added to the funds by many at once, one after the other by each. */
   | {
       readonly does: "pour"
-      readonly companyId: string
+      readonly companyId: CompanyId
       readonly hands: number
       readonly times: number
     }
   /** An operator gives one of the charges back that were made before. */
-  | { readonly does: "give back"; readonly companyId: string; readonly place: number }
+  | { readonly does: "give back"; readonly companyId: CompanyId; readonly place: number }
 
 const NUMBERS = ["+14155550123", "+14155550124", "+14155550125"]
 const LONG = "a text that is longer than one segment ".repeat(6)
 
 /** Draws an errand; `name` is like no other's. */
-export function drawErrand(chance: Chance, companies: readonly string[], name: string): Errand {
+export function drawErrand(chance: Chance, companies: readonly CompanyId[], name: string): Errand {
   const companyId = chance.pick(companies)
   const roll = chance.below(100)
   if (roll < 30) {
@@ -88,7 +93,7 @@ export function drawErrand(chance: Chance, companies: readonly string[], name: s
 }
 
 function drawKey(chance: Chance): AccessCommand {
-  const keyId = chance.pick(["key_a1", "key_b1"])
+  const keyId = chance.pick(["key_a1", "key_b1"] as const)
   const type = chance.pick(["PauseKey", "ResumeKey"] as const)
   return chance.pick<AccessCommand>([
     { type: "CreateKey", keyId, personId: null, keyHash: keyId, operations: [], label: null },
@@ -116,8 +121,8 @@ function drawArrangement(chance: Chance, name: string): LedgerCommand {
   }
   if (roll < 4) return { type: "UnlockAccount" }
   if (roll < 8) {
-    const keyId = chance.pick(["key_a1", "key_app"])
-    const purchaseId = `pur_${chance.below(2)}`
+    const keyId = chance.pick(["key_a1", "key_app"] as const)
+    const purchaseId = `pur_${chance.below(2)}` as const
     return chance.pick<LedgerCommand>([
       { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 },
       { type: "StartPurchase", purchaseId, keyId, personId: null, amountMicros: 5_000_000 },

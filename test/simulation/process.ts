@@ -1,6 +1,7 @@
 /** A process: the core as it is composed in the program, on the ports of a simulated world. */
 import { PROGRAM } from "../../src/slices.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Claims } from "../../adapters/claims/port.ts"
 import type { ClaimRequest } from "../../adapters/claims/port.ts"
 import { ClockUnsure } from "../../adapters/clock/port.ts"
@@ -164,7 +165,7 @@ function basePorts(
       if (!lineOf(query).startsWith('select * from "charges" where "company_id" = $1')) {
         throw new Error(`no such question is answered here: ${query.sql}`)
       }
-      const [companyId, chargeId] = query.parameters as [string, string]
+      const [companyId, chargeId] = query.parameters as [CompanyId, ChargeId]
       return askDatabase(world, owner, () => {
         const row = newestCharge(database.rows.charges, companyId, chargeId)
         return row === null ? [] : [row]
@@ -192,7 +193,7 @@ async function poll(pacer: Ports["pacer"], stopping: AbortSignal, wake: () => vo
 
 /** Closings gather, as in the program. */
 function closingsOf(runner: Runner) {
-  return openGatherer<string>(MOST_CLOSINGS, async (companyId, chargeIds) => {
+  return openGatherer<CompanyId, ChargeId>(MOST_CLOSINGS, async (companyId, chargeIds) => {
     const command = { type: "CloseCharges" as const, chargeIds }
     await runner.execute(ledgerOf(companyId), command, causedBy("close-charges"))
   })

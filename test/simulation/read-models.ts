@@ -2,6 +2,7 @@
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { ChargeRow } from "../../projections/charging/charge-lines.ts"
 import { lineOf } from "../../projections/charging/charge-lines.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
@@ -25,9 +26,9 @@ export function fold(model: PlainModel, rows: Rows, events: readonly StoredEvent
 }
 
 /** The lines of the bill, and what became of each charge. */
-function foldCharges(rows: Rows, recorded: Recorded): void {
-  const { fact, companyId, revision } = recorded
-  const line = lineOf(recorded)
+function foldCharges(rows: Rows, { fact, companyId, revision }: Recorded): void {
+  if (companyId === null) return
+  const line = lineOf({ fact, companyId, revision })
   if (line !== null) rows.set(`${companyId} ${revision}`, line)
   if (fact.type === "ChargesClosed") {
     for (const chargeId of fact.chargeIds) {
@@ -45,17 +46,17 @@ function foldCharges(rows: Rows, recorded: Recorded): void {
 
 function change(
   rows: Rows,
-  companyId: string | null,
+  companyId: CompanyId,
   chargeId: string,
   changed: (charge: ChargeRow) => Partial<ChargeRow>,
 ): void {
-  const charge = newestCharge(rows, companyId ?? "", chargeId)
+  const charge = newestCharge(rows, companyId, chargeId)
   if (charge === null) return
   rows.set(`${companyId} ${charge.revision}`, { ...charge, ...changed(charge) })
 }
 
 /** The newest charge of an id; null where there is none. */
-export function newestCharge(rows: Rows, companyId: string, chargeId: string): ChargeRow | null {
+export function newestCharge(rows: Rows, companyId: CompanyId, chargeId: string): ChargeRow | null {
   let newest: ChargeRow | null = null
   for (const row of rows.values() as Iterable<ChargeRow>) {
     if (row.company_id !== companyId || row.charge_id !== chargeId) continue

@@ -5,6 +5,7 @@ import type { AccessCommand } from "../../domain/access/access.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import type { CompanyId, MessageId } from "../../domain/kernel/ids.ts"
 import { endedCharge } from "../../projections/charging/charges.ts"
 import { lookUpCharge } from "../../src/frame/effects/charges.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
@@ -72,7 +73,7 @@ const NOTHING_ELSE = {
 }
 
 /** What a text came to: its id where it was queued. */
-export type Sent = { readonly messageId: string } | "refused"
+export type Sent = { readonly messageId: MessageId } | "refused"
 
 /** Sends a text, or goes on with what was done of it. @throws Again, ClaimLost */
 export async function text(ports: Ports, errand: TextErrand, requestId: string): Promise<Sent> {
@@ -106,7 +107,7 @@ export async function text(ports: Ports, errand: TextErrand, requestId: string):
 }
 
 function messageOf(body: unknown): Sent {
-  return { messageId: (body as { readonly id: string }).id }
+  return { messageId: (body as { readonly id: MessageId }).id }
 }
 
 type Input = Parameters<typeof sendText.handle>[2]
@@ -125,7 +126,7 @@ async function carryOut(
 /** Serves an API call, or refuses it by a limit. */
 export async function serve(
   ports: Ports,
-  companyId: string,
+  companyId: CompanyId,
   caller: TextErrand["spender"],
 ): Promise<Answered> {
   const price = await ports.runner.glance(PRICES, (s) => priceOf(s, "api_call"))
@@ -134,7 +135,7 @@ export async function serve(
 }
 
 /** Looks at a company's account. */
-export async function look(ports: Ports, companyId: string, isAtTail: boolean): Promise<void> {
+export async function look(ports: Ports, companyId: CompanyId, isAtTail: boolean): Promise<void> {
   const stream = ledgerOf(companyId)
   await (isAtTail
     ? ports.runner.lookAtTail(stream, accountOf)
@@ -144,7 +145,7 @@ export async function look(ports: Ports, companyId: string, isAtTail: boolean): 
 /** Gives a command to a company's ledger. */
 export async function arrange(
   ports: Ports,
-  companyId: string,
+  companyId: CompanyId,
   command: LedgerCommand,
 ): Promise<Answered> {
   const outcome = await ports.runner.execute(
@@ -158,7 +159,7 @@ export async function arrange(
 /** Gives a command to a company's access. */
 export async function change(
   ports: Ports,
-  companyId: string,
+  companyId: CompanyId,
   command: AccessCommand,
 ): Promise<Answered> {
   const outcome = await ports.runner.execute(
@@ -172,7 +173,7 @@ export async function change(
 /** Gives a charge back that was made, as an operator does. @throws Again */
 export async function giveBack(
   ports: Ports,
-  companyId: string,
+  companyId: CompanyId,
   chargeId: string,
 ): Promise<Answered> {
   const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)

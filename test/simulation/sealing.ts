@@ -1,10 +1,12 @@
 /** Sealing without keys: what is sealed can be told from what is not, and nothing is drawn. */
 import { createHash } from "node:crypto"
+import { parseKeyedHash, parsed } from "../../domain/kernel/ids.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
 
 /** The hash of a text, as short as a tag is. */
-function tagOf(...parts: readonly string[]): string {
-  return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 32)
+function tagOf(...parts: readonly string[]) {
+  const digest = createHash("sha256").update(parts.join("\n")).digest("hex")
+  return parsed(parseKeyedHash, digest.slice(0, 32))
 }
 
 /** The same text sealed is the same, so that a run can be replayed. */

@@ -4,6 +4,7 @@ import { accessOf } from "../../domain/access/aggregates.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Chance } from "./chance.ts"
@@ -12,12 +13,12 @@ import type { Fleet } from "./fleet.ts"
 import { plainSealing } from "./sealing.ts"
 import type { World } from "./world.ts"
 
-const COMPANIES = ["co_aaaaaa", "co_bbbbbb"]
+const COMPANIES: readonly CompanyId[] = ["co_aaaaaa", "co_bbbbbb"]
 const NUMBER = "+12015550000"
 const CALL_MICROS = 700
 
 /** Sets up prices and companies while nothing goes wrong; answers the companies. */
-export async function setUp(world: World, fleet: Fleet): Promise<readonly string[]> {
+export async function setUp(world: World, fleet: Fleet): Promise<readonly CompanyId[]> {
   const { chance } = world
   const companies = COMPANIES.slice(0, chance.between(1, COMPANIES.length))
   const cause = causedBy("set up")
@@ -38,18 +39,18 @@ export async function setUp(world: World, fleet: Fleet): Promise<readonly string
   return companies
 }
 
-async function openAccess({ runner }: Ports, companyId: string): Promise<void> {
+async function openAccess({ runner }: Ports, companyId: CompanyId): Promise<void> {
   const name = await plainSealing.seal(companyId, "company", companyId)
   const opening = { type: "OpenCompany", companyId, name, plan: "payg", pays: "card" } as const
   await runner.execute(accessOf(companyId), opening, causedBy("set up"))
 }
 
-async function addNumber({ runner }: Ports, companyId: string): Promise<void> {
+async function addNumber({ runner }: Ports, companyId: CompanyId): Promise<void> {
   const number = await plainSealing.seal(companyId, "company", NUMBER)
   const numberTag = await plainSealing.tag(companyId, NUMBER)
   const means = { sms: true, mms: true, voice: true, monthlyMicros: 0, paidThrough: null }
   const place = { kind: "local", locality: null, region: null, test: true } as const
-  const held = { numberId: "num_1", number, numberTag, ...means, ...place }
+  const held = { numberId: "num_1", number, numberTag, ...means, ...place } as const
   await runner.execute(phoneOf(companyId), { type: "AddNumber", ...held }, causedBy("set up"))
 }
 
@@ -60,7 +61,7 @@ function beginnings(chance: Chance): readonly LedgerCommand[] {
   return [
     { type: "OpenLedger", prepaidOnly: chance.happens(0.3), creditLineMicros },
     { type: "AddFunds", amountMicros: fundsMicros, reference: "the first" },
-    ...["key_a1", "key_app"].map((keyId) => ({
+    ...(["key_a1", "key_app"] as const).map((keyId) => ({
       type: "SetPurchaseTerms" as const,
       keyId,
       mode: "on" as const,

@@ -3,6 +3,8 @@ import type { CompiledQuery, Kysely } from "kysely"
 import type { ListedWork, TakenWork, WorkQueue, WorkResult } from "../../adapters/work/port.ts"
 import type { Owner } from "./schedule.ts"
 import { elementsOf, kyselyAnswering, lineOf } from "./sql.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { parseCompanyId } from "../../domain/kernel/ids.ts"
 
 /** A row that was taken and not settled may be taken again after this: its taker may be dead. */
 const LEASE_MS = 5_000
@@ -14,7 +16,7 @@ interface Row {
   kind: string
   readonly name: string
   subject: string
-  readonly companyId: string | null
+  readonly companyId: CompanyId | null
   readonly payload: string
   /** By the ledger's clock. */
   dueAt: number
@@ -73,7 +75,7 @@ export class WorkTable {
         kind,
         name,
         subject: subjects[i] as string,
-        companyId: companies[i] ?? null,
+        companyId: parseCompanyId(companies[i] ?? ""),
         payload: payloads[i] as string,
         dueAt: Date.parse(dueAts[i] as string),
         tries: 0,

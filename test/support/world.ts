@@ -14,6 +14,7 @@ import { openInstallation } from "../../src/compose/installation.ts"
 import { testDatabase } from "./postgres.ts"
 import type { Program } from "../../src/frame/slice.ts"
 import { expectContract } from "./reply-contract.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 
 /** An answer of the API. */
 export interface ApiAnswer {
@@ -189,9 +190,9 @@ export async function makeCallsFree(world: World): Promise<void> {
 
 /** A company with an owner, a card, a number and a key that may do everything. */
 export interface Company {
-  readonly companyId: string
-  readonly ownerId: string
-  readonly keyId: string
+  readonly companyId: CompanyId
+  readonly ownerId: PersonId
+  readonly keyId: KeyId
   readonly key: string
 }
 

@@ -108,6 +108,17 @@ export const CASES: readonly {
   {
     rule: "adapter-types-only",
     wrong: {
+      "adapters/x/a.ts": 'import { b } from "../../domain/kernel/streams.ts"',
+      "domain/kernel/streams.ts": "",
+    },
+    right: {
+      "adapters/x/a.ts": 'import { b } from "../../domain/kernel/ids.ts"',
+      "domain/kernel/ids.ts": "",
+    },
+  },
+  {
+    rule: "adapter-types-only",
+    wrong: {
       "adapters/x/a.ts": 'import { b } from "../../projections/b.ts"',
       "projections/b.ts": "",
     },

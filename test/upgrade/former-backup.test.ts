@@ -87,7 +87,7 @@ describe("a backup of before simulators shared a table", () => {
     ])
     const { companyId } = KNOWN.company
     const recipients = ["z", "a"].map((one) => {
-      return { personId: `per_${one}`, address: `${one}@elsewhere.example` }
+      return { personId: `per_${one}` as const, address: `${one}@elsewhere.example` }
     })
     const mail = { mailId: "mail_former_1", companyId, recipients, subject: "", text: "" }
     expect(await world.ports.mailer.send({ ...mail, about: null })).toEqual({ answer: "taken" })

@@ -11,6 +11,7 @@ import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
 import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { Company } from "../support/world.ts"
+import type { PurchaseId } from "../../domain/kernel/ids.ts"
 
 const FOLDER = join(import.meta.dirname, "..", "data", "upgrade")
 
@@ -38,7 +39,7 @@ export interface Known {
   /** The carrier could not be reached, and is tried again. */
   readonly retried: string
   /** Bought with the `Idempotency-Key` `buy-20`. */
-  readonly purchase: { readonly purchaseId: string; readonly amount: number }
+  readonly purchase: { readonly purchaseId: PurchaseId; readonly amount: number }
   /** Sent with the `Idempotency-Key` `queued-answer`, and not handed to the carrier yet. */
   readonly queued: AnsweredText
   /** Bodies of requests that had begun: by a process that was killed, and left in doubt. */

@@ -7,7 +7,7 @@ import { DamagedStream } from "../../adapters/eventstore/port.ts"
 import { OWN, STREAM, addFunds, execute, runnerOn, stored } from "./bench.ts"
 
 const CALL = {
-  ...{ via: "own_key" as const, keyId: "key_1", personId: "per_1" },
+  ...({ via: "own_key" as const, keyId: "key_1", personId: "per_1" } as const),
   ...{ unitPriceMicros: 100, priceVersion: 1 },
 }
 

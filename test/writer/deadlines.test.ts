@@ -16,8 +16,8 @@ const NOON = Date.UTC(2026, 10, 21, 12)
 const DAY = 86_400_000
 const CALL = {
   via: "own_key" as const,
-  keyId: "key_1",
-  personId: "per_1",
+  keyId: "key_1" as const,
+  personId: "per_1" as const,
   unitPriceMicros: 100,
   priceVersion: 1,
 }

@@ -11,8 +11,8 @@ import { virtualPacer } from "./pacer.ts"
 const PAUSES_UNSURE = 3
 const CALL = {
   via: "own_key" as const,
-  keyId: "key_1",
-  personId: "per_1",
+  keyId: "key_1" as const,
+  personId: "per_1" as const,
   unitPriceMicros: 100,
   priceVersion: 1,
 }

@@ -18,8 +18,8 @@ const RECORD_AFTER_MS = 5_000
 const OPEN = { type: "OpenLedger", prepaidOnly: false, creditLineMicros: 0 } as const
 const CALL = {
   via: "own_key" as const,
-  keyId: "key_1",
-  personId: "per_1",
+  keyId: "key_1" as const,
+  personId: "per_1" as const,
   unitPriceMicros: 100,
   priceVersion: 1,
 }

@@ -1,5 +1,6 @@
 import type { Pool } from "pg"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { parseCompanyId, parsed } from "../../../domain/kernel/ids.ts"
 import type { Clock } from "../../clock/port.ts"
 import { together } from "../../postgres/together.ts"
 import type { Simulated, SimulatedKind, SimulatedThings, SimulatorMemory } from "./port.ts"
@@ -147,6 +148,6 @@ function textOf(content: unknown): string {
   return JSON.stringify(content)
 }
 
-function simulatedOf<T>({ name, company_id: companyId, content, at }: Row<T>): Simulated<T> {
-  return { name, companyId, content, at }
+function simulatedOf<T>({ name, company_id, content, at }: Row<T>): Simulated<T> {
+  return { name, companyId: parsed(parseCompanyId, company_id), content, at }
 }

@@ -11,6 +11,7 @@ import { allowanceOf } from "../../../domain/charging/ledger-views.ts"
 import type { Ledger } from "../../../domain/charging/ledger-state.ts"
 import type { PurchaseTerms } from "../../../domain/charging/purchase-events.ts"
 import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
+import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import { listKeys } from "../../../projections/access/keys.ts"
 import { makeApiKey } from "../../frame/calls/api-key.ts"
 import {
@@ -88,6 +89,10 @@ const create = operation({
     const operations = input.allOperations ? ALL_OPERATIONS : input.operations
     const { addFundsPerPurchase: perPurchase, addFundsPerMonth: perMonth } = input
     const companyId = await findCompany(ports, input.company)
+    const personId = input.person === undefined ? null : parsePersonId(input.person)
+    if (personId === null && !input.app) {
+      throw new OperatorRefused("no_such_person", "There is no such person in this company.")
+    }
     const { keyId, key, keyHash } = makeApiKey(companyId)
     // First what it may buy: a key never works with less than it was made with.
     if (perPurchase !== undefined && perMonth !== undefined) {
@@ -104,7 +109,7 @@ const create = operation({
         {
           type: "CreateKey",
           keyId,
-          personId: input.person ?? null,
+          personId,
           keyHash,
           operations,
           label:
@@ -114,7 +119,7 @@ const create = operation({
       ),
     )
     await showWrites(ports)
-    const made = { keyId, key, companyId, personId: input.person ?? null }
+    const made = { keyId, key, companyId, personId }
     return input.app ? { ...made, appSecret: sealing.appSecret(keyId) } : made
   },
 })
@@ -165,8 +170,9 @@ const changePurchases = operation({
       ? "say what to change: --purchases, --add-funds-per-purchase or --add-funds-per-month"
       : null,
   ),
-  run: async ({ ports, cause }, { keyId, purchases, addFundsPerPurchase, addFundsPerMonth }) => {
-    const companyId = await findCompanyOfKey(ports, keyId)
+  run: async ({ ports, cause }, input) => {
+    const { purchases, addFundsPerPurchase, addFundsPerMonth } = input
+    const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
     const view = (state: Ledger, at: number) => allowanceOf(state, keyId, at)
     const former = await ports.runner.lookAtTail(ledgerOf(companyId), view)
     const perPurchaseMicros = addFundsPerPurchase ?? former?.perPurchaseMicros
@@ -196,8 +202,8 @@ const change = (
     example: `${name} key_4Zb0x7 --reason "asked for by its owner"`,
     changes: true,
     input: z.object({ keyId: keyNamed }),
-    run: async ({ ports, cause }, { keyId }) => {
-      const companyId = await findCompanyOfKey(ports, keyId)
+    run: async ({ ports, cause }, input) => {
+      const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
       const stream = accessOf(companyId)
       const command = { type, keyId }
       accepted(await ports.runner.execute(stream, command, cause))

@@ -7,7 +7,7 @@ import { findPerson } from "../../../domain/access/access.ts"
 import type { Grantable } from "../../../domain/access/grants.ts"
 import { grantFault, personOf } from "../../../domain/access/grants.ts"
 import { PERMISSIONS, ROLES, isAdminRole } from "../../../domain/access/permissions.ts"
-import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import { listInvitations } from "../../../projections/access/invitations.ts"
 import { listPeople } from "../../../projections/access/people.ts"
 import { newId } from "../../frame/kernel/ids.ts"
@@ -122,9 +122,9 @@ const change = operation({
   changes: true,
   input: together(Change, changeFault),
   run: async (context, input) => {
-    const { personId, name, email: address, withoutPermissions } = input
+    const { name, email: address, withoutPermissions } = input
     const { sealing } = context.ports
-    const companyId = await findCompanyOfPerson(context.ports, personId)
+    const { companyId, personId } = await findCompanyOfPerson(context.ports, input.personId)
     const sealed = async (text: string | undefined) =>
       text === undefined ? null : sealing.seal(companyId, personId, text)
     await ask(context, companyId, {
@@ -155,8 +155,8 @@ const app = operation({
     deny: grantables.meta({ description: "they may not" }),
     clear: grantables.meta({ description: "as their role says again" }),
   }),
-  run: async (context, { personId, grant, deny, clear }) => {
-    const companyId = await findCompanyOfPerson(context.ports, personId)
+  run: async (context, { personId: named, grant, deny, clear }) => {
+    const { companyId, personId } = await findCompanyOfPerson(context.ports, named)
     if ([...grant, ...deny, ...clear].length > 0) {
       await ask(context, companyId, { type: "ChangeAppAccess", personId, grant, deny, clear })
     }
@@ -165,7 +165,7 @@ const app = operation({
 })
 
 /** How a person stands. @throws OperatorRefused where they are gone by now */
-async function standing({ ports }: AdminContext, companyId: CompanyId, personId: string) {
+async function standing({ ports }: AdminContext, companyId: CompanyId, personId: PersonId) {
   const person = await ports.runner.look(accessOf(companyId), (state) =>
     findPerson(state, personId),
   )
@@ -183,8 +183,8 @@ const remove = operation({
   example: 'person remove per_4Zb0x7 --reason "left the company"',
   changes: true,
   input: z.object({ personId: personNamed }),
-  run: async (context, { personId }) => {
-    const companyId = await findCompanyOfPerson(context.ports, personId)
+  run: async (context, input) => {
+    const { companyId, personId } = await findCompanyOfPerson(context.ports, input.personId)
     await ask(context, companyId, { type: "RemovePerson", personId })
     return { personId, companyId, removed: true }
   },
@@ -224,8 +224,8 @@ const seen = operation({
     personId: personNamed,
     in: z.enum(PLACES).meta({ description: "where they are", takes: "place" }),
   }),
-  run: async ({ ports }, { personId, in: place }) => {
-    const companyId = await findCompanyOfPerson(ports, personId)
+  run: async ({ ports }, { personId: named, in: place }) => {
+    const { companyId, personId } = await findCompanyOfPerson(ports, named)
     const seenAt = ports.clock.now()
     await ports.presence.seen(companyId, { personId, place, seenAt })
     return { personId, companyId, in: place, at: new Date(seenAt).toISOString() }

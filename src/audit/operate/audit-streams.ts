@@ -1,6 +1,7 @@
 /** Reading the streams as people do: which there are, and what stands in one. */
 import { z } from "zod"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
+import { parseCompanyId, parseSealed } from "../../../domain/kernel/ids.ts"
 import { companyOf } from "../../../domain/kernel/streams.ts"
 import { prefixesOfCompany } from "../../frame/writer/aggregates.ts"
 import { paceTo } from "../pace.ts"
@@ -190,11 +191,10 @@ async function shown(
 
 /** Opens what is sealed in a value, as far as the company's keys are there. */
 function opening({ sealing }: AdminContext["ports"], stream: string, data: Fields) {
-  const owner = companyOf(stream) ?? String(data["companyId"])
+  const owner = companyOf(stream) ?? parseCompanyId(String(data["companyId"]))
   const open = async (value: unknown): Promise<unknown> => {
-    if (typeof value === "string" && value.startsWith("s1.")) {
-      return (await sealing.open(owner, value)) ?? "(erased)"
-    }
+    const sealed = typeof value === "string" ? parseSealed(value) : null
+    if (sealed !== null && owner !== null) return (await sealing.open(owner, sealed)) ?? "(erased)"
     if (typeof value !== "object" || value === null || Array.isArray(value)) return value
     const opened = Object.entries(value).map(async ([k, v]) => [k, await open(v)] as const)
     return Object.fromEntries(await Promise.all(opened))

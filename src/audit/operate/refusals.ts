@@ -5,6 +5,7 @@ import { findKey } from "../../../domain/access/access.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
 import { PRICED_ITEMS } from "../../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { parseKeyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
 import { NoSuchPlace, ask, itemNamed } from "../ask.ts"
 import { shownRefusal } from "../refusal-shown.ts"
@@ -16,7 +17,7 @@ import {
   renderTable,
   rowsOf,
 } from "../../frame/operator/cli/render.ts"
-import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { company, findCompany, keyNamed, noKey, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -46,7 +47,10 @@ const list = operation({
     const companyId = await findCompany(ports, named)
     await ports.settle()
     await showWrites(ports)
-    const asked = { companyId, keyId: key ?? null, before: before ?? null, limit: limit + 1 }
+    const keyId = key === undefined ? null : parseKeyId(key)
+    // What is no key's id was refused nothing.
+    if (key !== undefined && keyId === null) return { refusals: [], next: null }
+    const asked = { companyId, keyId, before: before ?? null, limit: limit + 1 }
     const rows = await listRefusals(ports.readAll, asked)
     const shown = rows.slice(0, limit)
     const next = rows.length > limit ? (shown.at(-1)?.revision ?? null) : null
@@ -117,11 +121,12 @@ function renderAsked(result: unknown): string {
 async function spenderOf(
   { runner }: AdminPorts,
   companyId: CompanyId,
-  keyId: string | undefined,
+  named: string | undefined,
 ): Promise<Spender> {
-  if (keyId === undefined) return { via: "company", keyId: null, personId: null }
+  if (named === undefined) return { via: "company", keyId: null, personId: null }
+  const keyId = keyNamed(named)
   const key = await runner.lookAtTail(accessOf(companyId), (state) => findKey(state, keyId))
-  if (key === null) throw new OperatorRefused("not_found", `There is no key ${keyId}.`)
+  if (key === null) throw noKey(named)
   const { personId } = key
   return personId === null
     ? { via: "shared_key", keyId, personId: null }

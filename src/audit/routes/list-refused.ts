@@ -1,5 +1,6 @@
 /** `GET /api/v1/refusals`: the charges of this company that were refused, newest first. */
 import { z } from "zod"
+import { parseKeyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
 import { shownRefusal } from "../refusal-shown.ts"
 import { route } from "../../frame/calls/route.ts"
@@ -53,8 +54,11 @@ export const listRefused = route({
   reads: ["refusals"],
   beyondSpec: "Every no can be asked for, with what it was decided by.",
   handle: async (ports, { companyId }, { query }) => {
-    const { key = null, cursor = null } = query
-    const asked = { companyId, keyId: key, before: cursor, limit: MOST_REFUSALS + 1 }
+    const { key, cursor = null } = query
+    const keyId = key === undefined ? null : parseKeyId(key)
+    // What is no key's id was refused nothing.
+    if (key !== undefined && keyId === null) return { ok: true, body: { refusals: [] } }
+    const asked = { companyId, keyId, before: cursor, limit: MOST_REFUSALS + 1 }
     const rows = await ports.readAs(companyId, (db) => listRefusals(db, asked))
     const shown = rows.slice(0, MOST_REFUSALS)
     const last = rows.length > shown.length ? shown.at(-1) : undefined

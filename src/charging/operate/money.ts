@@ -15,6 +15,8 @@ import {
   dollars,
   findCompany,
   findPersonOf,
+  keyNamed,
+  noKey,
   showWrites,
   together,
   words,
@@ -84,14 +86,15 @@ async function nameOf(
 ): Promise<LimitName> {
   const { person, key } = input
   if (key !== undefined) {
-    const found = await ports.runner.lookAtTail(accessOf(companyId), (s) => findKey(s, key))
-    if (found === null) throw new OperatorRefused("not_found", `There is no key ${key}.`)
-    return { holder: "key", holderId: key, class: "all" }
+    const keyId = keyNamed(key)
+    const found = await ports.runner.lookAtTail(accessOf(companyId), (s) => findKey(s, keyId))
+    if (found === null) throw noKey(key)
+    return { holder: "key", holderId: keyId, class: "all" }
   }
   if (input.class === undefined) throw new Error("a limit without a class is a key's")
   if (person === undefined) return { holder: "company", holderId: null, class: input.class }
-  await findPersonOf(ports, companyId, person)
-  return { holder: "person", holderId: person, class: input.class }
+  const personId = await findPersonOf(ports, companyId, person)
+  return { holder: "person", holderId: personId, class: input.class }
 }
 
 const setLimit = operation({

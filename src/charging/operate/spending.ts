@@ -66,10 +66,13 @@ const charge = operation({
     const { ports } = context
     const companyId = await findCompany(ports, input.company)
     const { person } = input
-    if (person !== undefined) await findPersonOf(ports, companyId, person)
+    const spender: Spender =
+      person === undefined
+        ? { via: "company", keyId: null, personId: null }
+        : { via: "person", keyId: null, personId: await findPersonOf(ports, companyId, person) }
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
       context.signal.throwIfAborted()
-      const answer = await chargeOnce(context, companyId, input)
+      const answer = await chargeOnce(context, companyId, spender, input)
       if (answer !== null) return answer
     }
     throw changing(input.id ?? "")
@@ -80,6 +83,7 @@ const charge = operation({
 async function chargeOnce(
   { ports, cause }: AdminContext,
   companyId: CompanyId,
+  spender: Spender,
   input: z.infer<typeof Spending>,
 ): Promise<object | null> {
   const chargeId = input.id ?? newId("chg")
@@ -91,10 +95,6 @@ async function chargeOnce(
     const found = made(companyId, chargeId, false, -row.amount_micros, fundsMicros)
     return { ...found, item, state, givenBackMicros }
   }
-  const spender: Spender =
-    input.person === undefined
-      ? { via: "company", keyId: null, personId: null }
-      : { via: "person", keyId: null, personId: input.person }
   const amountMicros = input.dollars
   const outcome = await ports.runner.execute(
     stream,

@@ -9,6 +9,7 @@ import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import { PLANS } from "../../../domain/access/access-events.ts"
 import type { CompanyPlan } from "../../../domain/company/companies.ts"
+import { id, sealed } from "../../frame/kernel/id-schemas.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
@@ -93,17 +94,17 @@ function testNumber(place: number): string {
 export const companyOpening = reaction({
   kind: "open-company",
   payload: z.object({
-    companyId: z.string(),
-    name: z.string(),
+    companyId: id.company,
+    name: sealed,
     nameTag: z.string(),
     plan: z.enum(PLANS),
     pays: z.enum(["prepaid", "card"]),
     fundsMicros: z.number(),
     withNumber: z.boolean(),
     owner: z.object({
-      personId: z.string(),
-      name: z.string(),
-      email: z.string(),
+      personId: id.person,
+      name: sealed,
+      email: sealed,
       emailTag: z.string(),
     }),
     place: z.number(),

@@ -12,7 +12,7 @@ import {
   connectedKey,
 } from "../connect-code.ts"
 import { companyByNameTag } from "../../../domain/company/companies.ts"
-import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import {
   accepted,
   company,
@@ -40,8 +40,7 @@ const approve = operation({
   run: async ({ ports, cause }, input) => {
     const code = connectCodeOf(input.code)
     const companyId = await findCompany(ports, input.company)
-    const personId = input.person
-    await findOwner(ports, companyId, personId)
+    const personId = await findOwner(ports, companyId, input.person)
     const codeTag = codeTagOf(ports, code)
     const now = ports.clock.now()
     const request = await ports.connectCodes.find(codeTag, now)
@@ -66,11 +65,15 @@ const approve = operation({
   },
 })
 
-async function findOwner(ports: AdminPorts, companyId: CompanyId, personId: string): Promise<void> {
-  await findPersonOf(ports, companyId, personId)
+async function findOwner(
+  ports: AdminPorts,
+  companyId: CompanyId,
+  named: string,
+): Promise<PersonId> {
+  const personId = await findPersonOf(ports, companyId, named)
   const stream = accessOf(companyId)
   const person = await ports.runner.look(stream, (state) => findPerson(state, personId))
-  if (person?.role === "owner") return
+  if (person?.role === "owner") return personId
   throw new OperatorRefused("not_allowed", "Only an owner can connect an app to the company.")
 }
 

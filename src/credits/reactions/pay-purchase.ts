@@ -8,12 +8,14 @@ import type { CardPayment, PaymentAnswer } from "../../../adapters/providers/car
 import { effect } from "../../frame/effects/effect.ts"
 import { askCards } from "./ask-cards.ts"
 import { isEnd, settlePurchase } from "./settle-purchase.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { id } from "../../frame/kernel/id-schemas.ts"
 
 /** A purchase that is not paid by then is asked about: whoever began it may be gone. */
 const ASK_AFTER_MS = 60_000
 
 const Payload = z.object({
-  purchaseId: z.string(),
+  purchaseId: id.purchase,
   amountMicros: z.number(),
   startedAt: z.number(),
 })
@@ -43,9 +45,9 @@ export const purchaseEffect = effect<Payload, PaymentAnswer>({
     return known.answer === "unknown" ? "unknown" : known
   },
   isRepeatable: () => false,
-  end: async (ports, work, answer, cause) => {
+  end: async (ports, { companyId, payload: { purchaseId } }, answer, cause) => {
     if (!isEnd(answer)) return false
-    await settlePurchase(ports, paymentOf(work), answer, cause)
+    await settlePurchase(ports, { companyId, purchaseId }, answer, cause)
     return true
   },
   // It is withdrawn, so that nobody who was held up makes it afterwards.
@@ -53,7 +55,13 @@ export const purchaseEffect = effect<Payload, PaymentAnswer>({
   givenUp: { answer: "payment_failed" },
 })
 
-function paymentOf({ companyId, payload }: { companyId: string; payload: Payload }): CardPayment {
+function paymentOf({
+  companyId,
+  payload,
+}: {
+  readonly companyId: CompanyId
+  readonly payload: Payload
+}): CardPayment {
   const { purchaseId: name, amountMicros, startedAt: begunAt } = payload
   return { name, companyId, amountMicros, begunAt }
 }

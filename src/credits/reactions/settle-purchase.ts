@@ -1,6 +1,6 @@
 /** Ending a purchase whose payment is known, and looking up how one ended. */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import type { CardPayment, PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
+import type { PaymentAnswer } from "../../../adapters/providers/cards/port.ts"
 import { Unavailable } from "../../../adapters/eventstore/port.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
@@ -33,7 +33,7 @@ export function isEnd(answer: PaymentAnswer): answer is PaymentEnd {
 /** Writes down how a payment ended. One that had ended stays as it was. */
 export async function settlePurchase(
   ports: Ports,
-  { companyId, name: purchaseId }: Pick<CardPayment, "companyId" | "name">,
+  { companyId, purchaseId }: { readonly companyId: CompanyId; readonly purchaseId: PurchaseId },
   end: PaymentEnd,
   cause: Cause,
 ): Promise<Settled> {

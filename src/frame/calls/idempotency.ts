@@ -4,6 +4,7 @@
  */
 import { createHash, randomUUIDv7 } from "node:crypto"
 import type { ClaimRequest } from "../../../adapters/claims/port.ts"
+import { parseSealed, parsed } from "../../../domain/kernel/ids.ts"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import { canonicalJson } from "../kernel/canonical-json.ts"
 import type { Ports } from "../ports.ts"
@@ -145,8 +146,8 @@ async function finish(ports: Ports, claim: ClaimRequest, answer: KeptAnswer): Pr
   await ports.claims.finish(claim, sealed)
 }
 
-async function openAnswer(ports: Ports, claim: ClaimRequest, sealed: string): Promise<KeptAnswer> {
-  const text = await ports.sealing.open(claim.companyId, sealed)
+async function openAnswer(ports: Ports, claim: ClaimRequest, kept: string): Promise<KeptAnswer> {
+  const text = await ports.sealing.open(claim.companyId, parsed(parseSealed, kept))
   if (text === null) throw new Error("the answer's key was erased while its API key still works")
   return JSON.parse(text) as KeptAnswer
 }

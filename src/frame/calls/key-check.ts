@@ -4,7 +4,8 @@ import type { Access, CompanyStanding, Key } from "../../../domain/access/access
 import { companyStanding, findKey, findPerson } from "../../../domain/access/access.ts"
 import type { Person } from "../../../domain/access/grants.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
-import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
+import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import { isKeyOf, parseApiKey } from "./api-key.ts"
 import type { Call, Who } from "./call.ts"
@@ -97,10 +98,13 @@ async function signedInPerson(
   }
   const found = personSignedIn(signIn, signed, sealing.appSecret(key.keyId), clock.now())
   if ("refusal" in found) return found
-  const access = accessOf(companyId)
-  const find = (state: Access) => findPerson(state, found.personId as PersonId)
-  const person = (await runner.look(access, find)) ?? (await runner.lookAtTail(access, find))
-  if (person !== null) return { person }
+  const personId = parsePersonId(found.personId)
+  if (personId !== null) {
+    const access = accessOf(companyId)
+    const find = (state: Access) => findPerson(state, personId)
+    const person = (await runner.look(access, find)) ?? (await runner.lookAtTail(access, find))
+    if (person !== null) return { person }
+  }
   const message = "X-Person-Id names nobody of this company."
   return { refusal: refusal("invalid_key", message) }
 }

@@ -11,7 +11,6 @@
  * hexadecimal (of no bytes where there is none), the time and the person's id as in the headers.
  */
 import { createHmac, hash, timingSafeEqual } from "node:crypto"
-import type { PersonId } from "../../../domain/kernel/ids.ts"
 import type { Fields } from "./call.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
@@ -51,13 +50,13 @@ export function isSigned(headers: Fields): boolean {
   return headers[SIGNATURE] !== undefined
 }
 
-/** Who is signed in, or why nobody is. The message says which header does not hold. */
+/** Whom a sign-in names, or why it holds for nobody. The message says which header does not hold. */
 export function personSignedIn(
   signIn: SignIn,
   signed: Signed,
   appSecret: string,
   now: number,
-): { readonly personId: PersonId } | { readonly refusal: Refusal } {
+): { readonly personId: string } | { readonly refusal: Refusal } {
   const { personId, time, signature } = signIn
   if (personId === undefined || time === undefined || signature === undefined) {
     return refused("A sign-in takes X-Person-Id, X-Person-Time and X-Person-Signature together.")

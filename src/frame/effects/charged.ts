@@ -35,14 +35,14 @@ export interface Price {
 }
 
 /** The ids of one attempt: the same for the same request and attempt. */
-export interface Named {
+export interface Named<P extends string> {
   /** Of the thing that is made, with the prefix of its kind. */
-  readonly id: string
+  readonly id: `${P}_${string}`
   readonly chargeId: ChargeId
 }
 
 /** What is charged already, for recording the intent. */
-export interface Paid extends Named {
+export interface Paid<P extends string> extends Named<P> {
   readonly chargedMicros: Micros
 }
 
@@ -62,9 +62,9 @@ export type Intended<R> = Told<R> | { readonly refusal: Refusal } | "found" | "a
 export type Begun = "no" | "yes" | "undone"
 
 /** Something that is charged: `D` is what is asked for, `T` what is known of it before it is paid. */
-export interface ChargedSpec<B, D, T, R> {
+export interface ChargedSpec<B, D, T, R, P extends string> {
   /** What the ids of its things begin with, and so what a charge for one names. */
-  readonly prefix: string
+  readonly prefix: P
   /** Why a charge was given back whose intent could not be recorded, for the bill's reader. */
   readonly undone: string
   /** What is asked for, by the body alone. */
@@ -74,26 +74,26 @@ export interface ChargedSpec<B, D, T, R> {
   /** What it costs as things stand, or why it may not be. */
   readonly price: (ports: Ports, draft: D, prepared: T) => Promise<Price | { refusal: Refusal }>
   /** What the charge says it is for; begins with the thing's id. */
-  readonly resource: (draft: D, id: string) => string
+  readonly resource: (draft: D, id: Named<P>["id"]) => string
   /** Records the intent in the resource's own stream. */
   readonly intend: (
     ports: Ports,
     caller: Caller,
     draft: D,
     prepared: T,
-    paid: Paid,
+    paid: Paid<P>,
   ) => Promise<Intended<R>>
   /** Whether the intent was recorded, and stands. */
-  readonly begun: (ports: Ports, draft: D, id: string) => Promise<Begun>
+  readonly begun: (ports: Ports, draft: D, id: Named<P>["id"]) => Promise<Begun>
   /** The answer, from facts alone. */
-  readonly reply: (ports: Ports, draft: D, id: string) => Promise<Told<R>>
+  readonly reply: (ports: Ports, draft: D, id: Named<P>["id"]) => Promise<Told<R>>
 }
 
 type Answer<R> = Reply<R, number>
 
 /** The handler of a charged route, and how it goes on after a lost answer. */
-export function charged<B, D extends object, T extends object, R>(
-  spec: ChargedSpec<B, D, T, R>,
+export function charged<B, D extends object, T extends object, R, P extends string>(
+  spec: ChargedSpec<B, D, T, R, P>,
 ): {
   readonly charged: true
   readonly handle: (
@@ -117,12 +117,12 @@ export function charged<B, D extends object, T extends object, R>(
 }
 
 /** The ids of an attempt. */
-function namedBy({ prefix }: { readonly prefix: string }, { parts }: Seed): Named {
+function namedBy<P extends string>({ prefix }: { readonly prefix: P }, { parts }: Seed): Named<P> {
   return { id: derivedId(prefix, ...parts), chargeId: derivedId("chg", ...parts) }
 }
 
-async function handle<B, D extends object, T extends object, R>(
-  spec: ChargedSpec<B, D, T, R>,
+async function handle<B, D extends object, T extends object, R, P extends string>(
+  spec: ChargedSpec<B, D, T, R, P>,
   ports: Ports,
   caller: Caller,
   body: B,
@@ -140,8 +140,8 @@ async function handle<B, D extends object, T extends object, R>(
 }
 
 /** Finds what was done of this attempt before, and goes on from there. */
-async function resume<B, D extends object, T extends object, R>(
-  spec: ChargedSpec<B, D, T, R>,
+async function resume<B, D extends object, T extends object, R, P extends string>(
+  spec: ChargedSpec<B, D, T, R, P>,
   ports: Ports,
   caller: Caller,
   body: B,
@@ -162,12 +162,12 @@ async function resume<B, D extends object, T extends object, R>(
  * The resource's stream is asked first: only an intent that is not known there has a charge that
  * nobody ends in the meantime.
  */
-async function goOn<B, D extends object, T extends object, R>(
-  spec: ChargedSpec<B, D, T, R>,
+async function goOn<B, D extends object, T extends object, R, P extends string>(
+  spec: ChargedSpec<B, D, T, R, P>,
   ports: Ports,
   caller: Caller,
   draft: D,
-  named: Named,
+  named: Named<P>,
   seed: Seed,
 ): Promise<Resumed<R, number>> {
   const { id, chargeId } = named
@@ -186,13 +186,13 @@ async function goOn<B, D extends object, T extends object, R>(
   return answer === "again" ? { seed: await seed.next() } : { reply: answer }
 }
 
-async function chargeAndIntend<B, D extends object, T extends object, R>(
-  spec: ChargedSpec<B, D, T, R>,
+async function chargeAndIntend<B, D extends object, T extends object, R, P extends string>(
+  spec: ChargedSpec<B, D, T, R, P>,
   ports: Ports,
   caller: Caller,
   draft: D,
   prepared: T,
-  named: Named,
+  named: Named<P>,
 ): Promise<Answer<R> | "again"> {
   const price = await spec.price(ports, draft, prepared)
   if ("refusal" in price) return { ok: false, refusal: price.refusal }
@@ -207,7 +207,7 @@ async function charge(
   caller: Caller,
   price: Price,
   resource: string,
-  named: Named,
+  named: Pick<Named<string>, "chargeId">,
 ): Promise<{ readonly chargedMicros: Micros } | { readonly refusal: Refusal }> {
   const { companyId, spender } = caller
   const { chargeId } = named
@@ -249,13 +249,13 @@ async function charge(
  * Records the intent of what is paid for; gives back what its stream refuses. Whatever goes wrong here
  * leaves an open charge, so it is a doubt and never a plain refusal.
  */
-async function intend<B, D extends object, T extends object, R>(
-  spec: ChargedSpec<B, D, T, R>,
+async function intend<B, D extends object, T extends object, R, P extends string>(
+  spec: ChargedSpec<B, D, T, R, P>,
   ports: Ports,
   caller: Caller,
   draft: D,
   prepared: T,
-  paid: Paid,
+  paid: Paid<P>,
 ): Promise<Answer<R> | "again"> {
   try {
     const intended = await spec.intend(ports, caller, draft, prepared, paid)
@@ -274,7 +274,7 @@ function answerOf<R>({ reply: body, position }: Told<R>): Answer<R> {
 }
 
 /** An error that says which charge to look for. */
-function inDoubt(cause: unknown, { chargeId }: Named): OutcomeUnknown {
+function inDoubt(cause: unknown, { chargeId }: Pick<Named<string>, "chargeId">): OutcomeUnknown {
   const message = `charge ${chargeId} may have been made, and what it pays for may not be begun`
   return Object.assign(new OutcomeUnknown(message, { cause }), { chargeId })
 }

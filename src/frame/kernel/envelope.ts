@@ -12,6 +12,7 @@ import type { ProposedEvent, StoredEvent } from "../../../adapters/eventstore/po
 import type { Fact } from "../../../domain/kernel/decider.ts"
 import type { Codec } from "../../../domain/kernel/format.ts"
 import type { KeyId, PersonId } from "../../../domain/kernel/ids.ts"
+import { parseKeyId, parsePersonId } from "../../../domain/kernel/ids.ts"
 
 /** Who and what caused a fact. */
 export interface Cause {
@@ -134,13 +135,19 @@ export function readMetadata(text: string): Metadata {
     throw new EnvelopeFault(`metadata lacks command, hash or version: ${text.slice(0, 200)}`)
   }
   const optional = (value: unknown) => (typeof value === "string" ? value : null)
+  const named = <T>(value: unknown, parse: (named: string) => T | null): T | null => {
+    if (typeof value !== "string") return null
+    const parsed = parse(value)
+    if (parsed === null) throw new EnvelopeFault(`metadata names nobody by ${value.slice(0, 200)}`)
+    return parsed
+  }
   return {
     command,
     hash,
     version: version as number,
     actor: optional(actor),
-    keyId: optional(key),
-    personId: optional(person),
+    keyId: named(key, parseKeyId),
+    personId: named(person, parsePersonId),
     reason: optional(reason),
   }
 }

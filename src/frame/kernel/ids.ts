@@ -34,12 +34,18 @@ export function randomTag(length: number): string {
 }
 
 /** A new id that sorts by the time its UUID was made, `<prefix>_<22 base62 characters>`. */
-export function newId(prefix: string, uuid: string = randomUUIDv7()): string {
+export function newId<P extends string>(
+  prefix: P,
+  uuid: string = randomUUIDv7(),
+): `${P}_${string}` {
   return `${prefix}_${base62(Buffer.from(uuid.replaceAll("-", ""), "hex"))}`
 }
 
 /** The id that always derives from these texts. */
-export function derivedId(prefix: string, ...parts: readonly string[]): string {
+export function derivedId<P extends string>(
+  prefix: P,
+  ...parts: readonly string[]
+): `${P}_${string}` {
   const digest = createHash("sha256").update(JSON.stringify(parts)).digest()
   return `${prefix}_${base62(digest.subarray(0, 16))}`
 }

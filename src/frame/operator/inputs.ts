@@ -9,6 +9,7 @@ import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { companyByNameTag, isRegistered } from "../../../domain/company/companies.ts"
 import type { Fact } from "../../../domain/kernel/decider.ts"
 import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
+import { parseCompanyId, parseKeyId, parsePersonId } from "../../../domain/kernel/ids.ts"
 import { microsFromDollars } from "../../../domain/kernel/money.ts"
 import { companyOfKey } from "../../../projections/access/keys.ts"
 import { companyOfPerson } from "../../../projections/access/people.ts"
@@ -83,8 +84,9 @@ export const channelName = z
 /** A company by its id or its name. @throws OperatorRefused where there is none */
 export async function findCompany(ports: Ports, text: string): Promise<CompanyId> {
   const tag = nameTagOf(ports, text)
+  const companyId = parseCompanyId(text)
   const found = await ports.runner.lookAtTail(COMPANIES, (state) =>
-    isRegistered(state, text) ? text : companyByNameTag(state, tag),
+    companyId !== null && isRegistered(state, companyId) ? companyId : companyByNameTag(state, tag),
   )
   if (found !== null) return found
   throw new OperatorRefused("not_found", `There is no company ${text}.`)
@@ -99,15 +101,28 @@ export async function findLivingCompany(ports: Ports, text: string): Promise<Com
   throw new OperatorRefused("company_erased", message)
 }
 
-/** Sees that a person belongs to a company. @throws OperatorRefused where they do not */
+/** A person of a company by their id. @throws OperatorRefused where the company has none */
 export async function findPersonOf(
   ports: Ports,
   companyId: CompanyId,
-  personId: PersonId,
-): Promise<void> {
+  text: string,
+): Promise<PersonId> {
+  const personId = personNamed(text)
   const stream = accessOf(companyId)
   const found = await ports.runner.lookAtTail(stream, (state) => findPerson(state, personId))
-  if (found === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)
+  if (found === null) throw noPerson(text)
+  return personId
+}
+
+/** The person id that an operator writes. @throws OperatorRefused where it is nobody's */
+function personNamed(text: string): PersonId {
+  const personId = parsePersonId(text)
+  if (personId === null) throw noPerson(text)
+  return personId
+}
+
+function noPerson(text: string): OperatorRefused {
+  return new OperatorRefused("not_found", `There is no person ${text}.`)
 }
 
 /** The tag by which equal company names are known. */
@@ -115,20 +130,40 @@ export function nameTagOf(ports: Ports, name: string): string {
   return ports.sealing.installationTag(name.trim().toLowerCase())
 }
 
-/** The company of a person. @throws OperatorRefused where nobody has this id */
-export async function findCompanyOfPerson(ports: Ports, personId: PersonId): Promise<CompanyId> {
+/** A person by their id, and their company. @throws OperatorRefused where nobody has this id */
+export async function findCompanyOfPerson(
+  ports: Ports,
+  text: string,
+): Promise<{ readonly companyId: CompanyId; readonly personId: PersonId }> {
+  const personId = personNamed(text)
   await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS, ["people"])
   const companyId = await companyOfPerson(ports.readAll, personId)
-  if (companyId !== null) return companyId
-  throw new OperatorRefused("not_found", `There is no person ${personId}.`)
+  if (companyId === null) throw noPerson(text)
+  return { companyId, personId }
 }
 
-/** The company of a key. @throws OperatorRefused where there is no such key */
-export async function findCompanyOfKey(ports: Ports, keyId: KeyId): Promise<CompanyId> {
+/** The key id that an operator writes. @throws OperatorRefused where it is no key's */
+export function keyNamed(text: string): KeyId {
+  const keyId = parseKeyId(text)
+  if (keyId === null) throw noKey(text)
+  return keyId
+}
+
+/** There is no such key. */
+export function noKey(text: string): OperatorRefused {
+  return new OperatorRefused("not_found", `There is no key ${text}.`)
+}
+
+/** A key by its id, and its company. @throws OperatorRefused where there is no such key */
+export async function findCompanyOfKey(
+  ports: Ports,
+  text: string,
+): Promise<{ readonly companyId: CompanyId; readonly keyId: KeyId }> {
+  const keyId = keyNamed(text)
   await ports.projector.waitFor(await ports.store.head(), OWN_WRITE_WAIT_MS, ["keys"])
   const companyId = await companyOfKey(ports.readAll, keyId)
-  if (companyId !== null) return companyId
-  throw new OperatorRefused("not_found", `There is no key ${keyId}.`)
+  if (companyId === null) throw noKey(text)
+  return { companyId, keyId }
 }
 
 /** What was decided, or the refusal as an error. @throws OperatorRefused with the refusal's code */

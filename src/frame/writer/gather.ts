@@ -1,26 +1,26 @@
 /** Gathering what many callers want done to one thing into one command. */
 
 /** Collects items per place; while one batch is under way the next one gathers. */
-export interface Gatherer<T> {
+export interface Gatherer<P extends string, T> {
   /** Resolves when the batch with this item was done, rejects with what its batch threw. */
-  readonly add: (place: string, item: T) => Promise<void>
+  readonly add: (place: P, item: T) => Promise<void>
   /** Resolves when nothing is gathered or under way. */
   readonly settled: () => Promise<void>
 }
 
 /** A gatherer that calls `flush` with at most `most` items at a time. */
-export function openGatherer<T>(
+export function openGatherer<P extends string, T>(
   most: number,
-  flush: (place: string, items: readonly T[]) => Promise<void>,
-): Gatherer<T> {
+  flush: (place: P, items: readonly T[]) => Promise<void>,
+): Gatherer<P, T> {
   interface Waiting {
     readonly item: T
     readonly resolve: () => void
     readonly reject: (error: unknown) => void
   }
-  const places = new Map<string, { waiting: Waiting[]; running: Promise<void> }>()
+  const places = new Map<P, { waiting: Waiting[]; running: Promise<void> }>()
 
-  const run = async (place: string, waiting: Waiting[]) => {
+  const run = async (place: P, waiting: Waiting[]) => {
     // One turn of the event loop lets callers of the same moment share the first batch.
     await new Promise(setImmediate)
     while (waiting.length > 0) {

@@ -4,6 +4,8 @@ import { z } from "zod"
 import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
 import { COMMON_OUTCOMES, STAND_INS } from "../../../adapters/providers/simulators/port.ts"
 import type { StandInName } from "../../../adapters/providers/simulators/port.ts"
+import type { CompanyId, MessageId, Sealed } from "../../../domain/kernel/ids.ts"
+import { parseMessageId } from "../../../domain/kernel/ids.ts"
 import type { Keyword } from "../../../domain/phone/keywords.ts"
 import { keywordForm, keywordOf } from "../../../domain/phone/keywords.ts"
 import type { PreparedReply } from "../../../domain/phone/recipient.ts"
@@ -78,7 +80,7 @@ const textIn = operation({
 async function replyFor(
   keyword: Keyword | null,
   rules: TextingRules,
-  seal: (text: string) => Promise<string>,
+  seal: (text: string) => Promise<Sealed>,
 ): Promise<PreparedReply | null> {
   if (keyword === null) return null
   const text = { stop: rules.optOutReply, start: rules.optInReply, help: rules.helpReply }[keyword]
@@ -102,11 +104,12 @@ const deliver = operation({
   input: together(Delivery, ({ status, code }) =>
     status === "delivered" && code !== undefined ? "--code is for --status failed" : null,
   ),
-  run: async ({ ports, cause }, { messageId, status, code }) => {
+  run: async ({ ports, cause }, { messageId: named, status, code }) => {
     await showWrites(ports)
-    const message = await findMessage(ports.readAll, messageId)
-    if (message === null || message.to_number === null) {
-      throw new OperatorRefused("not_found", `There is no outgoing message ${messageId}.`)
+    const messageId = parseMessageId(named)
+    const message = messageId === null ? null : await findMessage(ports.readAll, messageId)
+    if (messageId === null || message === null || message.to_number === null) {
+      throw new OperatorRefused("not_found", `There is no outgoing message ${named}.`)
     }
     const { company_id: companyId, to_number: to } = message
     const errorCode = status === "failed" ? (code ?? "30003") : null
@@ -119,9 +122,9 @@ const deliver = operation({
 
 async function statusOf(
   ports: AdminPorts,
-  companyId: string,
+  companyId: CompanyId,
   to: string,
-  messageId: string,
+  messageId: MessageId,
 ): Promise<string | null> {
   const stream = recipientOf(companyId, await ports.sealing.tag(companyId, to))
   const text = await ports.runner.lookAtTail(stream, (state) => textOf(state, messageId))

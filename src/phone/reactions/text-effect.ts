@@ -2,6 +2,8 @@
 import { z } from "zod"
 import type { CarrierKnowledge } from "../../../adapters/providers/carrier/port.ts"
 import { RECIPIENT } from "../../../domain/phone/aggregates.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { id, sealed } from "../../frame/kernel/id-schemas.ts"
 import { effect } from "../../frame/effects/effect.ts"
 import { numberText } from "../numbers.ts"
 import type { TextPlace } from "../texts.ts"
@@ -10,12 +12,12 @@ import { lookAtText, recordText, settleText } from "../texts.ts"
 /** What a row carries: nothing in it is readable without the recipient's key. */
 const Payload = z.object({
   stream: z.string(),
-  messageId: z.string(),
+  messageId: id.message,
   chargeId: z.string().nullable(),
   giveBackMicros: z.number(),
-  numberId: z.string(),
-  to: z.string(),
-  body: z.string(),
+  numberId: id.number,
+  to: sealed,
+  body: sealed,
   queuedAt: z.number(),
 })
 
@@ -76,7 +78,13 @@ export const textEffect = effect<Payload, Answer>({
   givenUp: { answer: "rejected", errorCode: "given_up" },
 })
 
-function placeOf({ companyId, payload }: { companyId: string; payload: Payload }): TextPlace {
+function placeOf({
+  companyId,
+  payload,
+}: {
+  readonly companyId: CompanyId
+  readonly payload: Payload
+}): TextPlace {
   const { stream, messageId } = payload
   return { companyId, recipient: { aggregate: RECIPIENT, stream }, messageId }
 }
