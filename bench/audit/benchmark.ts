@@ -15,6 +15,7 @@ import { flushMicroseconds } from "../ground/flush.ts"
 import type { Ground } from "../ground/ground.ts"
 import { onGround } from "../ground/open-on.ts"
 import { signingOfItsOwn } from "../../test/support/signing.ts"
+import { PROGRAM } from "../../src/slices.ts"
 
 const SIZE = { people: 20, keys: 40 }
 const CHARGES = 50_000
@@ -110,6 +111,8 @@ async function verify({ store, signing, signed, range, signal }: Audited): Promi
   const ports = {
     store,
     readEverything: () => store.readAll(range),
+    streams: PROGRAM.streams,
+    streamOfIntent: PROGRAM.streamOfIntent,
     checkpointOf: async () => null,
     signing,
     treeHeads: { list: async () => [signed] },

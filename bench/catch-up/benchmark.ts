@@ -8,7 +8,6 @@ import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { inTransaction } from "../../adapters/postgres/projector/tables.ts"
 import { charges } from "../../projections/charging/charges.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import { recordedOf } from "../../src/frame/writer/recorded.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import { openCompany } from "../ground/company.ts"
@@ -142,7 +141,11 @@ async function oneByOne(ground: Ground): Promise<number> {
           [charges.name, commit, prepare],
         )
         await client.query("set local search_path to read")
-        await charges.apply(kyselyOn(client) as Transaction<unknown>, [recordedOf(stored)], opener)
+        await charges.apply(
+          kyselyOn(client) as Transaction<unknown>,
+          [PROGRAM.streams.recorded(stored)],
+          opener,
+        )
       })
       count += 1
     }

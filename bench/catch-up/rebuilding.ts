@@ -1,7 +1,7 @@
 /** Read models that are built anew from what is stored. */
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { startProjector } from "../../adapters/postgres/projector/projector.ts"
-import { recordedOf } from "../../src/frame/writer/recorded.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { EVERYBODY } from "../../test/support/duties.ts"
 import { honest } from "../benchmark.ts"
 import type { Ground } from "../ground/ground.ts"
@@ -12,7 +12,7 @@ export function portsOf({ store, behind }: Ground): Parameters<typeof startProje
     pool: behind,
     store,
     pacer: machinePacer,
-    decode: recordedOf,
+    decode: PROGRAM.streams.recorded,
     // What a bill shows of a charge is not sealed for anybody here.
     opener: { open: async (_company, sealed) => sealed },
     warn: (message) => honest(false, message),

@@ -1,12 +1,19 @@
 /** Who may do what in a company: stream `access-<companyId>`. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
+import type { AccessEvent } from "./access-events.ts"
 import { accessCodec } from "./access-events.ts"
 import { access, accessBytes } from "./access.ts"
 
+declare module "../kernel/facts.ts" {
+  interface FactsByCategory {
+    readonly access: AccessEvent
+  }
+}
+
 /** People, keys, the plan and the card of a company. */
 export const ACCESS = {
-  category: "access",
+  category: "access" as const,
   decider: access,
   codec: accessCodec,
   bytesOf: accessBytes,

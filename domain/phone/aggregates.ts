@@ -1,19 +1,28 @@
 /** A company's numbers, stream `phone-<companyId>`, and each recipient of its text messages. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId, RecipientTag } from "../kernel/ids.ts"
+import type { PhoneEvent } from "./phone.ts"
 import { phone, phoneCodec } from "./phone.ts"
+import type { RecipientEvent } from "./recipient-events.ts"
 import { recipientCodec } from "./recipient-events.ts"
 import { recipient, recipientCheckpoint } from "./recipient.ts"
 
+declare module "../kernel/facts.ts" {
+  interface FactsByCategory {
+    readonly phone: PhoneEvent
+    readonly recipient: RecipientEvent
+  }
+}
+
 /** The numbers that a company holds. */
-export const PHONE = { category: "phone", decider: phone, codec: phoneCodec }
+export const PHONE = { category: "phone" as const, decider: phone, codec: phoneCodec }
 
 /** The stream of a company's numbers. */
 export const phoneOf = (companyId: CompanyId) => streamOf(PHONE, companyId)
 
 /** One recipient of a company's text messages. */
 export const RECIPIENT = {
-  category: "recipient",
+  category: "recipient" as const,
   decider: recipient,
   codec: recipientCodec,
   checkpoint: recipientCheckpoint,

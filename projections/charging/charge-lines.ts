@@ -10,7 +10,8 @@ import type { SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Columns } from "../kernel/columns.ts"
-import type { AnyFact, CompanyRecorded } from "../kernel/projection.ts"
+import type { AnyFact } from "../../domain/kernel/facts.ts"
+import type { CompanyRecorded } from "../kernel/projection.ts"
 
 /** What kind of line it is on the bill (decisions.md §10). */
 export type LineKind =

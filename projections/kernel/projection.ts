@@ -9,28 +9,8 @@
  * generated ids and no time but that of facts: folding again must give the same rows.
  */
 import type { Transaction } from "kysely"
-import type { AccessEvent } from "../../domain/access/access-events.ts"
-import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
-import type { PriceEvent } from "../../domain/charging/price-book.ts"
-import type { RefusalEvent } from "../../domain/charging/refusals.ts"
-import type { CompaniesEvent } from "../../domain/company/companies.ts"
-import type { AppEvent } from "../../domain/connection/app-events.ts"
-import type { ReleaseEvent } from "../../domain/connection/releases.ts"
+import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { CompanyId, KeyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
-import type { PhoneEvent } from "../../domain/phone/phone.ts"
-import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
-
-/** Every fact there is. */
-export type AnyFact =
-  | AccessEvent
-  | AppEvent
-  | CompaniesEvent
-  | LedgerEvent
-  | PhoneEvent
-  | PriceEvent
-  | RecipientEvent
-  | RefusalEvent
-  | ReleaseEvent
 
 /** A fact as a read model sees it. */
 export interface Recorded {

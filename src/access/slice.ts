@@ -1,4 +1,5 @@
 /** Who may do what in a company: people, keys, invitations. */
+import { ACCESS } from "../../domain/access/aggregates.ts"
 import { invitations } from "../../projections/access/invitations.ts"
 import { keys } from "../../projections/access/keys.ts"
 import { people } from "../../projections/access/people.ts"
@@ -8,6 +9,7 @@ import { peopleList } from "./list-people.ts"
 /** People, keys and invitations. */
 export const access: Slice = {
   name: "access",
+  streams: { ofCompanies: [ACCESS] },
   routes: [peopleList],
   readModels: [people, invitations, keys],
 }

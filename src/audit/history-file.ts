@@ -16,7 +16,7 @@ import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { SignedHead, TreeHead } from "../../adapters/tree-heads/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
-import { prefixesOfCompany } from "../frame/writer/aggregates.ts"
+import type { Streams } from "../frame/writer/streams.ts"
 import type { Pace } from "./pace.ts"
 import { GrowingTree, leafIn, treeOfStream } from "./trees.ts"
 
@@ -30,6 +30,7 @@ export type FileEvent = Omit<StoredEvent, "position">
 /** What is written, and to where. */
 export interface HistoryRequest {
   readonly store: EventStore
+  readonly streams: Streams
   /** Null for everything. */
   readonly companyId: CompanyId | null
   /** The last place that belongs to it. */
@@ -54,8 +55,8 @@ export interface HistoryWritten {
 
 /** Every event up to a place, of a company or all, in global order, page by page. */
 export async function* eventsUpTo(
-  { store, companyId, to }: Pick<HistoryRequest, "store" | "companyId" | "to">,
-  prefixes = companyId === null ? null : prefixesOfCompany(companyId),
+  { store, streams, companyId, to }: Pick<HistoryRequest, "store" | "streams" | "companyId" | "to">,
+  prefixes = companyId === null ? null : streams.prefixesOf(companyId),
 ): AsyncGenerator<readonly StoredEvent[]> {
   for await (const page of store.readAll(prefixes === null ? {} : { prefixes })) {
     const last = page.at(-1)

@@ -1,16 +1,14 @@
-/** Streams that must be there: of every company, of every text that was paid, of every refusal. */
+/** Streams that must be there: of every company, of everything that was paid, of every refusal. */
 import { COMPANIES } from "../../domain/company/aggregates.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
-import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { resourceOfOpen } from "../../domain/charging/ledger-views.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
-import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
-import type { AnyFact } from "../../projections/kernel/projection.ts"
+import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { Place } from "./findings.ts"
 
 /** A stream that a fact promises, up to a revision. */
@@ -27,8 +25,11 @@ export class MissingStreams {
   /** Companies whose opening may be under way. */
   readonly #companies = new Set<CompanyId>()
 
+  readonly #streamOfIntent: AdminPorts["streamOfIntent"]
+
   /** @param companyId the only company that is looked at; null for all */
-  constructor(companyId: CompanyId | null) {
+  constructor(streamOfIntent: AdminPorts["streamOfIntent"], companyId: CompanyId | null) {
+    this.#streamOfIntent = streamOfIntent
     if (companyId !== null) this.#promiseCompany(companyId, "its registration")
   }
 
@@ -47,9 +48,8 @@ export class MissingStreams {
     if (fact.type !== "ChargesClosed" || ledger === null) return
     for (const chargeId of fact.chargeIds) {
       const resource = resourceOfOpen(ledger, chargeId)
-      const text = resource === null ? null : parseTextResource(resource)
-      if (text === null) continue
-      this.#promise({ stream: recipientOf(companyId, text.recipient).stream, revision: 0, by })
+      const intent = resource === null ? null : this.#streamOfIntent(companyId, resource)
+      if (intent !== null) this.#promise({ stream: intent, revision: 0, by })
     }
   }
 

@@ -1,8 +1,12 @@
 /** What a decision was decided from, as a proof says it: held against the events that prove it. */
 import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { fits } from "../../domain/charging/limits.ts"
-import { codecOfStream } from "../frame/writer/aggregates.ts"
+import { refusalCodec } from "../../domain/charging/refusals.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
+import type { Codec } from "../../domain/kernel/format.ts"
+import { FormatFault } from "../../domain/kernel/format.ts"
 import { readMetadata } from "../frame/kernel/envelope.ts"
 import type { FileEvent } from "./history-file.ts"
 
@@ -38,14 +42,12 @@ export function inputsOfRefusal(refused: ChargeRefused): DecisionInputs {
   return { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, locked, limits }
 }
 
-/** The fact that an event of a ledger or of refusals says. @throws FormatFault, EnvelopeFault */
-export function factOf<F>({
-  stream,
-  type,
-  data,
-  metadata,
-}: Pick<FileEvent, "stream" | "type" | "data" | "metadata">): F {
-  return codecOfStream(stream).decode(type, readMetadata(metadata).version, data) as unknown as F
+/** The fact that an event says. @throws FormatFault, EnvelopeFault */
+export function factOf<F extends Fact>(
+  codec: Codec<F>,
+  { type, data, metadata }: Pick<FileEvent, "type" | "data" | "metadata">,
+): F {
+  return codec.decode(type, readMetadata(metadata).version, data)
 }
 
 /**
@@ -53,6 +55,7 @@ export function factOf<F>({
  * charged; null where they bear out all that they can.
  *
  * @param facts the events that the inputs name, each found in the tree
+ * @throws FormatFault, EnvelopeFault where an event says no fact
  */
 export function inputsFault(
   event: Proven,
@@ -60,10 +63,13 @@ export function inputsFault(
   facts: readonly Proven[],
 ): Fault {
   if (event.type !== "ChargeRefused") {
-    return chargeFault(event, inputs, facts) ?? passFault(factOf<Charged>(event), inputs)
+    return (
+      chargeFault(event, inputs, facts) ?? passFault(factOf(ledgerCodec, event) as Charged, inputs)
+    )
   }
-  const said = inputsOfRefusal(factOf<ChargeRefused>(event))
-  return differing({ ...said }, { ...inputs }, "as the refusal itself says")
+  const refused = factOf(refusalCodec, event)
+  if (refused.type !== "ChargeRefused") throw new FormatFault(`${event.type} refuses no charge`)
+  return differing({ ...inputsOfRefusal(refused) }, { ...inputs }, "as the refusal itself says")
 }
 
 /** Why inputs would not have let a charge pass, by the rules of `charge.ts`. */
@@ -99,8 +105,10 @@ function chargeFault(event: Proven, inputs: DecisionInputs, facts: readonly Prov
     const expected = `the fact before it among inputs.events, of hash ${previousHash}`
     return { expected, found: hash ?? "none of that revision" }
   }
-  const decoded = facts.toSorted((a, b) => a.revision - b.revision).map((one) => factOf(one))
-  return termsFault(inputs, revision, decoded as LedgerEvent[]) ?? limitsFault(inputs, decoded)
+  const decoded = facts
+    .toSorted((a, b) => a.revision - b.revision)
+    .map((one) => factOf(ledgerCodec, one))
+  return termsFault(inputs, revision, decoded) ?? limitsFault(inputs, decoded)
 }
 
 function termsFault(

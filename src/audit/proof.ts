@@ -6,10 +6,12 @@
 import { ledgerOf, refusalsOf } from "../../domain/charging/aggregates.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { SignedHead } from "../../adapters/tree-heads/port.ts"
-import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
+import type { Charged } from "../../domain/charging/ledger-events.ts"
+import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { accountOf, limitsFor } from "../../domain/charging/ledger-views.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import type { LimitReading, Spender } from "../../domain/charging/limits.ts"
+import { refusalCodec } from "../../domain/charging/refusals.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import { NO_HASH } from "../frame/kernel/envelope.ts"
 import { eventsUpTo, headFields } from "./history-file.ts"
@@ -62,7 +64,7 @@ export interface Proof {
 /** What a proof is made from. */
 export interface ProofRequest extends Pick<
   HistoryRequest,
-  "store" | "to" | "generation" | "sign" | "pace" | "signal"
+  "store" | "streams" | "to" | "generation" | "sign" | "pace" | "signal"
 > {
   readonly companyId: CompanyId
   readonly chargeId: ChargeId
@@ -149,7 +151,8 @@ class Reading {
     this.grown.add(hash, stored.position, data)
     if (stream === ledgerOf(this.#companyId).stream) this.#takeFact(text)
     else if (stream === refusalsOf(this.#companyId).stream && data.includes(this.#named)) {
-      const refused = factOf<ChargeRefused>(text)
+      const refused = factOf(refusalCodec, text)
+      if (refused.type !== "ChargeRefused") return
       this.found = { event: text, inputs: inputsOfRefusal(refused), facts: [], later: [] }
     }
   }
@@ -165,7 +168,7 @@ class Reading {
   }
 
   #takeFact(text: ProvenText): void {
-    const fact = factOf<LedgerEvent>(text)
+    const fact = factOf(ledgerCodec, text)
     const isNamed = text.data.includes(this.#named)
     if (fact.type === "Charged" && isNamed) this.#find(fact, text)
     else if (fact.type === "ChargeGivenBack" && isNamed) this.found?.later.push(text)

@@ -1,13 +1,10 @@
 /** What an audit knows of a stream while it reads all of them. */
-import { APP } from "../../domain/connection/aggregates.ts"
-import { RECIPIENT } from "../../domain/phone/aggregates.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { postingsOf } from "../../domain/charging/postings.ts"
-import type { CheckpointForm, Decider } from "../../domain/kernel/decider.ts"
 import type { Codec } from "../../domain/kernel/format.ts"
-import type { AnyFact } from "../../projections/kernel/projection.ts"
+import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { KeptCheckpoint } from "../frame/operator/operation.ts"
-import { codecOfStream } from "../frame/writer/aggregates.ts"
+import type { Folded, Streams } from "../frame/writer/streams.ts"
 import type { LedgerReplay } from "./decisions.ts"
 import type { HeadsHeld } from "./heads-held.ts"
 
@@ -24,26 +21,16 @@ export interface Seen {
   readonly checkpoint: KeptCheckpoint | null
   /** Decides a ledger again; null for other streams. */
   readonly ledger: LedgerReplay | null
+  /** How it is folded and kept; null for streams without checkpoints. */
+  readonly folded: Folded | null
   /** Folded where there is a checkpoint to compare. */
   state: unknown
 }
 
-/** A decider whose states are kept as checkpoints. */
-export interface Folded {
-  readonly decider: Decider<never, never, never, never>
-  readonly checkpoint: CheckpointForm<never>
-}
-
-/** Categories beside the ledger that have checkpoints. */
-export const FOLDED: Readonly<Record<string, Folded>> = {
-  app: APP as unknown as Folded,
-  recipient: RECIPIENT as unknown as Folded,
-}
-
 /** The codec of a stream; where no decider has such streams, reading by it says so. */
-export function codecIn(stream: string): Seen["codec"] {
+export function codecIn(streams: Streams, stream: string): Seen["codec"] {
   try {
-    return codecOfStream(stream)
+    return streams.codecOf(stream)
   } catch (error) {
     const refuse = (): never => {
       throw error

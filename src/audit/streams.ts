@@ -4,7 +4,6 @@
  * that sum to zero, checkpoints that are what folding gives, no stream missing, and signed heads that
  * are of this history. Trusts nothing but the stored text.
  */
-import { LEDGER } from "../../domain/charging/aggregates.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { CheckpointForm, Fact } from "../../domain/kernel/decider.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
@@ -12,11 +11,10 @@ import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
-import { prefixesOfCompany } from "../frame/writer/aggregates.ts"
 import type { AdminPorts, KeptCheckpoint } from "../frame/operator/operation.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../frame/kernel/envelope.ts"
 import type { Others } from "../frame/writer/own-streams.ts"
-import { OthersCount, isOwnStream } from "../frame/writer/own-streams.ts"
+import { OthersCount } from "../frame/writer/own-streams.ts"
 import { checkpointFault } from "./checkpoints.ts"
 import type { Difference } from "./decisions.ts"
 import { LedgerReplay } from "./decisions.ts"
@@ -25,8 +23,8 @@ import { Findings, differenceTexts } from "./findings.ts"
 import { HeadsHeld } from "./heads-held.ts"
 import { MissingStreams, reaches } from "./missing-streams.ts"
 import type { Pace } from "./pace.ts"
-import type { Folded, Seen } from "./seen-streams.ts"
-import { FOLDED, codecIn, sumOf } from "./seen-streams.ts"
+import type { Seen } from "./seen-streams.ts"
+import { codecIn, sumOf } from "./seen-streams.ts"
 import { streamFault } from "./stream-alone.ts"
 
 /** What the audit of the streams found. */
@@ -69,7 +67,7 @@ export interface AuditScope {
 /** What an audit reads beside the events. */
 export interface AuditPorts extends Pick<
   AdminPorts,
-  "store" | "readEverything" | "checkpointOf" | "signing"
+  "store" | "streams" | "streamOfIntent" | "readEverything" | "checkpointOf" | "signing"
 > {
   readonly treeHeads: Pick<AdminPorts["treeHeads"], "list">
   readonly work: Pick<AdminPorts["work"], "names">
@@ -86,11 +84,11 @@ export async function auditStreams(ports: AuditPorts, scope: AuditScope): Promis
   const pages =
     companyId === null
       ? ports.readEverything()
-      : ports.store.readAll({ prefixes: prefixesOfCompany(companyId) })
+      : ports.store.readAll({ prefixes: ports.streams.prefixesOf(companyId) })
   for await (const page of pages) {
     signal.throwIfAborted()
     for (const stored of page) {
-      if (!isOwnStream(stored.stream)) {
+      if (!ports.streams.isOwn(stored.stream)) {
         audit.others.take(stored)
         continue
       }
@@ -116,7 +114,7 @@ class Audit {
   constructor(ports: AuditPorts, { companyId }: AuditScope, heads: HeadsHeld) {
     this.#ports = ports
     this.#heads = heads
-    this.#missing = new MissingStreams(companyId)
+    this.#missing = new MissingStreams(ports.streamOfIntent, companyId)
   }
 
   seen(stream: string): Seen | undefined {
@@ -142,9 +140,8 @@ class Audit {
       const place = { expected: "0 micros", found: `${sum} micros` }
       if (sum !== 0) this.#note(known, revision, "postings sum to zero", place)
       known.ledger.take(fact as LedgerEvent, { revision, command, previousHash: before, text })
-    } else if (known.category in FOLDED) {
-      const { decider } = FOLDED[known.category] as Folded
-      known.state = decider.evolve(known.state as never, fact as never)
+    } else if (known.folded !== null) {
+      known.state = known.folded.decider.evolve(known.state as never, fact as never)
     }
     if (known.checkpoint?.revision === revision) this.#checkCheckpoint(known, known.checkpoint)
   }
@@ -197,18 +194,19 @@ class Audit {
   async firstSeen(stream: string): Promise<Seen> {
     const category = categoryOf(stream)
     const isLedger = category === "ledger"
-    const hasCheckpoint = isLedger || category in FOLDED
+    const folded = this.#ports.streams.folded(category)
     const known: Seen = {
       stream,
       category,
-      codec: codecIn(stream),
+      codec: codecIn(this.#ports.streams, stream),
       revision: -1,
       hash: NO_HASH,
       isBroken: false,
-      checkpoint: hasCheckpoint ? await this.#ports.checkpointOf(stream) : null,
+      checkpoint: folded === null ? null : await this.#ports.checkpointOf(stream),
       held: this.#heads.of(stream),
       ledger: isLedger ? this.#ledgerOf(stream) : null,
-      state: FOLDED[category]?.decider.initial(),
+      folded,
+      state: isLedger ? null : (folded?.decider.initial() ?? null),
     }
     this.#seen.set(stream, known)
     return known
@@ -253,10 +251,11 @@ class Audit {
   }
 
   #checkCheckpoint(known: Seen, kept: KeptCheckpoint) {
-    const { stream, revision, hash, ledger, state, category } = known
-    const form = category === "ledger" ? LEDGER.checkpoint : FOLDED[category]?.checkpoint
-    const folded = ledger?.state ?? state
-    const fault = checkpointFault(kept, form as CheckpointForm<unknown>, folded, hash)
+    const { stream, revision, hash, ledger, state, folded } = known
+    if (folded === null) return
+    // Its own states are what it saves.
+    const form = folded.checkpoint as unknown as CheckpointForm<unknown>
+    const fault = checkpointFault(kept, form, ledger?.state ?? state, hash)
     if (fault === null) return
     this.#findings.add("checkpoints are what folding gives", { stream, revision, ...fault })
   }

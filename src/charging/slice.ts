@@ -1,4 +1,5 @@
 /** The ledger's own: what it shows, the nights and months, and reminders. */
+import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
 import { accounts } from "../../projections/charging/accounts.ts"
 import { apiCalls } from "../../projections/charging/api-calls.ts"
 import { charges } from "../../projections/charging/charges.ts"
@@ -14,6 +15,7 @@ import { sendReminder } from "./reactions/send-reminder.ts"
 /** What the ledger shows and does by itself. */
 export const charging: Slice = {
   name: "charging",
+  streams: { ofCompanies: [LEDGER, REFUSALS], ofInstallation: [PRICES] },
   readModels: [accounts, apiCalls, charges, limits, months, refusals, reminders],
   reactions: [chargeCalls, closeMonth, sendReminder],
 }

@@ -1,4 +1,5 @@
 /** Companies: how they begin, and how they are deleted and erased. */
+import { COMPANIES } from "../../domain/company/aggregates.ts"
 import { companies } from "../../projections/company/companies.ts"
 import type { Slice } from "../frame/slice.ts"
 import { removeCompany } from "./delete-company.ts"
@@ -9,6 +10,7 @@ import { companyOpening } from "./reactions/open-company.ts"
 /** How companies begin and end. */
 export const company: Slice = {
   name: "company",
+  streams: { ofInstallation: [COMPANIES] },
   routes: [removeCompany],
   readModels: [companies],
   reactions: [companyOpening, switchKeys, eraseCompany],

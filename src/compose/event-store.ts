@@ -8,6 +8,7 @@ import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
 import { ownStreams } from "../frame/writer/own-streams.ts"
+import { PROGRAM } from "../slices.ts"
 
 /** An event store and where it is. */
 export interface ChosenStore {
@@ -51,7 +52,8 @@ export async function openEventStore(
 }
 
 function choose(kind: StoreKind, store: EventStore): ChosenStore {
-  return { kind, store: ownStreams(store, kind === "eventstoredb"), readEverything: store.readAll }
+  const own = ownStreams(store, PROGRAM.streams, kind === "eventstoredb")
+  return { kind, store: own, readEverything: store.readAll }
 }
 
 /** What a store is known by; null where it is empty. @throws Unavailable, AccessDenied */

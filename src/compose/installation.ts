@@ -44,7 +44,6 @@ import type { Ports } from "../frame/ports.ts"
 import type { Program } from "../frame/slice.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
-import { recordedOf } from "../frame/writer/recorded.ts"
 import { openRunner } from "../frame/writer/run.ts"
 import type { Runner } from "../frame/writer/run.ts"
 import { startConfirming } from "../frame/writer/runner/confirming.ts"
@@ -236,7 +235,9 @@ async function openParts(
   const storeGeneration = await outside.rememberStore()
 
   let workers: Workers | null = null
-  const lanes = { pool: behind, pacer, store, opener: sealing, decode: recordedOf, warn: log.warn }
+  const { streams, streamOfIntent } = program
+  const decode = streams.recorded
+  const lanes = { pool: behind, pacer, store, opener: sealing, decode, warn: log.warn }
   const onApplied = (name: string) => {
     if (name === FOLLOW_UPS) workers?.wake()
   }
@@ -260,7 +261,7 @@ async function openParts(
   const mailer = openBuiltInMailer(simulating)
   const mail = { mailer, sentMails: mailer }
   const payments = await openCards(simulating, options.stripe ?? null)
-  const parts = { ...outside, ...gathered, ...mail, ...payments, storeGeneration }
+  const parts = { ...outside, streams, ...gathered, ...mail, ...payments, storeGeneration }
   const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
   const carrier = openCarrier(simulating, faulty, () => all)
   const all: Ports = {
@@ -276,6 +277,7 @@ async function openParts(
   return {
     ...base,
     ...all,
+    streamOfIntent,
     // What an operator asks for may be long.
     readAll: outside.readPatiently,
     workers: running,

@@ -1,4 +1,5 @@
 /** Installed apps: connecting one, checking in, updates. */
+import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
 import { apps } from "../../projections/connection/apps.ts"
 import type { Slice } from "../frame/slice.ts"
 import { checkIn } from "./check-in.ts"
@@ -10,6 +11,7 @@ import { startConnection } from "./start-connection.ts"
 /** Installed apps of a company. */
 export const connection: Slice = {
   name: "connection",
+  streams: { ofCompanies: [APP], ofInstallation: [RELEASES] },
   routes: [startConnection, readAccount, checkIn, listUpdates, reportDevice],
   readModels: [apps],
 }

@@ -20,7 +20,7 @@ import type { LedgerRead, MonthPlace } from "./month-place.ts"
 import { factAt, hashAt, placeOfMonth } from "./month-place.ts"
 
 /** What a bill is made with. */
-export type BillPorts = Pick<Ports, "runner" | "store" | "sealing" | "clock" | "pacer">
+export type BillPorts = Pick<Ports, "runner" | "store" | "streams" | "sealing" | "clock" | "pacer">
 
 /** Which bill. */
 export interface BillAsked {

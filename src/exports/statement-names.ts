@@ -8,7 +8,6 @@ import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { CompanyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
 import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
-import { recordedOf } from "../frame/writer/recorded.ts"
 import type { BillPorts } from "./open-bill.ts"
 
 /** Names as a statement shows them; null where only the id is left. */
@@ -19,7 +18,7 @@ export interface StatementNames {
 
 /** Reads the names that stood at a place of the global order; null for those that stand now. */
 export async function statementNames(
-  { store, sealing }: Pick<BillPorts, "store" | "sealing">,
+  { store, sealing, streams }: Pick<BillPorts, "store" | "sealing" | "streams">,
   companyId: CompanyId,
   at: Position | null,
 ): Promise<StatementNames> {
@@ -30,7 +29,7 @@ export async function statementNames(
     for (const stored of page) {
       end = { revision: stored.revision, hash: nextHash(stored, end) }
       if (at !== null && comparePositions(stored.position, at) > 0) continue
-      const { fact } = recordedOf(stored)
+      const { fact } = streams.recorded(stored)
       if (fact.type === "CompanyOpened") company = fact.name
       const isNamed = fact.type === "PersonAdded" || fact.type === "PersonChanged"
       if (isNamed && fact.name !== null) people.set(fact.personId, fact.name)

@@ -17,6 +17,7 @@ import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Cause } from "./kernel/envelope.ts"
 import type { Runner } from "./writer/run.ts"
+import type { Streams } from "./writer/streams.ts"
 
 /** Reads the read models as a company sees them: row-level security shows no other's rows. */
 export type ReadAs = <T>(
@@ -36,6 +37,7 @@ export interface Log {
 export interface Ports {
   readonly runner: Runner
   readonly store: EventStore
+  readonly streams: Streams
   /** How often the installation's events have moved: what a `Ledger-Position` begins with. */
   readonly storeGeneration: number
   readonly clock: Clock

@@ -4,17 +4,20 @@
  */
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { followUps } from "../../projections/kernel/follow-ups.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { OneOf, Route } from "./calls/route.ts"
 import { routesIn } from "./calls/route.ts"
-import type { Reconciled } from "./effects/charged.ts"
 import type { Reaction } from "./effects/reaction.ts"
 import { endedBy, factsLookedAt, itemsOf } from "./effects/reaction.ts"
-import { reconciler } from "./effects/reconcile.ts"
-import { categoriesOf } from "./writer/aggregates.ts"
+import type { Reconciled } from "./effects/reconcile.ts"
+import { reconciledBy, reconciler } from "./effects/reconcile.ts"
+import type { StreamKinds, Streams } from "./writer/streams.ts"
+import { streamsOf } from "./writer/streams.ts"
 
 /** What a slice brings; most of it is absent in most slices. */
 export interface Slice {
   readonly name: string
+  readonly streams?: StreamKinds
   /** In the order of the documents. */
   readonly routes?: readonly (Route | OneOf)[]
   /** Paths that answer 410 to every verb, before a key is looked at. */
@@ -27,6 +30,9 @@ export interface Slice {
 
 /** A program, put together from its slices. */
 export interface Program {
+  readonly streams: Streams
+  /** The stream that holds the intent a charge is for; null where the charge is its own. */
+  readonly streamOfIntent: (companyId: CompanyId, resource: string) => string | null
   /** What the router knows: routes, and several shapes on one path as one. */
   readonly entries: readonly (Route | OneOf)[]
   /** Every route, shapes apart. */
@@ -53,6 +59,7 @@ export function assemble(slices: readonly Slice[]): Program {
     .flatMap((one) => one.readModels ?? [])
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const reconciled = slices.flatMap((one) => one.reconciled ?? [])
+  const streams = streamsOf(slices.map((one) => one.streams ?? {}))
   const own = slices.flatMap((one) => one.reactions ?? [])
   const reactions = [...own, reconciler(reconciled)]
   refuseTwice({
@@ -65,13 +72,15 @@ export function assemble(slices: readonly Slice[]): Program {
   const kindsThat = (holds: (one: Reaction) => boolean) =>
     reactions.filter(holds).map(({ kind }) => kind)
   return {
-    ...{ entries, routes: routesIn(entries), retired, readModels, reactions },
+    ...{ streams, entries, routes: routesIn(entries), retired, readModels, reactions },
+    streamOfIntent: (companyId, resource) =>
+      reconciledBy(reconciled, resource)?.streamOf?.(companyId, resource) ?? null,
     workRows: followUps(
       {
         items: (recorded) => itemsOf(reactions, recorded),
         ended: (recorded) => endedBy(reactions, recorded),
       },
-      categoriesOf(factsLookedAt(reactions)),
+      streams.categoriesOf(factsLookedAt(reactions)),
     ),
     workOfCompany: {
       ending: kindsThat(({ endsWithCompany }) => endsWithCompany === true),

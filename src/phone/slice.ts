@@ -1,4 +1,5 @@
 /** Numbers, text messages, and who may not be texted. */
+import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { messages } from "../../projections/phone/messages.ts"
 import { numbers } from "../../projections/phone/numbers.ts"
 import { optOuts } from "../../projections/phone/opt-outs.ts"
@@ -12,6 +13,7 @@ import { reconciledText } from "./texts.ts"
 /** Numbers, text messages and opt-outs. */
 export const phone: Slice = {
   name: "phone",
+  streams: { ofCompanies: [PHONE, RECIPIENT] },
   routes: [listTexts, sendText, optOutList, addOptOut, removeOptOut],
   readModels: [messages, numbers, optOuts],
   reactions: textEffect,

@@ -9,10 +9,9 @@ import type { Recipient, RecipientCommand } from "../../domain/phone/recipient.t
 import { textOf } from "../../domain/phone/recipient.ts"
 import { parseTextResource } from "../../domain/phone/text-resource.ts"
 import { endCharge } from "../frame/effects/charge-ends.ts"
-import type { Reconciled } from "../frame/effects/charged.ts"
+import type { Reconciled } from "../frame/effects/reconcile.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
-import { recordedOf } from "../frame/writer/recorded.ts"
 
 /** What the charge of a text names begins with this. */
 export const TEXT_PREFIX = "msg"
@@ -69,6 +68,10 @@ export async function settleText(
 /** What the reconciler does with the charge of a text. */
 export const reconciledText: Reconciled = {
   prefix: TEXT_PREFIX,
+  streamOf: (companyId, resource) => {
+    const text = parseTextResource(resource)
+    return text === null ? null : recipientOf(companyId, text.recipient).stream
+  },
   neverBegun: "the text was never queued",
   abandon: async (ports, { companyId, resource }, cause) => {
     const text = parseTextResource(resource)
@@ -87,13 +90,13 @@ export const reconciledText: Reconciled = {
  * @throws Error when the stream has no such fact, which its state says it has
  */
 export async function queuedText(
-  { store }: Ports,
+  { store, streams }: Ports,
   { recipient: { stream }, messageId }: Pick<TextPlace, "recipient" | "messageId">,
 ): Promise<{ readonly fact: TextQueued; readonly position: Position }> {
   for await (const page of store.read(stream, { direction: "backwards" })) {
     for (const stored of page) {
       if (stored.type !== "TextQueued") continue
-      const { fact } = recordedOf(stored)
+      const { fact } = streams.recorded(stored)
       if (fact.type === "TextQueued" && fact.messageId === messageId) {
         return { fact, position: stored.position }
       }

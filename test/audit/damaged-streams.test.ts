@@ -29,6 +29,7 @@ import { signingOfItsOwn } from "../support/signing.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
 import { virtualPacer } from "../writer/pacer.ts"
+import { PROGRAM } from "../../src/slices.ts"
 
 const AGGREGATES = {
   access: ACCESS,
@@ -105,6 +106,8 @@ async function audit(store: EventStore) {
   return auditStreams(
     {
       ...{ store, readEverything: pages, checkpointOf: async () => null },
+      streams: PROGRAM.streams,
+      streamOfIntent: PROGRAM.streamOfIntent,
       signing: signingOfItsOwn(),
       treeHeads: { list: async () => [] },
       work: { names: async () => [] },

@@ -13,18 +13,8 @@ import { reconciledText } from "../../src/phone/texts.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import {
-  PRICE,
-  TO,
-  carrierIs,
-  factsAbout,
-  fundsOf,
-  linesOf,
-  messageOf,
-  rowOf,
-  send,
-  workOf,
-} from "./texts.ts"
+import { PRICE, TO, carrierIs, factsAbout, fundsOf } from "./texts.ts"
+import { linesOf, messageOf, rowOf, send, workOf } from "./texts.ts"
 
 const [sendText, askText] = textEffect as readonly [Reaction, Reaction]
 const endCharge = reconciler([reconciledText])

@@ -6,7 +6,7 @@ import { dayStart } from "../../domain/kernel/window.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { newId } from "../../src/frame/kernel/ids.ts"
-import { recordedOf } from "../../src/frame/writer/recorded.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import type { World } from "../support/world.ts"
 
 /** Carries out a command on a company's ledger, and fails the test where it is refused. */
@@ -74,7 +74,7 @@ export async function ledgerFacts<T extends LedgerEvent["type"]>(
   const found: Extract<LedgerEvent, { type: T }>[] = []
   for await (const page of world.ports.store.read(ledgerOf(companyId).stream)) {
     for (const stored of page.filter((one) => one.type === type)) {
-      found.push(recordedOf(stored).fact as Extract<LedgerEvent, { type: T }>)
+      found.push(PROGRAM.streams.recorded(stored).fact as Extract<LedgerEvent, { type: T }>)
     }
   }
   return found

@@ -4,7 +4,7 @@ import { expect } from "vitest"
 import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefused, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { recordedOf } from "../../src/frame/writer/recorded.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { Company, World } from "../support/world.ts"
 import { EVERYTHING } from "./every-fact.ts"
@@ -34,7 +34,7 @@ export async function askStep(
 ): Promise<void> {
   const stream = ledgerOf(companyId)
   const stored = await collect(world.ports.store.read(stream.stream))
-  const facts = stored.map((one) => recordedOf(one).fact as LedgerEvent)
+  const facts = stored.map((one) => PROGRAM.streams.recorded(one).fact as LedgerEvent)
   const command = commandOf(given, facts, world.ports.clock.now())
   if (command === null) return
   await world.ports.runner.execute(stream, command, causedBy("test"))

@@ -7,7 +7,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { unbalanced } from "../../projections/charging/accounts.ts"
 import { limitStandings } from "../../projections/charging/limits.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
-import { recordedOf } from "../../src/frame/writer/recorded.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -71,7 +71,7 @@ async function bothOf(companyId: CompanyId) {
   await settled(world)
   const stream = ledgerOf(companyId)
   const stored = await collect(world.ports.store.read(stream.stream))
-  const facts = stored.map((one) => recordedOf(one).fact as LedgerEvent)
+  const facts = stored.map((one) => PROGRAM.streams.recorded(one).fact as LedgerEvent)
   const { wanted, at, windows } = await world.ports.runner.look(stream, (state, now) => {
     return {
       wanted: standingOf(state, facts, now),

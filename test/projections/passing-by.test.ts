@@ -5,7 +5,8 @@ import type { CompiledQuery, DatabaseConnection, Driver, Transaction } from "kys
 import { Kysely, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from "kysely"
 import { describe, expect, it } from "vitest"
 import { factsOf } from "../../adapters/postgres/projector/facts.ts"
-import type { AnyFact, Projection } from "../../projections/kernel/projection.ts"
+import type { AnyFact } from "../../domain/kernel/facts.ts"
+import type { Projection } from "../../projections/kernel/projection.ts"
 import { EVENT_FIELDS } from "../kernel/event-arbitraries.ts"
 
 const CASES = [...PROGRAM.readModels, PROGRAM.workRows].flatMap((projection) =>

@@ -10,8 +10,8 @@ import type { LimitReading } from "../../domain/charging/limits.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
-import type { AnyFact } from "../../projections/kernel/projection.ts"
-import { codecOfStream } from "../../src/frame/writer/aggregates.ts"
+import type { AnyFact } from "../../domain/kernel/facts.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { show } from "../charging/law.ts"
 import type { Facts } from "../charging/plain-facts.ts"
 import {
@@ -70,7 +70,7 @@ function commandFault(streams: Streams, told: Commanded): string | null {
   if (outcome === null) return null
   const facts: readonly Fact[] = outcome.accepted ? outcome.facts : []
   if (facts.length > 0) {
-    const codec = codecOfStream(stream)
+    const codec = PROGRAM.streams.codecOf(stream)
     const texts = facts.map((fact) => codec.encode(fact as AnyFact))
     const isThere = group !== undefined && show(group.texts) === show(texts)
     return isThere ? null : `${cause} was told yes, and is not stored so: ${show(facts)}`

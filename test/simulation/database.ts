@@ -9,7 +9,6 @@ import { openMemoryClaims } from "../../adapters/claims/memory.ts"
 import type { Claims } from "../../adapters/claims/port.ts"
 import type { Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START, comparePositions } from "../../adapters/eventstore/port.ts"
-import { recordedOf } from "../../src/frame/writer/recorded.ts"
 import type { PlainModel, Rows } from "./read-models.ts"
 import { fold } from "./read-models.ts"
 import type { Owner } from "./schedule.ts"
@@ -59,7 +58,7 @@ export class Database {
     if (last === undefined) return true
     if (model === "work") {
       const facts = news
-        .map(recordedOf)
+        .map(PROGRAM.streams.recorded)
         .filter(({ category }) => PROGRAM.workRows.categories.includes(category))
       // The projection takes a transaction, and uses no more of it than that it is asked.
       await PROGRAM.workRows.apply(this.work.sql as never, facts, { open: async () => null })

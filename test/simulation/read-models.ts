@@ -6,7 +6,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { ChargeRow } from "../../projections/charging/charge-lines.ts"
 import { lineOf } from "../../projections/charging/charge-lines.ts"
 import type { Recorded } from "../../projections/kernel/projection.ts"
-import { recordedOf } from "../../src/frame/writer/recorded.ts"
+import { PROGRAM } from "../../src/slices.ts"
 
 /** Rows by their key. */
 export type Rows = Map<string, unknown>
@@ -22,7 +22,7 @@ export type PlainModel = keyof typeof PLAIN_MODELS
 
 /** Folds stored events into a read model's rows. */
 export function fold(model: PlainModel, rows: Rows, events: readonly StoredEvent[]): void {
-  for (const stored of events) PLAIN_MODELS[model](rows, recordedOf(stored))
+  for (const stored of events) PLAIN_MODELS[model](rows, PROGRAM.streams.recorded(stored))
 }
 
 /** The lines of the bill, and what became of each charge. */

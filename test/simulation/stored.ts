@@ -2,9 +2,9 @@
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { categoryOf } from "../../domain/kernel/streams.ts"
-import { codecOfStream } from "../../src/frame/writer/aggregates.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../../src/frame/kernel/envelope.ts"
-import type { AnyFact } from "../../projections/kernel/projection.ts"
+import type { AnyFact } from "../../domain/kernel/facts.ts"
 
 /** The facts that one command stored. */
 export interface Group {
@@ -40,7 +40,7 @@ function readStream(
   events: readonly StoredEvent[],
   breaks: string[],
 ): StoredStream {
-  const codec = codecOfStream(stream)
+  const codec = PROGRAM.streams.codecOf(stream)
   const facts: AnyFact[] = []
   const hashes: string[] = []
   const groups: Group[] = []

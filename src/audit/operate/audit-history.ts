@@ -62,9 +62,9 @@ const exportHistory = operation({
     // What is gathered is no event yet: it is recorded, so that the export has it.
     await ports.settle()
     const to = await endOf(ports, named)
-    const { store, storeGeneration: generation, signing } = ports
+    const { store, streams, storeGeneration: generation, signing } = ports
     const written = await writeHistory({
-      ...{ store, companyId, to, generation, send, signal },
+      ...{ store, streams, companyId, to, generation, send, signal },
       sign: (head) => signHead(signing, head),
       pace: paceTo(to, progress),
     })
@@ -130,11 +130,11 @@ const proof = operation({
     await ports.settle()
     await showWrites(ports)
     const companyId = (await scopeOf(ports, company)) ?? (await companyOfCharge(ports, chargeId))
-    const { store, storeGeneration: generation, signing, treeHeads } = ports
+    const { store, streams, storeGeneration: generation, signing, treeHeads } = ports
     const former = (await treeHeads.list(companyId)).slice(-MOST_FORMER)
     const to = await store.head()
     const made = await proveCharge({
-      ...{ store, companyId, chargeId, to, generation, former, signal },
+      ...{ store, streams, companyId, chargeId, to, generation, former, signal },
       sign: (one) => signHead(signing, one),
       pace: paceTo(to, progress),
     })
@@ -179,14 +179,14 @@ const replay = operation({
     const { ports, progress, signal } = context
     const companyId = await scopeOf(ports, company)
     await ports.settle()
-    const { store } = ports
+    const { store, streams } = ports
     const to = await store.head()
     const pace = paceTo(to, progress)
     return replayHistory({
       rules: null,
       pages: async function* (category) {
         for await (const page of eventsUpTo(
-          { store, companyId, to },
+          { store, streams, companyId, to },
           prefixOf(category, companyId),
         )) {
           signal.throwIfAborted()
@@ -207,10 +207,13 @@ const raw = operation({
     const { ports, send, progress, signal } = context
     const companyId = await scopeOf(ports, company)
     await ports.settle()
-    const { store } = ports
+    const { store, streams } = ports
     const to = await store.head()
     const pace = paceTo(to, progress)
-    for await (const page of eventsUpTo({ store, companyId, to }, prefixOf(category, companyId))) {
+    for await (const page of eventsUpTo(
+      { store, streams, companyId, to },
+      prefixOf(category, companyId),
+    )) {
       signal.throwIfAborted()
       if (page.length > 0) await send(page.map(eventLine).join(""))
       pace.at(page.at(-1)?.position ?? null, page.length)

@@ -3,7 +3,6 @@ import { z } from "zod"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { parseCompanyId, parseSealed } from "../../../domain/kernel/ids.ts"
 import { companyOf } from "../../../domain/kernel/streams.ts"
-import { prefixesOfCompany } from "../../frame/writer/aggregates.ts"
 import { paceTo } from "../pace.ts"
 import type { Page, Row } from "../../frame/operator/cli/render.ts"
 import { isRow, renderResult, renderTable, rowsOf } from "../../frame/operator/cli/render.ts"
@@ -99,7 +98,7 @@ const streams = operation({
     const companyId = named === undefined ? null : await findCompany(ports, named)
     const pace = paceTo(await ports.store.head(), progress)
     const found = new Map<string, { events: number; last: StoredEvent }>()
-    const range = companyId === null ? {} : { prefixes: prefixesOfCompany(companyId) }
+    const range = companyId === null ? {} : { prefixes: ports.streams.prefixesOf(companyId) }
     for await (const page of ports.store.readAll(range)) {
       signal.throwIfAborted()
       for (const stored of page) {

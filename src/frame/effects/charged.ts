@@ -10,14 +10,13 @@ import type { Position } from "../../../adapters/eventstore/port.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
 import type { SpendingClass } from "../../../domain/charging/limits.ts"
-import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
+import type { ChargeId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import { causeOf } from "../calls/caller-cause.ts"
 import { chargeRefusal } from "../calls/charge-refusals.ts"
 import { payerOf } from "../calls/payer.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { Caller, Checked, Reply, Resumed, Seed } from "../calls/route.ts"
-import type { Cause } from "../kernel/envelope.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import { OutcomeUnknown } from "../writer/run.ts"
@@ -277,24 +276,4 @@ function answerOf<R>({ reply: body, position }: Told<R>): Answer<R> {
 function inDoubt(cause: unknown, { chargeId }: Pick<Named<string>, "chargeId">): OutcomeUnknown {
   const message = `charge ${chargeId} may have been made, and what it pays for may not be begun`
   return Object.assign(new OutcomeUnknown(message, { cause }), { chargeId })
-}
-
-/** What the reconciler does with an open charge that names a thing of one kind. */
-export interface Reconciled {
-  readonly prefix: string
-  /**
-   * Makes sure that an intent which was never recorded cannot be any more, and ends the charge of one
-   * whose end is known.
-   */
-  readonly abandon: (
-    ports: Ports,
-    charge: {
-      readonly companyId: CompanyId
-      readonly chargeId: ChargeId
-      readonly resource: string
-    },
-    cause: Cause,
-  ) => Promise<"never begun" | "ended" | "open">
-  /** Why a charge was given back whose intent was never recorded, for the bill's reader. */
-  readonly neverBegun: string
 }

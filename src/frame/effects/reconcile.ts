@@ -3,9 +3,11 @@
  * have ended is ended with it. A crash at any line leaves an open charge, and this ends it.
  */
 import { z } from "zod"
+import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Cause } from "../kernel/envelope.ts"
 import { causedBy } from "../kernel/envelope.ts"
+import type { Ports } from "../ports.ts"
 import { giveBack } from "./charge-ends.ts"
-import type { Reconciled } from "./charged.ts"
 import type { Reaction } from "./reaction.ts"
 import { reaction } from "./reaction.ts"
 
@@ -13,6 +15,39 @@ import { reaction } from "./reaction.ts"
 const LOOK_INTO_AFTER_MS = 10 * 60_000
 /** What was begun has a row of its own that ends the charge: this one only stands behind it. */
 const LOOK_AGAIN_MS = 3_600_000
+
+/** What the reconciler does with an open charge that names a thing of one kind. */
+export interface Reconciled {
+  readonly prefix: string
+  /**
+   * The stream that holds the intent which a charge is for, null for what is none: an audit misses it
+   * where the charge was closed. Absent where the intent is the open charge itself.
+   */
+  readonly streamOf?: (companyId: CompanyId, resource: string) => string | null
+  /**
+   * Makes sure that an intent which was never recorded cannot be any more, and ends the charge of one
+   * whose end is known.
+   */
+  readonly abandon: (
+    ports: Ports,
+    charge: {
+      readonly companyId: CompanyId
+      readonly chargeId: ChargeId
+      readonly resource: string
+    },
+    cause: Cause,
+  ) => Promise<"never begun" | "ended" | "open">
+  /** Why a charge was given back whose intent was never recorded, for the bill's reader. */
+  readonly neverBegun: string
+}
+
+/** What ends the charges for things of a resource's kind. */
+export function reconciledBy(
+  reconciled: readonly Reconciled[],
+  resource: string | null,
+): Reconciled | undefined {
+  return reconciled.find(({ prefix }) => resource?.startsWith(`${prefix}_`) === true)
+}
 
 /** The reaction that looks into open charges, by what they name. */
 export function reconciler(reconciled: readonly Reconciled[]): Reaction {
@@ -36,7 +71,7 @@ export function reconciler(reconciled: readonly Reconciled[]): Reaction {
       ChargeGivenBack: ({ chargeId }) => [chargeId],
     },
     perform: async (ports, { companyId, payload: { chargeId, resource } }) => {
-      const found = reconciled.find(({ prefix }) => resource?.startsWith(`${prefix}_`) === true)
+      const found = reconciledBy(reconciled, resource)
       if (found === undefined || resource === null) {
         const reason = `nobody knows how to end a charge for ${String(resource)}`
         return { result: "park", reason }

@@ -11,6 +11,7 @@ import type { Processes } from "../../../adapters/processes/port.ts"
 import type { Signing } from "../../../adapters/sealing/port.ts"
 import type { StandIns } from "../../../adapters/providers/simulators/port.ts"
 import type { TreeHeads } from "../../../adapters/tree-heads/port.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
 import type { Workers } from "../effects/workers.ts"
@@ -18,6 +19,8 @@ import type { Page } from "./cli/render.ts"
 
 /** Everything an operation can work with. */
 export interface AdminPorts extends Ports {
+  /** The stream that holds the intent a charge is for; null where the charge is its own. */
+  readonly streamOfIntent: (companyId: CompanyId, resource: string) => string | null
   readonly workers: Workers
   readonly processes: Processes
   readonly standIns: StandIns

@@ -3,32 +3,17 @@
  * no business of ours, and nothing is made of them, written to a backup or moved.
  */
 import type { EventStore, StoredEvent, Subscriber } from "../../../adapters/eventstore/port.ts"
-import { categoryOf, companyOf } from "../../../domain/kernel/streams.ts"
-import { COMPANY_CATEGORIES, INSTALLATION_STREAMS } from "./aggregates.ts"
-
-/** How the ids of companies begin. */
-const COMPANY_ID = "co_"
-
-const OWN_PREFIXES: readonly string[] = [
-  ...INSTALLATION_STREAMS,
-  ...[...COMPANY_CATEGORIES].map((category) => `${category}-${COMPANY_ID}`),
-]
-
-/** Whether a stream is the ledger's, by its name. */
-export function isOwnStream(stream: string): boolean {
-  if (INSTALLATION_STREAMS.has(stream)) return true
-  return (
-    COMPANY_CATEGORIES.has(categoryOf(stream)) && companyOf(stream)?.startsWith(COMPANY_ID) === true
-  )
-}
+import type { Streams } from "./streams.ts"
 
 /**
  * A store as if it held nothing but the ledger's streams. Its head is that of all of them.
  *
  * @param isShared whether others may keep much in it, so that it is better not even sent
  */
-export function ownStreams(store: EventStore, isShared: boolean): EventStore {
-  const own = isShared ? { prefixes: OWN_PREFIXES } : {}
+export function ownStreams(store: EventStore, streams: Streams, isShared: boolean): EventStore {
+  const own = isShared ? { prefixes: streams.prefixes } : {}
+  const isOwn = ({ stream }: StoredEvent): boolean => streams.isOwn(stream)
+  const ownOf: Own = (events) => (events.every(isOwn) ? events : events.filter(isOwn))
   return {
     ...store,
     readAll: async function* ({ limit = Infinity, ...range } = {}) {
@@ -41,11 +26,14 @@ export function ownStreams(store: EventStore, isShared: boolean): EventStore {
         if (left === 0) return
       }
     },
-    subscribeAll: (range, subscriber) => store.subscribeAll(range, ofOwn(subscriber)),
+    subscribeAll: (range, subscriber) => store.subscribeAll(range, ofOwn(subscriber, ownOf)),
   }
 }
 
-function ofOwn(subscriber: Subscriber): Subscriber {
+/** Those events that are ours. */
+type Own = (events: readonly StoredEvent[]) => readonly StoredEvent[]
+
+function ofOwn(subscriber: Subscriber, ownOf: Own): Subscriber {
   return {
     ...subscriber,
     onEvents: async (events) => {
@@ -57,11 +45,6 @@ function ofOwn(subscriber: Subscriber): Subscriber {
 
 function upTo(most: number, events: readonly StoredEvent[]): readonly StoredEvent[] {
   return events.length > most ? events.slice(0, most) : events
-}
-
-function ownOf(events: readonly StoredEvent[]): readonly StoredEvent[] {
-  const isOwn = ({ stream }: StoredEvent): boolean => isOwnStream(stream)
-  return events.every(isOwn) ? events : events.filter(isOwn)
 }
 
 /** Streams of other programs, counted. */
