@@ -68,8 +68,20 @@ const srcRules = [
     "src-ports-only",
     "Only src/main.ts, with src/compose/, chooses adapters; the rest of src knows their ports, and " +
       "the words that all providers share.",
-    { path: "^src/", pathNot: "^src/(main\\.ts$|compose/)" },
+    { path: "^src/", pathNot: "^src/(main\\.ts$|compose/|[^/]+/providers/)" },
     { path: "^adapters/", pathNot: SHOWN },
+  ),
+  rule(
+    "src-providers-only",
+    "A slice chooses among providers, and nothing else of what the program stands on.",
+    { path: "^src/[^/]+/providers/" },
+    { path: "^adapters/", pathNot: ["^adapters/providers/", ...SHOWN] },
+  ),
+  rule(
+    "src-providers-behind-slice",
+    "Who could import a choice of providers could reach them past the ports; a slice's list brings it.",
+    { path: "^src/", pathNot: "^src/[^/]+/(slice\\.ts$|providers/)" },
+    { path: "^src/[^/]+/providers/" },
   ),
   rule(
     "src-compose-behind-main",

@@ -6,16 +6,20 @@ import { charging } from "./charging/slice.ts"
 import { company } from "./company/slice.ts"
 import { connection } from "./connection/slice.ts"
 import { credits } from "./credits/slice.ts"
+import { email } from "./email/slice.ts"
 import { billing } from "./exports/slice.ts"
+import { own } from "./frame/operator/own/slice.ts"
 import type { Slice } from "./frame/slice.ts"
 import { assemble } from "./frame/slice.ts"
 import { leads } from "./leads/slice.ts"
+import { moving } from "./moving/slice.ts"
 import { phone } from "./phone/slice.ts"
 
-/** The slices, in the order of the specification's groups, and behind them those beyond it. */
+/** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
-  ...[access, phone, leads, credits, affiliate, company, connection],
-  ...[charging, billing, audit],
+  own,
+  ...[access, phone, email, leads, credits, affiliate, company, connection],
+  ...[charging, billing, audit, moving],
 ]
 
 /** The program that they make. */

@@ -9,7 +9,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { z } from "zod"
 import { explained } from "../postgres/embedded/explain.ts"
-import { StartupFault } from "../postgres/embedded/startup-fault.ts"
+import { StartupFault } from "../startup/port.ts"
 import type { RunningServer } from "./announced.ts"
 import { parseJson } from "./announced.ts"
 

@@ -1,7 +1,6 @@
 /** The parts of an installation that failpoints stand around; each is the given one otherwise. */
 import type { Server } from "node:http"
 import type { Projection } from "../../projections/kernel/projection.ts"
-import type { Carrier } from "../providers/carrier/port.ts"
 import type { EventStore } from "../eventstore/port.ts"
 import type { Reach } from "./failpoints.ts"
 
@@ -18,17 +17,21 @@ export function failingStore(store: EventStore, reach: Reach): EventStore {
   }
 }
 
-/** A carrier that may end the process right before a text is handed to it, or right after its yes. */
-export function failingCarrier(carrier: Carrier, reach: Reach): Carrier {
-  return {
-    ...carrier,
-    send: async (text) => {
-      reach("provider.before")
-      const answer = await carrier.send(text)
-      reach("provider.after")
-      return answer
-    },
+/**
+ * A provider that may end the process right before it is asked for an act, or right after its answer.
+ *
+ * @throws TypeError where that is no act
+ */
+export function failingProvider<P extends object>(port: P, act: keyof P, reach: Reach): P {
+  const perform = port[act]
+  if (typeof perform !== "function") throw new TypeError(`${String(act)} is no act of a provider`)
+  const performing = async (...given: readonly unknown[]): Promise<unknown> => {
+    reach("provider.before")
+    const answer: unknown = await perform.apply(port, given)
+    reach("provider.after")
+    return answer
   }
+  return { ...port, [act]: performing }
 }
 
 /** A read model that may end the process when its rows are written and not committed. */

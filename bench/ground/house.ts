@@ -8,7 +8,6 @@ import type { FastifyInstance } from "fastify"
 import type { Pool } from "pg"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.ts"
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
@@ -89,7 +88,7 @@ export async function openHouse(keptIn: string | null = null): Promise<House> {
 }
 
 async function operate(ports: AdminPorts, name: string, input: object): Promise<unknown> {
-  const found = ADMIN_OPERATIONS.find((operation) => operation.name === name)
+  const found = PROGRAM.operations.find((operation) => operation.name === name)
   if (found === undefined) throw new Error(`there is no operation ${name}`)
   const { signal } = new AbortController()
   const talk = { progress: () => undefined, send: async () => undefined, signal }

@@ -1,4 +1,6 @@
 /** Who may do what in a company: people, keys, invitations. */
+import { keyOperations } from "./operate/keys.ts"
+import { peopleOperations } from "./operate/people.ts"
 import { ACCESS } from "../../domain/access/aggregates.ts"
 import { invitations } from "../../projections/access/invitations.ts"
 import { keys } from "../../projections/access/keys.ts"
@@ -12,4 +14,6 @@ export const access: Slice = {
   streams: { ofCompanies: [ACCESS] },
   routes: [peopleList],
   readModels: [people, invitations, keys],
+  operations: [...peopleOperations, ...keyOperations],
+  topics: { person: "people of a company", key: "API keys" },
 }

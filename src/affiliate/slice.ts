@@ -1,6 +1,12 @@
 /** What referrals earn. */
+import { affiliateOperations } from "./operate/affiliate.ts"
 import type { Slice } from "../frame/slice.ts"
 import { readAffiliate } from "./read-affiliate.ts"
 
 /** What referrals earn their company. */
-export const affiliate: Slice = { name: "affiliate", routes: [readAffiliate] }
+export const affiliate: Slice = {
+  name: "affiliate",
+  routes: [readAffiliate],
+  operations: affiliateOperations,
+  topics: { affiliate: "the affiliate programme" },
+}

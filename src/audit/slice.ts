@@ -1,4 +1,8 @@
 /** What a key may see of its company's ledger, beyond the specification. */
+import { auditOperations } from "./operate/audit.ts"
+import { historyOperations } from "./operate/audit-history.ts"
+import { historyCommands } from "./operate/history-commands.ts"
+import { refusalOperations } from "./operate/refusals.ts"
 import type { Slice } from "../frame/slice.ts"
 import { askLedger } from "./routes/ask-ledger.ts"
 import { listEvents } from "./routes/list-events.ts"
@@ -9,4 +13,6 @@ import { readLimitsOfKey } from "./routes/read-limits.ts"
 export const audit: Slice = {
   name: "audit",
   routes: [listRefused, readLimitsOfKey, listEvents, askLedger],
+  operations: [...refusalOperations, ...auditOperations, ...historyOperations, ...historyCommands],
+  topics: { refusals: "refused charges", audit: "the facts, and proof that they hold" },
 }

@@ -1,4 +1,8 @@
 /** The ledger's own: what it shows, the nights and months, and reminders. */
+import { callOperations } from "./operate/calls.ts"
+import { moneyOperations } from "./operate/money.ts"
+import { priceOperations } from "./operate/prices.ts"
+import { spendingOperations } from "./operate/spending.ts"
 import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
 import { accounts } from "../../projections/charging/accounts.ts"
 import { apiCalls } from "../../projections/charging/api-calls.ts"
@@ -18,4 +22,12 @@ export const charging: Slice = {
   streams: { ofCompanies: [LEDGER, REFUSALS], ofInstallation: [PRICES] },
   readModels: [accounts, apiCalls, charges, limits, months, refusals, reminders],
   reactions: [chargeCalls, closeMonth, sendReminder],
+  operations: [...moneyOperations, ...spendingOperations, ...callOperations, ...priceOperations],
+  topics: {
+    limit: "spending limits",
+    funds: "funds",
+    charges: "charges",
+    calls: "API calls",
+    price: "the price book",
+  },
 }

@@ -1,4 +1,5 @@
 /** Companies: how they begin, and how they are deleted and erased. */
+import { companyOperations } from "./operate/companies.ts"
 import { COMPANIES } from "../../domain/company/aggregates.ts"
 import { companies } from "../../projections/company/companies.ts"
 import type { Slice } from "../frame/slice.ts"
@@ -14,4 +15,6 @@ export const company: Slice = {
   routes: [removeCompany],
   readModels: [companies],
   reactions: [companyOpening, switchKeys, eraseCompany],
+  operations: companyOperations,
+  topics: { company: "companies" },
 }

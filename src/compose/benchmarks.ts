@@ -5,7 +5,7 @@ import { existsSync } from "node:fs"
 import { createRequire } from "node:module"
 import { constants } from "node:os"
 import { fileURLToPath } from "node:url"
-import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
+import { StartupFault } from "../../adapters/startup/port.ts"
 
 /** What `npm run bench` runs. */
 const PROGRAM = fileURLToPath(new URL("../../bench/main.ts", import.meta.url))

@@ -2,11 +2,13 @@
 import { isIP } from "node:net"
 import { resolve } from "node:path"
 import { z } from "zod"
-import type { StripeSettings } from "../../adapters/providers/cards/stripe.ts"
 import type { ShownSetting } from "../frame/operator/protocol.ts"
 import { addressFault, maskedAddress } from "../frame/kernel/event-store-address.ts"
 import type { Faults } from "./faults.ts"
 import { readFaults } from "./faults.ts"
+import type { Given, ReadSettings } from "../frame/settings.ts"
+import { settingsIn } from "../frame/settings.ts"
+import { PROGRAM } from "../slices.ts"
 
 /** What the environment may set. */
 export interface Config {
@@ -33,8 +35,8 @@ export interface Config {
   readonly rateLimits: "on" | "off"
   /** What is to go wrong; nothing, outside of tests. */
   readonly faults: Faults
-  /** How Stripe takes payments; null: the built-in payment processor. */
-  readonly stripe: StripeSettings | null
+  /** The settings of the slices. */
+  readonly settings: ReadSettings
 }
 
 /** The environment holds settings that cannot be. The message has one line for each. */
@@ -75,7 +77,7 @@ const listed = (text: string): readonly string[] => text.split(",").map((part) =
 
 const proxies = z.string().refine((text) => listed(text).every(isNetwork), PROXIES_WORDS)
 
-const Environment = z.object({
+const Own = z.object({
   HOST: z.string().min(1).default("127.0.0.1"),
   PORT: port.default(3000),
   LEDGER_DATA_DIR: z.string().min(1).default("./data"),
@@ -101,33 +103,32 @@ const Environment = z.object({
     .optional(),
   TRUST_PROXY: proxies.optional(),
   RATE_LIMITS: z.enum(["on", "off"], "must be on or off").default("on"),
-  CARDS_STRIPE_KEY: z
-    .string()
-    .regex(/^(sk|rk)_\w+$/, "must be a secret key of Stripe: sk_… or rk_…")
-    .optional(),
-  CARDS_STRIPE_URL: address(
-    /^https?$/,
-    "must be an address such as https://api.stripe.com",
-  ).optional(),
 })
 
-type EnvironmentName = keyof z.infer<typeof Environment>
+/** Every setting: those of the program, behind them those of its slices. */
+const Environment = PROGRAM.settings.reduce(
+  (all, { schema }) => all.extend(schema.shape),
+  Own as z.ZodObject,
+)
 
 /** Settings whose values are never shown. */
-const SECRET: ReadonlySet<string> = new Set(["LEDGER_MASTER_KEY", "CARDS_STRIPE_KEY"])
+const SECRET: ReadonlySet<string> = new Set([
+  "LEDGER_MASTER_KEY",
+  ...PROGRAM.settings.flatMap(({ secret = [] }) => secret),
+])
 
 /** Reads the settings. An empty variable counts as unset. @throws ConfigFault naming every fault */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const parsed = Environment.safeParse(setOnly(env))
+  const given = setOnly(env)
+  const parsed = Environment.safeParse(given)
   const { faults, wrong } = readFaults(env)
-  const quarrels = quarrelsOf(setOnly(env))
+  const quarrels = quarrelsOf(given)
   if (!parsed.success || wrong.length + quarrels.length > 0) {
     const issues = parsed.error?.issues ?? []
     const lines = issues.map((issue) => `${namedAs(env, issue.path.join("."))} ${issue.message}.`)
     throw new ConfigFault([...lines, ...quarrels, ...wrong].join("\n"))
   }
-  const settings = parsed.data
-  const { CARDS_STRIPE_KEY: secretKey, CARDS_STRIPE_URL: url = null } = settings
+  const settings = Own.parse(given)
   const isShared = settings.DATABASE_URL !== undefined
   return {
     host: settings.HOST,
@@ -147,7 +148,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
     rateLimits: settings.RATE_LIMITS,
     trustProxy: settings.TRUST_PROXY === undefined ? [] : listed(settings.TRUST_PROXY),
     faults,
-    stripe: secretKey === undefined ? null : { secretKey, url },
+    settings: settingsIn(given),
   }
 }
 
@@ -157,20 +158,12 @@ function namedAs(env: Readonly<Record<string, string | undefined>>, name: string
   return former === undefined || (env[name] ?? "") !== "" ? name : former
 }
 
-/** What may each be set, and not beside the other: two names of one thing, tests and real money. */
-function quarrelsOf(given: Readonly<Record<string, string>>): readonly string[] {
+/** What may each be set, and not beside the other: two names of one thing, and what slices say. */
+function quarrelsOf(given: Given): readonly string[] {
   const twofold = FORMER_NAMES.filter(
     ([former, name]) => given[former] !== undefined && given[former] !== given[name],
   ).map(([former, name]) => `${name} and ${former}, its former name, differ: set the first alone.`)
-  return [...twofold, ...besideStripe(given)]
-}
-
-function besideStripe(given: Readonly<Record<string, string>>): readonly string[] {
-  if (given["CARDS_STRIPE_KEY"] === undefined) return []
-  const forTestsOnly = { LEDGER_CLOCK: "test", RATE_LIMITS: "off" }
-  return Object.entries(forTestsOnly)
-    .filter(([name, value]) => given[name] === value)
-    .map(([name, value]) => `${name} cannot be ${value} where CARDS_STRIPE_KEY is set.`)
+  return [...twofold, ...PROGRAM.settings.flatMap(({ faults }) => faults?.(given) ?? [])]
 }
 
 /** The effective settings with where each came from; secrets are masked. @throws ConfigFault */
@@ -181,14 +174,14 @@ export function listSettings(
   readConfig(env)
   const given = setOnly(env)
   const effective = Environment.parse(given)
-  return (Object.keys(Environment.shape) as EnvironmentName[]).map((name) => ({
+  return Object.keys(Environment.shape).map((name) => ({
     name,
     value: masked(name, effective[name]),
     source: given[name] === undefined ? "default" : "environment",
   }))
 }
 
-function masked(name: string, value: string | number | undefined): string {
+function masked(name: string, value: unknown): string {
   if (value === undefined) return "(unset)"
   if (SECRET.has(name)) return "***"
   if (name === "LEDGER_EVENTSTORE_URL") return maskedAddress(String(value))
@@ -201,7 +194,7 @@ function masked(name: string, value: string | number | undefined): string {
 /** Names that settings had before, and go on being read by where the new one is not set. */
 const FORMER_NAMES = [["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"]] as const
 
-function setOnly(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+function setOnly(env: Readonly<Record<string, string | undefined>>): Given {
   const entries = Object.entries(env).filter(([, value]) => value !== undefined && value !== "")
   const given = Object.fromEntries(entries) as Record<string, string>
   for (const [former, name] of FORMER_NAMES) {

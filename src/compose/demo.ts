@@ -1,7 +1,7 @@
 /** The company `acme`, made on an empty store so that a newcomer has something to call. */
 import { COMPANIES } from "../../domain/company/aggregates.ts"
 import { companyCount } from "../../domain/company/companies.ts"
-import { ADMIN_OPERATIONS } from "../operations.ts"
+import { PROGRAM } from "../slices.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { newId } from "../frame/kernel/ids.ts"
@@ -53,7 +53,7 @@ export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly
 }
 
 async function run<O>(ports: AdminPorts, name: string, input: object): Promise<O> {
-  const found = ADMIN_OPERATIONS.find((operation) => operation.name === name)
+  const found = PROGRAM.operations.find((operation) => operation.name === name)
   if (found === undefined) throw new Error(`there is no operation ${name}`)
   return (await found.run(
     {

@@ -6,7 +6,7 @@ import type { EventStore, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event-store.ts"
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
-import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
+import { StartupFault } from "../../adapters/startup/port.ts"
 import { ownStreams } from "../frame/writer/own-streams.ts"
 import { PROGRAM } from "../slices.ts"
 

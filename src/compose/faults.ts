@@ -6,7 +6,6 @@
 import type { Server } from "node:http"
 import process from "node:process"
 import type { Pool } from "pg"
-import type { Carrier } from "../../adapters/providers/carrier/port.ts"
 import type { ClockFault } from "../../adapters/clock/faulty.ts"
 import { faultyMachine, parseClockFault } from "../../adapters/clock/faulty.ts"
 import type { Pacer } from "../../adapters/clock/port.ts"
@@ -15,7 +14,7 @@ import type { FailpointHits } from "../../adapters/failpoints/failpoints.ts"
 import { openFailpoints, parseFailpoints } from "../../adapters/failpoints/failpoints.ts"
 import {
   failBetweenAnswers,
-  failingCarrier,
+  failingProvider,
   failingProjection,
   failingStore,
 } from "../../adapters/failpoints/wrapped.ts"
@@ -84,7 +83,8 @@ interface Machine {
 /** Parts of an installation as they are with its faults. */
 export interface Faulty {
   readonly store: (store: EventStore) => EventStore
-  readonly carrier: (carrier: Carrier) => Carrier
+  /** A provider as it is with its faults around an act of it. */
+  readonly provider: <P extends object>(port: P, act: keyof P) => P
   readonly projection: (projection: Projection) => Projection
   readonly machine: (machine: Machine) => Machine
   readonly server: (server: Server) => void
@@ -95,7 +95,7 @@ export function arrangeFaults({ failpoints, clock, stray: fault }: Faults = NO_F
   const reach = failpoints === null ? null : openFailpoints(failpoints)
   return {
     store: (store) => (reach === null ? store : failingStore(store, reach)),
-    carrier: (carrier) => (reach === null ? carrier : failingCarrier(carrier, reach)),
+    provider: (port, act) => (reach === null ? port : failingProvider(port, act, reach)),
     projection: (one) => (reach === null ? one : failingProjection(one, reach)),
     machine: (machine) => (clock === null ? machine : faultyMachine(clock, machine)),
     server: (server) => {

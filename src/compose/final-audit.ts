@@ -1,5 +1,5 @@
 /** The audit that every move of an installation ends in. */
-import { ADMIN_OPERATIONS } from "../operations.ts"
+import { PROGRAM } from "../slices.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
 import { runOperation } from "../frame/operator/run-operation.ts"
@@ -45,7 +45,7 @@ export async function auditMoved(
     await shown(ports, { progress, signal })
     const request = { operation: "audit verify", input: {}, actor: "system", reason: null }
     const talk = { progress, signal, send: async () => undefined }
-    const answer = await runOperation(ADMIN_OPERATIONS, ports, request, talk)
+    const answer = await runOperation(PROGRAM.operations, ports, request, talk)
     if (!("error" in answer)) return answer.result as AuditVerdict
     throw new OperatorRefused(answer.error.error, answer.error.message)
   } finally {

@@ -1,6 +1,6 @@
 /** Seeing before a server takes calls that none of them is free where real money is taken. */
 import { PRICES } from "../../domain/charging/aggregates.ts"
-import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
+import { StartupFault } from "../../adapters/startup/port.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 

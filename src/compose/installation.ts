@@ -3,7 +3,6 @@ import { PROGRAM } from "../slices.ts"
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import type { Pool } from "pg"
 import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
-import type { StripeSettings } from "../../adapters/providers/cards/stripe.ts"
 import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
@@ -12,7 +11,6 @@ import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
-import { openBuiltInMailer } from "../../adapters/providers/mailer/built-in.ts"
 import {
   kyselyOf,
   openApiPool,
@@ -29,7 +27,7 @@ import { registerProcess } from "../../adapters/processes/postgres.ts"
 import { loadInstallation } from "../../adapters/sealing/installation.ts"
 import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
-import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
+import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
 import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
@@ -40,7 +38,9 @@ import { causedBy } from "../frame/kernel/envelope.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import { startHousekeeping } from "../frame/effects/housekeeping.ts"
 import { giveUp } from "../frame/effects/give-up.ts"
-import type { Ports } from "../frame/ports.ts"
+import type { Ports, ProvidedPorts } from "../frame/ports.ts"
+import type { ReadSettings } from "../frame/settings.ts"
+import { settingsIn } from "../frame/settings.ts"
 import type { Program } from "../frame/slice.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
@@ -49,8 +49,6 @@ import type { Runner } from "../frame/writer/run.ts"
 import { startConfirming } from "../frame/writer/runner/confirming.ts"
 import type { Calm } from "./calm-log.ts"
 import { watchCalmly } from "./calm-log.ts"
-import { openCards } from "./cards.ts"
-import { openCarrier } from "./carrier.ts"
 import { openClock } from "./clock.ts"
 import type { NamedCloser } from "./closers.ts"
 import { closeInTime } from "./closers.ts"
@@ -79,8 +77,8 @@ export interface InstallationOptions {
   readonly databaseConnections: number
   readonly clock: "system" | "test"
   readonly masterKey: Buffer | null
-  /** How Stripe takes payments; default the built-in payment processor. */
-  readonly stripe?: StripeSettings | null
+  /** The settings of the slices; default none is set. */
+  readonly settings?: ReadSettings
   readonly baseUrl: () => string
   readonly log: DetailedLog
   /** How patient to be with the database; default `USUAL_WAITS`. */
@@ -199,7 +197,7 @@ async function openOutside(
     claims: openPostgresClaims(pool, processes),
     work: openPostgresWork(behind, processes),
     blobs: openPostgresBlobs({ pool, behind, sealing }),
-    standIns: openPostgresStandIns(pool),
+    simulators: openPostgresSimulators(pool),
     presence: openPostgresPresence(pool),
     connectCodes: openPostgresConnectCodes(pool),
     erasure: openPostgresErasure({
@@ -257,15 +255,16 @@ async function openParts(
   closers.push({ what: "API calls and refusals that were gathered", close: gathered.settle })
   outside.beforeFollowing(gathered.settle)
 
-  const simulating = { ...outside, memory: openSimulatorMemory({ pool: behind, clock }) }
-  const mailer = openBuiltInMailer(simulating)
-  const mail = { mailer, sentMails: mailer }
-  const payments = await openCards(simulating, options.stripe ?? null)
-  const parts = { ...outside, streams, ...gathered, ...mail, ...payments, storeGeneration }
+  const settings = options.settings ?? settingsIn({})
+  const memory = openSimulatorMemory({ pool: behind, clock })
+  const asking = { ...outside, memory, settings, failing: faulty.provider }
+  const opened = await Promise.all(program.providers.map((one) => one.open(asking, () => all)))
+  // Each slice says by its types what its providers open.
+  const provided = Object.assign({}, ...opened) as ProvidedPorts
+  const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
   const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
-  const carrier = openCarrier(simulating, faulty, () => all)
   const all: Ports = {
-    ...{ ...base, carrier },
+    ...base,
     giveUp: (work, cause) => giveUp(program.reactions, all, work, cause),
   }
   const running = startWorkers(all, program.reactions)

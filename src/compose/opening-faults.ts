@@ -1,6 +1,6 @@
 /** Why an installation could not be opened, in words that an operator can act on. */
 import { AccessDenied, DamagedStream, Unavailable } from "../../adapters/eventstore/port.ts"
-import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
+import { StartupFault } from "../../adapters/startup/port.ts"
 import { NewerDatabase } from "../../adapters/postgres/migrate.ts"
 import { ReadModelAhead } from "../../adapters/postgres/projector/ahead.ts"
 import { TakenAlone } from "../../adapters/processes/alone.ts"

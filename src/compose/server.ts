@@ -8,8 +8,7 @@ import { announce, withdraw } from "../../adapters/data-folder/data-folder.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
-import { StartupFault } from "../../adapters/postgres/embedded/startup-fault.ts"
-import { ADMIN_OPERATIONS } from "../operations.ts"
+import { StartupFault } from "../../adapters/startup/port.ts"
 import type { ShownSetting } from "../frame/operator/protocol.ts"
 import { runOperation } from "../frame/operator/run-operation.ts"
 import { serveAdmin } from "../frame/operator/socket-server.ts"
@@ -143,7 +142,7 @@ async function serve(
       socketPath,
       folderId,
       settings,
-      run: (request, talk) => runOperation(ADMIN_OPERATIONS, stores.ports, request, talk),
+      run: (request, talk) => runOperation(PROGRAM.operations, stores.ports, request, talk),
       onFault: (error) => log.warn("an operator's command failed", error),
     }),
   )

@@ -1,5 +1,5 @@
 /** What the command line does in its own process: everything that needs the stores, or the settings. */
-import { ADMIN_OPERATIONS, COMMANDS } from "../operations.ts"
+import { PROGRAM } from "../slices.ts"
 import { ServerGone, askServer } from "../frame/operator/cli/admin-client.ts"
 import type { Host } from "../frame/operator/cli/host.ts"
 import type { Stopping } from "../frame/operator/cli/stopping.ts"
@@ -52,7 +52,7 @@ export function openWork(around: Around): WorkHere {
   const commandLog = ({ logLevel }: Config) =>
     openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
   return {
-    commands: async () => COMMANDS,
+    commands: async () => PROGRAM.commands,
     openLocal: async () => {
       const config = readConfig(env)
       const stores = await openStores(config, () => config.baseUrl ?? "", commandLog(config))
@@ -62,7 +62,7 @@ export function openWork(around: Around): WorkHere {
         isLeft = true
         terminal.err(`Ended before all was done: ${left.join("; ")}.\n`)
       }
-      return { operations: ADMIN_OPERATIONS, ports: stores.ports, close }
+      return { operations: PROGRAM.operations, ports: stores.ports, close }
     },
     start: async ({ demo }) => {
       const config = readConfig(env)

@@ -1,4 +1,6 @@
 /** Installed apps: connecting one, checking in, updates. */
+import { connectionOperations } from "./operate/connection.ts"
+import { releaseOperations } from "./operate/releases.ts"
 import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
 import { apps } from "../../projections/connection/apps.ts"
 import type { Slice } from "../frame/slice.ts"
@@ -14,4 +16,10 @@ export const connection: Slice = {
   streams: { ofCompanies: [APP], ofInstallation: [RELEASES] },
   routes: [startConnection, readAccount, checkIn, listUpdates, reportDevice],
   readModels: [apps],
+  operations: [...releaseOperations, ...connectionOperations],
+  topics: {
+    app: "installed apps",
+    connect: "apps that ask to be connected",
+    release: "releases of the app",
+  },
 }

@@ -1,4 +1,6 @@
 /** Buying funds, and collecting what pay-by-card companies owe. */
+import { cardSettings, cards } from "./providers/cards.ts"
+import { cardOperations } from "./operate/cards.ts"
 import { purchases } from "../../projections/charging/purchases.ts"
 import type { Slice } from "../frame/slice.ts"
 import { buyCredits } from "./buy-credits.ts"
@@ -12,4 +14,8 @@ export const credits: Slice = {
   routes: [readCredits, buyCredits],
   readModels: [purchases],
   reactions: [...purchaseEffect, collectCredit],
+  operations: cardOperations,
+  topics: { card: "cards of the built-in test processor" },
+  settings: [cardSettings],
+  providers: [cards],
 }

@@ -1,7 +1,13 @@
 /** Bills by HTTP, beyond the specification. */
+import { exportOperations } from "./operate/export.ts"
 import type { Slice } from "../frame/slice.ts"
 import { exportBill } from "./routes/export-bill.ts"
 import { listLines } from "./routes/list-lines.ts"
 
 /** Bills and their lines by HTTP. */
-export const billing: Slice = { name: "billing", routes: [listLines, exportBill] }
+export const billing: Slice = {
+  name: "billing",
+  routes: [listLines, exportBill],
+  operations: exportOperations,
+  topics: { export: "bills for finance" },
+}

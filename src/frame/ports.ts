@@ -1,14 +1,11 @@
 /** Everything outside that the program works with, chosen once in `main.ts`. */
 import type { Kysely } from "kysely"
 import type { Blobs } from "../../adapters/blobs/port.ts"
-import type { Cards } from "../../adapters/providers/cards/port.ts"
-import type { Carrier } from "../../adapters/providers/carrier/port.ts"
 import type { Claims } from "../../adapters/claims/port.ts"
 import type { Clock, Pacer } from "../../adapters/clock/port.ts"
 import type { ConnectCodes } from "../../adapters/connect-codes/port.ts"
 import type { Erasure } from "../../adapters/erasure/port.ts"
 import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
-import type { Mailer } from "../../adapters/providers/mailer/port.ts"
 import type { Projector } from "../../adapters/postgres/projector/port.ts"
 import type { Presence } from "../../adapters/presence/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
@@ -16,6 +13,7 @@ import type { ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Cause } from "./kernel/envelope.ts"
+import type { ReadSettings } from "./settings.ts"
 import type { Runner } from "./writer/run.ts"
 import type { Streams } from "./writer/streams.ts"
 
@@ -33,8 +31,18 @@ export interface Log {
   readonly warn: (message: string, error: unknown) => void
 }
 
+/**
+ * What the slices' providers open. Each slice adds its own by declaration merging, beside the provider
+ * that it is opened by.
+ */
+// Slices add to it.
+// eslint-disable-next-line @typescript-eslint/no-empty-object-type
+export interface ProvidedPorts {}
+
 /** The ports of the running program. */
-export interface Ports {
+export interface Ports extends ProvidedPorts {
+  /** Reads settings of a slice. */
+  readonly settings: ReadSettings
   readonly runner: Runner
   readonly store: EventStore
   readonly streams: Streams
@@ -44,9 +52,6 @@ export interface Ports {
   readonly pacer: Pacer
   readonly sealing: Sealing
   readonly claims: Claims
-  readonly carrier: Carrier
-  readonly cards: Cards
-  readonly mailer: Mailer
   readonly work: WorkQueue
   readonly blobs: Blobs
   readonly presence: Presence

@@ -11,6 +11,11 @@ import type { Reaction } from "./effects/reaction.ts"
 import { endedBy, factsLookedAt, itemsOf } from "./effects/reaction.ts"
 import type { Reconciled } from "./effects/reconcile.ts"
 import { reconciledBy, reconciler } from "./effects/reconcile.ts"
+import type { Command } from "./operator/commands.ts"
+import type { AdminOperation } from "./operator/operation.ts"
+import { simulatorOperations } from "./operator/own/simulators.ts"
+import type { Provider } from "./provider.ts"
+import type { Settings } from "./settings.ts"
 import type { StreamKinds, Streams } from "./writer/streams.ts"
 import { streamsOf } from "./writer/streams.ts"
 
@@ -26,6 +31,14 @@ export interface Slice {
   readonly reactions?: readonly Reaction[]
   /** How the open charges for its things are ended, by the prefix of their ids. */
   readonly reconciled?: readonly Reconciled[]
+  /** What its providers and its rules read from the environment. */
+  readonly settings?: readonly Settings[]
+  /** What it asks outside. */
+  readonly providers?: readonly Provider[]
+  /** What an operator can do, in the order of help. */
+  readonly operations?: readonly Command[]
+  /** What the commands are about whose names have two words, by the first of them. */
+  readonly topics?: Readonly<Record<string, string>>
 }
 
 /** A program, put together from its slices. */
@@ -41,6 +54,13 @@ export interface Program {
   /** By name. */
   readonly readModels: readonly Projection[]
   readonly reactions: readonly Reaction[]
+  readonly settings: readonly Settings[]
+  readonly providers: readonly Provider[]
+  /** Whatever an operator can do, in the order of help. */
+  readonly commands: readonly Command[]
+  /** What of it is done where the stores are. */
+  readonly operations: readonly AdminOperation[]
+  readonly topics: Readonly<Record<string, string>>
   /** The rows that follow from facts. */
   readonly workRows: Projection
   readonly workOfCompany: {
@@ -60,6 +80,13 @@ export function assemble(slices: readonly Slice[]): Program {
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const reconciled = slices.flatMap((one) => one.reconciled ?? [])
   const streams = streamsOf(slices.map((one) => one.streams ?? {}))
+  const providers = slices.flatMap((one) => one.providers ?? [])
+  const simulators = providers.flatMap(({ simulator }) => simulator ?? [])
+  const commands = [
+    ...slices.flatMap((one) => one.operations ?? []),
+    ...simulatorOperations(simulators),
+  ]
+  const settings = slices.flatMap((one) => one.settings ?? [])
   const own = slices.flatMap((one) => one.reactions ?? [])
   const reactions = [...own, reconciler(reconciled)]
   refuseTwice({
@@ -68,11 +95,17 @@ export function assemble(slices: readonly Slice[]): Program {
     "read model": readModels.map(({ name }) => name),
     reaction: reactions.map(({ kind }) => kind),
     "prefix of what is charged": reconciled.map(({ prefix }) => prefix),
+    setting: settings.flatMap(({ schema }) => Object.keys(schema.shape)),
+    simulator: simulators.map(({ name }) => name),
+    command: commands.map(({ does, name }) => `${name} (${does})`),
   })
   const kindsThat = (holds: (one: Reaction) => boolean) =>
     reactions.filter(holds).map(({ kind }) => kind)
   return {
     ...{ streams, entries, routes: routesIn(entries), retired, readModels, reactions },
+    ...{ settings, providers, commands },
+    operations: commands.filter((command) => command.does === "operation"),
+    topics: Object.assign({}, ...slices.map((one) => one.topics ?? {})),
     streamOfIntent: (companyId, resource) =>
       reconciledBy(reconciled, resource)?.streamOf?.(companyId, resource) ?? null,
     workRows: followUps(

@@ -1,4 +1,6 @@
 /** Numbers, text messages, and who may not be texted. */
+import { carrier } from "./providers/carrier.ts"
+import { carrierOperations } from "./operate/carrier.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { messages } from "../../projections/phone/messages.ts"
 import { numbers } from "../../projections/phone/numbers.ts"
@@ -18,4 +20,7 @@ export const phone: Slice = {
   readModels: [messages, numbers, optOuts],
   reactions: textEffect,
   reconciled: [reconciledText],
+  operations: carrierOperations,
+  topics: { carrier: "the built-in test carrier" },
+  providers: [carrier],
 }

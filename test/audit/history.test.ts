@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
 import { fakeHost, recordingTerminal } from "../operator/fake-host.ts"
@@ -45,9 +45,9 @@ afterAll(async () => {
 
 /** Runs a command line beside the world's stores. */
 async function run(...words: readonly string[]) {
-  const host = fakeHost(ADMIN_OPERATIONS, {
+  const host = fakeHost(PROGRAM.operations, {
     openLocal: async () => {
-      return { operations: ADMIN_OPERATIONS, ports: world.ports, close: async () => undefined }
+      return { operations: PROGRAM.operations, ports: world.ports, close: async () => undefined }
     },
   })
   const terminal = recordingTerminal()

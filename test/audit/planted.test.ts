@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { checkFile } from "../../src/audit/check-file.ts"
 import { signHead } from "../../src/audit/trees.ts"
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { signingOfItsOwn } from "../support/signing.ts"
@@ -54,7 +54,7 @@ afterAll(async () => {
 
 /** The file that an operation sends. */
 async function sent(name: string, input: object): Promise<string> {
-  const found = ADMIN_OPERATIONS.find((operation) => operation.name === name)
+  const found = PROGRAM.operations.find((operation) => operation.name === name)
   let text = ""
   const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
   const talk = { progress: () => undefined, signal: new AbortController().signal }

@@ -3,7 +3,7 @@ import { openBuiltInCards } from "../../adapters/providers/cards/built-in.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
-import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
+import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { CardsUnderTest } from "./cards-contract.ts"
 import { aPayment, cardsContract } from "./cards-contract.ts"
@@ -21,9 +21,9 @@ async function open(): Promise<
 > {
   const database = await testDatabase()
   const pool = openPool(database.url, 4, () => undefined)
-  const standIns = openPostgresStandIns(pool)
+  const simulators = openPostgresSimulators(pool)
   const memory = openSimulatorMemory({ pool, clock: { now: () => NOW } })
-  const cards = openBuiltInCards({ memory, standIns, pacer: machinePacer })
+  const cards = openBuiltInCards({ memory, simulators, pacer: machinePacer })
   return {
     cards,
     takenAt: async () => {
@@ -34,7 +34,7 @@ async function open(): Promise<
     },
     next: async (outcome) => {
       const isCall = outcome === "silent" || outcome === "unavailable"
-      await standIns.set({ name: "cards", outcome: isCall ? outcome : "ok", times: null })
+      await simulators.set({ name: "cards", outcome: isCall ? outcome : "ok", times: null })
       await cards.set(COMPANY, isCall ? "paid" : outcome)
     },
     paid: async () => {

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { cardSettings } from "../../src/credits/providers/cards.ts"
 import { listSettings, readConfig } from "../../src/compose/config.ts"
 import { runServer } from "../../src/compose/server.ts"
 import { openLog } from "../../src/frame/kernel/log.ts"
@@ -21,7 +22,9 @@ describe("payments by Stripe", () => {
   let company: Company
   beforeAll(async () => {
     server = await startStripeServer()
-    world = await openWorld({ stripe: { secretKey: KEY, url: server.url } })
+    world = await openWorld({
+      settings: { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: server.url },
+    })
     company = await makeBuyer(world, "0", { purchase: "500", month: "1000" })
     server.customers.set(company.companyId, "pm_card")
   })
@@ -112,7 +115,10 @@ describe("a server with CARDS_STRIPE_KEY", () => {
       return [code, said[0]]
     }
     await expect(started()).rejects.toThrow(/^CARDS_STRIPE_KEY is set .* price set api_call/)
-    const after = await openWorld({ url: databaseUrl, stripe: { secretKey: KEY, url: "http://x" } })
+    const after = await openWorld({
+      url: databaseUrl,
+      settings: { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: "http://x" },
+    })
     await after.operate("price set", { item: "api_call", dollars: "0.0001" })
     await after.close()
     expect(await started()).toEqual([0, expect.stringMatching(/^company-ledger listens on/)])
@@ -121,10 +127,10 @@ describe("a server with CARDS_STRIPE_KEY", () => {
 
 describe("CARDS_STRIPE_KEY", () => {
   it("chooses Stripe, and is never shown", () => {
-    expect(readConfig({}).stripe).toBeNull()
+    expect(readConfig({}).settings(cardSettings)).toEqual({})
     const url = "https://stripe.example"
     const env = { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: url }
-    expect(readConfig(env).stripe).toEqual({ secretKey: KEY, url })
+    expect(readConfig(env).settings(cardSettings)).toEqual(env)
     expect(JSON.stringify(listSettings(env))).not.toContain(KEY)
   })
 

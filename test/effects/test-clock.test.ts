@@ -1,3 +1,4 @@
+import { CARRIER } from "../../adapters/providers/carrier/built-in.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import type { World } from "../support/world.ts"
@@ -136,7 +137,7 @@ describe("stand-ins", () => {
       { name: "mail", outcome: "ok", times: null, knows: expect.arrayContaining(["bounce"]) },
       { name: "cards", outcome: "ok", times: null, knows: expect.arrayContaining(["declined"]) },
     ])
-    const next = () => world.ports.standIns.next("carrier")
+    const next = () => world.ports.simulators.next(CARRIER)
     expect([await next(), await next(), await next()]).toEqual(["reject", "reject", "ok"])
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "ok", times: null },

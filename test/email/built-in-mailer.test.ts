@@ -6,7 +6,7 @@ import type { Mail, Mailer, SentMails } from "../../adapters/providers/mailer/po
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
-import { openPostgresStandIns } from "../../adapters/providers/simulators/postgres.ts"
+import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
 import { DatabaseUnderTest } from "../postgres/database-under-test.ts"
 
 const database = new DatabaseUnderTest()
@@ -24,9 +24,9 @@ let mailer: Mailer & SentMails
 function open(): Mailer & SentMails {
   const pacer = { elapsedMs: () => 0, pause: async (ms: number) => void pauses.push(ms) }
   const sealing = openPostgresSealing(pool, masterKey)
-  const standIns = openPostgresStandIns(pool)
+  const simulators = openPostgresSimulators(pool)
   const memory = openSimulatorMemory({ pool, clock: { now: () => now } })
-  return openBuiltInMailer({ memory, standIns, pacer, sealing })
+  return openBuiltInMailer({ memory, simulators, pacer, sealing })
 }
 
 beforeAll(() => {
@@ -47,7 +47,7 @@ function mailOf(given: Partial<Mail> = {}): Mail {
 }
 
 async function mailIs(outcome: string, times: number | null = null): Promise<void> {
-  await openPostgresStandIns(pool).set({ name: "mail", outcome, times })
+  await openPostgresSimulators(pool).set({ name: "mail", outcome, times })
 }
 
 const SENT = {

@@ -1,5 +1,5 @@
 /** Exports of bills, read as whoever gets the file would read it. */
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Company, World } from "../support/world.ts"
 
@@ -86,7 +86,7 @@ export async function exportedAs(
     readonly progress?: (message: string) => void
   } = {},
 ): Promise<Pick<Export, "bytes" | "chunks" | "result">> {
-  const found = ADMIN_OPERATIONS.find(({ name }) => name === "export billing")
+  const found = PROGRAM.operations.find(({ name }) => name === "export billing")
   const chunks: (string | Uint8Array)[] = []
   const context = {
     ports: world.ports,

@@ -1,7 +1,7 @@
 /** What an operator hears beside a server whose PostgreSQL says nothing, and when. */
 import { setImmediate as soon } from "node:timers/promises"
 import { afterEach, expect, it, onTestFinished } from "vitest"
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { runOperation } from "../../src/frame/operator/run-operation.ts"
 import { unlessSilent } from "../../src/frame/operator/silence.ts"
 import { openWay } from "../support/cuttable.ts"
@@ -24,7 +24,7 @@ async function give(world: World, operation: string, input: object = {}) {
     send: async () => undefined,
     signal: new AbortController().signal,
   }
-  const answer = await runOperation(ADMIN_OPERATIONS, world.ports, request, talk)
+  const answer = await runOperation(PROGRAM.operations, world.ports, request, talk)
   return { answer, tookMs: performance.now() - begunAt }
 }
 

@@ -49,9 +49,9 @@ describe("the words of bench", () => {
     const terminal = recordingTerminal()
     parseOrder(["--help"], BENCHMARKS, terminal)
     const theirs = new Set(terminal.stdout.match(/--[a-z]+(?= <)/g))
-    const ours = CATALOGUE.find(({ name }) => name === "bench")?.options.map(
-      ({ flags }) => flags.split(" ")[0],
-    )
+    const ours = CATALOGUE.commands
+      .find(({ name }) => name === "bench")
+      ?.options.map(({ flags }) => flags.split(" ")[0])
     expect(new Set(ours)).toEqual(theirs)
   })
 

@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"
 import { catalogueText } from "../../src/frame/operator/catalogue.ts"
-import { COMMANDS } from "../../src/operations.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { fakeOperation, testFolder } from "./fake-host.ts"
 import { serve } from "./serve-admin.ts"
 
@@ -15,7 +15,7 @@ const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
 const CATALOGUE = new URL("../../src/catalogue.json", import.meta.url)
 
 it("is what the commands declare: node bin/catalogue.mjs writes it anew", async () => {
-  expect(await readFile(CATALOGUE, "utf8")).toBe(catalogueText(COMMANDS))
+  expect(await readFile(CATALOGUE, "utf8")).toBe(catalogueText(PROGRAM))
 })
 
 /** Tells on standard error of each file that is loaded. */
@@ -44,7 +44,7 @@ async function loadedBy(dataDir: string, ...words: readonly string[]) {
 
 /** What only a command that is done in its own process needs. */
 const ELSEWHERE =
-  /^(src\/compose\/|src\/operations\.ts|src\/\w+\/operate\/|projections\/)|postgres\.ts$/
+  /^(src\/compose\/|src\/slices\.ts|src\/\w+\/operate\/|projections\/)|postgres\.ts$/
 
 it("is all that a command beside a running server loads of what is declared", async () => {
   const { socketPath } = await serve([fakeOperation("company list", async () => ({ done: true }))])

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import { Unavailable } from "../../adapters/eventstore/port.ts"
 import type { AdminContext } from "../../src/frame/operator/operation.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
 import { PORT, fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
 
@@ -118,7 +118,7 @@ describe("a command that is refused", () => {
 
   it("names the fields that an operation does not take", async () => {
     const words = wordsOf("company create co_1 --owner-email nonsense --json")
-    const ran = await run(words, fakeHost(ADMIN_OPERATIONS))
+    const ran = await run(words, fakeHost(PROGRAM.operations))
     expect(ran.code).toBe(1)
     expect(JSON.parse(ran.stdout)).toMatchObject({
       error: "validation",

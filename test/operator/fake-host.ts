@@ -12,7 +12,7 @@ import type {
 import { operation } from "../../src/frame/operator/operation.ts"
 import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
 import { parseWords } from "../../src/frame/operator/cli/program.ts"
-import { ADMIN_OPERATIONS, COMMANDS } from "../../src/operations.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import type { Host } from "../../src/frame/operator/cli/host.ts"
 import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
@@ -28,12 +28,12 @@ export function fakeOperation(
   name: string,
   work: (context: AdminContext, input: unknown) => Promise<unknown>,
 ): AdminOperation {
-  const own = ADMIN_OPERATIONS.find((one) => one.name === name)
+  const own = PROGRAM.operations.find((one) => one.name === name)
   return operation({ ...own, name, input: z.unknown(), run: work })
 }
 
 /** Everything that the command line offers. */
-export const CATALOGUE = catalogueOf(COMMANDS)
+export const CATALOGUE = catalogueOf(PROGRAM)
 
 /** Reads words as the command line does. */
 export const parseLine = (line: string, columns = 80) =>
@@ -48,7 +48,7 @@ export function fakeHost(
   return {
     deeds,
     catalogue: CATALOGUE,
-    commands: async () => COMMANDS,
+    commands: async () => PROGRAM.commands,
     livingServer: async () => null,
     openLocal: async () => {
       deeds.push("open")

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest"
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
 import { AUDIT_ROWS } from "./audit-rows.ts"
-import { CATALOGUE as COMMANDS, parseLine as parse } from "./fake-host.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { CATALOGUE, parseLine as parse } from "./fake-host.ts"
+
+const COMMANDS = CATALOGUE.commands
 
 function invocationOf(line: string) {
   const parsed = parse(line)
@@ -222,13 +224,13 @@ describe("words become the input of an operation", () => {
     const operations = COMMANDS.filter(({ does }) => does === "operation").map(({ name }) => name)
     // What the command line asks for where it does a part of the work itself.
     const asked = ["audit raw", "audit replay"]
-    const all = ADMIN_OPERATIONS.map(({ name }) => name)
+    const all = PROGRAM.operations.map(({ name }) => name)
     expect([...operations, ...asked].sort()).toEqual(all.sort())
   })
 
   it.each(inputs)("that its operation takes: %s", async (line, input) => {
     const { command } = invocationOf(line)
-    const found = ADMIN_OPERATIONS.find(({ name }) => name === command.name)
+    const found = PROGRAM.operations.find(({ name }) => name === command.name)
     if (found === undefined) return expect(command.does).toBe("local")
     // Words that need no store are taken as they stand.
     expect(await found.input.safeParseAsync(input)).toMatchObject({ success: true })

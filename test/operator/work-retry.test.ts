@@ -1,6 +1,6 @@
 /** What `work retry` says to people. */
 import { expect, it } from "vitest"
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
+import { PROGRAM } from "../../src/slices.ts"
 
 const DUE_AT = "2040-08-01T00:00:00.000Z"
 
@@ -12,7 +12,7 @@ it.each([
   ["running", DUE_AT, null, "Work 7 is being tried.\n"],
   ["due", DUE_AT, null, "Work 7 is due and not begun yet.\n"],
 ])("says that a row is %s", (state, dueAt, parked, words) => {
-  const render = ADMIN_OPERATIONS.find(({ name }) => name === "work retry")?.render
+  const render = PROGRAM.operations.find(({ name }) => name === "work retry")?.render
   const answer = { workId: 7, retried: true, state, dueAt, parked }
   expect(render?.(answer, { isTTY: false, columns: 80 })).toBe(words)
 })

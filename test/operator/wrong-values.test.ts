@@ -1,7 +1,7 @@
 /** What an operator is told of values that do not fit: sentences for people, whatever the schema is. */
 import { describe, expect, it } from "vitest"
 import { z } from "zod"
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import type { AdminOperation } from "../../src/frame/operator/operation.ts"
 import { runOperation } from "../../src/frame/operator/run-operation.ts"
 import type { CommandSpec, OptionSpec } from "../../src/frame/operator/cli/command.ts"
@@ -20,7 +20,7 @@ const TEXTS = ["", " ", LONG, "\0", "\uD800", "-1", "0.5", "1e99", "nonsense", "
 const OTHERS = [null, Number.NaN, -1, 0, 0.5, 1e99, true, {}, [], [7], ["\0"], [LONG], [{}]]
 
 /** Operations that do nothing with what they take. */
-const CHECKING: readonly AdminOperation[] = ADMIN_OPERATIONS.map((operation) => ({
+const CHECKING: readonly AdminOperation[] = PROGRAM.operations.map((operation) => ({
   ...operation,
   run: async () => null,
 }))
@@ -39,7 +39,7 @@ function fieldsOf({ input }: AdminOperation): readonly string[] {
 }
 
 describe("an operation's input", () => {
-  it.for(ADMIN_OPERATIONS)("is refused in words for people: $name", async (operation) => {
+  it.for(PROGRAM.operations)("is refused in words for people: $name", async (operation) => {
     const { name } = operation
     for (const input of [undefined, null, 7, "text", [], Number.NaN]) {
       expect(await toldOf(name, input)).toBe(
@@ -105,7 +105,7 @@ async function toldOfWords(words: readonly string[]): Promise<string | null> {
 }
 
 describe("a word of the command line", () => {
-  it.for(CATALOGUE)("is refused in words for people: $name", async (spec) => {
+  it.for(CATALOGUE.commands)("is refused in words for people: $name", async (spec) => {
     expect(await toldOfWords(wordsOf(spec.example))).toBeNull()
     const options = spec.options.filter(takesText).flatMap((option) => {
       const flag = option.flags.split(" ")[0] ?? ""

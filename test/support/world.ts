@@ -2,10 +2,11 @@
  * A whole installation on a database of its own: the app to inject requests into, and the operator's
  * operations, without a process or a port.
  */
+import type { Given } from "../../src/frame/settings.ts"
+import { settingsIn } from "../../src/frame/settings.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import type { FastifyInstance } from "fastify"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
-import { ADMIN_OPERATIONS } from "../../src/operations.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { heardByAll } from "../../src/frame/operator/run-operation.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
@@ -58,8 +59,8 @@ export interface WorldOptions {
   readonly eventStoreUrl?: string
   /** How long a call waits for the ledger, milliseconds. */
   readonly deadlineMs?: number
-  /** How Stripe takes payments; default the built-in payment processor. */
-  readonly stripe?: { readonly secretKey: string; readonly url: string }
+  /** The environment of the slices; default none is set. */
+  readonly settings?: Given
   /** Default on; off where a test sends more than they let pass. */
   readonly rateLimits?: "on" | "off"
   /** How patient to be with the database; default as outside of tests. */
@@ -87,7 +88,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     databaseConnections: 24,
     clock: options.clock ?? "test",
     masterKey: null,
-    stripe: options.stripe ?? null,
+    settings: settingsIn(options.settings ?? {}),
     baseUrl: () => "http://ledger.test",
     log,
     ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
@@ -130,7 +131,7 @@ async function worldOf(
     warnings,
     databaseUrl: database.url,
     operate: async (name, input = {}, reason = null) => {
-      const found = ADMIN_OPERATIONS.find((operation) => operation.name === name)
+      const found = program.operations.find((operation) => operation.name === name)
       if (found === undefined) throw new Error(`there is no operation ${name}`)
       const cause = {
         command: `test ${name}`,

@@ -159,6 +159,32 @@ export const CASES: readonly {
     },
   },
   {
+    rule: "src-providers-only",
+    wrong: {
+      "src/phone/providers/a.ts": 'import "../../../adapters/work/b.ts"',
+      "adapters/work/b.ts": "",
+    },
+    right: {
+      "src/phone/slice.ts": 'import "./providers/a.ts"',
+      "src/phone/providers/a.ts":
+        'import "../../../adapters/providers/x/b.ts"\nimport "../../../adapters/work/port.ts"',
+      "adapters/providers/x/b.ts": "",
+      "adapters/work/port.ts": "",
+    },
+  },
+  {
+    rule: "src-providers-behind-slice",
+    wrong: {
+      "src/phone/send.ts": 'import "./providers/a.ts"',
+      "src/phone/providers/a.ts": "",
+    },
+    right: {
+      "src/phone/slice.ts": 'import "./providers/a.ts"',
+      "src/phone/providers/a.ts": 'import "./b.ts"',
+      "src/phone/providers/b.ts": "",
+    },
+  },
+  {
     rule: "src-compose-behind-main",
     wrong: { "src/phone/a.ts": 'import "../compose/b.ts"', "src/compose/b.ts": "" },
     right: { "src/main.ts": 'import "./compose/b.ts"', "src/compose/b.ts": "" },

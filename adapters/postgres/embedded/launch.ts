@@ -8,7 +8,7 @@ import { OWN_CLUSTER } from "./own-cluster.ts"
 import type { Folder } from "./paths.ts"
 import { endPostmaster, lookFor, readPidFile } from "./postmaster.ts"
 import { PROGRAM_ENVIRONMENT, type Programs } from "./programs.ts"
-import { StartupFault } from "./startup-fault.ts"
+import { StartupFault } from "../../startup/port.ts"
 
 /**
  * Settings for a ledger beside its program on one machine. They are given at each start, so that

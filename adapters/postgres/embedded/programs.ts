@@ -5,7 +5,7 @@ import { dirname, join, relative } from "node:path"
 import { errorCode } from "./explain.ts"
 import { orMissing } from "./folder.ts"
 import { type Identity, namespaceFault, namespaceFor, ownIdentity } from "./namespace.ts"
-import { StartupFault } from "./startup-fault.ts"
+import { StartupFault } from "../../startup/port.ts"
 
 /** The platforms that have a package of PostgreSQL's programs in `optionalDependencies`. */
 const PLATFORMS = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64"]

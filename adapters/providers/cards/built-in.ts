@@ -7,7 +7,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import type { Pacer } from "../../clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
-import type { SimulatedThings, SimulatorMemory, StandIns } from "../simulators/port.ts"
+import type { Simulator, SimulatedThings, SimulatorMemory, Simulators } from "../simulators/port.ts"
 import type {
   CardOutcome,
   CardPayment,
@@ -17,6 +17,12 @@ import type {
   TestCards,
 } from "./port.ts"
 import { CARD_OUTCOMES } from "./port.ts"
+
+/** What it can be told to do. */
+export const CARDS = {
+  name: "cards",
+  outcomes: ["declined", "payment_failed", "needs_owner", "processing", "unconfirmed"],
+} as const satisfies Simulator
 
 const SLOW_MS = 2_000
 
@@ -35,15 +41,15 @@ interface TestCard {
 /** What the built-in processor works with. */
 export interface BuiltInCardsPorts {
   readonly memory: SimulatorMemory
-  readonly standIns: StandIns
+  readonly simulators: Simulators
   readonly pacer: Pacer
 }
 
 /** The built-in processor. Its calls throw ProviderUnavailable and ProviderSilent, as they are set to. */
 export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
-  const { memory, standIns, pacer } = ports
-  const payments = memory.of<TakenPayment>({ provider: "cards", kind: "payment", lasting: true })
-  const testCards = memory.of<TestCard>({ provider: "cards", kind: "card" })
+  const { memory, simulators, pacer } = ports
+  const payments = memory.of<TakenPayment>({ provider: CARDS.name, kind: "payment", lasting: true })
+  const testCards = memory.of<TestCard>({ provider: CARDS.name, kind: "card" })
   const outcomeOf = async (companyId: CompanyId): Promise<CardOutcome> =>
     (await testCards.find(companyId))?.outcome ?? "paid"
   const ask = async ({ name, companyId }: CardPayment) => {
@@ -60,7 +66,7 @@ export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
   }
   return {
     pay: async (payment) => {
-      const outcome = await standIns.next("cards")
+      const outcome = await simulators.next(CARDS)
       if (outcome === "unavailable") throw new ProviderUnavailable("the processor answered 503")
       if (outcome === "slow") await pacer.pause(SLOW_MS)
       const isFromCard = payment.sharedPaymentToken === null

@@ -4,9 +4,15 @@
  */
 import type { Pacer } from "../../clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
-import type { SimulatorMemory, StandIns } from "../simulators/port.ts"
+import type { Simulator, SimulatorMemory, Simulators } from "../simulators/port.ts"
 import type { Carrier, CarrierAnswer, CarrierKnowledge, OutgoingText } from "./port.ts"
 import { builtInCarrierId } from "./port.ts"
+
+/** What it can be told to do. */
+export const CARRIER = {
+  name: "carrier",
+  outcomes: ["reject", "undelivered", "taken"],
+} as const satisfies Simulator
 
 const SLOW_MS = 2_000
 
@@ -19,7 +25,7 @@ interface TakenText {
 /** What the built-in carrier works with. */
 export interface BuiltInCarrierPorts {
   readonly memory: SimulatorMemory
-  readonly standIns: StandIns
+  readonly simulators: Simulators
   readonly pacer: Pacer
 }
 
@@ -28,16 +34,16 @@ export type OnUndelivered = (text: OutgoingText, errorCode: string) => Promise<v
 
 /** The built-in carrier. Its calls throw ProviderUnavailable and ProviderSilent, as they are set to. */
 export function openBuiltInCarrier(
-  { memory, standIns, pacer }: BuiltInCarrierPorts,
+  { memory, simulators, pacer }: BuiltInCarrierPorts,
   onUndelivered: OnUndelivered,
 ): Carrier {
-  const texts = memory.of<TakenText>({ provider: "carrier", kind: "text" })
+  const texts = memory.of<TakenText>({ provider: CARRIER.name, kind: "text" })
   const take = ({ textId, companyId }: OutgoingText, status: TakenText["status"], code?: string) =>
     texts.keep(textId, companyId, { status, errorCode: code ?? null })
   return {
     isRepeatable: true,
     send: async (text): Promise<CarrierAnswer> => {
-      const outcome = await standIns.next("carrier")
+      const outcome = await simulators.next(CARRIER)
       if (outcome === "unavailable") throw new ProviderUnavailable("the carrier answered 503")
       if (outcome === "slow") await pacer.pause(SLOW_MS)
       if (outcome === "reject") return answerOf(text.textId, await take(text, "rejected", "30007"))

@@ -10,8 +10,14 @@ import type { Pacer } from "../../clock/port.ts"
 import type { Sealing } from "../../sealing/port.ts"
 import { COMPANY_SUBJECT } from "../../sealing/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
-import type { Simulated, SimulatorMemory, StandIns } from "../simulators/port.ts"
+import type { Simulator, Simulated, SimulatorMemory, Simulators } from "../simulators/port.ts"
 import type { Mail, MailAnswer, Mailer, SentMail, SentMails } from "./port.ts"
+
+/** What it can be told to do. */
+export const MAIL = {
+  name: "mail",
+  outcomes: ["bounce", "refuse"],
+} as const satisfies Simulator
 
 const SLOW_MS = 2_000
 /** What mail servers say to a mail that they do not want. */
@@ -35,7 +41,7 @@ interface TakenMail {
 /** What the built-in mailer works with. */
 export interface MailerPorts {
   readonly memory: SimulatorMemory
-  readonly standIns: StandIns
+  readonly simulators: Simulators
   readonly pacer: Pacer
   readonly sealing: Sealing
 }
@@ -44,11 +50,11 @@ export interface MailerPorts {
  * The built-in mailer. Its `send` throws ProviderUnavailable and ProviderSilent, as they are set to.
  */
 export function openBuiltInMailer(ports: MailerPorts): Mailer & SentMails {
-  const { memory, standIns, pacer, sealing } = ports
-  const mails = memory.of<TakenMail>({ provider: "mail", kind: "mail" })
+  const { memory, simulators, pacer, sealing } = ports
+  const mails = memory.of<TakenMail>({ provider: MAIL.name, kind: "mail" })
   return {
     send: async (mail): Promise<MailAnswer> => {
-      const outcome = await standIns.next("mail")
+      const outcome = await simulators.next(MAIL)
       if (outcome === "unavailable") throw new ProviderUnavailable("the mailer answered 503")
       if (outcome === "slow") await pacer.pause(SLOW_MS)
       if (outcome === "refuse") return { answer: "refused", code: REFUSED_CODE }

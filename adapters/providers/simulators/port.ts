@@ -1,41 +1,41 @@
 /**
- * What the built-in stand-ins for outside things share: what they do next, as an operator or a test
- * sets it, and a memory for what they took.
+ * What the simulators share, the built-in providers: what they do next, as an operator or a test sets
+ * it, and a memory for what they took.
  */
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 
-/** Every stand-in and the outcomes it knows beside `ok`, `unavailable`, `silent` and `slow`. */
-export const STAND_INS = {
-  carrier: ["reject", "undelivered", "taken"],
-  mail: ["bounce", "refuse"],
-  cards: ["declined", "payment_failed", "needs_owner", "processing", "unconfirmed"],
-} as const satisfies Record<string, readonly string[]>
-
-/** The name of a stand-in. */
-export type StandInName = keyof typeof STAND_INS
-
-/** Outcomes every stand-in knows. */
+/** Outcomes that every simulator knows. */
 export const COMMON_OUTCOMES = ["ok", "unavailable", "silent", "slow"] as const
 
-/** What one stand-in does next. */
-export interface StandInSetting {
-  readonly name: StandInName
+/** A built-in provider that can be told to fail, and the outcomes it knows beside those of all. */
+export interface Simulator<O extends string = string> {
+  readonly name: string
+  readonly outcomes: readonly O[]
+}
+
+/** What one simulator does next. */
+export interface SimulatorSetting {
+  readonly name: string
   readonly outcome: string
   /** How many more times; null for ever. Then `ok` again. */
   readonly times: number | null
 }
 
-/** Keeps what the stand-ins do next. */
-export interface StandIns {
-  /** What this stand-in does now; counts one time down. */
-  readonly next: (name: StandInName) => Promise<string>
-  readonly set: (setting: StandInSetting) => Promise<void>
-  readonly list: () => Promise<readonly StandInSetting[]>
+/** Keeps what the simulators do next. */
+export interface Simulators {
+  /** What this simulator does now; counts one time down. */
+  readonly next: <O extends string>(
+    simulator: Simulator<O>,
+  ) => Promise<O | (typeof COMMON_OUTCOMES)[number]>
+  readonly set: (setting: SimulatorSetting) => Promise<void>
+  /** What stands; those that are not in it do what they should. */
+  readonly list: () => Promise<readonly SimulatorSetting[]>
 }
 
 /** Things of one kind that a simulator remembers. */
 export interface SimulatedKind {
-  readonly provider: StandInName
+  /** The name of the simulator. */
+  readonly provider: string
   /** What they are, in the singular: `text`. */
   readonly kind: string
   /** Whether they hold nothing of a company but its money, and stay when it is erased; default no. */

@@ -1,10 +1,9 @@
 import type { Pool } from "pg"
 import { together } from "../../postgres/together.ts"
-import type { StandInName, StandIns } from "./port.ts"
-import { STAND_INS } from "./port.ts"
+import type { Simulator, Simulators } from "./port.ts"
 
 interface Row {
-  readonly name: StandInName
+  readonly name: string
   readonly outcome: string
   readonly times: number | null
 }
@@ -13,21 +12,23 @@ const MOST_AT_ONCE = 500
 const ALL = "select * from ledger.stand_ins"
 
 /** The settings in the table `ledger.stand_ins`: they outlive a restart. */
-export function openPostgresStandIns(pool: Pool): StandIns {
-  const find = together<StandInName, Row | undefined>(MOST_AT_ONCE, async (names) => {
+export function openPostgresSimulators(pool: Pool): Simulators {
+  const find = together<string, Row | undefined>(MOST_AT_ONCE, async (names) => {
     const { rows } = await pool.query<Row>({ name: "stand-ins", text: ALL })
     return names.map((name) => rows.find((row) => row.name === name))
   })
   return {
-    next: async (name) => {
+    next: async <O extends string>({ name }: Simulator<O>) => {
       const row = await find(name)
       if (row === undefined) return "ok"
-      if (row.times === null) return row.outcome
+      // It was checked against what the simulator knows when it was set.
+      const outcome = row.outcome as O
+      if (row.times === null) return outcome
       const counted = await pool.query(
         "update ledger.stand_ins set times = times - 1 where name = $1 and times > 0",
         [name],
       )
-      return counted.rowCount === 1 ? row.outcome : "ok"
+      return counted.rowCount === 1 ? outcome : "ok"
     },
     set: async ({ name, outcome, times }) => {
       await pool.query(
@@ -38,11 +39,7 @@ export function openPostgresStandIns(pool: Pool): StandIns {
     },
     list: async () => {
       const { rows } = await pool.query<Row>(ALL)
-      return (Object.keys(STAND_INS) as StandInName[]).map((name) => {
-        const row = rows.find((one) => one.name === name)
-        const isOver = row === undefined || row.times === 0
-        return isOver ? { name, outcome: "ok", times: null } : row
-      })
+      return rows.filter(({ times }) => times !== 0)
     },
   }
 }

@@ -45,9 +45,15 @@ const VALUES: Partial<Record<Form, string>> = {
   time: "time",
 }
 
+/** What the catalogue is made from. */
+interface Offered {
+  readonly commands: readonly Command[]
+  readonly topics: Readonly<Record<string, string>>
+}
+
 /** The commands as data, in their order; operations that the command line does not offer are left out. */
-export function catalogueOf(commands: readonly Command[]): Catalogue {
-  return commands.flatMap((command) => {
+export function catalogueOf({ commands, topics }: Offered): Catalogue {
+  const specs = commands.flatMap((command) => {
     const { does, name, summary, example, notes = [], input } = command
     if (summary === undefined || example === undefined) return []
     const said = Object.entries(command).filter(([flag, value]) => FLAGS.has(flag) && value)
@@ -59,6 +65,7 @@ export function catalogueOf(commands: readonly Command[]): Catalogue {
       },
     ]
   })
+  return { topics, commands: specs }
 }
 
 /** What a command says of itself by being true. */
@@ -127,8 +134,8 @@ const formOfNumber = ({ exclusiveMinimum }: Field): Form =>
   exclusiveMinimum === 0 ? "count" : "revision"
 
 /** The catalogue as it is kept in a file: a command a line, so that a change shows as what it is. */
-export function catalogueText(commands: readonly Command[]): string {
-  return `[\n${catalogueOf(commands)
-    .map((spec) => JSON.stringify(spec))
-    .join(",\n")}\n]\n`
+export function catalogueText(offered: Offered): string {
+  const { commands, topics } = catalogueOf(offered)
+  const lines = commands.map((spec) => JSON.stringify(spec))
+  return `{"topics":${JSON.stringify(topics)},\n"commands":[\n${lines.join(",\n")}\n]}\n`
 }

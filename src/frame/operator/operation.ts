@@ -4,12 +4,10 @@
  */
 import type { ZodType } from "zod"
 import type { KeptTables } from "../../../adapters/installation/port.ts"
-import type { TestCards } from "../../../adapters/providers/cards/port.ts"
-import type { SentMails } from "../../../adapters/providers/mailer/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import type { Processes } from "../../../adapters/processes/port.ts"
 import type { Signing } from "../../../adapters/sealing/port.ts"
-import type { StandIns } from "../../../adapters/providers/simulators/port.ts"
+import type { Simulators } from "../../../adapters/providers/simulators/port.ts"
 import type { TreeHeads } from "../../../adapters/tree-heads/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../kernel/envelope.ts"
@@ -23,11 +21,8 @@ export interface AdminPorts extends Ports {
   readonly streamOfIntent: (companyId: CompanyId, resource: string) => string | null
   readonly workers: Workers
   readonly processes: Processes
-  readonly standIns: StandIns
-  /** The built-in payment processor's cards; null where payments go to a real one. */
-  readonly testCards: TestCards | null
-  /** What the built-in mailer took. */
-  readonly sentMails: SentMails
+  /** What the simulators do next. */
+  readonly simulators: Simulators
   /** Sets the test clock; null where the clock is the system's. */
   readonly setClock: ((at: number) => Promise<void>) | null
   /** Forgets what has been kept for its time. */

@@ -1,9 +1,7 @@
-/** What the built-in test carrier received and delivered, and what the stand-ins do next. */
+/** What the built-in test carrier received and delivered. */
 import { recipientOf } from "../../../domain/phone/aggregates.ts"
 import { z } from "zod"
 import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
-import { COMMON_OUTCOMES, STAND_INS } from "../../../adapters/providers/simulators/port.ts"
-import type { StandInName } from "../../../adapters/providers/simulators/port.ts"
 import type { CompanyId, MessageId, Sealed } from "../../../domain/kernel/ids.ts"
 import { parseMessageId } from "../../../domain/kernel/ids.ts"
 import type { Keyword } from "../../../domain/phone/keywords.ts"
@@ -131,57 +129,5 @@ async function statusOf(
   return text?.status ?? null
 }
 
-const NAMES = Object.keys(STAND_INS) as StandInName[]
-
-const Setting = z.object({
-  name: z.enum(NAMES).meta({ description: "the stand-in", argument: "NAME" }),
-  outcome: z.string().meta({ description: "what it does", argument: "OUTCOME" }),
-  times: z
-    .int()
-    .positive()
-    .optional()
-    .meta({ description: "how many times, then ok again; default for ever", takes: "times" }),
-})
-
-function settingFault({ name, outcome }: z.infer<typeof Setting>): string | null {
-  const known: readonly string[] = [...COMMON_OUTCOMES, ...STAND_INS[name]]
-  return known.includes(outcome) ? null : `${name} knows ${known.join(", ")}`
-}
-
-const setStandIn = operation({
-  name: "stand-in set",
-  summary: "set what a built-in stand-in does next",
-  notes: [
-    `Every one knows ${COMMON_OUTCOMES.join(", ")}.`,
-    ...Object.entries(STAND_INS).map(([name, outcomes]) => `${name}: ${outcomes.join(", ")}.`),
-  ],
-  example: "stand-in set carrier reject --times 1",
-  changes: true,
-  input: together(Setting, settingFault),
-  run: async ({ ports }, { name, outcome, times }) => {
-    const setting = { name, outcome, times: times ?? null }
-    await ports.standIns.set(setting)
-    return setting
-  },
-})
-
-const listStandIns = operation({
-  name: "stand-in list",
-  summary: "list the built-in stand-ins for outside things and what they do next",
-  example: "stand-in list",
-  input: z.object({}),
-  run: async ({ ports }) => ({
-    standIns: (await ports.standIns.list()).map((setting) => ({
-      ...setting,
-      knows: [...COMMON_OUTCOMES, ...STAND_INS[setting.name]],
-    })),
-  }),
-})
-
-/** Operations on the built-in carrier and the stand-ins. */
-export const carrierOperations: readonly AdminOperation[] = [
-  textIn,
-  deliver,
-  listStandIns,
-  setStandIn,
-]
+/** Operations on the built-in carrier. */
+export const carrierOperations: readonly AdminOperation[] = [textIn, deliver]

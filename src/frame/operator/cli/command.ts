@@ -58,5 +58,10 @@ export interface CommandSpec {
   readonly isVerdict?: true
 }
 
-/** Every command, in the order in which help lists them. */
-export type Catalogue = readonly CommandSpec[]
+/** What the command line offers. */
+export interface Catalogue {
+  /** What the commands are about whose names have two words, by the first of them. */
+  readonly topics: Readonly<Record<string, string>>
+  /** Every command, in the order in which help lists them. */
+  readonly commands: readonly CommandSpec[]
+}

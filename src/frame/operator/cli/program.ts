@@ -10,33 +10,6 @@ export const MORE_HELP = "(--help says more)"
 /** The program's name, as it is installed. */
 const PROGRAM = "company-ledger"
 
-/** What the first words of commands with two words are about. */
-const TOPICS: Readonly<Record<string, string>> = {
-  company: "companies",
-  person: "people of a company",
-  card: "cards of the built-in test processor",
-  key: "API keys",
-  app: "installed apps",
-  connect: "apps that ask to be connected",
-  release: "releases of the app",
-  affiliate: "the affiliate programme",
-  limit: "spending limits",
-  funds: "funds",
-  charges: "charges",
-  refusals: "refused charges",
-  calls: "API calls",
-  price: "the price book",
-  export: "bills for finance",
-  audit: "the facts, and proof that they hold",
-  store: "the event store",
-  carrier: "the built-in test carrier",
-  mail: "the built-in mailer",
-  "stand-in": "built-in stand-ins for outside things",
-  clock: "the ledger's time",
-  work: "the queue of work",
-  projections: "read models",
-}
-
 /** A command as it was given. */
 export interface Invocation {
   readonly command: CommandSpec
@@ -60,7 +33,6 @@ export type Parsed =
 /**
  * Reads the words behind the program's name.
  *
- * @param catalogue every command, in the order in which help lists them
  * @param columns characters in a line of help
  */
 export function parseWords(
@@ -82,9 +54,11 @@ export function parseWords(
       writeOut: (text) => (printed.out += text),
       writeErr: (text) => (printed.err += text),
     })
-  for (const command of catalogue) {
-    const isTopic = catalogue.some(({ name }) => name.startsWith(`${command.name} `))
-    addCommand(program, { ...command, isTopic }, columns, (given) => (invocation = given))
+  const { commands, topics } = catalogue
+  for (const command of commands) {
+    const isTopic = commands.some(({ name }) => name.startsWith(`${command.name} `))
+    const placed = { ...command, isTopic, about: topics[command.name.split(" ")[0] ?? ""] ?? null }
+    addCommand(program, placed, columns, (given) => (invocation = given))
   }
   try {
     program.parse([...words], { from: "user" })
@@ -104,11 +78,16 @@ export function parseWords(
   return { kind: "command", invocation }
 }
 
-/**
- * A command, and whether its name is the first word of others too: what it needs is then looked for
- * only once it is known that it is meant.
- */
-type Placed = CommandSpec & { readonly isTopic: boolean }
+/** A command among the others. */
+interface Placed extends CommandSpec {
+  /**
+   * Whether its name is the first word of others too: what it needs is then looked for only once it is
+   * known that it is meant.
+   */
+  readonly isTopic: boolean
+  /** What those are about that share its first word; null where nobody says so. */
+  readonly about: string | null
+}
 
 function addCommand(
   program: Command,
@@ -117,7 +96,7 @@ function addCommand(
   take: (given: Invocation) => void,
 ): void {
   const words = spec.name.split(" ")
-  const parent = words.length === 1 ? program : topicOf(program, words[0] ?? "")
+  const parent = words.length === 1 ? program : topicOf(program, words[0] ?? "", spec.about)
   const command = parent.command(words.at(-1) ?? "").description(`${spec.summary}.`)
   command.enablePositionalOptions()
   for (const argument of argumentsOf(spec)) command.addArgument(argumentOf(argument))
@@ -158,9 +137,9 @@ function wrapped(text: string, columns: number): string {
     .join("")
 }
 
-function topicOf(program: Command, name: string): Command {
+function topicOf(program: Command, name: string, about: string | null): Command {
   const found = program.commands.find((command) => command.name() === name)
-  return found ?? program.command(name).description(TOPICS[name] ?? name)
+  return found ?? program.command(name).description(about ?? name)
 }
 
 const JSON_OPTION: OptionSpec = {

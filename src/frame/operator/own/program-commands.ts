@@ -41,7 +41,7 @@ const config: ProgramCommand = {
 const text = z.string().optional().meta({ form: "text" })
 
 /** What its words may be is known to the benchmarks alone, which refuse what they do not know. */
-export const benchCommand: ProgramCommand = {
+const bench: ProgramCommand = {
   does: "bench",
   name: "bench",
   summary: "measure how fast the ledger is on this machine, as ratios taken side by side",
@@ -77,5 +77,5 @@ export const benchCommand: ProgramCommand = {
   }),
 }
 
-/** Commands of the program itself but that which measures. */
-export const programCommands: readonly ProgramCommand[] = [start, doctor, config]
+/** Commands of the program itself. */
+export const programCommands: readonly ProgramCommand[] = [start, doctor, config, bench]

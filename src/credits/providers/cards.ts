@@ -1,0 +1,67 @@
+/** The payment processor: the built-in one, or Stripe where a key of it is set. */
+import { z } from "zod"
+import { CARDS, openBuiltInCards } from "../../../adapters/providers/cards/built-in.ts"
+import type { Cards, TestCards } from "../../../adapters/providers/cards/port.ts"
+import { StartupFault } from "../../../adapters/startup/port.ts"
+import type { Provider } from "../../frame/provider.ts"
+import type { Given } from "../../frame/settings.ts"
+import { settings } from "../../frame/settings.ts"
+
+declare module "../../frame/ports.ts" {
+  interface ProvidedPorts {
+    readonly cards: Cards
+    /** The built-in payment processor's cards; null where payments go to a real one. */
+    readonly testCards: TestCards | null
+  }
+}
+
+/** Which payment processor takes payments. */
+export const cardSettings = settings({
+  schema: z.object({
+    CARDS_STRIPE_KEY: z
+      .string()
+      .regex(/^(sk|rk)_\w+$/, "must be a secret key of Stripe: sk_… or rk_…")
+      .optional(),
+    CARDS_STRIPE_URL: z
+      .url({ protocol: /^https?$/, error: "must be an address such as https://api.stripe.com" })
+      .optional(),
+  }),
+  secret: ["CARDS_STRIPE_KEY"],
+  faults: besideStripe,
+})
+
+/** What is for tests goes with no real money. */
+function besideStripe(given: Given): readonly string[] {
+  if (given["CARDS_STRIPE_KEY"] === undefined) return []
+  const forTestsOnly = { LEDGER_CLOCK: "test", RATE_LIMITS: "off" }
+  return Object.entries(forTestsOnly)
+    .filter(([name, value]) => given[name] === value)
+    .map(([name, value]) => `${name} cannot be ${value} where CARDS_STRIPE_KEY is set.`)
+}
+
+/**
+ * Takes payments. Only where Stripe does is its package loaded, which is an optional one.
+ *
+ * @throws StartupFault where that package is not installed
+ */
+export const cards: Provider = {
+  simulator: CARDS,
+  open: async (outside) => {
+    const { CARDS_STRIPE_KEY: secretKey, CARDS_STRIPE_URL: url = null } =
+      outside.settings(cardSettings)
+    if (secretKey === undefined) {
+      const builtIn = openBuiltInCards(outside)
+      return { cards: builtIn, testCards: builtIn }
+    }
+    try {
+      const { openStripeCards } = await import("../../../adapters/providers/cards/stripe.ts")
+      return { cards: openStripeCards({ secretKey, url }), testCards: null }
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error
+      const message =
+        "CARDS_STRIPE_KEY is set, and the package stripe is not installed: npm install, without " +
+        "--omit=optional."
+      throw new StartupFault(message, error)
+    }
+  },
+}

@@ -1,0 +1,39 @@
+/**
+ * What a slice asks outside of the program, as data: which provider its settings choose, and the
+ * simulator that stands in for it where they choose none.
+ */
+import type { Clock, Pacer } from "../../adapters/clock/port.ts"
+import type {
+  Simulator,
+  SimulatorMemory,
+  Simulators,
+} from "../../adapters/providers/simulators/port.ts"
+import type { Sealing } from "../../adapters/sealing/port.ts"
+import type { Ports, ProvidedPorts } from "./ports.ts"
+import type { ReadSettings } from "./settings.ts"
+
+/** What a provider is opened with. */
+export interface Outside {
+  readonly clock: Clock
+  readonly pacer: Pacer
+  readonly sealing: Sealing
+  /** What simulators remember. */
+  readonly memory: SimulatorMemory
+  readonly simulators: Simulators
+  readonly settings: ReadSettings
+  /** The same port, whose process may end right before or behind an act of it, where a test says so. */
+  readonly failing: <P extends object>(port: P, act: keyof P) => P
+}
+
+/** A provider of a slice. */
+export interface Provider {
+  /** What can be told to fail, and how. */
+  readonly simulator?: Simulator
+  /**
+   * Opens what the settings choose, as ports by their names.
+   *
+   * @param ports all ports, once everything is open: for what comes back by itself
+   * @throws StartupFault where what was chosen cannot be opened, with a sentence that says what to do
+   */
+  readonly open: (outside: Outside, ports: () => Ports) => Promise<Partial<ProvidedPorts>>
+}

@@ -1,0 +1,11 @@
+/** An installation as a whole: saved, restored, and moved to another event store. */
+import type { Slice } from "../frame/slice.ts"
+import { backupOperations } from "./operate/backup.ts"
+import { moveCommands } from "./operate/move-commands.ts"
+
+/** Moving an installation. */
+export const moving: Slice = {
+  name: "moving",
+  operations: [moveCommands.copyStore, ...backupOperations, moveCommands.restore],
+  topics: { store: "the event store" },
+}

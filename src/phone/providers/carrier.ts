@@ -1,0 +1,29 @@
+/** The carrier; the built-in one reports by itself what it could not deliver. */
+import { CARRIER, openBuiltInCarrier } from "../../../adapters/providers/carrier/built-in.ts"
+import type { Carrier } from "../../../adapters/providers/carrier/port.ts"
+import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
+import { parseMessageId, parsed } from "../../../domain/kernel/ids.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
+import { newId } from "../../frame/kernel/ids.ts"
+import type { Provider } from "../../frame/provider.ts"
+import { reportDelivery } from "../reactions/report-delivery.ts"
+
+declare module "../../frame/ports.ts" {
+  interface ProvidedPorts {
+    readonly carrier: Carrier
+  }
+}
+
+/** Hands text messages over. */
+export const carrier: Provider = {
+  simulator: CARRIER,
+  open: async (outside, ports) => {
+    const builtIn = openBuiltInCarrier(outside, async (text, errorCode) => {
+      const { companyId, to } = text
+      const messageId = parsed(parseMessageId, text.textId)
+      const report = { carrierId: builtInCarrierId(messageId), errorCode }
+      await reportDelivery(ports(), { companyId, to, messageId }, report, causedBy(newId("cmd")))
+    })
+    return { carrier: outside.failing(builtIn, "send") }
+  },
+}
