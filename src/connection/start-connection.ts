@@ -15,6 +15,7 @@ import {
   newConnectCode,
 } from "./connect-code.ts"
 import { refusal } from "../frame/calls/refusal.ts"
+import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
 import type { Reply } from "../frame/calls/route.ts"
 import { openRoute } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -59,7 +60,7 @@ export const startConnection = openRoute({
   url: "/api/v1/connect/start",
   group: "connection",
   summary: "Ask to be connected to a company, and for the key once an owner approved",
-  limit: "connect",
+  limit: RATE_LIMITS.connect,
   body: Start,
   reply: Started,
   success: [200, 202],

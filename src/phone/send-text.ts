@@ -7,6 +7,7 @@ import { textResource } from "../../domain/phone/text-resource.ts"
 import { withOptOutLine } from "../../domain/phone/texting-rules.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
+import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
 import { route } from "../frame/calls/route.ts"
 import { charged } from "../frame/effects/charged.ts"
 import { shortText } from "../frame/kernel/schema.ts"
@@ -116,7 +117,7 @@ export const sendText = route({
   summary: "Send a text",
   operation: "phone.messages.send",
   counted: true,
-  limit: "paid",
+  limit: RATE_LIMITS.paid,
   account: "managed",
   body: SendText,
   reply: TextReply,

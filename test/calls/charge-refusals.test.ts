@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { Payer } from "../../src/frame/calls/charge-refusals.ts"
 import { chargeRefusal } from "../../src/frame/calls/charge-refusals.ts"
-import { STATUS_OF, bodyOf } from "../../src/frame/calls/refusal.ts"
+import { bodyOf } from "../../src/frame/calls/refusal.ts"
 
 const refused: ChargeRefused = {
   type: "ChargeRefused",
@@ -70,7 +70,7 @@ describe("402 payment_required", () => {
 describe("503 overloaded", () => {
   it("says when to come again where too many charges are open", () => {
     const refusal = chargeRefusal({ ...refused, code: "too_many_open_charges" }, payer)
-    expect(STATUS_OF[refusal.error]).toBe(503)
+    expect(refusal.status).toBe(503)
     expect(refusal.headers).toEqual({ "retry-after": "5" })
   })
 })

@@ -14,7 +14,7 @@ const STAND_INS = SPEC_ROUTES.filter((spec) => spec.limit !== undefined && !isBu
   (spec, i) => standInOf({ ...spec, method: "GET" }, `/api/v1/stand-ins/${i}`),
 )
 const urlsOf = (limit: string) =>
-  STAND_INS.filter((one) => one.limit === limit).map(({ url }) => url)
+  STAND_INS.filter((one) => one.limit?.name === limit).map(({ url }) => url)
 const PAID = urlsOf("paid")
 const SEARCHES = urlsOf("number search")
 

@@ -2,7 +2,6 @@
 import { expect, it } from "vitest"
 import type { CompanyStanding } from "../../domain/access/access.ts"
 import { accountRefusal } from "../../src/frame/calls/account-checks.ts"
-import { STATUS_OF } from "../../src/frame/calls/refusal.ts"
 import type { AccountNeed } from "../../src/frame/calls/route.ts"
 
 const NEEDS: readonly AccountNeed[] = ["managed", "card", "verified card"]
@@ -30,6 +29,6 @@ it.for([
   const refusals = NEEDS.map((need) => accountRefusal(need, standing(card)))
   expect(refusals.map((refusal) => refusal?.error ?? null)).toEqual(wanted)
   for (const refusal of refusals) {
-    if (refusal !== null) expect(STATUS_OF[refusal.error]).toBe(402)
+    if (refusal !== null) expect(refusal.status).toBe(402)
   }
 })

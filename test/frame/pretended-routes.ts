@@ -1,5 +1,6 @@
 /** Routes of a slice that is not there, one for each thing that a route can be. */
 import { z } from "zod"
+import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
 import { BYTES, PIECES, oneOf, openRoute, route } from "../../src/frame/calls/route.ts"
 
 const GROUP = "pretended"
@@ -39,7 +40,7 @@ const suggest = route({
   url: SHAPED,
   operation: "lookup.address.suggest",
   summary: "Suggest",
-  limit: "paid",
+  limit: RATE_LIMITS.paid,
   body: z.object({ action: z.literal("suggest"), input: z.string() }),
   reply: z.object({ suggested: z.string() }),
   handle: async (_ports, _caller, { body }) => ({ ok: true, body: { suggested: body.input } }),

@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs"
 import { z } from "zod"
 import type { Operation } from "../../domain/access/operations.ts"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
+import type { RateLimit } from "../../src/frame/calls/rate-limits.ts"
+import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
 import type { ErrorCode } from "../../src/frame/calls/refusal.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
@@ -20,7 +22,8 @@ export interface SpecRoute {
   readonly roleRefusal?: ErrorCode
   readonly personKey?: boolean
   readonly counted: boolean
-  readonly limit?: NonNullable<Route["limit"]>
+  /** The name of its rate limit. */
+  readonly limit?: string
   readonly account?: NonNullable<Route["account"]>
   readonly charge?: string
   readonly auth?: false
@@ -95,7 +98,7 @@ export function standInOf(spec: SpecRoute, url: string): Route {
   const { also, permissions, roles, roleRefusal } = spec
   return route({
     ...{ method: method as Route["method"], url, group, operation, counted },
-    ...(limit === undefined ? {} : { limit }),
+    ...(limit === undefined ? {} : { limit: rateNamed(limit) }),
     ...(account === undefined ? {} : { account }),
     ...(also === undefined ? {} : { also }),
     ...(permissions === undefined ? {} : { permissions }),
@@ -105,4 +108,11 @@ export function standInOf(spec: SpecRoute, url: string): Route {
     reply: z.object({ ok: z.literal(true) }),
     handle: async () => ({ ok: true, body: { ok: true as const } }),
   })
+}
+
+/** The rate limit of this name. @throws Error where there is none */
+function rateNamed(name: string): RateLimit {
+  const found = Object.values(RATE_LIMITS).find((limit) => limit.name === name)
+  if (found === undefined) throw new Error(`there is no rate limit ${name}`)
+  return found
 }

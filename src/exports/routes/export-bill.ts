@@ -9,6 +9,7 @@ import { openBill } from "../open-bill.ts"
 import type { BillTarget } from "../write-bill.ts"
 import { writeOpened } from "../write-bill.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
+import { RATE_LIMITS } from "../../frame/calls/rate-limits.ts"
 import { route } from "../../frame/calls/route.ts"
 import { BEYOND_SPEC, monthText } from "./schema.ts"
 
@@ -27,7 +28,7 @@ export const exportBill = route({
   summary: "Export a month's bill as a file",
   operation: "billing.read",
   counted: false,
-  limit: "export",
+  limit: RATE_LIMITS.export,
   query: Query,
   reply: z.string(),
   files: [...new Set(BILL_FORMATS.map((format) => BILL_FORMS[format].mediaType))],

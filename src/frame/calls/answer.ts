@@ -2,8 +2,8 @@
 import { tokenOf } from "./position-token.ts"
 import type { Ports } from "../ports.ts"
 import type { KeptAnswer } from "./idempotency.ts"
-import type { ErrorCode, Refusal } from "./refusal.ts"
-import { STATUS_OF, bodyOf, refusal } from "./refusal.ts"
+import type { Refusal } from "./refusal.ts"
+import { bodyOf, refusal } from "./refusal.ts"
 import type { AnyReply, Caller, Route } from "./route.ts"
 import type { Sent } from "./sent.ts"
 
@@ -15,7 +15,7 @@ export interface Answer {
   /** JSON text, something that is sent piece by piece, or nothing. */
   readonly body: string | Sent | null
   /** The code of a refusal; null where it is none. */
-  readonly error: ErrorCode | null
+  readonly error: string | null
 }
 
 const JSON_TYPE = "application/json; charset=utf-8"
@@ -24,7 +24,7 @@ const JSON_TYPE = "application/json; charset=utf-8"
 export function refused(why: Refusal): Answer {
   const headers = { ...why.headers, "content-type": JSON_TYPE }
   return {
-    status: STATUS_OF[why.error],
+    status: why.status,
     headers,
     body: JSON.stringify(bodyOf(why)),
     error: why.error,
@@ -36,9 +36,9 @@ export function keptOf(ports: Ports, route: Route, result: AnyReply): KeptAnswer
   const { position = null } = result
   const token = position === null ? null : tokenOf(position, ports.storeGeneration)
   if (!result.ok) {
-    const { error, headers } = result.refusal
+    const { status, headers } = result.refusal
     const body = JSON.stringify(bodyOf(result.refusal))
-    const kept = { status: STATUS_OF[error], body, position: token }
+    const kept = { status, body, position: token }
     return headers === undefined ? kept : { ...kept, headers }
   }
   const { body, status = route.success?.[0] ?? 200 } = result
@@ -46,7 +46,7 @@ export function keptOf(ports: Ports, route: Route, result: AnyReply): KeptAnswer
 }
 
 /** A kept answer as it is sent. */
-export function answerOf(kept: KeptAnswer, error: ErrorCode | null, isReplay = false): Answer {
+export function answerOf(kept: KeptAnswer, error: string | null, isReplay = false): Answer {
   const { status, body, position } = kept
   const headers = {
     ...kept.headers,

@@ -1,6 +1,5 @@
 /** The check of how often a key, or its company, calls. */
 import type { RateLimits } from "./rate-limits.ts"
-import { RATE_LIMITS } from "./rate-limits.ts"
 import type { Refusal } from "./refusal.ts"
 import type { Caller, Route } from "./route.ts"
 import { scopeOf } from "./route.ts"
@@ -12,5 +11,5 @@ export function rateRefusal(
   caller: Caller,
 ): Refusal | null {
   if (limit === undefined) return null
-  return rates.refuse(limit, RATE_LIMITS[limit].per === "key" ? scopeOf(caller) : caller.companyId)
+  return rates.refuse(limit, limit.per === "key" ? scopeOf(caller) : caller.companyId)
 }

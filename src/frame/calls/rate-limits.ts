@@ -9,33 +9,44 @@ import { refusal } from "./refusal.ts"
 
 const WINDOW_MS = 60_000
 
-/** How many calls each name lets pass in a window, who is counted, and what the calls are called. */
-export const RATE_LIMITS = {
-  paid: { most: 120, per: "key", calls: "paid calls by this key" },
-  "number search": { most: 10, per: "company", calls: "searches for numbers by this company" },
-  domain: { most: 6, per: "company", calls: "domains connected or checked by this company" },
-  connect: { most: 10, per: "address", calls: "connection requests from this address" },
-  export: { most: 6, per: "key", calls: "exports by this key" },
-} as const satisfies Record<string, RateLimit>
-
-interface RateLimit {
+/** How often somebody may call. */
+export interface RateLimit {
+  /** Of its counter: routes that name the same one share it. */
+  readonly name: string
+  /** So many calls pass in a window. */
   readonly most: number
+  /** Who is counted. */
   readonly per: "key" | "company" | "address"
+  /** What the calls are called. */
   readonly calls: string
 }
 
-/** The name of a counter. */
-export type RateName = keyof typeof RATE_LIMITS
+/** The limits that the specification names, and that of exports. A slice may bring others. */
+export const RATE_LIMITS = {
+  paid: { name: "paid", most: 120, per: "key", calls: "paid calls by this key" },
+  numberSearch: {
+    ...{ name: "number search", most: 10, per: "company" },
+    calls: "searches for numbers by this company",
+  },
+  domain: {
+    ...{ name: "domain", most: 6, per: "company" },
+    calls: "domains connected or checked by this company",
+  },
+  connect: {
+    ...{ name: "connect", most: 10, per: "address" },
+    calls: "connection requests from this address",
+  },
+  export: { name: "export", most: 6, per: "key", calls: "exports by this key" },
+} as const satisfies Record<string, RateLimit>
 
 /** Counts calls. */
 export interface RateLimits {
   /** Counts a call of a holder; the refusal where it is one too many. */
-  readonly refuse: (name: RateName, holder: string) => Refusal | null
+  readonly refuse: (limit: RateLimit, holder: string) => Refusal | null
 }
 
 /** The answer to one call too many. */
-export function rateLimited(name: RateName): Refusal {
-  const { most, calls } = RATE_LIMITS[name]
+export function rateLimited({ most, calls }: RateLimit): Refusal {
   const message = `More than ${most} ${calls} in a minute; wait a minute.`
   return { ...refusal("rate_limited", message), headers: { "retry-after": "60" } }
 }
@@ -47,7 +58,7 @@ export const NO_RATE_LIMITS: RateLimits = { refuse: () => null }
 export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): RateLimits {
   let window = -1
   let counts = new Map<string, number>()
-  const count = (name: RateName, holder: string): number => {
+  const count = ({ name }: RateLimit, holder: string): number => {
     const current = Math.floor(pacer.elapsedMs() / WINDOW_MS)
     if (current !== window) {
       window = current
@@ -59,15 +70,14 @@ export function openRateLimits({ pacer, log }: Pick<Ports, "pacer" | "log">): Ra
     return calls
   }
   return {
-    refuse: (name, holder) => {
-      const { most } = RATE_LIMITS[name]
+    refuse: (limit, holder) => {
       try {
-        if (count(name, holder) <= most) return null
+        if (count(limit, holder) <= limit.most) return null
       } catch (error) {
         log.warn("a call could not be counted towards its rate limit", error)
         return null
       }
-      return rateLimited(name)
+      return rateLimited(limit)
     },
   }
 }

@@ -3,7 +3,7 @@
  * "Errors"; decisions.md §1). A code without a status does not compile.
  */
 
-/** Every error code of the API and its HTTP status. */
+/** Every error code that any route may answer with, and its HTTP status. */
 export const STATUS_OF = {
   validation: 400,
   bad_number: 400,
@@ -42,12 +42,34 @@ export const STATUS_OF = {
   unavailable: 503,
 } as const
 
-/** An error code. */
+/** An error code that any route may answer with. */
 export type ErrorCode = keyof typeof STATUS_OF
+
+/** An error code of a slice alone. */
+export interface OwnCode {
+  readonly error: string
+  readonly status: number
+  /** A body with it, for the document: its message, and whatever else it says. */
+  readonly example: { readonly message: string; readonly [detail: string]: unknown }
+}
+
+/** An error code. */
+export type Code = ErrorCode | OwnCode
+
+/** The code as callers see it. */
+export function errorOf(code: Code): string {
+  return typeof code === "string" ? code : code.error
+}
+
+/** Its HTTP status. */
+export function statusOf(code: Code): number {
+  return typeof code === "string" ? STATUS_OF[code] : code.status
+}
 
 /** A no, ready to be sent. */
 export interface Refusal {
-  readonly error: ErrorCode
+  readonly error: string
+  readonly status: number
   /** One sentence for a person. */
   readonly message: string
   /** What else the body says. */
@@ -57,11 +79,12 @@ export interface Refusal {
 
 /** Makes a refusal. */
 export function refusal(
-  error: ErrorCode,
+  code: Code,
   message: string,
   details?: Readonly<Record<string, unknown>>,
 ): Refusal {
-  return details === undefined ? { error, message } : { error, message, details }
+  const refused = { error: errorOf(code), status: statusOf(code), message }
+  return details === undefined ? refused : { ...refused, details }
 }
 
 /** The body of a refusal. */

@@ -13,8 +13,8 @@ import type { Spender } from "../../../domain/charging/limits.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import type { Looked } from "./read-position.ts"
-import type { RateName } from "./rate-limits.ts"
-import type { ErrorCode, Refusal } from "./refusal.ts"
+import type { RateLimit } from "./rate-limits.ts"
+import type { Code, ErrorCode, Refusal } from "./refusal.ts"
 import type { Sent } from "./sent.ts"
 
 /** Who calls, as far as the checks have found out. */
@@ -95,7 +95,7 @@ export interface OnceForEver<I, R, S extends number> {
   /** The answer while another request with the key is still being carried out. */
   readonly inProgress: (ports: Ports, caller: Caller, input: I) => Promise<Reply<R, S>>
   /** The codes it can have ended with, which the same request is then told again. */
-  readonly ends: readonly ErrorCode[]
+  readonly ends: readonly Code[]
   /** How what was answered as done (200) or not done yet (202) stands now. */
   readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R, S>>
 }
@@ -118,7 +118,7 @@ interface Described {
   /** Who alone may call it. */
   readonly roles?: readonly Role[]
   /** The code for those without the role; default `not_allowed`. */
-  readonly roleRefusal?: ErrorCode
+  readonly roleRefusal?: Code
   /** Whether it takes a person's own key only, and never the app's shared one. */
   readonly personKey?: boolean
   /** Whether a call is counted as an API call, and stops when the general limit is used up. */
@@ -126,7 +126,7 @@ interface Described {
   /** Whether a locked account's calls pass: who would pay must not be kept out by the lock. */
   readonly passesLock?: boolean
   /** Which rate limit it counts towards. */
-  readonly limit?: RateName
+  readonly limit?: RateLimit
   /** False where it is open to everybody: then no caller is known, and no check of one is made. */
   readonly auth?: false
   /** How many bytes a body may have; default 1 MiB. A body taken by `PIECES` is counted by its handler. */
@@ -140,7 +140,7 @@ interface Described {
   /** The content types of the files that it answers with; default JSON. */
   readonly files?: readonly string[]
   /** The codes it can refuse with, beside those of the checks. */
-  readonly refuses?: readonly ErrorCode[]
+  readonly refuses?: readonly Code[]
   /** What its refusals say, where the document's shared example of a code is not about it. */
   readonly says?: Readonly<Partial<Record<ErrorCode, string>>>
   /** Why a choice was made where the specification is silent. */

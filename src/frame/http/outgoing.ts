@@ -4,15 +4,15 @@ import { PassThrough, Readable } from "node:stream"
 import type { FastifyReply } from "fastify"
 import type { Answer } from "../calls/answer.ts"
 import { refused } from "../calls/answer.ts"
-import type { ErrorCode, Refusal } from "../calls/refusal.ts"
+import type { Refusal } from "../calls/refusal.ts"
 import type { SentBytes, SentFile } from "../calls/sent.ts"
 import { partOf } from "../calls/sent.ts"
 import type { Log } from "../ports.ts"
 
-const refusedReplies = new WeakMap<FastifyReply, ErrorCode>()
+const refusedReplies = new WeakMap<FastifyReply, string>()
 
 /** What a request was refused with; null where it was answered. */
-export function refusedWith(reply: FastifyReply): ErrorCode | null {
+export function refusedWith(reply: FastifyReply): string | null {
   return refusedReplies.get(reply) ?? null
 }
 

@@ -1,5 +1,5 @@
 /** The codes that a route can refuse with: its own, and those of the checks that its data asks for. */
-import type { ErrorCode } from "../../calls/refusal.ts"
+import type { Code, ErrorCode } from "../../calls/refusal.ts"
 import type { Route } from "../../calls/route.ts"
 
 /** What any call can meet: even one without a body may name a `Ledger-Position` that is none. */
@@ -13,21 +13,21 @@ const OF_ANY_CALL: readonly ErrorCode[] = [
 ]
 
 /** Every code that can come from a route, each once. */
-export function codesOf(route: Route): readonly ErrorCode[] {
+export function codesOf(route: Route): readonly Code[] {
   const checked = [...ofCaller(route), ...ofAccount(route), ...ofName(route), ...ofBody(route)]
   return [...new Set([...OF_ANY_CALL, ...checked, ...(route.refuses ?? [])])]
 }
 
-function ofCaller({ auth, operation, also = [], roleRefusal }: Route): readonly ErrorCode[] {
+function ofCaller({ auth, operation, also = [], roleRefusal }: Route): readonly Code[] {
   if (auth === false) return []
-  const codes: ErrorCode[] = ["invalid_key", "not_allowed"]
+  const codes: Code[] = ["invalid_key", "not_allowed"]
   if (operation !== null || also.length > 0) codes.push("operation_not_granted")
   if (roleRefusal !== undefined) codes.push(roleRefusal)
   return codes
 }
 
-function ofAccount({ counted, passesLock, limit, account }: Route): readonly ErrorCode[] {
-  const codes: ErrorCode[] = []
+function ofAccount({ counted, passesLock, limit, account }: Route): readonly Code[] {
+  const codes: Code[] = []
   if (counted) codes.push("spend_limit_reached")
   if (counted && passesLock !== true) codes.push("payment_required")
   if (limit !== undefined) codes.push("rate_limited")
@@ -38,13 +38,13 @@ function ofAccount({ counted, passesLock, limit, account }: Route): readonly Err
 }
 
 /** `conflict`: another process carries the same request out, or took it over. */
-function ofName({ charged, once }: Route): readonly ErrorCode[] {
+function ofName({ charged, once }: Route): readonly Code[] {
   if (charged !== true && once === undefined) return []
-  const codes: ErrorCode[] = ["conflict", "idempotency_conflict"]
+  const codes: Code[] = ["conflict", "idempotency_conflict"]
   return once === undefined ? codes : [...codes, "idempotency_key_required"]
 }
 
-function ofBody({ method, body }: Route): readonly ErrorCode[] {
+function ofBody({ method, body }: Route): readonly Code[] {
   if (method === "GET") return []
   return body === undefined ? ["too_large"] : ["too_large", "unsupported_media_type"]
 }

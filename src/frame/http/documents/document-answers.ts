@@ -2,8 +2,8 @@
 import type { ZodType } from "zod"
 import { z } from "zod"
 import { codesOf } from "./codes.ts"
-import type { ErrorCode } from "../../calls/refusal.ts"
-import { STATUS_OF } from "../../calls/refusal.ts"
+import type { Code } from "../../calls/refusal.ts"
+import { errorOf, statusOf } from "../../calls/refusal.ts"
 import { ownExampleOf } from "./route-examples.ts"
 import type { Route } from "../../calls/route.ts"
 
@@ -66,10 +66,10 @@ function headOfSuccess(route: Route): Json {
 }
 
 /** The head of a refusal with one of these codes. */
-function headOfRefusal(route: Route, codes: readonly ErrorCode[]): Json {
+function headOfRefusal(route: Route, codes: readonly Code[]): Json {
   const names = ["x-request-id"]
   if (codes.includes("method_not_allowed")) names.push("Allow")
-  if (codes.some((code) => STATUS_OF[code] === 503)) names.push("Retry-After")
+  if (codes.some((code) => statusOf(code) === 503)) names.push("Retry-After")
   if (codes.some((code) => route.once?.ends.includes(code))) names.push("Idempotency-Replayed")
   const mayRecord = route.charged === true || route.once !== undefined
   const ends = [...(route.once?.ends ?? []), ...(route.refuses ?? [])]
@@ -86,7 +86,7 @@ function headOfRefusal(route: Route, codes: readonly ErrorCode[]): Json {
 
 /** The answers of a route, by status. */
 export function responsesOf(route: Route, verbs: readonly string[]): Json {
-  const byStatus = Map.groupBy(codesOf(route), (code) => STATUS_OF[code])
+  const byStatus = Map.groupBy(codesOf(route), statusOf)
   const refusals = [...byStatus].map(([status, codes]) => {
     return [status, refusalsOf(route, codes, verbs)] as const
   })
@@ -142,19 +142,21 @@ function successesOf(route: Route): Json {
 }
 
 /** The refusals of a status: the codes it can carry, and one example a code. */
-function refusalsOf(route: Route, codes: readonly ErrorCode[], verbs: readonly string[]): Json {
+function refusalsOf(route: Route, codes: readonly Code[], verbs: readonly string[]): Json {
   const examples = codes.map((code) => {
     const value = ownExampleOf(route, code, verbs)
-    return [code, value === null ? exampleReference(code) : { value }] as const
+    return [errorOf(code), value === null ? exampleReference(code) : { value }] as const
   })
   return {
-    description: codes.join(", "),
+    description: codes.map(errorOf).join(", "),
     headers: headOfRefusal(route, codes),
     content: errorContent(Object.fromEntries(examples)),
   }
 }
 
-const exampleReference = (code: ErrorCode): Json => ({ $ref: `#/components/examples/${code}` })
+const exampleReference = (code: Code): Json => ({
+  $ref: `#/components/examples/${errorOf(code)}`,
+})
 
 function errorContent(examples: Json): Json {
   return { "application/json": { schema: { $ref: "#/components/schemas/Error" }, examples } }

@@ -11,14 +11,13 @@ import {
   retiredResponses,
   schemaOf,
 } from "./document-answers.ts"
-import { ErrorBody } from "./error-body.ts"
+import { errorBodyOf } from "./error-body.ts"
 import { exampleOf } from "./examples.ts"
 import { sendRefusal } from "../outgoing.ts"
-import { RATE_LIMITS } from "../../calls/rate-limits.ts"
-import type { ErrorCode } from "../../calls/refusal.ts"
-import { STATUS_OF } from "../../calls/refusal.ts"
+import type { Code, ErrorCode } from "../../calls/refusal.ts"
+import { STATUS_OF, errorOf } from "../../calls/refusal.ts"
 import type { OneOf, Route } from "../../calls/route.ts"
-import { BYTES, PIECES, isOneOf } from "../../calls/route.ts"
+import { BYTES, PIECES, isOneOf, routesIn } from "../../calls/route.ts"
 import { unknownPath } from "../router-refusals.ts"
 
 /** Where the document and its page are. */
@@ -79,6 +78,7 @@ export function openApi(
   baseUrl: string,
 ): Json {
   const paths: Record<string, Json> = {}
+  const codes = allCodes(entries)
   for (const entry of entries) {
     const path = entry.url.replaceAll(/:(\w+)/g, "{$1}")
     const verbs = entries.filter(({ url }) => url === entry.url).map(({ method }) => method)
@@ -104,9 +104,11 @@ export function openApi(
           description: KEY_DESCRIPTION,
         },
       },
-      schemas: { Error: schemaOf(ErrorBody, "input") },
+      schemas: { Error: schemaOf(errorBodyOf(codes.map(errorOf)), "input") },
       headers: HEADERS,
-      examples: Object.fromEntries(ERROR_CODES.map((code) => [code, { value: exampleOf(code) }])),
+      examples: Object.fromEntries(
+        codes.map((code) => [errorOf(code), { value: exampleOf(code) }]),
+      ),
     },
     paths,
   }
@@ -120,7 +122,12 @@ const KEY_DESCRIPTION =
   "the verb, the path with its query as it is sent, the SHA-256 of the body's bytes in hexadecimal " +
   "(of no bytes where there is no body), the time, the person's id. The call is then checked and weighed as that person's."
 
-const ERROR_CODES = Object.keys(STATUS_OF) as ErrorCode[]
+/** Every code that an answer can carry: those of any route, behind them those of slices. */
+function allCodes(entries: readonly (Route | OneOf)[]): readonly Code[] {
+  const own = routesIn(entries).flatMap(({ refuses = [] }) => refuses)
+  const codes = [...(Object.keys(STATUS_OF) as ErrorCode[]), ...own]
+  return [...new Map(codes.map((code) => [errorOf(code), code])).values()]
+}
 
 function operationOf(route: Route, verbs: readonly string[]): Json {
   const parameters = parametersOf(route)
@@ -185,14 +192,13 @@ function needsOf(route: Route): string {
   const { operation, also = [], permissions = [], roles = [], auth, counted, limit } = route
   const key = auth === false ? "Needs no key." : "Needs no operation of its own."
   const quoted = [operation, ...also].map((name) => `\`${name}\``).join(", also ")
-  const rate = limit === undefined ? null : RATE_LIMITS[limit]
   return [
     operation === null ? key : `Operation ${quoted}.`,
     route.personKey === true ? "Takes a person's own key, never the app's shared one." : "",
     roles.length === 0 ? "" : `For an ${roles.join(" or ")} only.`,
     permissions.length === 0 ? "" : `The person needs ${permissions.join(", ")}.`,
     counted ? "Counted as an API call." : "",
-    rate === null ? "" : `At most ${rate.most} ${rate.calls} in a minute.`,
+    limit === undefined ? "" : `At most ${limit.most} ${limit.calls} in a minute.`,
   ]
     .filter((sentence) => sentence !== "")
     .join(" ")

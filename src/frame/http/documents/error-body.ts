@@ -3,10 +3,7 @@ import { z } from "zod"
 import { OPERATIONS } from "../../../../domain/access/operations.ts"
 import type { Operation } from "../../../../domain/access/operations.ts"
 import { isoTime, micros } from "../../kernel/schema.ts"
-import type { ErrorCode } from "../../calls/refusal.ts"
-import { STATUS_OF } from "../../calls/refusal.ts"
 
-const ERROR_CODES = Object.keys(STATUS_OF) as [ErrorCode, ...ErrorCode[]]
 const GRANTABLE = Object.keys(OPERATIONS) as [Operation, ...Operation[]]
 
 const Limit = z
@@ -41,9 +38,8 @@ const Pay = z
       "that buys what is missing, to be sent as it is.",
   })
 
-/** A refusal as it is sent. Fields beyond the first two come with some codes only. */
-export const ErrorBody = z.object({
-  error: z.enum(ERROR_CODES),
+/** What a refusal says beside its code; fields beyond the message come with some codes only. */
+const Said = z.object({
   message: z.string().meta({ description: "A sentence for people" }),
   fields: z
     .record(z.string(), z.string())
@@ -73,3 +69,8 @@ export const ErrorBody = z.object({
     description: "With `unavailable` where it is not known whether this purchase was paid",
   }),
 })
+
+/** A refusal as it is sent, with one of these codes. */
+export function errorBodyOf(codes: readonly string[]) {
+  return z.object({ error: z.enum(codes), ...Said.shape })
+}

@@ -1,8 +1,8 @@
 /** One example of each error body, for the document: a code without one does not compile. */
 import type { LimitReading } from "../../../../domain/charging/limits.ts"
 import { limitRefusal } from "../../calls/charge-refusals.ts"
-import type { ErrorCode } from "../../calls/refusal.ts"
-import { bodyOf } from "../../calls/refusal.ts"
+import type { Code, ErrorCode } from "../../calls/refusal.ts"
+import { bodyOf, errorOf } from "../../calls/refusal.ts"
 
 /** Ids of things that were never there. */
 export const EXAMPLE_ID = {
@@ -138,6 +138,6 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
 }
 
 /** An answer with this code, as a caller may get it. */
-export function exampleOf(code: ErrorCode): Readonly<Record<string, unknown>> {
-  return { error: code, ...EXAMPLES[code] }
+export function exampleOf(code: Code): Readonly<Record<string, unknown>> {
+  return { error: errorOf(code), ...(typeof code === "string" ? EXAMPLES[code] : code.example) }
 }

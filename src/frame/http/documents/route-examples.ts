@@ -9,7 +9,7 @@ import { faultRefusal, overloadedRefusal } from "../../calls/faults.ts"
 import { paidBy } from "../../calls/carry-out.ts"
 import { operationRefusal, personRefusal } from "../../calls/person-checks.ts"
 import { rateLimited } from "../../calls/rate-limits.ts"
-import type { ErrorCode, Refusal } from "../../calls/refusal.ts"
+import type { Code, ErrorCode, Refusal } from "../../calls/refusal.ts"
 import { bodyOf, refusal } from "../../calls/refusal.ts"
 import type { Route } from "../../calls/route.ts"
 import { otherVerb } from "../router-refusals.ts"
@@ -17,7 +17,9 @@ import { otherVerb } from "../router-refusals.ts"
 type Body = Readonly<Record<string, unknown>>
 
 /** The route's own example of a code; null where the shared one fits. */
-export function ownExampleOf(route: Route, code: ErrorCode, verbs: readonly string[]): Body | null {
+export function ownExampleOf(route: Route, code: Code, verbs: readonly string[]): Body | null {
+  // What a slice alone says is about the slice.
+  if (typeof code !== "string") return null
   const message = route.says?.[code]
   if (message !== undefined) return { ...exampleOf(code), message }
   const refused = ownRefusalOf(route, code, verbs)
