@@ -21,6 +21,8 @@ export interface ErasurePorts {
   readonly forgetKeys: (companyId: CompanyId) => void
   /** The read models; those without personal tables are left alone. */
   readonly readModels: readonly { readonly name: string; readonly personal?: readonly string[] }[]
+  /** Tables of slices, each with a `company_id`, of which a company's rows go as they are. Default none. */
+  readonly tables?: readonly string[]
   /** Default none. */
   readonly work?: {
     /** The kinds that end with their company. */
@@ -35,7 +37,7 @@ const MOST_REWRITTEN_BYTES = 64 * 1024 * 1024
 const LOOK_MS = 50
 const LOOK_MOST_MS = 5_000
 
-/** Every table of the schema `ledger` that holds anything personal of a company, sealed or not. */
+/** Every table of the program itself in the schema `ledger` that holds anything personal of a company, sealed or not. */
 const TABLES = [
   "blob_chunks",
   "blobs",
@@ -54,7 +56,7 @@ const DELETED = ["blobs", "claims", "connect_codes", "presence"]
 
 /** Erasing in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {
-  const { pool, forgetKeys, work = { ending: [], personal: [] } } = ports
+  const { pool, forgetKeys, tables = [], work = { ending: [], personal: [] } } = ports
   return {
     destroyKeys: async (companyId) => {
       await inTransaction(pool, async (client) => {
@@ -77,8 +79,8 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
     },
     deleteRows: (companyId) =>
       inTransaction(pool, async (client) => {
-        for (const table of DELETED) {
-          await client.query(`delete from ledger.${table} where company_id = $1`, [companyId])
+        for (const table of [...DELETED, ...tables]) {
+          await client.query(`delete from ledger."${table}" where company_id = $1`, [companyId])
         }
         // What a simulated processor took is money: it stays.
         await client.query("delete from ledger.simulated where company_id = $1 and not lasting", [
@@ -112,14 +114,14 @@ function workOf(companyId: CompanyId, row: WorkRow): ParkedWork {
   return { workId, kind, name, subject, companyId, parked, payload: JSON.parse(row.payload) }
 }
 
-async function wipeFiles({ pool, pacer, readModels }: ErasurePorts): Promise<boolean> {
+async function wipeFiles({ pool, pacer, readModels, tables = [] }: ErasurePorts): Promise<boolean> {
   const personal = readModels.filter((one): one is PersonalReadModel => one.personal !== undefined)
   for (const { name } of personal) if (!(await dropBeside(pool, name))) return false
   if (!(await nobodyLooksBack(pool, pacer))) return false
   const client = await pool.connect()
   try {
     await client.query(`set lock_timeout = ${LOOK_MOST_MS}`)
-    for (const table of TABLES) await wipe(client, "ledger", table)
+    for (const table of [...TABLES, ...tables]) await wipe(client, "ledger", table)
     for (const table of personal.flatMap((one) => one.personal)) {
       await wipe(client, LIVE_SCHEMA, table)
     }

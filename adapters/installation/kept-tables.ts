@@ -3,17 +3,27 @@ import type { Pool, PoolClient } from "pg"
 import { FORMER_TABLES } from "../postgres/migrations/0013-simulated.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import { generationIn, writeMove } from "./postgres.ts"
-import type { KeptTables, RestoredTables, TablePart, TableRows } from "./port.ts"
-import type { KeptRows } from "./tables.ts"
-import { KEPT, POSITIONS } from "./tables.ts"
+import type { KeptTables, OwnTable, RestoredTables, TablePart, TableRows } from "./port.ts"
+import type { KeptRows, KeptTable } from "./tables.ts"
+import { POSITIONS, keptTables } from "./tables.ts"
 
 /** So many rows are held at once, where their table does not say otherwise. */
 const FETCHED_ROWS = 200
 /** What is handed over at once, unless a single row is larger; in characters. */
 const HANDED_CHARACTERS = 256 * 1024
 
-/** Reads the tables of a backup. @param hints the projections that are never folded anew */
-export function openKeptTables(pool: Pool, hints: readonly string[]): KeptTables {
+/**
+ * Reads the tables of a backup.
+ *
+ * @param hints the projections that are never folded anew
+ * @param own the tables of slices
+ */
+export function openKeptTables(
+  pool: Pool,
+  hints: readonly string[],
+  own: readonly OwnTable[] = [],
+): KeptTables {
+  const tables = keptTables(own)
   return {
     migrations: async () => {
       const { rows } = await pool.query<{ name: string }>(
@@ -22,7 +32,7 @@ export function openKeptTables(pool: Pool, hints: readonly string[]): KeptTables
       return rows.map(({ name }) => name)
     },
     generation: () => generationIn(pool),
-    read: (part) => readPart(pool, part, hints),
+    read: (part) => readPart(pool, part, hints, tables),
   }
 }
 
@@ -30,13 +40,14 @@ async function* readPart(
   pool: Pool,
   part: TablePart,
   hints: readonly string[],
+  tables: readonly KeptTable[],
 ): AsyncGenerator<TableRows> {
   const client = await pool.connect()
   let isDone = false
   try {
     await client.query("begin isolation level repeatable read read only")
     if (part === "before") yield* readRows(client, positionsOf(hints))
-    for (const rows of KEPT.flatMap((table) => table.rows)) {
+    for (const rows of tables.flatMap((table) => table.rows)) {
       if (rows.part === part) yield* readRows(client, rows)
     }
     await client.query("commit")
@@ -85,11 +96,21 @@ function* handfuls(rows: readonly string[]): Generator<readonly string[]> {
   yield some
 }
 
-/** Writes the tables of a backup. @param hints the projections that are never folded anew */
-export function openRestoredTables(pool: Pool, hints: readonly string[]): RestoredTables {
+/**
+ * Writes the tables of a backup.
+ *
+ * @param hints the projections that are never folded anew
+ * @param own the tables of slices
+ */
+export function openRestoredTables(
+  pool: Pool,
+  hints: readonly string[],
+  own: readonly OwnTable[] = [],
+): RestoredTables {
+  const tables = keptTables(own)
   return {
     isEmpty: async () => {
-      const looks = [...KEPT.map(({ table }) => table), POSITIONS, "event_store"].map(
+      const looks = [...tables.map(({ table }) => table), POSITIONS, "event_store"].map(
         (table) => `exists (select 1 from ledger.${table})`,
       )
       const { rows } = await pool.query<{ filled: boolean }>(
@@ -105,8 +126,8 @@ export function openRestoredTables(pool: Pool, hints: readonly string[]): Restor
     },
     finish: (rows, move) =>
       inTransaction(pool, async (client) => {
-        for await (const some of rows) await writeRows(client, some)
-        for (const { table, counter } of KEPT) {
+        for await (const some of rows) await writeRows(client, tables, some)
+        for (const { table, counter } of tables) {
           if (counter !== undefined) await countOn(client, table, counter)
         }
         // Whoever had work in hand is gone.
@@ -123,14 +144,18 @@ export function openRestoredTables(pool: Pool, hints: readonly string[]): Restor
  *
  * @throws RangeError where there are no such
  */
-async function writeRows(client: PoolClient, { name, json }: TableRows): Promise<void> {
+async function writeRows(
+  client: PoolClient,
+  tables: readonly KeptTable[],
+  { name, json }: TableRows,
+): Promise<void> {
   const former = FORMER_TABLES.find((table) => table.name === name)
   if (former !== undefined) {
     const { columns, takeOver } = former
     await client.query(takeOver(`json_to_recordset($1::json) as former (${columns})`), [json])
     return
   }
-  const table = tableOf(name)
+  const table = tableOf(tables, name)
   const [first] = JSON.parse(json) as readonly object[]
   if (first === undefined) return
   const columns = Object.keys(first)
@@ -146,9 +171,9 @@ async function writeRows(client: PoolClient, { name, json }: TableRows): Promise
 }
 
 /** @throws RangeError where no table has such rows */
-function tableOf(name: string): string {
+function tableOf(tables: readonly KeptTable[], name: string): string {
   if (name === POSITIONS) return POSITIONS
-  const found = KEPT.find(({ rows }) => rows.some((one) => one.name === name))
+  const found = tables.find(({ rows }) => rows.some((one) => one.name === name))
   if (found === undefined) throw new RangeError(`there is no table for ${name}`)
   return found.table
 }

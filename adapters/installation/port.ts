@@ -3,6 +3,7 @@
  * checkpoints were made from, a restore that did not come to its end, and what stands in PostgreSQL and
  * in no event, as a backup holds it.
  */
+import type { Migration } from "kysely/migration"
 import type { Position } from "../eventstore/port.ts"
 
 /** Where events can be: in the database itself, or in a server of EventStoreDB or KurrentDB. */
@@ -50,6 +51,23 @@ export interface InstallationMemory {
  * outside.
  */
 export type TablePart = "before" | "after"
+
+/** Migrations by their names. A released one is never edited. */
+export type Migrations = Readonly<Record<string, Migration>>
+
+/** A table that a slice has in the schema `ledger`, and what becomes of its rows. */
+export interface OwnTable {
+  readonly table: string
+  /** When a backup reads it, in the order of which columns; else why no backup holds it. */
+  readonly backup: { readonly part: TablePart; readonly key: string } | { readonly leftOut: string }
+  /** The column that PostgreSQL counts up. */
+  readonly counter?: string
+  /**
+   * Whether a company's rows, by their `company_id`, go when it is erased; else why they may stay: then
+   * nothing in them is personal.
+   */
+  readonly erased: true | { readonly stays: string }
+}
 
 /** Some rows of a table. */
 export interface TableRows {

@@ -1,4 +1,4 @@
-import type { TablePart } from "./port.ts"
+import type { OwnTable, TablePart } from "./port.ts"
 
 /** Rows of a table that a backup holds. */
 export interface KeptRows {
@@ -14,7 +14,7 @@ export interface KeptRows {
 }
 
 /** A table that a backup holds. */
-interface KeptTable {
+export interface KeptTable {
   readonly table: string
   /** The column that PostgreSQL counts up. */
   readonly counter?: string
@@ -30,7 +30,8 @@ const whole = (table: string, part: TablePart, key: string, counter?: string): K
 const WHOLE_BLOBS = "(select * from ledger.blobs where mark is not null)"
 
 /**
- * Every table of the schema `ledger` that a backup holds, in the order they are written in.
+ * Every table of the program itself in the schema `ledger` that a backup holds, in the order they are
+ * written in.
  *
  * - `work` waits for its time, and a row that is done is gone: read with the place up to which rows
  *   were made, it is neither lost nor made again. It could be made from all events anew, but then
@@ -46,7 +47,7 @@ const WHOLE_BLOBS = "(select * from ledger.blobs where mark is not null)"
  *   with whose card. They stand for things outside, which a restore does not set back.
  * - `blobs`, `blob_chunks`: bytes that facts speak of, as far as they are whole.
  */
-export const KEPT: readonly KeptTable[] = [
+const KEPT: readonly KeptTable[] = [
   whole("work", "before", "work_id", "work_id"),
   {
     table: "claims",
@@ -96,8 +97,16 @@ export const KEPT: readonly KeptTable[] = [
   },
 ]
 
+/** Every table that a backup holds: those of the program, behind them those of its slices. */
+export function keptTables(own: readonly OwnTable[]): readonly KeptTable[] {
+  const kept = own.flatMap(({ table, backup, counter }) =>
+    "leftOut" in backup ? [] : [whole(table, backup.part, backup.key, counter)],
+  )
+  return [...KEPT, ...kept]
+}
+
 /**
- * Tables that no backup holds: `checkpoints`, the edges of `trees` and all read models are folds of events, `processes` are
+ * Tables of the program itself that no backup holds: `checkpoints`, the edges of `trees` and all read models are folds of events, `processes` are
  * those that run just now, the event store and an unfinished restore are of this place alone; who is
  * online and which app asks to be connected is over when a backup is restored. Of
  * `projections` only the place of what is no fold is held, beside `work`.

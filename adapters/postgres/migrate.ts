@@ -1,6 +1,6 @@
 /** Brings a database to the form this version needs, one migration after the other. */
-import type { Migration } from "kysely/migration"
 import { Migrator } from "kysely/migration"
+import type { Migrations } from "../installation/port.ts"
 import { kyselyOf, openPool } from "./database.ts"
 import { roleAndSchemas } from "./migrations/0001-role-and-schemas.ts"
 import { eventStore } from "./migrations/0002-event-store.ts"
@@ -18,8 +18,8 @@ import { simulated } from "./migrations/0013-simulated.ts"
 import { blobs } from "./migrations/0014-blobs.ts"
 import { handedOver } from "./migrations/0015-handed-over.ts"
 
-/** Every migration by name, in the order of their names. A released one is never edited. */
-export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+/** Every migration of the program itself, in the order of their names. */
+export const MIGRATIONS: Migrations = {
   "0001-role-and-schemas": roleAndSchemas,
   "0002-event-store": eventStore,
   "0003-ledger-tables": ledgerTables,
@@ -37,9 +37,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0015-handed-over": handedOver,
 }
 
-/** The names of all migrations that this version knows, in their order. */
-export const MIGRATION_NAMES: readonly string[] = Object.keys(MIGRATIONS)
-
 /** The database was made by a newer version of this program. */
 export class NewerDatabase extends Error {
   override readonly name = "NewerDatabase"
@@ -48,15 +45,18 @@ export class NewerDatabase extends Error {
 /**
  * Migrates the database at `url` to the newest form.
  *
+ * @param own the migrations of slices, whose names begin with theirs
  * @throws NewerDatabase when it already has a form this version does not know
  */
-export async function migrateToLatest(url: string): Promise<void> {
+export async function migrateToLatest(url: string, own: Migrations = {}): Promise<void> {
   const pool = openPool(url, 2, () => undefined)
   const db = kyselyOf<unknown>(pool)
   try {
     const migrator = new Migrator({
       db,
-      provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
+      provider: { getMigrations: async () => ({ ...MIGRATIONS, ...own }) },
+      // A later one of the program is done behind those of slices, though its name comes before.
+      allowUnorderedMigrations: true,
       migrationTableSchema: "ledger",
     })
     const done = await migrator.getMigrations()

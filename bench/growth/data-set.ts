@@ -7,7 +7,7 @@ import { hash } from "node:crypto"
 import { readFile, rm } from "node:fs/promises"
 import { join } from "node:path"
 import { holdFolder, openDataFolder } from "../../adapters/data-folder/data-folder.ts"
-import { MIGRATION_NAMES } from "../../adapters/postgres/migrate.ts"
+import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
 import { CannotWrite, openOutFile } from "../../src/frame/operator/cli/out-file.ts"
 import type { Setting } from "../benchmark.ts"
 
@@ -40,7 +40,7 @@ interface Note<T> {
 /** Data of another one of these are data of another program. */
 function versionOf(form: number): string {
   const models = PROGRAM.readModels.map(({ name, version, create }) => [name, version, create])
-  const made = JSON.stringify([form, MIGRATION_NAMES, models, process.versions.modules])
+  const made = JSON.stringify([form, Object.keys(MIGRATIONS), models, process.versions.modules])
   return hash("sha256", made, "hex").slice(0, 16)
 }
 

@@ -8,6 +8,7 @@ import { checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
 import type { AdminAnswer } from "../frame/operator/protocol.ts"
 import type { Finding } from "../frame/operator/cli/finding.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
+import { PROGRAM } from "../slices.ts"
 import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
 import { checkEventStore, openEventStore } from "./event-store.ts"
@@ -51,6 +52,7 @@ export async function examine(
     await namespaceFinding(!isShared && process.getuid?.() === 0),
     await portFinding(config, server),
     await diskFinding(config.dataDir),
+    ...(await Promise.all(PROGRAM.examines.map((look) => look(config.settings)))).flat(),
     ...(await (server === null ? storeFindings(config) : servedFindings(server))),
   ]
 }

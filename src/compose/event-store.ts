@@ -8,6 +8,7 @@ import { openPostgresEventStore } from "../../adapters/eventstore/postgres/event
 import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
 import { StartupFault } from "../../adapters/startup/port.ts"
 import { ownStreams } from "../frame/writer/own-streams.ts"
+import type { Streams } from "../frame/writer/streams.ts"
 import { PROGRAM } from "../slices.ts"
 
 /** An event store and where it is. */
@@ -28,22 +29,27 @@ export class WrongEventStore extends Error {
  * Opens the event store: the one inside the database, or the server of EventStoreDB where there is
  * an address of one. Only then is that client loaded, which takes its time and memory.
  *
+ * @param options the streams that are the program's own, default those of all slices
  * @throws StartupFault when the address is wrong
  */
 export async function openEventStore(
   databaseUrl: string,
   eventStoreUrl: string | null,
-  watch?: DatabaseWatch,
+  {
+    streams = PROGRAM.streams,
+    watch,
+  }: { readonly streams?: Streams; readonly watch?: DatabaseWatch } = {},
 ): Promise<ChosenStore> {
   if (eventStoreUrl === null) {
     const address = { url: databaseUrl, ...(watch === undefined ? {} : { watch }) }
-    return choose("postgres", openPostgresEventStore(address))
+    return choose("postgres", openPostgresEventStore(address), streams)
   }
   const { openEventStoreDb } = await import("../../adapters/eventstore/eventstoredb/event-store.ts")
   try {
     return choose(
       "eventstoredb",
       openEventStoreDb({ url: eventStoreUrl, askedStream: PRICES.stream }),
+      streams,
     )
   } catch (error) {
     if (!(error instanceof RangeError)) throw error
@@ -51,8 +57,8 @@ export async function openEventStore(
   }
 }
 
-function choose(kind: StoreKind, store: EventStore): ChosenStore {
-  const own = ownStreams(store, PROGRAM.streams, kind === "eventstoredb")
+function choose(kind: StoreKind, store: EventStore, streams: Streams): ChosenStore {
+  const own = ownStreams(store, streams, kind === "eventstoredb")
   return { kind, store: own, readEverything: store.readAll }
 }
 

@@ -1,6 +1,5 @@
 /** Opens everything an installation consists of, in order, and closes it in the reverse order. */
 import { PROGRAM } from "../slices.ts"
-import { PRICES } from "../../domain/charging/aggregates.ts"
 import type { Pool } from "pg"
 import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
 import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
@@ -29,23 +28,21 @@ import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgre
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
 import { openPostgresWork } from "../../adapters/work/postgres.ts"
-import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
 import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { signDay } from "../audit/trees.ts"
-import { causedBy } from "../frame/kernel/envelope.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import { startHousekeeping } from "../frame/effects/housekeeping.ts"
 import { giveUp } from "../frame/effects/give-up.ts"
-import type { Ports, ProvidedPorts } from "../frame/ports.ts"
+import type { Ports } from "../frame/ports.ts"
+import { openProvided } from "../frame/provider.ts"
 import type { ReadSettings } from "../frame/settings.ts"
 import { settingsIn } from "../frame/settings.ts"
 import type { Program } from "../frame/slice.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
 import { openRunner } from "../frame/writer/run.ts"
-import type { Runner } from "../frame/writer/run.ts"
 import { startConfirming } from "../frame/writer/runner/confirming.ts"
 import type { Calm } from "./calm-log.ts"
 import { watchCalmly } from "./calm-log.ts"
@@ -55,6 +52,7 @@ import { closeInTime } from "./closers.ts"
 import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
 import type { Faults, Faulty } from "./faults.ts"
 import { arrangeFaults } from "./faults.ts"
+import { openPriceBook } from "./first-prices.ts"
 import { openGathered } from "./gathered.ts"
 import { openHearing } from "./heard-elsewhere.ts"
 import { HINTS } from "./hints.ts"
@@ -110,7 +108,8 @@ export interface Installation {
  */
 export async function openInstallation(given: InstallationOptions): Promise<Installation> {
   const { databaseUrl, databaseConnections } = given
-  await migrateToLatest(databaseUrl)
+  const { migrations } = given.program ?? PROGRAM
+  await migrateToLatest(databaseUrl, migrations)
   const { log, watch, watchStore } = watchCalmly(databaseUrl, given.log, given.waits)
   const options = { ...given, log }
   const closers: NamedCloser[] = [{ what: "the watch over the database", close: watch.stop }]
@@ -167,7 +166,10 @@ async function openOutside(
   closers.push({ what: "signing off", close: processes.close })
   const memory = openInstallationMemory(pool, HINTS)
   await refuseUnfinished(memory)
-  const chosen = await openEventStore(databaseUrl, options.eventStoreUrl, watch)
+  const chosen = await openEventStore(databaseUrl, options.eventStoreUrl, {
+    streams: program.streams,
+    watch,
+  })
   const store = faulty.store(chosen.store)
   closers.push({ what: "the event store", close: store.close })
   if (chosen.kind === "eventstoredb") {
@@ -206,12 +208,13 @@ async function openOutside(
       pacer: machinePacer,
       forgetKeys: sealing.forgetKeys,
       readModels: program.readModels,
+      tables: program.tables.flatMap(({ table, erased }) => (erased === true ? table : [])),
       work: program.workOfCompany,
     }),
     readAs: readAsCompany(apiPool),
     readAll: kyselyOf<unknown>(pool),
     readPatiently: kyselyOf<unknown>(patiently(pool)),
-    keptTables: openKeptTables(patiently(pool), HINTS),
+    keptTables: openKeptTables(patiently(pool), HINTS, program.tables),
     ...openVouching(pool, masterKey),
   }
 }
@@ -258,19 +261,20 @@ async function openParts(
   const settings = options.settings ?? settingsIn({})
   const memory = openSimulatorMemory({ pool: behind, clock })
   const asking = { ...outside, memory, settings, failing: faulty.provider }
-  const opened = await Promise.all(program.providers.map((one) => one.open(asking, () => all)))
-  // Each slice says by its types what its providers open.
-  const provided = Object.assign({}, ...opened) as ProvidedPorts
+  const provided = await openProvided(program.providers, asking, () => all)
   const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
   const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
   const all: Ports = {
     ...base,
+    eraseElsewhere: async (companyId) => {
+      for (const eraseOne of program.erasures) await eraseOne(all, companyId)
+    },
     giveUp: (work, cause) => giveUp(program.reactions, all, work, cause),
   }
   const running = startWorkers(all, program.reactions)
   workers = running
   closers.push({ what: "work in hand", close: running.stop })
-  const housekeeping = startHousekeeping(base, (signal) => signDay(base, signal))
+  const housekeeping = startHousekeeping(all, program.sweeps, (signal) => signDay(base, signal))
   closers.push({ what: "housekeeping", close: housekeeping.stop })
   const { run: housekeep } = housekeeping
   return {
@@ -284,10 +288,4 @@ async function openParts(
     silentSince: reached.watch.silentSince,
     checkpointOf: checkpoints.stored,
   }
-}
-
-/** The first prices are the first fact of an installation. */
-async function openPriceBook(runner: Runner): Promise<void> {
-  const openBook = { type: "OpenPriceBook" as const, prices: DEFAULT_BOOK }
-  await runner.execute(PRICES, openBook, causedBy("open-price-book"))
 }

@@ -2,7 +2,8 @@
 import { openRestoredTables } from "../../adapters/installation/kept-tables.ts"
 import type { TableRows } from "../../adapters/installation/port.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { MIGRATION_NAMES } from "../../adapters/postgres/migrate.ts"
+import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
+import { PROGRAM } from "../slices.ts"
 import { WrongMasterKey, fittingKey } from "../../adapters/sealing/installation.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
 import type { BackupBlock, BackupSummary } from "../moving/backup-file.ts"
@@ -92,7 +93,8 @@ async function readWhole(
 
 /** @throws BackupFault */
 function checkVersion({ head }: BackupSummary): void {
-  const unknown = head.migrations.find((name) => !MIGRATION_NAMES.includes(name))
+  const known = { ...MIGRATIONS, ...PROGRAM.migrations }
+  const unknown = head.migrations.find((name) => !Object.hasOwn(known, name))
   if (unknown === undefined) return
   throw new BackupFault(
     `it was made by a newer version of company-ledger (${unknown}): use that version`,
@@ -154,7 +156,7 @@ async function restoreAll(
     signal.throwIfAborted()
     const generation = summary.head.generation + 1
     const move = { identity, generation, handled: poured.handled }
-    await openRestoredTables(pool, HINTS).finish(rowsIn(file), move)
+    await openRestoredTables(pool, HINTS, PROGRAM.tables).finish(rowsIn(file), move)
     return poured.found
   } catch (error) {
     throw moveFault(error)
@@ -176,7 +178,7 @@ async function begin(
         "another, empty installation.",
     )
   }
-  const tables = openRestoredTables(pool, HINTS)
+  const tables = openRestoredTables(pool, HINTS, PROGRAM.tables)
   if (!(await tables.isEmpty()) || (await identify(chosen)) !== null) {
     throw new OperatorRefused(
       "not_empty",

@@ -9,6 +9,7 @@ import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
 import { StartupFault } from "../../adapters/startup/port.ts"
+import { startDaemons } from "../frame/daemon.ts"
 import type { ShownSetting } from "../frame/operator/protocol.ts"
 import { runOperation } from "../frame/operator/run-operation.ts"
 import { serveAdmin } from "../frame/operator/socket-server.ts"
@@ -131,11 +132,14 @@ async function serve(
   const app = await buildApp(stores.ports, PROGRAM.entries, PROGRAM.retired, {
     ...{ rateLimits: config.rateLimits, trustProxy: config.trustProxy },
     ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
+    doors: PROGRAM.doors(stores.ports),
+    ...{ webhooks: PROGRAM.webhooks, probes: PROGRAM.probes, measures: PROGRAM.measures },
   })
   arrangeFaults(config.faults).server(app.server)
   const url = await listen(app, config)
   closers.push({ what: "calls in hand", close: () => app.close() })
   address.now = config.baseUrl ?? url
+  await startDaemons(PROGRAM.daemons, stores.ports, (closer) => closers.push(closer))
   const { socketPath, folderId } = stores.folder
   const admin = await explained(dirname(socketPath), () =>
     serveAdmin({

@@ -4,6 +4,7 @@ import type { InstallationMemory } from "../../adapters/installation/port.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
+import { PROGRAM } from "../slices.ts"
 import { takeAlone } from "../../adapters/processes/alone.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
 import type { Log } from "../frame/ports.ts"
@@ -43,7 +44,7 @@ export async function onStage<T>(
   const { databaseUrl } = place
   const closers: Closers = []
   try {
-    await migrateToLatest(databaseUrl)
+    await migrateToLatest(databaseUrl, PROGRAM.migrations)
     const alone = await takeAlone(databaseUrl)
     if (alone === null) {
       throw new OperatorRefused(

@@ -71,6 +71,8 @@ export interface Ports extends ProvidedPorts {
   readonly closeCharge: (companyId: CompanyId, chargeId: ChargeId) => Promise<void>
   /** Ends what a parked row stands for; else says why it cannot be given up, and what to do instead. */
   readonly giveUp: (work: ParkedWork, cause: Cause) => Promise<{ readonly refusal: string } | null>
+  /** Has every slice take out what it has of a company outside of the program's PostgreSQL. */
+  readonly eraseElsewhere: (companyId: CompanyId) => Promise<void>
   /** Keeps the evidence of a refusal, without anybody waiting for it. */
   readonly keepRefusal: (companyId: CompanyId, refusal: ChargeRefused) => void
   /** The public address of this service, without a slash at the end. */

@@ -37,3 +37,18 @@ export interface Provider {
    */
   readonly open: (outside: Outside, ports: () => Ports) => Promise<Partial<ProvidedPorts>>
 }
+
+/**
+ * Opens every provider, and answers all of their ports.
+ *
+ * @throws StartupFault where one cannot be opened
+ */
+export async function openProvided(
+  providers: readonly Provider[],
+  outside: Outside,
+  ports: () => Ports,
+): Promise<ProvidedPorts> {
+  const opened = await Promise.all(providers.map((one) => one.open(outside, ports)))
+  // Each slice says by its types what its providers open.
+  return Object.assign({}, ...opened) as ProvidedPorts
+}

@@ -2,6 +2,7 @@
  * A slice of the program, as data: everything that a kind of thing brings with it. The program is made
  * from the list of its slices, and nothing else has to know of them.
  */
+import type { Migrations, OwnTable } from "../../adapters/installation/port.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { followUps } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -11,11 +12,17 @@ import type { Reaction } from "./effects/reaction.ts"
 import { endedBy, factsLookedAt, itemsOf } from "./effects/reaction.ts"
 import type { Reconciled } from "./effects/reconcile.ts"
 import { reconciledBy, reconciler } from "./effects/reconcile.ts"
+import type { Probe } from "./http/health.ts"
+import type { Door } from "./http/hosts.ts"
+import type { Measure } from "./http/metrics.ts"
+import type { Finding } from "./operator/cli/finding.ts"
 import type { Command } from "./operator/commands.ts"
 import type { AdminOperation } from "./operator/operation.ts"
 import { simulatorOperations } from "./operator/own/simulators.ts"
+import type { Ports } from "./ports.ts"
 import type { Provider } from "./provider.ts"
-import type { Settings } from "./settings.ts"
+import type { Daemon } from "./daemon.ts"
+import type { ReadSettings, Settings } from "./settings.ts"
 import type { StreamKinds, Streams } from "./writer/streams.ts"
 import { streamsOf } from "./writer/streams.ts"
 
@@ -33,8 +40,27 @@ export interface Slice {
   readonly reconciled?: readonly Reconciled[]
   /** What its providers and its rules read from the environment. */
   readonly settings?: readonly Settings[]
+  /** How its tables are made, each by a name that begins with the slice's: `leads-0001-forms`. */
+  readonly migrations?: Migrations
+  readonly tables?: readonly OwnTable[]
+  /** Takes out what there is of a company outside of the program's PostgreSQL; done again after a crash. */
+  readonly erase?: (ports: Ports, companyId: CompanyId) => Promise<void>
+  /** Lets go of what is kept for a time only; done every ten minutes. */
+  readonly sweep?: (ports: Ports) => Promise<void>
   /** What it asks outside. */
   readonly providers?: readonly Provider[]
+  /** What its providers call back. */
+  readonly webhooks?: readonly Route[]
+  /** What it serves at host names of its own instead of the API. */
+  readonly doors?: (ports: Ports) => readonly Door[]
+  /** What it runs beside the API. */
+  readonly daemons?: readonly Daemon[]
+  /** What `/readyz` looks at. */
+  readonly probes?: readonly Probe[]
+  /** What `doctor` looks at, without anything being open. */
+  readonly examine?: (settings: ReadSettings) => Promise<readonly Finding[]>
+  /** What `/metrics` tells. */
+  readonly measures?: readonly Measure[]
   /** What an operator can do, in the order of help. */
   readonly operations?: readonly Command[]
   /** What the commands are about whose names have two words, by the first of them. */
@@ -54,8 +80,21 @@ export interface Program {
   /** By name. */
   readonly readModels: readonly Projection[]
   readonly reactions: readonly Reaction[]
+  readonly migrations: Migrations
+  readonly tables: readonly OwnTable[]
+  readonly erasures: readonly NonNullable<Slice["erase"]>[]
+  readonly sweeps: readonly {
+    readonly slice: string
+    readonly sweep: NonNullable<Slice["sweep"]>
+  }[]
   readonly settings: readonly Settings[]
   readonly providers: readonly Provider[]
+  readonly webhooks: readonly Route[]
+  readonly doors: (ports: Ports) => readonly Door[]
+  readonly daemons: readonly Daemon[]
+  readonly probes: readonly Probe[]
+  readonly examines: readonly NonNullable<Slice["examine"]>[]
+  readonly measures: readonly Measure[]
   /** Whatever an operator can do, in the order of help. */
   readonly commands: readonly Command[]
   /** What of it is done where the stores are. */
@@ -71,7 +110,11 @@ export interface Program {
   }
 }
 
-/** Puts a program together. @throws RangeError where two slices bring the same thing */
+/**
+ * Puts a program together.
+ *
+ * @throws RangeError where two slices bring the same thing, or a migration has no name of its slice's
+ */
 export function assemble(slices: readonly Slice[]): Program {
   const entries = slices.flatMap((one) => one.routes ?? [])
   const retired = slices.flatMap((one) => one.retired ?? [])
@@ -87,6 +130,7 @@ export function assemble(slices: readonly Slice[]): Program {
     ...simulatorOperations(simulators),
   ]
   const settings = slices.flatMap((one) => one.settings ?? [])
+  const tables = slices.flatMap((one) => one.tables ?? [])
   const own = slices.flatMap((one) => one.reactions ?? [])
   const reactions = [...own, reconciler(reconciled)]
   refuseTwice({
@@ -97,13 +141,20 @@ export function assemble(slices: readonly Slice[]): Program {
     "prefix of what is charged": reconciled.map(({ prefix }) => prefix),
     setting: settings.flatMap(({ schema }) => Object.keys(schema.shape)),
     simulator: simulators.map(({ name }) => name),
+    table: tables.map(({ table }) => table),
     command: commands.map(({ does, name }) => `${name} (${does})`),
   })
   const kindsThat = (holds: (one: Reaction) => boolean) =>
     reactions.filter(holds).map(({ kind }) => kind)
   return {
     ...{ streams, entries, routes: routesIn(entries), retired, readModels, reactions },
-    ...{ settings, providers, commands },
+    ...{ settings, providers, commands, tables },
+    ...beside(slices),
+    migrations: migrationsOf(slices),
+    erasures: slices.flatMap(({ erase }) => erase ?? []),
+    sweeps: slices.flatMap(({ name, sweep }) =>
+      sweep === undefined ? [] : { slice: name, sweep },
+    ),
     operations: commands.filter((command) => command.does === "operation"),
     topics: Object.assign({}, ...slices.map((one) => one.topics ?? {})),
     streamOfIntent: (companyId, resource) =>
@@ -120,6 +171,28 @@ export function assemble(slices: readonly Slice[]): Program {
       personal: kindsThat(({ isPersonal }) => isPersonal === true),
     },
   }
+}
+
+/** What stands beside the API. */
+function beside(slices: readonly Slice[]) {
+  return {
+    webhooks: slices.flatMap((one) => one.webhooks ?? []),
+    doors: (ports: Ports) => slices.flatMap((one) => one.doors?.(ports) ?? []),
+    daemons: slices.flatMap((one) => one.daemons ?? []),
+    probes: slices.flatMap((one) => one.probes ?? []),
+    examines: slices.flatMap((one) => one.examine ?? []),
+    measures: slices.flatMap((one) => one.measures ?? []),
+  }
+}
+
+/** @throws RangeError where one is not named by its slice */
+function migrationsOf(slices: readonly Slice[]): Migrations {
+  for (const { name, migrations = {} } of slices) {
+    const strange = Object.keys(migrations).find((one) => !one.startsWith(`${name}-`))
+    if (strange !== undefined)
+      throw new RangeError(`${strange} is no name of a migration of ${name}`)
+  }
+  return Object.assign({}, ...slices.map((one) => one.migrations ?? {})) as Migrations
 }
 
 function refuseTwice(named: Readonly<Record<string, readonly string[]>>): void {

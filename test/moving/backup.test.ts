@@ -3,7 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"
-import { KEPT, LEFT_OUT } from "../../adapters/installation/tables.ts"
+import { LEFT_OUT, keptTables } from "../../adapters/installation/tables.ts"
+import { PROGRAM } from "../../src/slices.ts"
 import { readConfig } from "../../src/compose/config.ts"
 import type { Restored } from "../../src/compose/restoring.ts"
 import { restoreBackup } from "../../src/compose/restoring.ts"
@@ -56,6 +57,8 @@ async function backUp(world: World, onPiece: () => Promise<void> = async () => u
   await writeFile(file, text)
   return written
 }
+
+const KEPT = keptTables(PROGRAM.tables)
 
 interface Place {
   readonly url: string

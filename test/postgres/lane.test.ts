@@ -77,7 +77,7 @@ describe("a lane that takes over", () => {
       sums({ name: "spent", category: "spending" }),
     )
     const [one, two] = [open(), open()]
-    await test.add("spending-a", 1, 10)
+    await test.add("spending-co_a", 1, 10)
     one.takeUp()
     one.deliver(await events())
     expect(await written(one)).toBe(true)
@@ -86,10 +86,10 @@ describe("a lane that takes over", () => {
     await two.drained(0)
     await expect.poll(() => two.has({ commit: 1n, prepare: 1n })).toBe(true)
     two.deliver(await events())
-    await test.add("spending-a", 100)
+    await test.add("spending-co_a", 100)
     two.deliver((await events()).slice(-1))
     expect(await written(two)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
   it("reads again what came while it had put its duty down, in the middle of a batch", async () => {
@@ -106,17 +106,17 @@ describe("a lane that takes over", () => {
       }),
     )
     const lane = open()
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     lane.deliver(await events())
     lane.takeUp()
     await begun.promise
     lane.putDown()
-    await test.add("spending-a", 10)
+    await test.add("spending-co_a", 10)
     lane.deliver((await events()).slice(-1))
     lane.takeUp()
     gate.resolve()
     expect(await written(lane)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
   })
 })
 
@@ -128,10 +128,10 @@ describe("a lane between two batches", () => {
     const { test, open, events, written } = await lanesOf(spent)
     const lane = open(opening)
     lane.takeUp()
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     lane.deliver(await events())
     expect(await written(lane)).toBe(true)
-    await test.add("spending-a", 10)
+    await test.add("spending-co_a", 10)
     lane.deliver((await events()).slice(-1))
     return { test, lane, events, written }
   }
@@ -140,23 +140,23 @@ describe("a lane between two batches", () => {
     const { pacer, pauses, paused } = standing()
     const { test, lane, events, written } = await withOneMore({ pacer })
     await paused
-    await test.add("spending-a", 100)
+    await test.add("spending-co_a", 100)
     lane.deliver((await events()).slice(-1))
     expect(lane.behind).toBe(2)
     expect(await written(lane)).toBe(true)
     expect(pauses).toEqual([100])
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
   it("gathers no more than a batch takes", async () => {
     const { pacer, pauses, paused } = standing()
     const { test, lane, events } = await withOneMore({ pacer })
     await paused
-    await test.add("spending-a", ...Array.from({ length: 999 }, () => 1))
+    await test.add("spending-co_a", ...Array.from({ length: 999 }, () => 1))
     lane.deliver((await events()).slice(2))
     await lane.drained(0)
     expect(pauses).toEqual([100])
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1_010, facts: 1_001 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1_010, facts: 1_001 }])
   })
 
   it("does not rest where what is to be done next follows from it", async () => {
@@ -172,6 +172,6 @@ describe("a lane between two batches", () => {
     const { test, lane } = await withOneMore({ pacer })
     await paused
     await lane.close()
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
   })
 })

@@ -21,7 +21,7 @@ describe("a rebuild", () => {
   it("mends a read model while facts go on being written", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT, EARNED])
-    await test.add("spending-a", 1, 2)
+    await test.add("spending-co_a", 1, 2)
     await test.shown(projector)
     await pool.query("update read.spent set sum = 1000")
     const broken = await projector.verify("spent", () => undefined)
@@ -31,8 +31,8 @@ describe("a rebuild", () => {
     let isWriting = true
     const writer = (async () => {
       for (let i = 0; i < written; i += 1) {
-        await test.add("spending-a", 1)
-        await test.add("other-a", 1)
+        await test.add("spending-co_a", 1)
+        await test.add("other-co_a", 1)
         await pool.query("select 1")
       }
       isWriting = false
@@ -41,7 +41,7 @@ describe("a rebuild", () => {
     await writer
     expect(await test.shown(projector)).toBe(true)
     const facts = written + 2
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: written + 3, facts }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: written + 3, facts }])
     expect((await projector.verify("spent", () => undefined)).same).toBe(true)
   })
 
@@ -60,29 +60,29 @@ describe("a rebuild", () => {
       },
     }
     const projector = await test.start([mended, EARNED])
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     expect(await test.shown(projector, "spent")).toBe(false)
     isBroken = false
     const rebuilding = projector.rebuild("spent", () => undefined)
     await expect.poll(() => folds).toBe(1)
     // Handed over and passed by, for the read model is stopped; the rebuild has read past it.
-    await test.add("spending-a", 10)
-    await test.add("earning-a", 1)
+    await test.add("spending-co_a", 10)
+    await test.add("earning-co_a", 1)
     await test.shown(projector, "earned")
     gate.resolve()
     await rebuilding
     expect(await test.shown(projector)).toBe(true)
-    await test.add("spending-a", 100)
+    await test.add("spending-co_a", 100)
     expect(await test.shown(projector)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
     expect((await projector.status())[0]).toMatchObject({ state: "running", fault: null })
   })
 
   it("is at the head when it is done, though the last facts mean nothing to it", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
-    await test.add("spending-a", 1)
-    await test.add("other-a", 1)
+    await test.add("spending-co_a", 1)
+    await test.add("other-co_a", 1)
     await test.shown(projector)
     await projector.rebuild("spent", () => undefined)
     expect(await test.shown(projector)).toBe(true)
@@ -92,10 +92,10 @@ describe("a rebuild", () => {
   it("that meets a fact it cannot take leaves the live read model as it is", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
-    await test.add("spending-a", 1, "poison")
+    await test.add("spending-co_a", 1, "poison")
     await test.shown(projector)
     await expect(projector.rebuild("spent", () => undefined)).rejects.toThrow("has no amount")
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
     expect((await projector.status())[0]?.state).toBe("stopped")
     // What stands is still what folding up to there gives.
     expect((await projector.verify("spent", () => undefined)).same).toBe(true)
@@ -104,14 +104,14 @@ describe("a rebuild", () => {
   it("and comparisons of the same read model wait for one another", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT])
-    await test.add("spending-a", ...Array.from({ length: 300 }, () => 1))
+    await test.add("spending-co_a", ...Array.from({ length: 300 }, () => 1))
     await test.shown(projector)
     const none = () => undefined
     const done = await Promise.all([
       projector.verify("spent", none),
       projector.rebuild("spent", none),
       projector.verify("spent", none),
-      test.add("spending-a", 1),
+      test.add("spending-co_a", 1),
       projector.verify("spent", none),
     ])
     expect([done[0].same, done[2].same, done[4].same]).toEqual([true, true, true])
@@ -122,9 +122,9 @@ describe("a rebuild", () => {
     const projector = await test.start([SPENT])
     expect((await projector.verify("spent", () => undefined)).same).toBe(true)
     await projector.rebuild("spent", () => undefined)
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     expect(await test.shown(projector)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
   })
 })
 
@@ -132,7 +132,7 @@ describe("a start with another version of a read model", () => {
   it("shows the former one, kept up, until the new one is whole", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await test.start([SPENT])
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     await test.shown(old)
     const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
     const starting = test.start([
@@ -147,50 +147,50 @@ describe("a start with another version of a read model", () => {
       },
     ])
     await begun.promise
-    await test.add("spending-a", 10)
+    await test.add("spending-co_a", 10)
     expect(await test.shown(old)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
     gate.resolve()
     const renewed = await starting
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
     await old.close()
-    await test.add("spending-a", 100)
+    await test.add("spending-co_a", 100)
     expect(await test.shown(renewed)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
   it("builds it once, however many processes start at once", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await test.start([SPENT])
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     await test.shown(old)
     await old.close()
     const newer = { ...SPENT, version: 2 }
     const [one] = await Promise.all([test.start([newer]), test.start([newer])])
     expect(await test.shown(one)).toBe(true)
     expect(test.renewed).toEqual(["spent"])
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
   })
 
   it("shows all before a fact that the new one cannot take", async () => {
     const test = new ProjectorUnderTest(pool)
     const lenient: Projection = { ...SPENT, apply: async () => undefined }
     const old = await test.start([lenient, EARNED])
-    await test.add("spending-a", 1, "poison", 2)
-    await test.add("earning-a", 1)
+    await test.add("spending-co_a", 1, "poison", 2)
+    await test.add("earning-co_a", 1)
     await test.shown(old)
     await old.close()
     const projector = await test.start([{ ...SPENT, version: 2 }, EARNED])
-    await test.add("earning-a", 1)
+    await test.add("earning-co_a", 1)
     expect(await test.shown(projector, "earned")).toBe(true)
     expect(await test.shown(projector, "spent")).toBe(false)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
     expect(await projector.status()).toMatchObject([
       {
         name: "spent",
         version: 2,
         state: "stopped",
-        fault: "spending-a revision 1: this fact has no amount",
+        fault: "spending-co_a revision 1: this fact has no amount",
       },
       { name: "earned", state: "running" },
     ])

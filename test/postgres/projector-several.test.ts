@@ -45,12 +45,12 @@ describe("a read model in several processes", () => {
     const [one, two] = [await start(test, SPENT, EARNED), await start(test, SPENT, EARNED)]
     expect([await one.here(), await two.here()]).toEqual([["spent", "earned"], []])
     for (let i = 1; i <= 20; i += 1) {
-      await test.add("spending-a", 1)
+      await test.add("spending-co_a", 1)
       expect(await test.shown(two.projector)).toBe(true)
-      expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: i, facts: i }])
+      expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: i, facts: i }])
     }
     // Nothing of it is stored: the others know by themselves that it means nothing to either.
-    await test.add("other-a", 1)
+    await test.add("other-co_a", 1)
     expect(await test.shown(two.projector)).toBe(true)
     expect((await test.stored("spent")).commit_position).toBe(19)
     const [status] = await two.projector.status()
@@ -62,9 +62,9 @@ describe("a read model in several processes", () => {
     const test = new ProjectorUnderTest(pool)
     const nobody = { ask: async () => ({ giveUp: async () => undefined }) }
     const projector = await test.start([SPENT], [], { duties: nobody })
-    await test.add("other-a", 1)
+    await test.add("other-co_a", 1)
     expect(await test.shown(projector)).toBe(true)
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     expect(await projector.waitFor(await test.store.head(), 30)).toBe(false)
     expect(await test.rows("spent")).toEqual([])
   })
@@ -76,17 +76,17 @@ describe("a read model in several processes", () => {
       await start(test, SPENT),
       await start(test, SPENT),
     ]
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     await one.projector.close()
-    await test.add("spending-a", 10)
+    await test.add("spending-co_a", 10)
     expect(await test.shown(two.projector)).toBe(true)
     const isTwo = (await two.here()).length === 1
     const [holder, other] = isTwo ? [two, three] : [three, two]
     expect([await holder.here(), await other.here()]).toEqual([["spent"], []])
     holder.way.set(false)
-    await test.add("spending-a", 100)
+    await test.add("spending-co_a", 100)
     expect(await test.shown(other.projector)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
     await expect.poll(other.here, SOON).toEqual(["spent"])
     expect(await holder.here()).toEqual([])
   })
@@ -103,8 +103,8 @@ describe("a read model in several processes", () => {
         way?.set(true)
       })()
       for (let i = 0; i < 10; i += 1) {
-        await test.add("spending-c", 1)
-        await test.add("other-c", 1)
+        await test.add("spending-co_c", 1)
+        await test.add("other-co_c", 1)
         facts += 1
       }
       await cut
@@ -119,8 +119,8 @@ describe("a read model in several processes", () => {
   it("is taken over with what a crash of the server took back", async () => {
     const test = new ProjectorUnderTest(pool)
     const [one, two] = [await start(test, SPENT), await start(test, SPENT)]
-    await test.add("spending-a", 1)
-    await test.add("spending-a", 10)
+    await test.add("spending-co_a", 1)
+    await test.add("spending-co_a", 10)
     await test.shown(two.projector)
     await one.projector.close()
     await expect.poll(two.here, SOON).toEqual(["spent"])
@@ -133,31 +133,31 @@ describe("a read model in several processes", () => {
     await expect.poll(three.here, SOON).toEqual(["spent"])
     await expect
       .poll(() => test.rows("spent"), SOON)
-      .toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+      .toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
   })
 
   it("is prepared once by processes that start at the same moment", async () => {
     const test = new ProjectorUnderTest(pool)
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     const all = await Promise.all(Array.from({ length: 4 }, () => start(test, SPENT, EARNED)))
     for (const { projector } of all) expect(await test.shown(projector)).toBe(true)
     const here = await Promise.all(all.map((one) => one.here()))
     expect(here.flat().toSorted()).toEqual(["earned", "spent"])
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
   })
 
   it("of another version is written by the processes of that version only", async () => {
     const test = new ProjectorUnderTest(pool)
     const old = await start(test, SPENT)
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     await test.shown(old.projector)
     const newer = await start(test, { ...SPENT, version: 2 })
-    await test.add("spending-a", 10)
+    await test.add("spending-co_a", 10)
     await expect
       .poll(async () => (await old.projector.status())[0]?.fault, SOON)
       .toBe("another version of this program keeps it up")
     expect(await test.shown(newer.projector)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
     expect(await old.projector.verify("spent", none)).toMatchObject({
       same: false,
       fault: "another version of this program keeps it up",
@@ -170,14 +170,14 @@ describe("from a process that does not keep it up", () => {
   it("a read model is compared and mended while facts are written", async () => {
     const test = new ProjectorUnderTest(pool)
     const [one, two] = [await start(test, SPENT), await start(test, SPENT)]
-    await test.add("spending-a", 1, 2)
+    await test.add("spending-co_a", 1, 2)
     await test.shown(one.projector)
     await pool.query("update read.spent set sum = 1000")
     expect((await two.projector.verify("spent", none)).same).toBe(false)
     let isWriting = true
     const writer = (async () => {
       for (let i = 0; i < 100; i += 1) {
-        await test.add("spending-a", 1)
+        await test.add("spending-co_a", 1)
         await pool.query("select 1")
       }
       isWriting = false
@@ -191,7 +191,7 @@ describe("from a process that does not keep it up", () => {
     }
     await writer
     expect(await test.shown(two.projector)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 103, facts: 102 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 103, facts: 102 }])
     expect((await one.projector.verify("spent", none)).same).toBe(true)
     expect(await one.here()).toEqual(["spent"])
   })
@@ -207,18 +207,18 @@ describe("from a process that does not keep it up", () => {
       },
     }
     const [one, two] = [await start(test, mended), await start(test, mended)]
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     expect(await test.shown(two.projector)).toBe(false)
     expect((await two.projector.status())[0]).toMatchObject({
       state: "stopped",
-      fault: "spending-a revision 0: a bug",
+      fault: "spending-co_a revision 0: a bug",
     })
-    await test.add("spending-a", 10)
+    await test.add("spending-co_a", 10)
     isBroken = false
     await two.projector.rebuild("spent", none)
-    await test.add("spending-a", 100)
+    await test.add("spending-co_a", 100)
     await expect.poll(() => test.shown(two.projector), SOON).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 111, facts: 3 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
     expect(await one.here()).toEqual(["spent"])
     expect((await two.projector.status())[0]).toMatchObject({ state: "running", fault: null })
   })

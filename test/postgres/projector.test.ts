@@ -21,32 +21,32 @@ const EARNED = sums({ name: "earned", category: "earning" })
 describe("a projector", () => {
   it("writes every fact once, in batches, each read model its own", async () => {
     const test = new ProjectorUnderTest(pool)
-    await test.add("spending-a", 1, 2)
+    await test.add("spending-co_a", 1, 2)
     const projector = await test.start([SPENT, EARNED])
-    await test.add("spending-b", ...Array.from({ length: 2_500 }, () => 1))
-    await test.add("earning-a", 7)
+    await test.add("spending-co_b", ...Array.from({ length: 2_500 }, () => 1))
+    await test.add("earning-co_a", 7)
     await test.add("other", 1)
     expect(await test.shown(projector)).toBe(true)
     expect(await test.rows("spent")).toEqual([
-      { company_id: "a", sum: 3, facts: 2 },
-      { company_id: "b", sum: 2_500, facts: 2_500 },
+      { company_id: "co_a", sum: 3, facts: 2 },
+      { company_id: "co_b", sum: 2_500, facts: 2_500 },
     ])
-    expect(await test.rows("earned")).toEqual([{ company_id: "a", sum: 7, facts: 1 }])
+    expect(await test.rows("earned")).toEqual([{ company_id: "co_a", sum: 7, facts: 1 }])
     expect(test.applied.filter((name) => name === "spent").length).toBeLessThan(10)
   })
 
   it("goes on where it stood after a restart, also past facts that meant nothing to it", async () => {
     const test = new ProjectorUnderTest(pool)
     const first = await test.start([SPENT])
-    await test.add("spending-a", 1)
-    await test.add("other-a", 1, 2, 3)
+    await test.add("spending-co_a", 1)
+    await test.add("other-co_a", 1, 2, 3)
     await test.shown(first)
     await first.close()
     expect((await test.stored("spent")).commit_position).toBe(3)
-    await test.add("spending-a", 10)
+    await test.add("spending-co_a", 10)
     const second = await test.start([SPENT])
     expect(await test.shown(second)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
   })
 
   it("answers false when the time runs out, and waits for the named read models only", async () => {
@@ -54,7 +54,7 @@ describe("a projector", () => {
     const slow = sums({ name: "slow", category: "spending", afterApply: () => gate.promise })
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT, slow])
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     expect(await test.shown(projector, "spent")).toBe(true)
     expect(await projector.waitFor(await test.store.head(), 1, ["slow"])).toBe(false)
     gate.resolve()
@@ -67,17 +67,17 @@ describe("a projector", () => {
     await pool.query(
       `create table read.hints (company_id text primary key, sum bigint, facts bigint)`,
     )
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     const first = await test.start([SPENT], [hint])
     await test.shown(first)
     await first.close()
     await pool.query("update read.spent set sum = 100")
     const second = await test.start([{ ...SPENT, version: 2 }], [{ ...hint, version: 2 }])
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 1, facts: 1 }])
-    await test.add("spending-a", 10)
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1, facts: 1 }])
+    await test.add("spending-co_a", 10)
     expect(await test.shown(second)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
-    expect(await test.rows("hints")).toEqual([{ company_id: "a", sum: 11, facts: 2 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
+    expect(await test.rows("hints")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
     expect(await second.status()).toMatchObject([{ name: "spent", version: 2 }, { name: "hints" }])
     expect(second.rebuildable).toEqual(["spent"])
     await expect(second.rebuild("hints", () => undefined)).rejects.toThrow(RangeError)
@@ -87,7 +87,7 @@ describe("a projector", () => {
   it("refuses to start beyond the head of its store, and says what to do", async () => {
     const test = new ProjectorUnderTest(pool)
     const first = await test.start([SPENT])
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     await test.shown(first)
     await first.close()
     const other = new ProjectorUnderTest(pool)
@@ -103,20 +103,20 @@ describe("a fact that cannot be taken", () => {
   it("stops the read model right before it, says where and why, and no other read model", async () => {
     const test = new ProjectorUnderTest(pool)
     const projector = await test.start([SPENT, EARNED])
-    await test.add("spending-a", 1, 2, "poison", 4)
-    await test.add("earning-a", 5)
+    await test.add("spending-co_a", 1, 2, "poison", 4)
+    await test.add("earning-co_a", 5)
     expect(await test.shown(projector)).toBe(false)
     expect(await test.shown(projector, "earned")).toBe(true)
     expect(await test.shown(projector, "spent")).toBe(false)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 3, facts: 2 }])
-    expect(await test.rows("earned")).toEqual([{ company_id: "a", sum: 5, facts: 1 }])
-    const fault = "spending-a revision 2: this fact has no amount"
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 3, facts: 2 }])
+    expect(await test.rows("earned")).toEqual([{ company_id: "co_a", sum: 5, facts: 1 }])
+    const fault = "spending-co_a revision 2: this fact has no amount"
     expect(await projector.status()).toMatchObject([
       { name: "spent", state: "stopped", fault, behind: 0, position: { commit: 1n } },
       { name: "earned", state: "running", fault: null },
     ])
     expect((await test.stored("spent")).fault).toBe(fault)
-    await test.add("earning-a", 6)
+    await test.add("earning-co_a", 6)
     expect(await test.shown(projector, "earned")).toBe(true)
   })
 
@@ -124,17 +124,17 @@ describe("a fact that cannot be taken", () => {
     const test = new ProjectorUnderTest(pool)
     const broken: Projection = { ...SPENT, apply: async () => Promise.reject(new Error("a bug")) }
     const first = await test.start([broken])
-    await test.add("spending-a", 1)
+    await test.add("spending-co_a", 1)
     expect(await test.shown(first)).toBe(false)
     await first.close()
     const second = await test.start([broken])
-    await test.add("spending-a", 2)
+    await test.add("spending-co_a", 2)
     expect(await test.shown(second)).toBe(false)
-    expect((await second.status())[0]?.fault).toBe("spending-a revision 0: a bug")
+    expect((await second.status())[0]?.fault).toBe("spending-co_a revision 0: a bug")
     await second.close()
     const mended = await test.start([SPENT])
     expect(await test.shown(mended)).toBe(true)
-    expect(await test.rows("spent")).toEqual([{ company_id: "a", sum: 3, facts: 2 }])
+    expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 3, facts: 2 }])
     expect((await test.stored("spent")).fault).toBeNull()
   })
 })

@@ -87,6 +87,7 @@ export function startProcess(world: World, setup: Setup): Process {
   const closings = closingsOf(runner)
   const ports = {
     ...base,
+    streams: PROGRAM.streams,
     closeCharge: closings.add,
     projector: projectorOf(world, owner, reader),
   } as unknown as Ports

@@ -70,6 +70,7 @@ export async function charge(
 const NOTHING_ELSE = {
   ...{ query: {}, params: {} },
   ...{ gone: new AbortController().signal, stopping: new AbortController().signal },
+  sent: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
 }
 
 /** What a text came to: its id where it was queued. */

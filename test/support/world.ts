@@ -119,6 +119,8 @@ async function worldOf(
   const { program = PROGRAM } = options
   const app = await buildApp(ports, program.entries, program.retired, {
     rateLimits: options.rateLimits ?? "on",
+    doors: program.doors(ports),
+    ...{ webhooks: program.webhooks, probes: program.probes, measures: program.measures },
   })
   await app.ready()
   const end = async () => {

@@ -6,7 +6,8 @@
  * 2. What was begun for it and has no end yet is given up: what it cost is given back.
  * 3. The company's key is destroyed. From here on nothing that was sealed for it can be read.
  * 4. `CompanyErased` frees the name, and the read models take out what they show of people.
- * 5. Rows that are no fold are deleted, and the database's files are rid of what was in them.
+ * 5. Rows that are no fold are deleted, what stands outside of PostgreSQL goes, and the database's files
+ *    are rid of what was in them.
  */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { COMPANIES } from "../../../domain/company/aggregates.ts"
@@ -57,6 +58,7 @@ async function erase(ports: Ports, work: Work<object>): Promise<WorkResult> {
     return retryLater(work, "the read models are behind or stopped")
   }
   await ports.erasure.deleteRows(companyId)
+  await ports.eraseElsewhere(companyId)
   if (await ports.erasure.wipeFiles()) return { result: "done" }
   return retryLater(
     work,

@@ -3,7 +3,7 @@
  * checked before it is looked at; it becomes one of these marks, which validation refuses.
  */
 import type { Call } from "./call.ts"
-import { fieldOf } from "./call.ts"
+import { fieldOf } from "./as-sent.ts"
 import { BODY_LIMIT_BYTES, BODY_WITHIN_MS, PIECES, isOneOf } from "./route.ts"
 
 /** The body is not valid JSON. */

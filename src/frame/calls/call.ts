@@ -3,15 +3,8 @@
  * with a session. Nothing here knows a web framework.
  */
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
+import type { AsSent } from "./as-sent.ts"
 import type { OneOf, Route } from "./route.ts"
-
-/** Header fields by their names in small letters; each with all values that were sent, apart. */
-export type Fields = Readonly<Record<string, readonly string[] | undefined>>
-
-/** The first value of a header field; null where it was not sent. */
-export function fieldOf({ headers }: Pick<Call, "headers">, name: string): string | null {
-  return headers[name]?.[0] ?? null
-}
 
 /** A body that is still on its way. */
 export interface SentBody {
@@ -32,20 +25,14 @@ export interface Who {
 }
 
 /** A call. */
-export interface Call {
+export interface Call extends AsSent {
   /** What is asked for: a route, or several that share a verb and a path. */
   readonly route: Route | OneOf
-  readonly requestId: string
   /** What stands at the route's `:names`, decoded. */
   readonly params: Readonly<Record<string, string>>
   /** The query's parameters, decoded. */
   readonly query: unknown
-  readonly headers: Fields
-  /** Path and query as they were sent: what a signature is over. */
-  readonly target: string
   readonly body: SentBody
-  /** Where it comes from, as far as trusted proxies say. */
-  readonly address: string
   /** Aborted when the caller went away. */
   readonly gone: AbortSignal
   /** Aborted when this process is about to stop. */

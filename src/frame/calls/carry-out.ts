@@ -22,7 +22,7 @@ import { answerAgain, answerOf, keptOf, keyRequired, refused } from "./answer.ts
 import type { ReadBody } from "./body.ts"
 import { openBody } from "./body.ts"
 import type { Call } from "./call.ts"
-import { fieldOf } from "./call.ts"
+import { fieldOf } from "./as-sent.ts"
 import type { Asked } from "./faults.ts"
 import { faultRefusal } from "./faults.ts"
 import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
@@ -36,7 +36,7 @@ import type { LastWrites } from "./read-position.ts"
 import { lookAgain, namedPosition, waitForReads } from "./read-position.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import type { AnyReply, OneOf, OnceForEver, Resumed, Route, Seed } from "./route.ts"
+import type { AnyReply, Checked, OneOf, OnceForEver, Resumed, Route, Seed } from "./route.ts"
 import { isOneOf, scopeOf } from "./route.ts"
 import { shapeFor } from "./shapes.ts"
 import { isSigned } from "./sign-in.ts"
@@ -81,6 +81,12 @@ function idempotencyKeyOf(call: Pick<Call, "route" | "headers">): string | null 
   return paidBy(call.route) === null ? null : fieldOf(call, "idempotency-key")
 }
 
+/** What a handler is given of a call beside its values. */
+function aroundOf(call: Call): Pick<Checked, "gone" | "stopping" | "sent"> {
+  const { gone, stopping } = call
+  return { gone, stopping, sent: call }
+}
+
 /** A route that is open to everybody: no caller is known, so only the rate is checked. */
 async function answerAnybody(
   { ports, rates }: CallPorts,
@@ -92,10 +98,9 @@ async function answerAnybody(
   if (often !== null) return refused(often)
   const input = validate(route, call, await openBody(call)())
   if ("refusal" in input) return refused(input.refusal)
-  const { gone, stopping } = call
   // The handler of such a route takes no caller (`openRoute`).
   const nobody = null as never
-  const given = { ...input, seed: freshSeed(), gone, stopping }
+  const given = { ...input, seed: freshSeed(), ...aroundOf(call) }
   return answerTo(ports, route, await route.handle(ports, nobody, given))
 }
 
@@ -230,8 +235,7 @@ async function inProgress(ports: Ports, given: Let, seed: Seed): Promise<Answer>
   const input = validate(route, call, await body())
   if ("refusal" in input) return refused(input.refusal)
   const once = route.once as OnceForEver<unknown, unknown, number>
-  const { gone, stopping } = call
-  const told = await once.inProgress(ports, caller, { ...input, seed, gone, stopping })
+  const told = await once.inProgress(ports, caller, { ...input, seed, ...aroundOf(call) })
   return answerTo(ports, route, told)
 }
 
@@ -259,10 +263,9 @@ async function handle(calls: CallPorts, given: Let, mine: Mine): Promise<Handled
     const places = [named.position, lastWrites.last(scopeOf(caller))]
     isStale = await waitForReads(ports, route.reads, places)
   }
-  const { gone, stopping } = call
   const result = await route.handle(ports, caller, {
     ...input,
-    ...{ seed: resumed.seed, gone, stopping },
+    ...{ seed: resumed.seed, ...aroundOf(call) },
   })
   return { route, result, isStale }
 }
@@ -280,10 +283,9 @@ async function resume(
   const input = validate(route, call, read)
   // Nothing was ever begun for a request that is not valid: it takes the usual way to its refusal.
   if (route.resume === undefined || "refusal" in input) return { seed }
-  const { gone, stopping } = call
   const resumed: Resumed<unknown, number> = await route.resume(ports, caller, {
     ...input,
-    ...{ seed, gone, stopping },
+    ...{ seed, ...aroundOf(call) },
   })
   return "reply" in resumed ? { route, reply: resumed.reply } : resumed
 }

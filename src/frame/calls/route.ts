@@ -13,6 +13,7 @@ import type { Spender } from "../../../domain/charging/limits.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import type { Looked } from "./read-position.ts"
+import type { AsSent } from "./as-sent.ts"
 import type { RateLimit } from "./rate-limits.ts"
 import type { Code, ErrorCode, Refusal } from "./refusal.ts"
 import type { Sent } from "./sent.ts"
@@ -42,6 +43,8 @@ export interface Checked<B = undefined, Q = undefined, P = undefined> {
   readonly gone: AbortSignal
   /** Aborted when this process is about to stop: what takes longer than seconds ends its answer. */
   readonly stopping: AbortSignal
+  /** The call as it was sent, for what is said by more than its values: a signature, an address. */
+  readonly sent: AsSent
 }
 
 /** What ids derive from. */

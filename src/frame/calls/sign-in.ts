@@ -11,7 +11,7 @@
  * hexadecimal (of no bytes where there is none), the time and the person's id as in the headers.
  */
 import { createHmac, hash, timingSafeEqual } from "node:crypto"
-import type { Fields } from "./call.ts"
+import type { Fields } from "./as-sent.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 

@@ -16,10 +16,12 @@ export interface Housekeeping {
 /**
  * Keeps house now and every ten minutes.
  *
+ * @param sweeps what slices let go of, each by its slice
  * @param signHeads signs the heads of the day, unless that was done
  */
 export function startHousekeeping(
-  ports: Pick<Ports, "blobs" | "claims" | "clock" | "log">,
+  ports: Ports,
+  sweeps: readonly { readonly slice: string; readonly sweep: (ports: Ports) => Promise<void> }[],
   signHeads: (signal: AbortSignal) => Promise<void>,
 ): Housekeeping {
   // Signing reads all that is new: a stop does not wait for that.
@@ -36,6 +38,13 @@ export function startHousekeeping(
         await ports.blobs.sweep()
       } catch (error) {
         ports.log.warn("blobs that were left half-written could not be swept", error)
+      }
+      for (const { slice, sweep } of sweeps) {
+        try {
+          await sweep(ports)
+        } catch (error) {
+          ports.log.warn(`what ${slice} keeps for a time could not be let go of`, error)
+        }
       }
       try {
         await signHeads(stopping.signal)

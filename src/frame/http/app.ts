@@ -5,6 +5,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
 import { addDocuments } from "./documents/documents.ts"
 import { HEALTH_URLS, addHealth } from "./health.ts"
+import type { Probe } from "./health.ts"
+import type { Measure } from "./metrics.ts"
 import { METRICS_URL, addMetrics } from "./metrics.ts"
 import type { CallPorts } from "../calls/carry-out.ts"
 import { askedBy, carryOut } from "../calls/carry-out.ts"
@@ -51,6 +53,12 @@ export interface AppSettings {
   readonly trustProxy?: readonly string[]
   /** What stands behind other host names. */
   readonly doors?: readonly Door[]
+  /** What providers call back; none of it is in the document. */
+  readonly webhooks?: readonly Route[]
+  /** What `/readyz` looks at beside what every program stands on. */
+  readonly probes?: readonly Probe[]
+  /** What `/metrics` tells beside what every program tells. */
+  readonly measures?: readonly Measure[]
 }
 
 /** Builds the app. `ready` it before injecting. */
@@ -58,8 +66,9 @@ export async function buildApp(
   ports: Ports,
   entries: readonly (Route | OneOf)[],
   retired: readonly string[],
-  { rateLimits, ownHost = null, trustProxy = [], doors = [] }: AppSettings = { rateLimits: "on" },
+  settings: AppSettings = { rateLimits: "on" },
 ): Promise<FastifyInstance> {
+  const { rateLimits, ownHost = null, trustProxy = [], doors = [], webhooks = [] } = settings
   const slowest = routesIn(entries).map(({ bodyWithinMs }) => bodyWithinMs ?? 0)
   const app = fastify({
     logger: false,
@@ -83,23 +92,14 @@ export async function buildApp(
   const stopping = new AbortController()
   app.addHook("preClose", async () => stopping.abort())
   endUnreadBodies(app, ports.pacer)
+  addDoors(app, doors)
   app.addHook("onRequest", async (request, reply) => {
-    const host = hostOf(request.raw)
-    const door = doorOf(doors, host)
-    if (door !== null) {
-      // From here on the answer is the door's.
-      void reply.hijack()
-      return door.serve(request.raw, reply.raw)
-    }
+    if (reply.sent) return
     void reply.header("x-request-id", request.id)
     // Here already: the handler below would read the body first.
+    const host = hostOf(request.raw)
     const refused = misdirected(ownHost, host) ?? refusedAtOnce(request, stopping.signal.aborted)
     if (refused !== null) sendRefusal(reply, refused)
-  })
-  app.server.on("upgrade", (request, socket, head) => {
-    const door = doorOf(doors, hostOf(request))
-    if (door?.upgrade === undefined) socket.destroy()
-    else door.upgrade(request, socket, head)
   })
   await watchPressure(app)
   app.setErrorHandler((error: Error, request, reply) => {
@@ -112,10 +112,11 @@ export async function buildApp(
   const rates = rateLimits === "off" ? NO_RATE_LIMITS : openRateLimits(ports)
   const calls = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
-  addMetrics(app, ports, admission)
-  addHealth(app, ports)
-  for (const entry of entries) addEntry(app, calls, admission, entry, stopping.signal)
-  for (const [url, own] of Map.groupBy(entries, (entry) => entry.url)) {
+  addMetrics(app, ports, admission, settings.measures)
+  addHealth(app, ports, settings.probes)
+  const served = [...entries, ...webhooks]
+  for (const entry of served) addEntry(app, calls, admission, entry, stopping.signal)
+  for (const [url, own] of Map.groupBy(served, (entry) => entry.url)) {
     const verbs = own.map(({ method }) => method)
     refuseOtherVerbs(app, url, verbs)
   }
@@ -123,6 +124,22 @@ export async function buildApp(
   for (const url of [...WATCHED_URLS, ...documents]) refuseOtherVerbs(app, url, ["GET", "HEAD"])
   for (const url of retired) addRetired(app, url)
   return app
+}
+
+/** Hands what comes to a door's host names to that door, before anything else is looked at. */
+function addDoors(app: FastifyInstance, doors: readonly Door[]): void {
+  app.addHook("onRequest", async (request, reply) => {
+    const door = doorOf(doors, hostOf(request.raw))
+    if (door === null) return
+    // From here on the answer is the door's.
+    void reply.hijack()
+    door.serve(request.raw, reply.raw)
+  })
+  app.server.on("upgrade", (request, socket, head) => {
+    const door = doorOf(doors, hostOf(request))
+    if (door?.upgrade === undefined) socket.destroy()
+    else door.upgrade(request, socket, head)
+  })
 }
 
 /** What is known of a request that no route has taken. */

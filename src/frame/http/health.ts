@@ -32,15 +32,24 @@ interface Verdict {
   readonly isLate?: true
 }
 
+/** Something that a slice stands on. */
+export interface Probe {
+  readonly name: string
+  /** Whether nothing can be served without it; else the others of the installation would do no better. */
+  readonly isNeeded: boolean
+  /** @throws whatever is wrong */
+  readonly look: (ports: Ports) => Promise<void>
+}
+
 /** Adds both. What is under pressure, or about to stop, still answers here. */
-export function addHealth(app: FastifyInstance, ports: Looked): void {
+export function addHealth(app: FastifyInstance, ports: Ports, probes: readonly Probe[] = []): void {
   let isStopping = false
   app.addHook("preClose", async () => {
     isStopping = true
   })
   // Of a busy machine one answer may be late: only what is late twice in a row is not there.
   const lateBefore = new Set<string>()
-  const look = keptFor(KEPT_MS, ports, () => lookAtAll(ports, lateBefore))
+  const look = keptFor(KEPT_MS, ports, () => lookAtAll(ports, lateBefore, probes))
   const config = { pressureHandler: () => undefined }
   app.route({
     ...{ method: READING, url: HEALTH_URLS.live, config },
@@ -66,7 +75,11 @@ function servingVerdict(isStopping: boolean): Verdict {
     : { state: "ok", name, says: "" }
 }
 
-async function lookAtAll(ports: Looked, lateBefore: Set<string>): Promise<readonly Verdict[]> {
+async function lookAtAll(
+  ports: Ports,
+  lateBefore: Set<string>,
+  probes: readonly Probe[],
+): Promise<readonly Verdict[]> {
   const twice = async (name: string, look: () => Promise<void>): Promise<Verdict> => {
     const found = await verdict(name, look)
     const wasLate = lateBefore.delete(name)
@@ -84,6 +97,10 @@ async function lookAtAll(ports: Looked, lateBefore: Set<string>): Promise<readon
     }),
     readModels(ports),
     streams(ports),
+    ...probes.map(async ({ name, isNeeded, look }): Promise<Verdict> => {
+      const found = await twice(name, () => look(ports))
+      return found.state === "fail" && !isNeeded ? { ...found, state: "warn" } : found
+    }),
   ])
 }
 

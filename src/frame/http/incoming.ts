@@ -1,7 +1,8 @@
 /** Requests of the web server as calls. */
 import type { IncomingMessage } from "node:http"
 import type { FastifyReply, FastifyRequest } from "fastify"
-import type { Call, Fields, SentBody } from "../calls/call.ts"
+import type { Fields } from "../calls/as-sent.ts"
+import type { Call, SentBody } from "../calls/call.ts"
 import { BodyCutOff, BodyTooLarge, BodyTooLate } from "../calls/call.ts"
 import type { OneOf, Route } from "../calls/route.ts"
 import { refuseBytes } from "./outside-routes.ts"

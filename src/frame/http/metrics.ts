@@ -15,12 +15,27 @@ export const METRICS_URL = "/metrics"
 /** From a read out of memory to the longest that a call may take. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
+/** A figure that a slice tells, as it stands when it is asked for. */
+export interface Measure {
+  /** `ledger_<what>`, with its unit at the end. */
+  readonly name: string
+  readonly help: string
+  readonly labels?: readonly string[]
+  readonly read: (
+    ports: Ports,
+  ) => Promise<
+    readonly { readonly labels?: Readonly<Record<string, string>>; readonly value: number }[]
+  >
+}
+
 /** Adds `/metrics`, and counts every call from here on. */
 export function addMetrics(
   app: FastifyInstance,
-  { projector, runner }: Pick<Ports, "projector" | "runner">,
+  ports: Ports,
   admission: Admission,
+  measures: readonly Measure[] = [],
 ): void {
+  const { projector, runner } = ports
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, prefix: "ledger_" })
@@ -55,7 +70,8 @@ export function addMetrics(
     },
   })
   registry.registerMetric(damaged)
-  for (const gauge of gaugesOfReadModels(projector)) registry.registerMetric(gauge)
+  const gauges = [...gaugesOfReadModels(projector), ...measures.map((one) => gaugeOf(ports, one))]
+  for (const gauge of gauges) registry.registerMetric(gauge)
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "unknown"
     const { method } = request
@@ -67,6 +83,18 @@ export function addMetrics(
     ...{ method: ["GET", "HEAD"], url: METRICS_URL, config: { pressureHandler: () => undefined } },
     handler: async (_request, reply) => {
       return reply.type(registry.contentType).send(await registry.metrics())
+    },
+  })
+}
+
+/** A slice's figure. Where it cannot be read there is no series of it, and the others are told. */
+function gaugeOf(ports: Ports, { name, help, labels = [], read }: Measure): Gauge {
+  return new Gauge({
+    ...{ name, help, labelNames: [...labels], registers: [] },
+    async collect() {
+      const found = await read(ports).catch(() => [])
+      this.reset()
+      for (const { labels: labelled = {}, value } of found) this.set(labelled, value)
     },
   })
 }

@@ -1,0 +1,211 @@
+/**
+ * A slice that is not there, with one of everything that a slice can bring beside what is charged: notes
+ * of a company, kept in a stream and shown by a read model; a table, a setting, a port, and what stands
+ * beside the API.
+ */
+import { createHmac } from "node:crypto"
+import { sql } from "kysely"
+import { z } from "zod"
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
+import { parseCompanyId } from "../../domain/kernel/ids.ts"
+import type { OwnCode } from "../../src/frame/calls/refusal.ts"
+import { refusal } from "../../src/frame/calls/refusal.ts"
+import { PIECES, route } from "../../src/frame/calls/route.ts"
+import { webhook } from "../../src/frame/calls/webhook.ts"
+import { company, findCompany } from "../../src/frame/operator/inputs.ts"
+import { operation } from "../../src/frame/operator/operation.ts"
+import type { Slice } from "../../src/frame/slice.ts"
+import { echoDoors, echoProviders, echoSettings } from "./pretended-echo.ts"
+import { NOTES, notesOf, shownNotes } from "./pretended-notes.ts"
+
+const NO_ECHO: OwnCode = {
+  error: "no_echo",
+  status: 409,
+  example: { message: "Nothing comes back from there.", from: "a wall" },
+}
+
+const base = { group: "pretended", operation: "sandbox.read", counted: true } as const
+const Noted = z.object({ notes: z.array(z.object({ name: z.string(), text: z.string() })) })
+
+const routes = [
+  route({
+    ...{ ...base, method: "GET", url: "/api/v1/pretended/notes", summary: "Notes" },
+    reads: ["notes"],
+    reply: Noted,
+    handle: async ({ readAs }, { companyId }) => {
+      const found = await readAs(companyId, (db) =>
+        sql<{ name: string; text: string }>`select name, text from notes order by name`.execute(db),
+      )
+      return { ok: true, body: { notes: found.rows } }
+    },
+  }),
+  route({
+    ...{ ...base, method: "POST", url: "/api/v1/pretended/echoes", summary: "Echo" },
+    body: z.object({ text: z.string() }),
+    reply: z.object({ heard: z.string() }),
+    refuses: [NO_ECHO],
+    handle: async ({ echo }, _caller, { body: { text } }) => {
+      if (text === "") {
+        const { message, ...details } = NO_ECHO.example
+        return { ok: false, refusal: refusal(NO_ECHO, message, details) }
+      }
+      return { ok: true, body: { heard: await echo.say(text) } }
+    },
+  }),
+  route({
+    ...{ ...base, method: "PUT", url: "/api/v1/pretended/tapes/:tape", summary: "Record" },
+    params: z.object({ tape: z.string() }),
+    body: PIECES,
+    success: [201],
+    reply: z.object({ bytes: z.int() }),
+    handle: async ({ blobs }, { companyId }, { body, params }) => {
+      const blob = { companyId, subject: COMPANY_SUBJECT, blobId: params.tape }
+      const { length } = await blobs.write(blob, body, { mostBytes: 1_000_000 })
+      return { ok: true, body: { bytes: length } }
+    },
+  }),
+  route({
+    ...{ ...base, method: "GET", url: "/api/v1/pretended/tapes/:tape", summary: "Play" },
+    params: z.object({ tape: z.string() }),
+    files: ["audio/mpeg"],
+    reply: z.string(),
+    refuses: ["not_found"],
+    handle: async ({ blobs }, { companyId }, { params }) => {
+      const blob = await blobs.find(companyId, params.tape)
+      if (blob === null) return { ok: false, refusal: refusal("not_found", "There is no tape.") }
+      const { length: size, read } = blob
+      return {
+        ok: true,
+        body: "",
+        sends: {
+          ...{ mediaType: "audio/mpeg", size },
+          read: (from: number, until: number) => read({ from, until }),
+        },
+      }
+    },
+  }),
+]
+
+const SIGNING_KEY = "pretended"
+
+/** What the provider would send over these bytes. */
+export const signatureOf = (raw: string): string =>
+  createHmac("sha256", SIGNING_KEY).update(raw).digest("hex")
+
+const Told = z.object({
+  at: z.number(),
+  events: z.array(z.object({ id: z.string(), account: z.string(), name: z.string() })),
+})
+
+const told = webhook<{ readonly name: string }>({
+  provider: "pretended",
+  url: "/hooks/pretended",
+  verify: async (_ports, raw, { headers }) => {
+    const text = Buffer.from(raw).toString()
+    if (headers["x-signature"]?.[0] !== signatureOf(text)) return null
+    const { at, events } = Told.parse(JSON.parse(text))
+    return {
+      signedAt: at,
+      events: events.map(({ id, account, name }) => ({
+        ...{ id, companyId: parseCompanyId(account) },
+        event: { name },
+      })),
+    }
+  },
+  commands: async ({ runner }, companyId, { name }, cause) => {
+    if (name === "broken") throw new Error("the pretended rules are broken")
+    await runner.execute(notesOf(companyId), { type: "TakeNote", name, text: "told" }, cause)
+  },
+})
+
+const migrations: NonNullable<Slice["migrations"]> = {
+  "parts-0001-labels": {
+    up: async (db) => {
+      await sql`create table ledger.labels (
+        label_id bigint generated always as identity primary key,
+        company_id text not null, label text not null)`.execute(db)
+    },
+  },
+}
+
+const tables: NonNullable<Slice["tables"]> = [
+  {
+    table: "labels",
+    counter: "label_id",
+    backup: { part: "after", key: "label_id" },
+    erased: true,
+  },
+]
+
+const operations: NonNullable<Slice["operations"]> = [
+  operation({
+    name: "note take",
+    summary: "take a note",
+    example: "note take --company acme --name a",
+    changes: true,
+    input: z.object({ company, name: z.string() }),
+    run: async ({ ports, cause }, { company: named, name }) => {
+      const companyId = await findCompany(ports, named)
+      const command = { type: "TakeNote" as const, name, text: "by hand" }
+      await ports.runner.execute(notesOf(companyId), command, cause)
+      return { name }
+    },
+  }),
+]
+
+/** What a test sees of it from outside. */
+export interface Parts {
+  /** What was erased, swept, started and stopped. */
+  readonly deeds: string[]
+  isWell: boolean
+}
+
+/** The slice. */
+export function pretendedParts(parts: Parts): Slice {
+  return {
+    name: "parts",
+    streams: { ofCompanies: [NOTES] },
+    readModels: [shownNotes],
+    routes,
+    webhooks: [told],
+    settings: [echoSettings],
+    providers: echoProviders,
+    migrations,
+    tables,
+    operations,
+    doors: echoDoors,
+    erase: async (_ports, companyId) => {
+      parts.deeds.push(`erased ${companyId}`)
+    },
+    sweep: async () => {
+      parts.deeds.push("swept")
+    },
+    daemons: [
+      {
+        what: "the echo daemon",
+        start: async () => {
+          parts.deeds.push("started")
+          return { stop: async () => void parts.deeds.push("stopped") }
+        },
+      },
+    ],
+    probes: [
+      {
+        ...{ name: "echo", isNeeded: true },
+        look: async () => {
+          if (!parts.isWell) throw new Error("no echo")
+        },
+      },
+    ],
+    examine: async (read) => [
+      { check: "echo", state: "ok", says: `prefix "${read(echoSettings).ECHO_PREFIX}"`, fix: null },
+    ],
+    measures: [
+      {
+        ...{ name: "ledger_echoes", help: "Echoes by loudness.", labels: ["loudness"] },
+        read: async () => [{ labels: { loudness: "low" }, value: 3 }],
+      },
+    ],
+    topics: { note: "notes" },
+  }
+}
