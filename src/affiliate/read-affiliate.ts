@@ -45,7 +45,7 @@ export const readAffiliate = route({
   operation: "account.affiliate.read",
   counted: true,
   reply: Affiliate,
-  looks: ["access"],
+  looks: [accessOf],
   specGap: "The specification does not show all earnings, nor what status and connectType can be.",
   handle: async (ports, { companyId }) => {
     const stream = accessOf(companyId)

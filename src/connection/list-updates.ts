@@ -35,7 +35,7 @@ export const listUpdates = route({
   counted: false,
   query: Query,
   reply: Updates,
-  looks: ["access", "releases"],
+  looks: [accessOf, () => RELEASES],
   specGap:
     "The specification does not show what `from` is: the release of the channel before this one.",
   handle: async (ports, { companyId }, { query }) => {

@@ -40,7 +40,7 @@ export const readAccount = route({
   counted: false,
   reply: Account,
   reads: ["accounts", "people"],
-  looks: ["access", "releases"],
+  looks: [accessOf, () => RELEASES],
   specGap:
     "The specification names the fields and not their shapes: company and person are objects, " +
     "billing is what the company pays from.",

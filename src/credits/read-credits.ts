@@ -30,7 +30,7 @@ export const readCredits = route({
   passesLock: true,
   reply: Credits,
   reads: ["accounts", "purchases"],
-  looks: ["access"],
+  looks: [accessOf],
   specGap:
     "The specification does not show the limits of a key that may buy nothing: perPurchaseLimit, " +
     "monthlyLimit and remainingThisMonth are null where purchases are off.",

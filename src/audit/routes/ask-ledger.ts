@@ -1,4 +1,5 @@
 /** `POST /api/v1/ledger/ask`: whether a charge by this key would fit. Nothing is charged or stored. */
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import { NoSuchPlace, ask, itemNamed } from "../ask.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
@@ -52,7 +53,7 @@ export const askLedger = route({
   counted: false,
   body: Question,
   reply: Answer,
-  looks: ["ledger"],
+  looks: [ledgerOf],
   beyondSpec: "What would be decided can be asked before it is; nothing is charged or stored.",
   handle: async (ports, { companyId, spender }, { body }) => {
     const { item: named, quantity, at = null } = body

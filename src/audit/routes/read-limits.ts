@@ -31,7 +31,7 @@ export const readLimitsOfKey = route({
   operation: "ledger.read",
   counted: false,
   reply: Limits,
-  looks: ["ledger"],
+  looks: [ledgerOf],
   beyondSpec: "A caller can see a no coming, and when it is over.",
   handle: async (ports, { companyId, spender }) => ({
     ok: true,

@@ -3,14 +3,13 @@
  * the last write with the same key on this node, up to two seconds; then it answers what there is
  * and says that it may be stale.
  */
-import { accessOf } from "../../../domain/access/aggregates.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import { RELEASES } from "../../../domain/connection/aggregates.ts"
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { comparePositions, later } from "../../../adapters/eventstore/port.ts"
+import type { StreamOf } from "../../../domain/kernel/aggregate.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { placeOf } from "./position-token.ts"
 import type { Ports } from "../ports.ts"
+import type { Runner } from "../writer/run.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 
@@ -78,17 +77,8 @@ export async function waitForReads(
 
 const nothing = () => undefined
 
-/** What a route can look at, and how its state comes to be that of the store's tail. */
-const LOOKS = {
-  access: ({ runner }: Ports, companyId: CompanyId) =>
-    runner.lookAtTail(accessOf(companyId), nothing),
-  ledger: ({ runner }: Ports, companyId: CompanyId) =>
-    runner.lookAtTail(ledgerOf(companyId), nothing),
-  releases: ({ runner }: Ports) => runner.lookAtTail(RELEASES, nothing),
-}
-
-/** Something whose state a route looks at. */
-export type Looked = keyof typeof LOOKS
+/** A stream whose state a route looks at. */
+export type Looked = (companyId: CompanyId) => StreamOf<{ readonly category: string }>
 
 /**
  * Brings what a route looks at up to the store's tail: a state in memory can be a second old, and
@@ -101,5 +91,11 @@ export async function lookAgain(
   companyId: CompanyId,
   looks: readonly Looked[],
 ): Promise<void> {
-  await Promise.all(looks.map((name) => LOOKS[name](ports, companyId)))
+  await Promise.all(
+    looks.map((streamOf) => {
+      // Nothing of its state is taken, so it may be of any kind.
+      const stream = streamOf(companyId) as Parameters<Runner["lookAtTail"]>[0]
+      return ports.runner.lookAtTail(stream, nothing)
+    }),
+  )
 }
