@@ -269,6 +269,7 @@ async function openParts(
     eraseElsewhere: async (companyId) => {
       for (const eraseOne of program.erasures) await eraseOne(all, companyId)
     },
+    doNow: async (work) => (await workers?.now(work)) === true,
     giveUp: (work, cause) => giveUp(program.reactions, all, work, cause),
   }
   const running = startWorkers(all, program.reactions)
@@ -276,7 +277,6 @@ async function openParts(
   closers.push({ what: "work in hand", close: running.stop })
   const housekeeping = startHousekeeping(all, program.sweeps, (signal) => signDay(base, signal))
   closers.push({ what: "housekeeping", close: housekeeping.stop })
-  const { run: housekeep } = housekeeping
   return {
     ...base,
     ...all,
@@ -284,7 +284,7 @@ async function openParts(
     // What an operator asks for may be long.
     readAll: outside.readPatiently,
     workers: running,
-    housekeep,
+    housekeep: housekeeping.run,
     silentSince: reached.watch.silentSince,
     checkpointOf: checkpoints.stored,
   }

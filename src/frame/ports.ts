@@ -9,7 +9,7 @@ import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
 import type { Projector } from "../../adapters/postgres/projector/port.ts"
 import type { Presence } from "../../adapters/presence/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
-import type { ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
+import type { NewWork, ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Cause } from "./kernel/envelope.ts"
@@ -69,6 +69,11 @@ export interface Ports extends ProvidedPorts {
   readonly heardElsewhere: (place: Position) => Promise<void>
   /** Closes a charge; many closings share a fact. Resolves when it is stored. */
   readonly closeCharge: (companyId: CompanyId, chargeId: ChargeId) => Promise<void>
+  /**
+   * Does a piece of work at once, in this process, unless its row is there already: then whoever takes that
+   * does it. Resolves when it was done or put off, with whether it was this process's.
+   */
+  readonly doNow: (work: NewWork) => Promise<boolean>
   /** Ends what a parked row stands for; else says why it cannot be given up, and what to do instead. */
   readonly giveUp: (work: ParkedWork, cause: Cause) => Promise<{ readonly refusal: string } | null>
   /** Has every slice take out what it has of a company outside of the program's PostgreSQL. */

@@ -7,25 +7,47 @@ import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/ou
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
 import { refusal } from "../../src/frame/calls/refusal.ts"
+import type { Caller, Route } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
 import { endCharge } from "../../src/frame/effects/charge-ends.ts"
 import { charged } from "../../src/frame/effects/charged.ts"
 import { effect } from "../../src/frame/effects/effect.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reaction } from "../../src/frame/effects/reaction.ts"
+import type { Ports } from "../../src/frame/ports.ts"
 import type { Slice } from "../../src/frame/slice.ts"
 
 /** How the pretended provider answers, and what it was called for. */
 export interface PretendedProvider {
   acts: "makes it" | "refuses it" | "is silent" | "is away"
   readonly made: Set<string>
+  /** What came of each mail, and each time one was handed over. */
+  readonly mailed: Map<string, "taken" | "refused">
+  readonly handed: string[]
+  /** Told of each mail that is handed over. */
+  onHanded: () => void
+  /** The mailing goes on once this resolves. */
+  holds: Promise<void>
+  /** How long a call waits for its mail, milliseconds. */
+  withinMs: number
+}
+
+/** A provider that does what it should. */
+export function pretendedProvider(): PretendedProvider {
+  return {
+    ...{ acts: "makes it", made: new Set(), mailed: new Map(), handed: [] },
+    ...{ onHanded: () => undefined, holds: Promise.resolve(), withinMs: 15_000 },
+  }
 }
 
 const URL = "/api/v1/pretended/things"
 const Thing = z.object({ id: z.string(), name: z.string() })
 type Named = { name: string }
 
-/** A slice whose intent is the open charge itself: its row follows from the charge. */
+/**
+ * A slice whose intent is the open charge itself: its row follows from the charge. One of its calls waits
+ * for what comes of it, of a provider that cannot be asked.
+ */
 export function pretendedSlice(provider: PretendedProvider): Slice {
   const making = charged<Named, Named, object, z.infer<typeof Thing>, "thing">({
     prefix: "thing",
@@ -61,9 +83,11 @@ export function pretendedSlice(provider: PretendedProvider): Slice {
         refuses: ["conflict", "spend_limit_reached", "payment_required"],
         ...making,
       }),
+      awaited(provider),
     ],
-    reactions: doing(provider),
+    reactions: [...doing(provider), ...mailing(provider)],
     reconciled: [
+      { prefix: "mailed", neverBegun: "nothing was ever mailed", abandon: async () => "open" },
       {
         prefix: "thing",
         neverBegun: "the thing was never meant",
@@ -75,6 +99,92 @@ export function pretendedSlice(provider: PretendedProvider): Slice {
 }
 
 const Payload = z.object({ chargeId: z.string(), id: z.string(), at: z.number() })
+
+/** A call that waits until its mail is taken; the mail's row and what came of it go by its charge. */
+function awaited(provider: PretendedProvider): Route {
+  const row = (ports: Ports, caller: Caller, id: string, chargeId: string) => {
+    const at = ports.clock.now()
+    const payload = { chargeId, id, at }
+    return {
+      kind: "mail-thing",
+      name: id,
+      subject: id,
+      companyId: caller.companyId,
+      payload,
+      dueAt: at,
+    }
+  }
+  return route({
+    ...{ method: "POST", url: `${URL}/mailed`, group: "pretended", summary: "Mail a thing" },
+    ...{ operation: "code.publish.preview", counted: true },
+    body: z.object({ name: z.string() }),
+    success: [201],
+    reply: Thing,
+    refuses: ["conflict", "spend_limit_reached", "payment_required"],
+    ...charged<Named, Named, object, z.infer<typeof Thing>, "mailed">({
+      prefix: "mailed",
+      undone: "the mail could not be meant",
+      draft: async (_ports, _caller, { name }) => ({ name }),
+      prepare: async () => ({}),
+      price: async ({ runner }) => {
+        const price = await runner.look(PRICES, (book) => priceOf(book, "email_recipient"))
+        return {
+          item: "email_recipient",
+          quantity: 1,
+          ...price,
+          amountMicros: price.unitPriceMicros,
+        }
+      },
+      resource: (_draft, id) => id,
+      intend: async () => "found",
+      begun: async () => "no",
+      reply: async (_ports, { name }, id) => ({ reply: { id, name }, position: null }),
+      awaits: {
+        work: (ports, caller, _draft, { id, chargeId }) => row(ports, caller, id, chargeId),
+        outcome: async (_ports, _caller, { name }, { id }) => {
+          const came = provider.mailed.get(id)
+          if (came === "refused") return { refusal: refusal("conflict", "The mail was refused.") }
+          return came === "taken" ? { reply: { id, name }, position: null } : null
+        },
+        withinMs: provider.withinMs,
+      },
+    }),
+  })
+}
+
+/** Hands a mail over: the same bytes once more where nothing was said, and no third time. */
+function mailing(provider: PretendedProvider): readonly Reaction[] {
+  return effect<z.infer<typeof Payload>, "taken" | "refused">({
+    ...{ kind: "mail-thing", payload: Payload },
+    ...{ provider: "the relay", about: "this mail", unknownTo: "nobody meant this mail" },
+    from: {
+      Charged: ({ resource, open, chargeId, at }) => {
+        if (!open || resource?.startsWith("mailed_") !== true) return []
+        return [{ name: resource, payload: { chargeId, id: resource, at }, dueAt: at }]
+      },
+    },
+    begunAt: ({ at }) => at,
+    look: async (_ports, { payload: { id } }) => (provider.mailed.has(id) ? "ended" : "open"),
+    act: async (_ports, { payload: { id } }) => {
+      provider.handed.push(id)
+      provider.onHanded()
+      await provider.holds
+      if (provider.acts === "is away") throw new ProviderUnavailable("away")
+      if (provider.acts === "is silent") throw new ProviderSilent("no answer")
+      return provider.acts === "refuses it" ? "refused" : "taken"
+    },
+    ask: null,
+    isRepeatable: () => true,
+    end: async (ports, { companyId, payload: { chargeId, id } }, answer, cause) => {
+      const back = { amountMicros: null, reason: "it was not mailed" }
+      await endCharge(ports, companyId, chargeId, answer === "taken" ? null : back, cause)
+      provider.mailed.set(id, answer)
+      return true
+    },
+    unknown: async () => "refused",
+    givenUp: "refused",
+  })
+}
 
 function doing(provider: PretendedProvider): readonly Reaction[] {
   return effect<z.infer<typeof Payload>, "made" | "refused">({

@@ -5,13 +5,12 @@ import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
-import type { PretendedProvider } from "./pretended-slice.ts"
-import { longReaction, pretendedSlice } from "./pretended-slice.ts"
+import { longReaction, pretendedProvider, pretendedSlice } from "./pretended-slice.ts"
 
 const URL = "/api/v1/pretended/things"
 const PRICE = 250_000
 
-const provider: PretendedProvider = { acts: "makes it", made: new Set() }
+const provider = pretendedProvider()
 let begun = () => undefined as void
 const long = { name: "long", reactions: [longReaction(() => begun())] }
 const program = assemble([...SLICES, pretendedSlice(provider), long])
@@ -24,6 +23,8 @@ beforeAll(async () => {
 afterAll(() => world.close())
 beforeEach(async () => {
   provider.acts = "makes it"
+  provider.holds = Promise.resolve()
+  provider.handed.length = 0
   company = await makeCompany(world)
 })
 
@@ -100,6 +101,76 @@ describe("what is charged", () => {
     const { charges } = await world.operate("charges open")
     expect(charges).toEqual([])
     expect(await rows("make-thing")).toEqual([])
+  })
+})
+
+describe("a call that waits", () => {
+  const MAIL_PRICE = 1_000
+  const mail = (idempotencyKey: string) =>
+    world.call(company.key, "POST", `${URL}/mailed`, {
+      ...{ body: { name: "a" }, headers: { "idempotency-key": idempotencyKey } },
+    })
+
+  it("is answered with what came of it, done once by this very process", async () => {
+    const { status, body } = await mail("one")
+    expect([status, body]).toEqual([201, { id: expect.stringMatching(/^mailed_/), name: "a" }])
+    expect([await funds(), await open()]).toEqual([50_000_000 - MAIL_PRICE, 0])
+    expect((await mail("one")).body).toEqual(body)
+    await world.operate("wait")
+    expect(provider.handed).toEqual([body.id])
+  })
+
+  it("is refused where the provider refuses, and nothing is paid", async () => {
+    provider.acts = "refuses it"
+    expect(await mail("two")).toMatchObject({ status: 409, body: { error: "conflict" } })
+    expect([await funds(), await open()]).toEqual([50_000_000, 0])
+  })
+
+  it("of a silent provider is a doubt, which sends the same once more and then waits for somebody", async () => {
+    provider.acts = "is silent"
+    const doubt = await mail("three")
+    expect(doubt).toMatchObject({ status: 503, body: { error: "unavailable" } })
+    expect(doubt.body.chargeId).toMatch(/^chg_/)
+    expect([await funds(), await open()]).toEqual([50_000_000 - MAIL_PRICE, 1])
+    await world.operate("clock advance", { duration: "2m" })
+    expect(provider.handed).toHaveLength(2)
+    const { work } = await world.operate("work list")
+    const parked = work.find(({ kind }: { kind: string }) => kind === "mail-thing")
+    expect(parked.parked).toBe(
+      "the relay may have done this mail, said nothing, and cannot be asked",
+    )
+    await world.operate("clock advance", { duration: "2h" })
+    expect(provider.handed).toHaveLength(2)
+    await world.operate("work skip", { workId: parked.workId }, "the relay lost it")
+    expect([await funds(), await open()]).toEqual([50_000_000, 0])
+  })
+
+  it("of an answer that came later is told it, by whoever sends the request again", async () => {
+    provider.acts = "is silent"
+    expect(await mail("four")).toMatchObject({ status: 503 })
+    provider.acts = "makes it"
+    await world.operate("clock advance", { duration: "2m" })
+    expect(await mail("four")).toMatchObject({ status: 201, body: { name: "a" } })
+    expect(provider.handed).toHaveLength(2)
+    expect([await funds(), await open()]).toEqual([50_000_000 - MAIL_PRICE, 0])
+  })
+
+  it("is carried out once, however often it is sent meanwhile", async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const handed = Promise.withResolvers<void>()
+    provider.holds = promise
+    provider.onHanded = handed.resolve
+    const first = mail("five")
+    await handed.promise
+    // Asked for by the same key, it is the same request: told that it is being carried out.
+    expect(await mail("five")).toMatchObject({ status: 409, body: { error: "conflict" } })
+    const [name = ""] = provider.handed
+    const row = { kind: "mail-thing", name, subject: name, companyId: company.companyId }
+    // Whoever else would do it finds its row there, and leaves it to whoever has it.
+    expect(await world.ports.doNow({ ...row, payload: {}, dueAt: 0 })).toBe(false)
+    resolve()
+    expect(await first).toMatchObject({ status: 201 })
+    expect(provider.handed).toHaveLength(1)
   })
 })
 

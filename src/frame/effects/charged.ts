@@ -6,11 +6,8 @@
  * open charge, and either the intent's own row ends it or the reconciler gives it back.
  */
 import { ClaimLost } from "../../../adapters/claims/port.ts"
-import type { Position } from "../../../adapters/eventstore/port.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
-import type { SpendingClass } from "../../../domain/charging/limits.ts"
-import type { ChargeId } from "../../../domain/kernel/ids.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import { causeOf } from "../calls/caller-cause.ts"
 import { chargeRefusal } from "../calls/charge-refusals.ts"
@@ -20,73 +17,10 @@ import type { Caller, Checked, Reply, Resumed, Seed } from "../calls/route.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import { OutcomeUnknown } from "../writer/run.ts"
+import { awaitOutcome } from "./awaited.ts"
+import type { ChargedSpec, Named, Paid, Price, Told } from "./charged-spec.ts"
 import { giveBack } from "./charge-ends.ts"
 import { lookUpCharge } from "./charges.ts"
-
-/** What something costs, and for what. */
-export interface Price {
-  readonly item: string
-  readonly quantity: number
-  readonly unitPriceMicros: Micros
-  readonly priceVersion: number
-  readonly amountMicros: Micros
-  readonly class?: SpendingClass
-}
-
-/** The ids of one attempt: the same for the same request and attempt. */
-export interface Named<P extends string> {
-  /** Of the thing that is made, with the prefix of its kind. */
-  readonly id: `${P}_${string}`
-  readonly chargeId: ChargeId
-}
-
-/** What is charged already, for recording the intent. */
-export interface Paid<P extends string> extends Named<P> {
-  readonly chargedMicros: Micros
-}
-
-/** An answer made from facts, and where they stand. */
-export interface Told<R> {
-  readonly reply: R
-  readonly position: Position | null
-}
-
-/**
- * What recording the intent came to: found, where it was recorded before; again, where the price was for
- * another form of it.
- */
-export type Intended<R> = Told<R> | { readonly refusal: Refusal } | "found" | "again"
-
-/** How an intent stands by its own stream. */
-export type Begun = "no" | "yes" | "undone"
-
-/** Something that is charged: `D` is what is asked for, `T` what is known of it before it is paid. */
-export interface ChargedSpec<B, D, T, R, P extends string> {
-  /** What the ids of its things begin with, and so what a charge for one names. */
-  readonly prefix: P
-  /** Why a charge was given back whose intent could not be recorded, for the bill's reader. */
-  readonly undone: string
-  /** What is asked for, by the body alone. */
-  readonly draft: (ports: Ports, caller: Caller, body: B) => Promise<D | { refusal: Refusal }>
-  /** What has to be known before it is paid: the resource's own rules speak here. */
-  readonly prepare: (ports: Ports, draft: D) => Promise<T | { refusal: Refusal }>
-  /** What it costs as things stand, or why it may not be. */
-  readonly price: (ports: Ports, draft: D, prepared: T) => Promise<Price | { refusal: Refusal }>
-  /** What the charge says it is for; begins with the thing's id. */
-  readonly resource: (draft: D, id: Named<P>["id"]) => string
-  /** Records the intent in the resource's own stream. */
-  readonly intend: (
-    ports: Ports,
-    caller: Caller,
-    draft: D,
-    prepared: T,
-    paid: Paid<P>,
-  ) => Promise<Intended<R>>
-  /** Whether the intent was recorded, and stands. */
-  readonly begun: (ports: Ports, draft: D, id: Named<P>["id"]) => Promise<Begun>
-  /** The answer, from facts alone. */
-  readonly reply: (ports: Ports, draft: D, id: Named<P>["id"]) => Promise<Told<R>>
-}
 
 type Answer<R> = Reply<R, number>
 
@@ -172,10 +106,10 @@ async function goOn<B, D extends object, T extends object, R, P extends string>(
   const { id, chargeId } = named
   const begun = await spec.begun(ports, draft, id)
   if (begun === "undone") return { seed: await seed.next() }
-  if (begun === "yes") return { reply: answerOf(await spec.reply(ports, draft, id)) }
+  if (begun === "yes") return { reply: await replied(spec, ports, caller, draft, named) }
   const { row } = await lookUpCharge(ports, caller.companyId, chargeId)
   // A closed charge paid for something that was done, even where its stream has forgotten it.
-  if (row?.state === "final") return { reply: answerOf(await spec.reply(ports, draft, id)) }
+  if (row?.state === "final") return { reply: await replied(spec, ports, caller, draft, named) }
   if (row?.state === "given_back") return { seed: await seed.next() }
   if (row === null) return { seed }
   const prepared = await spec.prepare(ports, draft)
@@ -258,14 +192,35 @@ async function intend<B, D extends object, T extends object, R, P extends string
 ): Promise<Answer<R> | "again"> {
   try {
     const intended = await spec.intend(ports, caller, draft, prepared, paid)
-    if (intended === "found") return answerOf(await spec.reply(ports, draft, paid.id))
-    if (intended !== "again" && "reply" in intended) return answerOf(intended)
+    if (intended === "found") return await replied(spec, ports, caller, draft, paid)
+    if (intended !== "again" && "reply" in intended) {
+      if (spec.awaits === undefined) return answerOf(intended)
+      return await replied(spec, ports, caller, draft, paid)
+    }
     const back = { amountMicros: null, reason: spec.undone }
     const position = await giveBack(ports, caller.companyId, paid.chargeId, back, causeOf(caller))
     return intended === "again" ? "again" : { ok: false, refusal: intended.refusal, position }
   } catch (error) {
     throw inDoubt(error, paid)
   }
+}
+
+/**
+ * The answer of an intent that is recorded: at once, or once it has come to something.
+ *
+ * @throws OutcomeUnknown where that is not known in time
+ */
+async function replied<B, D extends object, T extends object, R, P extends string>(
+  spec: ChargedSpec<B, D, T, R, P>,
+  ports: Ports,
+  caller: Caller,
+  draft: D,
+  named: Named<P>,
+): Promise<Answer<R>> {
+  if (spec.awaits === undefined) return answerOf(await spec.reply(ports, draft, named.id))
+  const outcome = await awaitOutcome(spec.awaits, ports, caller, draft, named)
+  if (outcome === null) throw new OutcomeUnknown("what was asked for is not done yet")
+  return "refusal" in outcome ? { ok: false, refusal: outcome.refusal } : answerOf(outcome)
 }
 
 function answerOf<R>({ reply: body, position }: Told<R>): Answer<R> {

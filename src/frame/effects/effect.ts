@@ -53,8 +53,13 @@ export interface EffectSpec<P extends object, A> extends Pick<
    * @throws ProviderUnavailable, ProviderSilent
    */
   readonly act: ((ports: Ports, work: Work<P>) => Promise<A>) | null
-  /** What the provider knows of it. @throws ProviderUnavailable, ProviderSilent */
-  readonly ask: (ports: Ports, work: Work<P>) => Promise<A | "unknown">
+  /**
+   * What the provider knows of it. Null where it cannot be asked: then it is given the same once more, where
+   * it takes that, and parked where it is silent again.
+   *
+   * @throws ProviderUnavailable, ProviderSilent
+   */
+  readonly ask: ((ports: Ports, work: Work<P>) => Promise<A | "unknown">) | null
   /** Whether the provider takes the same name again for the same thing: then it may be given it again. */
   readonly isRepeatable: (ports: Ports) => boolean
   /** Records what it came to, and ends its charge; false where it has not come to anything yet. */
@@ -108,6 +113,9 @@ async function perform<P extends object, A>(
   const standing = await look(spec, ports, work)
   if (standing !== null) return standing
   if (!work.isHandedOver) return act(spec, ports, work)
+  if (spec.ask === null) {
+    return spec.isRepeatable(ports) ? act(spec, ports, work) : parkedUnasked(spec)
+  }
   const known = await knownInTime(ports.pacer, spec.provider, spec.ask(ports, work))
   if (known === null) return askFrom(spec, work, ports.clock.now() + MINUTE_MS)
   if (known !== "unknown") return end(spec, ports, work, known)
@@ -143,12 +151,21 @@ async function act<P extends object, A>(
     return await end(spec, ports, work, await inTime(ports.pacer, provider, doing))
   } catch (error) {
     const now = ports.clock.now()
-    if (error instanceof ProviderSilent) return askFrom(spec, work, now + MINUTE_MS)
+    if (error instanceof ProviderSilent) {
+      const isLast = spec.ask === null && (work.isHandedOver || !spec.isRepeatable(ports))
+      return isLast ? parkedUnasked(spec) : askFrom(spec, work, now + MINUTE_MS)
+    }
     if (!(error instanceof ProviderUnavailable)) throw error
     // Whoever died before it could say so may have had it done: after three days it is asked about.
     if (now - spec.begunAt(work.payload) >= PARK_AFTER_MS) return askFrom(spec, work, now)
     return retryLater(work, `${provider} is not available`, "undone")
   }
+}
+
+/** Nobody can find out what became of it. */
+function parkedUnasked<P extends object, A>({ provider, about }: EffectSpec<P, A>): WorkResult {
+  const reason = `${provider} may have done ${about}, said nothing, and cannot be asked`
+  return { result: "park", reason }
 }
 
 /** From here on it is asked about, never done again. */
@@ -170,6 +187,7 @@ async function askOnly<P extends object, A>(
 ): Promise<WorkResult> {
   const standing = await look(spec, ports, work)
   if (standing !== null) return standing
+  if (spec.ask === null) return parkedUnasked(spec)
   const { provider, about, unknownAfterMs = UNKNOWN_IS_NO_AFTER_MS } = spec
   const begunAt = spec.begunAt(work.payload)
   const ageMs = ports.clock.now() - begunAt

@@ -1,0 +1,36 @@
+/**
+ * A call that waits for what its intent comes to. It inserts the row of the intent itself, leased to its
+ * own process, and does that work; whoever finds the row there already waits for facts. So there is one
+ * row and one way of doing it, whether somebody waits or not, and a crash is carried on by whoever takes
+ * the row.
+ */
+import type { Caller } from "../calls/route.ts"
+import type { Ports } from "../ports.ts"
+import type { Awaits, Named, Outcome } from "./charged-spec.ts"
+
+/** How long a call waits where its spec says nothing: a provider's ten seconds, and what stands around it. */
+const WITHIN_MS = 15_000
+/** Facts of another process are looked for so often. */
+const LOOK_EVERY_MS = 50
+
+/** Does the work of an intent, or waits for who does; null where nobody knows in time what came of it. */
+export async function awaitOutcome<D, R, P extends string>(
+  { work, outcome, withinMs = WITHIN_MS }: Awaits<D, R, P>,
+  ports: Ports,
+  caller: Caller,
+  draft: D,
+  named: Named<P>,
+): Promise<Outcome<R> | null> {
+  const { pacer } = ports
+  const look = () => outcome(ports, caller, draft, named)
+  const until = pacer.elapsedMs() + withinMs
+  const known = await look()
+  if (known !== null) return known
+  const isOwn = await ports.doNow(work(ports, caller, draft, named))
+  for (;;) {
+    const found = await look()
+    // What this process did, and put off, is not known any sooner by looking again.
+    if (found !== null || isOwn || pacer.elapsedMs() >= until) return found
+    await pacer.pause(LOOK_EVERY_MS)
+  }
+}

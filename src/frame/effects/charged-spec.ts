@@ -1,0 +1,94 @@
+/** What a slice says of something that is charged: its price, its intent, its answer. */
+import type { Position } from "../../../adapters/eventstore/port.ts"
+import type { NewWork } from "../../../adapters/work/port.ts"
+import type { SpendingClass } from "../../../domain/charging/limits.ts"
+import type { ChargeId } from "../../../domain/kernel/ids.ts"
+import type { Micros } from "../../../domain/kernel/money.ts"
+import type { Refusal } from "../calls/refusal.ts"
+import type { Caller } from "../calls/route.ts"
+import type { Ports } from "../ports.ts"
+
+/** What something costs, and for what. */
+export interface Price {
+  readonly item: string
+  readonly quantity: number
+  readonly unitPriceMicros: Micros
+  readonly priceVersion: number
+  readonly amountMicros: Micros
+  readonly class?: SpendingClass
+}
+
+/** The ids of one attempt: the same for the same request and attempt. */
+export interface Named<P extends string> {
+  /** Of the thing that is made, with the prefix of its kind. */
+  readonly id: `${P}_${string}`
+  readonly chargeId: ChargeId
+}
+
+/** What is charged already, for recording the intent. */
+export interface Paid<P extends string> extends Named<P> {
+  readonly chargedMicros: Micros
+}
+
+/** An answer made from facts, and where they stand. */
+export interface Told<R> {
+  readonly reply: R
+  readonly position: Position | null
+}
+
+/**
+ * What recording the intent came to: found, where it was recorded before; again, where the price was for
+ * another form of it.
+ */
+export type Intended<R> = Told<R> | { readonly refusal: Refusal } | "found" | "again"
+
+/** How an intent stands by its own stream. */
+export type Begun = "no" | "yes" | "undone"
+
+/** Something that is charged: `D` is what is asked for, `T` what is known of it before it is paid. */
+export interface ChargedSpec<B, D, T, R, P extends string> {
+  /** What the ids of its things begin with, and so what a charge for one names. */
+  readonly prefix: P
+  /** Why a charge was given back whose intent could not be recorded, for the bill's reader. */
+  readonly undone: string
+  /** What is asked for, by the body alone. */
+  readonly draft: (ports: Ports, caller: Caller, body: B) => Promise<D | { refusal: Refusal }>
+  /** What has to be known before it is paid: the resource's own rules speak here. */
+  readonly prepare: (ports: Ports, draft: D) => Promise<T | { refusal: Refusal }>
+  /** What it costs as things stand, or why it may not be. */
+  readonly price: (ports: Ports, draft: D, prepared: T) => Promise<Price | { refusal: Refusal }>
+  /** What the charge says it is for; begins with the thing's id. */
+  readonly resource: (draft: D, id: Named<P>["id"]) => string
+  /** Records the intent in the resource's own stream. */
+  readonly intend: (
+    ports: Ports,
+    caller: Caller,
+    draft: D,
+    prepared: T,
+    paid: Paid<P>,
+  ) => Promise<Intended<R>>
+  /** Whether the intent was recorded, and stands. */
+  readonly begun: (ports: Ports, draft: D, id: Named<P>["id"]) => Promise<Begun>
+  /** The answer, from facts alone; of what is awaited the one that is given where it is found done. */
+  readonly reply: (ports: Ports, draft: D, id: Named<P>["id"]) => Promise<Told<R>>
+  /** Where the call waits for what its intent comes to: then that is the answer. */
+  readonly awaits?: Awaits<D, R, P>
+}
+
+/** What an intent came to: its answer, or why it was refused. What it cost was then given back. */
+export type Outcome<R> = Told<R> | { readonly refusal: Refusal }
+
+/** What is awaited, as data. */
+export interface Awaits<D, R, P extends string> {
+  /** The row of the intent, as it would follow from its fact. */
+  readonly work: (ports: Ports, caller: Caller, draft: D, named: Named<P>) => NewWork
+  /** What it came to, by what is recorded; null where it has not come to anything yet. */
+  readonly outcome: (
+    ports: Ports,
+    caller: Caller,
+    draft: D,
+    named: Named<P>,
+  ) => Promise<Outcome<R> | null>
+  /** How long a call waits, milliseconds; default 15 seconds. */
+  readonly withinMs?: number
+}
