@@ -11,12 +11,30 @@
 import type { Fact } from "./decider.ts"
 import { instantText, isInstant, parseInstant } from "./instant.ts"
 
+/** What there is of a kind: enough to make values of it, and to say what it is. */
+export type Holds =
+  | "text"
+  | "plain text"
+  | "integer"
+  | "micros"
+  | "instant"
+  | "flag"
+  /** One of these. */
+  | { readonly words: readonly string[] }
+  /** A name that begins with one of these. */
+  | { readonly begins: readonly string[] }
+  /** One of these, or null. */
+  | { readonly orNull: AnyKind }
+  | { readonly list: AnyKind }
+  | { readonly fields: Fields }
+
 /** One way to write a value of type T as canonical JSON text and to read it back from parsed JSON. */
 export interface Kind<T> {
   /** @throws FormatFault when `value` has no stored form: what could not be read is not written */
   readonly write: (value: T) => string
   /** @throws FormatFault when `raw` is no such value */
   readonly read: (raw: unknown) => T
+  readonly holds: Holds
   /** Null is written by leaving the field out. */
   readonly optional?: true
 }
@@ -25,6 +43,7 @@ export interface Kind<T> {
 export interface AnyKind {
   readonly write: (value: never) => string
   readonly read: (raw: unknown) => unknown
+  readonly holds: Holds
   readonly optional?: true
 }
 
@@ -69,6 +88,8 @@ export class FormatFault extends Error {
 export interface Codec<E extends Fact> {
   /** Every event type there is. */
   readonly types: readonly E["type"][]
+  /** The forms that it writes. */
+  readonly formats: FormatTable
   /** The version written for this event type. */
   readonly version: (type: E["type"]) => number
   /** Canonical JSON of the event's fields without its type. @throws FormatFault without a form */
@@ -101,6 +122,7 @@ function fault(expected: string, raw: unknown): never {
 
 /** Any text without lone surrogates. Lone surrogates are refused in both directions. */
 export const text: Kind<string> = {
+  holds: "text",
   write: (value) => JSON.stringify(wellFormed(value)),
   read: (raw) => wellFormed(raw),
 }
@@ -114,18 +136,21 @@ const PLAIN = /^[\w.:@+ -]*$/
 
 /** Text of plain characters (ids, codes, tags). Other characters are refused in both directions. */
 export const plain: Kind<string> = {
+  holds: "plain text",
   write: (value) => (PLAIN.test(value) ? `"${value}"` : fault("plain text", value)),
   read: (raw) => (typeof raw === "string" && PLAIN.test(raw) ? raw : fault("plain text", raw)),
 }
 
 /** An integer within 2^53; other numbers are refused in both directions. */
 export const int: Kind<number> = {
+  holds: "integer",
   write: (value) => (Number.isSafeInteger(value) ? String(value) : fault("an integer", value)),
   read: (raw) => (Number.isSafeInteger(raw) ? (raw as number) : fault("an integer", raw)),
 }
 
 /** Integer micro-dollars as a decimal string; what is no integer is refused in both directions. */
 export const micros: Kind<number> = {
+  holds: "micros",
   write: (value) => (Number.isSafeInteger(value) ? `"${value}"` : fault("micros", value)),
   read: (raw) => {
     if (typeof raw !== "string" || !/^(0|-?[1-9]\d*)$/.test(raw)) return fault("micros", raw)
@@ -136,6 +161,7 @@ export const micros: Kind<number> = {
 
 /** An instant in UTC milliseconds, as ISO 8601 text in the one form that `toISOString` gives. */
 export const time: Kind<number> = {
+  holds: "instant",
   write: (value) => (isInstant(value) ? `"${instantText(value)}"` : fault("an instant", value)),
   read: (raw) => {
     const value = typeof raw === "string" ? parseInstant(raw) : null
@@ -145,6 +171,7 @@ export const time: Kind<number> = {
 
 /** True or false. */
 export const flag: Kind<boolean> = {
+  holds: "flag",
   write: (value) => (typeof value === "boolean" ? String(value) : fault("true or false", value)),
   read: (raw) => (typeof raw === "boolean" ? raw : fault("true or false", raw)),
 }
@@ -153,6 +180,7 @@ export const flag: Kind<boolean> = {
 export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
   const known = new Set<string>(words)
   return {
+    holds: { words },
     write: (value) => (known.has(value) ? `"${value}"` : fault(words.join(" or "), value)),
     read: (raw) => (known.has(raw as string) ? (raw as T) : fault(words.join(" or "), raw)),
   }
@@ -161,6 +189,7 @@ export function oneOf<const T extends string>(...words: readonly T[]): Kind<T> {
 /** A value or null; null is written by leaving the field out. */
 export function optional<T>(kind: Kind<T>): Kind<T | null> {
   return {
+    holds: { orNull: kind },
     optional: true,
     write: (value) => (value === null ? "null" : kind.write(value)),
     read: (raw) => (raw === undefined ? null : kind.read(raw)),
@@ -170,6 +199,7 @@ export function optional<T>(kind: Kind<T>): Kind<T | null> {
 /** Values of one kind, in order. */
 export function list<T>(kind: Kind<T>): Kind<readonly T[]> {
   return {
+    holds: { list: kind },
     write: (values) => `[${values.map((value) => kind.write(value)).join(",")}]`,
     read: (raw) => (Array.isArray(raw) ? raw.map((item) => kind.read(item)) : fault("a list", raw)),
   }
@@ -180,6 +210,7 @@ export function record<const F extends Fields>(fields: F): Kind<ValuesOf<F>> {
   const compiled = compile(fields)
   const blank = blankOf(compiled)
   return {
+    holds: { fields },
     write: (value) => writeFields(compiled, value),
     read: (raw) => {
       if (typeof raw !== "object" || raw === null || Array.isArray(raw)) return fault("fields", raw)
@@ -201,6 +232,7 @@ export function codecOf<F extends FormatTable>(formats: F): Codec<FactOf<F>> {
     return found
   }
   return {
+    formats,
     types: Object.keys(formats) as FactOf<F>["type"][],
     version: (type) => find(type).format.version,
     encode: (event) =>

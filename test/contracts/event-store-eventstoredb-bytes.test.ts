@@ -17,8 +17,8 @@ import { STORED } from "../kernel/stored-formats.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { anEvent, collect, followed, idsOf, someEvents } from "./event-store-fixture.ts"
 
-const types = STORED.flatMap(({ category, formats, codec }) =>
-  Object.keys(formats).map((type) => ({ category, type, codec })),
+const types = STORED.flatMap(({ category, codec }) =>
+  codec.types.map((type) => ({ category, type, codec })),
 )
 
 let server: EventStoreDbServer

@@ -9,16 +9,19 @@ import { PLANS } from "../../domain/access/access-events.ts"
 import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
 import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
 import type { OpenPriceBook, SetPrice } from "../../domain/charging/price-book.ts"
-import { PRICED_ITEMS } from "../../domain/charging/price-book.ts"
+import { PRICED_ITEMS, priceFormats } from "../../domain/charging/price-book.ts"
 import type { RecordRefusals } from "../../domain/charging/refusals.ts"
+import { refusalFormats } from "../../domain/charging/refusals.ts"
 import type { CompaniesCommand } from "../../domain/company/companies.ts"
+import { companiesFormats } from "../../domain/company/companies.ts"
+import { appFormats } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import type { PublishRelease, SealRelease } from "../../domain/connection/releases.ts"
+import { releaseFormats } from "../../domain/connection/releases.ts"
 import type { AddNumber } from "../../domain/phone/phone.ts"
+import { phoneFormats } from "../../domain/phone/phone.ts"
 import type { FieldArbitraries } from "./arbitrary-kinds.ts"
-import { flag, orNull, record, sealed, some } from "./arbitrary-kinds.ts"
-import { prices, refusals } from "./charging-arbitraries.ts"
-import { app, companies, phone, releases } from "./event-arbitraries.ts"
+import { arbitrariesOf, flag, orNull, record, sealed, some } from "./arbitrary-kinds.ts"
 import type { CommandHistory } from "./stored-state.ts"
 
 const NOW = Date.parse("2026-03-02T10:00:00.000Z")
@@ -112,7 +115,7 @@ export const accessHistories = historiesOf(access, [
   { type: "OpenCompany", companyId: "co_1", name: "s1.co_1.YQ", plan: "payg", pays: "card" },
 ])
 
-const { at: _registeredAt, ...registered } = companies.CompanyRegistered
+const { at: _registeredAt, ...registered } = arbitrariesOf(companiesFormats).CompanyRegistered
 /** Of the list of companies. */
 export const companiesHistories = historiesOf(
   fc.oneof(
@@ -125,7 +128,7 @@ export const companiesHistories = historiesOf(
   ),
 )
 
-const { at: _addedAt, ...added } = phone.NumberAdded
+const { at: _addedAt, ...added } = arbitrariesOf(phoneFormats).NumberAdded
 /** Of a company's numbers. */
 export const phoneHistories = historiesOf(
   commandOf<AddNumber, "AddNumber">("AddNumber", {
@@ -135,8 +138,8 @@ export const phoneHistories = historiesOf(
   }),
 )
 
-const { at: _checkedInAt, ...checkedIn } = app.AppCheckedIn
-const { at: _reportedAt, ...reported } = app.DeviceReported
+const { at: _checkedInAt, ...checkedIn } = arbitrariesOf(appFormats).AppCheckedIn
+const { at: _reportedAt, ...reported } = arbitrariesOf(appFormats).DeviceReported
 type AppCommand = CheckIn | ReportDevice
 /** Of an installed app. */
 export const appHistories = historiesOf(
@@ -147,7 +150,7 @@ export const appHistories = historiesOf(
 )
 
 const version = fc.constantFrom("1.0.0", "1.0.1", "2.0.0-rc.1", "no version")
-const { at: _publishedAt, ...published } = releases.ReleasePublished
+const { at: _publishedAt, ...published } = arbitrariesOf(releaseFormats).ReleasePublished
 type ReleaseCommand = PublishRelease | SealRelease
 /** Of the app's releases. */
 export const releaseHistories = historiesOf(
@@ -170,13 +173,13 @@ export const priceHistories = historiesOf(
       unitPriceMicros: fc.integer({ min: -1, max: 20_000 }),
     }),
     commandOf<PriceCommand, "OpenPriceBook">("OpenPriceBook", {
-      prices: prices.PriceBookOpened.prices,
+      prices: arbitrariesOf(priceFormats).PriceBookOpened.prices,
     }),
   ),
 )
 
 const refused = record({
-  ...refusals.ChargeRefused,
+  ...arbitrariesOf(refusalFormats).ChargeRefused,
   at: fc.nat(3 * DAY_MS).map((ms) => NOW + ms),
   keyId: orNull(keyId),
   personId: orNull(personId),

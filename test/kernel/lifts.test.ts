@@ -2,10 +2,13 @@ import { readFileSync } from "node:fs"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { ChargeRefused, Charged } from "../../domain/charging/ledger-events.ts"
-import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
-import { refusalCodec } from "../../domain/charging/refusals.ts"
+import { ledgerCodec, ledgerFormats } from "../../domain/charging/ledger-formats.ts"
+import { refusalCodec, refusalFormats } from "../../domain/charging/refusals.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
-import { ledger, refusals } from "./charging-arbitraries.ts"
+import { arbitrariesOf } from "./arbitrary-kinds.ts"
+
+const ledger = arbitrariesOf(ledgerFormats)
+const refusals = arbitrariesOf(refusalFormats)
 
 const golden = (path: string): string =>
   readFileSync(new URL(`../golden/${path}`, import.meta.url), "utf8")

@@ -36,6 +36,8 @@ export interface Folded {
 
 /** What is known of a program's streams. */
 export interface Streams {
+  /** Every kind there is, those of companies first. */
+  readonly kinds: readonly StreamKind[]
   /** A stored event as read models take it. @throws FormatFault, EnvelopeFault where it is none */
   readonly recorded: (stored: StoredEvent) => Recorded
   /** The codec of a stream's facts. @throws FormatFault where no decider has such streams */
@@ -74,6 +76,7 @@ export function streamsOf(brought: readonly StreamKinds[]): Streams {
   const company = new Set<string>(ofCompanies.map(({ category }) => category))
   const codecOf = (stream: string) => codecIn(byCategory, stream)
   return {
+    kinds,
     codecOf,
     recorded: (stored) => recordedBy(codecOf(stored.stream), stored),
     folded: (category) => {
