@@ -1,5 +1,6 @@
 /** The facts of a company's ledger, by their names. What each says is in `ledger-formats.ts`. */
-import type { FactOf, ValueOf, ValuesOf } from "../kernel/format.ts"
+import type { FactOf } from "../kernel/format.ts"
+import type { ValueOf, ValuesOf } from "../kernel/kind.ts"
 import type {
   CHARGE_REFUSAL_CODES,
   callTally,

@@ -1,5 +1,6 @@
 /** The facts of a ledger about funds that API keys buy, and the forms they are stored in. */
-import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
+import type { FactOf, FormatTable } from "../kernel/format.ts"
+import type { ValuesOf } from "../kernel/kind.ts"
 import { micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
 import { id } from "../kernel/id-kinds.ts"
 

@@ -5,7 +5,8 @@
  * company's own key; a keyed hash tells equal numbers apart without reading them.
  */
 import type { Decider } from "../kernel/decider.ts"
-import type { FactOf, FormatTable, ValuesOf } from "../kernel/format.ts"
+import type { FactOf, FormatTable } from "../kernel/format.ts"
+import type { ValuesOf } from "../kernel/kind.ts"
 import { codecOf, flag, micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
 import { id, sealed } from "../kernel/id-kinds.ts"
 import type { NumberId } from "../kernel/ids.ts"
