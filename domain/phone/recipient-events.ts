@@ -39,6 +39,11 @@ const purpose = oneOf("text", "opt_out_reply", "opt_in_reply", "help_reply")
 /** What a text is for: the company's own, or a free reply to a keyword. */
 export type TextPurpose = ValueOf<typeof purpose>
 
+const optInMethod = oneOf("web", "phone", "paper", "text")
+
+/** How somebody agreed to be texted. */
+export type OptInMethod = ValueOf<typeof optInMethod>
+
 const base = { at: time, standing }
 const ofText = { ...base, messageId: id.message }
 
@@ -93,6 +98,23 @@ export const recipientFormats = {
   OptOutAdded: { version: 1, fields: { ...base, phone: sealed } },
   /** The company undid its own opt-out. */
   OptOutRemoved: { version: 1, fields: { ...base, phone: sealed } },
+  /** The recipient agreed on a form of the company's. It ends no opt-out: only their START ends a STOP. */
+  OptedInByForm: {
+    version: 1,
+    fields: {
+      ...base,
+      optInId: plain,
+      phone: sealed,
+      firstName: sealed,
+      /** What the texts are about, as the form says it. */
+      service: text,
+      /** Whether they agreed to offers as well. */
+      offers: flag,
+      method: optInMethod,
+      /** The page of the form; null where there is none. */
+      sourceUrl: optional(text),
+    },
+  },
 } satisfies FormatTable
 
 /** Everything that can happen between a company and a recipient. */

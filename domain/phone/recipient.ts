@@ -213,6 +213,7 @@ function evolve(state: Recipient, event: RecipientEvent): Recipient {
     case "OptedInByText":
     case "OptOutAdded":
     case "OptOutRemoved":
+    case "OptedInByForm":
       return state
     default:
       return unreachable(event)

@@ -166,6 +166,7 @@ class Batch {
       case "OptedInByText":
       case "OptOutAdded":
       case "OptOutRemoved":
+      case "OptedInByForm":
         return undefined
     }
   }

@@ -35,7 +35,14 @@ export const optOuts: Projection = {
   name: "opt-outs",
   version: 2,
   categories: ["companies", "recipient"],
-  ignores: ["TextAbandoned", "TextAccepted", "TextDelivered", "TextQueued", "TextUndelivered"],
+  ignores: [
+    "OptedInByForm",
+    "TextAbandoned",
+    "TextAccepted",
+    "TextDelivered",
+    "TextQueued",
+    "TextUndelivered",
+  ],
   tables: ["opt_outs"],
   personal: ["opt_outs"],
   create: `
@@ -111,6 +118,7 @@ function changeOf(fact: RecipientEvent): Change | null {
       return { phone: fact.phone, status, keyword: null, source: "api", at }
     case "OptOutRemoved":
       return { phone: fact.phone, status, keyword: null, source: "api", at }
+    case "OptedInByForm":
     case "TextQueued":
     case "TextAccepted":
     case "TextRejected":

@@ -3,9 +3,11 @@ import { carrier } from "./providers/carrier.ts"
 import { carrierOperations } from "./operate/carrier.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { messages } from "../../projections/phone/messages.ts"
+import { optIns } from "../../projections/phone/opt-ins.ts"
 import { numbers } from "../../projections/phone/numbers.ts"
 import { optOuts } from "../../projections/phone/opt-outs.ts"
 import type { Slice } from "../frame/slice.ts"
+import { optInList } from "./list-opt-ins.ts"
 import { listTexts } from "./list-messages.ts"
 import { addOptOut, optOutList, removeOptOut } from "./opt-outs.ts"
 import { textEffect } from "./reactions/text-effect.ts"
@@ -16,8 +18,8 @@ import { reconciledText } from "./texts.ts"
 export const phone: Slice = {
   name: "phone",
   streams: { ofCompanies: [PHONE, RECIPIENT] },
-  routes: [listTexts, sendText, optOutList, addOptOut, removeOptOut],
-  readModels: [messages, numbers, optOuts],
+  routes: [listTexts, sendText, optOutList, addOptOut, removeOptOut, optInList],
+  readModels: [messages, numbers, optIns, optOuts],
   reactions: textEffect,
   reconciled: [reconciledText],
   operations: carrierOperations,

@@ -45,7 +45,6 @@ const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
     "GET /api/v1/phone/calls",
     "GET /api/v1/phone/settings",
     "PATCH /api/v1/phone/settings",
-    "GET /api/v1/phone/optins",
     "GET /api/v1/phone/search",
     "POST /api/v1/phone/buy",
     "POST /api/v1/phone/release",

@@ -5,6 +5,7 @@ import { PLANS } from "../../domain/access/access-events.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { tokenOf } from "../../src/frame/calls/position-token.ts"
 import { buy } from "../credits/buying.ts"
+import { optIn } from "../phone/opted-in.ts"
 import { makeKey, newNumber, sendText } from "../phone/texting.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
@@ -38,6 +39,7 @@ interface Reading {
 let releases = 0
 let people = 1
 let optOuts = 0
+let optIns = 0
 let limits = 0
 let references = 0
 
@@ -63,6 +65,16 @@ const READINGS: Readonly<Record<string, Reading>> = {
       return optOuts
     },
     shown: (body) => body.optOuts.length,
+  },
+  "GET /api/v1/phone/optins": {
+    write: async () => {
+      optIns += 1
+      await optIn(world, company, newNumber(), { optInId: `opt_${optIns}` })
+      // Nothing that a key can do writes it so far.
+      await world.operate("wait")
+      return optIns
+    },
+    shown: (body) => body.optins.length,
   },
   "GET /api/v1/credits": {
     write: async () => (await buy(world, company.key, 5)).body.balance,

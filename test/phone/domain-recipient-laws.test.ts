@@ -54,6 +54,8 @@ function standingAfter(before: Standing, fact: RecipientEvent): Standing {
     case "TextUndelivered":
     case "TextAbandoned":
     case "TextReceived":
+    // A form ends no STOP: only their START does.
+    case "OptedInByForm":
       return before
   }
 }

@@ -7,6 +7,7 @@ import { openPool, openApiPool } from "../../adapters/postgres/database.ts"
 import { askEverything } from "../projections/asking.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
+import { optIn } from "../phone/opted-in.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -31,6 +32,7 @@ beforeAll(async () => {
     const { key } = company
     await world.call(key, "POST", "/api/v1/phone/messages", { body })
     await world.call(key, "POST", "/api/v1/phone/opt-outs", { body: { phone: body.to } })
+    await optIn(world, company, "+14155550124")
     await askEverything(world, company)
   }
   // Months are closed and calls charged: no table of a read model stays empty.
