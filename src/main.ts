@@ -54,4 +54,5 @@ const code = await runCommandLine(process.argv.slice(2), host, terminal, signal)
 /** Whether something is open still that would keep this process from ending. */
 const isLeft = (await loaded.work)?.isLeft() ?? false
 process.exitCode = isCrash() || (isLeft && code === 0) ? 1 : code
-if (isLeft || isCrash()) process.exit()
+// Nobody waits for what an interrupted command had in hand.
+if (isLeft || isCrash() || (signal.aborted && code !== 0)) process.exit()

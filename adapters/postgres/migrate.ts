@@ -1,4 +1,5 @@
 /** Brings a database to the form this version needs, one migration after the other. */
+import type { Migration } from "kysely/migration"
 import { Migrator } from "kysely/migration"
 import type { Migrations } from "../installation/port.ts"
 import { kyselyOf, openPool } from "./database.ts"
@@ -43,18 +44,22 @@ export class NewerDatabase extends Error {
 }
 
 /**
- * Migrates the database at `url` to the newest form.
+ * Migrates the database at `url` to the newest form, or not at all.
  *
  * @param own the migrations of slices, whose names begin with theirs
- * @throws NewerDatabase when it already has a form this version does not know
+ * @throws NewerDatabase when it already has a form this version does not know; the signal's reason
  */
-export async function migrateToLatest(url: string, own: Migrations = {}): Promise<void> {
+export async function migrateToLatest(
+  url: string,
+  own: Migrations = {},
+  signal?: AbortSignal,
+): Promise<void> {
   const pool = openPool(url, 2, () => undefined)
   const db = kyselyOf<unknown>(pool)
   try {
     const migrator = new Migrator({
       db,
-      provider: { getMigrations: async () => ({ ...MIGRATIONS, ...own }) },
+      provider: { getMigrations: async () => unlessAborted({ ...MIGRATIONS, ...own }, signal) },
       // A later one of the program is done behind those of slices, though its name comes before.
       allowUnorderedMigrations: true,
       migrationTableSchema: "ledger",
@@ -65,11 +70,27 @@ export async function migrateToLatest(url: string, own: Migrations = {}): Promis
     const { error } = await migrator.migrateToLatest()
     if (error !== undefined) throw newerOr(error)
     if (isDone) return
-    // Without statistics the planner takes the wrong index on fresh tables.
+    // Without statistics the planner takes the wrong index on fresh tables; no later start makes them.
     await pool.query("analyze")
   } finally {
     await db.destroy()
   }
+}
+
+/** The migrations, none of which begins once the signal is aborted: all of them are one transaction. */
+function unlessAborted(
+  migrations: Migrations,
+  signal: AbortSignal | undefined,
+): Record<string, Migration> {
+  const guarded = ({ up }: Migration): Migration => ({
+    up: async (db) => {
+      signal?.throwIfAborted()
+      await up(db)
+    },
+  })
+  return Object.fromEntries(
+    Object.entries(migrations).map(([name, migration]) => [name, guarded(migration)]),
+  )
 }
 
 function newerOr(error: unknown): unknown {

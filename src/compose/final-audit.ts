@@ -37,7 +37,7 @@ export async function auditMoved(
   { progress, signal }: MoveTalk,
 ): Promise<AuditVerdict> {
   const baseUrl = () => config.baseUrl ?? ""
-  const options = { ...config, databaseUrl, baseUrl, log }
+  const options = { ...config, databaseUrl, baseUrl, log, signal }
   const { ports, close } = await openInstallation(options).catch((error: unknown) => {
     throw explainOpening(error, config)
   })

@@ -79,6 +79,8 @@ export interface InstallationOptions {
   readonly settings?: ReadSettings
   readonly baseUrl: () => string
   readonly log: DetailedLog
+  /** Aborted where nobody waits for it any more: what was opened is closed again. */
+  readonly signal?: AbortSignal
   /** How patient to be with the database; default `USUAL_WAITS`. */
   readonly waits?: DatabaseWaits
   /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
@@ -105,11 +107,12 @@ export interface Installation {
  * @throws NewerDatabase, WrongMasterKey, WrongEventStore, UnfinishedRestore, TakenAlone, ReadModelAhead,
  * each with a sentence that says what to do
  * @throws Unavailable, AccessDenied, StartupFault when the event store cannot be opened
+ * @throws the signal's reason
  */
 export async function openInstallation(given: InstallationOptions): Promise<Installation> {
   const { databaseUrl, databaseConnections } = given
   const { migrations } = given.program ?? PROGRAM
-  await migrateToLatest(databaseUrl, migrations)
+  await migrateToLatest(databaseUrl, migrations, given.signal)
   const { log, watch, watchStore } = watchCalmly(databaseUrl, given.log, given.waits)
   const options = { ...given, log }
   const closers: NamedCloser[] = [{ what: "the watch over the database", close: watch.stop }]
@@ -131,6 +134,7 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   }
   const reached = { pool, watch, watchStore, onIdleError, onUnkept }
   try {
+    given.signal?.throwIfAborted()
     return { ports: await openParts(options, reached, closers), close }
   } catch (error) {
     await close()
@@ -155,7 +159,7 @@ async function openOutside(
   closers: NamedCloser[],
   faulty: Faulty,
 ) {
-  const { databaseUrl, log, program = PROGRAM } = options
+  const { databaseUrl, log, signal, program = PROGRAM } = options
   const { pool, watch, onIdleError } = reached
   const shares = sharesOf(options.databaseConnections)
   const apiPool = openApiPool(databaseUrl, shares.api, onIdleError, watch)
@@ -177,6 +181,7 @@ async function openOutside(
     closers.push({ what: "the watch over the event store", close: stop })
   }
   await checkEventStore(memory, chosen)
+  signal?.throwIfAborted()
   const time = await openClock(options, { ...reached, processes }, faulty)
   closers.push({ what: "the clock", close: time.stop })
   const { masterKey } = await loadInstallation(pool, options.masterKey)

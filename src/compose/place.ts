@@ -24,9 +24,10 @@ export interface Place {
 /**
  * Holds the data folder and starts the embedded PostgreSQL unless a database is given.
  *
- * @throws StartupFault with one sentence and the fix
+ * @param signal aborted where nobody waits for it any more
+ * @throws StartupFault with one sentence and the fix; the signal's reason
  */
-export async function openPlace(config: Config, log: Log): Promise<Place> {
+export async function openPlace(config: Config, log: Log, signal: AbortSignal): Promise<Place> {
   const folder = await openDataFolder(config.dataDir)
   const hold = await holdFolder(folder)
   if (hold === null) {
@@ -36,7 +37,7 @@ export async function openPlace(config: Config, log: Log): Promise<Place> {
     )
   }
   try {
-    return await openHeld(config, folder, hold, log)
+    return await openHeld(config, folder, hold, log, signal)
   } catch (error) {
     await hold.release()
     throw error
@@ -48,6 +49,7 @@ async function openHeld(
   folder: DataFolder,
   hold: FolderHold,
   log: Log,
+  signal: AbortSignal,
 ): Promise<Place> {
   if (databaseUrl !== null) {
     const databaseLost = new Promise<never>(() => undefined)
@@ -58,6 +60,8 @@ async function openHeld(
       dataDir: folder.path,
       mustExist: again,
       log: (sentence) => log.info(sentence),
+      // One that is started again is stopped by whoever closes the place.
+      signal: again ? undefined : signal,
     })
   const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs)
   const close = () => closeAll([hold.release, embedded.stop])

@@ -53,7 +53,7 @@ export async function restoreBackup(
 ): Promise<Restored> {
   const { progress, signal } = talk
   const summary = await readWhole(file, config, talk)
-  const place = await openPlace(config, log)
+  const place = await openPlace(config, log, signal)
   try {
     const alreadyThere = await onStage(config, place, log, signal, (stage) =>
       restoreAll(stage, config.eventStoreUrl, file, summary, progress),
@@ -120,8 +120,9 @@ function fileFault(file: string, error: unknown): unknown {
     return new OperatorRefused("bad_backup", `${file} cannot be restored: ${message}. ${FIX}`)
   }
   if (error instanceof WrongMasterKey) return new OperatorRefused("wrong_master_key", message)
-  const code = (error as NodeJS.ErrnoException).code
-  if (code === undefined) return error
+  const { code } = error as NodeJS.ErrnoException
+  // The number of an interruption's is none of the operating system's.
+  if (typeof code !== "string") return error
   return new OperatorRefused("bad_backup", `${file} cannot be read (${code}). ${FIX}`)
 }
 

@@ -62,16 +62,18 @@ export interface OpenStores extends Installation {
  * Holds the data folder, starts the embedded PostgreSQL unless a database is given, and opens the
  * installation.
  *
- * @throws StartupFault with one sentence and the fix
+ * @param signal aborted where nobody waits for them any more: what was opened is closed again
+ * @throws StartupFault with one sentence and the fix; the signal's reason
  */
 export async function openStores(
   config: Config,
   baseUrl: () => string,
   log: DetailedLog,
+  signal: AbortSignal,
 ): Promise<OpenStores> {
-  const place = await openPlace(config, log)
+  const place = await openPlace(config, log, signal)
   try {
-    const installation = await openInstallation({ ...config, ...place, baseUrl, log })
+    const installation = await openInstallation({ ...config, ...place, baseUrl, log, signal })
     const { folder, databaseLost } = place
     const close = async (withinMs = STOP_WITHIN_MS) => {
       const until = machinePacer.elapsedMs() + withinMs
@@ -86,6 +88,19 @@ export async function openStores(
   }
 }
 
+/** The same, or null where the signal was aborted first. @throws StartupFault */
+async function openUnlessStopped(
+  { config, log, signal }: ServerOptions,
+  baseUrl: () => string,
+): Promise<OpenStores | null> {
+  try {
+    return await openStores(config, baseUrl, log, signal)
+  } catch (error) {
+    if (signal.aborted && error === signal.reason) return null
+    throw error
+  }
+}
+
 /**
  * Runs the server until the signal aborts; answers the exit code, which is not 0 where something could
  * not be brought to its end. @throws StartupFault
@@ -93,7 +108,8 @@ export async function openStores(
 export async function runServer(options: ServerOptions): Promise<number> {
   const { config, log, signal } = options
   const address = { now: config.baseUrl ?? "" }
-  const stores = await openStores(config, () => address.now, log)
+  const stores = await openUnlessStopped(options, () => address.now)
+  if (stores === null) return 0
   const stopped = Promise.withResolvers<number>()
   let stopWithinMs = STOP_WITHIN_MS
   const stop = () => stopped.resolve(0)

@@ -32,7 +32,7 @@ const CONNECTIONS = 4
  * Brings the database to its newest form and works on it while no other process does.
  *
  * @throws OperatorRefused `conflict` where another process works on it
- * @throws StartupFault, and what the work throws
+ * @throws StartupFault, the reason of `asked`, and what the work throws
  */
 export async function onStage<T>(
   config: Config,
@@ -44,7 +44,7 @@ export async function onStage<T>(
   const { databaseUrl } = place
   const closers: Closers = []
   try {
-    await migrateToLatest(databaseUrl, PROGRAM.migrations)
+    await migrateToLatest(databaseUrl, PROGRAM.migrations, asked)
     const alone = await takeAlone(databaseUrl)
     if (alone === null) {
       throw new OperatorRefused(

@@ -50,7 +50,7 @@ export async function copyStore(
   talk: MoveTalk,
 ): Promise<StoreCopy> {
   const eventStoreUrl = to === IN_DATABASE ? null : to
-  const place = await openPlace(config, log)
+  const place = await openPlace(config, log, talk.signal)
   try {
     const copied = await onStage(config, place, log, talk.signal, (stage) =>
       copyAll(stage, config.eventStoreUrl, eventStoreUrl, talk.progress),

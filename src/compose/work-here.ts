@@ -55,7 +55,8 @@ export function openWork(around: Around): WorkHere {
     commands: async () => PROGRAM.commands,
     openLocal: async () => {
       const config = readConfig(env)
-      const stores = await openStores(config, () => config.baseUrl ?? "", commandLog(config))
+      const baseUrl = () => config.baseUrl ?? ""
+      const stores = await openStores(config, baseUrl, commandLog(config), signal)
       const close = async () => {
         const left = await stores.close()
         if (left.length === 0) return

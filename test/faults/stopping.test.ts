@@ -1,8 +1,10 @@
 /** How the program ends: when it is asked to while its database is silent, and by a fault of its own. */
+import { mkdir, readdir } from "node:fs/promises"
 import process from "node:process"
 import { afterEach, describe, expect, it } from "vitest"
 import type { CuttableWay } from "../support/cuttable.ts"
 import { openWay } from "../support/cuttable.ts"
+import { appeared, interrupted } from "../support/interrupted.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { Place, ServerProcess } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
@@ -122,6 +124,16 @@ describe("an error that nobody catches", () => {
     },
     180_000,
   )
+})
+
+it("stops in order where it is asked to before it serves", async () => {
+  const place = await makePlace()
+  closing.push(() => place.clear())
+  await mkdir(place.dataDir, { mode: 0o700 })
+  const made = appeared(place.dataDir, "postgres.new-")
+  const { code } = await interrupted(place, ["start"], made, ["SIGTERM"])
+  expect(code).toBe(0)
+  expect(await readdir(place.dataDir)).toEqual(["folder.json"])
 })
 
 it("says what it was asked to stop by", async () => {

@@ -1,14 +1,12 @@
 /** The commands as an operator gives them: real processes, an embedded PostgreSQL, Ctrl-C. */
-import { spawn } from "node:child_process"
-import { once } from "node:events"
-import { readdir, stat, writeFile } from "node:fs/promises"
-import { dirname, join, resolve } from "node:path"
+import { stat } from "node:fs/promises"
+import { dirname, join } from "node:path"
 import { afterAll, expect, it } from "vitest"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
+import { interrupted } from "../support/interrupted.ts"
 import type { Place } from "../support/server-process.ts"
 import { makePlace } from "../support/server-process.ts"
 
-const MAIN = resolve(import.meta.dirname, "../../src/main.ts")
 const closing: (() => Promise<unknown>)[] = []
 afterAll(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
@@ -18,29 +16,6 @@ async function place(settings: Record<string, string> = {}): Promise<Place> {
   const made = await makePlace(settings)
   closing.push(() => made.clear())
   return made
-}
-
-/** Gives a command and interrupts it as soon as `when` resolves; answers its exit code. */
-async function interrupted(
-  { dataDir }: Place,
-  settings: Record<string, string>,
-  words: readonly string[],
-  when: Promise<unknown>,
-): Promise<{ readonly code: unknown; readonly stderr: string }> {
-  const { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE } = process.env
-  const env = { PATH, HOME, TMPDIR, NODE_COMPILE_CACHE, LEDGER_DATA_DIR: dataDir, ...settings }
-  const child = spawn(process.execPath, [MAIN, ...words], {
-    env,
-    stdio: ["ignore", "pipe", "pipe"],
-  })
-  let stderr = ""
-  child.stderr.on("data", (text) => (stderr += String(text)))
-  child.stdout.resume()
-  const ended = once(child, "exit")
-  await Promise.race([when, ended])
-  child.kill("SIGINT")
-  const [code] = (await ended) as [unknown]
-  return { code, stderr }
 }
 
 it("backs up beside a server, restores into an empty folder, and moves to EventStoreDB", async () => {
@@ -78,7 +53,7 @@ it("backs up beside a server, restores into an empty folder, and moves to EventS
     return "silent-stored"
   }
   const words = ["store", "copy", "--to", store.url]
-  const cut = await interrupted(other, {}, words, begun.promise)
+  const cut = await interrupted(other, words, begun.promise)
   expect(cut).toMatchObject({ code: 130 })
   expect(cut.stderr).toMatch(/give the same command again, and it goes on where it stopped/)
   store.faultOf = () => "none"
@@ -94,23 +69,6 @@ it("backs up beside a server, restores into an empty folder, and moves to EventS
   expect(running.lines.join("\n")).toContain(`event store  ${store.url}`)
   expect(await moved.ledger("audit", "verify")).toMatchObject({ ok: true })
   expect(await running.end("SIGTERM")).toBe(0)
-})
-
-it("leaves no file behind where a backup is interrupted", async () => {
-  const home = await place()
-  const folder = dirname(home.dataDir)
-  const file = join(folder, "cut.backup")
-  await writeFile(file, "the one before")
-  // It stands beside its place from the beginning on; the stores take longer to open.
-  const appears = async (): Promise<void> => {
-    for (;;) {
-      if ((await readdir(folder)).some((name) => name.includes("cut.backup."))) return
-    }
-  }
-  const cut = await interrupted(home, {}, ["backup", file], appears())
-  expect(cut.code).toBe(130)
-  expect((await readdir(folder)).filter((name) => name.includes("cut"))).toEqual(["cut.backup"])
-  expect((await stat(file)).size).toBe("the one before".length)
 })
 
 it("says in its help that the file holds secrets, and who may read it", async () => {

@@ -196,6 +196,24 @@ describe("a command that is interrupted", () => {
     expect(ran.code).toBe(130)
     expect(deeds).toEqual(["close"])
   })
+
+  it.each(["openLocal", "move", "examine", "bench"] as const)(
+    "is left where what it waits for comes to no end: %s",
+    async (does) => {
+      const abort = new AbortController()
+      const endless = async () => {
+        abort.abort()
+        return Promise.withResolvers<never>().promise
+      }
+      const line = { openLocal: "wait", move: "restore x", examine: "doctor", bench: "bench" }[does]
+      const ran = await run(wordsOf(line), fakeHost([], { [does]: endless }), abort.signal, 0)
+      expect(ran).toMatchObject({
+        code: 130,
+        stdout: "",
+        stderr: expect.stringMatching(/^Interrupted/),
+      })
+    },
+  )
 })
 
 describe("the program's own commands", () => {

@@ -97,14 +97,15 @@ export interface Ran {
   readonly stderr: string
 }
 
-/** Runs a command line without a process. */
+/** Runs a command line without a process. One that was interrupted is left after so many milliseconds. */
 export async function run(
   words: readonly string[],
   host: Host,
   signal: AbortSignal = new AbortController().signal,
+  giveUpMs?: number,
 ): Promise<Ran> {
   const terminal = recordingTerminal()
-  const code = await runCommandLine(words, host, terminal, signal)
+  const code = await runCommandLine(words, host, terminal, signal, giveUpMs)
   return { code, stdout: terminal.stdout, stderr: terminal.stderr }
 }
 

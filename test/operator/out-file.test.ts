@@ -2,6 +2,7 @@ import { chmod, mkdir, readFile, readdir, stat, symlink, writeFile } from "node:
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { AdminContext } from "../../src/frame/operator/operation.ts"
+import { openOutFile } from "../../src/frame/operator/cli/out-file.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { fakeHost, fakeOperation, run, testFolder } from "./fake-host.ts"
 
@@ -73,6 +74,19 @@ describe("export billing --out", () => {
     })
     const ran = await run(words(path), host, abort.signal)
     expect(ran.code).toBe(end === "interruption" ? 130 : 1)
+    expect(await readdir(folder)).toEqual(["bill.csv"])
+    expect(await readFile(path, "utf8")).toBe("old")
+  })
+
+  it("keeps what stood there where the interruption comes before the file has its name", async () => {
+    const folder = await testFolder()
+    const path = join(folder, "bill.csv")
+    await writeFile(path, "old")
+    const file = await openOutFile(path)
+    await file.write("whole")
+    const signal = AbortSignal.abort()
+    await expect(file.keep(signal)).rejects.toBe(signal.reason)
+    await file.discard()
     expect(await readdir(folder)).toEqual(["bill.csv"])
     expect(await readFile(path, "utf8")).toBe("old")
   })

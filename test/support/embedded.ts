@@ -62,12 +62,19 @@ export function lives(pid: number): boolean {
   }
 }
 
-/** Another Node process that starts the PostgreSQL of `dataDir` and then waits to be killed. */
-export function startElsewhere(dataDir: string): ChildProcessByStdio<Writable, Readable, null> {
+/**
+ * Another Node process that starts the PostgreSQL of `dataDir`, does what the source in `then` says,
+ * and waits to be killed.
+ */
+export function startElsewhere(
+  dataDir: string,
+  then = "",
+): ChildProcessByStdio<Writable, Readable, null> {
   const code = `
     import { startEmbedded } from ${JSON.stringify(MODULE)}
     const { pid, port } = await startEmbedded({ dataDir: ${JSON.stringify(dataDir)}, log() {} })
     console.log(JSON.stringify({ pid, port }))
+    ${then}
     process.stdin.resume()
   `
   return spawn(process.execPath, ["--input-type=module", "--eval", code], {

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm, stat } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
-import { idIsTaken, pidFile, signal } from "../../adapters/postgres/embedded/postmaster.ts"
+import { idIsTaken, pidFile, sendSignal } from "../../adapters/postgres/embedded/postmaster.ts"
 import {
   type Embedded,
   endLeftBehind,
@@ -57,7 +57,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 /** Ends PostgreSQL without an event loop: its last deed is to remove the file with its id. */
 function endNow(pid: number, dataDir: string): void {
-  signal(pid, "SIGQUIT")
+  sendSignal(pid, "SIGQUIT")
   const clock = new Int32Array(new SharedArrayBuffer(4))
   const file = pidFile(join(dataDir, "postgres"))
   for (let look = 0; look < 200 && existsSync(file); look += 1) Atomics.wait(clock, 0, 0, 10)

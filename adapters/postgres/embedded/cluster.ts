@@ -12,9 +12,16 @@ import { PROGRAM_ENVIRONMENT, type Programs, run } from "./programs.ts"
 
 /**
  * Makes the cluster beside its place and renames it when it is whole, so that a first start which
- * was cut short leaves nothing that a later one would take for a cluster.
+ * was cut short leaves nothing that a later one would take for a cluster. Where the signal is aborted
+ * what was half made is removed.
+ *
+ * @throws StartupFault, and the signal's reason
  */
-export async function makeCluster(folder: Folder, programs: Programs): Promise<void> {
+export async function makeCluster(
+  folder: Folder,
+  programs: Programs,
+  signal?: AbortSignal,
+): Promise<void> {
   const password = newPassword()
   await explained(folder.dataDir, async () => {
     const made = await mkdtemp(halfMadePrefix(folder))
@@ -34,10 +41,11 @@ export async function makeCluster(folder: Folder, programs: Programs): Promise<v
       "--set=shared_buffers=128MB",
       "--set=timezone=UTC",
     ])
-    const { error, output } = await run(line)
+    const { error, output } = await run(line, signal)
     await rm(passwordFile)
     if (error !== undefined) {
       await rm(made, { recursive: true, force: true, maxRetries: 5 })
+      signal?.throwIfAborted()
       throw await explainOutput(output.split("\n").filter(Boolean), folder)
     }
     await writeAccess(folder, { password, port: await freePort() })

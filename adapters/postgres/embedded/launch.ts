@@ -6,7 +6,7 @@ import { explainOutput, explained } from "./explain.ts"
 import { boundLog, lastLines, logLength } from "./log-file.ts"
 import { OWN_CLUSTER } from "./own-cluster.ts"
 import type { Folder } from "./paths.ts"
-import { endPostmaster, lookFor, readPidFile } from "./postmaster.ts"
+import { endPostmaster, endWithProcess, lookFor, readPidFile } from "./postmaster.ts"
 import { PROGRAM_ENVIRONMENT, type Programs } from "./programs.ts"
 import { StartupFault } from "../../startup/port.ts"
 
@@ -61,25 +61,38 @@ export interface Launched {
 /**
  * Starts PostgreSQL on `port` and waits until it takes connections. Answers `"port taken"` or
  * `"memory in use"` (children of a killed one have not ended yet) for what another try can mend;
- * throws a `StartupFault` for everything else.
+ * throws a `StartupFault` for everything else, and the signal's reason. Nothing is left running then.
  */
 export async function launch(
   folder: Folder,
   programs: Programs,
-  start: { port: number; settings: Readonly<Record<string, string>>; waits: Waits },
+  start: {
+    port: number
+    settings: Readonly<Record<string, string>>
+    waits: Waits
+    signal?: AbortSignal | undefined
+  },
 ): Promise<Launched | "port taken" | "memory in use"> {
   const settings = { ...SETTINGS, port: String(start.port), ...start.settings }
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
   const from = await prepareLog(folder)
   const { child, pid, gone } = await spawnDetached(folder, programs, flags)
-  const state = await lookFor(start.waits.startMs, async () => {
+  endWithProcess(pid, gone)
+  const end = () => endPostmaster(pid, folder.cluster, ["SIGINT", "SIGQUIT"], start.waits.stopMs)
+  const look = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return "ended"
     const written = await readPidFile(folder.cluster)
     return written?.pid === pid && written.ready ? "ready" : undefined
-  })
+  }
+  const state = await lookFor(start.waits.startMs, look, start.signal).catch(
+    async (error: unknown) => {
+      await end()
+      throw error
+    },
+  )
   if (state === "ready") return { pid, port: start.port, gone }
   if (state === undefined) {
-    await endPostmaster(pid, folder.cluster, ["SIGINT", "SIGQUIT"], start.waits.stopMs)
+    await end()
     throw new StartupFault(
       `PostgreSQL did not come up within ${start.waits.startMs / 1000} s: ` +
         `read ${folder.log} and start again when the machine has less to do.`,

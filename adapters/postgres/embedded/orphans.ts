@@ -1,6 +1,6 @@
 import { readFile, readdir, readlink } from "node:fs/promises"
 import { errorCode } from "./explain.ts"
-import { signal } from "./postmaster.ts"
+import { sendSignal } from "./postmaster.ts"
 
 /**
  * Ends the processes that a killed PostgreSQL left working on a cluster, and answers their ids. They
@@ -17,7 +17,7 @@ export async function endOrphans(cluster: string): Promise<readonly number[]> {
   for (const name of await readdir("/proc")) {
     const pid = Number(name)
     if (!Number.isSafeInteger(pid) || pid <= 1 || !(await worksOn(pid, cluster))) continue
-    signal(pid, "SIGKILL")
+    sendSignal(pid, "SIGKILL")
     ended.push(pid)
   }
   return ended

@@ -73,8 +73,8 @@ export function idIsTaken(pid: number): boolean {
   }
 }
 
-/** Sends a signal; a process that is gone already is as good. */
-export function signal(pid: number, name: NodeJS.Signals): void {
+/** Sends a signal to a process, or to a group by its negative id; one that is gone already is as good. */
+export function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch (error) {
@@ -82,18 +82,34 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Looks until `found` answers something or `timeoutMs` have passed; undefined means the latter. */
+/**
+ * Looks until `found` answers something or `timeoutMs` have passed; undefined means the latter.
+ *
+ * @throws the signal's reason where nobody wants to know any more
+ */
 export async function lookFor<T>(
   timeoutMs: number,
   found: () => Promise<T | undefined>,
+  signal?: AbortSignal,
 ): Promise<T | undefined> {
   const deadline = performance.now() + timeoutMs
   for (;;) {
+    signal?.throwIfAborted()
     const answer = await found()
     if (answer !== undefined) return answer
     if (performance.now() >= deadline) return undefined
     await pause(LOOK_EVERY_MS)
   }
+}
+
+/**
+ * Asks a PostgreSQL to end where this process exits before it is gone: whoever gives up in the middle
+ * leaves none running.
+ */
+export function endWithProcess(pid: number, gone: Promise<void>): void {
+  const end = () => sendSignal(pid, "SIGINT")
+  process.on("exit", end)
+  void gone.then(() => process.off("exit", end))
 }
 
 /**
@@ -112,7 +128,7 @@ export async function endPostmaster(
     (await isPostmaster(pid, cluster)) ? undefined : true
   for (const name of [...signals, "SIGKILL"] as const) {
     if (await gone()) return
-    signal(pid, name)
+    sendSignal(pid, name)
     if (await lookFor(stepMs, gone)) return
   }
   throw new Error(`the PostgreSQL of ${cluster} (process ${pid}) does not end`)

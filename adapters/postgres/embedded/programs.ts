@@ -1,11 +1,13 @@
-import { execFile } from "node:child_process"
+import { type ChildProcess, spawn } from "node:child_process"
 import { chmod, lstat, readFile, stat, symlink } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { dirname, join, relative } from "node:path"
+import { text } from "node:stream/consumers"
+import { StartupFault } from "../../startup/port.ts"
 import { errorCode } from "./explain.ts"
 import { orMissing } from "./folder.ts"
 import { type Identity, namespaceFault, namespaceFor, ownIdentity } from "./namespace.ts"
-import { StartupFault } from "../../startup/port.ts"
+import { sendSignal } from "./postmaster.ts"
 
 /** The platforms that have a package of PostgreSQL's programs in `optionalDependencies`. */
 const PLATFORMS = ["darwin-arm64", "darwin-x64", "linux-arm64", "linux-x64"]
@@ -50,9 +52,13 @@ export interface ProgramChoice {
 /**
  * Finds PostgreSQL's programs for this machine, restores the links their package lost on its way
  * through the registry, and runs `postgres --version` once. Throws a `StartupFault` when the
- * platform has none, the package is incomplete, or root is given no user namespace.
+ * platform has none, the package is incomplete, or root is given no user namespace; the signal's
+ * reason.
  */
-export async function findPrograms(choice: ProgramChoice = {}): Promise<Programs> {
+export async function findPrograms(
+  choice: ProgramChoice = {},
+  signal?: AbortSignal,
+): Promise<Programs> {
   const platform = choice.platform ?? `${process.platform}-${process.arch}`
   const packageDir = choice.packageDir ?? locatePackage(platform)
   await restoreLinks(packageDir, platform)
@@ -64,7 +70,8 @@ export async function findPrograms(choice: ProgramChoice = {}): Promise<Programs
     const [file, ...rest] = [...prefix, join(packageDir, "native", "bin", program), ...args]
     return { file: file as string, args: rest }
   }
-  const version = await seenToRun(command("postgres", ["--version"]), packageDir, identity)
+  const line = command("postgres", ["--version"])
+  const version = await seenToRun(line, packageDir, identity, signal)
   return { version, major: version.split(".")[0] as string, command }
 }
 
@@ -132,10 +139,12 @@ async function seenToRun(
   line: CommandLine,
   packageDir: string,
   identity: Identity,
+  signal?: AbortSignal,
 ): Promise<string> {
-  const { error, output } = await run(line)
+  const { error, output } = await run(line, signal)
   const version = /^postgres \(PostgreSQL\) (\d+\.\S+)/m.exec(output)?.[1]
   if (error === undefined && version !== undefined) return version
+  signal?.throwIfAborted()
   const hidden = identity !== "ordinary"
   const lastLine = output.trim().split("\n").at(-1) ?? ""
   if (hidden && /failed to execute .*Permission denied/i.test(output)) {
@@ -157,14 +166,44 @@ function describe(error: unknown): string {
   return errorCode(error) ?? "it said nothing"
 }
 
-/** Runs a program to its end; `error` is what it failed with, `output` all that it wrote. */
+/**
+ * Runs a program to its end; `error` is what it failed with, `output` all that it wrote. Its group is
+ * its own, so that a terminal's Ctrl-C does not reach it before this process has heard of it. Once the
+ * signal is aborted it is killed with all that it started, and so it is where this process exits.
+ */
 export async function run(
   line: CommandLine,
+  signal?: AbortSignal,
 ): Promise<{ readonly error: Error | undefined; readonly output: string }> {
+  const child: ChildProcess = spawn(line.file, line.args, {
+    env: PROGRAM_ENVIRONMENT,
+    stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
+  })
+  // Where there are too many processes or files it has no streams.
+  const [stdout, stderr] = [child.stdout, child.stderr].map((from) => (from ? text(from) : ""))
+  const kill = () => {
+    const isLiving = child.exitCode === null && child.signalCode === null
+    if (child.pid !== undefined && isLiving) sendSignal(-child.pid, "SIGKILL")
+  }
+  signal?.addEventListener("abort", kill)
+  process.on("exit", kill)
+  try {
+    if (signal?.aborted === true) kill()
+    const error = await endOf(child)
+    return { error, output: `${await stdout}\n${await stderr}` }
+  } finally {
+    signal?.removeEventListener("abort", kill)
+    process.off("exit", kill)
+  }
+}
+
+/** What a program failed with, once it has ended or could not be started; undefined where it did not. */
+function endOf(child: ChildProcess): Promise<Error | undefined> {
   return new Promise((done) => {
-    const options = { env: PROGRAM_ENVIRONMENT, maxBuffer: 4_000_000 }
-    execFile(line.file, line.args, options, (error, stdout, stderr) => {
-      done({ error: error ?? undefined, output: `${stdout}\n${stderr}` })
+    child.once("error", done)
+    child.once("close", (code, name) => {
+      done(code === 0 ? undefined : new Error(`it ended with ${name ?? code}`))
     })
   })
 }

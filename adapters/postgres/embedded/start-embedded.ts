@@ -15,6 +15,7 @@ import { boundLog, lastLines } from "./log-file.ts"
 import { endOrphans } from "./orphans.ts"
 import {
   endPostmaster,
+  endWithProcess,
   idIsTaken,
   isPostmaster,
   lookFor,
@@ -50,6 +51,8 @@ export interface EmbeddedOptions {
   /** How patient to be, in milliseconds; each has a default. */
   readonly waits?: Partial<Waits>
   readonly programs?: ProgramChoice
+  /** Aborted where nobody waits for it any more: a start under way ends, and leaves nothing running. */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** How PostgreSQL ended. */
@@ -79,16 +82,19 @@ export interface Embedded {
 /**
  * Starts the PostgreSQL of `dataDir`, made at its first use, or adopts the one that a killed
  * process left running there. It listens on 127.0.0.1 alone and asks for a random password. Throws
- * a `StartupFault` for everything its operator can mend; nothing is left running then.
+ * a `StartupFault` for everything its operator can mend, and the signal's reason; nothing is left
+ * running then. Where this process exits without having stopped it, it is asked to end.
  */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const waits = { ...WAITS, ...options.waits }
+  const { signal } = options
+  signal?.throwIfAborted()
   if (options.mustExist === true) await expectCluster(options.dataDir)
   const folder = await openFolder(options.dataDir)
-  const programs = await findPrograms(options.programs)
-  if (!(await clusterExists(folder, programs.major))) await makeCluster(folder, programs)
+  const programs = await findPrograms(options.programs, signal)
+  if (!(await clusterExists(folder, programs.major))) await makeCluster(folder, programs, signal)
   const kept = await readAccess(folder)
-  const adopted = await adoptOrEnd(folder, kept, waits, options.log)
+  const adopted = await adoptOrEnd(folder, kept, waits, options)
   if (adopted !== undefined && kept !== undefined) {
     return embedded(adopted, { folder, password: kept.password, programs, waits, options }, true)
   }
@@ -116,13 +122,13 @@ async function adoptOrEnd(
   folder: Folder,
   access: Access | undefined,
   waits: Waits,
-  log: EmbeddedOptions["log"],
+  { log, signal }: EmbeddedOptions,
 ): Promise<Launched | undefined> {
   const left = await readPidFile(folder.cluster)
   if (left === undefined) return undefined
   const { pid } = left
   if (await isPostmaster(pid, folder.cluster)) {
-    const port = access && (await answeringPort(folder, access, waits.answerMs))
+    const port = access && (await answeringPort(folder, access, waits.answerMs, signal))
     if (port !== undefined) {
       log(`Took over the PostgreSQL that an earlier run left behind (process ${pid}).`)
       return { pid, port, gone: goneWhenLookedAt(pid, folder.cluster) }
@@ -141,8 +147,9 @@ async function answeringPort(
   folder: Folder,
   access: Access,
   timeoutMs: number,
+  signal: AbortSignal | undefined,
 ): Promise<number | undefined> {
-  const answer = await lookFor(timeoutMs, async () => {
+  const look = async () => {
     const now = await readPidFile(folder.cluster)
     if (now === undefined || !(await isPostmaster(now.pid, folder.cluster))) return "gone"
     if (!now.ready) return undefined
@@ -155,7 +162,8 @@ async function answeringPort(
       // Whatever keeps it from answering, the limit on the time spent asking decides.
       return undefined
     }
-  })
+  }
+  const answer = await lookFor(timeoutMs, look, signal)
   return answer === "gone" ? undefined : answer
 }
 
@@ -181,11 +189,11 @@ async function launchOnFreePort(
   options: EmbeddedOptions,
 ): Promise<Launched> {
   let port = access.port
-  const settings = options.settings ?? {}
+  const { signal, settings = {} } = options
   const begun = performance.now()
   const ended = new Set<number>()
-  const launched = await lookFor(MEMORY_IN_USE_MS, async () => {
-    const outcome = await launch(folder, programs, { port, settings, waits })
+  const tryOnce = async () => {
+    const outcome = await launch(folder, programs, { port, settings, waits, signal })
     if (outcome === "memory in use" && performance.now() - begun > NOTICED_WITHIN_MS) {
       const fresh = (await endOrphans(folder.cluster)).filter((pid) => !ended.has(pid))
       for (const pid of fresh) ended.add(pid)
@@ -199,7 +207,8 @@ async function launchOnFreePort(
       await writeAccess(folder, { ...access, port })
     }
     return typeof outcome === "string" ? undefined : outcome
-  })
+  }
+  const launched = await lookFor(MEMORY_IN_USE_MS, tryOnce, signal)
   if (launched !== undefined) return launched
   throw new StartupFault(
     `Processes of a PostgreSQL that was killed still work on ${folder.cluster}: end them, or ` +
@@ -223,8 +232,10 @@ async function embedded(launched: Launched, running: Running, adopted: boolean):
     endPostmaster(pid, folder.cluster, ["SIGINT", "SIGQUIT"], waits.stopMs)
   try {
     await ensureDatabase(port, password)
+    running.options.signal?.throwIfAborted()
   } catch (error) {
     await end()
+    running.options.signal?.throwIfAborted()
     throw await explainOutput([String(error)], folder)
   }
   const logBound = setInterval(() => {
@@ -236,6 +247,7 @@ async function embedded(launched: Launched, running: Running, adopted: boolean):
   // Nothing of a process that was ended keeps the event loop alive, so `stop` says it itself.
   const ended = Promise.withResolvers<void>()
   void gone.then(ended.resolve)
+  if (adopted) endWithProcess(pid, ended.promise)
   const exited = ended.promise.then(async () => {
     clearInterval(logBound)
     return { asked: stopping !== undefined, lastLines: await lastLines(folder.log, 20) }

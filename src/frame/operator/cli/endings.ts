@@ -9,6 +9,7 @@ import { harmless } from "./terminal.ts"
 
 /** Exit codes: done, refused, wrong usage. */
 export const [DONE, REFUSED, WRONG_USAGE] = [0, 1, 2] as const
+/** Exit code of what was interrupted, as shells have it for SIGINT. */
 const INTERRUPTED = 130
 
 /** Prints why something was not done. Words that cannot stand together are wrong usage. */

@@ -15,6 +15,7 @@ import { renderFindings } from "./finding.ts"
 import type { Host } from "./host.ts"
 import { openOutFile } from "./out-file.ts"
 import { progressLine } from "./progress.ts"
+import { GIVE_UP_MS, soonAfterAbort, untilAborted } from "./interruption.ts"
 import type { Invocation } from "./program.ts"
 import { DONE, REFUSED, WRONG_USAGE, failed, printJson, refused } from "./endings.ts"
 import { parseWords } from "./program.ts"
@@ -26,6 +27,8 @@ import type { Terminal } from "./terminal.ts"
  *
  * @param words what stands behind the program's name
  * @param signal aborted by Ctrl-C: the command stops waiting and leaves nothing half-written
+ * @param giveUpMs how long after that it may take to close what it opened, milliseconds; then it is
+ * left, and nothing more may be expected of it but that the process exits
  * @returns the exit code
  */
 export async function runCommandLine(
@@ -33,6 +36,7 @@ export async function runCommandLine(
   host: Host,
   terminal: Terminal,
   signal: AbortSignal,
+  giveUpMs = GIVE_UP_MS,
 ): Promise<number> {
   const parsed = parseWords(host.catalogue, words, terminal.columns)
   if (parsed.kind === "help") {
@@ -46,7 +50,10 @@ export async function runCommandLine(
   }
   const { invocation } = parsed
   try {
-    return await perform(invocation, host, terminal, signal)
+    const work = perform(invocation, host, terminal, signal)
+    // A server stops in a time of its own, and says what it could not bring to its end.
+    if (invocation.command.does === "start") return await work
+    return await soonAfterAbort(work, signal, giveUpMs)
   } catch (error) {
     return failed(error, invocation, terminal, signal)
   }
@@ -143,10 +150,7 @@ async function operate(
     const request = requestOf(invocation, file === null ? null : out, terminal)
     const answer = await ask(host, request, talk).finally(progress.end)
     if ("error" in answer) return refused(answer.error, json, terminal)
-    if (file !== null) {
-      signal.throwIfAborted()
-      await file.keep()
-    }
+    await file?.keep(signal)
     const say = out === "-" ? terminal.err : terminal.out
     const { result, text } = answer
     const shown = file === null || !isRow(result) ? result : { ...result, file: out }
@@ -257,16 +261,4 @@ async function ask(host: Host, request: AdminRequest, talk: Talk): Promise<Admin
 /** An answer as it would have come through the socket, so that both ways print the same. */
 function asSent(answer: AdminAnswer): AdminAnswer {
   return JSON.parse(JSON.stringify(answer)) as AdminAnswer
-}
-
-/** The value of a promise, or the reason of the signal where that comes first. */
-async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const onAbort = () => reject(signal.reason as Error)
-  signal.addEventListener("abort", onAbort, { once: true })
-  try {
-    return await Promise.race([promise, aborted])
-  } finally {
-    signal.removeEventListener("abort", onAbort)
-  }
 }

@@ -1,13 +1,19 @@
 /** A file that appears whole or not at all: written beside its place, then renamed. */
 import { randomBytes } from "node:crypto"
+import { rmSync } from "node:fs"
 import { open, realpath, rename, rm, stat } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 
 /** A file that is being written. */
 export interface OutFile {
   readonly write: (chunk: string | Uint8Array) => Promise<void>
-  /** Flushes everything to the disk and gives the file its name. @throws CannotWrite */
-  readonly keep: () => Promise<void>
+  /**
+   * Flushes everything to the disk and gives the file its name.
+   *
+   * @param signal aborted where it shall not get it: up to that moment nothing is seen of the file
+   * @throws CannotWrite, and the signal's reason
+   */
+  readonly keep: (signal?: AbortSignal) => Promise<void>
   /** Removes what was written; what stood there before stays. After `keep` it does nothing. */
   readonly discard: () => Promise<void>
 }
@@ -19,7 +25,8 @@ export class CannotWrite extends Error {
 
 /**
  * Begins to write a file that shall stand at `path`, with the mode of the one that stands there. A
- * secret one is its owner's alone to read.
+ * secret one is its owner's alone to read. Where this process exits in the middle of it what was
+ * written is removed as well.
  *
  * @throws CannotWrite
  */
@@ -28,7 +35,12 @@ export async function openOutFile(path: string, isSecret = false): Promise<OutFi
   const mode = isSecret ? 0o600 : usual
   const suffix = randomBytes(6).toString("hex")
   const temporary = join(dirname(target), `.${basename(target).slice(0, 100)}.${suffix}.tmp`)
-  const file = await saying(path, () => open(temporary, "wx", mode))
+  const remove = () => rmSync(temporary, { force: true })
+  process.on("exit", remove)
+  const file = await saying(path, () => open(temporary, "wx", mode)).catch((error: unknown) => {
+    process.off("exit", remove)
+    throw error
+  })
   let isOpen = true
   let isKept = false
   const close = async () => {
@@ -39,18 +51,24 @@ export async function openOutFile(path: string, isSecret = false): Promise<OutFi
     write: async (chunk) => {
       await saying(path, () => file.writeFile(chunk))
     },
-    keep: () =>
-      saying(path, async () => {
+    keep: async (signal) => {
+      await saying(path, async () => {
         await file.sync()
         await close()
+      })
+      signal?.throwIfAborted()
+      await saying(path, async () => {
         await rename(temporary, target)
         isKept = true
+        process.off("exit", remove)
         await syncFolder(dirname(target))
-      }),
+      })
+    },
     discard: async () => {
       if (isKept) return
       await close()
       await rm(temporary, { force: true })
+      process.off("exit", remove)
     },
   }
 }
