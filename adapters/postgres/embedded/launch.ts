@@ -77,7 +77,6 @@ export async function launch(
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
   const from = await prepareLog(folder)
   const { child, pid, gone } = await spawnDetached(folder, programs, flags)
-  endWithProcess(pid, gone)
   const end = () => endPostmaster(pid, folder.cluster, ["SIGINT", "SIGQUIT"], start.waits.stopMs)
   const look = async () => {
     if (child.exitCode !== null || child.signalCode !== null) return "ended"
@@ -125,6 +124,8 @@ async function spawnDetached(
         stdio: ["ignore", log.fd, log.fd],
       })
       const gone = new Promise<void>((done) => child.once("exit", () => done()))
+      // Before anything is waited for: it may be up before this process has its turn again.
+      if (child.pid !== undefined) endWithProcess(child.pid, gone)
       await once(child, "spawn")
       // A waiting child must not keep this process alive once everything else has ended.
       child.unref()
