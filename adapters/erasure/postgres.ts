@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from "pg"
 import type { Pacer } from "../clock/port.ts"
-import { dropBeside } from "../postgres/projector/beside.ts"
+import { dropShadow } from "../postgres/projector/shadow.ts"
 import { LIVE_SCHEMA, inTransaction } from "../postgres/projector/tables.ts"
 import type { ParkedWork } from "../work/port.ts"
 import type { Erasure } from "./port.ts"
@@ -116,7 +116,7 @@ function workOf(companyId: CompanyId, row: WorkRow): ParkedWork {
 
 async function wipeFiles({ pool, pacer, readModels, tables = [] }: ErasurePorts): Promise<boolean> {
   const personal = readModels.filter((one): one is PersonalReadModel => one.personal !== undefined)
-  for (const { name } of personal) if (!(await dropBeside(pool, name))) return false
+  for (const { name } of personal) if (!(await dropShadow(pool, name))) return false
   if (!(await nobodyLooksBack(pool, pacer))) return false
   const client = await pool.connect()
   try {

@@ -79,7 +79,7 @@ export interface TableRows {
 }
 
 /** The tables that a backup holds. */
-export interface KeptTables {
+export interface BackupSet {
   /** The names of the migrations that made the tables. */
   readonly migrations: () => Promise<readonly string[]>
   /** How often the events have moved. */

@@ -1,7 +1,7 @@
 import type { OwnTable, TablePart } from "./port.ts"
 
 /** Rows of a table that a backup holds. */
-export interface KeptRows {
+export interface RowsInBackup {
   /** What the rows are called in a backup. */
   readonly name: string
   readonly part: TablePart
@@ -14,14 +14,14 @@ export interface KeptRows {
 }
 
 /** A table that a backup holds. */
-export interface KeptTable {
+export interface TableInBackup {
   readonly table: string
   /** The column that PostgreSQL counts up. */
   readonly counter?: string
-  readonly rows: readonly KeptRows[]
+  readonly rows: readonly RowsInBackup[]
 }
 
-const whole = (table: string, part: TablePart, key: string, counter?: string): KeptTable => ({
+const whole = (table: string, part: TablePart, key: string, counter?: string): TableInBackup => ({
   table,
   ...(counter === undefined ? {} : { counter }),
   rows: [{ name: table, part, key }],
@@ -47,7 +47,7 @@ const WHOLE_BLOBS = "(select * from ledger.blobs where mark is not null)"
  *   with whose card. They stand for things outside, which a restore does not set back.
  * - `blobs`, `blob_chunks`: bytes that facts speak of, as far as they are whole.
  */
-const KEPT: readonly KeptTable[] = [
+const KEPT: readonly TableInBackup[] = [
   whole("work", "before", "work_id", "work_id"),
   {
     table: "claims",
@@ -98,7 +98,7 @@ const KEPT: readonly KeptTable[] = [
 ]
 
 /** Every table that a backup holds: those of the program, behind them those of its slices. */
-export function keptTables(own: readonly OwnTable[]): readonly KeptTable[] {
+export function tablesInBackup(own: readonly OwnTable[]): readonly TableInBackup[] {
   const kept = own.flatMap(({ table, backup, counter }) =>
     "leftOut" in backup ? [] : [whole(table, backup.part, backup.key, counter)],
   )

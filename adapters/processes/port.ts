@@ -7,23 +7,23 @@ export interface Processes {
 }
 
 /**
- * Duties: what one process of an installation does at a time, such as keeping one read model up. A
- * duty is free again as soon as its process ends, however it ends, and goes to whoever asks first.
+ * Leases: what one process of an installation does at a time, such as keeping one read model up. A
+ * lease is free again as soon as its process ends, however it ends, and goes to whoever asks first.
  */
-export interface Duties {
+export interface Leases {
   /**
-   * Asks for duties until they are given up. `onChange` is told of each that comes to this process,
+   * Asks for leases until they are given up. `onChange` is told of each that comes to this process,
    * and of each that is lost with the connection that held it: another process may have it by then.
    * Resolves after the first try.
    */
   readonly ask: (
     names: readonly string[],
     onChange: (name: string, isHeld: boolean) => void,
-  ) => Promise<AskedDuties>
+  ) => Promise<AskedLeases>
 }
 
-/** Duties that were asked for. */
-export interface AskedDuties {
+/** Leases that were asked for. */
+export interface AskedLeases {
   /** Lets go what is held and asks no more. Never throws: what cannot be let go ends with its process. */
   readonly giveUp: () => Promise<void>
 }

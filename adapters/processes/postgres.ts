@@ -4,19 +4,19 @@ import type { Pool, Client } from "pg"
 import { openPool } from "../postgres/database.ts"
 import type { DatabaseWatch } from "../postgres/watch.ts"
 import { share } from "./alone.ts"
-import { DutyBook } from "./duties.ts"
-import type { Calls, Duties, Processes } from "./port.ts"
+import { LeaseBook } from "./leases.ts"
+import type { Calls, Leases, Processes } from "./port.ts"
 import type { Session } from "./session.ts"
 import { openSession } from "./session.ts"
 
 /** A registered process. */
-export interface RegisteredProcess extends Processes, Duties, Calls {
+export interface RegisteredProcess extends Processes, Leases, Calls {
   readonly close: () => Promise<void>
 }
 
 /** First key of the two-key advisory locks that processes hold on themselves. */
 const LOCK_SPACE = 7_001
-/** So often duties are tried for: a dead process's work stands still for no longer. */
+/** So often leases are tried for: a dead process's work stands still for no longer. */
 const BEAT_MS = 250
 const BURY_EVERY_BEATS = 4
 
@@ -39,7 +39,7 @@ export async function registerProcess(
   const questions = openPool(url, 1, (error) => warn("an idle connection was lost", error), watch)
   const calls = new CallBook()
   let session: Session | null = null
-  const duties = new DutyBook(() => session?.client() ?? null, warn)
+  const leases = new LeaseBook(() => session?.client() ?? null, warn)
   try {
     session = await openSession(url, {
       begin: async (client) => {
@@ -48,7 +48,7 @@ export async function registerProcess(
         await calls.listenOn(client)
       },
       onBack: () => calls.missed(),
-      onLost: () => duties.lose(),
+      onLost: () => leases.lose(),
       onCall: (name, text) => calls.called(name, text),
       warn,
       watch,
@@ -59,7 +59,7 @@ export async function registerProcess(
     throw error
   }
   const stopping = new AbortController()
-  const beating = beat(session, duties, stopping.signal, () =>
+  const beating = beat(session, leases, stopping.signal, () =>
     buryDead(questions, own).catch((error: unknown) => warn("the dead lie unburied", error)),
   )
   return {
@@ -70,8 +70,8 @@ export async function registerProcess(
       await questions.query("select pg_notify($1, $2)", [name, text])
     },
     ask: async (names, onChange) => {
-      const asked = duties.add(names, onChange)
-      await seek(session, duties)
+      const asked = leases.add(names, onChange)
+      await seek(session, leases)
       return asked
     },
     listen: async (name, onCall) => {
@@ -97,24 +97,24 @@ export async function registerProcess(
 /** Tries for what is asked for, now and again until it is stopped. */
 async function beat(
   session: Session,
-  duties: DutyBook,
+  leases: LeaseBook,
   stopping: AbortSignal,
   bury: () => Promise<void>,
 ): Promise<void> {
   for (let beats = 1; ; beats += 1) {
     await pause(BEAT_MS, undefined, { ref: false, signal: stopping }).catch(() => undefined)
     if (stopping.aborted) return
-    await seek(session, duties)
+    await seek(session, leases)
     if (beats % BURY_EVERY_BEATS === 0) await bury()
   }
 }
 
 /** Tries once; a connection that cannot be asked counts as lost. */
-async function seek(session: Session, duties: DutyBook): Promise<void> {
+async function seek(session: Session, leases: LeaseBook): Promise<void> {
   const client = session.client()
   if (client === null) return
   try {
-    await duties.seek(client)
+    await leases.seek(client)
   } catch (error) {
     session.drop(client, error as Error)
   }

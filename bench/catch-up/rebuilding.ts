@@ -2,7 +2,7 @@
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { PROGRAM } from "../../src/slices.ts"
-import { EVERYBODY } from "../../test/support/duties.ts"
+import { EVERYBODY } from "../../test/support/leases.ts"
 import { honest } from "../benchmark.ts"
 import type { Ground } from "../ground/ground.ts"
 
@@ -19,7 +19,7 @@ export function portsOf({ store, behind }: Ground): Parameters<typeof startProje
     onApplied: () => undefined,
     onHeard: () => undefined,
     onRenewing: () => undefined,
-    duties: EVERYBODY,
+    leases: EVERYBODY,
   }
 }
 

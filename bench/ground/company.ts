@@ -143,7 +143,7 @@ function spendingOf({ store, wasToldAfterStore }: CompanyGround, begun: Spender)
       for await (const event of factsOf(store, stream)) audit.record(event)
       const now = Date.now()
       const view = { fundsMicros: 0, openCharges: [] as readonly string[] }
-      view.fundsMicros = (await by.lookAtTail({ aggregate: LEDGER, stream }, accountOf)).fundsMicros
+      view.fundsMicros = (await by.readLatest({ aggregate: LEDGER, stream }, accountOf)).fundsMicros
       view.openCharges = await by.look({ aggregate: LEDGER, stream }, openCharges)
       const limits = await by.look({ aggregate: LEDGER, stream }, (state) => readLimits(state, now))
       audit.compare({ acknowledged: accepted, ...view, limits })

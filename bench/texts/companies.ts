@@ -77,7 +77,7 @@ export async function checkTexts(
       const isTold = text !== null && told.delete(text.messageId)
       honest(isTold, `charge ${event.chargeId} is of no acknowledged text, or a second one`)
     }
-    const { fundsMicros } = await ports.runner.lookAtTail(stream, accountOf)
+    const { fundsMicros } = await ports.runner.readLatest(stream, accountOf)
     const open = await ports.runner.look(stream, openCharges)
     const limits = await ports.runner.look(stream, readLimits)
     audit.compare({ acknowledged: own, fundsMicros, openCharges: open, limits })

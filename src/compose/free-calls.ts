@@ -16,7 +16,7 @@ export async function refuseFreeCalls({
   testCards,
 }: Pick<AdminPorts, "runner" | "testCards">): Promise<void> {
   if (testCards !== null) return
-  const priceMicros = await runner.lookAtTail(PRICES, (book) => {
+  const priceMicros = await runner.readLatest(PRICES, (book) => {
     return priceOf(book, "api_call").unitPriceMicros
   })
   if (priceMicros > 0) return

@@ -1,7 +1,7 @@
 /** Opens everything an installation consists of, in order, and closes it in the reverse order. */
 import { PROGRAM } from "../slices.ts"
 import type { Pool } from "pg"
-import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
+import { openBackupSet } from "../../adapters/installation/backup-set.ts"
 import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
@@ -44,8 +44,8 @@ import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
 import { openRunner } from "../frame/writer/run.ts"
 import { startConfirming } from "../frame/writer/runner/confirming.ts"
-import type { Calm } from "./calm-log.ts"
-import { watchCalmly } from "./calm-log.ts"
+import type { Suppressing } from "./log-suppression.ts"
+import { watchSuppressing } from "./log-suppression.ts"
 import { openClock } from "./clock.ts"
 import type { NamedCloser } from "./closers.ts"
 import { closeInTime } from "./closers.ts"
@@ -59,7 +59,7 @@ import { HINTS } from "./hints.ts"
 import { tellOfRenewing } from "./renewing.ts"
 import { sharesOf } from "./shares.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
-import { openVouching } from "./vouching.ts"
+import { openSigning } from "./signing.ts"
 
 /** Everything is closed within so long; what would take longer is left. */
 const CLOSE_WITHIN_MS = 8_000
@@ -113,7 +113,7 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   const { databaseUrl, databaseConnections } = given
   const { migrations } = given.program ?? PROGRAM
   await migrateToLatest(databaseUrl, migrations, given.signal)
-  const { log, watch, watchStore } = watchCalmly(databaseUrl, given.log, given.waits)
+  const { log, watch, watchStore } = watchSuppressing(databaseUrl, given.log, given.waits)
   const options = { ...given, log }
   const closers: NamedCloser[] = [{ what: "the watch over the database", close: watch.stop }]
   let closing = false
@@ -146,7 +146,7 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
 interface Reached {
   readonly pool: Pool
   readonly watch: DatabaseWatch
-  readonly watchStore: Calm["watchStore"]
+  readonly watchStore: Suppressing["watchStore"]
   readonly onIdleError: (error: Error) => void
   /** Told of what was to be kept behind its callers, and could not be. */
   readonly onUnkept: (message: string, error: unknown) => void
@@ -219,8 +219,8 @@ async function openOutside(
     readAs: readAsCompany(apiPool),
     readAll: kyselyOf<unknown>(pool),
     readPatiently: kyselyOf<unknown>(patiently(pool)),
-    keptTables: openKeptTables(patiently(pool), HINTS, program.tables),
-    ...openVouching(pool, masterKey),
+    backupSet: openBackupSet(patiently(pool), HINTS, program.tables),
+    ...openSigning(pool, masterKey),
   }
 }
 
@@ -249,7 +249,7 @@ async function openParts(
   }
   const onRenewing = tellOfRenewing(log)
   const projector = await startProjector(
-    { ...lanes, duties: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
+    { ...lanes, leases: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
     program.readModels.map(faulty.projection),
     [program.workRows],
   )

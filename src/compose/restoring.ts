@@ -1,5 +1,5 @@
 /** Restoring a backup into an empty installation. */
-import { openRestoredTables } from "../../adapters/installation/kept-tables.ts"
+import { openRestoredTables } from "../../adapters/installation/backup-set.ts"
 import type { TableRows } from "../../adapters/installation/port.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { MIGRATIONS } from "../../adapters/postgres/migrate.ts"
@@ -9,7 +9,7 @@ import { OperatorRefused } from "../frame/operator/operation.ts"
 import type { BackupBlock, BackupSummary } from "../moving/backup-file.ts"
 import { BackupFault, EVENTS, readBackup } from "../moving/backup-file.ts"
 import type { MovedEvent } from "../moving/chains.ts"
-import { pour } from "../moving/pour.ts"
+import { copyEvents } from "../moving/copy-events.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
@@ -140,7 +140,7 @@ async function restoreAll(
   try {
     await begin(stage, chosen, summary)
     const { handledEvents } = summary.end
-    const poured = await pour({
+    const copied = await copyEvents({
       source: eventsIn(file),
       target: chosen.store,
       pacer: machinePacer,
@@ -156,9 +156,9 @@ async function restoreAll(
     if (identity === null) throw new OperatorRefused("bad_backup", `${file} holds no events.`)
     signal.throwIfAborted()
     const generation = summary.head.generation + 1
-    const move = { identity, generation, handled: poured.handled }
+    const move = { identity, generation, handled: copied.handled }
     await openRestoredTables(pool, HINTS, PROGRAM.tables).finish(rowsIn(file), move)
-    return poured.found
+    return copied.found
   } catch (error) {
     throw moveFault(error)
   }

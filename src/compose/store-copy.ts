@@ -6,7 +6,7 @@ import { OperatorRefused } from "../frame/operator/operation.ts"
 import { IN_DATABASE, maskedAddress } from "../frame/kernel/event-store-address.ts"
 import { Chains } from "../moving/chains.ts"
 import { compareAll } from "../moving/compare.ts"
-import { pour } from "../moving/pour.ts"
+import { copyEvents } from "../moving/copy-events.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
@@ -105,7 +105,7 @@ async function copyBetween(
   const every = (verb: string) => (events: number) => {
     if (events % REPORT_EVERY === 0) progress(`${events} events ${verb}`)
   }
-  const poured = await pour<StoredEvent>({
+  const copied = await copyEvents<StoredEvent>({
     source: source.store.readAll(),
     target: target.store,
     pacer: machinePacer,
@@ -122,6 +122,6 @@ async function copyBetween(
   const identity = await identify(target)
   if (identity === null) throw new Error("the copied store is empty")
   signal.throwIfAborted()
-  await memory.moveTo(identity, poured.handled)
-  return { events, streams: chains.streams, alreadyThere: poured.found }
+  await memory.moveTo(identity, copied.handled)
+  return { events, streams: chains.streams, alreadyThere: copied.found }
 }

@@ -100,7 +100,7 @@ async function ask(ports: Ports, text: string): Promise<Reply<z.infer<typeof Sta
   const { key, keyId, keyHash } = connectedKey(ports, code, companyId)
   const stream = accessOf(companyId)
   const view = (state: Access) => ({ key: findKey(state, keyId), standing: companyStanding(state) })
-  const found = await ports.runner.lookAtTail(stream, view)
+  const found = await ports.runner.readLatest(stream, view)
   // The approval is a moment ahead of the key that follows from it.
   if (found.key === null || found.standing === null) return pending
   if (found.key.status !== "active" || found.key.keyHash !== keyHash) return over()

@@ -26,7 +26,7 @@ export function purchaseIdOf({ parts }: Seed): PurchaseId {
  * who hears of that must not see the balance from before it.
  */
 export async function fundsNow(ports: Ports, companyId: CompanyId): Promise<Micros> {
-  const account = await ports.runner.lookAtTail(ledgerOf(companyId), accountOf)
+  const account = await ports.runner.readLatest(ledgerOf(companyId), accountOf)
   return account.fundsMicros
 }
 

@@ -56,7 +56,7 @@ async function openedBill(
   stream: string,
 ): Promise<OpenedBill> {
   const from = Date.parse(`${month}-01T00:00:00.000Z`)
-  const current = await ports.runner.lookAtTail({ aggregate: LEDGER, stream }, openMonthOf)
+  const current = await ports.runner.readLatest({ aggregate: LEDGER, stream }, openMonthOf)
   if (current === null) {
     throw new BillRefused("unavailable", `The ledger of ${companyId} is not opened yet.`)
   }

@@ -8,7 +8,7 @@
  * charge. So no answer is kept for a charge that is not there, no request is charged again that asks
  * again, no work is lost, and no fact is without its key.
  */
-import type { KeptTables } from "../../adapters/installation/port.ts"
+import type { BackupSet } from "../../adapters/installation/port.ts"
 import type { EventStore, Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import { BackupWriter, EVENTS } from "./backup-file.ts"
@@ -19,7 +19,7 @@ const REPORT_EVERY = 10_000
 
 /** What a backup is made of, and where it goes. */
 export interface BackupSources {
-  readonly tables: KeptTables
+  readonly tables: BackupSet
   readonly store: EventStore
   readonly send: (text: string) => Promise<void>
   readonly progress: (message: string) => void

@@ -106,7 +106,7 @@ export function withoutRecipients(world: World, error: Error): Ports {
       ...runner,
       execute: guarded(runner.execute as never) as Ports["runner"]["execute"],
       look: guarded(runner.look as never) as Ports["runner"]["look"],
-      lookAtTail: guarded(runner.lookAtTail as never) as Ports["runner"]["lookAtTail"],
+      readLatest: guarded(runner.readLatest as never) as Ports["runner"]["readLatest"],
     },
   }
 }

@@ -63,7 +63,7 @@ function without(kind: string, error: Error): Ports {
     fail(at.stream)
     return runner.look(at, view)
   }) as Ports["runner"]["look"]
-  return { ...world.ports, runner: { ...runner, look, glance: look, lookAtTail: look } }
+  return { ...world.ports, runner: { ...runner, look, glance: look, readLatest: look } }
 }
 
 const chargeFails = (error: Error) => failingAt(world, { step: "Charge", when: "before" }, error)

@@ -195,7 +195,7 @@ describe("a backup", () => {
   /** What is written now, restored elsewhere. */
   async function restored(): Promise<World> {
     let text = ""
-    const { keptTables: tables, store } = world.ports
+    const { backupSet: tables, store } = world.ports
     const send = async (piece: string) => {
       text += piece
     }

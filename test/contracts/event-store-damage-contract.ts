@@ -94,7 +94,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
       await runner.look(OWN, accountOf)
       await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
       now = 1
-      await expect(runner.lookAtTail(OWN, accountOf)).rejects.toThrow(DamagedStream)
+      await expect(runner.readLatest(OWN, accountOf)).rejects.toThrow(DamagedStream)
       await expect(execute(runner, charge("chg_no", 5_000))).rejects.toThrow(DamagedStream)
     })
 
@@ -141,7 +141,7 @@ export async function refused(
     () => execute(runner, charge("chg_more", 10)),
     () => execute(runner, addFunds(1_000)),
     () => runner.look(OWN, accountOf),
-    () => runner.lookAtTail(OWN, accountOf),
+    () => runner.readLatest(OWN, accountOf),
     () => runner.glance(OWN, accountOf),
   ]
   for (const ask of asked) await expect(ask()).rejects.toMatchObject(fault)

@@ -5,7 +5,7 @@ import { connect } from "node:net"
 import { text } from "node:stream/consumers"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
-import { keptTables } from "../../adapters/installation/tables.ts"
+import { tablesInBackup } from "../../adapters/installation/tables.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
 import { startDaemons } from "../../src/frame/daemon.ts"
@@ -223,12 +223,12 @@ describe("a table", () => {
       world.ports.readAll,
     )
     const kept: string[] = []
-    for await (const { name, json } of world.ports.keptTables.read("after")) {
+    for await (const { name, json } of world.ports.backupSet.read("after")) {
       if (name === "labels") kept.push(json)
     }
     expect(kept.join("")).toContain('"label":"red"')
-    expect(keptTables(program.tables).map(({ table }) => table)).toContain("labels")
-    const backup = await world.ports.keptTables.migrations()
+    expect(tablesInBackup(program.tables).map(({ table }) => table)).toContain("labels")
+    const backup = await world.ports.backupSet.migrations()
     expect(backup).toContain("parts-0001-labels")
   })
 

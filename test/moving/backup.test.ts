@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, beforeEach, expect, it } from "vitest"
-import { LEFT_OUT, keptTables } from "../../adapters/installation/tables.ts"
+import { LEFT_OUT, tablesInBackup } from "../../adapters/installation/tables.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { readConfig } from "../../src/compose/config.ts"
 import type { Restored } from "../../src/compose/restoring.ts"
@@ -43,7 +43,7 @@ beforeEach(async () => {
 
 async function backUp(world: World, onPiece: () => Promise<void> = async () => undefined) {
   let text = ""
-  const { keptTables: tables, store } = world.ports
+  const { backupSet: tables, store } = world.ports
   const written = await writeBackup({
     tables,
     store,
@@ -58,7 +58,7 @@ async function backUp(world: World, onPiece: () => Promise<void> = async () => u
   return written
 }
 
-const KEPT = keptTables(PROGRAM.tables)
+const KEPT = tablesInBackup(PROGRAM.tables)
 
 interface Place {
   readonly url: string

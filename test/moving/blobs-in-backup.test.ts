@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterEach, expect, it } from "vitest"
 import { CHUNK_BYTES } from "../../adapters/blobs/port.ts"
-import { openKeptTables } from "../../adapters/installation/kept-tables.ts"
+import { openBackupSet } from "../../adapters/installation/backup-set.ts"
 import type { TableRows } from "../../adapters/installation/port.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { readConfig } from "../../src/compose/config.ts"
@@ -30,7 +30,7 @@ async function database(): Promise<string> {
 it("holds whole blobs, and they are read where it was restored", async () => {
   const world = await openWorld({ url: await database() })
   const { companyId } = await makeCompany(world)
-  const { blobs, keptTables, store } = world.ports
+  const { blobs, backupSet, store } = world.ports
   const contents = [randomBytes(9 * CHUNK_BYTES + 77), Buffer.alloc(0), randomBytes(5)]
   for (const [i, bytes] of contents.entries()) {
     await blobs.write({ ...WHOSE, companyId, blobId: `rec_${i}` }, inPieces(bytes), MUCH)
@@ -40,7 +40,7 @@ it("holds whole blobs, and they are read where it was restored", async () => {
   await half.given
   let text = ""
   const written = await writeBackup({
-    ...{ tables: keptTables, store, progress: () => undefined },
+    ...{ tables: backupSet, store, progress: () => undefined },
     send: async (piece) => void (text += piece),
     signal: new AbortController().signal,
   })
@@ -86,7 +86,7 @@ it("holds some chunks of a blob at once, and PostgreSQL does not put them all as
   await pool.query(fill)
   const blocks: Pick<TableRows, "name" | "count">[] = []
   let longest = 0
-  for await (const { name, count, json } of openKeptTables(pool, []).read("after")) {
+  for await (const { name, count, json } of openBackupSet(pool, []).read("after")) {
     blocks.push({ name, count })
     longest = Math.max(longest, json.length)
   }

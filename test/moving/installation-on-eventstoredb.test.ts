@@ -146,7 +146,7 @@ it("leaves alone what other programs keep in the same server, and says so", asyn
   expect(ours.filter(({ stream }) => /orders|-eu|-old/.test(stream))).toEqual([])
   let backup = ""
   await writeBackup({
-    tables: world.ports.keptTables,
+    tables: world.ports.backupSet,
     store: world.ports.store,
     send: async (chunk) => void (backup += chunk),
     progress: () => undefined,

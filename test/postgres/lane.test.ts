@@ -92,7 +92,7 @@ describe("a lane that takes over", () => {
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
-  it("reads again what came while it had put its duty down, in the middle of a batch", async () => {
+  it("reads again what came while it had put its lease down, in the middle of a batch", async () => {
     const begun = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
     const { test, open, events, written } = await lanesOf(

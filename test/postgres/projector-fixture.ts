@@ -8,10 +8,10 @@ import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { NO_STREAM } from "../../adapters/eventstore/port.ts"
 import type { RunningProjector } from "../../adapters/postgres/projector/projector.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
-import type { Duties } from "../../adapters/processes/port.ts"
+import type { Leases } from "../../adapters/processes/port.ts"
 import type { Projection, Recorded } from "../../projections/kernel/projection.ts"
 import { anEvent } from "../contracts/event-store-fixture.ts"
-import { EVERYBODY } from "../support/duties.ts"
+import { EVERYBODY } from "../support/leases.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
 
 /** What a test may change of a read model that sums the numbers in its streams. */
@@ -48,7 +48,7 @@ export function sums({ name, category, version = 1, afterApply }: SumOptions): P
 export interface StartOptions {
   readonly pool?: pg.Pool
   /** Default `EVERYBODY`: what is left is that a batch goes only onto what it follows. */
-  readonly duties?: Duties
+  readonly leases?: Leases
 }
 
 /** Reads an event of the fixture. */
@@ -88,7 +88,7 @@ export class ProjectorUnderTest {
   async start(
     projections: readonly Projection[],
     hints: readonly Projection[] = [],
-    { pool = this.#pool, duties = EVERYBODY }: StartOptions = {},
+    { pool = this.#pool, leases = EVERYBODY }: StartOptions = {},
   ): Promise<RunningProjector> {
     const projector = await startProjector(
       {
@@ -101,7 +101,7 @@ export class ProjectorUnderTest {
         onApplied: (name) => this.applied.push(name),
         onHeard: (events) => this.heard.push(...events),
         onRenewing: (name) => this.renewed.push(name),
-        duties,
+        leases,
       },
       projections,
       hints,

@@ -29,11 +29,11 @@ async function register(url = database.url): Promise<RegisteredProcess> {
   return process
 }
 
-/** Starts a projector in a process of its own, on a way to its duties that can be cut. */
+/** Starts a projector in a process of its own, on a way to its leases that can be cut. */
 async function start(test: ProjectorUnderTest, ...projections: readonly Projection[]) {
   const way = await cuttable(database.url)
-  const duties = await register(way.url)
-  const projector = await test.start(projections, [], { duties })
+  const leases = await register(way.url)
+  const projector = await test.start(projections, [], { leases })
   const here = async () =>
     (await projector.status()).filter((one) => one.here).map(({ name }) => name)
   return { projector, way, here }
@@ -61,7 +61,7 @@ describe("a read model in several processes", () => {
   it("is not waited for beyond its time where nobody keeps it up", async () => {
     const test = new ProjectorUnderTest(pool)
     const nobody = { ask: async () => ({ giveUp: async () => undefined }) }
-    const projector = await test.start([SPENT], [], { duties: nobody })
+    const projector = await test.start([SPENT], [], { leases: nobody })
     await test.add("other-co_a", 1)
     expect(await test.shown(projector)).toBe(true)
     await test.add("spending-co_a", 1)

@@ -155,9 +155,9 @@ function codeOf(facts: Facts, charge: Charge, limits: readonly LimitReading[]): 
 }
 
 function lookFault(streams: Streams, looked: Looked): string | null {
-  const { revision, fundsMicros, isAtTail, lengthAsked, lengthSecondAgo } = looked
+  const { revision, fundsMicros, isLatest, lengthAsked, lengthSecondAgo } = looked
   const facts = factsOf(streams, looked.stream)
-  const least = isAtTail ? lengthAsked : Math.min(lengthAsked, lengthSecondAgo)
+  const least = isLatest ? lengthAsked : Math.min(lengthAsked, lengthSecondAgo)
   if (revision + 1 < least) return `seen at ${revision + 1}, though it had ${least} events`
   const stored = fundsIn(facts.slice(0, revision + 1))
   const isSame = revision < facts.length && stored === fundsMicros

@@ -98,7 +98,7 @@ export class Callers {
       case "pour":
         return this.#pour(companyId, errand.hands, errand.times)
       case "look":
-        return this.#once(({ ports }) => look(ports, companyId, errand.isAtTail))
+        return this.#once(({ ports }) => look(ports, companyId, errand.isLatest))
       case "arrange":
         await this.#insist(({ ports }) => arrange(ports, companyId, errand.command))
         return undefined

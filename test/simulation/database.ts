@@ -1,5 +1,5 @@
 /**
- * What processes share beside the store: checkpoints, claims, locks, duties, read models with their
+ * What processes share beside the store: checkpoints, claims, locks, leases, read models with their
  * positions, and work. Each statement has its effect at one instant, whole or not at all.
  */
 import { PROGRAM } from "../../src/slices.ts"

@@ -36,7 +36,7 @@ export type Errand =
       readonly caller: (typeof CALLERS)[number]
       readonly count: number
     }
-  | { readonly does: "look"; readonly companyId: CompanyId; readonly isAtTail: boolean }
+  | { readonly does: "look"; readonly companyId: CompanyId; readonly isLatest: boolean }
   /** A command that may be given again until it is known to be done. */
   | { readonly does: "arrange"; readonly companyId: CompanyId; readonly command: LedgerCommand }
   /** A command that is given once, whatever comes of it. */
@@ -85,7 +85,7 @@ export function drawErrand(chance: Chance, companies: readonly CompanyId[], name
   if (roll < 70) {
     return { does: "pour", companyId, hands: chance.between(3, 6), times: chance.between(2, 4) }
   }
-  if (roll < 76) return { does: "look", companyId, isAtTail: chance.happens(0.3) }
+  if (roll < 76) return { does: "look", companyId, isLatest: chance.happens(0.3) }
   if (roll < 82) return { does: "give back", companyId, place: chance.below(20) }
   if (roll < 85) return { does: "key", companyId, command: drawKey(chance) }
   if (roll < 91) return { does: "arrange once", companyId, command: drawOnce(chance) }

@@ -29,7 +29,7 @@ export interface Faults {
   readonly crashesStored: number
   /** For each second: a process is stopped in order, and started again. */
   readonly restarts: number
-  /** For each second: locks and duties are lost by who believes to have them. */
+  /** For each second: locks and leases are lost by who believes to have them. */
   readonly locksLost: number
   /** For each second: a process cannot tell the ledger's time for a while. */
   readonly clockUnsure: number

@@ -1,5 +1,5 @@
 /**
- * Keeping a read model up, in the one process that has the duty: what a subscription delivers is
+ * Keeping a read model up, in the one process that has the lease: what a subscription delivers is
  * written in transactions with the position. Whoever is in doubt looks at the stored position and
  * begins again from there.
  */
@@ -26,18 +26,18 @@ class Overtaken extends Error {
   override readonly name = "Overtaken"
 }
 
-/** Keeps a read model up for as long as this process has the duty, again and again. */
+/** Keeps a read model up for as long as this process has the lease, again and again. */
 export async function keepUp(
   ports: FollowerPorts,
   model: Model,
   stopping: AbortSignal,
 ): Promise<void> {
   const { wire, owner, database } = ports
-  const duty = `duty ${model}`
+  const lease = `lease ${model}`
   while (!stopping.aborted) {
     try {
       const isHere = await askDatabase(wire, owner, () => {
-        return database.has(duty, owner) || database.take(duty, owner)
+        return database.has(lease, owner) || database.take(lease, owner)
       })
       if (isHere) await follow(ports, model, stopping)
     } catch (error) {
@@ -46,7 +46,7 @@ export async function keepUp(
     }
     await wire.schedule.pause(owner, LOOK_EVERY_MS, stopping)
   }
-  await ask(wire, owner, () => database.release(duty, owner))
+  await ask(wire, owner, () => database.release(lease, owner))
 }
 
 function isBroken(error: unknown): boolean {

@@ -33,7 +33,7 @@ export interface Commanded extends Span {
 
 /** A look at a ledger, as it was seen. */
 export interface Looked extends Span {
-  readonly isAtTail: boolean
+  readonly isLatest: boolean
   readonly revision: number
   readonly fundsMicros: Micros
   /** The stream's events a second before the moment of the look. */
@@ -107,9 +107,9 @@ export class Records {
           runner.look(at as never, seen as never) as Promise<V>
         return this.#look(owner, at.stream, false, view, look)
       },
-      lookAtTail: (at, view) => {
+      readLatest: (at, view) => {
         const look = <S, V>(seen: (state: S, at: number) => V) =>
-          runner.lookAtTail(at as never, seen as never) as Promise<V>
+          runner.readLatest(at as never, seen as never) as Promise<V>
         return this.#look(owner, at.stream, true, view, look)
       },
       gather: async (beside, item) => {
@@ -150,7 +150,7 @@ export class Records {
   async #look<S, V>(
     owner: Owner,
     stream: string,
-    isAtTail: boolean,
+    isLatest: boolean,
     view: (state: S, at: number) => V,
     look: (seen: (state: S, at: number) => V) => Promise<V>,
   ): Promise<V> {
@@ -161,7 +161,7 @@ export class Records {
       // What is looked at again, because it was not stored, is seen as it was the last time.
       seen = {
         ...span,
-        isAtTail,
+        isLatest,
         revision: ledgerRevision(state as Ledger),
         fundsMicros: accountOf(state as Ledger).fundsMicros,
         lengthSecondAgo: this.#truth.lengthBefore(stream, this.#schedule.now - 1_000),

@@ -136,10 +136,10 @@ export async function serve(
 }
 
 /** Looks at a company's account. */
-export async function look(ports: Ports, companyId: CompanyId, isAtTail: boolean): Promise<void> {
+export async function look(ports: Ports, companyId: CompanyId, isLatest: boolean): Promise<void> {
   const stream = ledgerOf(companyId)
-  await (isAtTail
-    ? ports.runner.lookAtTail(stream, accountOf)
+  await (isLatest
+    ? ports.runner.readLatest(stream, accountOf)
     : ports.runner.look(stream, accountOf))
 }
 

@@ -1,5 +1,5 @@
 /**
- * One read model in this process. Where the process holds its duty, facts wait in its lane and are
+ * One read model in this process. Where the process holds its lease, facts wait in its lane and are
  * written in batches; one that it cannot take stops this lane and no other. Elsewhere the lane stands
  * by: it writes nothing, and knows by the stored position what is written.
  *
@@ -45,7 +45,7 @@ export class Lane {
   /** Whether it rests between batches. */
   readonly #isPatient: boolean
   readonly #rest: Rest
-  /** Whether this process has the duty to keep it up. */
+  /** Whether this process has the lease to keep it up. */
   #isHere = false
   /**
    * How often there was reason to doubt the stored position, and how much of it is cleared: while a
@@ -124,13 +124,13 @@ export class Lane {
     while (this.#pending.count > most && this.#working !== null) await this.#working
   }
 
-  /** The duty came to this process. */
+  /** The lease came to this process. */
   takeUp(): void {
     this.#isHere = true
     this.lookAgain()
   }
 
-  /** The duty is another's from here on; what is just being written may still come in. */
+  /** The lease is another's from here on; what is just being written may still come in. */
   putDown(): void {
     this.#isHere = false
     this.#pending.clear()

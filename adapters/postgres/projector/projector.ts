@@ -1,17 +1,17 @@
 /**
  * Keeps all read models up: one reader of all streams feeds a lane for each, so a slow or stopped
  * one holds up no other for longer than its lane has room. Each read model is kept up by the one
- * process of the installation that has the duty; in the others its lane stands by.
+ * process of the installation that has the lease; in the others its lane stands by.
  */
 import type { Pool } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { Position, StoredEvent } from "../../eventstore/port.ts"
 import { START, comparePositions } from "../../eventstore/port.ts"
-import type { AskedDuties, Duties } from "../../processes/port.ts"
+import type { AskedLeases, Leases } from "../../processes/port.ts"
 import { patiently } from "../database.ts"
 import { refuseAhead } from "./ahead.ts"
-import type { Beside } from "./beside.ts"
-import { openBeside } from "./beside.ts"
+import type { Shadow } from "./shadow.ts"
+import { openShadow } from "./shadow.ts"
 import { factsOf } from "./facts.ts"
 import { Follower } from "./following.ts"
 import type { LanePorts } from "./lane.ts"
@@ -36,7 +36,7 @@ const PREPARING = "select pg_advisory_xact_lock(hashtextextended('prepare read m
 
 /** What a projector works with. */
 export interface ProjectorPorts extends LanePorts {
-  readonly duties: Duties
+  readonly leases: Leases
   /** Told of all events that are read, before any read model is. */
   readonly onHeard: (events: readonly StoredEvent[]) => void
   /** Told now and then how many events a read model of another version was built anew from. */
@@ -47,13 +47,13 @@ export interface ProjectorPorts extends LanePorts {
 export interface RunningProjector extends Projector, Pick<Reader, "handedOver"> {
   /** Settles when the reader ended by a fault that is not the store's. */
   readonly ended: Promise<void>
-  /** Lets its duties go: others take them up where it stopped. */
+  /** Lets its leases go: others take them up where it stopped. */
   readonly close: () => Promise<void>
 }
 
 /**
  * Makes the tables that are missing, builds those of another version anew beside the live ones (which
- * other processes go on to show meanwhile), asks for the duties to keep them up and begins to read.
+ * other processes go on to show meanwhile), asks for the leases to keep them up and begins to read.
  *
  * @param projections read models whose tables are folds
  * @param hints what is only written from here on: never dropped or built anew
@@ -68,13 +68,13 @@ export async function startProjector(
 ): Promise<RunningProjector> {
   const readings = new Readings(given.decode)
   const ports = { ...given, decode: (stored: StoredEvent) => readings.of(stored) }
-  const beside = openBeside({ ...ports, pool: patiently(ports.pool) })
+  const shadow = openShadow({ ...ports, pool: patiently(ports.pool) })
   await prepare(ports.pool, projections, hints)
   const former = await storedRows(ports.pool)
   const changed = projections.filter(({ name, version }) =>
     former.some((row) => row.name === name && row.version !== version),
   )
-  for (const projection of changed) await renew(ports, beside, projection)
+  for (const projection of changed) await renew(ports, shadow, projection)
   const rows = new Map((await storedRows(ports.pool)).map((row) => [row.name, row]))
   // Asked for after the positions: others write on meanwhile.
   const head = await ports.store.head()
@@ -91,9 +91,9 @@ export async function startProjector(
   const all = [...lanes.values()]
   const reader = feed(ports, readings, all)
   const follower = new Follower(ports, all)
-  const duties = new Map(all.map((lane) => [dutyOf(lane.projection), lane]))
-  const asked = await ports.duties.ask([...duties.keys()], (duty, isHeld) => {
-    const lane = duties.get(duty)
+  const leases = new Map(all.map((lane) => [leaseOf(lane.projection), lane]))
+  const asked = await ports.leases.ask([...leases.keys()], (lease, isHeld) => {
+    const lane = leases.get(lease)
     if (isHeld) lane?.takeUp()
     else lane?.putDown()
   })
@@ -114,13 +114,13 @@ export async function startProjector(
         timeoutMs,
       ),
     status: () => statusOf(ports.pool, all),
-    ...besides(beside, projections, lanes),
+    ...besides(shadow, projections, lanes),
     close: () => close(reader, follower, all, asked),
   }
 }
 
-/** Each version has a duty of its own: a process of the former one does not hold up the new one's. */
-function dutyOf({ name, version }: Projection): string {
+/** Each version has a lease of its own: a process of the former one does not hold up the new one's. */
+function leaseOf({ name, version }: Projection): string {
   return `read model ${name} version ${version}`
 }
 
@@ -181,7 +181,7 @@ async function statusOf(pool: Pool, lanes: readonly Lane[]): Promise<readonly Pr
 }
 
 function besides(
-  beside: Beside,
+  shadow: Shadow,
   projections: readonly Projection[],
   lanes: ReadonlyMap<string, Lane>,
 ): Pick<Projector, "rebuild" | "verify"> {
@@ -193,10 +193,10 @@ function besides(
   }
   return {
     rebuild: async (name, progress) => {
-      await beside.rebuild(find(name), progress)
+      await shadow.rebuild(find(name), progress)
       lanes.get(name)?.lookAgain()
     },
-    verify: async (name, progress) => beside.verify(find(name), progress),
+    verify: async (name, progress) => shadow.verify(find(name), progress),
   }
 }
 
@@ -204,7 +204,7 @@ async function close(
   reader: Reader,
   follower: Follower,
   lanes: readonly Lane[],
-  asked: AskedDuties,
+  asked: AskedLeases,
 ): Promise<void> {
   for (const lane of lanes) lane.leave()
   await reader.stop()
@@ -246,12 +246,12 @@ async function prepare(
 /** Builds a read model of another version anew. One that meets a fact it cannot take shows all before it. */
 async function renew(
   { pool, warn, onRenewing }: ProjectorPorts,
-  beside: Beside,
+  shadow: Shadow,
   projection: Projection,
 ): Promise<void> {
   const { name, version } = projection
   try {
-    await beside.renew(projection, (events) => onRenewing(name, events))
+    await shadow.renew(projection, (events) => onRenewing(name, events))
   } catch (error) {
     if (!(error instanceof FoldFault)) throw error
     warn(`read model ${name} cannot be built anew to its end`, error)

@@ -113,13 +113,13 @@ export async function dropTables(client: PoolClient, tables: readonly string[]):
 }
 
 /** The schema in which a read model is built beside the live one. */
-export function besideSchema(name: string): string {
+export function shadowSchema(name: string): string {
   return `beside_${name.replaceAll("-", "_")}`
 }
 
 /** Puts the tables built beside in the place of the live ones. */
 export async function swapTables(client: PoolClient, projection: Projection): Promise<void> {
-  const schema = besideSchema(projection.name)
+  const schema = shadowSchema(projection.name)
   await dropTables(client, projection.tables)
   for (const table of projection.tables) {
     await client.query(`alter table "${schema}"."${table}" set schema ${LIVE_SCHEMA}`)

@@ -2,7 +2,7 @@
  * Writing a read model's rows together with the position of the last fact in them.
  *
  * A batch is written only onto the position that was stored last as this writer knows it, whatever
- * the duties say: what another process wrote, or what was written and the answer lost, is not
+ * the leases say: what another process wrote, or what was written and the answer lost, is not
  * written again. Whoever holds the row of the position holds up all writers of the read model.
  */
 import type { Pool, PoolClient } from "pg"

@@ -174,7 +174,7 @@ const changePurchases = operation({
     const { purchases, addFundsPerPurchase, addFundsPerMonth } = input
     const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
     const view = (state: Ledger, at: number) => allowanceOf(state, keyId, at)
-    const former = await ports.runner.lookAtTail(ledgerOf(companyId), view)
+    const former = await ports.runner.readLatest(ledgerOf(companyId), view)
     const perPurchaseMicros = addFundsPerPurchase ?? former?.perPurchaseMicros
     const perMonthMicros = addFundsPerMonth ?? former?.perMonthMicros
     if (perPurchaseMicros === undefined || perMonthMicros === undefined) {

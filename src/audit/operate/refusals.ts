@@ -125,7 +125,7 @@ async function spenderOf(
 ): Promise<Spender> {
   if (named === undefined) return { via: "company", keyId: null, personId: null }
   const keyId = keyNamed(named)
-  const key = await runner.lookAtTail(accessOf(companyId), (state) => findKey(state, keyId))
+  const key = await runner.readLatest(accessOf(companyId), (state) => findKey(state, keyId))
   if (key === null) throw noKey(named)
   const { personId } = key
   return personId === null

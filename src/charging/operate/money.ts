@@ -87,7 +87,7 @@ async function nameOf(
   const { person, key } = input
   if (key !== undefined) {
     const keyId = keyNamed(key)
-    const found = await ports.runner.lookAtTail(accessOf(companyId), (s) => findKey(s, keyId))
+    const found = await ports.runner.readLatest(accessOf(companyId), (s) => findKey(s, keyId))
     if (found === null) throw noKey(key)
     return { holder: "key", holderId: keyId, class: "all" }
   }

@@ -119,9 +119,9 @@ const show = operation({
   input: z.object({ company: companyNamed }),
   run: async ({ ports }, { company }) => {
     const companyId = await findCompany(ports, company)
-    const standing = await ports.runner.lookAtTail(accessOf(companyId), companyStanding)
+    const standing = await ports.runner.readLatest(accessOf(companyId), companyStanding)
     const stream = ledgerOf(companyId)
-    const account = await ports.runner.lookAtTail(stream, accountOf)
+    const account = await ports.runner.readLatest(stream, accountOf)
     const terms = await ports.runner.look(stream, termsOf)
     return {
       companyId,
@@ -189,8 +189,8 @@ const change = operation({
     const { runner } = ports
     const companyId = await findCompany(ports, input.company)
     const [access, ledger] = [accessOf(companyId), ledgerOf(companyId)]
-    const standing = await runner.lookAtTail(access, companyStanding)
-    const terms = await runner.lookAtTail(ledger, termsOf)
+    const standing = await runner.readLatest(access, companyStanding)
+    const terms = await runner.readLatest(ledger, termsOf)
     const paying = {
       plan: input.plan ?? standing?.plan ?? "payg",
       pays: input.pays ?? standing?.pays ?? "prepaid",

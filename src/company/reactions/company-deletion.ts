@@ -38,7 +38,7 @@ export async function deleteCompany(
   }
   const { erasedFrom } = closed.view
   // Those that are switched off by now worked until then.
-  const keysSwitchedOff = await runner.lookAtTail(accessOf(companyId), keysInUse)
+  const keysSwitchedOff = await runner.readLatest(accessOf(companyId), keysInUse)
   return { erasedFrom, keysSwitchedOff, position: closed.position }
 }
 
@@ -78,7 +78,7 @@ function turn({ companyId, revision }: { companyId: CompanyId; revision: number 
 
 async function followDeletion({ runner }: Ports, companyId: CompanyId, cause: Cause) {
   const isDeleted = () =>
-    runner.lookAtTail(ledgerOf(companyId), (state) => deletionOf(state) !== null)
+    runner.readLatest(ledgerOf(companyId), (state) => deletionOf(state) !== null)
   // It may turn while the keys do.
   for (let deleted = await isDeleted(); ;) {
     const type = deleted ? "SwitchKeysOff" : "SwitchKeysOn"

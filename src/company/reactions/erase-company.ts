@@ -43,7 +43,7 @@ async function erase(ports: Ports, work: Work<object>): Promise<WorkResult> {
   const { companyId } = work
   const cause = causedBy(`erase-company ${companyId}`)
   const stream = ledgerOf(companyId)
-  const deletion = await ports.runner.lookAtTail(stream, deletionOf)
+  const deletion = await ports.runner.readLatest(stream, deletionOf)
   // It was undone, or an operator called it early: it must not be done and gone before its time.
   if (deletion === null) return { result: "done" }
   if (!deletion.erasing && ports.clock.now() < deletion.erasedFrom) {

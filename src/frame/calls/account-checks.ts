@@ -69,7 +69,7 @@ async function obstacleIn(
   const view = (state: Parameters<typeof obstacleTo>[0], at: number) =>
     obstacleTo(state, checks, at)
   const glimpse = await runner.glance(ledger, view)
-  return glimpse === null ? null : runner.lookAtTail(ledger, view)
+  return glimpse === null ? null : runner.readLatest(ledger, view)
 }
 
 function refusalOf(obstacle: Obstacle): Refusal {

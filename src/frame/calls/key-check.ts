@@ -72,7 +72,7 @@ async function personCalling(
     const [person, standing] = [findPerson(state, personId), companyStanding(state)]
     return person === null || standing === null ? null : { person, standing }
   }
-  const found = (await runner.look(access, find)) ?? (await runner.lookAtTail(access, find))
+  const found = (await runner.look(access, find)) ?? (await runner.readLatest(access, find))
   if (found === null) return null
   const { person, standing } = found
   const spender: Spender = { via: "person", keyId: null, personId }
@@ -102,7 +102,7 @@ async function signedInPerson(
   if (personId !== null) {
     const access = accessOf(companyId)
     const find = (state: Access) => findPerson(state, personId)
-    const person = (await runner.look(access, find)) ?? (await runner.lookAtTail(access, find))
+    const person = (await runner.look(access, find)) ?? (await runner.readLatest(access, find))
     if (person !== null) return { person }
   }
   const message = "X-Person-Id names nobody of this company."
@@ -130,7 +130,7 @@ async function lookUpKey(
   }
   const found = await runner.look(access, find)
   const works = found?.key.status === "active"
-  return works ? found : runner.lookAtTail(access, find)
+  return works ? found : runner.readLatest(access, find)
 }
 
 function spenderOf(key: Key, person: Person | null): Spender {

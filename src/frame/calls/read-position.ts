@@ -84,7 +84,7 @@ export type Looked = (companyId: CompanyId) => StreamOf<{ readonly category: str
  * Brings what a route looks at up to the store's tail: a state in memory can be a second old, and
  * another process may have written at the place that the caller names.
  *
- * @throws as `Runner.lookAtTail` does
+ * @throws as `Runner.readLatest` does
  */
 export async function lookAgain(
   ports: Ports,
@@ -94,8 +94,8 @@ export async function lookAgain(
   await Promise.all(
     looks.map((streamOf) => {
       // Nothing of its state is taken, so it may be of any kind.
-      const stream = streamOf(companyId) as Parameters<Runner["lookAtTail"]>[0]
-      return ports.runner.lookAtTail(stream, nothing)
+      const stream = streamOf(companyId) as Parameters<Runner["readLatest"]>[0]
+      return ports.runner.readLatest(stream, nothing)
     }),
   )
 }

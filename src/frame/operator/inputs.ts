@@ -85,7 +85,7 @@ export const channelName = z
 export async function findCompany(ports: Ports, text: string): Promise<CompanyId> {
   const tag = nameTagOf(ports, text)
   const companyId = parseCompanyId(text)
-  const found = await ports.runner.lookAtTail(COMPANIES, (state) =>
+  const found = await ports.runner.readLatest(COMPANIES, (state) =>
     companyId !== null && isRegistered(state, companyId) ? companyId : companyByNameTag(state, tag),
   )
   if (found !== null) return found
@@ -109,7 +109,7 @@ export async function findPersonOf(
 ): Promise<PersonId> {
   const personId = personNamed(text)
   const stream = accessOf(companyId)
-  const found = await ports.runner.lookAtTail(stream, (state) => findPerson(state, personId))
+  const found = await ports.runner.readLatest(stream, (state) => findPerson(state, personId))
   if (found === null) throw noPerson(text)
   return personId
 }

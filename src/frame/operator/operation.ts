@@ -3,7 +3,7 @@
  * and sends it to the running server, or runs it itself where none runs. One list, one meaning.
  */
 import type { ZodType } from "zod"
-import type { KeptTables } from "../../../adapters/installation/port.ts"
+import type { BackupSet } from "../../../adapters/installation/port.ts"
 import type { EventStore } from "../../../adapters/eventstore/port.ts"
 import type { Processes } from "../../../adapters/processes/port.ts"
 import type { Signing } from "../../../adapters/sealing/port.ts"
@@ -32,7 +32,7 @@ export interface AdminPorts extends Ports {
   /** Since when the database does not answer, in UTC milliseconds; null where it does. */
   readonly silentSince: () => number | null
   /** What a backup holds beside the events. */
-  readonly keptTables: KeptTables
+  readonly backupSet: BackupSet
   readonly signing: Signing
   readonly treeHeads: TreeHeads
   /** Reads all streams of the event store, those of other programs too. */

@@ -57,8 +57,8 @@ export function openRunner(given: RunnerPorts): Runner {
     },
     look: (at, view, deadlineMs) =>
       look(ports, laneFor(at), viewOf(view), deadlineMs) as Promise<never>,
-    lookAtTail: async (at, view, deadlineMs) => {
-      const looking = { command: null, isAtTail: true as const, view: viewOf(view) }
+    readLatest: async (at, view, deadlineMs) => {
+      const looking = { command: null, isLatest: true as const, view: viewOf(view) }
       return (await enqueue(ports, laneFor(at), looking, deadlineMs)).view as never
     },
     glance: async (at, view, deadlineMs) => {
@@ -129,7 +129,7 @@ function workingOf(given: RunnerPorts, kept: Kept, stopping: AbortSignal): Worki
 function enqueue(
   ports: Working,
   lane: Lane,
-  asked: Pick<Waiting, "command" | "records" | "isPatient" | "isAtTail" | "view">,
+  asked: Pick<Waiting, "command" | "records" | "isPatient" | "isLatest" | "view">,
   deadlineMs: number = ports.deadlineMs,
 ): Promise<AnyOutcome> {
   if (lane.queue.length >= MAX_WAITING) {

@@ -34,7 +34,7 @@ const backup = operation({
   run: async (context) => {
     const { ports, send, progress, signal } = context
     await ports.settle()
-    const { keptTables: tables, store } = ports
+    const { backupSet: tables, store } = ports
     const written = await writeBackup({ tables, store, send, progress, signal })
     const audit = await verifyAll(context, null)
     return { ok: audit.ok, ...written, audit }

@@ -125,7 +125,7 @@ async function statusOf(
   messageId: MessageId,
 ): Promise<string | null> {
   const stream = recipientOf(companyId, await ports.sealing.tag(companyId, to))
-  const text = await ports.runner.lookAtTail(stream, (state) => textOf(state, messageId))
+  const text = await ports.runner.readLatest(stream, (state) => textOf(state, messageId))
   return text?.status ?? null
 }
 

@@ -56,8 +56,8 @@ export function isConfirmedSince(working: Working, lane: Lane, arrivedAt: number
 }
 
 /** From when on a state must have been the store's to answer somebody from it. */
-export function freshFor({ pacer }: Working, { command, isAtTail, arrivedAt }: Waiting): number {
-  if (command !== null || isAtTail === true) return arrivedAt
+export function freshFor({ pacer }: Working, { command, isLatest, arrivedAt }: Waiting): number {
+  if (command !== null || isLatest === true) return arrivedAt
   return Math.min(arrivedAt, pacer.elapsedMs() - FRESH_FOR_MS)
 }
 

@@ -24,7 +24,7 @@ export interface Waiting {
   /** A caller who waits, up to the deadline, while this process cannot tell the ledger's time. */
   readonly isPatient?: true
   /** A caller who looks at what was the store's at some moment since they came. */
-  readonly isAtTail?: true
+  readonly isLatest?: true
   readonly view: (state: unknown, at: number) => unknown
   /** When the caller came and when it no longer waits, by the pacer's elapsed time. */
   readonly arrivedAt: number

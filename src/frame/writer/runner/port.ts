@@ -83,7 +83,7 @@ export interface Runner {
    *
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
-  readonly lookAtTail: <C, S, E extends Fact, R extends Fact, V>(
+  readonly readLatest: <C, S, E extends Fact, R extends Fact, V>(
     at: StreamOf<Aggregate<C, S, E, R>>,
     view: (state: S, at: number) => V,
     deadlineMs?: number,

@@ -1,6 +1,6 @@
 /**
- * Pouring events into a store that is empty, or holds the first of them already: in global order,
- * with their bytes, ids and revisions. Poured again it goes on where it stopped.
+ * Copying events into a store that is empty, or holds the first of them already: in global order,
+ * with their bytes, ids and revisions. Copied again it goes on where it stopped.
  */
 import type { Pacer } from "../../adapters/clock/port.ts"
 import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
@@ -21,22 +21,22 @@ const GIVE_UP_AFTER_MS = 60_000
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
 
-/** What is poured, and where. */
-export interface Pouring<E extends MovedEvent> {
+/** What is copied, and where. */
+export interface Copying<E extends MovedEvent> {
   readonly source: AsyncIterable<readonly E[]>
   readonly target: EventStore
   readonly pacer: Pacer
   /** Aborted to stop between two appends. */
   readonly signal: AbortSignal
-  /** Sees each event before it is poured; what it throws ends it. */
+  /** Sees each event before it is copied; what it throws ends it. */
   readonly onEvent: (event: E, index: number) => void
   /** Whether what follows from an event has not been written yet; then from no later one either. */
   readonly isUnhandled: (event: E, index: number) => boolean
   readonly progress: (events: number) => void
 }
 
-/** What was poured. */
-export interface Poured {
+/** What was copied. */
+export interface Copied {
   readonly events: number
   /** So many of them were there already. */
   readonly found: number
@@ -45,16 +45,16 @@ export interface Poured {
 }
 
 /**
- * Pours events. Nobody else may write to the target meanwhile.
+ * Copies events. Nobody else may write to the target meanwhile.
  *
  * @throws NotTheSame where the target holds anything but the first of these events
  * @throws Unavailable, UnknownOutcome when the target was lost for a minute; AccessDenied, TooLarge
  * @throws the signal's reason, and what the source and `onEvent` throw
  */
-export async function pour<E extends MovedEvent>(pouring: Pouring<E>): Promise<Poured> {
-  const { source, target, signal, onEvent, isUnhandled, progress } = pouring
+export async function copyEvents<E extends MovedEvent>(copying: Copying<E>): Promise<Copied> {
+  const { source, target, signal, onEvent, isUnhandled, progress } = copying
   const there = eachOf(target.readAll())
-  const stream = new Stream(pouring)
+  const stream = new Stream(copying)
   let isThere = true
   let index = 0
   let found = 0
@@ -84,7 +84,7 @@ export async function pour<E extends MovedEvent>(pouring: Pouring<E>): Promise<P
   }
 }
 
-/** Sees that nothing follows what was poured. @throws NotTheSame */
+/** Sees that nothing follows what was copied. @throws NotTheSame */
 async function checkEnd(there: AsyncGenerator<MovedEvent> | null): Promise<void> {
   const next = await there?.next()
   if (next === undefined || next.done === true) return
@@ -94,13 +94,13 @@ async function checkEnd(there: AsyncGenerator<MovedEvent> | null): Promise<void>
 
 /** What flows into the target: some appends at a time, in order. */
 class Stream {
-  readonly #pouring: Pick<Pouring<never>, "target" | "pacer" | "signal">
+  readonly #copying: Pick<Copying<never>, "target" | "pacer" | "signal">
   #window = new Window()
   /** The place of the last event in the target. */
   last: Position = START
 
-  constructor(pouring: Pick<Pouring<never>, "target" | "pacer" | "signal">) {
-    this.#pouring = pouring
+  constructor(copying: Pick<Copying<never>, "target" | "pacer" | "signal">) {
+    this.#copying = copying
   }
 
   async add(event: MovedEvent): Promise<void> {
@@ -114,7 +114,7 @@ class Stream {
     const { appends } = this.#window
     this.#window = new Window()
     if (appends.length === 0) return this.last
-    this.#pouring.signal.throwIfAborted()
+    this.#copying.signal.throwIfAborted()
     for (const place of await this.#store(appends)) {
       // Where one append of many failed, the store may have taken those behind it before it.
       if (comparePositions(place, this.last) <= 0) {
@@ -127,7 +127,7 @@ class Stream {
 
   /** All at once, and after a failure one after the other; the same again is stored once. */
   async #store(appends: readonly ReadyAppend[]): Promise<readonly Position[]> {
-    const { target, pacer, signal } = this.#pouring
+    const { target, pacer, signal } = this.#copying
     const append = async ({ stream, events, expectedRevision }: ReadyAppend): Promise<Position> =>
       (await target.append(stream, events, expectedRevision)).position
     const first = await Promise.allSettled(appends.map(append))

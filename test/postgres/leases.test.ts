@@ -16,7 +16,7 @@ async function register(url = database.url): Promise<RegisteredProcess> {
   return { ...process, close }
 }
 
-/** Asks for duties; `held` are those that the process has at the moment. */
+/** Asks for leases; `held` are those that the process has at the moment. */
 async function ask(process: RegisteredProcess, ...names: readonly string[]) {
   const held = new Set<string>()
   const changes: string[] = []
@@ -28,7 +28,7 @@ async function ask(process: RegisteredProcess, ...names: readonly string[]) {
   return { asked, changes, held: () => [...held].toSorted() }
 }
 
-describe("a duty", () => {
+describe("a lease", () => {
   it("is one process's, at once when it is free", async () => {
     const [a, b] = [await register(), await register()]
     const first = await ask(a, "one", "two")

@@ -5,7 +5,7 @@ import { openMemoryCheckpoints } from "../../adapters/checkpoints/memory.ts"
 import { openMemoryEventStore } from "../../adapters/eventstore/memory.ts"
 import { openMemoryLocks } from "../../adapters/locks/memory.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
-import { portsOfRequest } from "../../src/frame/calls/patience.ts"
+import { portsOfRequest } from "../../src/frame/calls/time-budget.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import { openRunner } from "../../src/frame/writer/run.ts"
 import type { Runner } from "../../src/frame/writer/run.ts"
@@ -44,7 +44,7 @@ const ways: readonly (readonly [
   (runner: Runner, ledger: typeof OWN) => Promise<unknown>,
 ])[] = [
   ["a look", (runner, ledger) => runner.look(ledger, accountOf)],
-  ["a look at the tail", (runner, ledger) => runner.lookAtTail(ledger, accountOf)],
+  ["a look at the tail", (runner, ledger) => runner.readLatest(ledger, accountOf)],
   ["a glance", (runner, ledger) => runner.glance(ledger, accountOf)],
   ["a counted call", (runner, ledger) => runner.gather(ledger, { ...CALL, ...PRICE })],
 ]

@@ -1,8 +1,8 @@
 /** What the log says of a server of events that does not answer, and what it says all the same. */
 import { expect, it, onTestFinished } from "vitest"
 import { AccessDenied, Unavailable, UnknownOutcome } from "../../adapters/eventstore/port.ts"
-import type { CalmWaits } from "../../src/compose/calm-log.ts"
-import { watchCalmly } from "../../src/compose/calm-log.ts"
+import type { SuppressingWaits } from "../../src/compose/log-suppression.ts"
+import { watchSuppressing } from "../../src/compose/log-suppression.ts"
 import { testDatabase } from "../support/postgres.ts"
 
 const WAITS = { answerMs: 100, askMs: 20 }
@@ -10,11 +10,11 @@ const BEGINS = /^EventStoreDB does not answer since 20\S+Z$/
 const ENDS = /^EventStoreDB answers again, after \d+ s; what failed meanwhile: (\d+) things/
 
 /** A log over a server that fails as it is told, and a database that answers. */
-async function openScene(waits: CalmWaits = WAITS) {
+async function openScene(waits: SuppressingWaits = WAITS) {
   const database = await testDatabase()
   onTestFinished(() => database.drop())
   const lines: { readonly message: string; readonly error: unknown }[] = []
-  const calm = watchCalmly(database.url, {
+  const calm = watchSuppressing(database.url, {
     info: () => undefined,
     warn: (message, error) => void lines.push({ message, error }),
   })

@@ -22,7 +22,7 @@ const OF_A_STORE: ReadonlySet<string> = new Set([
 const STORE_LATE_MS = 10_000
 
 /** How patient a log is with a server of events. */
-export interface CalmWaits extends StoreWaits {
+export interface SuppressingWaits extends StoreWaits {
   /** So long after an answer what fails is still taken to come of the silence before it. */
   readonly lateMs?: number
 }
@@ -114,26 +114,29 @@ class Suspect<W extends Watch = Watch> {
 }
 
 /** A log that is calm about what is watched. */
-export interface Calm {
+export interface Suppressing {
   readonly log: Log
   readonly watch: DatabaseWatch
   /** Is calm about a server of events as well; `head` asks it something. */
-  readonly watchStore: (head: () => Promise<unknown>, waits?: CalmWaits) => StoreWatch
+  readonly watchStore: (head: () => Promise<unknown>, waits?: SuppressingWaits) => StoreWatch
 }
 
 /** Begins to watch a database, and to be calm about it. */
-export function watchCalmly(
+export function watchSuppressing(
   databaseUrl: string,
   given: DetailedLog,
   waits: DatabaseWaits = USUAL_WAITS,
-): Calm {
+): Suppressing {
   const lateMs = waits.silentMs + waits.doubtMs
   const database = new Suspect(given, "PostgreSQL", lateMs, mayComeOfDatabase, (told) =>
     watchDatabase(databaseUrl, told, waits),
   )
   const suspects: Suspect[] = [database]
   let server: Suspect | null = null
-  const watchStore: Calm["watchStore"] = (head, storeWaits: CalmWaits = USUAL_STORE_WAITS) => {
+  const watchStore: Suppressing["watchStore"] = (
+    head,
+    storeWaits: SuppressingWaits = USUAL_STORE_WAITS,
+  ) => {
     const { lateMs: storeLateMs = STORE_LATE_MS } = storeWaits
     const store = new Suspect(given, "EventStoreDB", storeLateMs, mayComeOfServer, (told) =>
       watchEventStore(head, told, storeWaits),

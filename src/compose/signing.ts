@@ -4,7 +4,7 @@ import { openPostgresSigning } from "../../adapters/sealing/signing.ts"
 import { openPostgresTreeHeads } from "../../adapters/tree-heads/postgres.ts"
 
 /** The signing key and the heads that were signed, in PostgreSQL. */
-export function openVouching(pool: Pool, masterKey: Buffer) {
+export function openSigning(pool: Pool, masterKey: Buffer) {
   return {
     signing: openPostgresSigning(pool, masterKey),
     treeHeads: openPostgresTreeHeads(pool),

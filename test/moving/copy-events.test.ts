@@ -7,8 +7,8 @@ import { causedBy, wrap } from "../../src/frame/kernel/envelope.ts"
 import { priceCodec } from "../../domain/charging/price-book.ts"
 import { Chains } from "../../src/moving/chains.ts"
 import { compareAll } from "../../src/moving/compare.ts"
-import type { Pouring } from "../../src/moving/pour.ts"
-import { pour } from "../../src/moving/pour.ts"
+import type { Copying } from "../../src/moving/copy-events.ts"
+import { copyEvents } from "../../src/moving/copy-events.ts"
 import { factsOf } from "./looking.ts"
 
 /** A pacer that pauses for no time and counts it all the same. */
@@ -43,11 +43,11 @@ async function filled(streams: number, each: number): Promise<EventStore> {
   return store
 }
 
-function pouring(
+function copying(
   source: EventStore,
   target: EventStore,
-  more: Partial<Pouring<StoredEvent>> = {},
-): Pouring<StoredEvent> {
+  more: Partial<Copying<StoredEvent>> = {},
+): Copying<StoredEvent> {
   return {
     source: source.readAll(),
     target,
@@ -60,7 +60,7 @@ function pouring(
   }
 }
 
-describe("pouring events", () => {
+describe("copying events", () => {
   it("stores all of them as they are and in their order, many at once", async () => {
     const source = await filled(7, 40)
     const calls: number[] = []
@@ -70,13 +70,13 @@ describe("pouring events", () => {
         return "none"
       },
     })
-    const poured = await pour(pouring(source, target))
-    expect(poured).toEqual({ events: 280, found: 0, handled: await target.head() })
+    const copied = await copyEvents(copying(source, target))
+    expect(copied).toEqual({ events: 280, found: 0, handled: await target.head() })
     expect(await factsOf(target)).toEqual(await factsOf(source))
     expect(calls).toHaveLength(280)
     const single = await filled(1, 1_200)
     calls.length = 0
-    await pour(pouring(single, openMemoryEventStore({ faults: record(calls) })))
+    await copyEvents(copying(single, openMemoryEventStore({ faults: record(calls) })))
     expect(calls).toEqual([500, 500, 200])
   })
 
@@ -85,18 +85,18 @@ describe("pouring events", () => {
     const target = openMemoryEventStore()
     const stopping = new AbortController()
     const stop = new Error("stop")
-    const first = pouring(source, target, {
+    const first = copying(source, target, {
       signal: stopping.signal,
       progress: (events) => {
         if (events === 77) stopping.abort(stop)
       },
     })
-    await expect(pour(first)).rejects.toBe(stop)
+    await expect(copyEvents(first)).rejects.toBe(stop)
     const half = (await factsOf(target)).length
     expect(half).toBeGreaterThan(0)
     expect(half).toBeLessThan(150)
-    const poured = await pour(pouring(source, target))
-    expect(poured).toMatchObject({ events: 150, found: half })
+    const copied = await copyEvents(copying(source, target))
+    expect(copied).toMatchObject({ events: 150, found: half })
     expect(await factsOf(target)).toEqual(await factsOf(source))
   })
 
@@ -106,7 +106,7 @@ describe("pouring events", () => {
       const source = await filled(1, 1_200)
       let appends = 0
       const target = openMemoryEventStore({ faults: () => (++appends % 3 === 2 ? fault : "none") })
-      await pour(pouring(source, target))
+      await copyEvents(copying(source, target))
       expect(appends).toBeGreaterThan(3)
       expect(await factsOf(target)).toEqual(await factsOf(source))
     },
@@ -118,29 +118,29 @@ describe("pouring events", () => {
     const target = openMemoryEventStore({
       faults: () => (++appends === 2 ? "unavailable" : "none"),
     })
-    await expect(pour(pouring(source, target))).rejects.toThrow(/another order: empty it/)
+    await expect(copyEvents(copying(source, target))).rejects.toThrow(/another order: empty it/)
   })
 
   it("gives a store up that stays away, with its own error", async () => {
     const source = await filled(1, 3)
     const target = openMemoryEventStore({ faults: () => "unavailable" })
-    await expect(pour(pouring(source, target))).rejects.toThrow(Unavailable)
+    await expect(copyEvents(copying(source, target))).rejects.toThrow(Unavailable)
   })
 
   it("refuses a target that holds anything else, before and behind, and writes nothing", async () => {
     const source = await filled(2, 3)
     const other = await filled(2, 3)
     const before = await factsOf(other)
-    await expect(pour(pouring(source, other))).rejects.toThrow(
+    await expect(copyEvents(copying(source, other))).rejects.toThrow(
       /prices-0 revision 0 has another id there/,
     )
     expect(await factsOf(other)).toEqual(before)
     const longer = openMemoryEventStore()
-    await pour(pouring(source, longer))
+    await copyEvents(copying(source, longer))
     const [extra] = await factsOf(other)
     if (extra === undefined) throw new Error("there is no event")
     await longer.append("prices-9", [extra], -1)
-    await expect(pour(pouring(source, longer))).rejects.toThrow(
+    await expect(copyEvents(copying(source, longer))).rejects.toThrow(
       /it holds prices-9 revision 0 beside them/,
     )
   })
@@ -149,11 +149,11 @@ describe("pouring events", () => {
     const source = await filled(3, 10)
     const target = openMemoryEventStore()
     const isUnhandled = (_: StoredEvent, index: number) => index >= 17
-    const { handled } = await pour(pouring(source, target, { isUnhandled }))
+    const { handled } = await copyEvents(copying(source, target, { isUnhandled }))
     expect(handled.commit).toBe(16n)
-    expect(await pour(pouring(source, target, { isUnhandled }))).toMatchObject({ handled })
-    const none = pouring(source, openMemoryEventStore(), { isUnhandled: () => true })
-    expect((await pour(none)).handled).toEqual(START)
+    expect(await copyEvents(copying(source, target, { isUnhandled }))).toMatchObject({ handled })
+    const none = copying(source, openMemoryEventStore(), { isUnhandled: () => true })
+    expect((await copyEvents(none)).handled).toEqual(START)
   })
 })
 
@@ -187,7 +187,7 @@ describe("comparing stores", () => {
   it("counts what is the same, and names the first place that is not", async () => {
     const source = await filled(2, 3)
     const target = openMemoryEventStore()
-    await pour(pouring(source, target))
+    await copyEvents(copying(source, target))
     const compare = (one: EventStore, other: EventStore) =>
       compareAll(one.readAll(), other.readAll(), () => undefined)
     expect(await compare(source, target)).toBe(6)

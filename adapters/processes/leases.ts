@@ -1,7 +1,7 @@
 import type pg from "pg"
-import type { AskedDuties } from "./port.ts"
+import type { AskedLeases } from "./port.ts"
 
-/** Seeds the hash of a duty's name, so that its lock meets no other of the database by chance. */
+/** Seeds the hash of a lease's name, so that its lock meets no other of the database by chance. */
 const LOCK_SPACE = 7_003
 
 const TRY = `
@@ -17,8 +17,8 @@ interface Asked {
   readonly held: Set<string>
 }
 
-/** The duties that a process asks for, as advisory locks of the session that stands for it. */
-export class DutyBook {
+/** The leases that a process asks for, as advisory locks of the session that stands for it. */
+export class LeaseBook {
   readonly #client: () => pg.Client | null
   readonly #warn: (message: string, error: unknown) => void
   readonly #asked = new Set<Asked>()
@@ -31,7 +31,7 @@ export class DutyBook {
   }
 
   /** Notes what is asked for; `seek` tries for it. */
-  add(names: readonly string[], onChange: Asked["onChange"]): AskedDuties {
+  add(names: readonly string[], onChange: Asked["onChange"]): AskedLeases {
     const asked: Asked = { names: new Set(names), onChange, held: new Set() }
     this.#asked.add(asked)
     return {
@@ -82,7 +82,7 @@ export class DutyBook {
       await client.query(LET_GO, [names])
     } catch (error) {
       // They end with the connection.
-      this.#warn("duties were let go with their connection", error)
+      this.#warn("leases were let go with their connection", error)
     }
   }
 

@@ -3,9 +3,9 @@ import type { Pool, PoolClient } from "pg"
 import { FORMER_TABLES } from "../postgres/migrations/0013-simulated.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import { generationIn, writeMove } from "./postgres.ts"
-import type { KeptTables, OwnTable, RestoredTables, TablePart, TableRows } from "./port.ts"
-import type { KeptRows, KeptTable } from "./tables.ts"
-import { POSITIONS, keptTables } from "./tables.ts"
+import type { BackupSet, OwnTable, RestoredTables, TablePart, TableRows } from "./port.ts"
+import type { RowsInBackup, TableInBackup } from "./tables.ts"
+import { POSITIONS, tablesInBackup } from "./tables.ts"
 
 /** So many rows are held at once, where their table does not say otherwise. */
 const FETCHED_ROWS = 200
@@ -18,12 +18,12 @@ const HANDED_CHARACTERS = 256 * 1024
  * @param hints the projections that are never folded anew
  * @param own the tables of slices
  */
-export function openKeptTables(
+export function openBackupSet(
   pool: Pool,
   hints: readonly string[],
   own: readonly OwnTable[] = [],
-): KeptTables {
-  const tables = keptTables(own)
+): BackupSet {
+  const tables = tablesInBackup(own)
   return {
     migrations: async () => {
       const { rows } = await pool.query<{ name: string }>(
@@ -40,7 +40,7 @@ async function* readPart(
   pool: Pool,
   part: TablePart,
   hints: readonly string[],
-  tables: readonly KeptTable[],
+  tables: readonly TableInBackup[],
 ): AsyncGenerator<TableRows> {
   const client = await pool.connect()
   let isDone = false
@@ -59,13 +59,13 @@ async function* readPart(
 }
 
 /** The positions of the hints. */
-function positionsOf(hints: readonly string[]): KeptRows {
+function positionsOf(hints: readonly string[]): RowsInBackup {
   const names = hints.map((hint) => `'${hint.replaceAll("'", "''")}'`).join(",")
   const from = `(select * from ledger.${POSITIONS} where name = any(array[${names}]))`
   return { name: POSITIONS, part: "before", from, key: "name" }
 }
 
-async function* readRows(client: PoolClient, rows: KeptRows): AsyncGenerator<TableRows> {
+async function* readRows(client: PoolClient, rows: RowsInBackup): AsyncGenerator<TableRows> {
   const { name, from = `ledger.${name}`, key, atOnce = FETCHED_ROWS } = rows
   await client.query(
     `declare rows no scroll cursor for
@@ -107,7 +107,7 @@ export function openRestoredTables(
   hints: readonly string[],
   own: readonly OwnTable[] = [],
 ): RestoredTables {
-  const tables = keptTables(own)
+  const tables = tablesInBackup(own)
   return {
     isEmpty: async () => {
       const looks = [...tables.map(({ table }) => table), POSITIONS, "event_store"].map(
@@ -146,7 +146,7 @@ export function openRestoredTables(
  */
 async function writeRows(
   client: PoolClient,
-  tables: readonly KeptTable[],
+  tables: readonly TableInBackup[],
   { name, json }: TableRows,
 ): Promise<void> {
   const former = FORMER_TABLES.find((table) => table.name === name)
@@ -171,7 +171,7 @@ async function writeRows(
 }
 
 /** @throws RangeError where no table has such rows */
-function tableOf(tables: readonly KeptTable[], name: string): string {
+function tableOf(tables: readonly TableInBackup[], name: string): string {
   if (name === POSITIONS) return POSITIONS
   const found = tables.find(({ rows }) => rows.some((one) => one.name === name))
   if (found === undefined) throw new RangeError(`there is no table for ${name}`)

@@ -11,7 +11,7 @@ import type { Progress, Verification } from "./port.ts"
 import { FoldFault, foldFault } from "./port.ts"
 import {
   LIVE_SCHEMA,
-  besideSchema,
+  shadowSchema,
   checksum,
   createTables,
   heldRow,
@@ -22,7 +22,7 @@ import {
 import type { WriterPorts } from "./writer.ts"
 
 /** What folding beside works with. */
-interface BesidePorts extends WriterPorts {
+interface ShadowPorts extends WriterPorts {
   readonly store: EventStore
 }
 
@@ -32,10 +32,10 @@ const TRY_BESIDE = "select pg_try_advisory_lock(hashtextextended($1, 7005)) as h
 const DONE_BESIDE = "select pg_advisory_unlock(hashtextextended($1, 7005))"
 
 /** Rebuilding and comparing. */
-export type Beside = ReturnType<typeof openBeside>
+export type Shadow = ReturnType<typeof openShadow>
 
 /** One after the other: each holds up to three connections. */
-export function openBeside(ports: BesidePorts) {
+export function openShadow(ports: ShadowPorts) {
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = last.then(work)
@@ -63,15 +63,15 @@ export function openBeside(ports: BesidePorts) {
   }
 }
 
-/** Drops what a fold that was cut short left beside. False where somebody folds there just now. */
-export async function dropBeside(pool: Pool, name: string): Promise<boolean> {
+/** Drops what a fold that was cut short left shadow. False where somebody folds there just now. */
+export async function dropShadow(pool: Pool, name: string): Promise<boolean> {
   const client = await pool.connect()
   let failed = true
   try {
     const { rows } = await client.query<{ held: boolean }>(TRY_BESIDE, [name])
     const isHeld = rows[0]?.held === true
     if (isHeld) {
-      await client.query(`drop schema if exists "${besideSchema(name)}" cascade`)
+      await client.query(`drop schema if exists "${shadowSchema(name)}" cascade`)
       await client.query(DONE_BESIDE, [name])
     }
     failed = false
@@ -86,17 +86,17 @@ export async function dropBeside(pool: Pool, name: string): Promise<boolean> {
  * of positions, then finds the position moved, and looks again.
  */
 async function rebuild(
-  ports: BesidePorts,
+  ports: ShadowPorts,
   projection: Projection,
   progress: Progress,
 ): Promise<void> {
   const { name, version } = projection
-  const built = await foldBeside(ports, projection, START, null, progress)
+  const built = await foldShadow(ports, projection, START, null, progress)
   await inTransaction(ports.pool, async (client) => {
     const row = await heldRow(client, name)
     // What came in the meantime is little. What comes from here on waits in its lane.
     const head = await ports.store.head()
-    const folded = await foldBeside(ports, projection, built, null, progress)
+    const folded = await foldShadow(ports, projection, built, null, progress)
     const position = [head, folded, row.position].reduce(later)
     await swapTables(client, projection)
     await client.query(
@@ -110,7 +110,7 @@ async function rebuild(
 
 /** Another process that starts may have built it meanwhile. */
 async function renew(
-  ports: BesidePorts,
+  ports: ShadowPorts,
   projection: Projection,
   progress: Progress,
 ): Promise<void> {
@@ -119,34 +119,34 @@ async function renew(
 }
 
 async function verify(
-  ports: BesidePorts,
+  ports: ShadowPorts,
   projection: Projection,
   progress: Progress,
 ): Promise<Verification> {
   const { name } = projection
   try {
-    return await alone(ports.pool, name, () => compareBeside(ports, projection, progress))
+    return await alone(ports.pool, name, () => compareShadow(ports, projection, progress))
   } catch (error) {
     if (!(error instanceof FoldFault)) throw error
     return { name, same: false, fault: error.message, tables: [] }
   }
 }
 
-async function compareBeside(
-  ports: BesidePorts,
+async function compareShadow(
+  ports: ShadowPorts,
   projection: Projection,
   progress: Progress,
 ): Promise<Verification> {
   const { name } = projection
   const { position: near } = await storedRow(ports.pool, name)
-  const built = await foldBeside(ports, projection, START, near, progress)
+  const built = await foldShadow(ports, projection, START, near, progress)
   return inTransaction(ports.pool, async (client) => {
     const { position, version } = await heldRow(client, name)
     if (version !== projection.version) {
       throw new FoldFault("another version of this program keeps it up")
     }
-    await foldBeside(ports, projection, built, position, progress)
-    const schema = besideSchema(name)
+    await foldShadow(ports, projection, built, position, progress)
+    const schema = shadowSchema(name)
     const tables = []
     for (const table of projection.tables) {
       const live = await checksum(client, LIVE_SCHEMA, table)
@@ -158,7 +158,7 @@ async function compareBeside(
   })
 }
 
-/** Runs `work` while no other process folds this read model beside. */
+/** Runs `work` while no other process folds this read model shadow. */
 async function alone<T>(pool: Pool, name: string, work: () => Promise<T>): Promise<T> {
   const client = await pool.connect()
   let failed = true
@@ -178,14 +178,14 @@ async function alone<T>(pool: Pool, name: string, work: () => Promise<T>): Promi
  * Folds events after one place up to another (null: the head) into the schema beside, a transaction
  * a page. Folding from the start makes the schema anew. Answers the place of the last event read.
  */
-async function foldBeside(
-  ports: BesidePorts,
+async function foldShadow(
+  ports: ShadowPorts,
   projection: Projection,
   after: Position,
   until: Position | null,
   progress: Progress,
 ): Promise<Position> {
-  const schema = besideSchema(projection.name)
+  const schema = shadowSchema(projection.name)
   if (after === START) {
     await inTransaction(ports.pool, async (client) => {
       await client.query(`drop schema if exists "${schema}" cascade; create schema "${schema}"`)
@@ -211,7 +211,7 @@ async function foldBeside(
 
 /** Folds a page of events in one transaction; one that cannot be is found one by one, and named. */
 async function foldPage(
-  ports: BesidePorts,
+  ports: ShadowPorts,
   projection: Projection,
   schema: string,
   page: readonly StoredEvent[],
