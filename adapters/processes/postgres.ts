@@ -18,13 +18,13 @@ export interface RegisteredProcess extends Processes, Leases, Calls {
 const LOCK_SPACE = 7_001
 /** So often leases are tried for: a dead process's work stands still for no longer. */
 const BEAT_MS = 250
-const BURY_EVERY_BEATS = 4
+const SIGN_OFF_EVERY_BEATS = 4
 
 /**
  * Registers this process: it holds a session lock of its own for as long as it lives, so a lock
  * that is free means that its process is dead, whatever became of its row. When the connection that
  * holds the lock is lost, the process registers again as soon as the database is back. Once a second
- * it buries the dead.
+ * it signs off processes that ended without doing so.
  *
  * @throws TakenAlone where another process has the installation to itself
  * @throws the driver's error where the first registration fails
@@ -53,14 +53,16 @@ export async function registerProcess(
       warn,
       watch,
     })
-    await buryDead(questions, own)
+    await signOffEnded(questions, own)
   } catch (error) {
     await questions.end()
     throw error
   }
   const stopping = new AbortController()
   const beating = beat(session, leases, stopping.signal, () =>
-    buryDead(questions, own).catch((error: unknown) => warn("the dead lie unburied", error)),
+    signOffEnded(questions, own).catch((error: unknown) =>
+      warn("processes that ended without signing off could not be signed off", error),
+    ),
   )
   return {
     own,
@@ -99,13 +101,13 @@ async function beat(
   session: Session,
   leases: LeaseBook,
   stopping: AbortSignal,
-  bury: () => Promise<void>,
+  signOff: () => Promise<void>,
 ): Promise<void> {
   for (let beats = 1; ; beats += 1) {
     await pause(BEAT_MS, undefined, { ref: false, signal: stopping }).catch(() => undefined)
     if (stopping.aborted) return
     await seek(session, leases)
-    if (beats % BURY_EVERY_BEATS === 0) await bury()
+    if (beats % SIGN_OFF_EVERY_BEATS === 0) await signOff()
   }
 }
 
@@ -187,17 +189,17 @@ async function othersAlive(pool: Pool, own: string): Promise<readonly string[]> 
  * Takes the rows of dead processes away and lets their work go. One that registers anew meanwhile has
  * another lock by then, and is left.
  */
-async function buryDead(pool: Pool, own: string): Promise<void> {
+async function signOffEnded(pool: Pool, own: string): Promise<void> {
   await pool.query(
-    `with dead as materialized (
+    `with ended as materialized (
        select process_id, lock_key from ledger.processes p
        where process_id <> $1 and not exists (${LOCK_OF_P})),
-     buried as (
-       delete from ledger.processes p using dead
-       where p.process_id = dead.process_id and p.lock_key = dead.lock_key
+     signed_off as (
+       delete from ledger.processes p using ended
+       where p.process_id = ended.process_id and p.lock_key = ended.lock_key
        returning p.process_id)
      update ledger.work w set process_id = null, leased_until = null
-     from buried where w.process_id = buried.process_id`,
+     from signed_off where w.process_id = signed_off.process_id`,
     [own],
   )
 }

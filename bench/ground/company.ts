@@ -144,8 +144,8 @@ function spendingOf({ store, wasToldAfterStore }: CompanyGround, begun: Spender)
       const now = Date.now()
       const view = { fundsMicros: 0, openCharges: [] as readonly string[] }
       view.fundsMicros = (await by.readLatest({ aggregate: LEDGER, stream }, accountOf)).fundsMicros
-      view.openCharges = await by.look({ aggregate: LEDGER, stream }, openCharges)
-      const limits = await by.look({ aggregate: LEDGER, stream }, (state) => readLimits(state, now))
+      view.openCharges = await by.read({ aggregate: LEDGER, stream }, openCharges)
+      const limits = await by.read({ aggregate: LEDGER, stream }, (state) => readLimits(state, now))
       audit.compare({ acknowledged: accepted, ...view, limits })
     },
   }

@@ -47,7 +47,7 @@ async function lookAt(some: readonly string[]): Promise<number> {
   let there = 0
   for (let i = 0; i < some.length; i += TOGETHER) {
     const looking = some.slice(i, i + TOGETHER).map(async (stream) => {
-      if ((await runner.look({ aggregate: LEDGER, stream }, ledgerRevision)) >= 0) there += 1
+      if ((await runner.read({ aggregate: LEDGER, stream }, ledgerRevision)) >= 0) there += 1
     })
     await Promise.all(looking)
   }

@@ -106,7 +106,7 @@ async function goToWorstPoint(
 ): Promise<void> {
   for (;;) {
     const kept = await checkpoints.load(company.stream)
-    const revision = await runner.look(
+    const revision = await runner.read(
       { aggregate: LEDGER, stream: company.stream },
       ledgerRevision,
     )

@@ -78,8 +78,8 @@ export async function checkTexts(
       honest(isTold, `charge ${event.chargeId} is of no acknowledged text, or a second one`)
     }
     const { fundsMicros } = await ports.runner.readLatest(stream, accountOf)
-    const open = await ports.runner.look(stream, openCharges)
-    const limits = await ports.runner.look(stream, readLimits)
+    const open = await ports.runner.read(stream, openCharges)
+    const limits = await ports.runner.read(stream, readLimits)
     audit.compare({ acknowledged: own, fundsMicros, openCharges: open, limits })
     honest(open.length === 0, `${open.length} charges are still open`)
     charged += own

@@ -1,4 +1,4 @@
-/** What a company's ledger can be asked to do, and its noes. */
+/** What a company's ledger can be asked to do, and what it refuses. */
 import type { ChargeId, KeyId, PersonId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import type { CallTally, ChargeGivenBack, ChargeRefused, ChargeRequest } from "./ledger-events.ts"

@@ -49,7 +49,7 @@ export const readAffiliate = route({
   specGap: "The specification does not show all earnings, nor what status and connectType can be.",
   handle: async (ports, { companyId }) => {
     const stream = accessOf(companyId)
-    const standing = await ports.runner.look(stream, companyStanding)
+    const standing = await ports.runner.read(stream, companyStanding)
     const tag = standing?.affiliateTag ?? null
     if (tag === null) return { ok: true, body: { joined: false, minimum: MINIMUM_DOLLARS } }
     return {

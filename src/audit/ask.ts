@@ -42,14 +42,14 @@ export class NoSuchPlace extends Error {
 /**
  * Answers a question by the rules of now.
  *
- * @throws NoSuchPlace, Unavailable, and what `Runner.look` throws
+ * @throws NoSuchPlace, Unavailable, and what `Runner.read` throws
  */
 export async function ask(ports: Pick<Ports, "runner" | "store" | "storeGeneration">, q: Question) {
   const { companyId, item, quantity, spender } = q
   const then = q.at === null ? null : await stateAt(ports, companyId, q.at)
   const price =
     then === null
-      ? await ports.runner.look(PRICES, (book) => priceOf(book, item))
+      ? await ports.runner.read(PRICES, (book) => priceOf(book, item))
       : await priceAt(ports, then.position, item)
   const amountMicros = quantity * price.unitPriceMicros
   const charge = (at: number): Charge => ({
@@ -59,7 +59,7 @@ export async function ask(ports: Pick<Ports, "runner" | "store" | "storeGenerati
   })
   const found =
     then === null
-      ? await ports.runner.look(ledgerOf(companyId), (state, at) => ({
+      ? await ports.runner.read(ledgerOf(companyId), (state, at) => ({
           at,
           ...whatIf(state, charge(at), at),
         }))

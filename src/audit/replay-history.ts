@@ -164,7 +164,7 @@ class Replay {
     return company
   }
 
-  /** Decides the noes of a revision again, on the state that its facts fold to. */
+  /** Decides the refusals of a revision again, on the state that its facts fold to. */
   #decideRefusals(company: Company, revision: number): void {
     const events = company.refused.get(revision)
     if (events === undefined) return

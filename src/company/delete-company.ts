@@ -51,6 +51,6 @@ async function companyName(
   { runner, sealing }: Ports,
   { companyId }: Caller,
 ): Promise<string | null> {
-  const standing = await runner.look(accessOf(companyId), companyStanding)
+  const standing = await runner.read(accessOf(companyId), companyStanding)
   return standing === null ? null : sealing.open(companyId, standing.name)
 }

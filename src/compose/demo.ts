@@ -10,7 +10,7 @@ const NAME = "acme"
 
 /** Makes `acme` where there is no company yet; answers lines to print, the key among them once. */
 export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly string[]> {
-  const count = await ports.runner.look(COMPANIES, companyCount)
+  const count = await ports.runner.read(COMPANIES, companyCount)
   if (count > 0) {
     return ["  demo         not made: this store has companies already (keys are shown only once)"]
   }

@@ -63,9 +63,9 @@ export const checkIn = route({
       causeOf(caller),
     )
     const stream = accessOf(companyId)
-    const standing = await ports.runner.look(stream, companyStanding)
+    const standing = await ports.runner.read(stream, companyStanding)
     const channel = standing?.channel ?? "stable"
-    const known = await ports.runner.look(RELEASES, (state) => ({
+    const known = await ports.runner.read(RELEASES, (state) => ({
       latest: latestVersion(state, channel),
       seal: sealStanding(state, version, seal),
     }))

@@ -40,9 +40,9 @@ export const listUpdates = route({
     "The specification does not show what `from` is: the release of the channel before this one.",
   handle: async (ports, { companyId }, { query }) => {
     const stream = accessOf(companyId)
-    const standing = await ports.runner.look(stream, companyStanding)
+    const standing = await ports.runner.read(stream, companyStanding)
     const channel = standing?.channel ?? "stable"
-    const updates = await ports.runner.look(RELEASES, (state) =>
+    const updates = await ports.runner.read(RELEASES, (state) =>
       updatesAfter(state, channel, query.version).map(({ publishedAt, ...update }) => {
         return { ...update, publishedAt: new Date(publishedAt).toISOString() }
       }),

@@ -47,14 +47,14 @@ export const readAccount = route({
   handle: async (ports, caller) => {
     const { companyId } = caller
     const stream = accessOf(companyId)
-    const standing = await ports.runner.look(stream, companyStanding)
+    const standing = await ports.runner.read(stream, companyStanding)
     if (standing === null) throw new Error(`a key of ${companyId} works before it is open`)
     const { channel, plan, pays } = standing
     const [name, balanceMicros, person, latest] = await Promise.all([
       ports.sealing.open(companyId, standing.name),
       ports.readAs(companyId, (db) => fundsOf(db, companyId)),
       personOf(ports, caller),
-      ports.runner.look(RELEASES, (state) => latestVersion(state, channel)),
+      ports.runner.read(RELEASES, (state) => latestVersion(state, channel)),
     ])
     const company = { id: companyId, name }
     return {

@@ -161,7 +161,7 @@ async function buy(
 }
 
 async function hasCard(ports: Ports, { companyId }: Caller): Promise<boolean> {
-  const standing = await ports.runner.look(accessOf(companyId), companyStanding)
+  const standing = await ports.runner.read(accessOf(companyId), companyStanding)
   return (standing?.card ?? null) !== null
 }
 
@@ -173,7 +173,7 @@ async function withoutCard(
 ): Promise<PurchaseReply> {
   const { keyId } = command
   const stream = ledgerOf(caller.companyId)
-  const found = await ports.runner.look(stream, (state, at) => ({
+  const found = await ports.runner.read(stream, (state, at) => ({
     code: purchaseRefusal(state, command, at),
     allowance: allowanceOf(state, keyId, at),
   }))

@@ -42,7 +42,7 @@ export const readCredits = route({
       key === null
         ? null
         : ports.readAs(companyId, (db) => purchaseAllowance(db, companyId, key.keyId, now)),
-      ports.runner.look(accessOf(companyId), companyStanding),
+      ports.runner.read(accessOf(companyId), companyStanding),
     ])
     return {
       ok: true,

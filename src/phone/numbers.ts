@@ -21,7 +21,7 @@ export async function sendingNumber(
   companyId: CompanyId,
   asked: string | null,
 ): Promise<SendingNumber | null> {
-  const held = await ports.runner.look(phoneOf(companyId), heldNumbers)
+  const held = await ports.runner.read(phoneOf(companyId), heldNumbers)
   const e164 = asked === null ? null : fullNumber(asked)
   const tag = e164 === null ? null : await ports.sealing.tag(companyId, e164)
   const chosen = held.find(
@@ -39,7 +39,7 @@ export async function numberText(
   companyId: CompanyId,
   numberId: NumberId,
 ): Promise<string | null> {
-  const held = await ports.runner.look(phoneOf(companyId), heldNumbers)
+  const held = await ports.runner.read(phoneOf(companyId), heldNumbers)
   const sealed = held.find((number) => number.numberId === numberId)?.number ?? null
   return sealed === null ? null : ports.sealing.open(companyId, sealed)
 }

@@ -64,7 +64,7 @@ const text = charged<
     return { from, ...(await priceText(ports, draft)) }
   },
   price: async ({ runner }, { recipient }, { asWritten, withLine, price }) => {
-    const standing = await runner.look(recipient, standingOf)
+    const standing = await runner.read(recipient, standingOf)
     if (isOptedOut(standing)) return { refusal: refusal("opted_out", OPTED_OUT) }
     const isFirst = standing.firstMessageId === null
     const { segments, amountMicros } = isFirst && withLine !== null ? withLine : asWritten
@@ -96,7 +96,7 @@ const text = charged<
     return { reply: replyOf(messageId, from.number, draft, body), position: queued.position }
   },
   begun: async ({ runner }, { recipient }, messageId) => {
-    const known = await runner.look(recipient, (state) => textOf(state, messageId))
+    const known = await runner.read(recipient, (state) => textOf(state, messageId))
     if (known === null) return "no"
     return known.status === "abandoned" || known.status === "rejected" ? "undone" : "yes"
   },

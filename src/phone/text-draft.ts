@@ -36,7 +36,7 @@ export async function priceText(
   { runner, sealing }: Ports,
   { companyId, tag, body }: Pick<Draft, "companyId" | "tag" | "body">,
 ): Promise<PricedText> {
-  const price = await runner.look(PRICES, (state) => priceOf(state, "text_segment"))
+  const price = await runner.read(PRICES, (state) => priceOf(state, "text_segment"))
   const prepare = async (text: string): Promise<PreparedText> => {
     const segments = segmentsOf(text)
     const amountMicros = segments * price.unitPriceMicros

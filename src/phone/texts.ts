@@ -31,7 +31,7 @@ export function lookAtText(
   { runner }: Ports,
   { recipient, messageId }: TextPlace,
 ): Promise<TextKnown> {
-  return runner.look(recipient, (state) => textOf(state, messageId))
+  return runner.read(recipient, (state) => textOf(state, messageId))
 }
 
 /** Records news of a text and answers how it stands after it. */

@@ -98,7 +98,7 @@ async function load(store: EventStore, stream: string): Promise<unknown> {
     ...{ clock: { now: () => Date.now() }, warn: () => undefined },
   })
   const aggregate = AGGREGATES[categoryOf(stream) as keyof typeof AGGREGATES]
-  return runner.look({ aggregate: aggregate as typeof LEDGER, stream }, (state) => state)
+  return runner.read({ aggregate: aggregate as typeof LEDGER, stream }, (state) => state)
 }
 
 async function audit(store: EventStore) {

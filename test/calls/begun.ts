@@ -105,7 +105,7 @@ export function withoutRecipients(world: World, error: Error): Ports {
     runner: {
       ...runner,
       execute: guarded(runner.execute as never) as Ports["runner"]["execute"],
-      look: guarded(runner.look as never) as Ports["runner"]["look"],
+      read: guarded(runner.read as never) as Ports["runner"]["read"],
       readLatest: guarded(runner.readLatest as never) as Ports["runner"]["readLatest"],
     },
   }

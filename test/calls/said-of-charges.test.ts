@@ -61,9 +61,9 @@ function without(kind: string, error: Error): Ports {
   }
   const look = (async (at, view) => {
     fail(at.stream)
-    return runner.look(at, view)
-  }) as Ports["runner"]["look"]
-  return { ...world.ports, runner: { ...runner, look, glance: look, readLatest: look } }
+    return runner.read(at, view)
+  }) as Ports["runner"]["read"]
+  return { ...world.ports, runner: { ...runner, read: look, glance: look, readLatest: look } }
 }
 
 const chargeFails = (error: Error) => failingAt(world, { step: "Charge", when: "before" }, error)

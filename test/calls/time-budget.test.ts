@@ -43,7 +43,7 @@ const ways: readonly (readonly [
   string,
   (runner: Runner, ledger: typeof OWN) => Promise<unknown>,
 ])[] = [
-  ["a look", (runner, ledger) => runner.look(ledger, accountOf)],
+  ["a look", (runner, ledger) => runner.read(ledger, accountOf)],
   ["a look at the tail", (runner, ledger) => runner.readLatest(ledger, accountOf)],
   ["a glance", (runner, ledger) => runner.glance(ledger, accountOf)],
   ["a counted call", (runner, ledger) => runner.gather(ledger, { ...CALL, ...PRICE })],
@@ -64,7 +64,7 @@ describe("a request that has waited", () => {
     store.slowMs = 700
     for (const deadlineMs of [undefined, 60_000]) {
       const one = request()
-      await one.look(ledgerOf(`co_${deadlineMs}`), accountOf)
+      await one.read(ledgerOf(`co_${deadlineMs}`), accountOf)
       await expect(execute(one, addFunds(5), deadlineMs)).rejects.toThrow("took too long")
     }
     expect((await execute(request(), addFunds(5))).accepted).toBe(true)
@@ -75,16 +75,16 @@ describe("a request that has waited", () => {
     await execute(request(), addFunds(5))
     const one = request()
     store.slowMs = 1_500
-    await expect(one.look(ledgerOf("co_1"), accountOf)).rejects.toThrow("took too long")
+    await expect(one.read(ledgerOf("co_1"), accountOf)).rejects.toThrow("took too long")
     store.slowMs = 0
     await expect(execute(one, addFunds(5))).rejects.toThrow("took too long")
-    expect((await request().look(OWN, accountOf)).fundsMicros).toBe(5)
+    expect((await request().read(OWN, accountOf)).fundsMicros).toBe(5)
   })
 
   it("for something else has all of its time left", async () => {
     const { pacer, request } = bench()
     const one = request()
-    await one.look(OWN, accountOf)
+    await one.read(OWN, accountOf)
     pacer.pass(60_000)
     expect((await execute(one, addFunds(5))).accepted).toBe(true)
   })

@@ -66,7 +66,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
     it("nothing is gone takes commands, and an audit finds nothing", async () => {
       const runner = runnerOn(damaging.store)
       expect((await execute(runner, charge("chg_more", 10))).accepted).toBe(true)
-      expect((await runner.look(OWN, accountOf)).fundsMicros).toBe(920)
+      expect((await runner.read(OWN, accountOf)).fundsMicros).toBe(920)
       expect(await streamFault(damaging.store, STREAM, end)).toBeNull()
     })
 
@@ -78,7 +78,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
     it("the newest facts are gone, which its checkpoint knows of", async () => {
       const checkpoints = openMemoryCheckpoints()
       const runner = runnerOn(damaging.store, checkpoints)
-      await runner.look(OWN, accountOf)
+      await runner.read(OWN, accountOf)
       await execute(runner, charge("chg_more", 10))
       await runner.close()
       await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
@@ -91,7 +91,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
     it("the newest facts are gone, which are in memory, shows and takes nothing", async () => {
       let now = 0
       const runner = runnerOn(damaging.store, openMemoryCheckpoints(), [], () => now)
-      await runner.look(OWN, accountOf)
+      await runner.read(OWN, accountOf)
       await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
       now = 1
       await expect(runner.readLatest(OWN, accountOf)).rejects.toThrow(DamagedStream)
@@ -102,7 +102,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
       let now = 0
       const runner = runnerOn(damaging.store, openMemoryCheckpoints(), [], () => now)
       const other = runnerOn(damaging.store)
-      await runner.look(OWN, accountOf)
+      await runner.read(OWN, accountOf)
       await execute(other, addFunds(10_000))
       await damaging.rewrite(STREAM, (all) => all.slice(0, 4))
       now = 1
@@ -117,7 +117,7 @@ export function damageContract(name: string, make: () => Promise<DamagingStore>)
       await runner.close()
       await damaging.rewrite(STREAM, (all) => all.slice(2))
       const again = runnerOn(damaging.store, checkpoints)
-      const asked = again.look(OWN, accountOf)
+      const asked = again.read(OWN, accountOf)
       if (damaging.store.hidesBeginnings === true)
         await expect(asked).rejects.toThrow(DamagedStream)
       // Elsewhere rows would have to be deleted: the state is right, and the audit names the place.
@@ -140,7 +140,7 @@ export async function refused(
   const asked = [
     () => execute(runner, charge("chg_more", 10)),
     () => execute(runner, addFunds(1_000)),
-    () => runner.look(OWN, accountOf),
+    () => runner.read(OWN, accountOf),
     () => runner.readLatest(OWN, accountOf),
     () => runner.glance(OWN, accountOf),
   ]

@@ -78,7 +78,7 @@ describe("EventStoreDB: a ledger that the server was told to hide or to delete",
     await execute(runner, charge("chg_1", 10))
     server.log.set(STREAM, { $maxCount: 1 })
     expect((await execute(runner, charge("chg_2", 10))).accepted).toBe(true)
-    expect((await runner.look(OWN, accountOf)).fundsMicros).toBe(980)
+    expect((await runner.read(OWN, accountOf)).fundsMicros).toBe(980)
     await expect(execute(runnerOn(store), charge("chg_3", 10))).rejects.toThrow(DamagedStream)
   })
 

@@ -56,7 +56,7 @@ export function pretendedSlice(provider: PretendedProvider): Slice {
       name === "nothing" ? { refusal: refusal("conflict", "There is no such thing.") } : { name },
     prepare: async () => ({}),
     price: async ({ runner }) => {
-      const price = await runner.look(PRICES, (book) => priceOf(book, "deploy"))
+      const price = await runner.read(PRICES, (book) => priceOf(book, "deploy"))
       return { item: "deploy", quantity: 1, ...price, amountMicros: price.unitPriceMicros }
     },
     resource: (_draft, id) => id,
@@ -127,7 +127,7 @@ function awaited(provider: PretendedProvider): Route {
       draft: async (_ports, _caller, { name }) => ({ name }),
       prepare: async () => ({}),
       price: async ({ runner }) => {
-        const price = await runner.look(PRICES, (book) => priceOf(book, "email_recipient"))
+        const price = await runner.read(PRICES, (book) => priceOf(book, "email_recipient"))
         return {
           item: "email_recipient",
           quantity: 1,

@@ -99,7 +99,7 @@ describe("company change", () => {
 
 describe("key change", () => {
   const allowance = () =>
-    world.ports.runner.look(ledgerOf(company.companyId), (state, at) =>
+    world.ports.runner.read(ledgerOf(company.companyId), (state, at) =>
       allowanceOf(state, company.keyId, at),
     )
 

@@ -99,7 +99,7 @@ describe("a registered process", () => {
     expect(warnings.at(-1)).toBe("this process could not sign off")
   })
 
-  it("buries the dead while it lives, and when it registers, and lets their work go", async () => {
+  it("signs off those that ended, while it lives and when it registers, and lets their work go", async () => {
     const work = async (name: string, processId: string) =>
       pool.query(
         `insert into ledger.work (kind, name, subject, payload, due_at, process_id, leased_until)

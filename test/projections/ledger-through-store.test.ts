@@ -72,7 +72,7 @@ async function bothOf(companyId: CompanyId) {
   const stream = ledgerOf(companyId)
   const stored = await collect(world.ports.store.read(stream.stream))
   const facts = stored.map((one) => PROGRAM.streams.recorded(one).fact as LedgerEvent)
-  const { wanted, at, windows } = await world.ports.runner.look(stream, (state, now) => {
+  const { wanted, at, windows } = await world.ports.runner.read(stream, (state, now) => {
     return {
       wanted: standingOf(state, facts, now),
       at: now,

@@ -70,11 +70,11 @@ export class Fleet {
     if (place === -1) return
     this.#world.count("process crashed")
     this.#closing.delete(process)
-    this.#bury(process)
+    this.#signOff(process)
     this.#startLater(place)
   }
 
-  #bury(process: Process): void {
+  #signOff(process: Process): void {
     process.isAlive = false
     for (const claim of process.claims) void this.#world.database.claims.leave(claim)
     for (const tell of process.onDeath) tell()
@@ -103,7 +103,7 @@ export class Fleet {
     this.#closing.set(process, place)
     await process.close()
     this.#closing.delete(process)
-    this.#bury(process)
+    this.#signOff(process)
     this.#start(place)
   }
 
@@ -168,7 +168,7 @@ export class Fleet {
     const processes = this.living
     this.#places.fill(null)
     await Promise.all(processes.map((process) => process.close()))
-    for (const process of processes) this.#bury(process)
+    for (const process of processes) this.#signOff(process)
   }
 }
 

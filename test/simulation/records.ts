@@ -102,9 +102,9 @@ export class Records {
           one.lengthTold = this.#truth.lengthOf(stream)
         }
       },
-      look: (at, view) => {
+      read: (at, view) => {
         const look = <S, V>(seen: (state: S, at: number) => V) =>
-          runner.look(at as never, seen as never) as Promise<V>
+          runner.read(at as never, seen as never) as Promise<V>
         return this.#look(owner, at.stream, false, view, look)
       },
       readLatest: (at, view) => {

@@ -140,7 +140,7 @@ export async function look(ports: Ports, companyId: CompanyId, isLatest: boolean
   const stream = ledgerOf(companyId)
   await (isLatest
     ? ports.runner.readLatest(stream, accountOf)
-    : ports.runner.look(stream, accountOf))
+    : ports.runner.read(stream, accountOf))
 }
 
 /** Gives a command to a company's ledger. */

@@ -15,7 +15,7 @@ export const HAPPENS: readonly string[] = [
   ...["TextQueued", "TextAccepted", "TextRejected", "TextAbandoned", "KeyCreated", "KeyPaused"],
 ]
 
-/** How often what happened: facts by type, noes by code, errors and warnings by name. */
+/** How often what happened: facts by type, refusals by code, errors and warnings by name. */
 export function seenIn(
   { records, happened, schedule }: World,
   events: readonly StoredEvent[],

@@ -23,10 +23,10 @@ describe("a checkpoint", () => {
     }
     const fromCheckpoint = runnerOn(watched, checkpoints)
     const fromStart = runnerOn(store)
-    expect(await fromCheckpoint.look(OWN, openCharges)).toEqual(
-      await fromStart.look(OWN, openCharges),
+    expect(await fromCheckpoint.read(OWN, openCharges)).toEqual(
+      await fromStart.read(OWN, openCharges),
     )
-    expect((await fromCheckpoint.look(OWN, accountOf)).fundsMicros).toBe(999_550)
+    expect((await fromCheckpoint.read(OWN, accountOf)).fundsMicros).toBe(999_550)
     expect(readFrom).toEqual([450])
   })
 
@@ -39,7 +39,7 @@ describe("a checkpoint", () => {
     }
     const kept = await checkpoints.load(STREAM)
     expect(kept?.revision).toBeGreaterThanOrEqual(199)
-    expect((await runnerOn(store, checkpoints).look(OWN, openCharges)).length).toBe(250)
+    expect((await runnerOn(store, checkpoints).read(OWN, openCharges)).length).toBe(250)
   })
 
   it.each([{}, null, "text"])("that somebody made into %j is not believed", async (saved) => {
@@ -54,7 +54,7 @@ describe("a checkpoint", () => {
         return kept === null ? null : { ...kept, saved }
       },
     }
-    const { fundsMicros } = await runnerOn(store, broken).look(OWN, accountOf)
+    const { fundsMicros } = await runnerOn(store, broken).read(OWN, accountOf)
     expect(fundsMicros).toBe(1_000_000)
   })
 
@@ -88,7 +88,7 @@ describe("a checkpoint", () => {
       }),
       save: async () => undefined,
     })
-    expect((await liar.look(OWN, accountOf)).fundsMicros).toBe(5)
+    expect((await liar.read(OWN, accountOf)).fundsMicros).toBe(5)
   })
 })
 

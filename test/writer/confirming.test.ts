@@ -80,7 +80,7 @@ function processOn(store: ReturnType<typeof openMemoryEventStore>) {
   }
 }
 
-const funds = async (runner: Runner) => (await runner.look(OWN, accountOf)).fundsMicros
+const funds = async (runner: Runner) => (await runner.read(OWN, accountOf)).fundsMicros
 
 describe("what is confirmed", () => {
   it("is answered from memory for as long as nothing comes, without a read", async () => {

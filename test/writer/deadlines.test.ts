@@ -37,7 +37,7 @@ function toldTo(asked: Promise<unknown>): () => string | null {
 
 const isGivenUp = (warning: string) => warning.endsWith("could not be recorded")
 const call = (runner: Runner) => runner.gather(OWN, CALL)
-const look = (runner: Runner) => runner.look(OWN, accountOf)
+const look = (runner: Runner) => runner.read(OWN, accountOf)
 
 async function typesOf(store: EventStore): Promise<readonly string[]> {
   return (await stored(store)).map(({ type }) => type)

@@ -23,13 +23,13 @@ describe("the streams in memory", () => {
     const runner = runnerOn(watched)
     await execute(runner, addFunds(5))
     for (let i = 0; i < MORE_THAN_KEPT; i += 1) {
-      await runner.look(ledgerOf(`co_${i}`), accountOf)
+      await runner.read(ledgerOf(`co_${i}`), accountOf)
     }
     loads.length = 0
-    expect((await runner.look(OWN, accountOf)).fundsMicros).toBe(5)
+    expect((await runner.read(OWN, accountOf)).fundsMicros).toBe(5)
     expect(loads).toEqual([])
     // Those strangers named longest ago were let go instead, and load again as empty.
-    expect(await runner.look(ledgerOf("co_0"), accountOf)).toMatchObject({
+    expect(await runner.read(ledgerOf("co_0"), accountOf)).toMatchObject({
       opened: false,
     })
     expect(loads).toEqual([ledgerOf("co_0").stream])

@@ -53,7 +53,7 @@ function processes(count: number, store: EventStore = openMemoryEventStore()) {
   }
 }
 
-const funds = async (runner: Runner) => (await runner.look(OWN, accountOf)).fundsMicros
+const funds = async (runner: Runner) => (await runner.read(OWN, accountOf)).fundsMicros
 
 describe("a no", () => {
   it("is decided again where another process wrote since, and not told", async () => {

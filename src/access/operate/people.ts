@@ -166,7 +166,7 @@ const app = operation({
 
 /** How a person stands. @throws OperatorRefused where they are gone by now */
 async function standing({ ports }: AdminContext, companyId: CompanyId, personId: PersonId) {
-  const person = await ports.runner.look(accessOf(companyId), (state) =>
+  const person = await ports.runner.read(accessOf(companyId), (state) =>
     findPerson(state, personId),
   )
   if (person === null) throw new OperatorRefused("not_found", `There is no person ${personId}.`)

@@ -102,7 +102,7 @@ async function chargesWithoutOwner(
   const orphans: string[] = []
   for (const { chargeId, stream } of open) {
     if (names.has(chargeId)) continue
-    const isOpen = await ports.runner.look({ aggregate: LEDGER, stream }, (state) =>
+    const isOpen = await ports.runner.read({ aggregate: LEDGER, stream }, (state) =>
       openCharges(state).includes(chargeId),
     )
     if (isOpen) orphans.push(`${chargeId} of ${stream}`)

@@ -1,4 +1,4 @@
-/** The noes: those that were, and whether there would be one. */
+/** Refusals: those that were, and whether there would be one. */
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"

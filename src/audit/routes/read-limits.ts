@@ -35,7 +35,7 @@ export const readLimitsOfKey = route({
   beyondSpec: "A caller can see a no coming, and when it is over.",
   handle: async (ports, { companyId, spender }) => ({
     ok: true,
-    body: await ports.runner.look(ledgerOf(companyId), (state, at) => standing(state, spender, at)),
+    body: await ports.runner.read(ledgerOf(companyId), (state, at) => standing(state, spender, at)),
   }),
 })
 

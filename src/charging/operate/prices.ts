@@ -13,7 +13,7 @@ const list = operation({
   example: "price list --json",
   input: z.object({}),
   run: async ({ ports }) =>
-    ports.runner.look(PRICES, (book) => ({
+    ports.runner.read(PRICES, (book) => ({
       version: priceOf(book, "api_call").priceVersion,
       prices: PRICED_ITEMS.map((item) => shown(book, item)),
     })),

@@ -90,7 +90,7 @@ async function chargeOnce(
   const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
   const stream = ledgerOf(companyId)
   if (row !== null) {
-    const { fundsMicros } = await ports.runner.look(stream, accountOf)
+    const { fundsMicros } = await ports.runner.read(stream, accountOf)
     const { item, state, given_back_micros: givenBackMicros } = row
     const found = made(companyId, chargeId, false, -row.amount_micros, fundsMicros)
     return { ...found, item, state, givenBackMicros }

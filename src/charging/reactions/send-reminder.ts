@@ -82,7 +82,7 @@ function recipientsOf(people: readonly PersonRow[], reminder: Reminder) {
 }
 
 async function companyName(ports: Ports, companyId: CompanyId): Promise<string> {
-  const standing = await ports.runner.look(accessOf(companyId), companyStanding)
+  const standing = await ports.runner.read(accessOf(companyId), companyStanding)
   const name = standing === null ? null : await ports.sealing.open(companyId, standing.name)
   return name ?? companyId
 }

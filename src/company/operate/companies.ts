@@ -122,7 +122,7 @@ const show = operation({
     const standing = await ports.runner.readLatest(accessOf(companyId), companyStanding)
     const stream = ledgerOf(companyId)
     const account = await ports.runner.readLatest(stream, accountOf)
-    const terms = await ports.runner.look(stream, termsOf)
+    const terms = await ports.runner.read(stream, termsOf)
     return {
       companyId,
       name: standing === null ? null : await ports.sealing.open(companyId, standing.name),
@@ -145,11 +145,11 @@ const show = operation({
  * null where it is not deleted. It is under way until nothing of it is left to be done.
  */
 async function deletionShown({ runner, work }: AdminContext["ports"], companyId: CompanyId) {
-  const deletion = await runner.look(ledgerOf(companyId), deletionOf)
+  const deletion = await runner.read(ledgerOf(companyId), deletionOf)
   if (deletion === null) return null
   const { erasedFrom, erasing: isBegun } = deletion
   const shown = (at: number | null) => (at === null ? null : new Date(at).toISOString())
-  const at = await runner.look(COMPANIES, (state) => erasedAt(state, companyId))
+  const at = await runner.read(COMPANIES, (state) => erasedAt(state, companyId))
   const isEnded = at !== null && !(await work.names("erase-company")).includes(companyId)
   return {
     deleteDataAfter: shown(erasedFrom),

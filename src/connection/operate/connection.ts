@@ -72,7 +72,7 @@ async function findOwner(
 ): Promise<PersonId> {
   const personId = await findPersonOf(ports, companyId, named)
   const stream = accessOf(companyId)
-  const person = await ports.runner.look(stream, (state) => findPerson(state, personId))
+  const person = await ports.runner.read(stream, (state) => findPerson(state, personId))
   if (person?.role === "owner") return personId
   throw new OperatorRefused("not_allowed", "Only an owner can connect an app to the company.")
 }
@@ -80,7 +80,7 @@ async function findOwner(
 async function isOf(ports: AdminPorts, tag: string, companyId: CompanyId): Promise<boolean> {
   if (tag === companyTagOf(ports, companyId)) return true
   const named = (state: Parameters<typeof companyByNameTag>[0]) => companyByNameTag(state, tag)
-  return (await ports.runner.look(COMPANIES, named)) === companyId
+  return (await ports.runner.read(COMPANIES, named)) === companyId
 }
 
 function noCode(): OperatorRefused {

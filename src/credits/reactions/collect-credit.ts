@@ -74,8 +74,8 @@ async function order(
   owedMicros: number,
 ): Promise<PaymentKnowledge | "nothing" | null> {
   const { companyId } = payment
-  const standing = await ports.runner.look(accessOf(companyId), companyStanding)
-  const account = await ports.runner.look(ledgerOf(companyId), accountOf)
+  const standing = await ports.runner.read(accessOf(companyId), companyStanding)
+  const account = await ports.runner.read(ledgerOf(companyId), accountOf)
   const isPaidMeanwhile = -account.fundsMicros < owedMicros
   if (standing?.pays !== "card" || account.closed || isPaidMeanwhile) return "nothing"
   if (standing.card === null) return { answer: "no_card" }

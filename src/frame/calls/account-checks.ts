@@ -20,7 +20,7 @@ import type { AccountNeed, Caller, Route } from "./route.ts"
 /** What of a route, or of all that share its path, the ledger is asked about. */
 type Counted = Pick<Route, "counted" | "passesLock">
 
-/** Refuses where the company was deleted: what is done before a replay is looked up. @throws as `Runner.look` does */
+/** Refuses where the company was deleted: what is done before a replay is looked up. @throws as `Runner.read` does */
 export async function checkCompany(ports: Ports, { companyId, spender }: Caller) {
   const checks = { spender, lockStops: false, limitsStop: false }
   const obstacle = await obstacleIn(ports, companyId, checks)

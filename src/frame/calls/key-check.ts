@@ -26,7 +26,7 @@ export interface Known {
  * Finds out who calls, and refuses who is nobody.
  *
  * @param signed what a sign-in vouches for, where the call carries one
- * @throws as `Runner.look` does
+ * @throws as `Runner.read` does
  */
 export async function checkCaller(
   ports: Ports,
@@ -72,7 +72,7 @@ async function personCalling(
     const [person, standing] = [findPerson(state, personId), companyStanding(state)]
     return person === null || standing === null ? null : { person, standing }
   }
-  const found = (await runner.look(access, find)) ?? (await runner.readLatest(access, find))
+  const found = (await runner.read(access, find)) ?? (await runner.readLatest(access, find))
   if (found === null) return null
   const { person, standing } = found
   const spender: Spender = { via: "person", keyId: null, personId }
@@ -102,7 +102,7 @@ async function signedInPerson(
   if (personId !== null) {
     const access = accessOf(companyId)
     const find = (state: Access) => findPerson(state, personId)
-    const person = (await runner.look(access, find)) ?? (await runner.readLatest(access, find))
+    const person = (await runner.read(access, find)) ?? (await runner.readLatest(access, find))
     if (person !== null) return { person }
   }
   const message = "X-Person-Id names nobody of this company."
@@ -128,7 +128,7 @@ async function lookUpKey(
     const person = key.personId === null ? null : findPerson(state, key.personId)
     return { key, person, standing }
   }
-  const found = await runner.look(access, find)
+  const found = await runner.read(access, find)
   const works = found?.key.status === "active"
   return works ? found : runner.readLatest(access, find)
 }

@@ -5,10 +5,10 @@ import type { Ports } from "../ports.ts"
 import type { Payer } from "./charge-refusals.ts"
 import type { Caller } from "./route.ts"
 
-/** What a 402 tells this caller about paying. @throws as `Runner.look` does */
+/** What a 402 tells this caller about paying. @throws as `Runner.read` does */
 export async function payerOf(ports: Ports, { companyId, key }: Caller): Promise<Payer> {
   if (key === null) return { mayBuy: false, baseUrl: ports.baseUrl() }
-  const mayBuy = await ports.runner.look(ledgerOf(companyId), (state, at) => {
+  const mayBuy = await ports.runner.read(ledgerOf(companyId), (state, at) => {
     return allowanceOf(state, key.keyId, at)?.mode === "on"
   })
   return { mayBuy, baseUrl: ports.baseUrl() }

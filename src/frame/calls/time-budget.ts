@@ -24,7 +24,7 @@ function runnerOfRequest(runner: Runner): Runner {
     ...runner,
     execute: (to, command, cause, view, deadlineMs = leftMs) =>
       waited(runner.execute(to, command, cause, view, Math.min(deadlineMs, leftMs))),
-    look: (at, view) => waited(runner.look(at, view, leftMs)),
+    read: (at, view) => waited(runner.read(at, view, leftMs)),
     readLatest: (at, view) => waited(runner.readLatest(at, view, leftMs)),
     glance: (at, view) => waited(runner.glance(at, view, leftMs)),
     gather: (beside, item) => waited(runner.gather(beside, item, leftMs)),

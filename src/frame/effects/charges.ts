@@ -27,7 +27,7 @@ export async function lookUpCharge(
   companyId: CompanyId,
   chargeId: ChargeId,
 ): Promise<LookedUp> {
-  const searchedTo = await ports.runner.look(ledgerOf(companyId), ledgerRevision)
+  const searchedTo = await ports.runner.read(ledgerOf(companyId), ledgerRevision)
   const head = await ports.store.head()
   if (!(await ports.projector.waitFor(head, CATCH_UP_MS, ["charges"]))) {
     throw new Unavailable("the read model of charges is behind")

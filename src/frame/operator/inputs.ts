@@ -95,7 +95,7 @@ export async function findCompany(ports: Ports, text: string): Promise<CompanyId
 /** The same for what no erased company can be given any more. @throws OperatorRefused */
 export async function findLivingCompany(ports: Ports, text: string): Promise<CompanyId> {
   const companyId = await findCompany(ports, text)
-  const deletion = await ports.runner.look(ledgerOf(companyId), deletionOf)
+  const deletion = await ports.runner.read(ledgerOf(companyId), deletionOf)
   if (deletion?.erasing !== true) return companyId
   const message = `The company ${companyId} was erased: nothing is kept for it any more.`
   throw new OperatorRefused("company_erased", message)

@@ -55,7 +55,7 @@ export function openRunner(given: RunnerPorts): Runner {
       const asked = { command: { given: command as object, cause }, view: viewOf(view) }
       return enqueue(ports, laneFor(to), asked, deadlineMs) as Promise<never>
     },
-    look: (at, view, deadlineMs) =>
+    read: (at, view, deadlineMs) =>
       look(ports, laneFor(at), viewOf(view), deadlineMs) as Promise<never>,
     readLatest: async (at, view, deadlineMs) => {
       const looking = { command: null, isLatest: true as const, view: viewOf(view) }

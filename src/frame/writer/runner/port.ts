@@ -72,7 +72,7 @@ export interface Runner {
    *
    * @throws Overloaded, DeadlinePassed, ClockUnsure, Unavailable
    */
-  readonly look: <C, S, E extends Fact, R extends Fact, V>(
+  readonly read: <C, S, E extends Fact, R extends Fact, V>(
     at: StreamOf<Aggregate<C, S, E, R>>,
     view: (state: S, at: number) => V,
     deadlineMs?: number,
