@@ -3,17 +3,25 @@ import type { Kysely, Transaction } from "kysely"
 import type { Role } from "../../domain/access/permissions.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { instant, orNull, text, table } from "../kernel/table.ts"
+
+const INVITATIONS = table(
+  "invitations",
+  {
+    company_id: text<CompanyId>(),
+    /** Keyed hash of the email: one invitation for each. */
+    email_tag: text(),
+    invite_id: text(),
+    email: orNull(text()),
+    role: text<Role>(),
+    expires_at: instant(),
+  },
+  ["company_id", "email_tag"],
+)
 
 /** An invitation; `email` is null once it was erased. */
-export interface InvitationRow {
-  readonly company_id: CompanyId
-  /** Keyed hash of the email: one invitation for each. */
-  readonly email_tag: string
-  readonly invite_id: string
-  readonly email: string | null
-  readonly role: Role
-  readonly expires_at: Date
-}
+export type InvitationRow = RowOf<typeof INVITATIONS>
 
 interface Tables {
   invitations: InvitationRow
@@ -26,16 +34,7 @@ export const invitations: Projection = {
   categories: ["access", "companies"],
   tables: ["invitations"],
   personal: ["invitations"],
-  create: `
-    create table invitations (
-      company_id text not null,
-      email_tag text not null,
-      invite_id text not null,
-      email text,
-      role text not null,
-      expires_at timestamptz not null,
-      primary key (company_id, email_tag)
-    )`,
+  create: INVITATIONS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {

@@ -3,18 +3,27 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { instant, orNull, text, texts, table } from "../kernel/table.ts"
+
+const KEYS = table(
+  "keys",
+  {
+    company_id: text<CompanyId>(),
+    key_id: text<KeyId>(),
+    person_id: orNull(text<PersonId>()),
+    label: orNull(text()),
+    operations: texts(),
+    /** `switched_off` with its company, which was deleted. */
+    status: text<"active" | "paused" | "switched_off" | "deleted">(),
+    created_at: instant(),
+  },
+  ["key_id"],
+  "(company_id)",
+)
 
 /** A key; `label` is null where it has none or it was erased. */
-export interface KeyRow {
-  readonly company_id: CompanyId
-  readonly key_id: KeyId
-  readonly person_id: PersonId | null
-  readonly label: string | null
-  readonly operations: readonly string[]
-  /** `switched_off` with its company, which was deleted. */
-  readonly status: "active" | "paused" | "switched_off" | "deleted"
-  readonly created_at: Date
-}
+export type KeyRow = RowOf<typeof KEYS>
 
 interface Tables {
   keys: KeyRow
@@ -27,17 +36,7 @@ export const keys: Projection = {
   categories: ["access", "companies"],
   tables: ["keys"],
   personal: ["keys"],
-  create: `
-    create table keys (
-      company_id text not null,
-      key_id text primary key,
-      person_id text,
-      label text,
-      operations text[] not null,
-      status text not null,
-      created_at timestamptz not null
-    );
-    create index on keys (company_id)`,
+  create: KEYS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {

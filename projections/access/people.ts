@@ -5,20 +5,28 @@ import type { Role } from "../../domain/access/permissions.ts"
 import type { PersonChanged } from "../../domain/access/team-events.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Opener, Projection } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { instant, orNull, text, texts, table } from "../kernel/table.ts"
+
+const PEOPLE = table(
+  "people",
+  {
+    company_id: text<CompanyId>(),
+    person_id: text<PersonId>(),
+    name: orNull(text()),
+    email: orNull(text()),
+    role: text<Role>(),
+    /** Granted one by one, on top of the role. */
+    granted: texts<Grantable>(),
+    /** Denied one by one, though the role would let them. */
+    denied: texts<Grantable>(),
+    added_at: instant(),
+  },
+  ["company_id", "person_id"],
+)
 
 /** A person; name and email are null once erased. */
-export interface PersonRow {
-  readonly company_id: CompanyId
-  readonly person_id: PersonId
-  readonly name: string | null
-  readonly email: string | null
-  readonly role: Role
-  /** Granted one by one, on top of the role. */
-  readonly granted: readonly Grantable[]
-  /** Denied one by one, though the role would let them. */
-  readonly denied: readonly Grantable[]
-  readonly added_at: Date
-}
+export type PersonRow = RowOf<typeof PEOPLE>
 
 interface Tables {
   people: PersonRow
@@ -31,18 +39,7 @@ export const people: Projection = {
   categories: ["access", "companies"],
   tables: ["people"],
   personal: ["people"],
-  create: `
-    create table people (
-      company_id text not null,
-      person_id text not null,
-      name text,
-      email text,
-      role text not null,
-      granted text[] not null,
-      denied text[] not null,
-      added_at timestamptz not null,
-      primary key (company_id, person_id)
-    )`,
+  create: PEOPLE.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") await eraseNames(tx, fact.companyId)

@@ -12,24 +12,38 @@ import type { Columns } from "../kernel/columns.ts"
 import { insertRows, unnested } from "../kernel/columns.ts"
 import type { Projection, Recorded } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { bigint, flag, orElse, text, table } from "../kernel/table.ts"
+
+const ACCOUNTS = table(
+  "accounts",
+  {
+    company_id: text<CompanyId>(),
+    account: text(),
+    balance_micros: bigint<Micros>(),
+  },
+  ["company_id", "account"],
+)
 
 /** An account and its balance. */
-export interface AccountRow {
-  readonly company_id: CompanyId
-  readonly account: string
-  readonly balance_micros: Micros
-}
+export type AccountRow = RowOf<typeof ACCOUNTS>
+
+const ACCOUNT_TERMS = table(
+  "account_terms",
+  {
+    company_id: text<CompanyId>(),
+    /** While it is true the credit line counts for nothing. */
+    prepaid_only: orElse(flag(), "false"),
+    credit_line_micros: orElse(bigint<Micros>(), "0"),
+    locked: orElse(flag(), "false"),
+    /** The company was deleted. */
+    closed: orElse(flag(), "false"),
+  },
+  ["company_id"],
+)
 
 /** The terms and the standing of a company's account. */
-export interface AccountTermsRow {
-  readonly company_id: CompanyId
-  /** While it is true the credit line counts for nothing. */
-  readonly prepaid_only: boolean
-  readonly credit_line_micros: Micros
-  readonly locked: boolean
-  /** The company was deleted. */
-  readonly closed: boolean
-}
+export type AccountTermsRow = RowOf<typeof ACCOUNT_TERMS>
 
 interface Tables {
   accounts: AccountRow
@@ -43,20 +57,7 @@ export const accounts: Projection = {
   categories: ["ledger"],
   ignores: ["ApiCallsCounted", "ChargesClosed"],
   tables: ["accounts", "account_terms"],
-  create: `
-    create table accounts (
-      company_id text not null,
-      account text not null,
-      balance_micros bigint not null,
-      primary key (company_id, account)
-    );
-    create table account_terms (
-      company_id text primary key,
-      prepaid_only boolean not null default false,
-      credit_line_micros bigint not null default 0,
-      locked boolean not null default false,
-      closed boolean not null default false
-    )`,
+  create: [ACCOUNTS.create, ACCOUNT_TERMS.create].join(";\n"),
   apply: async (tx: Transaction<Tables>, facts) => {
     await post(tx, facts)
     const changes = new Map<string, TermsChange>()
@@ -80,10 +81,8 @@ async function post(tx: QueryExecutorProvider, facts: readonly Recorded[]): Prom
       changes.set(place, { company_id, account, balance_micros })
     }
   }
-  await insertRows<AccountRow>(
+  await ACCOUNTS.insert(
     tx,
-    "accounts",
-    { company_id: "text", account: "text", balance_micros: "bigint" },
     [...changes.values()],
     sql`on conflict (company_id, account) do update
       set balance_micros = accounts.balance_micros + excluded.balance_micros`,

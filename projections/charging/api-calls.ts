@@ -6,24 +6,31 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { Columns } from "../kernel/columns.ts"
-import { insertRows, unnested } from "../kernel/columns.ts"
+import { unnested } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { bigint, instant, orNull, text, table } from "../kernel/table.ts"
+
+const API_CALLS = table(
+  "api_calls",
+  {
+    company_id: text<CompanyId>(),
+    /** The UTC day, `YYYY-MM-DD`. */
+    day: text(),
+    key_id: text<KeyId>(),
+    /** Empty for nobody in particular: the app's shared key without a sign-in. */
+    person_id: text<PersonId | "">(),
+    calls: bigint(),
+    unit_price_micros: bigint<Micros>(),
+    /** When the day's calls were charged; null before the night after it. */
+    charged_at: orNull(instant()),
+  },
+  ["company_id", "day", "key_id", "person_id"],
+)
 
 /** The calls of one key for one person on one day. */
-export interface CallTallyRow {
-  readonly company_id: CompanyId
-  /** The UTC day, `YYYY-MM-DD`. */
-  readonly day: string
-  readonly key_id: KeyId
-  /** Empty for nobody in particular: the app's shared key without a sign-in. */
-  readonly person_id: PersonId | ""
-  readonly calls: number
-  readonly unit_price_micros: Micros
-  /** When the day's calls were charged; null before the night after it. */
-  readonly charged_at: Date | null
-}
+export type CallTallyRow = RowOf<typeof API_CALLS>
 
 interface Tables {
   api_calls: CallTallyRow
@@ -36,17 +43,7 @@ export const apiCalls: Projection = {
   categories: ["ledger"],
   ignores: ["ChargeGivenBack", "ChargesClosed"],
   tables: ["api_calls"],
-  create: `
-    create table api_calls (
-      company_id text not null,
-      day text not null,
-      key_id text not null,
-      person_id text not null,
-      calls bigint not null,
-      unit_price_micros bigint not null,
-      charged_at timestamptz,
-      primary key (company_id, day, key_id, person_id)
-    )`,
+  create: API_CALLS.create,
   apply: async (tx: Transaction<Tables>, facts) => {
     const recorded = ofCompanies(facts)
     const counted = new Map<string, CallTallyRow>()
@@ -54,10 +51,8 @@ export const apiCalls: Projection = {
       const place = `${row.company_id} ${row.day} ${row.key_id} ${row.person_id}`
       counted.set(place, { ...row, calls: row.calls + (counted.get(place)?.calls ?? 0) })
     }
-    await insertRows(
+    await API_CALLS.insert(
       tx,
-      "api_calls",
-      COLUMNS,
       [...counted.values()],
       sql`on conflict (company_id, day, key_id, person_id) do update
         set calls = api_calls.calls + excluded.calls,
@@ -67,16 +62,6 @@ export const apiCalls: Projection = {
     const charged = recorded.map(chargedBy).filter((row) => row !== null)
     if (charged.length > 0) await markCharged(tx, charged)
   },
-}
-
-const COLUMNS: Columns<CallTallyRow> = {
-  company_id: "text",
-  day: "text",
-  key_id: "text",
-  person_id: "text",
-  calls: "bigint",
-  unit_price_micros: "bigint",
-  charged_at: "timestamptz",
 }
 
 function countedBy({ fact, companyId }: CompanyRecorded): readonly CallTallyRow[] {

@@ -9,9 +9,10 @@ import type {
 import type { SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { Columns } from "../kernel/columns.ts"
 import type { AnyFact } from "../../domain/kernel/facts.ts"
 import type { CompanyRecorded } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { bigint, instant, integer, orNull, text, table } from "../kernel/table.ts"
 
 /** What kind of line it is on the bill (decisions.md §10). */
 export type LineKind =
@@ -20,60 +21,46 @@ export type LineKind =
 /** How a charge stands: its work can still fail, it succeeded (or never could), or all came back. */
 export type ChargeState = "open" | "final" | "given_back"
 
-/** A billing line. */
-export interface ChargeRow {
-  readonly company_id: CompanyId
-  /** The revision of its fact in the company's ledger: the order of the bill. */
-  readonly revision: number
-  readonly kind: LineKind
-  readonly charge_id: string | null
-  /** The charge that a give-back corrects. */
-  readonly corrects: string | null
-  /** How a charge stands; null on other lines. */
-  readonly state: ChargeState | null
-  /** How much of a charge came back by now, by its work or by an operator; 0 on other lines. */
-  readonly given_back_micros: Micros
-  readonly at: Date
-  readonly served_from: Date | null
-  readonly item: string | null
-  readonly quantity: number | null
-  readonly unit_price_micros: Micros | null
-  readonly price_version: number | null
-  /** The change of the funds: charges are negative. */
-  readonly amount_micros: Micros
-  readonly via: ChargeRequest["via"] | null
-  readonly person_id: PersonId | null
-  readonly key_id: KeyId | null
-  readonly class: SpendingClass | null
-  /** What it was for: a message, a box, a number, a purchase. */
-  readonly resource: string | null
-  /** Why it came back or was corrected, the adder's reference, the payment's id. */
-  readonly note: string | null
-}
+/** The table `charges`. */
+export const CHARGES = table(
+  "charges",
+  {
+    company_id: text<CompanyId>(),
+    /** The revision of its fact in the company's ledger: the order of the bill. */
+    revision: bigint(),
+    kind: text<LineKind>(),
+    charge_id: orNull(text()),
+    /** The charge that a give-back corrects. */
+    corrects: orNull(text()),
+    /** How a charge stands; null on other lines. */
+    state: orNull(text<ChargeState>()),
+    /** How much of a charge came back by now, by its work or by an operator; 0 on other lines. */
+    given_back_micros: bigint<Micros>(),
+    at: instant(),
+    served_from: orNull(instant()),
+    item: orNull(text()),
+    quantity: orNull(bigint()),
+    unit_price_micros: orNull(bigint<Micros>()),
+    price_version: orNull(integer()),
+    /** The change of the funds: charges are negative. */
+    amount_micros: bigint<Micros>(),
+    via: orNull(text<ChargeRequest["via"]>()),
+    person_id: orNull(text<PersonId>()),
+    key_id: orNull(text<KeyId>()),
+    class: orNull(text<SpendingClass>()),
+    /** What it was for: a message, a box, a number, a purchase. */
+    resource: orNull(text()),
+    /** Why it came back or was corrected, the adder's reference, the payment's id. */
+    note: orNull(text()),
+  },
+  ["company_id", "revision"],
+  "(charge_id, company_id, revision) where charge_id is not null",
+  "(company_id, at)",
+  "(at) where state = 'open'",
+)
 
-/** The columns of the table `charges`. */
-export const CHARGE_COLUMNS: Columns<ChargeRow> = {
-  company_id: "text",
-  revision: "bigint",
-  kind: "text",
-  charge_id: "text",
-  corrects: "text",
-  state: "text",
-  given_back_micros: "bigint",
-  at: "timestamptz",
-  served_from: "timestamptz",
-  item: "text",
-  quantity: "bigint",
-  unit_price_micros: "bigint",
-  price_version: "integer",
-  amount_micros: "bigint",
-  via: "text",
-  person_id: "text",
-  key_id: "text",
-  class: "text",
-  resource: "text",
-  note: "text",
-}
+/** A billing line. */
+export type ChargeRow = RowOf<typeof CHARGES>
 
 /** The types of the facts that make a line. */
 export const LINE_FACTS: ReadonlySet<string> = new Set([

@@ -7,8 +7,8 @@ import { sql } from "kysely"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { ChargeRow } from "./charge-lines.ts"
-import { CHARGE_COLUMNS, lineOf } from "./charge-lines.ts"
-import { insertRows, unnested } from "../kernel/columns.ts"
+import { CHARGES, lineOf } from "./charge-lines.ts"
+import { unnested } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
 
@@ -27,37 +27,11 @@ export const charges: Projection = {
   categories: ["ledger"],
   ignores: ["ApiCallsCounted"],
   tables: ["charges"],
-  create: `
-    create table charges (
-      company_id text not null,
-      revision bigint not null,
-      kind text not null,
-      charge_id text,
-      corrects text,
-      state text,
-      given_back_micros bigint not null,
-      at timestamptz not null,
-      served_from timestamptz,
-      item text,
-      quantity bigint,
-      unit_price_micros bigint,
-      price_version integer,
-      amount_micros bigint not null,
-      via text,
-      person_id text,
-      key_id text,
-      class text,
-      resource text,
-      note text,
-      primary key (company_id, revision)
-    );
-    create index on charges (charge_id, company_id, revision) where charge_id is not null;
-    create index on charges (company_id, at);
-    create index on charges (at) where state = 'open'`,
+  create: CHARGES.create,
   apply: async (tx: Transaction<ChargeTables>, facts) => {
     const recorded = ofCompanies(facts)
     const lines = recorded.map(lineOf).filter((line) => line !== null)
-    await insertRows(tx, "charges", CHARGE_COLUMNS, lines)
+    await CHARGES.insert(tx, lines)
     const endings = recorded.flatMap(endingsOf)
     if (endings.length > 0) await endCharges(tx, endings)
   },

@@ -15,19 +15,27 @@ import { unnested } from "../kernel/columns.ts"
 import type { Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
 import type { SpendingRow, SpendingSum } from "./spending.ts"
-import { addSpending, spendingOf, writeSpending } from "./spending.ts"
+import { SPENDING, addSpending, spendingOf, writeSpending } from "./spending.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { bigint, bigints, flag, text, table } from "../kernel/table.ts"
+
+const LIMITS = table(
+  "limits",
+  {
+    company_id: text<CompanyId>(),
+    holder: text<Holder>(),
+    holder_id: text<PersonId | KeyId | "">(),
+    class: text<SpendingClass | "all">(),
+    period: text<Period>(),
+    amount_micros: bigint<Micros>(),
+    reminders_micros: bigints(),
+    leave_keys_out: flag(),
+  },
+  ["company_id", "holder", "holder_id", "class"],
+)
 
 /** A limit that is set. `holder_id` is empty for the company's own. */
-export interface LimitRow {
-  readonly company_id: CompanyId
-  readonly holder: Holder
-  readonly holder_id: PersonId | KeyId | ""
-  readonly class: SpendingClass | "all"
-  readonly period: Period
-  readonly amount_micros: Micros
-  readonly reminders_micros: readonly string[]
-  readonly leave_keys_out: boolean
-}
+export type LimitRow = RowOf<typeof LIMITS>
 
 interface Tables {
   limits: LimitRow
@@ -41,29 +49,7 @@ export const limits: Projection = {
   categories: ["ledger"],
   ignores: ["ChargesClosed"],
   tables: ["limits", "spending"],
-  create: `
-    create table limits (
-      company_id text not null,
-      holder text not null,
-      holder_id text not null,
-      class text not null,
-      period text not null,
-      amount_micros bigint not null,
-      reminders_micros bigint[] not null,
-      leave_keys_out boolean not null,
-      primary key (company_id, holder, holder_id, class)
-    );
-    create table spending (
-      company_id text not null,
-      holder text not null,
-      holder_id text not null,
-      class text not null,
-      keys_out boolean not null,
-      period text not null,
-      window_start bigint not null,
-      spent_micros bigint not null,
-      primary key (company_id, holder, holder_id, class, keys_out, period)
-    )`,
+  create: [LIMITS.create, SPENDING.create].join(";\n"),
   apply: async (tx: Transaction<Tables>, facts) => {
     const changed = new Map<string, LimitChange>()
     const spent = new Map<string, SpendingSum>()

@@ -10,37 +10,51 @@ import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { CompanyId, KeyId, PersonId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd, monthStart } from "../../domain/kernel/window.ts"
-import type { Columns } from "../kernel/columns.ts"
-import { insertRows, unnested } from "../kernel/columns.ts"
+import { unnested } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
 import { SPENDING_FACTS, ofCompanies } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { bigint, instant, orNull, text, table } from "../kernel/table.ts"
+
+const PURCHASE_TERMS = table(
+  "purchase_terms",
+  {
+    company_id: text<CompanyId>(),
+    key_id: text<KeyId>(),
+    mode: text<PurchaseTerms["mode"]>(),
+    per_purchase_micros: bigint<Micros>(),
+    per_month_micros: bigint<Micros>(),
+  },
+  ["company_id", "key_id"],
+)
 
 /** What an owner allowed a key. */
-export interface PurchaseTermsRow {
-  readonly company_id: CompanyId
-  readonly key_id: KeyId
-  readonly mode: PurchaseTerms["mode"]
-  readonly per_purchase_micros: Micros
-  readonly per_month_micros: Micros
-}
+export type PurchaseTermsRow = RowOf<typeof PURCHASE_TERMS>
+
+const PURCHASES = table(
+  "purchases",
+  {
+    company_id: text<CompanyId>(),
+    purchase_id: text<PurchaseId>(),
+    key_id: text<KeyId>(),
+    person_id: orNull(text<PersonId>()),
+    amount_micros: bigint<Micros>(),
+    state: text<"pending" | "paid" | "failed">(),
+    /** Its UTC month is the one whose allowance it takes. */
+    started_at: instant(),
+    /** When it was known; null while it is pending. */
+    ended_at: orNull(instant()),
+    /** The payment provider's name for it, once it is paid. */
+    payment_id: orNull(text()),
+    /** Why it failed. */
+    code: orNull(text()),
+  },
+  ["company_id", "purchase_id"],
+  "(company_id, key_id, started_at)",
+)
 
 /** A purchase as it stands. */
-export interface PurchaseRow {
-  readonly company_id: CompanyId
-  readonly purchase_id: PurchaseId
-  readonly key_id: KeyId
-  readonly person_id: PersonId | null
-  readonly amount_micros: Micros
-  readonly state: "pending" | "paid" | "failed"
-  /** Its UTC month is the one whose allowance it takes. */
-  readonly started_at: Date
-  /** When it was known; null while it is pending. */
-  readonly ended_at: Date | null
-  /** The payment provider's name for it, once it is paid. */
-  readonly payment_id: string | null
-  /** Why it failed. */
-  readonly code: string | null
-}
+export type PurchaseRow = RowOf<typeof PURCHASES>
 
 interface Tables {
   purchase_terms: PurchaseTermsRow
@@ -54,29 +68,7 @@ export const purchases: Projection = {
   categories: ["ledger"],
   ignores: SPENDING_FACTS,
   tables: ["purchases", "purchase_terms"],
-  create: `
-    create table purchase_terms (
-      company_id text not null,
-      key_id text not null,
-      mode text not null,
-      per_purchase_micros bigint not null,
-      per_month_micros bigint not null,
-      primary key (company_id, key_id)
-    );
-    create table purchases (
-      company_id text not null,
-      purchase_id text not null,
-      key_id text not null,
-      person_id text,
-      amount_micros bigint not null,
-      state text not null,
-      started_at timestamptz not null,
-      ended_at timestamptz,
-      payment_id text,
-      code text,
-      primary key (company_id, purchase_id)
-    );
-    create index on purchases (company_id, key_id, started_at)`,
+  create: [PURCHASE_TERMS.create, PURCHASES.create].join(";\n"),
   apply: async (tx: Transaction<Tables>, facts) => {
     const terms = new Map<string, PurchaseTermsRow>()
     const recorded = ofCompanies(facts)
@@ -84,41 +76,18 @@ export const purchases: Projection = {
       if (fact.type !== "PurchaseTermsSet") continue
       terms.set(`${companyId} ${fact.keyId}`, termsRow(companyId, fact))
     }
-    await insertRows(
+    await PURCHASE_TERMS.insert(
       tx,
-      "purchase_terms",
-      TERMS_COLUMNS,
       [...terms.values()],
       sql`on conflict (company_id, key_id) do update
         set mode = excluded.mode, per_purchase_micros = excluded.per_purchase_micros,
             per_month_micros = excluded.per_month_micros`,
     )
     const started = recorded.map(startedBy).filter((row) => row !== null)
-    await insertRows(tx, "purchases", PURCHASE_COLUMNS, started)
+    await PURCHASES.insert(tx, started)
     const endings = recorded.map(endingOf).filter((ending) => ending !== null)
     if (endings.length > 0) await endPurchases(tx, endings)
   },
-}
-
-const TERMS_COLUMNS: Columns<PurchaseTermsRow> = {
-  company_id: "text",
-  key_id: "text",
-  mode: "text",
-  per_purchase_micros: "bigint",
-  per_month_micros: "bigint",
-}
-
-const PURCHASE_COLUMNS: Columns<PurchaseRow> = {
-  company_id: "text",
-  purchase_id: "text",
-  key_id: "text",
-  person_id: "text",
-  amount_micros: "bigint",
-  state: "text",
-  started_at: "timestamptz",
-  ended_at: "timestamptz",
-  payment_id: "text",
-  code: "text",
 }
 
 function termsRow(company_id: CompanyId, fact: LedgerFact<"PurchaseTermsSet">): PurchaseTermsRow {

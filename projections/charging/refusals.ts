@@ -8,40 +8,50 @@ import type { ChargeRefusalCode } from "../../domain/charging/ledger-events.ts"
 import { refusalKind } from "../../domain/charging/refusals.ts"
 import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { Columns } from "../kernel/columns.ts"
-import { insertRows, unnested } from "../kernel/columns.ts"
+import { unnested } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { bigint, instant, integer, orNull, text, table } from "../kernel/table.ts"
+
+const REFUSALS = table(
+  "refusals",
+  {
+    company_id: text<CompanyId>(),
+    /** Of its fact in the company's stream of refusals. */
+    revision: bigint(),
+    /** What it has in common with those that were only counted. */
+    kind: text(),
+    at: instant(),
+    code: text<ChargeRefusalCode>(),
+    charge_id: text(),
+    via: text(),
+    key_id: orNull(text<KeyId>()),
+    person_id: orNull(text<PersonId>()),
+    class: text(),
+    item: text(),
+    quantity: bigint(),
+    amount_micros: bigint<Micros>(),
+    resource: orNull(text()),
+    /** The last fact of the ledger that the decision knew. */
+    ledger_revision: bigint(),
+    funds_micros: bigint<Micros>(),
+    credit_line_micros: bigint<Micros>(),
+    /** The limits that applied, as JSON, and the place of the one that refused. */
+    limits: text(),
+    refused_by: orNull(integer()),
+    /** How many more there were, and the minute of the last; null where there were none. */
+    more: bigint(),
+    last_at: orNull(instant()),
+  },
+  ["company_id", "revision"],
+  "(company_id, kind, revision)",
+  "(charge_id)",
+  "(company_id, key_id, revision)",
+)
 
 /** A charge that was refused. */
-export interface RefusalRow {
-  readonly company_id: CompanyId
-  /** Of its fact in the company's stream of refusals. */
-  readonly revision: number
-  /** What it has in common with those that were only counted. */
-  readonly kind: string
-  readonly at: Date
-  readonly code: ChargeRefusalCode
-  readonly charge_id: string
-  readonly via: string
-  readonly key_id: KeyId | null
-  readonly person_id: PersonId | null
-  readonly class: string
-  readonly item: string
-  readonly quantity: number
-  readonly amount_micros: Micros
-  readonly resource: string | null
-  /** The last fact of the ledger that the decision knew. */
-  readonly ledger_revision: number
-  readonly funds_micros: Micros
-  readonly credit_line_micros: Micros
-  /** The limits that applied, as JSON, and the place of the one that refused. */
-  readonly limits: string
-  readonly refused_by: number | null
-  /** How many more there were, and the minute of the last; null where there were none. */
-  readonly more: number
-  readonly last_at: Date | null
-}
+export type RefusalRow = RowOf<typeof REFUSALS>
 
 /** The table of this read model. */
 export interface RefusalTables {
@@ -54,65 +64,14 @@ export const refusals: Projection = {
   version: 1,
   categories: ["refusals"],
   tables: ["refusals"],
-  create: `
-    create table refusals (
-      company_id text not null,
-      revision bigint not null,
-      kind text not null,
-      at timestamptz not null,
-      code text not null,
-      charge_id text not null,
-      via text not null,
-      key_id text,
-      person_id text,
-      class text not null,
-      item text not null,
-      quantity bigint not null,
-      amount_micros bigint not null,
-      resource text,
-      ledger_revision bigint not null,
-      funds_micros bigint not null,
-      credit_line_micros bigint not null,
-      limits text not null,
-      refused_by integer,
-      more bigint not null,
-      last_at timestamptz,
-      primary key (company_id, revision)
-    );
-    create index on refusals (company_id, kind, revision);
-    create index on refusals (charge_id);
-    create index on refusals (company_id, key_id, revision)`,
+  create: REFUSALS.create,
   apply: async (tx: Transaction<RefusalTables>, facts) => {
     const recorded = ofCompanies(facts)
     const rows = recorded.map(rowOf).filter((row) => row !== null)
-    await insertRows(tx, "refusals", COLUMNS, rows)
+    await REFUSALS.insert(tx, rows)
     const counts = recorded.flatMap(countsOf)
     if (counts.length > 0) await addCounts(tx, counts)
   },
-}
-
-const COLUMNS: Columns<RefusalRow> = {
-  company_id: "text",
-  revision: "bigint",
-  kind: "text",
-  at: "timestamptz",
-  code: "text",
-  charge_id: "text",
-  via: "text",
-  key_id: "text",
-  person_id: "text",
-  class: "text",
-  item: "text",
-  quantity: "bigint",
-  amount_micros: "bigint",
-  resource: "text",
-  ledger_revision: "bigint",
-  funds_micros: "bigint",
-  credit_line_micros: "bigint",
-  limits: "text",
-  refused_by: "integer",
-  more: "bigint",
-  last_at: "timestamptz",
 }
 
 function rowOf({ fact, companyId, revision }: CompanyRecorded): RefusalRow | null {

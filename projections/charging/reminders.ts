@@ -4,30 +4,36 @@ import type { Holder, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
-import type { Columns } from "../kernel/columns.ts"
-import { insertRows } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
 import { SPENDING_FACTS, ofCompanies } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { bigint, instant, orNull, text, table } from "../kernel/table.ts"
+
+const REMINDERS = table(
+  "reminders",
+  {
+    company_id: text<CompanyId>(),
+    /** Of its fact in the company's ledger. */
+    revision: bigint(),
+    at: instant(),
+    holder: text<Holder>(),
+    /** The person or key; null for the company's own limit. */
+    holder_id: orNull(text<PersonId | KeyId>()),
+    class: text<SpendingClass | "all">(),
+    period: text<Period>(),
+    /** What the limit allowed then. */
+    limit_micros: bigint<Micros>(),
+    /** The amount that was reached. */
+    reminder_micros: bigint<Micros>(),
+    used_micros: bigint<Micros>(),
+    window_start: instant(),
+    resets_at: instant(),
+  },
+  ["company_id", "revision"],
+)
 
 /** A reminder that was reached. */
-export interface ReminderRow {
-  readonly company_id: CompanyId
-  /** Of its fact in the company's ledger. */
-  readonly revision: number
-  readonly at: Date
-  readonly holder: Holder
-  /** The person or key; null for the company's own limit. */
-  readonly holder_id: PersonId | KeyId | null
-  readonly class: SpendingClass | "all"
-  readonly period: Period
-  /** What the limit allowed then. */
-  readonly limit_micros: Micros
-  /** The amount that was reached. */
-  readonly reminder_micros: Micros
-  readonly used_micros: Micros
-  readonly window_start: Date
-  readonly resets_at: Date
-}
+export type ReminderRow = RowOf<typeof REMINDERS>
 
 interface Tables {
   reminders: ReminderRow
@@ -40,47 +46,15 @@ export const reminders: Projection = {
   categories: ["ledger"],
   ignores: SPENDING_FACTS,
   tables: ["reminders"],
-  create: `
-    create table reminders (
-      company_id text not null,
-      revision bigint not null,
-      at timestamptz not null,
-      holder text not null,
-      holder_id text,
-      class text not null,
-      period text not null,
-      limit_micros bigint not null,
-      reminder_micros bigint not null,
-      used_micros bigint not null,
-      window_start timestamptz not null,
-      resets_at timestamptz not null,
-      primary key (company_id, revision)
-    )`,
+  create: REMINDERS.create,
   apply: async (tx: Transaction<Tables>, facts) => {
-    await insertRows(
+    await REMINDERS.insert(
       tx,
-      "reminders",
-      COLUMNS,
       ofCompanies(facts)
         .map(rowOf)
         .filter((row) => row !== null),
     )
   },
-}
-
-const COLUMNS: Columns<ReminderRow> = {
-  company_id: "text",
-  revision: "bigint",
-  at: "timestamptz",
-  holder: "text",
-  holder_id: "text",
-  class: "text",
-  period: "text",
-  limit_micros: "bigint",
-  reminder_micros: "bigint",
-  used_micros: "bigint",
-  window_start: "timestamptz",
-  resets_at: "timestamptz",
 }
 
 function rowOf({ fact, companyId, revision }: CompanyRecorded): ReminderRow | null {

@@ -7,22 +7,29 @@ import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { PERIODS, windowsAt } from "../../domain/kernel/window.ts"
-import type { Columns } from "../kernel/columns.ts"
-import { insertRows } from "../kernel/columns.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { bigint, flag, text, table } from "../kernel/table.ts"
+
+/** The table `spending`. */
+export const SPENDING = table(
+  "spending",
+  {
+    company_id: text<CompanyId>(),
+    holder: text<Holder>(),
+    holder_id: text<PersonId | KeyId | "">(),
+    class: text<SpendingClass | "all">(),
+    /** True for a person's spending without their own keys. */
+    keys_out: flag(),
+    period: text<Period>(),
+    /** UTC milliseconds. */
+    window_start: bigint(),
+    spent_micros: bigint<Micros>(),
+  },
+  ["company_id", "holder", "holder_id", "class", "keys_out", "period"],
+)
 
 /** What was spent in the newest window that had any spending. */
-export interface SpendingRow {
-  readonly company_id: CompanyId
-  readonly holder: Holder
-  readonly holder_id: PersonId | KeyId | ""
-  readonly class: SpendingClass | "all"
-  /** True for a person's spending without their own keys. */
-  readonly keys_out: boolean
-  readonly period: Period
-  /** UTC milliseconds. */
-  readonly window_start: number
-  readonly spent_micros: Micros
-}
+export type SpendingRow = RowOf<typeof SPENDING>
 
 /** Something that weighs: who spent it, how much, and at what time. */
 interface Spending {
@@ -100,26 +107,13 @@ export function addSpending(
   }
 }
 
-const SPENDING_COLUMNS: Columns<SpendingRow> = {
-  company_id: "text",
-  holder: "text",
-  holder_id: "text",
-  class: "text",
-  keys_out: "boolean",
-  period: "text",
-  window_start: "bigint",
-  spent_micros: "bigint",
-}
-
 /** Adds the sums of a batch to those that are kept, or puts them in their place where a new window began. */
 export async function writeSpending(
   tx: QueryExecutorProvider,
   rows: readonly SpendingRow[],
 ): Promise<void> {
-  await insertRows(
+  await SPENDING.insert(
     tx,
-    "spending",
-    SPENDING_COLUMNS,
     rows,
     sql`on conflict (company_id, holder, holder_id, class, keys_out, period) do update
       set spent_micros = excluded.spent_micros

@@ -3,13 +3,21 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { instant, orNull, text, table } from "../kernel/table.ts"
+
+const COMPANIES = table(
+  "companies",
+  {
+    company_id: text<CompanyId>(),
+    name: orNull(text()),
+    registered_at: instant(),
+  },
+  ["company_id"],
+)
 
 /** A company; `name` is null once it was erased. */
-export interface CompanyRow {
-  readonly company_id: CompanyId
-  readonly name: string | null
-  readonly registered_at: Date
-}
+export type CompanyRow = RowOf<typeof COMPANIES>
 
 interface Tables {
   companies: CompanyRow
@@ -22,12 +30,7 @@ export const companies: Projection = {
   categories: ["companies"],
   tables: ["companies"],
   personal: ["companies"],
-  create: `
-    create table companies (
-      company_id text primary key,
-      name text,
-      registered_at timestamptz not null
-    )`,
+  create: COMPANIES.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact } of facts) {
       if (fact.type === "CompanyErased") {

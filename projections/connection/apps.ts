@@ -7,33 +7,47 @@ import { sql } from "kysely"
 import type { AppCheckedIn, Counts, DeviceReported } from "../../domain/connection/app-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { bigint, instant, json, orNull, text, table } from "../kernel/table.ts"
+
+const CHECK_INS = table(
+  "check_ins",
+  {
+    company_id: text<CompanyId>(),
+    install_id: text(),
+    /** `YYYY-MM-DD`. */
+    day: text(),
+    version: text(),
+    platform: orNull(text()),
+    seal: orNull(text()),
+    counts: json<Counts>(),
+    checked_in_at: instant(),
+  },
+  ["company_id", "install_id", "day"],
+)
 
 /** What an app said last on a UTC day. */
-export interface CheckInRow {
-  readonly company_id: CompanyId
-  readonly install_id: string
-  /** `YYYY-MM-DD`. */
-  readonly day: string
-  readonly version: string
-  readonly platform: string | null
-  readonly seal: string | null
-  readonly counts: Counts
-  readonly checked_in_at: Date
-}
+export type CheckInRow = RowOf<typeof CHECK_INS>
+
+const DEVICES = table(
+  "devices",
+  {
+    company_id: text<CompanyId>(),
+    install_id: text(),
+    kind: text<DeviceReported["kind"]>(),
+    attempt_id: text(),
+    /** Counted by the device. */
+    sequence: bigint(),
+    version: text(),
+    status: text<DeviceReported["status"]>(),
+    reason: orNull(text<NonNullable<DeviceReported["reason"]>>()),
+    reported_at: instant(),
+  },
+  ["company_id", "install_id", "kind"],
+)
 
 /** How the last update of an app, or of its launcher, stands. */
-export interface DeviceRow {
-  readonly company_id: CompanyId
-  readonly install_id: string
-  readonly kind: DeviceReported["kind"]
-  readonly attempt_id: string
-  /** Counted by the device. */
-  readonly sequence: number
-  readonly version: string
-  readonly status: DeviceReported["status"]
-  readonly reason: DeviceReported["reason"]
-  readonly reported_at: Date
-}
+export type DeviceRow = RowOf<typeof DEVICES>
 
 interface Tables {
   check_ins: CheckInRow
@@ -47,30 +61,7 @@ export const apps: Projection = {
   categories: ["app", "companies"],
   tables: ["check_ins", "devices"],
   personal: ["check_ins", "devices"],
-  create: `
-    create table check_ins (
-      company_id text not null,
-      install_id text not null,
-      day text not null,
-      version text not null,
-      platform text,
-      seal text,
-      counts jsonb not null,
-      checked_in_at timestamptz not null,
-      primary key (company_id, install_id, day)
-    );
-    create table devices (
-      company_id text not null,
-      install_id text not null,
-      kind text not null,
-      attempt_id text not null,
-      sequence bigint not null,
-      version text not null,
-      status text not null,
-      reason text,
-      reported_at timestamptz not null,
-      primary key (company_id, install_id, kind)
-    )`,
+  create: [CHECK_INS.create, DEVICES.create].join(";\n"),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {

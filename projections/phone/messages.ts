@@ -10,34 +10,49 @@ import { sql } from "kysely"
 import type { CompanyId, KeyId, MessageId, NumberId } from "../../domain/kernel/ids.ts"
 import type { RecipientEvent, RecipientFact } from "../../domain/phone/recipient-events.ts"
 import type { Columns } from "../kernel/columns.ts"
-import { arrayOf, insertRows, unnested } from "../kernel/columns.ts"
+import { arrayOf, unnested } from "../kernel/columns.ts"
 import type { Opener, Projection } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { instant, integer, orNull, text, table } from "../kernel/table.ts"
 
 /** How far a text has come, as callers see it. */
 export type MessageStatus = "queued" | "sent" | "delivered" | "failed" | "received"
 
-/** A text; what a company or a person wrote is null once erased. */
-export interface MessageRow {
-  readonly company_id: CompanyId
-  readonly message_id: MessageId
-  readonly number_id: NumberId
-  readonly direction: "in" | "out"
-  readonly from_number: string | null
-  readonly to_number: string | null
-  readonly body: string | null
-  readonly media: number
-  readonly status: MessageStatus
-  readonly error_code: string | null
-  readonly key_id: KeyId | null
-  readonly charge_id: string | null
-  readonly created_at: Date
-}
+const MESSAGES = table(
+  "messages",
+  {
+    company_id: text<CompanyId>(),
+    message_id: text<MessageId>(),
+    number_id: text<NumberId>(),
+    direction: text<"in" | "out">(),
+    from_number: orNull(text()),
+    to_number: orNull(text()),
+    body: orNull(text()),
+    media: integer(),
+    status: text<MessageStatus>(),
+    error_code: orNull(text()),
+    key_id: orNull(text<KeyId>()),
+    charge_id: orNull(text()),
+    created_at: instant(),
+  },
+  ["company_id", "message_id"],
+  "unique (company_id, created_at)",
+)
 
-interface NumberNameRow {
-  readonly company_id: CompanyId
-  readonly number_id: NumberId
-  readonly number: string | null
-}
+/** A text; what a company or a person wrote is null once erased. */
+export type MessageRow = RowOf<typeof MESSAGES>
+
+const MESSAGE_NUMBERS = table(
+  "message_numbers",
+  {
+    company_id: text<CompanyId>(),
+    number_id: text<NumberId>(),
+    number: orNull(text()),
+  },
+  ["company_id", "number_id"],
+)
+
+type NumberNameRow = RowOf<typeof MESSAGE_NUMBERS>
 
 /** The tables of the read model. */
 export interface MessageTables {
@@ -52,30 +67,7 @@ export const messages: Projection = {
   categories: ["companies", "phone", "recipient"],
   tables: ["messages", "message_numbers"],
   personal: ["messages", "message_numbers"],
-  create: `
-    create table messages (
-      company_id text not null,
-      message_id text not null,
-      number_id text not null,
-      direction text not null,
-      from_number text,
-      to_number text,
-      body text,
-      media integer not null,
-      status text not null,
-      error_code text,
-      key_id text,
-      charge_id text,
-      created_at timestamptz not null,
-      primary key (company_id, message_id)
-    );
-    create unique index on messages (company_id, created_at);
-    create table message_numbers (
-      company_id text not null,
-      number_id text not null,
-      number text,
-      primary key (company_id, number_id)
-    )`,
+  create: [MESSAGES.create, MESSAGE_NUMBERS.create].join(";\n"),
   apply: async (tx: Transaction<MessageTables>, facts, opener) => {
     let batch = new Batch(tx, opener)
     // What concerns texts written before it and not those behind it.
@@ -99,22 +91,6 @@ export const messages: Projection = {
     }
     await batch.write()
   },
-}
-
-const MESSAGE_COLUMNS: Columns<MessageRow> = {
-  company_id: "text",
-  message_id: "text",
-  number_id: "text",
-  direction: "text",
-  from_number: "text",
-  to_number: "text",
-  body: "text",
-  media: "integer",
-  status: "text",
-  error_code: "text",
-  key_id: "text",
-  charge_id: "text",
-  created_at: "timestamptz",
 }
 
 /** How a text went on. */
@@ -207,7 +183,7 @@ class Batch {
         ...{ body, status, error_code, created_at: new Date(createdAt) },
       }
     })
-    await insertRows(this.#tx, "messages", MESSAGE_COLUMNS, await Promise.all(rows))
+    await MESSAGES.insert(this.#tx, await Promise.all(rows))
   }
 }
 

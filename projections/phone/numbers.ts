@@ -3,15 +3,25 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, NumberId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { flag, instant, orNull, text, table } from "../kernel/table.ts"
+
+const NUMBERS = table(
+  "numbers",
+  {
+    company_id: text<CompanyId>(),
+    number_id: text<NumberId>(),
+    number: orNull(text()),
+    sms: flag(),
+    added_at: instant(),
+  },
+  ["number_id"],
+  "(number)",
+  "(company_id)",
+)
 
 /** A held number; `number` is null once its company was erased. */
-export interface NumberRow {
-  readonly company_id: CompanyId
-  readonly number_id: NumberId
-  readonly number: string | null
-  readonly sms: boolean
-  readonly added_at: Date
-}
+export type NumberRow = RowOf<typeof NUMBERS>
 
 interface Tables {
   numbers: NumberRow
@@ -24,16 +34,7 @@ export const numbers: Projection = {
   categories: ["companies", "phone"],
   tables: ["numbers"],
   personal: ["numbers"],
-  create: `
-    create table numbers (
-      company_id text not null,
-      number_id text primary key,
-      number text,
-      sms boolean not null,
-      added_at timestamptz not null
-    );
-    create index on numbers (number);
-    create index on numbers (company_id)`,
+  create: NUMBERS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {

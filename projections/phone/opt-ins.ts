@@ -5,19 +5,28 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { OptInMethod } from "../../domain/phone/recipient-events.ts"
 import type { Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { flag, instant, orNull, text, table } from "../kernel/table.ts"
+
+const OPT_INS = table(
+  "opt_ins",
+  {
+    company_id: text<CompanyId>(),
+    opt_in_id: text(),
+    phone: orNull(text()),
+    first_name: orNull(text()),
+    service: text(),
+    offers: flag(),
+    method: text<OptInMethod>(),
+    source_url: orNull(text()),
+    opted_in_at: instant(),
+  },
+  ["company_id", "opt_in_id"],
+  "(company_id, opted_in_at)",
+)
 
 /** An opt-in; `phone` and `first_name` are null once erased. */
-export interface OptInRow {
-  readonly company_id: CompanyId
-  readonly opt_in_id: string
-  readonly phone: string | null
-  readonly first_name: string | null
-  readonly service: string
-  readonly offers: boolean
-  readonly method: OptInMethod
-  readonly source_url: string | null
-  readonly opted_in_at: Date
-}
+export type OptInRow = RowOf<typeof OPT_INS>
 
 interface Tables {
   opt_ins: OptInRow
@@ -35,20 +44,7 @@ export const optIns: Projection = {
   ],
   tables: ["opt_ins"],
   personal: ["opt_ins"],
-  create: `
-    create table opt_ins (
-      company_id text not null,
-      opt_in_id text not null,
-      phone text,
-      first_name text,
-      service text not null,
-      offers boolean not null,
-      method text not null,
-      source_url text,
-      opted_in_at timestamptz not null,
-      primary key (company_id, opt_in_id)
-    );
-    create index on opt_ins (company_id, opted_in_at)`,
+  create: OPT_INS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact } of facts) {
       if (fact.type !== "CompanyErased") continue

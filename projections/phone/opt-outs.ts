@@ -10,21 +10,30 @@ import { restOf } from "../../domain/kernel/streams.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
 import { isOptedOut } from "../../domain/phone/recipient.ts"
 import type { Projection } from "../kernel/projection.ts"
+import type { RowOf } from "../kernel/table.ts"
+import { instant, orNull, text, table } from "../kernel/table.ts"
+
+const OPT_OUTS = table(
+  "opt_outs",
+  {
+    company_id: text<CompanyId>(),
+    recipient: text<RecipientTag>(),
+    phone: orNull(text()),
+    status: text<"out" | "in">(),
+    /** The word they texted; null where the company added it. */
+    keyword: orNull(text()),
+    source: text<"text" | "api">(),
+    /** The last change. */
+    changed_at: instant(),
+    /** The start of the present status. */
+    since: instant(),
+  },
+  ["company_id", "recipient"],
+  "(company_id, changed_at)",
+)
 
 /** A recipient's opt-out; `phone` is null once erased. */
-export interface OptOutRow {
-  readonly company_id: CompanyId
-  readonly recipient: RecipientTag
-  readonly phone: string | null
-  readonly status: "out" | "in"
-  /** The word they texted; null where the company added it. */
-  readonly keyword: string | null
-  readonly source: "text" | "api"
-  /** The last change. */
-  readonly changed_at: Date
-  /** The start of the present status. */
-  readonly since: Date
-}
+export type OptOutRow = RowOf<typeof OPT_OUTS>
 
 interface Tables {
   opt_outs: OptOutRow
@@ -45,19 +54,7 @@ export const optOuts: Projection = {
   ],
   tables: ["opt_outs"],
   personal: ["opt_outs"],
-  create: `
-    create table opt_outs (
-      company_id text not null,
-      recipient text not null,
-      phone text,
-      status text not null,
-      keyword text,
-      source text not null,
-      changed_at timestamptz not null,
-      since timestamptz not null,
-      primary key (company_id, recipient)
-    );
-    create index on opt_outs (company_id, changed_at)`,
+  create: OPT_OUTS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, category, companyId, stream } of facts) {
       if (fact.type === "CompanyErased") {
