@@ -40,28 +40,44 @@ export type RecipientTag = KeyedHash
 export type Sealed = `s1.${string}`
 
 /** Reads texts of one form; null for any other. */
-type Parser<T extends string> = (text: string) => T | null
+export interface Parser<T extends string> {
+  (text: string): T | null
+  /** What such texts begin with: one of these; anything, where there are none. */
+  readonly begins: readonly string[]
+}
 
-function parserOf<T extends string>(form: RegExp): Parser<T> {
-  return (text) => (form.test(text) ? (text as T) : null)
+function parserOf<T extends string>(form: RegExp, ...begins: readonly string[]): Parser<T> {
+  const parse = (text: string) => (form.test(text) ? (text as T) : null)
+  return Object.assign(parse, { begins })
+}
+
+/** Ids of one kind: what they begin with, and a name behind it. */
+function idParser<P extends string>(begins: P): Parser<`${P}${string}`> {
+  return parserOf(new RegExp(`^${begins}\\w+$`), begins)
 }
 
 /** The company id that a text is. */
-export const parseCompanyId: Parser<CompanyId> = parserOf(/^co_\w+$/)
+export const parseCompanyId: Parser<CompanyId> = idParser("co_")
 /** The person id that a text is. */
-export const parsePersonId: Parser<PersonId> = parserOf(/^per_\w+$/)
+export const parsePersonId: Parser<PersonId> = idParser("per_")
 /** The key id that a text is. */
-export const parseKeyId: Parser<KeyId> = parserOf(/^key_\w+$/)
+export const parseKeyId: Parser<KeyId> = idParser("key_")
 /** The purchase id that a text is. */
-export const parsePurchaseId: Parser<PurchaseId> = parserOf(/^pur_\w+$/)
+export const parsePurchaseId: Parser<PurchaseId> = idParser("pur_")
 /** The message id that a text is. */
-export const parseMessageId: Parser<MessageId> = parserOf(/^msg_\w+$/)
+export const parseMessageId: Parser<MessageId> = idParser("msg_")
 /** The number id that a text is. */
-export const parseNumberId: Parser<NumberId> = parserOf(/^num_\w+$/)
+export const parseNumberId: Parser<NumberId> = idParser("num_")
+/** The id of whom a limit can bind beside the company: a person or a key. */
+export const parseHolderId: Parser<PersonId | KeyId> = parserOf(
+  /^(?:per|key)_\w+$/,
+  ...parsePersonId.begins,
+  ...parseKeyId.begins,
+)
 /** The keyed hash that a text is. */
 export const parseKeyedHash: Parser<KeyedHash> = parserOf(/^[0-9a-f]+$/)
 /** The sealed text that a text is. */
-export const parseSealed: Parser<Sealed> = parserOf(/^s1\.[\w.-]+$/)
+export const parseSealed: Parser<Sealed> = parserOf(/^s1\.[\w.-]+$/, "s1.")
 
 /** What a text that was kept must be. @throws RangeError where it is not */
 export function parsed<T extends string>(parse: Parser<T>, kept: string): T {

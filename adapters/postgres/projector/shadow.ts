@@ -27,9 +27,9 @@ interface ShadowPorts extends WriterPorts {
 }
 
 /** The lock of whoever folds a read model beside the live one: there is one place for it. */
-const BESIDE = "select pg_advisory_lock(hashtextextended($1, 7005))"
-const TRY_BESIDE = "select pg_try_advisory_lock(hashtextextended($1, 7005)) as held"
-const DONE_BESIDE = "select pg_advisory_unlock(hashtextextended($1, 7005))"
+const SHADOW = "select pg_advisory_lock(hashtextextended($1, 7005))"
+const TRY_SHADOW = "select pg_try_advisory_lock(hashtextextended($1, 7005)) as held"
+const DONE_SHADOW = "select pg_advisory_unlock(hashtextextended($1, 7005))"
 
 /** Rebuilding and comparing. */
 export type Shadow = ReturnType<typeof openShadow>
@@ -63,16 +63,16 @@ export function openShadow(ports: ShadowPorts) {
   }
 }
 
-/** Drops what a fold that was cut short left shadow. False where somebody folds there just now. */
+/** Drops what a shadow rebuild that was cut short left. False where somebody folds there just now. */
 export async function dropShadow(pool: Pool, name: string): Promise<boolean> {
   const client = await pool.connect()
   let failed = true
   try {
-    const { rows } = await client.query<{ held: boolean }>(TRY_BESIDE, [name])
+    const { rows } = await client.query<{ held: boolean }>(TRY_SHADOW, [name])
     const isHeld = rows[0]?.held === true
     if (isHeld) {
       await client.query(`drop schema if exists "${shadowSchema(name)}" cascade`)
-      await client.query(DONE_BESIDE, [name])
+      await client.query(DONE_SHADOW, [name])
     }
     failed = false
     return isHeld
@@ -158,14 +158,14 @@ async function compareShadow(
   })
 }
 
-/** Runs `work` while no other process folds this read model shadow. */
+/** Runs `work` while no other process makes a shadow of this read model. */
 async function alone<T>(pool: Pool, name: string, work: () => Promise<T>): Promise<T> {
   const client = await pool.connect()
   let failed = true
   try {
-    await client.query(BESIDE, [name])
+    await client.query(SHADOW, [name])
     const result = await work()
-    await client.query(DONE_BESIDE, [name])
+    await client.query(DONE_SHADOW, [name])
     failed = false
     return result
   } finally {
