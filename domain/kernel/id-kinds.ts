@@ -6,15 +6,18 @@ import {
   parseCompanyId,
   parseHolderId,
   parseKeyId,
-  parseMessageId,
-  parseNumberId,
   parsePersonId,
   parsePurchaseId,
   parseSealed,
 } from "./ids.ts"
 
-/** What a parser lets through is written as it is: it lets no character pass that needs an escape. */
-function kindOf<T extends string>(name: string, parse: Parser<T>): Kind<T> {
+/**
+ * The kind of what a parser reads, such as the ids of a slice's own things. Written as it is: a parser
+ * lets no character pass that needs an escape.
+ *
+ * @param name what it is, as a fault says it: "a person's id". Writing and reading throw FormatFault for others
+ */
+export function idKind<T extends string>(name: string, parse: Parser<T>): Kind<T> {
   const parsed = (raw: unknown): T => {
     const value = typeof raw === "string" ? parse(raw) : null
     if (value !== null) return value
@@ -26,15 +29,13 @@ function kindOf<T extends string>(name: string, parse: Parser<T>): Kind<T> {
 
 /** Ids, by what they name. Other text is refused in both directions. */
 export const id = {
-  company: kindOf("a company's id", parseCompanyId),
-  person: kindOf("a person's id", parsePersonId),
-  key: kindOf("a key's id", parseKeyId),
-  purchase: kindOf("a purchase's id", parsePurchaseId),
-  message: kindOf("a message's id", parseMessageId),
-  number: kindOf("a number's id", parseNumberId),
+  company: idKind("a company's id", parseCompanyId),
+  person: idKind("a person's id", parsePersonId),
+  key: idKind("a key's id", parseKeyId),
+  purchase: idKind("a purchase's id", parsePurchaseId),
   /** Of those whom a limit can bind beside the company. */
-  holder: kindOf("a person's or a key's id", parseHolderId),
+  holder: idKind("a person's or a key's id", parseHolderId),
 }
 
 /** Text that was sealed. Other text is refused in both directions: none is stored in the clear. */
-export const sealed: Kind<Sealed> = kindOf("sealed text", parseSealed)
+export const sealed: Kind<Sealed> = idKind("sealed text", parseSealed)

@@ -13,10 +13,6 @@ export type PersonId = `per_${string}`
 export type KeyId = `key_${string}`
 /** `pur_` and a unique part. */
 export type PurchaseId = `pur_${string}`
-/** `msg_` and a unique part. */
-export type MessageId = `msg_${string}`
-/** `num_` and a unique part. */
-export type NumberId = `num_${string}`
 
 /**
  * `chg_…`, a name that carried state makes once-only, such as `<boxId>:<minute>`, or the caller's own:
@@ -30,8 +26,6 @@ declare const isKeyed: unique symbol
  * text from it. The text itself is none, so that no phone number ever stands in a stream's name.
  */
 export type KeyedHash = string & { readonly [isKeyed]: true }
-/** A recipient within a company: the keyed hash of the phone number. */
-export type RecipientTag = KeyedHash
 
 /**
  * Personal text encrypted at the edge, before a command is made: `s1.<subject>.<base64url>`. The
@@ -51,8 +45,8 @@ function parserOf<T extends string>(form: RegExp, ...begins: readonly string[]):
   return Object.assign(parse, { begins })
 }
 
-/** Ids of one kind: what they begin with, and a name behind it. */
-function idParser<P extends string>(begins: P): Parser<`${P}${string}`> {
+/** Ids of one kind: what they begin with, and a name behind it. A slice's own are parsed by this too. */
+export function idParser<P extends string>(begins: P): Parser<`${P}${string}`> {
   return parserOf(new RegExp(`^${begins}\\w+$`), begins)
 }
 
@@ -64,10 +58,6 @@ export const parsePersonId: Parser<PersonId> = idParser("per_")
 export const parseKeyId: Parser<KeyId> = idParser("key_")
 /** The purchase id that a text is. */
 export const parsePurchaseId: Parser<PurchaseId> = idParser("pur_")
-/** The message id that a text is. */
-export const parseMessageId: Parser<MessageId> = idParser("msg_")
-/** The number id that a text is. */
-export const parseNumberId: Parser<NumberId> = idParser("num_")
 /** The id of whom a limit can bind beside the company: a person or a key. */
 export const parseHolderId: Parser<PersonId | KeyId> = parserOf(
   /^(?:per|key)_\w+$/,

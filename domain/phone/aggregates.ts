@@ -1,6 +1,7 @@
 /** A company's numbers, stream `phone-<companyId>`, and each recipient of its text messages. */
 import { streamOf } from "../kernel/aggregate.ts"
-import type { CompanyId, RecipientTag } from "../kernel/ids.ts"
+import type { CompanyId } from "../kernel/ids.ts"
+import type { RecipientTag } from "./ids.ts"
 import type { PhoneEvent } from "./phone.ts"
 import { phone, phoneCodec } from "./phone.ts"
 import type { RecipientEvent } from "./recipient-events.ts"

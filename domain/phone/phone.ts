@@ -8,11 +8,12 @@ import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import type { ValuesOf } from "../kernel/kind.ts"
 import { codecOf, flag, micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
-import { id, sealed } from "../kernel/id-kinds.ts"
-import type { NumberId } from "../kernel/ids.ts"
+import { sealed } from "../kernel/id-kinds.ts"
+import type { NumberId } from "./ids.ts"
+import { numberId } from "./ids.ts"
 
 const heldNumber = {
-  numberId: id.number,
+  numberId,
   /** The number in E.164, sealed under the company's key. */
   number: sealed,
   /** Keyed hash of the number. */

@@ -19,6 +19,7 @@ import {
   time,
 } from "../kernel/format.ts"
 import { id, sealed } from "../kernel/id-kinds.ts"
+import { messageId, numberId } from "./ids.ts"
 
 const standing = record({
   /** When they texted STOP; null while that does not stand. Only their START ends it. */
@@ -28,7 +29,7 @@ const standing = record({
   /** When the company added an opt-out; null while that does not stand. */
   addedAt: optional(time),
   /** The text that was their first, and so carried the opt-out line where that is on. */
-  firstMessageId: optional(id.message),
+  firstMessageId: optional(messageId),
 })
 
 /** How a recipient stands: two kinds of opt-out that end differently, and the first text. */
@@ -45,7 +46,7 @@ const optInMethod = oneOf("web", "phone", "paper", "text")
 export type OptInMethod = ValueOf<typeof optInMethod>
 
 const base = { at: time, standing }
-const ofText = { ...base, messageId: id.message }
+const ofText = { ...base, messageId }
 
 /** Everything that can happen between a company and a recipient. */
 export const recipientFormats = {
@@ -59,7 +60,7 @@ export const recipientFormats = {
       chargeId: optional(plain),
       /** Charged for an opt-out line that was not needed after all: given back when it is accepted. */
       giveBackMicros: micros,
-      numberId: id.number,
+      numberId,
       to: sealed,
       body: sealed,
       segments: int,
@@ -88,7 +89,7 @@ export const recipientFormats = {
   /** The recipient texted the company. */
   TextReceived: {
     version: 1,
-    fields: { ...ofText, numberId: id.number, from: sealed, body: sealed, media: int },
+    fields: { ...ofText, numberId, from: sealed, body: sealed, media: int },
   },
   /** The recipient texted an opt-out word. */
   OptedOutByText: { version: 1, fields: { ...base, phone: sealed, keyword: text } },

@@ -7,7 +7,8 @@
  */
 import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { ChargeId, KeyId, MessageId, NumberId, PersonId, Sealed } from "../kernel/ids.ts"
+import type { ChargeId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
+import type { MessageId, NumberId } from "./ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import type { Keyword } from "./keywords.ts"
 import type { RecipientEvent, Standing, TextPurpose, TextQueued } from "./recipient-events.ts"

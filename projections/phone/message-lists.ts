@@ -1,6 +1,7 @@
 /** What is asked of the read model `messages`. */
 import type { Kysely } from "kysely"
-import type { CompanyId, MessageId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { MessageId } from "../../domain/phone/ids.ts"
 import type { MessageRow, MessageTables } from "./messages.ts"
 
 /** Which messages are asked for: the newest of those between two instants, both left out. */

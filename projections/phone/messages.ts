@@ -7,7 +7,8 @@
  */
 import type { Transaction } from "kysely"
 import { sql } from "kysely"
-import type { CompanyId, KeyId, MessageId, NumberId } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
+import type { MessageId, NumberId } from "../../domain/phone/ids.ts"
 import type { RecipientEvent, RecipientFact } from "../../domain/phone/recipient-events.ts"
 import type { Columns } from "../kernel/columns.ts"
 import { arrayOf, unnested } from "../kernel/columns.ts"

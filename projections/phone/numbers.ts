@@ -1,7 +1,8 @@
 /** Read model `numbers`: which company holds which phone number. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { CompanyId, NumberId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { NumberId } from "../../domain/phone/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
 import type { RowOf } from "../kernel/table.ts"
 import { flag, instant, orNull, text, table } from "../kernel/table.ts"

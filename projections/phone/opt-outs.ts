@@ -4,7 +4,8 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { CompanyId, RecipientTag, Sealed } from "../../domain/kernel/ids.ts"
+import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
+import type { RecipientTag } from "../../domain/phone/ids.ts"
 import { parseKeyedHash } from "../../domain/kernel/ids.ts"
 import { restOf } from "../../domain/kernel/streams.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"

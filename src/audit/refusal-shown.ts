@@ -1,6 +1,6 @@
 /** A refusal as operators and callers see it, from its row. */
 import type { LimitReading } from "../../domain/charging/limits.ts"
-import { resourceId } from "../../domain/phone/text-resource.ts"
+import { resourceId } from "../../domain/kernel/resource.ts"
 import type { RefusalRow } from "../../projections/charging/refusals.ts"
 
 /** A limit as it stood, with its times as text. */

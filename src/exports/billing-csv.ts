@@ -8,7 +8,7 @@
  */
 import { instantText } from "../../domain/kernel/instant.ts"
 import { dollarText } from "../../domain/kernel/money.ts"
-import { resourceId } from "../../domain/phone/text-resource.ts"
+import { resourceId } from "../../domain/kernel/resource.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
 import { headText } from "./bill.ts"

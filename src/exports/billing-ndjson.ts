@@ -5,7 +5,7 @@
 import { instantText } from "../../domain/kernel/instant.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarText } from "../../domain/kernel/money.ts"
-import { resourceId } from "../../domain/phone/text-resource.ts"
+import { resourceId } from "../../domain/kernel/resource.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
 import { unitOf } from "./units.ts"

@@ -8,7 +8,7 @@
  */
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd } from "../../domain/kernel/window.ts"
-import { resourceId } from "../../domain/phone/text-resource.ts"
+import { resourceId } from "../../domain/kernel/resource.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead } from "./bill.ts"
 import { pricingUnitOf, serviceOf } from "./focus-catalogue.ts"

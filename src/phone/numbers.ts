@@ -1,6 +1,7 @@
 /** The numbers a company can send from. */
 import { phoneOf } from "../../domain/phone/aggregates.ts"
-import type { CompanyId, NumberId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { NumberId } from "../../domain/phone/ids.ts"
 import { heldNumbers } from "../../domain/phone/phone.ts"
 import type { Ports } from "../frame/ports.ts"
 import { fullNumber } from "./phone-number.ts"

@@ -3,7 +3,7 @@ import { z } from "zod"
 import { recipientOf } from "../../domain/phone/aggregates.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
-import { textResource } from "../../domain/phone/text-resource.ts"
+import { resourceAt } from "../../domain/kernel/resource.ts"
 import { withOptOutLine } from "../../domain/phone/texting-rules.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
@@ -70,7 +70,7 @@ const text = charged<
     const { segments, amountMicros } = isFirst && withLine !== null ? withLine : asWritten
     return { item: "text_segment", quantity: segments, ...price, amountMicros }
   },
-  resource: ({ tag }, id) => textResource(id, tag),
+  resource: ({ tag }, id) => resourceAt(id, tag),
   intend: async ({ runner, sealing }, caller, draft, prepared, paid) => {
     const { companyId, tag, recipient, to } = draft
     const { from, asWritten, withLine } = prepared

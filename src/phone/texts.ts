@@ -1,6 +1,7 @@
 /** A text message as its recipient's stream has it: how far it has come, and the end of its charge. */
 import type { Position } from "../../adapters/eventstore/port.ts"
-import type { CompanyId, MessageId } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { MessageId } from "../../domain/phone/ids.ts"
 import type { StreamOf } from "../../domain/kernel/aggregate.ts"
 import type { RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { recipientOf } from "../../domain/phone/aggregates.ts"

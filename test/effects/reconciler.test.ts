@@ -2,8 +2,8 @@ import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { recipientOf } from "../../domain/phone/aggregates.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
-import { textResource } from "../../domain/phone/text-resource.ts"
-import type { MessageId, NumberId } from "../../domain/kernel/ids.ts"
+import { resourceAt } from "../../domain/kernel/resource.ts"
+import type { MessageId, NumberId } from "../../domain/phone/ids.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reconciler } from "../../src/frame/effects/reconcile.ts"
@@ -52,7 +52,7 @@ async function chargeOnly(messageId: MessageId, resource?: string): Promise<void
       unitPriceMicros: PRICE,
       priceVersion: 1,
       amountMicros: PRICE,
-      resource: resource ?? textResource(messageId, tag),
+      resource: resource ?? resourceAt(messageId, tag),
       requestedAt: at,
       dueAt: null,
       servedFrom: null,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { findMessage, listMessages } from "../../projections/phone/message-lists.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
-import type { MessageId } from "../../domain/kernel/ids.ts"
+import type { MessageId } from "../../domain/phone/ids.ts"
 
 let world: World
 let company: Company

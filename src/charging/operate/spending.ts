@@ -6,7 +6,7 @@ import type { LedgerRefused, PurchaseRefused } from "../../../domain/charging/le
 import { accountOf } from "../../../domain/charging/ledger-views.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
 import { CALLERS_ID_RULE, isCallersId } from "../../../domain/charging/recent.ts"
-import { resourceId } from "../../../domain/phone/text-resource.ts"
+import { resourceId } from "../../../domain/kernel/resource.ts"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import { moneyText } from "../../../domain/kernel/money.ts"
 import type { ChargeRow } from "../../../projections/charging/charges.ts"

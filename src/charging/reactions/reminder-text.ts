@@ -2,13 +2,14 @@
 import { z } from "zod"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import { dollarText } from "../../../domain/kernel/money.ts"
-import { id } from "../../frame/kernel/id-schemas.ts"
+import { parseHolderId } from "../../../domain/kernel/ids.ts"
+import { idSchema } from "../../frame/kernel/id-schemas.ts"
 
 /** A reminder that was reached, as its fact says it. */
 export const Reminder = z.object({
   at: z.number(),
   holder: z.enum(["company", "person", "key"]),
-  holderId: z.union([id.person, id.key]).nullable(),
+  holderId: idSchema(parseHolderId).nullable(),
   class: z.enum(["ai", "general", "all"]),
   period: z.enum(["day", "week", "month"]),
   limitMicros: z.number(),

@@ -9,7 +9,8 @@ import { z } from "zod"
 import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
 import { PLANS } from "../../../domain/access/access-events.ts"
 import type { CompanyPlan } from "../../../domain/company/companies.ts"
-import { id, sealed } from "../../frame/kernel/id-schemas.ts"
+import { parseCompanyId, parsePersonId } from "../../../domain/kernel/ids.ts"
+import { idSchema, sealed } from "../../frame/kernel/id-schemas.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
@@ -94,7 +95,7 @@ function testNumber(place: number): string {
 export const companyOpening = reaction({
   kind: "open-company",
   payload: z.object({
-    companyId: id.company,
+    companyId: idSchema(parseCompanyId),
     name: sealed,
     nameTag: z.string(),
     plan: z.enum(PLANS),
@@ -102,7 +103,7 @@ export const companyOpening = reaction({
     fundsMicros: z.number(),
     withNumber: z.boolean(),
     owner: z.object({
-      personId: id.person,
+      personId: idSchema(parsePersonId),
       name: sealed,
       email: sealed,
       emailTag: z.string(),

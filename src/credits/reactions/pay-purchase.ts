@@ -9,13 +9,14 @@ import { effect } from "../../frame/effects/effect.ts"
 import { askCards } from "./ask-cards.ts"
 import { isEnd, settlePurchase } from "./settle-purchase.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { id } from "../../frame/kernel/id-schemas.ts"
+import { parsePurchaseId } from "../../../domain/kernel/ids.ts"
+import { idSchema } from "../../frame/kernel/id-schemas.ts"
 
 /** A purchase that is not paid by then is asked about: whoever began it may be gone. */
 const ASK_AFTER_MS = 60_000
 
 const Payload = z.object({
-  purchaseId: id.purchase,
+  purchaseId: idSchema(parsePurchaseId),
   amountMicros: z.number(),
   startedAt: z.number(),
 })

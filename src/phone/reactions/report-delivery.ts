@@ -1,6 +1,7 @@
 /** The carrier's later word on a text it took: only the status changes, unless it overtook the yes. */
 import { recipientOf } from "../../../domain/phone/aggregates.ts"
-import type { CompanyId, MessageId } from "../../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { MessageId } from "../../../domain/phone/ids.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { recordText, settleText } from "../texts.ts"

@@ -3,7 +3,8 @@ import { z } from "zod"
 import type { CarrierKnowledge } from "../../../adapters/providers/carrier/port.ts"
 import { RECIPIENT } from "../../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { id, sealed } from "../../frame/kernel/id-schemas.ts"
+import { parseMessageId, parseNumberId } from "../../../domain/phone/ids.ts"
+import { idSchema, sealed } from "../../frame/kernel/id-schemas.ts"
 import { effect } from "../../frame/effects/effect.ts"
 import { numberText } from "../numbers.ts"
 import type { TextPlace } from "../texts.ts"
@@ -12,10 +13,10 @@ import { lookAtText, recordText, settleText } from "../texts.ts"
 /** What a row carries: nothing in it is readable without the recipient's key. */
 const Payload = z.object({
   stream: z.string(),
-  messageId: id.message,
+  messageId: idSchema(parseMessageId),
   chargeId: z.string().nullable(),
   giveBackMicros: z.number(),
-  numberId: id.number,
+  numberId: idSchema(parseNumberId),
   to: sealed,
   body: sealed,
   queuedAt: z.number(),
