@@ -1,11 +1,12 @@
 /**
- * A slice that is not there: something is charged, meant, done outside and ended, in the stream of a
- * recipient, whose facts it borrows. Its provider is a switch in the test's hands.
+ * A slice that is not there: something is charged, meant, done outside and ended, and its open charge
+ * is all that is stored of it. Its provider is a switch in the test's hands.
  */
 import { z } from "zod"
 import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
+import { idParser } from "../../domain/kernel/ids.ts"
 import { refusal } from "../../src/frame/calls/refusal.ts"
 import type { Caller, Route } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
@@ -14,6 +15,7 @@ import { charged } from "../../src/frame/effects/charged.ts"
 import { effect } from "../../src/frame/effects/effect.ts"
 import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reaction } from "../../src/frame/effects/reaction.ts"
+import { idSchema } from "../../src/frame/kernel/id-schemas.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 import type { Slice } from "../../src/frame/slice.ts"
 
@@ -98,7 +100,16 @@ export function pretendedSlice(provider: PretendedProvider): Slice {
   }
 }
 
-const Payload = z.object({ chargeId: z.string(), id: z.string(), at: z.number() })
+/** The ids of things, which the program knows nothing of. */
+const parseThingId = idParser("thing_")
+/** The ids of mails. */
+const parseMailId = idParser("mailed_")
+
+const Payload = z.object({
+  chargeId: z.string(),
+  at: z.number(),
+  id: z.union([idSchema(parseThingId), idSchema(parseMailId)]),
+})
 
 /** A call that waits until its mail is taken; the mail's row and what came of it go by its charge. */
 function awaited(provider: PretendedProvider): Route {
@@ -159,8 +170,9 @@ function mailing(provider: PretendedProvider): readonly Reaction[] {
     ...{ provider: "the relay", about: "this mail", unknownTo: "nobody meant this mail" },
     from: {
       Charged: ({ resource, open, chargeId, at }) => {
-        if (!open || resource?.startsWith("mailed_") !== true) return []
-        return [{ name: resource, payload: { chargeId, id: resource, at }, dueAt: at }]
+        const id = parseMailId(resource ?? "")
+        if (!open || id === null) return []
+        return [{ name: id, payload: { chargeId, id, at }, dueAt: at }]
       },
     },
     begunAt: ({ at }) => at,
@@ -192,8 +204,9 @@ function doing(provider: PretendedProvider): readonly Reaction[] {
     ...{ provider: "the maker", about: "this thing", unknownTo: "nobody meant this thing" },
     from: {
       Charged: ({ resource, open, chargeId, at }) => {
-        if (!open || resource?.startsWith("thing_") !== true) return []
-        return [{ name: resource, payload: { chargeId, id: resource, at }, dueAt: at }]
+        const id = parseThingId(resource ?? "")
+        if (!open || id === null) return []
+        return [{ name: id, payload: { chargeId, id, at }, dueAt: at }]
       },
     },
     endsWithCompany: true,
