@@ -1,12 +1,9 @@
-import { join } from "node:path"
-import ts from "typescript"
 import { describe, expect, it } from "vitest"
 import { emptyTests, pretences } from "./assertions.ts"
 import { undocumented, unnamedErrors } from "./docstrings.ts"
-import { floatingPromises } from "./promises.ts"
 import { impurities } from "./purity.ts"
-import { LONG_FILES, longFiles, longFunctions } from "./sizes.ts"
-import { ROOT, SHIPPED, type SourceText, readTree } from "./tree.ts"
+import { longFunctions } from "./sizes.ts"
+import { SHIPPED, type SourceText, readTree } from "./tree.ts"
 import { exportedNames, fileNames, machinePaths, unfinishedWords } from "./words.ts"
 
 const CODE = [".ts", ".mjs"]
@@ -29,15 +26,6 @@ describe("the house", () => {
     expect(domain.length).toBeGreaterThan(0)
     expect(tests.length).toBeGreaterThan(0)
     expect(texts.length).toBeGreaterThan(code.length)
-  })
-
-  it("keeps its files short", () => {
-    expect(code.flatMap(longFiles)).toEqual([])
-  })
-
-  it("excuses no file that is gone", () => {
-    const paths = new Set(code.map(({ path }) => path))
-    expect(Object.keys(LONG_FILES).filter((path) => !paths.has(path))).toEqual([])
   })
 
   it("keeps its functions short", () => {
@@ -78,18 +66,5 @@ describe("the house", () => {
 
   it("names the errors that it throws", () => {
     expect(shipped.flatMap(unnamedErrors)).toEqual([])
-  })
-
-  it("waits for its promises", { timeout: 180_000 }, () => {
-    const config = ts.readConfigFile(join(ROOT, "tsconfig.json"), ts.sys.readFile)
-    const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT)
-    const paths = [...shipped, ...tests].map(({ path }) => join(ROOT, path))
-    const program = ts.createProgram(paths, options)
-    const checker = program.getTypeChecker()
-    const sources = paths
-      .map((path) => program.getSourceFile(path))
-      .filter((file) => file !== undefined)
-    expect(sources.length).toBe(paths.length)
-    expect(sources.flatMap((source) => floatingPromises(checker, source))).toEqual([])
   })
 })

@@ -1,28 +1,8 @@
 import ts from "typescript"
 import { type Complaint, type SourceText, complain, parse, walk } from "./tree.ts"
 
-/** The most lines a file may have. */
-export const FILE_LINES = 300
-
 /** The most lines a function may have. */
 export const FUNCTION_LINES = 70
-
-/** Files that may be longer, and why. */
-export const LONG_FILES: Readonly<Record<string, string>> = {
-  "domain/access/access.ts":
-    "a decider: plan, keys and card are decided together (people have files of their own)",
-  "domain/charging/ledger.ts":
-    "a decider: an aggregate is not split to please a counter (its arithmetic has its own files)",
-  "domain/phone/recipient.ts":
-    "a decider: opt-out, first text and what became of each text are decided together",
-}
-
-/** Files of more than `FILE_LINES` lines that no reason excuses. */
-export function longFiles(file: SourceText): readonly Complaint[] {
-  const lines = file.text.trimEnd().split("\n").length
-  if (lines <= FILE_LINES || file.path in LONG_FILES) return []
-  return [`${file.path}:1: ${lines} lines, more than ${FILE_LINES}`]
-}
 
 /** Whether a node calls `describe`. */
 const isDescribe = (node: ts.Node): boolean =>

@@ -9,9 +9,6 @@ const UNFINISHED = /\b(TODO|FIXME|XXX|HACK|[Nn]ot implemented)\b/g
 const EMPTY_NAME = /(Service|Manager|Helper|Util|Common)s?$/
 const EMPTY_FILE_WORD = /^(service|manager|helper|util|common)s?$/
 
-/** The form of a file's name. */
-const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.(test|table|d))?\.[a-z]+$/
-
 /** The line of a place in a text, counted from 1. */
 const lineOf = (text: string, index: number): number => text.slice(0, index).split("\n").length
 
@@ -33,15 +30,13 @@ export function machinePaths(file: SourceText): readonly Complaint[] {
   )
 }
 
-/** A file's name that is not kebab-case, or that says nothing. */
+/** A file whose name says nothing. */
 export function fileNames(file: SourceText): readonly Complaint[] {
-  const name = file.path.split("/").at(-1) ?? ""
-  const words = file.path.replace(/\.[a-z.]+$/, "").split(/[/-]/)
-  const empty = words.filter((word) => EMPTY_FILE_WORD.test(word))
-  return [
-    ...(KEBAB.test(name) ? [] : [`${file.path}:1: not kebab-case`]),
-    ...empty.map((word) => `${file.path}:1: "${word}" names no thing`),
-  ]
+  return file.path
+    .replace(/\.[a-z.]+$/, "")
+    .split(/[/-]/)
+    .filter((word) => EMPTY_FILE_WORD.test(word))
+    .map((word) => `${file.path}:1: "${word}" names no thing`)
 }
 
 /** Whether a statement begins with `export`. */
