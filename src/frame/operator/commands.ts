@@ -15,7 +15,7 @@ interface Worded<I> {
 
 /** A command of the program itself. The benchmarks have words of their own behind theirs. */
 export interface ProgramCommand extends Worded<unknown> {
-  readonly does: "start" | "config" | "doctor" | "bench"
+  readonly does: "start" | "config" | "doctor" | "bench" | "completion"
 }
 
 /**

@@ -36,7 +36,8 @@ export interface OptionSpec {
 }
 
 /** Who does what a command says: an operation of its name, this process, a move, the program. */
-export type Doer = "operation" | "local" | "move" | "start" | "config" | "doctor" | "bench"
+export type Doer =
+  "operation" | "local" | "move" | "start" | "config" | "doctor" | "bench" | "completion"
 
 /** A command. */
 export interface CommandSpec {

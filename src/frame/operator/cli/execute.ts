@@ -8,6 +8,8 @@ import { USAGE } from "../protocol.ts"
 import type { Talk } from "../run-operation.ts"
 import { runOperation, usageFault } from "../run-operation.ts"
 import { askServer } from "./admin-client.ts"
+import type { Shell } from "./completion.ts"
+import { completionOf } from "./completion.ts"
 import { benchWords } from "./bench-words.ts"
 import type { Command, LocalCommand, LocalWork, MoveCommand } from "../commands.ts"
 import { Refused } from "./error-bodies.ts"
@@ -89,6 +91,9 @@ async function perform(
       return examine(invocation, host, terminal, signal)
     case "config":
       return showSettings(invocation, host, terminal)
+    case "completion":
+      terminal.out(completionOf(host.catalogue, input["shell"] as Shell))
+      return DONE
   }
 }
 

@@ -8,7 +8,7 @@ import { RELEASE } from "./release.ts"
 export const MORE_HELP = "(--help says more)"
 
 /** The program's name, as it is installed. */
-const PROGRAM = "company-ledger"
+export const PROGRAM = "company-ledger"
 
 /** A command as it was given. */
 export interface Invocation {
@@ -42,24 +42,7 @@ export function parseWords(
 ): Parsed {
   let invocation: Invocation | undefined
   const printed = { out: "", err: "" }
-  const program = new Command(PROGRAM)
-    .description("Operates the ledger: keys, limits, funds, audits and exports.")
-    .version(RELEASE, "-V, --version", "print the release")
-    // `charge` is a command and the topic of `charge give-back`: words behind that are its own.
-    .enablePositionalOptions()
-    .exitOverride()
-    .showHelpAfterError(MORE_HELP)
-    .configureHelp({ helpWidth: columns })
-    .configureOutput({
-      writeOut: (text) => (printed.out += text),
-      writeErr: (text) => (printed.err += text),
-    })
-  const { commands, topics } = catalogue
-  for (const command of commands) {
-    const isTopic = commands.some(({ name }) => name.startsWith(`${command.name} `))
-    const placed = { ...command, isTopic, about: topics[command.name.split(" ")[0] ?? ""] ?? null }
-    addCommand(program, placed, columns, (given) => (invocation = given))
-  }
+  const program = programOf(catalogue, columns, printed, (given) => (invocation = given))
   try {
     program.parse([...words], { from: "user" })
   } catch (error) {
@@ -76,6 +59,37 @@ export function parseWords(
   }
   if (invocation === undefined) throw new Error("no command took the words")
   return { kind: "command", invocation }
+}
+
+/**
+ * The commands of a catalogue, each of which hands over what was given.
+ *
+ * @param printed takes what would be printed
+ */
+export function programOf(
+  { commands, topics }: Catalogue,
+  columns: number,
+  printed: { out: string; err: string },
+  take: (given: Invocation) => void,
+): Command {
+  const program = new Command(PROGRAM)
+    .description("Operates the ledger: keys, limits, funds, audits and exports.")
+    .version(RELEASE, "-V, --version", "print the release")
+    // `charge` is a command and the topic of `charge give-back`: words behind that are its own.
+    .enablePositionalOptions()
+    .exitOverride()
+    .showHelpAfterError(MORE_HELP)
+    .configureHelp({ helpWidth: columns })
+    .configureOutput({
+      writeOut: (text) => (printed.out += text),
+      writeErr: (text) => (printed.err += text),
+    })
+  for (const command of commands) {
+    const isTopic = commands.some(({ name }) => name.startsWith(`${command.name} `))
+    const placed = { ...command, isTopic, about: topics[command.name.split(" ")[0] ?? ""] ?? null }
+    addCommand(program, placed, columns, take)
+  }
+  return program
 }
 
 /** A command among the others. */
@@ -178,7 +192,7 @@ function argumentsOf(spec: CommandSpec): readonly ArgumentSpec[] {
 /** The options of a command, those it shares with others behind its own. */
 function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
   // The benchmarks write their document into a file, beside what they print.
-  if (spec.does === "start" || spec.does === "bench") return spec.options
+  if (["start", "bench", "completion"].includes(spec.does)) return spec.options
   return [
     ...spec.options,
     ...(spec.hasFile === true ? [OUT_OPTION] : []),

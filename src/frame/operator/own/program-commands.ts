@@ -1,5 +1,6 @@
 /** Commands of the program itself. */
 import { z } from "zod"
+import { SHELLS } from "../cli/completion.ts"
 import type { ProgramCommand } from "../commands.ts"
 
 const start: ProgramCommand = {
@@ -77,5 +78,16 @@ const bench: ProgramCommand = {
   }),
 }
 
+const completion: ProgramCommand = {
+  does: "completion",
+  name: "completion",
+  summary: "print what makes a shell complete the words of commands",
+  notes: ["Let the shell read it: source <(company-ledger completion bash)."],
+  example: "completion bash",
+  input: z.object({
+    shell: z.enum(SHELLS).meta({ description: "the shell", argument: "SHELL" }),
+  }),
+}
+
 /** Commands of the program itself. */
-export const programCommands: readonly ProgramCommand[] = [start, doctor, config, bench]
+export const programCommands: readonly ProgramCommand[] = [start, doctor, config, bench, completion]

@@ -1,0 +1,82 @@
+/** Completion in a shell: a script that knows every word of the catalogue. */
+import type { Command } from "commander"
+import type { Catalogue } from "./command.ts"
+import { PROGRAM, programOf } from "./program.ts"
+
+/** The shells whose completion there is. */
+export const SHELLS = ["bash", "zsh"] as const
+
+/** A shell that is completed in. */
+export type Shell = (typeof SHELLS)[number]
+
+/** zsh takes what was written for bash once it was asked to. */
+const BEFORE: Record<Shell, string> = {
+  bash: "",
+  zsh: "autoload -U +X compinit && compinit\nautoload -U +X bashcompinit && bashcompinit\n",
+}
+
+/** Of help, which nobody asks for here. */
+const COLUMNS = 80
+
+/** What may be said next: behind a command, or behind an option of it. */
+interface Next {
+  readonly behind: string
+  readonly words: readonly string[]
+}
+
+/**
+ * The script that a shell reads. It calls nothing: it holds the words of this release. Behind a command
+ * it offers what may be said next, behind an option its choices, and files where any word may stand.
+ */
+export function completionOf(catalogue: Catalogue, shell: Shell): string {
+  const nowhere = { out: "", err: "" }
+  const next = nextWords(
+    programOf(catalogue, COLUMNS, nowhere, () => undefined),
+    "",
+  )
+  const cases = next.map(({ behind, words }) => `    '${behind}') words='${words.join(" ")}' ;;\n`)
+  const commands = next.flatMap(({ behind }) =>
+    behind === "" || behind.includes(" --") ? [] : [`'${behind}'`],
+  )
+  return `# Completes the words of ${PROGRAM}: source <(${PROGRAM} completion ${shell})
+${BEFORE[shell]}_company_ledger() {
+  local i words command="" said="" current="\${COMP_WORDS[COMP_CWORD]}"
+  for ((i = 1; i < COMP_CWORD && i < 3; i++)); do
+    said="\${command:+$command }\${COMP_WORDS[i]}"
+    case "$said" in
+    ${commands.join(" | ")}) command="$said" ;;
+    *) break ;;
+    esac
+  done
+  COMPREPLY=()
+  [ "$COMP_CWORD" -gt 1 ] && [ -z "$command" ] && return
+  for said in "$command \${COMP_WORDS[COMP_CWORD - 1]}" "$command"; do
+    words="?"
+    case "$said" in
+${cases.join("")}    esac
+    [ "$words" = "?" ] || break
+  done
+  for said in $words; do
+    case "$said" in "$current"*) COMPREPLY+=("$said") ;; esac
+  done
+}
+complete -o default -F _company_ledger ${PROGRAM}
+`
+}
+
+/** All that may be said next, command by command. */
+function nextWords(command: Command, path: string): readonly Next[] {
+  const topics = command.commands.map((one) => one.name())
+  const flags = command.options.map(({ long, short }) => long ?? short ?? "")
+  const choices = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices)
+  const ofOptions = command.options.flatMap(({ long, required, argChoices = [] }) =>
+    required ? [{ behind: `${path} ${long ?? ""}`, words: argChoices }] : [],
+  )
+  return [
+    { behind: path, words: [...topics, ...choices, ...flags, "--help"] },
+    ...ofOptions,
+    ...command.commands.flatMap((one) =>
+      nextWords(one, path === "" ? one.name() : `${path} ${one.name()}`),
+    ),
+  ]
+}
