@@ -74,148 +74,142 @@ export interface EffectSpec<P extends object, A> extends Pick<
 
 /** The reactions of an effect: performing it, and asking about it. */
 export function effect<P extends object, A>(spec: EffectSpec<P, A>): readonly Reaction[] {
-  const { kind, askKind, payload, from, until, atOnce, isLong } = spec
-  const { endsWithCompany, isPersonal } = spec
+  const { askKind, from: _from, atOnce: _atOnce, isLong: _isLong, ...shared } = spec
   const giveUp = async (ports: Ports, work: GivenUp<P>, cause: Cause) => {
     const { signal } = new AbortController()
     await spec.end(ports, { ...work, tries: 0, isHandedOver: true, signal }, spec.givenUp, cause)
     return null
   }
-  const shared = {
-    payload,
-    ...(until === undefined ? {} : { until }),
-    ...(endsWithCompany === undefined ? {} : { endsWithCompany }),
-    ...(isPersonal === undefined ? {} : { isPersonal }),
-    giveUp,
-  }
   const performing = reaction<P>({
-    ...{ kind, ...shared },
-    ...(from === undefined ? {} : { from }),
-    ...(atOnce === undefined ? {} : { atOnce }),
-    ...(isLong === undefined ? {} : { isLong }),
-    perform: (ports, work) => perform(spec, ports, work),
+    ...spec,
+    giveUp,
+    perform: (ports, work) => new Turn(spec, ports, work).perform(),
   })
   if (askKind === undefined) return [performing]
   const asking = reaction<P>({
-    ...{ kind: askKind, ...shared },
-    perform: (ports, work) => askOnly(spec, ports, work),
+    ...shared,
+    kind: askKind,
+    giveUp,
+    perform: (ports, work) => new Turn(spec, ports, work).askOnly(),
   })
   return [performing, asking]
 }
 
-/** Looks how it stands, and goes on where it is open. */
-async function perform<P extends object, A>(
-  spec: EffectSpec<P, A>,
-  ports: Ports,
-  work: Work<P>,
-): Promise<WorkResult> {
-  if (spec.act === null) return askOnly(spec, ports, work)
-  const standing = await look(spec, ports, work)
-  if (standing !== null) return standing
-  if (!work.isHandedOver) return act(spec, ports, work)
-  if (spec.ask === null) {
-    return spec.isRepeatable(ports) ? act(spec, ports, work) : parkedUnasked(spec)
-  }
-  const known = await knownInTime(ports.pacer, spec.provider, spec.ask(ports, work))
-  if (known === null) return askFrom(spec, work, ports.clock.now() + MINUTE_MS)
-  if (known !== "unknown") return end(spec, ports, work, known)
-  if (spec.isRepeatable(ports)) return act(spec, ports, work)
-  return askFrom(spec, work, ports.clock.now() + MINUTE_MS)
-}
+/** An effect's work in hand. */
+class Turn<P extends object, A> {
+  readonly #spec: EffectSpec<P, A>
+  readonly #ports: Ports
+  readonly #work: Work<P>
+  readonly #cause: Cause
 
-/** The result of work that needs no provider any more; null where it is open. */
-async function look<P extends object, A>(
-  spec: EffectSpec<P, A>,
-  ports: Ports,
-  work: Work<P>,
-): Promise<WorkResult | null> {
-  switch (await spec.look(ports, work, causeOf(work))) {
-    case "ended":
-      return { result: "done" }
-    case "not there":
-      return { result: "park", reason: spec.unknownTo }
-    case "open":
-      return null
+  constructor(spec: EffectSpec<P, A>, ports: Ports, work: Work<P>) {
+    this.#spec = spec
+    this.#ports = ports
+    this.#work = work
+    this.#cause = causedBy(`${work.kind} ${work.name}`)
   }
-}
 
-async function act<P extends object, A>(
-  spec: EffectSpec<P, A>,
-  ports: Ports,
-  work: Work<P>,
-): Promise<WorkResult> {
-  const { provider } = spec
-  await ports.work.handOver(work.workId)
-  try {
-    const doing = (spec.act as NonNullable<typeof spec.act>)(ports, work)
-    return await end(spec, ports, work, await inTime(ports.pacer, provider, doing))
-  } catch (error) {
-    const now = ports.clock.now()
-    if (error instanceof ProviderSilent) {
-      const isLast = spec.ask === null && (work.isHandedOver || !spec.isRepeatable(ports))
-      return isLast ? parkedUnasked(spec) : askFrom(spec, work, now + MINUTE_MS)
+  /** Looks how it stands, and goes on where it is open. */
+  async perform(): Promise<WorkResult> {
+    const { act, ask, provider } = this.#spec
+    if (act === null) return this.askOnly()
+    const standing = await this.#look()
+    if (standing !== null) return standing
+    const work = this.#work
+    if (!work.isHandedOver) return this.#act(act)
+    if (ask === null) return this.#isRepeatable() ? this.#act(act) : this.#parkedUnasked()
+    const known = await knownInTime(this.#ports.pacer, provider, ask(this.#ports, work))
+    if (known !== null && known !== "unknown") return this.#end(known)
+    if (known === "unknown" && this.#isRepeatable()) return this.#act(act)
+    return this.#askFrom(this.#now() + MINUTE_MS)
+  }
+
+  /** Asks what became of it; what stays unknown, or unsaid, ends after its time. */
+  async askOnly(): Promise<WorkResult> {
+    const standing = await this.#look()
+    if (standing !== null) return standing
+    const { act, ask, provider, about, unknownAfterMs = UNKNOWN_IS_NO_AFTER_MS } = this.#spec
+    if (ask === null) return this.#parkedUnasked()
+    const ageMs = this.#ageMs()
+    // An operator may have called it early: whoever recorded it may be about to do it.
+    const first = askAgainAfter(0, null)
+    if (act === null && ageMs < first) return { result: "later", dueAt: this.#begunAt() + first }
+    const known = await knownInTime(this.#ports.pacer, provider, ask(this.#ports, this.#work))
+    const isNo = known === "unknown" && ageMs >= unknownAfterMs
+    const answer = isNo ? await this.#spec.unknown(this.#ports, this.#work) : known
+    if (answer !== null && answer !== "unknown") return this.#end(answer)
+    if (answer === null && ageMs >= PARK_AFTER_MS) {
+      return { result: "park", reason: `${provider} has been silent about ${about} for 72 hours` }
     }
-    if (!(error instanceof ProviderUnavailable)) throw error
-    // Whoever died before it could say so may have had it done: after three days it is asked about.
-    if (now - spec.begunAt(work.payload) >= PARK_AFTER_MS) return askFrom(spec, work, now)
-    return retryLater(work, `${provider} is not available`, "undone")
+    const waitMs = askAgainAfter(ageMs, answer === null ? null : unknownAfterMs)
+    return { result: "later", dueAt: this.#now() + waitMs }
   }
-}
 
-/** Nobody can find out what became of it. */
-function parkedUnasked<P extends object, A>({ provider, about }: EffectSpec<P, A>): WorkResult {
-  const reason = `${provider} may have done ${about}, said nothing, and cannot be asked`
-  return { result: "park", reason }
-}
-
-/** From here on it is asked about, never done again. */
-function askFrom<P extends object, A>(
-  { askKind, askSubject }: EffectSpec<P, A>,
-  { payload }: Work<P>,
-  dueAt: number,
-): WorkResult {
-  const kind = askKind === undefined ? {} : { kind: askKind }
-  const subject = askSubject === undefined ? {} : { subject: askSubject(payload) }
-  return { result: "later", dueAt, ...kind, ...subject }
-}
-
-/** Asks what became of it; what stays unknown, or unsaid, ends after its time. */
-async function askOnly<P extends object, A>(
-  spec: EffectSpec<P, A>,
-  ports: Ports,
-  work: Work<P>,
-): Promise<WorkResult> {
-  const standing = await look(spec, ports, work)
-  if (standing !== null) return standing
-  if (spec.ask === null) return parkedUnasked(spec)
-  const { provider, about, unknownAfterMs = UNKNOWN_IS_NO_AFTER_MS } = spec
-  const begunAt = spec.begunAt(work.payload)
-  const ageMs = ports.clock.now() - begunAt
-  // An operator may have called it early: whoever recorded it may be about to do it.
-  const first = askAgainAfter(0, null)
-  if (spec.act === null && ageMs < first) return { result: "later", dueAt: begunAt + first }
-  const known = await knownInTime(ports.pacer, provider, spec.ask(ports, work))
-  const answer =
-    known === "unknown" && ageMs >= unknownAfterMs ? await spec.unknown(ports, work) : known
-  if (answer !== null && answer !== "unknown") return end(spec, ports, work, answer)
-  if (answer === null && ageMs >= PARK_AFTER_MS) {
-    return { result: "park", reason: `${provider} has been silent about ${about} for 72 hours` }
+  #now(): number {
+    return this.#ports.clock.now()
   }
-  const waitMs = askAgainAfter(ageMs, answer === null ? null : unknownAfterMs)
-  return { result: "later", dueAt: ports.clock.now() + waitMs }
-}
 
-async function end<P extends object, A>(
-  spec: EffectSpec<P, A>,
-  ports: Ports,
-  work: Work<P>,
-  answer: A,
-): Promise<WorkResult> {
-  if (await spec.end(ports, work, answer, causeOf(work))) return { result: "done" }
-  const ageMs = ports.clock.now() - spec.begunAt(work.payload)
-  return askFrom(spec, work, ports.clock.now() + askAgainAfter(ageMs, null))
-}
+  #begunAt(): number {
+    return this.#spec.begunAt(this.#work.payload)
+  }
 
-function causeOf({ kind, name }: Pick<Work<unknown>, "kind" | "name">): Cause {
-  return causedBy(`${kind} ${name}`)
+  #ageMs(): number {
+    return this.#now() - this.#begunAt()
+  }
+
+  #isRepeatable(): boolean {
+    return this.#spec.isRepeatable(this.#ports)
+  }
+
+  /** The result of work that needs no provider any more; null where it is open. */
+  async #look(): Promise<WorkResult | null> {
+    switch (await this.#spec.look(this.#ports, this.#work, this.#cause)) {
+      case "ended":
+        return { result: "done" }
+      case "not there":
+        return { result: "park", reason: this.#spec.unknownTo }
+      case "open":
+        return null
+    }
+  }
+
+  async #act(act: NonNullable<EffectSpec<P, A>["act"]>): Promise<WorkResult> {
+    const { provider, ask } = this.#spec
+    await this.#ports.work.handOver(this.#work.workId)
+    try {
+      const doing = act(this.#ports, this.#work)
+      return await this.#end(await inTime(this.#ports.pacer, provider, doing))
+    } catch (error) {
+      if (error instanceof ProviderSilent) {
+        const isLast = ask === null && (this.#work.isHandedOver || !this.#isRepeatable())
+        return isLast ? this.#parkedUnasked() : this.#askFrom(this.#now() + MINUTE_MS)
+      }
+      if (!(error instanceof ProviderUnavailable)) throw error
+      // Whoever died before it could say so may have had it done: after three days it is asked about.
+      if (this.#ageMs() >= PARK_AFTER_MS) return this.#askFrom(this.#now())
+      return retryLater(this.#work, `${provider} is not available`, "undone")
+    }
+  }
+
+  /** Nobody can find out what became of it. */
+  #parkedUnasked(): WorkResult {
+    const { provider, about } = this.#spec
+    const reason = `${provider} may have done ${about}, said nothing, and cannot be asked`
+    return { result: "park", reason }
+  }
+
+  /** From here on it is asked about, never done again. */
+  #askFrom(dueAt: number): WorkResult {
+    const { askKind, askSubject } = this.#spec
+    const kind = askKind === undefined ? {} : { kind: askKind }
+    const subject = askSubject === undefined ? {} : { subject: askSubject(this.#work.payload) }
+    return { result: "later", dueAt, ...kind, ...subject }
+  }
+
+  async #end(answer: A): Promise<WorkResult> {
+    if (await this.#spec.end(this.#ports, this.#work, answer, this.#cause)) {
+      return { result: "done" }
+    }
+    return this.#askFrom(this.#now() + askAgainAfter(this.#ageMs(), null))
+  }
 }
