@@ -3,15 +3,15 @@ import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Charge } from "../../domain/charging/ledger-commands.ts"
-import { ledger } from "../../domain/charging/ledger.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
-import { PRICED_ITEMS, priceBook, priceCodec, priceOf } from "../../domain/charging/price-book.ts"
+import { PRICED_ITEMS, priceOf } from "../../domain/charging/price-book.ts"
 import type { PricedItem } from "../../domain/charging/price-book.ts"
-import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { whatIf } from "../../domain/charging/what-if.ts"
+import type { StreamOf } from "../../domain/kernel/aggregate.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
-import { readMetadata } from "../frame/kernel/envelope.ts"
+import type { Foldable, Loaded } from "../frame/writer/runner/load.ts"
+import { fold, unfolded } from "../frame/writer/runner/load.ts"
 import type { Ports } from "../frame/ports.ts"
 import { placeOf } from "../frame/calls/position-token.ts"
 
@@ -96,26 +96,28 @@ async function stateAt(
   named: string,
 ) {
   const { isWithin, isThere } = placeNamed(named, storeGeneration)
-  let state = ledger.initial()
-  let end = CHAIN_START
-  let last: { readonly position: Position; readonly revision: number; readonly at: number } | null =
-    null
-  reading: for await (const page of store.read(ledgerOf(companyId).stream)) {
-    for (const stored of page) {
-      if (!isWithin(stored)) break reading
-      end = { revision: stored.revision, hash: nextHash(stored, end) }
-      const { version } = readMetadata(stored.metadata)
-      const fact = ledgerCodec.decode(stored.type, version, stored.data)
-      state = ledger.evolve(state, fact)
-      last = { position: stored.position, revision: stored.revision, at: fact.at }
-    }
-  }
-  if (last === null) throw new NoSuchPlace(`The ledger had no fact by ${named}.`)
-  if (!isThere(last.revision, await store.head())) {
-    const known = `revision:${last.revision}`
+  const { state, position, revision, at } = await foldedTo(store, ledgerOf(companyId), isWithin)
+  if (position === null) throw new NoSuchPlace(`The ledger had no fact by ${named}.`)
+  if (!isThere(revision, await store.head())) {
+    const known = `revision:${revision}`
     throw new NoSuchPlace(`There is no ${named} yet: the ledger ends at ${known}.`)
   }
-  return { state, ...last }
+  return { state, position, at }
+}
+
+/** A stream folded from its first fact to the last that is within. */
+async function foldedTo<S, E extends Fact>(
+  store: Ports["store"],
+  { aggregate, stream }: StreamOf<Foldable<S, E>>,
+  isWithin: Place["isWithin"],
+): Promise<Loaded<S>> {
+  const loaded = unfolded(aggregate)
+  for await (const page of store.read(stream)) {
+    const within = page.filter(isWithin)
+    fold(aggregate, loaded, within)
+    if (within.length < page.length) break
+  }
+  return loaded
 }
 
 interface Place {
@@ -145,15 +147,6 @@ function placeNamed(named: string, generation: number): Place {
 }
 
 async function priceAt({ store }: Pick<Ports, "store">, to: Position, item: PricedItem) {
-  let book = priceBook.initial()
-  let end = CHAIN_START
-  for await (const page of store.read(PRICES.stream)) {
-    for (const stored of page) {
-      const { position, type, metadata, data, revision } = stored
-      if (comparePositions(position, to) > 0) return priceOf(book, item)
-      end = { revision, hash: nextHash(stored, end) }
-      book = priceBook.evolve(book, priceCodec.decode(type, readMetadata(metadata).version, data))
-    }
-  }
-  return priceOf(book, item)
+  const isWithin: Place["isWithin"] = ({ position }) => comparePositions(position, to) <= 0
+  return priceOf((await foldedTo(store, PRICES, isWithin)).state, item)
 }

@@ -8,6 +8,7 @@ import { isConsistent, rootByInclusion } from "./merkle.ts"
 import type { DecisionInputs } from "./proof-inputs.ts"
 import { STATED_OF_CHARGE, STATED_OF_REFUSAL, inputsFault } from "./proof-inputs.ts"
 
+/** An event: all that its hash is made of, and the way from it to the root. */
 const Event = z.object({
   stream: z.string(),
   revision: z.int(),
@@ -15,11 +16,15 @@ const Event = z.object({
   type: z.string(),
   data: z.string(),
   metadata: z.string(),
+  /** The hash of its stream's event before it. */
   previousHash: z.string(),
+  /** Its place in the tree, from 0. */
   index: z.int().nonnegative(),
-  inclusion: z.array(z.string()),
+  inclusion: z.array(z.string()).readonly(),
 })
-type ProvenEvent = z.infer<typeof Event>
+
+/** An event of a proof. */
+export type ProvenEvent = Readonly<z.infer<typeof Event>>
 
 const Limit = z.object({
   holder: z.enum(["company", "person", "key"]),
@@ -41,8 +46,9 @@ const Inputs = z.object({
   creditLineMicros: z.int(),
   prepaidOnly: z.boolean(),
   locked: z.boolean(),
-  limits: z.array(Limit),
-  events: z.array(Event),
+  limits: z.array(Limit).readonly(),
+  /** The facts that set the limits and the terms, and the ledger's fact before the decision. */
+  events: z.array(Event).readonly(),
 })
 
 /** A proof, with every field that it has to have. */
@@ -51,12 +57,18 @@ const Checked = z.object({
   form: z.literal(1),
   company: z.string(),
   chargeId: z.string(),
+  /** What was decided: `Charged`, or `ChargeRefused`. */
   event: Event,
   inputs: Inputs,
-  later: z.array(Event),
-  consistency: z.array(z.object({ from: Head, path: z.array(z.string()) })),
+  /** What became of the charge: its closing, or its giving back. */
+  later: z.array(Event).readonly(),
+  /** Former heads, and that this one only grew from each. */
+  consistency: z.array(z.object({ from: Head, path: z.array(z.string()).readonly() })).readonly(),
   head: Head,
 })
+
+/** The proof of a decision. */
+export type Proof = Readonly<z.infer<typeof Checked>>
 
 /** What a proof says, once all of it was found right. */
 export interface ProofSummary {

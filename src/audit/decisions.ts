@@ -8,7 +8,9 @@ import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import { ledger } from "../../domain/charging/ledger.ts"
 import { commandOfCharge, commandOfFact, withPending } from "../../domain/charging/replayed.ts"
+import type { Fact } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
+import { canonicalJson } from "../frame/kernel/canonical-json.ts"
 
 /** Where a fact of a ledger stands, and what it follows. */
 export interface FactPlace {
@@ -173,16 +175,6 @@ export function refusedAgain(state: Ledger, refused: ChargeRefused): Difference 
 }
 
 /** Whether two facts say the same, field for field. */
-function isSame(a: unknown, b: unknown): boolean {
-  if (a === b) return true
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false
-  if (Array.isArray(a) !== Array.isArray(b)) return false
-  let fields = 0
-  for (const name in a) {
-    fields += 1
-    if (!isSame((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name])) {
-      return false
-    }
-  }
-  return fields === Object.keys(b).length
+function isSame(a: Fact, b: Fact): boolean {
+  return canonicalJson(a) === canonicalJson(b)
 }

@@ -1,5 +1,7 @@
 /** Two things as JSON, line by line: what only the first has (`-`), only the second (`+`), and both. */
 
+import { canonicalJson } from "../frame/kernel/canonical-json.ts"
+
 /** The lines of a difference; a null is nothing at all. */
 export function diffLines(before: object | null, after: object | null): readonly string[] {
   const [a, b] = [linesOf(before), linesOf(after)]
@@ -27,15 +29,9 @@ export function diffLines(before: object | null, after: object | null): readonly
 }
 
 function linesOf(value: object | null): readonly string[] {
-  return value === null ? [] : JSON.stringify(inOrder(value), null, 2).split("\n")
-}
-
-/** The same with its fields by name: in which order they came to be says nothing. */
-function inOrder(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inOrder)
-  if (typeof value !== "object" || value === null) return value
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
-  return Object.fromEntries(entries.map(([name, item]) => [name, inOrder(item)]))
+  if (value === null) return []
+  // By the names of its fields: in which order they came to be says nothing.
+  return JSON.stringify(JSON.parse(canonicalJson(value)), null, 2).split("\n")
 }
 
 /** How many lines the rests from each pair of places have in common, in order. */

@@ -18,6 +18,7 @@ import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
 import type { Streams } from "../frame/writer/streams.ts"
 import type { Pace } from "./pace.ts"
+import { paced } from "./pace.ts"
 import { GrowingTree, leafIn, treeOfStream } from "./trees.ts"
 
 /** The form that is written. */
@@ -80,8 +81,7 @@ export async function writeHistory(request: HistoryRequest): Promise<HistoryWrit
   const trees = new Map<string, GrowingTree>()
   const ranges = new Map<string, { first: number; last: number; hash: string }>()
   let events = 0
-  for await (const page of eventsUpTo(request)) {
-    signal.throwIfAborted()
+  for await (const page of paced(eventsUpTo(request), pace, signal)) {
     for (const stored of page) {
       const { stream, revision, metadata, position, data } = stored
       const hash = leafIn(metadata)
@@ -94,7 +94,6 @@ export async function writeHistory(request: HistoryRequest): Promise<HistoryWrit
       await out.add(eventLine(stored))
     }
     events += page.length
-    pace.at(page.at(-1)?.position ?? null, page.length)
   }
   for (const [range, { first, last, hash }] of byName(ranges)) {
     await out.add(`${JSON.stringify({ range, first, last, hash })}\n`)

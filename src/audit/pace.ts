@@ -1,5 +1,5 @@
 /** How far long work over events has come: how many are done, how fast, and how long it still takes. */
-import type { Position } from "../../adapters/eventstore/port.ts"
+import type { Position, StoredEvent } from "../../adapters/eventstore/port.ts"
 
 const TELL_EVERY_MS = 200
 
@@ -32,6 +32,19 @@ export function paceTo(
       const share = typeof end === "function" ? end() : shareOf(position, end)
       progress(paceText(done, share, now - begun))
     },
+  }
+}
+
+/** Pages of events, each told of once it is done with. @throws the signal's reason */
+export async function* paced(
+  pages: AsyncIterable<readonly StoredEvent[]>,
+  pace: Pace,
+  signal: AbortSignal,
+): AsyncGenerator<readonly StoredEvent[]> {
+  for await (const page of pages) {
+    signal.throwIfAborted()
+    yield page
+    pace.at(page.at(-1)?.position ?? null, page.length)
   }
 }
 

@@ -4,10 +4,9 @@ import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
 import { fits } from "../../domain/charging/limits.ts"
 import { refusalCodec } from "../../domain/charging/refusals.ts"
-import type { Fact } from "../../domain/kernel/decider.ts"
-import type { Codec } from "../../domain/kernel/format.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
-import { readMetadata } from "../frame/kernel/envelope.ts"
+import { canonicalJson } from "../frame/kernel/canonical-json.ts"
+import { decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
 import type { FileEvent } from "./history-file.ts"
 
 /** What the rules looked at; the events beside it say the same, and a replay gives it. */
@@ -42,14 +41,6 @@ export function inputsOfRefusal(refused: ChargeRefused): DecisionInputs {
   return { ledgerRevision, fundsMicros, creditLineMicros, prepaidOnly, locked, limits }
 }
 
-/** The fact that an event says. @throws FormatFault, EnvelopeFault */
-export function factOf<F extends Fact>(
-  codec: Codec<F>,
-  { type, data, metadata }: Pick<FileEvent, "type" | "data" | "metadata">,
-): F {
-  return codec.decode(type, readMetadata(metadata).version, data)
-}
-
 /**
  * The first of the inputs that the proven events do not bear out, or that would have refused what was
  * charged; null where they bear out all that they can.
@@ -63,11 +54,10 @@ export function inputsFault(
   facts: readonly Proven[],
 ): Fault {
   if (event.type !== "ChargeRefused") {
-    return (
-      chargeFault(event, inputs, facts) ?? passFault(factOf(ledgerCodec, event) as Charged, inputs)
-    )
+    const charged = () => decodeStored(ledgerCodec, event) as Charged
+    return chargeFault(event, inputs, facts) ?? passFault(charged(), inputs)
   }
-  const refused = factOf(refusalCodec, event)
+  const refused = decodeStored(refusalCodec, event)
   if (refused.type !== "ChargeRefused") throw new FormatFault(`${event.type} refuses no charge`)
   return differing({ ...inputsOfRefusal(refused) }, { ...inputs }, "as the refusal itself says")
 }
@@ -107,7 +97,7 @@ function chargeFault(event: Proven, inputs: DecisionInputs, facts: readonly Prov
   }
   const decoded = facts
     .toSorted((a, b) => a.revision - b.revision)
-    .map((one) => factOf(ledgerCodec, one))
+    .map((one) => decodeStored(ledgerCodec, one))
   return termsFault(inputs, revision, decoded) ?? limitsFault(inputs, decoded)
 }
 
@@ -148,17 +138,8 @@ function limitsFault({ limits }: DecisionInputs, facts: readonly unknown[]): Fau
 /** The first field that is not as it should be. */
 function differing(said: Fields, inputs: Fields, why: string): Fault {
   for (const [name, value] of Object.entries(said)) {
-    const [wanted, is] = [inOrder(value), inOrder(inputs[name])]
-    if (wanted !== is) return { expected: `inputs.${name} ${wanted}, ${why}`, found: String(is) }
+    const [wanted, is] = [canonicalJson(value), canonicalJson(inputs[name])]
+    if (wanted !== is) return { expected: `inputs.${name} ${wanted}, ${why}`, found: is }
   }
   return null
-}
-
-/** JSON with the fields of each object by name. */
-function inOrder(value: unknown): string {
-  return JSON.stringify(value, (_name, one: unknown) =>
-    typeof one === "object" && one !== null && !Array.isArray(one)
-      ? Object.fromEntries(Object.entries(one).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : one,
-  )
 }

@@ -13,53 +13,20 @@ import { ledger } from "../../domain/charging/ledger.ts"
 import type { LimitReading, Spender } from "../../domain/charging/limits.ts"
 import { refusalCodec } from "../../domain/charging/refusals.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
-import { NO_HASH } from "../frame/kernel/envelope.ts"
+import { NO_HASH, decodeStored } from "../frame/kernel/envelope.ts"
 import { eventsUpTo, headFields } from "./history-file.ts"
 import type { HistoryRequest } from "./history-file.ts"
+import type { Proof, ProvenEvent } from "./check-proof.ts"
 import { Tree, leafOf } from "./merkle.ts"
-import { factOf, inputsOfRefusal } from "./proof-inputs.ts"
+import { inputsOfRefusal } from "./proof-inputs.ts"
 import type { DecisionInputs } from "./proof-inputs.ts"
+import { paced } from "./pace.ts"
 import { GrowingTree, leafIn } from "./trees.ts"
 
 const HASH_BYTES = 32
 
-/** An event of a proof: all that its hash is made of. */
-interface ProvenText {
-  readonly stream: string
-  readonly revision: number
-  readonly id: string
-  readonly type: string
-  readonly data: string
-  readonly metadata: string
-  /** The hash of its stream's event before it. */
-  readonly previousHash: string
-  /** Its place in the tree, from 0. */
-  readonly index: number
-}
-
-/** An event of a proof, and the way from it to the root. */
-export interface ProvenEvent extends ProvenText {
-  readonly inclusion: readonly string[]
-}
-
-/** The proof of a decision. */
-export interface Proof {
-  readonly companyLedger: "proof"
-  readonly form: 1
-  readonly company: CompanyId
-  readonly chargeId: ChargeId
-  /** What was decided: `Charged`, or `ChargeRefused`. */
-  readonly event: ProvenEvent
-  readonly inputs: DecisionInputs & {
-    /** The facts that set the limits and the terms, and the ledger's fact before the decision. */
-    readonly events: readonly ProvenEvent[]
-  }
-  /** What became of the charge: its closing, or its giving back. */
-  readonly later: readonly ProvenEvent[]
-  /** Former heads, and that this one only grew from each. */
-  readonly consistency: readonly { readonly from: SignedHead; readonly path: readonly string[] }[]
-  readonly head: SignedHead
-}
+/** An event of a proof before its way to the root is known. */
+type ProvenText = Omit<ProvenEvent, "inclusion">
 
 /** What a proof is made from. */
 export interface ProofRequest extends Pick<
@@ -76,10 +43,8 @@ export interface ProofRequest extends Pick<
 export async function proveCharge(request: ProofRequest): Promise<Proof | null> {
   const { companyId, chargeId, former, sign, pace, signal } = request
   const reading = new Reading(companyId, chargeId)
-  for await (const page of eventsUpTo(request)) {
-    signal.throwIfAborted()
+  for await (const page of paced(eventsUpTo(request), pace, signal)) {
     for (const stored of page) reading.take(stored)
-    pace.at(page.at(-1)?.position ?? null, page.length)
   }
   const { found, tree, grown } = reading
   if (found === null) return null
@@ -151,7 +116,7 @@ class Reading {
     this.grown.add(hash, stored.position, data)
     if (stream === ledgerOf(this.#companyId).stream) this.#takeFact(text)
     else if (stream === refusalsOf(this.#companyId).stream && data.includes(this.#named)) {
-      const refused = factOf(refusalCodec, text)
+      const refused = decodeStored(refusalCodec, text)
       if (refused.type !== "ChargeRefused") return
       this.found = { event: text, inputs: inputsOfRefusal(refused), facts: [], later: [] }
     }
@@ -168,7 +133,7 @@ class Reading {
   }
 
   #takeFact(text: ProvenText): void {
-    const fact = factOf(ledgerCodec, text)
+    const fact = decodeStored(ledgerCodec, text)
     const isNamed = text.data.includes(this.#named)
     if (fact.type === "Charged" && isNamed) this.#find(fact, text)
     else if (fact.type === "ChargeGivenBack" && isNamed) this.found?.later.push(text)

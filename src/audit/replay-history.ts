@@ -10,7 +10,7 @@ import { refusalCodec } from "../../domain/charging/refusals.ts"
 import { FormatFault } from "../../domain/kernel/format.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { companyOf } from "../../domain/kernel/streams.ts"
-import { NO_HASH, readMetadata } from "../frame/kernel/envelope.ts"
+import { NO_HASH, decodeStored, readMetadata } from "../frame/kernel/envelope.ts"
 import type { Difference } from "./decisions.ts"
 import { LedgerReplay, refusedAgain } from "./decisions.ts"
 import { diffLines } from "./diff-lines.ts"
@@ -95,8 +95,7 @@ class Replay {
   }
 
   takeRefusal(event: FileEvent): void {
-    const { version } = readMetadata(event.metadata)
-    const fact = refusalCodec.decode(event.type, version, event.data)
+    const fact = decodeStored(refusalCodec, event)
     if (fact.type === "RefusalsCounted") {
       for (const { count } of fact.counts) this.#counted += count
       return
@@ -211,6 +210,6 @@ class Replay {
   }
 }
 
-function refusalOf({ type, metadata, data }: FileEvent): ChargeRefused {
-  return refusalCodec.decode(type, readMetadata(metadata).version, data) as ChargeRefused
+function refusalOf(event: FileEvent): ChargeRefused {
+  return decodeStored(refusalCodec, event) as ChargeRefused
 }

@@ -23,6 +23,7 @@ import { Findings, differenceTexts } from "./findings.ts"
 import { HeadsHeld } from "./heads-held.ts"
 import { MissingStreams, reaches } from "./missing-streams.ts"
 import type { Pace } from "./pace.ts"
+import { paced } from "./pace.ts"
 import type { Seen } from "./seen-streams.ts"
 import { codecIn, sumOf } from "./seen-streams.ts"
 import { streamFault } from "./stream-alone.ts"
@@ -85,8 +86,7 @@ export async function auditStreams(ports: AuditPorts, scope: AuditScope): Promis
     companyId === null
       ? ports.readEverything()
       : ports.store.readAll({ prefixes: ports.streams.prefixesOf(companyId) })
-  for await (const page of pages) {
-    signal.throwIfAborted()
+  for await (const page of paced(pages, pace, signal)) {
     for (const stored of page) {
       if (!ports.streams.isOwn(stored.stream)) {
         audit.others.take(stored)
@@ -96,7 +96,6 @@ export async function auditStreams(ports: AuditPorts, scope: AuditScope): Promis
       // A wait for each event would be a good part of the work: only new streams take one.
       audit.take(audit.seen(stored.stream) ?? (await audit.firstSeen(stored.stream)), stored)
     }
-    pace.at(page.at(-1)?.position ?? null, page.length)
   }
   await audit.readAlone(signal)
   return audit.end()

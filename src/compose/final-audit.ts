@@ -1,5 +1,6 @@
 /** The audit that every move of an installation ends in. */
 import { PROGRAM } from "../slices.ts"
+import type { Verdict } from "../audit/operate/audit.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { OperatorRefused } from "../frame/operator/operation.ts"
 import { runOperation } from "../frame/operator/run-operation.ts"
@@ -17,12 +18,6 @@ export interface MoveTalk {
   readonly signal: AbortSignal
 }
 
-/** What the audit says. */
-export interface AuditVerdict {
-  readonly ok: boolean
-  readonly [detail: string]: unknown
-}
-
 /**
  * Opens the installation as a server does, waits until its read models show everything, and verifies
  * all of it.
@@ -35,7 +30,7 @@ export async function auditMoved(
   databaseUrl: string,
   log: Log,
   { progress, signal }: MoveTalk,
-): Promise<AuditVerdict> {
+): Promise<Verdict> {
   const baseUrl = () => config.baseUrl ?? ""
   const options = { ...config, databaseUrl, baseUrl, log, signal }
   const { ports, close } = await openInstallation(options).catch((error: unknown) => {
@@ -46,7 +41,7 @@ export async function auditMoved(
     const request = { operation: "audit verify", input: {}, actor: "system", reason: null }
     const talk = { progress, signal, send: async () => undefined }
     const answer = await runOperation(PROGRAM.operations, ports, request, talk)
-    if (!("error" in answer)) return answer.result as AuditVerdict
+    if (!("error" in answer)) return answer.result as Verdict
     throw new OperatorRefused(answer.error.error, answer.error.message)
   } finally {
     await close()

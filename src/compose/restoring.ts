@@ -10,11 +10,12 @@ import type { BackupBlock, BackupSummary } from "../moving/backup-file.ts"
 import { BackupFault, EVENTS, readBackup } from "../moving/backup-file.ts"
 import type { MovedEvent } from "../moving/chains.ts"
 import { copyEvents } from "../moving/copy-events.ts"
+import type { Restored } from "../moving/operate/move-commands.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
 import { identify, openEventStore } from "./event-store.ts"
-import type { AuditVerdict, MoveTalk } from "./final-audit.ts"
+import type { MoveTalk } from "./final-audit.ts"
 import { auditMoved } from "./final-audit.ts"
 import { HINTS } from "./hints.ts"
 import { moveFault } from "./move-faults.ts"
@@ -23,18 +24,6 @@ import type { Stage } from "./stage.ts"
 import { onStage } from "./stage.ts"
 
 const REPORT_EVERY = 1_000
-
-/** What was restored. */
-export interface Restored {
-  readonly ok: boolean
-  readonly file: string
-  readonly events: number
-  readonly rows: number
-  /** So many of the events were there from a restore that had been cut short. */
-  readonly alreadyThere: number
-  readonly checksum: string
-  readonly audit: AuditVerdict
-}
 
 /**
  * Restores a backup into the installation of these settings, which must be empty: its database, and

@@ -7,11 +7,12 @@ import { IN_DATABASE, maskedAddress } from "../frame/kernel/event-store-address.
 import { Chains } from "../moving/chains.ts"
 import { compareAll } from "../moving/compare.ts"
 import { copyEvents } from "../moving/copy-events.ts"
+import type { StoreCopy } from "../moving/operate/move-commands.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
 import { checkEventStore, identify, openEventStore } from "./event-store.ts"
-import type { AuditVerdict, MoveTalk } from "./final-audit.ts"
+import type { MoveTalk } from "./final-audit.ts"
 import { auditMoved } from "./final-audit.ts"
 import { moveFault } from "./move-faults.ts"
 import { openPlace } from "./place.ts"
@@ -20,18 +21,6 @@ import { onStage } from "./stage.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
 
 const REPORT_EVERY = 1_000
-
-/** What was copied. */
-export interface StoreCopy {
-  readonly ok: boolean
-  /** The address of the store, masked, or `database`. */
-  readonly to: string
-  readonly events: number
-  readonly streams: number
-  /** So many of the events were there from a copy that had been cut short, or from before. */
-  readonly alreadyThere: number
-  readonly audit: AuditVerdict
-}
 
 /**
  * Copies all events into an event store that is empty, or holds the first of them: in global order,

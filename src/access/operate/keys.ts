@@ -28,8 +28,7 @@ import {
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-import type { Page } from "../../frame/operator/cli/render.ts"
-import { isRow, renderFields, renderResult } from "../../frame/operator/cli/render.ts"
+import { renderFields } from "../../frame/operator/cli/render.ts"
 
 const operationName = z.string().transform((name, context) => {
   if (isOperation(name)) return name
@@ -83,7 +82,6 @@ const create = operation({
   example: "key create --company acme --app --operation phone.messages.send phone.messages.read",
   changes: true,
   input: together(NewKey, newKeyFault),
-  render: renderCreated,
   run: async ({ ports, cause }, input) => {
     const { sealing, runner } = ports
     const operations = input.allOperations ? ALL_OPERATIONS : input.operations
@@ -122,15 +120,19 @@ const create = operation({
     const made = { keyId, key, companyId, personId }
     return input.app ? { ...made, appSecret: sealing.appSecret(keyId) } : made
   },
+  render: renderCreated,
 })
 
-function renderCreated(result: unknown, page: Page): string {
-  if (!isRow(result)) return renderResult(result, page)
-  const { key, appSecret, ...rest } = result
+interface Created {
+  readonly key: string
+  readonly appSecret?: string
+}
+
+function renderCreated({ key, appSecret, ...rest }: Created): string {
   const secret =
-    appSecret === undefined ? "" : `\nThe app's secret, shown this once:\n${String(appSecret)}\n`
+    appSecret === undefined ? "" : `\nThe app's secret, shown this once:\n${appSecret}\n`
   const fields = renderFields(Object.entries(rest))
-  return `${fields}\nThe key, shown this once; keep it now:\n${String(key)}\n${secret}`
+  return `${fields}\nThe key, shown this once; keep it now:\n${key}\n${secret}`
 }
 
 async function setPurchaseTerms(

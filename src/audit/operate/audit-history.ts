@@ -5,15 +5,17 @@ import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { companiesOfCharge } from "../../../projections/charging/charges.ts"
 import { companiesOfRefusal } from "../../../projections/charging/refusals.ts"
+import type { HistoryWritten } from "../history-file.ts"
 import { eventLine, eventsUpTo, headFields, writeHistory } from "../history-file.ts"
-import { paceTo } from "../pace.ts"
+import { paceTo, paced } from "../pace.ts"
 import { proveCharge } from "../proof.ts"
 import { replayHistory } from "../replay-history.ts"
 import { COMPANY_ONLY } from "./history-inputs.ts"
 import { signHead, signTrees } from "../trees.ts"
 import { placeOf } from "../../frame/calls/position-token.ts"
-import type { Page, Row } from "../../frame/operator/cli/render.ts"
-import { isRow, renderFields, renderTable, rowsOf } from "../../frame/operator/cli/render.ts"
+import type { SignedHead } from "../../../adapters/tree-heads/port.ts"
+import type { Page } from "../../frame/operator/cli/render.ts"
+import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import { findCompany, showWrites, someId } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
@@ -56,7 +58,6 @@ const exportHistory = operation({
       .optional()
       .meta({ description: "the last place; default all", takes: "position", form: "text" }),
   }),
-  render: renderExport,
   run: async ({ ports, send, progress, signal }, { company, to: named }) => {
     const companyId = await scopeOf(ports, company)
     // What is gathered is no event yet: it is recorded, so that the export has it.
@@ -70,22 +71,14 @@ const exportHistory = operation({
     })
     return { ...written, heads: written.heads.map(headFields) }
   },
+  render: ({ heads, ...written }: HistoryWritten & { readonly file?: string }, page) => {
+    const { file, events, streams, sha256 } = written
+    const fields = Object.entries({ file, events, streams, sha256 })
+    return renderFields(fields) + renderHeads(heads, page)
+  },
 })
 
-function renderExport(result: unknown, page: Page): string {
-  if (!isRow(result)) return ""
-  const { file, events, streams, sha256, heads } = result
-  const fields = Object.entries({ file, events, streams, sha256 })
-  return renderFields(fields) + renderHeads(rowsOf(heads) ?? [], page)
-}
-
-function renderHead(result: unknown, page: Page): string {
-  if (!isRow(result)) return ""
-  const heads = rowsOf(result["heads"]) ?? []
-  return renderFields([["publicKey", result["publicKey"]]]) + renderHeads(heads, page)
-}
-
-function renderHeads(heads: readonly Row[], page: Page): string {
+function renderHeads(heads: readonly SignedHead[], page: Page): string {
   const rows = heads.map(({ tree, size, root, position, at }) => ({
     ...{ tree, size, root, position, at },
   }))
@@ -102,7 +95,6 @@ const head = operation({
   example: "audit head --company acme",
   isPatient: true,
   input: Scope,
-  render: renderHead,
   run: async ({ ports, signal }, { company }) => {
     const companyId = await scopeOf(ports, company)
     await ports.settle()
@@ -110,6 +102,8 @@ const head = operation({
     const heads = (await ports.treeHeads.newest(companyId)).map(headFields)
     return { publicKey: (await ports.signing.sign("")).publicKey, heads }
   },
+  render: ({ publicKey, heads }, page) =>
+    renderFields([["publicKey", publicKey]]) + renderHeads(heads, page),
 })
 
 const proof = operation({
@@ -185,10 +179,8 @@ const replay = operation({
     return replayHistory({
       rules: null,
       pages: async function* (category) {
-        for await (const page of eventsUpTo(
-          { store, streams, companyId, to },
-          prefixOf(category, companyId),
-        )) {
+        const range = { store, streams, companyId, to }
+        for await (const page of eventsUpTo(range, prefixOf(category, companyId))) {
           signal.throwIfAborted()
           yield page
           if (category === "ledger") pace.at(page.at(-1)?.position ?? null, page.length)
@@ -210,13 +202,10 @@ const raw = operation({
     const { store, streams } = ports
     const to = await store.head()
     const pace = paceTo(to, progress)
-    for await (const page of eventsUpTo(
-      { store, streams, companyId, to },
-      prefixOf(category, companyId),
-    )) {
-      signal.throwIfAborted()
+    const range = { store, streams, companyId, to }
+    const pages = eventsUpTo(range, prefixOf(category, companyId))
+    for await (const page of paced(pages, pace, signal)) {
       if (page.length > 0) await send(page.map(eventLine).join(""))
-      pace.at(page.at(-1)?.position ?? null, page.length)
     }
     return { company: companyId }
   },

@@ -3,9 +3,9 @@ import { z } from "zod"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { parseCompanyId, parseSealed } from "../../../domain/kernel/ids.ts"
 import { companyOf } from "../../../domain/kernel/streams.ts"
-import { paceTo } from "../pace.ts"
-import type { Page, Row } from "../../frame/operator/cli/render.ts"
-import { isRow, renderResult, renderTable, rowsOf } from "../../frame/operator/cli/render.ts"
+import { reaches } from "../missing-streams.ts"
+import { paceTo, paced } from "../pace.ts"
+import { renderTable } from "../../frame/operator/cli/render.ts"
 import { harmless } from "../../frame/operator/cli/terminal.ts"
 import { company, exactTime, findCompany, someId } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
@@ -56,7 +56,6 @@ const show = operation({
       .default(false)
       .meta({ description: "show personal fields, as far as their keys are there" }),
   }),
-  render: renderShown,
   run: async ({ ports, signal }, input) => {
     const { stream, from = 0, limit, unseal } = input
     const events: ShownEvent[] = []
@@ -72,8 +71,12 @@ const show = operation({
         events.push(await shown(ports, stored, parsed, unseal))
       }
     }
-    if (isThere || (await exists(ports, stream))) return { events, next: null }
+    if (isThere || (await reaches(ports, stream, 0))) return { events, next: null }
     throw new OperatorRefused("not_found", `There is no stream ${stream}.`)
+  },
+  render: ({ events, next }) => {
+    const text = events.length === 0 ? "No facts.\n" : events.map(renderEvent).join("")
+    return next === null ? text : `${text}There are more: go on with --from ${next}.\n`
   },
 })
 
@@ -92,22 +95,19 @@ const streams = operation({
       .meta({ description: "only those behind this name", takes: "stream", form: "text" }),
     limit: atMost.default(STREAMS_SHOWN),
   }),
-  render: renderStreams,
   run: async ({ ports, progress, signal }, input) => {
     const { company: named, after, limit } = input
     const companyId = named === undefined ? null : await findCompany(ports, named)
     const pace = paceTo(await ports.store.head(), progress)
     const found = new Map<string, { events: number; last: StoredEvent }>()
     const range = companyId === null ? {} : { prefixes: ports.streams.prefixesOf(companyId) }
-    for await (const page of ports.store.readAll(range)) {
-      signal.throwIfAborted()
+    for await (const page of paced(ports.store.readAll(range), pace, signal)) {
       for (const stored of page) {
         const { stream, type } = stored
         if (stream <= after || (companyId !== null && companyOf(stream) !== companyId)) continue
         if (isFiltered(input) && !passes(input, type, parse(stored))) continue
         found.set(stream, { events: (found.get(stream)?.events ?? 0) + 1, last: stored })
       }
-      pace.at(page.at(-1)?.position ?? null, page.length)
     }
     const names = [...found.keys()].toSorted()
     const rows = names.slice(0, limit).map((stream) => {
@@ -116,28 +116,16 @@ const streams = operation({
     })
     return { streams: rows, next: names.length > limit ? (rows.at(-1)?.stream ?? null) : null }
   },
+  render: ({ streams: rows, next }, page) => {
+    const table = renderTable(rows, page, "streams")
+    return next === null ? table : `${table}There are more: --after ${next}\n`
+  },
 })
 
-function renderShown(result: unknown, page: Page): string {
-  const events = isRow(result) ? rowsOf(result["events"]) : null
-  if (!isRow(result) || events === null) return renderResult(result, page)
-  const text = events.length === 0 ? "No facts.\n" : events.map(renderEvent).join("")
-  const { next } = result
-  return typeof next === "number" ? `${text}There are more: go on with --from ${next}.\n` : text
-}
-
 /** A fact on two lines: where, what and when; then what it says. */
-function renderEvent({ stream, revision, type, at, data }: Row): string {
-  const head = `${String(stream)} ${String(revision)}  ${String(type)}  ${String(at)}`
+function renderEvent({ stream, revision, type, at, data }: ShownEvent): string {
+  const head = `${stream} ${revision}  ${type}  ${at}`
   return `${harmless(head)}\n  ${harmless(JSON.stringify(data))}\n`
-}
-
-function renderStreams(result: unknown, page: Page): string {
-  const rows = isRow(result) ? rowsOf(result["streams"]) : null
-  if (!isRow(result) || rows === null) return renderResult(result, page)
-  const table = renderTable(rows, page, "streams")
-  const { next } = result
-  return typeof next === "string" ? `${table}There are more: --after ${next}\n` : table
 }
 
 function isFiltered({ type, key, person, since, until }: z.infer<typeof Filter>): boolean {
@@ -199,11 +187,6 @@ function opening({ sealing }: AdminContext["ports"], stream: string, data: Field
     return Object.fromEntries(await Promise.all(opened))
   }
   return open
-}
-
-async function exists({ store }: AdminPorts, stream: string): Promise<boolean> {
-  for await (const page of store.read(stream, { limit: 1 })) if (page.length > 0) return true
-  return false
 }
 
 /** Operations that read streams. */

@@ -4,13 +4,16 @@ import { z } from "zod"
 import { openCharges } from "../../../domain/charging/ledger-views.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { AuditCheck } from "../findings.ts"
+import { NO_STREAM } from "../findings.ts"
 import { paceTo } from "../pace.ts"
 import { auditStreams } from "../streams.ts"
 import type { PurchaseRow } from "../../../projections/charging/purchases.ts"
 import { pendingPurchases } from "../../../projections/charging/purchases.ts"
 import { unbalanced } from "../../../projections/charging/accounts.ts"
 import { streamOperations } from "./audit-streams.ts"
-import { renderVerdict } from "./verdict.ts"
+import type { Page } from "../../frame/operator/cli/render.ts"
+import { renderTable } from "../../frame/operator/cli/render.ts"
+import { harmless } from "../../frame/operator/cli/terminal.ts"
 import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
@@ -42,11 +45,11 @@ const verify = operation({
       .optional()
       .meta({ description: "a hash from an earlier verify, head or export, which must be found" }),
   }),
-  render: renderVerdict,
   run: async (context, { company: named, head = null }) => {
     const companyId = named === undefined ? null : await findCompany(context.ports, named)
     return verifyAll(context, companyId, head)
   },
+  render: renderVerdict,
 })
 
 /** Verifies everything, or one company. @param head a hash that an auditor noted, to be found again */
@@ -132,6 +135,48 @@ async function purchasesWithoutOwner(
 }
 
 const idOf = ({ purchase_id }: PurchaseRow): string => purchase_id
+
+/** What an audit found. */
+export type Verdict = Awaited<ReturnType<typeof verifyAll>>
+
+/** The checks of an audit as a table, and what they come to. */
+export function renderVerdict(found: Verdict, page: Page): string {
+  const rows = found.checks.map(({ name, ok, detail }) => ({
+    check: name,
+    holds: ok ? "yes" : "NO",
+    detail,
+  }))
+  const extent = `${found.events} facts in ${found.streams} streams`
+  const verdict = found.ok ? "Everything holds" : "Something does not hold"
+  const others = othersIn(found)
+  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${others}${brokenAt(found)}`
+}
+
+const MOST_NAMED = 5
+
+/** What other programs keep in the same store, in a line; nothing where there is none of it. */
+function othersIn({ others }: Verdict): string {
+  if (others.events === 0) return ""
+  const byName = Object.entries(others.byName)
+  const named = byName.slice(0, MOST_NAMED).map(([name, events]) => `${name} (${events})`)
+  const extent = `${others.events} events in ${others.streams} streams`
+  const more = byName.length > MOST_NAMED ? ", …" : ""
+  return `${harmless(`Left alone: ${extent} of other programs: ${named.join(", ")}${more}`)}\n`
+}
+
+/** The first broken place, in lines. */
+function brokenAt({ firstBroken: first }: Verdict): string {
+  if (first === null) return ""
+  const { stream, revision, check, expected, found } = first
+  const lines = [
+    stream === NO_STREAM
+      ? `First in the whole history (${check})`
+      : `First at ${stream} revision ${revision} (${check})`,
+    `  expected ${expected}`,
+    `  found    ${found}`,
+  ]
+  return lines.map((line) => `${harmless(line)}\n`).join("")
+}
 
 /** Operations of auditors. */
 export const auditOperations: readonly AdminOperation[] = [...streamOperations, verify]

@@ -3,15 +3,12 @@ import { z } from "zod"
 import type { Command } from "../../frame/operator/commands.ts"
 import { localCommand } from "../../frame/operator/commands.ts"
 import { checkFile } from "../check-file.ts"
+import type { HistorySummary } from "../check-history.ts"
+import type { ProofSummary } from "../check-proof.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
-import {
-  isRow,
-  renderFields,
-  renderResult,
-  renderTable,
-  rowsOf,
-} from "../../frame/operator/cli/render.ts"
+import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import { PUBLIC_KEY, Replay } from "./history-inputs.ts"
+import type { ReplayShown } from "./replay.ts"
 import { replay } from "./replay.ts"
 import { harmless } from "../../frame/operator/cli/terminal.ts"
 
@@ -28,28 +25,22 @@ const check = localCommand({
     const found = await checkFile({ path, publicKey, progress, signal })
     return { ok: true, isSignerKnown: publicKey !== null, ...found }
   },
-  render: (result, page) => {
-    if (!isRow(result)) return renderResult(result, page)
-    const {
-      kind,
-      publicKeys,
-      heads: _heads,
-      head: _head,
-      ok: _ok,
-      isSignerKnown,
-      statedOnly,
-      ...others
-    } = result
-    const signer = `Signed by ${Array.isArray(publicKeys) ? publicKeys.join(", ") : ""}`
-    const note = isSignerKnown === true ? "" : ": compare it with the public key that you noted"
-    const stated =
-      typeof statedOnly === "string"
-        ? `Stated, not proven: ${statedOnly}; audit replay derives it again.\n`
-        : ""
-    const fields = renderFields(Object.entries(others))
-    return `This ${String(kind)} holds.\n${fields}${stated}${signer}${note}.\n`
+  render: (found) => {
+    const shown = found.kind === "export" ? ofExport(found) : ofProof(found)
+    const note = found.isSignerKnown ? "" : ": compare it with the public key that you noted"
+    const signer = `Signed by ${found.publicKeys.join(", ")}${note}`
+    return `This ${found.kind} holds.\n${shown}${signer}.\n`
   },
 })
+
+function ofExport({ company, events, streams }: HistorySummary): string {
+  return renderFields(Object.entries({ company, events, streams }))
+}
+
+function ofProof({ company, chargeId, decided, events, statedOnly }: ProofSummary): string {
+  const fields = renderFields(Object.entries({ company, chargeId, decided, events }))
+  return `${fields}Stated, not proven: ${statedOnly}; audit replay derives it again.\n`
+}
 
 const replayAgain = localCommand({
   name: "audit replay",
@@ -69,21 +60,19 @@ const replayAgain = localCommand({
 })
 
 /** What a replay found, and the first difference as a diff. */
-function renderReplay(result: unknown, page: Page): string {
-  if (!isRow(result)) return renderResult(result, page)
-  const { companies, facts, refusals, countedRefusals, differences, first, others } = result
+function renderReplay(found: ReplayShown, page: Page): string {
+  const { companies, facts, refusals, countedRefusals, differences, notJudged, first } = found
   const extent = renderFields(Object.entries({ companies, facts, refusals, countedRefusals }))
-  if (typeof result["rules"] === "string") {
-    const rows = rowsOf(others) ?? []
-    const unjudged = renderFields(Object.entries({ differences, notJudged: result["notJudged"] }))
-    return `${extent}${unjudged}${renderTable(rows, page, "charges decided otherwise")}`
+  if (found.rules !== undefined) {
+    const unjudged = renderFields(Object.entries({ differences, notJudged }))
+    return `${extent}${unjudged}${renderTable(found.others, page, "charges decided otherwise")}`
   }
-  if (!isRow(first)) return `${extent}Every decision comes out the same.\n`
+  if (first === null) return `${extent}Every decision comes out the same.\n`
   const { stream, revision, chargeId, diff } = first
-  const what = typeof chargeId === "string" ? `, the refusal of ${chargeId}` : ""
-  const says = `${differences === 1 ? "1 decision comes" : `${String(differences)} decisions come`} out otherwise. The first: ${String(stream)} revision ${String(revision)}${what}`
-  const lines = Array.isArray(diff) ? diff.map(String) : []
-  return `${extent}${[says, "- stored", "+ decided again", ...lines].map(harmless).join("\n")}\n`
+  const what = chargeId === null ? "" : `, the refusal of ${chargeId}`
+  const count = differences === 1 ? "1 decision comes" : `${differences} decisions come`
+  const says = `${count} out otherwise. The first: ${stream} revision ${revision}${what}`
+  return `${extent}${[says, "- stored", "+ decided again", ...diff].map(harmless).join("\n")}\n`
 }
 
 /** Commands on whole histories. */

@@ -9,14 +9,7 @@ import { parseKeyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
 import { NoSuchPlace, ask, itemNamed } from "../ask.ts"
 import { shownRefusal } from "../refusal-shown.ts"
-import type { Page } from "../../frame/operator/cli/render.ts"
-import {
-  isRow,
-  renderFields,
-  renderResult,
-  renderTable,
-  rowsOf,
-} from "../../frame/operator/cli/render.ts"
+import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import { company, findCompany, keyNamed, noKey, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
@@ -42,7 +35,6 @@ const list = operation({
       .default(MOST_LISTED)
       .meta({ description: "at most so many" }),
   }),
-  render: renderRefusals,
   run: async ({ ports }, { company: named, key, before, limit }) => {
     const companyId = await findCompany(ports, named)
     await ports.settle()
@@ -56,21 +48,19 @@ const list = operation({
     const next = rows.length > limit ? (shown.at(-1)?.revision ?? null) : null
     return { refusals: shown.map(shownRefusal), next }
   },
+  render: ({ refusals, next }, page) => {
+    const rows = refusals.map(
+      ({ at, code, item, amountMicros, keyId, limit, times, revision }) => ({
+        ...{ revision, at, code, item, amountMicros, keyId },
+        limit: limit === null ? null : `${limit.holder} a ${limit.period}`,
+        resetsAt: limit?.resetsAt,
+        times,
+      }),
+    )
+    const more = next === null ? "" : `There are more: --before ${next}\n`
+    return renderTable(rows, page, "refusals") + more
+  },
 })
-
-function renderRefusals(result: unknown, page: Page): string {
-  const rows = isRow(result) ? rowsOf(result["refusals"]) : null
-  if (!isRow(result) || rows === null) return renderResult(result, page)
-  const shown = rows.map(({ at, code, item, amountMicros, keyId, limit, times, revision: r }) => ({
-    ...{ revision: r, at, code, item, amountMicros, keyId },
-    limit: isRow(limit) ? `${String(limit["holder"])} a ${String(limit["period"])}` : null,
-    resetsAt: isRow(limit) ? limit["resetsAt"] : null,
-    times,
-  }))
-  const { next } = result
-  const more = typeof next === "number" ? `There are more: --before ${next}\n` : ""
-  return renderTable(shown, page, "refusals") + more
-}
 
 const whatIf = operation({
   name: "ask",
@@ -88,7 +78,6 @@ const whatIf = operation({
     quantity: z.int().positive().meta({ description: "how many of it" }),
     at: text.optional().meta({ description: "a former place; default now", takes: "position" }),
   }),
-  render: renderAsked,
   run: async ({ ports }, { key, quantity, at = null, ...input }) => {
     const companyId = await findCompany(ports, input.company)
     const item = itemNamed(input.item)
@@ -104,18 +93,13 @@ const whatIf = operation({
       throw new OperatorRefused("validation", error.message)
     }
   },
+  render: ({ fits, limit, ...others }) => {
+    const verdict = fits ? "It fits" : "It does not fit"
+    const stop =
+      limit === null ? "" : `The limit that stops it:\n${renderFields(Object.entries(limit))}`
+    return `${verdict}.\n${renderFields(Object.entries(others))}${stop}`
+  },
 })
-
-function renderAsked(result: unknown): string {
-  if (!isRow(result)) return ""
-  const { fits, limit, ...others } = result
-  const verdict = fits === true ? "It fits" : "It does not fit"
-  const fields = Object.entries(others)
-  const stop = isRow(limit)
-    ? `The limit that stops it:\n${renderFields(Object.entries(limit))}`
-    : ""
-  return `${verdict}.\n${renderFields(fields)}${stop}`
-}
 
 /** Whoever spends by this key; the company where none is named. @throws OperatorRefused */
 async function spenderOf(

@@ -6,7 +6,7 @@ import type { FileEvent } from "../history-file.ts"
 import { loadRules } from "../other-rules.ts"
 import type { Rules } from "../other-rules.ts"
 import { paceTo } from "../pace.ts"
-import type { Pages } from "../replay-history.ts"
+import type { Pages, Replayed } from "../replay-history.ts"
 import { replayHistory } from "../replay-history.ts"
 import type { z } from "zod"
 import type { LocalWork } from "../../frame/operator/commands.ts"
@@ -23,13 +23,19 @@ class NoSuchCompany extends Error {
   override readonly name = "NoSuchCompany"
 }
 
-/** Replays what the words name. Answers what `replayHistory` found. */
-export async function replay(work: Work): Promise<unknown> {
+/** What a replay found, and the other rules that it was by. */
+export interface ReplayShown extends Replayed {
+  readonly rules?: string
+}
+
+/** Replays what the words name. */
+export async function replay(work: Work): Promise<ReplayShown> {
   const { input, ask } = work
   const { company = null, rules: named = null, file = null } = input
   if (named === null && file === null) {
     // By the rules of the program it is done where the events are.
-    return ask("audit replay", company === null ? {} : { company }, async () => undefined)
+    const asked = company === null ? {} : { company }
+    return ask("audit replay", asked, async () => undefined) as Promise<Replayed>
   }
   const pages = (rules: Rules | null) =>
     replayHistory({
@@ -79,65 +85,24 @@ async function* pagesOfStores(
   company: string | null,
   category: string,
 ): Pages {
-  const pieces = new Pieces()
-  const input = company === null ? { category } : { category, company }
-  const asked = ask("audit raw", input, (chunk) => pieces.put(chunk)).then(
-    () => pieces.end(null),
-    (error: unknown) => pieces.end(error),
+  const { readable, writable } = new TransformStream<string, string>(
+    undefined,
+    undefined,
+    new CountQueuingStrategy({ highWaterMark: MOST_WAITING }),
   )
-  try {
-    for (;;) {
-      signal.throwIfAborted()
-      const chunk = await pieces.take()
-      if (chunk === null) break
-      yield chunk
-        .split("\n")
-        .filter((line) => line !== "")
-        .map((line) => JSON.parse(line) as FileEvent)
-    }
-  } finally {
-    // Whoever still sends need not wait for anybody.
-    pieces.abandon()
-    await asked
-  }
-}
-
-/** Pieces on their way from a sender to a taker who may be slower. */
-class Pieces {
-  readonly #waiting: string[] = []
-  #isAbandoned = false
-  #ended: { readonly error: unknown } | null = null
-  #moved = Promise.withResolvers<void>()
-
-  async put(chunk: string): Promise<void> {
-    this.#waiting.push(chunk)
-    this.#move()
-    while (this.#waiting.length > MOST_WAITING && !this.#isAbandoned) await this.#moved.promise
-  }
-
-  /** The next piece; null at the end. @throws what the sender ended with */
-  async take(): Promise<string | null> {
-    while (this.#waiting.length === 0 && this.#ended === null) await this.#moved.promise
-    const chunk = this.#waiting.shift()
-    this.#move()
-    if (chunk !== undefined) return chunk
-    const error = this.#ended?.error ?? null
-    if (error !== null) throw error as Error
-    return null
-  }
-
-  end(error: unknown): void {
-    this.#ended = { error }
-    this.#move()
-  }
-
-  abandon(): void {
-    this.#isAbandoned = true
-    this.#move()
-  }
-
-  #move(): void {
-    this.#moved.resolve()
-    this.#moved = Promise.withResolvers<void>()
+  const pieces = writable.getWriter()
+  const input = company === null ? { category } : { category, company }
+  const asked = ask("audit raw", input, (chunk) => pieces.write(chunk)).then(
+    () => pieces.close(),
+    (error: unknown) => pieces.abort(error),
+  )
+  // Where the taker has gone, the sender ends: nobody has to hear of it any more.
+  asked.catch(() => undefined)
+  for await (const chunk of readable) {
+    signal.throwIfAborted()
+    yield chunk
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as FileEvent)
   }
 }

@@ -1,7 +1,6 @@
 /** What the built-in mailer sent. */
 import { z } from "zod"
-import type { Page } from "../../frame/operator/cli/render.ts"
-import { isRow, renderTable, rowsOf } from "../../frame/operator/cli/render.ts"
+import { renderTable } from "../../frame/operator/cli/render.ts"
 import { company, findCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
@@ -19,7 +18,6 @@ const listMails = operation({
   input: z.object({
     company: company.optional().meta({ description: "one company, by id or name; default all" }),
   }),
-  render: renderMails,
   run: async ({ ports }, { company: named }) => {
     const companyId = named === undefined ? null : await findCompany(ports, named)
     const mails = await ports.sentMails.list(companyId, MOST_LISTED)
@@ -35,14 +33,12 @@ const listMails = operation({
       })),
     }
   },
+  // One line a mail; a text of many lines has no place in a table.
+  render: ({ mails }, page) => {
+    const rows = mails.map(({ at, to, subject, status }) => ({ at, to, subject, status }))
+    return renderTable(rows, page, "mails")
+  },
 })
-
-/** One line a mail; a text of many lines has no place in a table. */
-function renderMails(result: unknown, page: Page): string {
-  const mails = isRow(result) ? (rowsOf(result["mails"]) ?? []) : []
-  const rows = mails.map(({ at, to, subject, status }) => ({ at, to, subject, status }))
-  return renderTable(rows, page, "mails")
-}
 
 /** Operations on mail. */
 export const mailOperations: readonly AdminOperation[] = [listMails]

@@ -21,10 +21,10 @@ export interface ProgramCommand extends Worded<unknown> {
 /**
  * A command that moves the whole installation: only where no server runs on it. It ends in an audit.
  */
-export interface MoveCommand extends Worded<unknown> {
+export interface MoveCommand<O = unknown> extends Worded<unknown> {
   readonly does: "move"
   /** The answer for people. */
-  readonly render: (result: unknown, page: Page) => string
+  readonly render: (result: O, page: Page) => string
 }
 
 /** What a command works with that is done here, in the command line's own process. */
@@ -45,19 +45,24 @@ export interface LocalWork<I> {
 }
 
 /** A command that is done here: it opens no stores unless it asks for an operation. */
-export interface LocalCommand<I = unknown> extends Worded<I> {
+export interface LocalCommand<I = unknown, O = unknown> extends Worded<I> {
   readonly does: "local"
   /** Whether `ok` of its answer says that all is well. */
   readonly isVerdict?: true
-  readonly run: (work: LocalWork<I>) => Promise<unknown>
+  readonly run: (work: LocalWork<I>) => Promise<O>
   /** The answer for people. */
-  readonly render: (result: unknown, page: Page) => string
+  readonly render: (result: NoInfer<O>, page: Page) => string
 }
 
 /** Whatever is declared for an operator. */
 export type Command = AdminOperation | LocalCommand | MoveCommand | ProgramCommand
 
 /** Checks a command's types where it is written, and forgets them for the list of all. */
-export function localCommand<I>(spec: Omit<LocalCommand<I>, "does">): LocalCommand {
+export function localCommand<I, O>(spec: Omit<LocalCommand<I, O>, "does">): LocalCommand {
   return { ...spec, does: "local" } as unknown as LocalCommand
+}
+
+/** The same of a move, which answers `O`. */
+export function moveCommand<O>(spec: Omit<MoveCommand<O>, "does">): MoveCommand {
+  return { ...spec, does: "move" } as unknown as MoveCommand
 }

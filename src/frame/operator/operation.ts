@@ -90,8 +90,8 @@ export interface AdminOperation<I = unknown, O = unknown> {
   /** Whether `ok` of its answer says that all is well; exit code 1 where it does not. */
   readonly isVerdict?: true
   readonly run: (context: AdminContext, input: I) => Promise<O>
-  /** The answer for people, with the name of its file; default all its fields. */
-  readonly render?: (result: unknown, page: Page) => string
+  /** The answer for people, beside it the name of its `file`; default all its fields. */
+  readonly render?: (result: O, page: Page) => string
 }
 
 /** Checks an operation's types where it is written, and forgets them for the list of all. */

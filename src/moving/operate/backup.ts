@@ -1,11 +1,19 @@
 /** Writing a backup of the whole installation, beside whatever goes on in it. */
 import { z } from "zod"
+import type { WrittenBackup } from "../write-backup.ts"
 import { writeBackup } from "../write-backup.ts"
+import type { Verdict } from "../../audit/operate/audit.ts"
 import { verifyAll } from "../../audit/operate/audit.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
-import { isRow, renderFields } from "../../frame/operator/cli/render.ts"
+import { renderFields } from "../../frame/operator/cli/render.ts"
 import { renderAudit } from "./move-commands.ts"
+
+/** What was written, and the file that has it. */
+interface Backup extends WrittenBackup {
+  readonly file?: string
+  readonly audit: Verdict
+}
 
 const backup = operation({
   name: "backup",
@@ -23,14 +31,6 @@ const backup = operation({
   isPatient: true,
   isVerdict: true,
   input: z.object({}),
-  render: (result, page) => {
-    if (!isRow(result)) return ""
-    const { file, events, rows, bytes, checksum, audit } = result
-    return (
-      renderFields(Object.entries({ file, events, rows, bytes, checksum })) +
-      renderAudit(audit, page)
-    )
-  },
   run: async (context) => {
     const { ports, send, progress, signal } = context
     await ports.settle()
@@ -38,6 +38,11 @@ const backup = operation({
     const written = await writeBackup({ tables, store, send, progress, signal })
     const audit = await verifyAll(context, null)
     return { ok: audit.ok, ...written, audit }
+  },
+  render: ({ audit, ...written }: Backup, page) => {
+    const { file, events, rows, bytes, checksum } = written
+    const fields = renderFields(Object.entries({ file, events, rows, bytes, checksum }))
+    return fields + renderAudit(audit, page)
   },
 })
 

@@ -1,12 +1,24 @@
 /** Commands that move a whole installation, or keep it for such a move. */
 import { z } from "zod"
-import { renderVerdict } from "../../audit/operate/verdict.ts"
-import type { MoveCommand } from "../../frame/operator/commands.ts"
+import type { Verdict } from "../../audit/operate/audit.ts"
+import { renderVerdict } from "../../audit/operate/audit.ts"
+import { moveCommand } from "../../frame/operator/commands.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
-import { isRow, renderFields } from "../../frame/operator/cli/render.ts"
+import { renderFields } from "../../frame/operator/cli/render.ts"
 
-const copyStore: MoveCommand = {
-  does: "move",
+/** What was copied into another event store. */
+export interface StoreCopy {
+  readonly ok: boolean
+  /** The address of the store, masked, or `database`. */
+  readonly to: string
+  readonly events: number
+  readonly streams: number
+  /** So many of the events were there from a copy that had been cut short, or from before. */
+  readonly alreadyThere: number
+  readonly audit: Verdict
+}
+
+const copyStore = moveCommand<StoreCopy>({
   name: "store copy",
   summary: "move all events into another event store, and the installation with them",
   notes: [
@@ -25,21 +37,30 @@ const copyStore: MoveCommand = {
       form: "store-address",
     }),
   }),
-  render: (result, page) => {
-    if (!isRow(result)) return ""
-    const { to, events, streams, alreadyThere } = result
+  render: ({ to, events, streams, alreadyThere, audit }, page) => {
     const setting =
-      to === "database" ? "LEDGER_EVENTSTORE_URL unset" : `LEDGER_EVENTSTORE_URL=${String(to)}`
+      to === "database" ? "LEDGER_EVENTSTORE_URL unset" : `LEDGER_EVENTSTORE_URL=${to}`
     return (
       renderFields(Object.entries({ to, events, streams, alreadyThere })) +
-      renderAudit(result["audit"], page) +
+      renderAudit(audit, page) +
       `From now on start with ${setting}.\n`
     )
   },
+})
+
+/** What was restored from a backup. */
+export interface Restored {
+  readonly ok: boolean
+  readonly file: string
+  readonly events: number
+  readonly rows: number
+  /** So many of the events were there from a restore that had been cut short. */
+  readonly alreadyThere: number
+  readonly checksum: string
+  readonly audit: Verdict
 }
 
-const restore: MoveCommand = {
-  does: "move",
+const restore = moveCommand<Restored>({
   name: "restore",
   summary: "restore a backup into an empty installation",
   notes: [
@@ -53,17 +74,12 @@ const restore: MoveCommand = {
   input: z.object({
     file: z.string().meta({ description: "the backup", argument: "FILE", form: "text" }),
   }),
-  render: (result, page) => {
-    if (!isRow(result)) return ""
-    const { file, events, rows, alreadyThere, audit } = result
-    return (
-      renderFields(Object.entries({ file, events, rows, alreadyThere })) + renderAudit(audit, page)
-    )
-  },
-}
+  render: ({ file, events, rows, alreadyThere, audit }, page) =>
+    renderFields(Object.entries({ file, events, rows, alreadyThere })) + renderAudit(audit, page),
+})
 
 /** The audit that a move or a backup ended in. */
-export function renderAudit(audit: unknown, page: Page): string {
+export function renderAudit(audit: Verdict, page: Page): string {
   return `\n${renderVerdict(audit, page)}\n`
 }
 

@@ -35,7 +35,7 @@ export function isRow(value: unknown): value is Row {
 }
 
 /** The rows of a value that is a list of such; null where it is anything else. */
-export function rowsOf(value: unknown): readonly Row[] | null {
+function rowsOf(value: unknown): readonly Row[] | null {
   return Array.isArray(value) && value.every(isRow) ? value : null
 }
 
@@ -59,8 +59,9 @@ export function renderFields(fields: readonly (readonly [string, unknown])[]): s
 }
 
 /** Rows as a table; on a terminal too narrow for it as blocks of lines. */
-export function renderTable(rows: readonly Row[], page: Page, what: string): string {
-  if (rows.length === 0) return `No ${what}.\n`
+export function renderTable(listed: readonly object[], page: Page, what: string): string {
+  if (listed.length === 0) return `No ${what}.\n`
+  const rows = listed as readonly Row[]
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   const cells = rows.map((row) => names.map((name) => shown(name, row[name])))
   const table = new Table({

@@ -141,7 +141,6 @@ const retryWork = operation({
   example: "work retry 42",
   changes: true,
   input: z.object({ workId }),
-  render: (result) => renderTried(result as Tried & { readonly workId: number }),
   run: async ({ ports, signal }, { workId: id }) => {
     if (!(await ports.work.retry(id, ports.clock.now()))) {
       throw new OperatorRefused("not_found", `There is no work ${id}.`)
@@ -149,6 +148,7 @@ const retryWork = operation({
     ports.workers.wake()
     return { workId: id, retried: true, ...(await lookAfterTry(ports, id, signal)) }
   },
+  render: renderTried,
 })
 
 function renderTried({ workId: id, state, dueAt, parked }: Tried & { readonly workId: number }) {

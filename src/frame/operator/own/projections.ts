@@ -2,8 +2,7 @@
 import { z } from "zod"
 import { FoldFault } from "../../../../adapters/postgres/projector/port.ts"
 import { tokenOf } from "../../calls/position-token.ts"
-import type { Page } from "../cli/render.ts"
-import { isRow, renderFields, renderResult, renderTable, rowsOf } from "../cli/render.ts"
+import { renderFields, renderTable } from "../cli/render.ts"
 import { showWrites } from "../inputs.ts"
 import type { AdminContext, AdminOperation } from "../operation.ts"
 import { OperatorRefused, operation } from "../operation.ts"
@@ -56,24 +55,18 @@ const verify = operation({
       .optional()
       .meta({ description: "one read model; default all", argument: "NAME" }),
   }),
-  render: renderVerified,
   run: async (context, { name }) => {
     const projections = await verifyProjections(context, name)
     return { ok: projections.every((one) => one.same), projections }
   },
+  render: ({ ok, projections }, page) => {
+    const rows = projections.flatMap(({ tables, ...whole }) =>
+      // Where a rebuild stops at a fault, there are no tables to compare.
+      tables.length === 0 ? [whole] : tables.map((table) => ({ ...whole, ...table })),
+    )
+    return renderFields([["ok", ok]]) + renderTable(rows, page, "read models")
+  },
 })
-
-function renderVerified(result: unknown, page: Page): string {
-  if (!isRow(result)) return renderResult(result, page)
-  const { ok, projections } = result
-  const rows = (rowsOf(projections) ?? []).flatMap((one) => {
-    const { tables, ...whole } = one
-    const compared = rowsOf(tables) ?? []
-    // Where a rebuild stops at a fault, there are no tables to compare.
-    return compared.length === 0 ? [whole] : compared.map((table) => ({ ...whole, ...table }))
-  })
-  return renderFields([["ok", ok]]) + renderTable(rows, page, "read models")
-}
 
 /** Compares read models (default all that are folds) with a rebuild of each. */
 export async function verifyProjections(context: AdminContext, name?: string) {

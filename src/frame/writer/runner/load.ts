@@ -23,7 +23,7 @@ export interface Loaded<S> {
 }
 
 /** What of an aggregate loading needs. */
-interface Foldable<S, E extends Fact> {
+export interface Foldable<S, E extends Fact> {
   // The command and refusal types play no part in folding.
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   readonly decider: Decider<any, S, E, any>
@@ -53,18 +53,18 @@ export async function loadStream<S, E extends Fact>(
     ])
     if (loaded !== null) return loaded
   }
-  const fresh: Loaded<S> = {
-    state: aggregate.decider.initial(),
-    ...CHAIN_START,
-    at: 0,
-    position: null,
-    sinceCheckpoint: { facts: 0, bytes: 0 },
-  }
+  const fresh = unfolded(aggregate)
   for await (const page of ports.store.read(stream)) fold(aggregate, fresh, page)
   if (kept === null || kept.revision <= fresh.revision) return fresh
   const expected = "the fact that its checkpoint was kept behind"
   const found = `nothing after revision ${fresh.revision}`
   throw new DamagedStream({ stream, revision: kept.revision, expected, found })
+}
+
+/** A state of which nothing is folded yet. */
+export function unfolded<S, E extends Fact>({ decider }: Foldable<S, E>): Loaded<S> {
+  const sinceCheckpoint = { facts: 0, bytes: 0 }
+  return { state: decider.initial(), ...CHAIN_START, at: 0, position: null, sinceCheckpoint }
 }
 
 /** Sees that the stream begins where it must, where that may be hidden. Behind revision 0 the fold has seen it. */
@@ -145,7 +145,8 @@ function stateIn<S>(form: CheckpointForm<S>, saved: unknown): { readonly state: 
   }
 }
 
-function fold<S, E extends Fact>(
+/** Folds the next events of a stream. @throws DamagedStream where they are not these */
+export function fold<S, E extends Fact>(
   aggregate: Foldable<S, E>,
   loaded: Loaded<S>,
   events: readonly StoredEvent[],
