@@ -8,26 +8,19 @@ import { newId } from "../frame/kernel/ids.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Runner } from "../frame/writer/run.ts"
 
-const MOST_CLOSINGS = 500
-const MOST_REFUSALS = 500
+const MOST_AT_ONCE = 500
 
 /** What gathers before it is stored: closings, which move no money, and evidence of refusals. */
 export function openGathered(runner: Runner, log: Log) {
-  const view = () => undefined
-  const closings = openGatherer<CompanyId, ChargeId>(
-    MOST_CLOSINGS,
-    async (companyId, chargeIds) => {
-      const cause = causedBy(newId("cmd"))
-      const command = { type: "CloseCharges" as const, chargeIds }
-      await runner.execute(ledgerOf(companyId), command, cause, view)
-    },
-  )
+  const closings = openGatherer<CompanyId, ChargeId>(MOST_AT_ONCE, async (companyId, chargeIds) => {
+    const command = { type: "CloseCharges" as const, chargeIds }
+    await runner.execute(ledgerOf(companyId), command, causedBy(newId("cmd")))
+  })
   const refused = openGatherer<CompanyId, ChargeRefused>(
-    MOST_REFUSALS,
+    MOST_AT_ONCE,
     async (companyId, refusals) => {
-      const cause = causedBy(newId("cmd"))
       const command = { type: "RecordRefusals" as const, refusals }
-      await runner.execute(refusalsOf(companyId), command, cause, view)
+      await runner.execute(refusalsOf(companyId), command, causedBy(newId("cmd")))
     },
   )
   return {

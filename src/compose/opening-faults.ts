@@ -21,40 +21,44 @@ const PLAIN = [
 
 /** Faults of opening that an operator can mend, as one sentence. */
 export function explainOpening(error: unknown, config: Pick<Config, "eventStoreUrl">): unknown {
-  if (error instanceof Error && PLAIN.some((kind) => error instanceof kind)) {
-    return new StartupFault(error.message, error)
-  }
-  if (error instanceof DamagedStream) {
-    return new StartupFault(
-      `The event store does not hold all that was stored in it (${error.message}): restore what is ` +
-        "missing from a backup.",
-      error,
-    )
-  }
-  if (config.eventStoreUrl !== null && error instanceof Unavailable) {
-    return new StartupFault(
+  if (!(error instanceof Error)) return error
+  const sentence = sentenceFor(error) ?? (config.eventStoreUrl === null ? null : ofServer(error))
+  return sentence === null ? error : new StartupFault(sentence, error)
+}
+
+/** What is wrong with the server of events; null where it is something else. */
+function ofServer(error: Error): string | null {
+  if (error instanceof Unavailable) {
+    return (
       `The server of LEDGER_EVENTSTORE_URL cannot be used (${error.message}): start it, or correct the ` +
-        "address; without encryption it needs ?tls=false.",
-      error,
+      "address; without encryption it needs ?tls=false."
     )
   }
-  if (config.eventStoreUrl !== null && error instanceof AccessDenied) {
-    return new StartupFault(
+  if (error instanceof AccessDenied) {
+    return (
       "The server of LEDGER_EVENTSTORE_URL refuses its user: put one into the address (esdb://user:" +
-        "password@host) who may read $all and write all streams, such as one of $admins.",
-      error,
+      "password@host) who may read $all and write all streams, such as one of $admins."
     )
   }
-  const code = error instanceof Error && "code" in error ? String(error.code) : ""
+  return null
+}
+
+/** What is wrong with the stores otherwise; null where nobody can say how to mend it. */
+function sentenceFor(error: Error): string | null {
+  const { message } = error
+  if (PLAIN.some((kind) => error instanceof kind)) return message
+  if (error instanceof DamagedStream) {
+    return (
+      `The event store does not hold all that was stored in it (${message}): restore what is ` +
+      "missing from a backup."
+    )
+  }
+  const code = "code" in error ? String(error.code) : ""
   if (["ECONNREFUSED", "ENOTFOUND", "28P01", "28000", "3D000", "ETIMEDOUT"].includes(code)) {
-    const why = error instanceof Error ? error.message : code
-    return new StartupFault(`The database of DATABASE_URL cannot be opened (${why}).`, error)
+    return `The database of DATABASE_URL cannot be opened (${message}).`
   }
   if (code === "42501") {
-    return new StartupFault(
-      "The user of DATABASE_URL may not create roles and schemas: use the database's owner with CREATEROLE.",
-      error,
-    )
+    return "The user of DATABASE_URL may not create roles and schemas: use the database's owner with CREATEROLE."
   }
-  return error
+  return null
 }

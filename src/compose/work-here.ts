@@ -11,8 +11,9 @@ import { runBenchmarks } from "./benchmarks.ts"
 import type { Config } from "./config.ts"
 import { listSettings, readConfig } from "./config.ts"
 import { examine } from "./doctor.ts"
-import { move } from "./moves.ts"
+import { restoreBackup } from "./restoring.ts"
 import { openStores, runServer } from "./server.ts"
+import { copyStore } from "./store-copy.ts"
 
 /** The server that holds this data folder. */
 interface LivingServer {
@@ -78,7 +79,10 @@ export function openWork(around: Around): WorkHere {
     },
     move: async (name, input, talk) => {
       const config = readConfig(env)
-      return move(config, name, input, commandLog(config), talk)
+      const log = commandLog(config)
+      if (name === "store copy") return copyStore(config, String(input["to"]), log, talk)
+      if (name === "restore") return restoreBackup(config, String(input["file"]), log, talk)
+      throw new Error(`there is no move ${name}`)
     },
     examine: async () => {
       const config = readConfig(env)

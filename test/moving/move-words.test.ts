@@ -6,7 +6,10 @@ import type { Input } from "../../src/frame/operator/cli/command.ts"
 import type { Moved } from "../../src/frame/operator/cli/host.ts"
 import { fakeHost, fakeOperation, run, testFolder, wordsOf } from "../operator/fake-host.ts"
 
-const AUDIT = { ok: true, events: 7, streams: 2, checks: [{ name: "all", ok: true, detail: "7" }] }
+const AUDIT = {
+  ...{ ok: true, events: 7, streams: 2, checks: [{ name: "all", ok: true, detail: "7" }] },
+  ...{ firstBroken: null, others: { streams: 0, events: 0, byName: {} } },
+}
 const COPIED = { ok: true, to: "esdb://host:2113", events: 7, streams: 2, alreadyThere: 3 }
 
 /** A host whose moves come to this, and what was asked of it. */

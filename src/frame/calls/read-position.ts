@@ -59,8 +59,13 @@ export async function namedPosition(
     const isHere = generation === ports.storeGeneration
     if (isHere && comparePositions(position, await ports.store.head()) <= 0) return { position }
   }
+  return { refusal: noPosition() }
+}
+
+/** The header names no position of this ledger. */
+export function noPosition(): Refusal {
   const fields = { "Ledger-Position": "This is no position of this ledger." }
-  return { refusal: refusal("validation", "The header Ledger-Position is not valid.", { fields }) }
+  return refusal("validation", "The header Ledger-Position is not valid.", { fields })
 }
 
 /** Waits for the read models; true when they may be behind what the caller wrote. */

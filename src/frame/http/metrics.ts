@@ -35,7 +35,6 @@ export function addMetrics(
   admission: Admission,
   measures: readonly Measure[] = [],
 ): void {
-  const { projector, runner } = ports
   const registry = new Registry()
   const registers = [registry]
   collectDefaultMetrics({ register: registry, prefix: "ledger_" })
@@ -52,26 +51,9 @@ export function addMetrics(
     labelNames: ["route", "error"] as const,
     registers,
   })
-  const inHand = new Gauge({
-    name: "ledger_calls_in_hand",
-    help: "Calls of the API that are being served or wait for it.",
-    registers: [],
-    collect() {
-      this.set(admission.inHand())
-    },
-  })
-  registry.registerMetric(inHand)
-  const damaged = new Gauge({
-    name: "ledger_damaged_streams",
-    help: "Streams of events that were found not to be whole; the log names them.",
-    registers: [],
-    collect() {
-      this.set(runner.damaged().length)
-    },
-  })
-  registry.registerMetric(damaged)
-  const gauges = [...gaugesOfReadModels(projector), ...measures.map((one) => gaugeOf(ports, one))]
-  for (const gauge of gauges) registry.registerMetric(gauge)
+  for (const one of [...ownMeasures(admission), ...measures]) {
+    registry.registerMetric(gaugeOf(ports, one))
+  }
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "unknown"
     const { method } = request
@@ -99,30 +81,36 @@ function gaugeOf(ports: Ports, { name, help, labels = [], read }: Measure): Gaug
   })
 }
 
-/** How far the read models are that this process keeps up, and which of all have stopped. */
-function gaugesOfReadModels(projector: Ports["projector"]): readonly Gauge<"name">[] {
-  // Without the database nobody knows: no series then, and the others are told all the same.
-  const status = () => projector.status().catch(() => [])
-  const labels = { labelNames: ["name"] as const, registers: [] }
-  const stopped = new Gauge({
-    ...labels,
-    name: "ledger_read_model_stopped",
-    help: "1 where a read model stopped at a fact it could not take.",
-    async collect() {
-      const found = await status()
-      this.reset()
-      for (const { name, state } of found) this.set({ name }, state === "stopped" ? 1 : 0)
+/** What is measured of any program, whatever its slices are. */
+function ownMeasures(admission: Admission): readonly Measure[] {
+  return [
+    {
+      name: "ledger_calls_in_hand",
+      help: "Calls of the API that are being served or wait for it.",
+      read: async () => [{ value: admission.inHand() }],
     },
-  })
-  const behindBy = new Gauge({
-    ...labels,
-    name: "ledger_read_model_behind",
-    help: "Facts handed over to a read model that this process keeps up, and not yet written.",
-    async collect() {
-      const found = await status()
-      this.reset()
-      for (const { name, behind } of found) if (behind !== null) this.set({ name }, behind)
+    {
+      name: "ledger_damaged_streams",
+      help: "Streams of events that were found not to be whole; the log names them.",
+      read: async ({ runner }) => [{ value: runner.damaged().length }],
     },
-  })
-  return [stopped, behindBy]
+    {
+      name: "ledger_read_model_stopped",
+      help: "1 where a read model stopped at a fact it could not take.",
+      labels: ["name"],
+      read: async ({ projector }) =>
+        (await projector.status()).map(({ name, state }) => {
+          return { labels: { name }, value: state === "stopped" ? 1 : 0 }
+        }),
+    },
+    {
+      name: "ledger_read_model_behind",
+      help: "Facts handed over to a read model that this process keeps up, and not yet written.",
+      labels: ["name"],
+      read: async ({ projector }) =>
+        (await projector.status()).flatMap(({ name, behind }) => {
+          return behind === null ? [] : [{ labels: { name }, value: behind }]
+        }),
+    },
+  ]
 }

@@ -4,7 +4,6 @@
  * file; the last one, and no other, is a result or an error.
  */
 import { z } from "zod"
-import type { Page } from "./cli/render.ts"
 
 /** Where the server says who it is, and where it takes operations. */
 export const ADMIN_PATHS = { identity: "/identity", operations: "/operations" } as const
@@ -15,33 +14,27 @@ export const LINES_TYPE = "application/x-ndjson; charset=utf-8"
 /** How many characters the name of an actor may have, and a reason. */
 export const [MOST_ACTOR, MOST_REASON] = [200, 2_000] as const
 
-/** The form of a request. */
+/** The form of a request: one operation, asked for by an operator. */
 const ADMIN_REQUEST = z.object({
+  /** Its name, such as `company create`. */
   operation: z.string().min(1),
-  input: z.unknown(),
+  /** Checked by the operation itself. */
+  input: z.unknown().optional(),
+  /** Who asks: goes into the metadata of every fact. */
   actor: z.string().min(1).max(MOST_ACTOR),
+  /** Why, for auditors. */
   reason: z.string().max(MOST_REASON).nullable(),
+  /**
+   * Where the answer is shown to people, and the file that holds what is sent: an operation with
+   * words of its own for it then answers these instead of its fields.
+   */
   page: z
     .object({ isTTY: z.boolean(), columns: z.number(), file: z.string().nullable() })
     .optional(),
 })
 
 /** One operation, asked for by an operator. */
-export interface AdminRequest {
-  /** Its name, such as `company create`. */
-  readonly operation: string
-  /** Checked by the operation itself. */
-  readonly input?: unknown
-  /** Who asks: goes into the metadata of every fact. */
-  readonly actor: string
-  /** Why, for auditors. */
-  readonly reason: string | null
-  /**
-   * Where the answer is shown to people, and the file that holds what is sent: an operation with
-   * words of its own for it then answers these instead of its fields.
-   */
-  readonly page?: (Page & { readonly file: string | null }) | undefined
-}
+export type AdminRequest = Readonly<z.infer<typeof ADMIN_REQUEST>>
 
 /** Why something was not done, in the form of the API's errors; more fields may stand beside. */
 export interface ErrorBody {

@@ -27,21 +27,16 @@ const NEARLY_USED_UP: LimitReading = {
   ...{ usedMicros: 19_995_000, remainingMicros: 5_000, askedMicros: 9_000 },
 }
 
-const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> = {
+const EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string, unknown>>>> = {
   validation: {
     message: "The body is not valid JSON.",
     fields: { body: "The body is not valid JSON." },
   },
-  bad_number: {
-    message: "This number cannot be texted; give a full US or Canadian number.",
-  },
-  bad_amount: {
-    message: "The amount is a number of dollars from 5 to 5000 with at most two decimals.",
-  },
-  idempotency_key_required: {
-    message: "A purchase needs the header Idempotency-Key: a new one for each purchase.",
-  },
-  invalid_key: { message: "The API key is missing, unknown, paused or deleted." },
+  bad_number: "This number cannot be texted; give a full US or Canadian number.",
+  bad_amount: "The amount is a number of dollars from 5 to 5000 with at most two decimals.",
+  idempotency_key_required:
+    "A purchase needs the header Idempotency-Key: a new one for each purchase.",
+  invalid_key: "The API key is missing, unknown, paused or deleted.",
   payment_required: {
     message: "This costs $0.018 and the company has $0.004 of funds.",
     needed: 0.018,
@@ -62,60 +57,36 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
     // oxlint-disable-next-line unicorn/no-thenable -- the specification's own name
     then: "After the payment, send the original request again.",
   },
-  needs_managed_plan: {
-    message: "This needs a card on file and a paid-up account; an owner can add a card.",
-  },
-  card_required: { message: "This needs a card on file; an owner can add one." },
-  no_card: {
-    message: "The company has no card on file; an owner can add one, or send a sharedPaymentToken.",
-  },
-  needs_owner: {
-    message:
-      "An owner must confirm this payment with the card's bank; nothing was paid. Send it again then.",
-  },
-  declined: {
-    message: "The payment was declined; another attempt needs a new Idempotency-Key.",
-  },
-  payment_failed: {
-    message: "The payment failed; another attempt needs a new Idempotency-Key.",
-  },
+  needs_managed_plan: "This needs a card on file and a paid-up account; an owner can add a card.",
+  card_required: "This needs a card on file; an owner can add one.",
+  no_card: "The company has no card on file; an owner can add one, or send a sharedPaymentToken.",
+  needs_owner:
+    "An owner must confirm this payment with the card's bank; nothing was paid. Send it again then.",
+  declined: "The payment was declined; another attempt needs a new Idempotency-Key.",
+  payment_failed: "The payment failed; another attempt needs a new Idempotency-Key.",
   operation_not_granted: {
     message: "This key may not use phone.messages.send; an owner can grant it.",
     operation: "phone.messages.send",
   },
-  not_allowed: { message: "The key's person does not have the permission for this." },
-  role: { message: "Only an owner or admin of the company may do this." },
-  purchase_not_allowed: {
-    message: "This key may not buy funds; an owner can turn on Add funds for it.",
-  },
-  purchase_needs_review: {
-    message: "An owner must review what this key buys before it may buy again.",
-  },
-  over_purchase_limit: { message: "This key may buy for at most $25.00 at a time." },
-  over_monthly_limit: {
-    message: "This key may buy for at most $100.00 a month, and $60.00 of it is bought or pending.",
-  },
-  not_found: { message: "There is no /api/v1/nothing here." },
-  method_not_allowed: { message: "PUT is not possible here; use GET or POST." },
-  conflict: {
-    message: "A request with this Idempotency-Key is still running; send it again later.",
-  },
-  idempotency_conflict: {
-    message: "This Idempotency-Key was used with another request; use a new one.",
-  },
-  no_number: { message: "The company keeps no such number that can send texts." },
-  opted_out: { message: "This person has opted out and may not be texted." },
-  gone: {
-    message: "This route is retired; leads come from forms on the company's hosted pages.",
-  },
-  too_large: { message: "The body is larger than this route takes." },
-  unsupported_media_type: {
-    message: "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
-  },
-  misdirected: {
-    message: "Nothing is served here for other.example; this API is at ledger.example.",
-  },
-  rate_limited: { message: "More than 120 calls in a minute; wait a minute." },
+  not_allowed: "The key's person does not have the permission for this.",
+  role: "Only an owner or admin of the company may do this.",
+  purchase_not_allowed: "This key may not buy funds; an owner can turn on Add funds for it.",
+  purchase_needs_review: "An owner must review what this key buys before it may buy again.",
+  over_purchase_limit: "This key may buy for at most $25.00 at a time.",
+  over_monthly_limit:
+    "This key may buy for at most $100.00 a month, and $60.00 of it is bought or pending.",
+  not_found: "There is no /api/v1/nothing here.",
+  method_not_allowed: "PUT is not possible here; use GET or POST.",
+  conflict: "A request with this Idempotency-Key is still running; send it again later.",
+  idempotency_conflict: "This Idempotency-Key was used with another request; use a new one.",
+  no_number: "The company keeps no such number that can send texts.",
+  opted_out: "This person has opted out and may not be texted.",
+  gone: "This route is retired; leads come from forms on the company's hosted pages.",
+  too_large: "The body is larger than this route takes.",
+  unsupported_media_type:
+    "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
+  misdirected: "Nothing is served here for other.example; this API is at ledger.example.",
+  rate_limited: "More than 120 calls in a minute; wait a minute.",
   spend_limit_reached: bodyOf(limitRefusal(NEARLY_USED_UP)),
   internal: {
     message: "Something went wrong on our side.",
@@ -139,5 +110,6 @@ const EXAMPLES: Readonly<Record<ErrorCode, Readonly<Record<string, unknown>>>> =
 
 /** An answer with this code, as a caller may get it. */
 export function exampleOf(code: Code): Readonly<Record<string, unknown>> {
-  return { error: errorOf(code), ...(typeof code === "string" ? EXAMPLES[code] : code.example) }
+  const example = typeof code === "string" ? EXAMPLES[code] : code.example
+  return { error: errorOf(code), ...(typeof example === "string" ? { message: example } : example) }
 }

@@ -8,9 +8,10 @@ import { EXAMPLE_ID, USED_UP, exampleOf } from "./examples.ts"
 import { faultRefusal, overloadedRefusal } from "../../calls/faults.ts"
 import { paidBy } from "../../calls/carry-out.ts"
 import { operationRefusal, personRefusal } from "../../calls/person-checks.ts"
+import { noPosition } from "../../calls/read-position.ts"
 import { rateLimited } from "../../calls/rate-limits.ts"
 import type { Code, ErrorCode, Refusal } from "../../calls/refusal.ts"
-import { bodyOf, refusal } from "../../calls/refusal.ts"
+import { bodyOf } from "../../calls/refusal.ts"
 import type { Route } from "../../calls/route.ts"
 import { otherVerb } from "../router-refusals.ts"
 
@@ -51,11 +52,6 @@ function ownRefusalOf(route: Route, code: ErrorCode, verbs: readonly string[]): 
     default:
       return null
   }
-}
-
-function noPosition(): Refusal {
-  const fields = { "Ledger-Position": "This is no position of this ledger." }
-  return refusal("validation", "The header Ledger-Position is not valid.", { fields })
 }
 
 /** What somebody without the role is told, or the shared key where a person's own is needed. */

@@ -5,6 +5,23 @@ import { microsFromDollars } from "../../../../domain/kernel/money.ts"
 import { MOST_ACTOR, MOST_REASON } from "../protocol.ts"
 import { IN_DATABASE, addressFault } from "../../kernel/event-store-address.ts"
 
+/** Reads words that are kept as they are written. @param otherwise what is said of others */
+function keptWhere(isOne: (text: string) => boolean, otherwise: string): (text: string) => string {
+  return (text) => {
+    if (isOne(text)) return text
+    throw new InvalidArgumentError(otherwise)
+  }
+}
+
+/** Reads whole numbers. @param otherwise what is said of other words */
+function wholeFrom(least: number, otherwise: string): (text: string) => number {
+  return (text) => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= least && Number.isSafeInteger(value)) return value
+    throw new InvalidArgumentError(otherwise)
+  }
+}
+
 /** Dollars, zero or more, kept as they are written. @throws InvalidArgumentError */
 function dollarsText(text: string): string {
   const micros = microsFromDollars(text)
@@ -14,26 +31,6 @@ function dollarsText(text: string): string {
   }
   if (micros < 0) throw new InvalidArgumentError("Dollars cannot be below zero here.")
   return text.trim()
-}
-
-/** The id that a caller chooses for a charge. @throws InvalidArgumentError */
-function chargeId(text: string): string {
-  if (isCallersId(text)) return text
-  throw new InvalidArgumentError(`It ${CALLERS_ID_RULE}.`)
-}
-
-/** A whole number from 1 on. @throws InvalidArgumentError */
-function countingNumber(text: string): number {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && value > 0 && Number.isSafeInteger(value)) return value
-  throw new InvalidArgumentError("Write a whole number from 1 on.")
-}
-
-/** A revision: a whole number from 0 on. @throws InvalidArgumentError */
-function revisionNumber(text: string): number {
-  const value = Number(text)
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value
-  throw new InvalidArgumentError("Write a revision: a whole number from 0 on.")
 }
 
 /** A SHA-256 in hexadecimal, in small letters. @throws InvalidArgumentError */
@@ -48,18 +45,6 @@ function publicKeyText(text: string): string {
   const key = Buffer.from(text, "base64")
   if (key.length === 32 && key.toString("base64") === text.trim()) return text.trim()
   throw new InvalidArgumentError('Write a public key as "audit head" prints it.')
-}
-
-/** A number in digits, kept as they are written. @throws InvalidArgumentError */
-function digits(text: string): string {
-  if (/^\d{1,10}$/.test(text)) return text
-  throw new InvalidArgumentError("Write a number in digits.")
-}
-
-/** A duration such as 90s, 15m, 3h or 2d, kept as it is written. @throws InvalidArgumentError */
-function durationText(text: string): string {
-  if (/^\d{1,9}[smhd]$/.test(text)) return text
-  throw new InvalidArgumentError("Write a duration such as 90s, 15m, 3h or 2d.")
 }
 
 const ISO = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?)(Z|[+-]\d\d:\d\d)?)?$/
@@ -90,23 +75,8 @@ function changeText(text: string): string {
   throw new InvalidArgumentError("Write a change in dollars such as 12.50 or -3, not 0.")
 }
 
-/** A day as YYYY-MM-DD. @throws InvalidArgumentError */
-function dayText(text: string): string {
-  if (/^\d{4}-\d\d-\d\d$/.test(text) && isDay(text)) return text
-  throw new InvalidArgumentError("Write a day such as 2026-11-30.")
-}
-
-/** A month as YYYY-MM. @throws InvalidArgumentError */
-function monthText(text: string): string {
-  if (/^\d{4}-(0[1-9]|1[0-2])$/.test(text)) return text
-  throw new InvalidArgumentError("Write a month such as 2026-11.")
-}
-
-/** A text with something in it. @throws InvalidArgumentError */
-function someText(text: string): string {
-  if (text.trim() !== "") return text
-  throw new InvalidArgumentError("It must not be empty.")
-}
+/** A text with something in it. */
+const someText = keptWhere((text) => text.trim() !== "", "It must not be empty.")
 
 /** A text of at most so many characters. */
 function shortText(mostCharacters: number): (text: string) => string {
@@ -136,17 +106,26 @@ function storeAddress(text: string): string {
 export const FORMS = {
   actor: actorText,
   change: changeText,
-  "charge-id": chargeId,
-  count: countingNumber,
-  day: dayText,
-  digits,
+  "charge-id": keptWhere(isCallersId, `It ${CALLERS_ID_RULE}.`),
+  count: wholeFrom(1, "Write a whole number from 1 on."),
+  day: keptWhere(
+    (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text),
+    "Write a day such as 2026-11-30.",
+  ),
+  digits: keptWhere((text) => /^\d{1,10}$/.test(text), "Write a number in digits."),
   dollars: dollarsText,
-  duration: durationText,
+  duration: keptWhere(
+    (text) => /^\d{1,9}[smhd]$/.test(text),
+    "Write a duration such as 90s, 15m, 3h or 2d.",
+  ),
   hash: hashText,
-  month: monthText,
+  month: keptWhere(
+    (text) => /^\d{4}-(0[1-9]|1[0-2])$/.test(text),
+    "Write a month such as 2026-11.",
+  ),
   "public-key": publicKeyText,
   reason: reasonText,
-  revision: revisionNumber,
+  revision: wholeFrom(0, "Write a revision: a whole number from 0 on."),
   "store-address": storeAddress,
   text: someText,
   time: isoTime,

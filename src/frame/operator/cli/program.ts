@@ -115,7 +115,8 @@ function addCommand(
   command.enablePositionalOptions()
   for (const argument of argumentsOf(spec)) command.addArgument(argumentOf(argument))
   for (const option of optionsOf(spec)) command.addOption(optionOf(option, spec.isTopic))
-  const notes = spec.notes.map((note) => `${wrapped(note, columns)}\n`).join("")
+  const help = Object.assign(command.createHelp(), { minWidthToWrap: 0 })
+  const notes = spec.notes.map((note) => `${help.boxWrap(note, columns)}\n`).join("")
   command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM} ${spec.example}`)
   command.action(() => {
     const given = invocationOf(spec, command)
@@ -137,19 +138,6 @@ function missingOf({ isTopic, name, options }: Placed, { input }: Invocation): s
 }
 
 const fieldOf = ({ field, flags }: OptionSpec): string => field ?? new Option(flags).attributeName()
-
-/** Words on lines of at most so many characters, where no single word is longer. */
-function wrapped(text: string, columns: number): string {
-  let line = 0
-  return text
-    .split(" ")
-    .map((word, index) => {
-      const isNext = index > 0 && line + 1 + word.length > columns
-      line = index === 0 || isNext ? word.length : line + 1 + word.length
-      return `${index === 0 ? "" : isNext ? "\n" : " "}${word}`
-    })
-    .join("")
-}
 
 function topicOf(program: Command, name: string, about: string | null): Command {
   const found = program.commands.find((command) => command.name() === name)
@@ -202,32 +190,30 @@ function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
 }
 
 function argumentOf(spec: ArgumentSpec): Argument {
-  const { name, description, isOptional, isVariadic, choices } = spec
-  const parse = parserOf(spec)
+  const { name, description, isOptional, isVariadic } = spec
   const shown = isVariadic === true ? `${name}...` : name
-  const argument = new Argument(isOptional === true ? `[${shown}]` : `<${shown}>`, description)
-  if (choices !== undefined) argument.choices(choices)
-  if (parse === undefined) return argument
-  return argument.argParser<unknown>((text, before) =>
-    isVariadic === true ? [...(Array.isArray(before) ? before : []), parse(text)] : parse(text),
-  )
+  return readBy(spec, new Argument(isOptional === true ? `[${shown}]` : `<${shown}>`, description))
 }
 
-const parserOf = ({ form }: ArgumentSpec | OptionSpec): ((text: string) => unknown) | undefined =>
-  form === undefined ? undefined : FORMS[form]
-
 function optionOf(spec: OptionSpec, isOfTopic: boolean): Option {
-  const { flags, description, choices } = spec
+  const { flags, description } = spec
   const isRequired = spec.isRequired === true && !isOfTopic
-  const parse = parserOf(spec)
   const needed = isRequired ? " (required)" : ""
-  const option = new Option(flags, `${description}${needed}`)
-  if (isRequired) option.makeOptionMandatory()
-  if (choices !== undefined) option.choices(choices)
-  if (parse === undefined) return option
-  return option.argParser<unknown>((text, before) =>
-    option.variadic ? [...(Array.isArray(before) ? before : []), parse(text)] : parse(text),
+  return readBy(spec, new Option(flags, `${description}${needed}`).makeOptionMandatory(isRequired))
+}
+
+/** Has words read by their form, each of a repeated one by itself. */
+function readBy<W extends Argument | Option>(
+  { form, choices }: ArgumentSpec | OptionSpec,
+  word: W,
+): W {
+  if (choices !== undefined) word.choices(choices)
+  const parse: ((text: string) => unknown) | undefined = form && FORMS[form]
+  if (parse === undefined) return word
+  word.argParser<unknown>((text, before) =>
+    word.variadic ? [...(Array.isArray(before) ? before : []), parse(text)] : parse(text),
   )
+  return word
 }
 
 /** Puts together what the words said. Fields that were not given are left out. */

@@ -12,19 +12,31 @@ import { timeOf } from "./time.ts"
 const MAX_BATCH_EVENTS = 500
 const MAX_BATCH_BYTES = 512 * 1024
 
+/** What is decided: on which state, into which batch. */
+interface Turn {
+  readonly ports: RunnerPorts
+  readonly lane: Lane
+  readonly loaded: Loaded<unknown>
+  readonly batch: Batch
+}
+
+/** Facts, or a refusal; null where nothing was to be decided. */
+type Decided = readonly Fact[] | Fact | null
+
 /**
  * Decides waiting commands until the batch is full or nobody waits. While the ledger's time is not
  * known the patient stay in the queue.
  */
 export function gather(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>): Batch {
   const batch: Batch = { events: [], hash: loaded.hash, answers: [] }
+  const turn: Turn = { ports, lane, loaded, batch }
   const patient: Waiting[] = []
   let bytes = 0
   while (lane.queue.length > 0) {
     if (batch.events.length >= MAX_BATCH_EVENTS || bytes >= MAX_BATCH_BYTES) break
     const waiting = lane.queue.shift() as Waiting
     try {
-      bytes += decideOne(ports, lane, loaded, batch, waiting)
+      bytes += decideOne(turn, waiting)
     } catch (error) {
       if (waiting.isPatient === true && error instanceof ClockUnsure) patient.push(waiting)
       else waiting.reject(error)
@@ -38,32 +50,28 @@ export function gather(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>):
  * Decides one command and adds its facts to the batch; answers the bytes they take. What is gathered
  * leads the first facts of a batch: a refusal is decided with it in memory and stores nothing.
  */
-function decideOne(
-  ports: RunnerPorts,
-  lane: Lane,
-  loaded: Loaded<unknown>,
-  batch: Batch,
-  waiting: Waiting,
-): number {
+function decideOne(turn: Turn, waiting: Waiting): number {
+  const { ports, lane, loaded } = turn
   let at = timeOf(ports, lane, loaded)
   const mustRecord = waiting.records ?? lane.aggregate.gathering?.mustRecord(loaded.state, at)
-  const before = mustRecord === true ? lead(ports, lane, loaded, batch) : 0
+  const before = mustRecord === true ? lead(turn) : 0
   // Time goes on meanwhile: what leads may be of a later millisecond, or of the next month.
   at = Math.max(at, loaded.at)
-  const decided = decide(lane, loaded, batch, waiting, at)
+  const decided = decide(turn, waiting, at)
   const isNews = decided !== null && !isRefusal(decided) && decided.length > 0
-  const led = isNews ? lead(ports, lane, loaded, batch) : 0
+  const led = isNews ? lead(turn) : 0
   at = Math.max(at, loaded.at)
-  const again = led > 0 ? decide(lane, loaded, batch, waiting, at) : decided
-  return before + led + settle(ports, lane, loaded, batch, waiting, { at, decided: again })
+  const again = led > 0 ? decide(turn, waiting, at) : decided
+  return before + led + settle(turn, waiting, at, again)
 }
 
 /** Adds the facts of what is gathered to the batch; answers the bytes they take, 0 for nothing. */
-function lead(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>, batch: Batch): number {
+function lead(turn: Turn): number {
+  const { ports, lane, loaded } = turn
   const gathered = takeGathered(ports, lane, loaded)
   if (gathered === null) return 0
   try {
-    return decideOne(ports, lane, loaded, batch, gathered)
+    return decideOne(turn, gathered)
   } catch (error) {
     // Whoever comes behind it has no part in it.
     gathered.reject(error)
@@ -72,13 +80,7 @@ function lead(ports: RunnerPorts, lane: Lane, loaded: Loaded<unknown>, batch: Ba
 }
 
 /** What the decider says; null for a caller who only looks. */
-function decide(
-  lane: Lane,
-  loaded: Loaded<unknown>,
-  batch: Batch,
-  { command }: Waiting,
-  at: number,
-): readonly Fact[] | Fact | null {
+function decide({ lane, loaded, batch }: Turn, { command }: Waiting, at: number): Decided {
   if (command === null) return null
   const { decider } = lane.aggregate
   const stamp = { at, headHash: batch.hash }
@@ -86,14 +88,8 @@ function decide(
 }
 
 /** Adds what was decided to the batch; answers the bytes that its facts take. */
-function settle(
-  ports: RunnerPorts,
-  lane: Lane,
-  loaded: Loaded<unknown>,
-  batch: Batch,
-  waiting: Waiting,
-  { at, decided }: { readonly at: number; readonly decided: readonly Fact[] | Fact | null },
-): number {
+function settle(turn: Turn, waiting: Waiting, at: number, decided: Decided): number {
+  const { ports, lane, loaded, batch } = turn
   const { decider, codec } = lane.aggregate
   if (waiting.command === null || decided === null) {
     const view = waiting.view(loaded.state, at)
