@@ -3,8 +3,8 @@ import type { Kysely, Transaction } from "kysely"
 import type { Role } from "../../domain/access/permissions.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { instant, orNull, text, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const INVITATIONS = table(
   "invitations",
@@ -23,18 +23,15 @@ const INVITATIONS = table(
 /** An invitation; `email` is null once it was erased. */
 export type InvitationRow = RowOf<typeof INVITATIONS>
 
-interface Tables {
-  invitations: InvitationRow
-}
+type Tables = RowsOf<typeof INVITATIONS>
 
 /** The read model. */
 export const invitations: Projection = {
   name: "invitations",
   version: 2,
   categories: ["access", "companies"],
-  tables: ["invitations"],
+  ...madeOf(INVITATIONS),
   personal: ["invitations"],
-  create: INVITATIONS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {
@@ -42,14 +39,8 @@ export const invitations: Projection = {
       }
       if (companyId === null) continue
       if (fact.type === "PersonInvited") {
-        const { inviteId: invite_id, emailTag: email_tag, role, expiresAt } = fact
         const email = await opener.open(companyId, fact.email)
-        const row = { invite_id, email, role, expires_at: new Date(expiresAt) }
-        await tx
-          .insertInto("invitations")
-          .values({ company_id: companyId, email_tag, ...row })
-          .onConflict((conflict) => conflict.columns(["company_id", "email_tag"]).doUpdateSet(row))
-          .execute()
+        await INVITATIONS.upsert(tx, [INVITATIONS.rowOf({ ...fact, companyId, email })])
       }
       // Whoever has the email by now belongs to the company.
       if (fact.type === "PersonAdded" || fact.type === "PersonChanged") {

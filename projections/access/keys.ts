@@ -3,8 +3,8 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { instant, orNull, text, texts, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { instant, orNull, text, texts, madeOf, table } from "../kernel/table.ts"
 
 const KEYS = table(
   "keys",
@@ -25,18 +25,15 @@ const KEYS = table(
 /** A key; `label` is null where it has none or it was erased. */
 export type KeyRow = RowOf<typeof KEYS>
 
-interface Tables {
-  keys: KeyRow
-}
+type Tables = RowsOf<typeof KEYS>
 
 /** The read model. */
 export const keys: Projection = {
   name: "keys",
   version: 2,
   categories: ["access", "companies"],
-  tables: ["keys"],
+  ...madeOf(KEYS),
   personal: ["keys"],
-  create: KEYS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {
@@ -47,15 +44,7 @@ export const keys: Projection = {
         const label = fact.label === null ? null : await opener.open(companyId, fact.label)
         await tx
           .insertInto("keys")
-          .values({
-            company_id: companyId,
-            key_id: fact.keyId,
-            person_id: fact.personId,
-            label,
-            operations: [...fact.operations],
-            status: "active",
-            created_at: new Date(fact.at),
-          })
+          .values(KEYS.rowOf({ ...fact, companyId, label, status: "active", createdAt: fact.at }))
           .execute()
       }
       if (fact.type === "KeyPaused") await setStatus(tx, fact.keyId, "paused")

@@ -5,8 +5,8 @@ import type { Role } from "../../domain/access/permissions.ts"
 import type { PersonChanged } from "../../domain/access/team-events.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Opener, Projection } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { instant, orNull, text, texts, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { instant, orNull, text, texts, madeOf, table } from "../kernel/table.ts"
 
 const PEOPLE = table(
   "people",
@@ -28,18 +28,15 @@ const PEOPLE = table(
 /** A person; name and email are null once erased. */
 export type PersonRow = RowOf<typeof PEOPLE>
 
-interface Tables {
-  people: PersonRow
-}
+type Tables = RowsOf<typeof PEOPLE>
 
 /** The read model. */
 export const people: Projection = {
   name: "people",
   version: 3,
   categories: ["access", "companies"],
-  tables: ["people"],
+  ...madeOf(PEOPLE),
   personal: ["people"],
-  create: PEOPLE.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") await eraseNames(tx, fact.companyId)
@@ -49,20 +46,9 @@ export const people: Projection = {
           opener.open(companyId, fact.name),
           opener.open(companyId, fact.email),
         ])
-        const { personId: person_id, role, permissions, at } = fact
-        await tx
-          .insertInto("people")
-          .values({
-            company_id: companyId,
-            person_id,
-            name,
-            email,
-            role,
-            granted: [...permissions],
-            denied: [],
-            added_at: new Date(at),
-          })
-          .execute()
+        const lists = { granted: fact.permissions, denied: [] }
+        const row = { ...fact, ...lists, companyId, name, email, addedAt: fact.at }
+        await tx.insertInto("people").values(PEOPLE.rowOf(row)).execute()
       }
       if (fact.type === "PersonChanged") {
         await change(tx, companyId, fact.personId, await changesOf(companyId, fact, opener))

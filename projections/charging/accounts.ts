@@ -12,8 +12,8 @@ import type { Columns } from "../kernel/columns.ts"
 import { insertRows, unnested } from "../kernel/columns.ts"
 import type { Projection, Recorded } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { bigint, flag, orElse, text, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, flag, orElse, text, madeOf, table } from "../kernel/table.ts"
 
 const ACCOUNTS = table(
   "accounts",
@@ -45,10 +45,7 @@ const ACCOUNT_TERMS = table(
 /** The terms and the standing of a company's account. */
 export type AccountTermsRow = RowOf<typeof ACCOUNT_TERMS>
 
-interface Tables {
-  accounts: AccountRow
-  account_terms: AccountTermsRow
-}
+type Tables = RowsOf<typeof ACCOUNTS | typeof ACCOUNT_TERMS>
 
 /** The read model. */
 export const accounts: Projection = {
@@ -56,8 +53,7 @@ export const accounts: Projection = {
   version: 2,
   categories: ["ledger"],
   ignores: ["ApiCallsCounted", "ChargesClosed"],
-  tables: ["accounts", "account_terms"],
-  create: [ACCOUNTS.create, ACCOUNT_TERMS.create].join(";\n"),
+  ...madeOf(ACCOUNTS, ACCOUNT_TERMS),
   apply: async (tx: Transaction<Tables>, facts) => {
     await post(tx, facts)
     const changes = new Map<string, TermsChange>()
@@ -101,14 +97,6 @@ const NO_CHANGE: Omit<TermsChange, "company_id"> = {
   closed: null,
 }
 
-const TERMS_COLUMNS: Columns<TermsChange> = {
-  company_id: "text",
-  prepaid_only: "boolean",
-  credit_line_micros: "bigint",
-  locked: "boolean",
-  closed: "boolean",
-}
-
 function changeOf(fact: LedgerEvent): Partial<TermsChange> | null {
   switch (fact.type) {
     case "LedgerOpened":
@@ -131,14 +119,13 @@ async function changeTerms(
 ): Promise<void> {
   const companyOnly: Columns<Pick<TermsChange, "company_id">> = { company_id: "text" }
   await insertRows(tx, "account_terms", companyOnly, changes, sql`on conflict do nothing`)
-  const names = sql.join(Object.keys(TERMS_COLUMNS).map((name) => sql.id(name)))
   await sql`
     update account_terms as terms
     set prepaid_only = coalesce(change.prepaid_only, terms.prepaid_only),
         credit_line_micros = coalesce(change.credit_line_micros, terms.credit_line_micros),
         locked = coalesce(change.locked, terms.locked),
         closed = coalesce(change.closed, terms.closed)
-    from ${unnested(TERMS_COLUMNS, changes)} as change (${names})
+    from ${unnested<TermsChange>(ACCOUNT_TERMS.columns, changes, "change")}
     where change.company_id = terms.company_id`.execute(tx)
 }
 

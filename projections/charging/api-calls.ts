@@ -6,11 +6,10 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import { unnested } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { bigint, instant, orNull, text, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const API_CALLS = table(
   "api_calls",
@@ -32,9 +31,7 @@ const API_CALLS = table(
 /** The calls of one key for one person on one day. */
 export type CallTallyRow = RowOf<typeof API_CALLS>
 
-interface Tables {
-  api_calls: CallTallyRow
-}
+type Tables = RowsOf<typeof API_CALLS>
 
 /** The read model. */
 export const apiCalls: Projection = {
@@ -42,8 +39,7 @@ export const apiCalls: Projection = {
   version: 1,
   categories: ["ledger"],
   ignores: ["ChargeGivenBack", "ChargesClosed"],
-  tables: ["api_calls"],
-  create: API_CALLS.create,
+  ...madeOf(API_CALLS),
   apply: async (tx: Transaction<Tables>, facts) => {
     const recorded = ofCompanies(facts)
     const counted = new Map<string, CallTallyRow>()
@@ -60,7 +56,7 @@ export const apiCalls: Projection = {
     )
     // Of a day that was charged nothing more is counted: so the charges may come last.
     const charged = recorded.map(chargedBy).filter((row) => row !== null)
-    if (charged.length > 0) await markCharged(tx, charged)
+    await API_CALLS.update(tx, ["charged_at"], charged)
   },
 }
 
@@ -96,28 +92,6 @@ function chargedBy({ fact, companyId }: CompanyRecorded): ChargedTally | null {
 /** The day that begins at an instant. */
 function dayName(day: number): string {
   return new Date(day).toISOString().slice(0, 10)
-}
-
-async function markCharged(
-  tx: Transaction<Tables>,
-  charged: readonly ChargedTally[],
-): Promise<void> {
-  const rows = unnested<ChargedTally>(
-    {
-      company_id: "text",
-      day: "text",
-      key_id: "text",
-      person_id: "text",
-      charged_at: "timestamptz",
-    },
-    charged,
-  )
-  await sql`
-    update api_calls set charged_at = charged.charged_at
-    from ${rows} as charged (company_id, day, key_id, person_id, charged_at)
-    where api_calls.company_id = charged.company_id and api_calls.day = charged.day
-      and api_calls.key_id = charged.key_id
-      and api_calls.person_id = charged.person_id`.execute(tx)
 }
 
 /** The tallies of a company, newest day first; of one UTC day (`YYYY-MM-DD`) or of all. */

@@ -11,14 +11,14 @@ import { CHARGES, lineOf } from "./charge-lines.ts"
 import { unnested } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
+import type { RowsOf } from "../kernel/table.ts"
+import { madeOf } from "../kernel/table.ts"
 
 export type { ChargeRow } from "./charge-lines.ts"
 export { endedCharge } from "./charge-lines.ts"
 
 /** The table of this read model. */
-export interface ChargeTables {
-  charges: ChargeRow
-}
+export type ChargeTables = RowsOf<typeof CHARGES>
 
 /** The read model. */
 export const charges: Projection = {
@@ -26,8 +26,7 @@ export const charges: Projection = {
   version: 2,
   categories: ["ledger"],
   ignores: ["ApiCallsCounted"],
-  tables: ["charges"],
-  create: CHARGES.create,
+  ...madeOf(CHARGES),
   apply: async (tx: Transaction<ChargeTables>, facts) => {
     const recorded = ofCompanies(facts)
     const lines = recorded.map(lineOf).filter((line) => line !== null)
@@ -74,6 +73,7 @@ async function endCharges(
   const ended = unnested<Ending>(
     { company_id: "text", charge_id: "text", revision: "bigint", given_back: "bigint" },
     endings,
+    "ending",
   )
   await sql`
     update charges
@@ -84,7 +84,7 @@ async function endCharges(
     from (
       select line.company_id, line.revision, count(given_back) > 0 as is_given_back,
              coalesce(sum(given_back), 0)::bigint as micros
-      from ${ended} as ending (company_id, charge_id, revision, given_back)
+      from ${ended}
       cross join lateral (
         select company_id, revision from charges
         where charges.company_id = ending.company_id and charges.charge_id = ending.charge_id

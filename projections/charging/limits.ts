@@ -11,13 +11,13 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
 import { windowEnd, windowsAt } from "../../domain/kernel/window.ts"
 import type { Columns } from "../kernel/columns.ts"
-import { unnested } from "../kernel/columns.ts"
+import { listed, unnested } from "../kernel/columns.ts"
 import type { Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
-import type { SpendingRow, SpendingSum } from "./spending.ts"
+import type { SpendingSum } from "./spending.ts"
 import { SPENDING, addSpending, spendingOf, writeSpending } from "./spending.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { bigint, bigints, flag, text, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, bigints, flag, text, madeOf, table } from "../kernel/table.ts"
 
 const LIMITS = table(
   "limits",
@@ -37,10 +37,7 @@ const LIMITS = table(
 /** A limit that is set. `holder_id` is empty for the company's own. */
 export type LimitRow = RowOf<typeof LIMITS>
 
-interface Tables {
-  limits: LimitRow
-  spending: SpendingRow
-}
+type Tables = RowsOf<typeof LIMITS | typeof SPENDING>
 
 /** The read model. */
 export const limits: Projection = {
@@ -48,8 +45,7 @@ export const limits: Projection = {
   version: 2,
   categories: ["ledger"],
   ignores: ["ChargesClosed"],
-  tables: ["limits", "spending"],
-  create: [LIMITS.create, SPENDING.create].join(";\n"),
+  ...madeOf(LIMITS, SPENDING),
   apply: async (tx: Transaction<Tables>, facts) => {
     const changed = new Map<string, LimitChange>()
     const spent = new Map<string, SpendingSum>()
@@ -75,16 +71,7 @@ type LimitChange = Omit<LimitRow, "reminders_micros" | "period"> & {
   readonly reminders_micros: string
 }
 
-const LIMIT_COLUMNS: Columns<LimitChange> = {
-  company_id: "text",
-  holder: "text",
-  holder_id: "text",
-  class: "text",
-  period: "text",
-  amount_micros: "bigint",
-  reminders_micros: "text",
-  leave_keys_out: "boolean",
-}
+const LIMIT_COLUMNS: Columns<LimitChange> = { ...LIMITS.columns, reminders_micros: "text" }
 
 function limitChange(
   company_id: CompanyId,
@@ -111,16 +98,16 @@ async function writeLimits(
   changes: readonly LimitChange[],
 ): Promise<void> {
   if (changes.length === 0) return
-  const names = sql.join(Object.keys(LIMIT_COLUMNS).map((name) => sql.id(name)))
+  const given = unnested(LIMIT_COLUMNS, changes, "change")
   await sql`
-    delete from limits using ${unnested(LIMIT_COLUMNS, changes)} as change (${names})
+    delete from limits using ${given}
     where limits.company_id = change.company_id and limits.holder = change.holder
       and limits.holder_id = change.holder_id and limits.class = change.class`.execute(tx)
   await sql`
-    insert into limits (${names})
+    insert into limits (${listed(Object.keys(LIMIT_COLUMNS))})
     select company_id, holder, holder_id, class, period, amount_micros,
            reminders_micros::bigint[], leave_keys_out
-    from ${unnested(LIMIT_COLUMNS, changes)} as change (${names})
+    from ${given}
     where period is not null`.execute(tx)
 }
 

@@ -2,10 +2,10 @@
 import type { Kysely, Transaction } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
-import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
-import { SPENDING_FACTS, ofCompanies } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { bigint, instant, text, table } from "../kernel/table.ts"
+import type { Projection } from "../kernel/projection.ts"
+import { SPENDING_FACTS, ofType } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, instant, text, madeOf, table } from "../kernel/table.ts"
 
 const MONTHS = table(
   "months",
@@ -33,9 +33,7 @@ const MONTHS = table(
 /** A closed month: what it began with, what moved the funds in it, and what it left. */
 export type MonthRow = RowOf<typeof MONTHS>
 
-interface Tables {
-  months: MonthRow
-}
+type Tables = RowsOf<typeof MONTHS>
 
 /** The read model. */
 export const months: Projection = {
@@ -43,35 +41,13 @@ export const months: Projection = {
   version: 1,
   categories: ["ledger"],
   ignores: SPENDING_FACTS,
-  tables: ["months"],
-  create: MONTHS.create,
+  ...madeOf(MONTHS),
   apply: async (tx: Transaction<Tables>, facts) => {
-    await MONTHS.insert(
-      tx,
-      ofCompanies(facts)
-        .map(rowOf)
-        .filter((row) => row !== null),
+    const rows = ofType(facts, "MonthClosed").map(({ companyId, fact }) =>
+      MONTHS.rowOf({ ...fact, companyId, closedAt: fact.at }),
     )
+    await MONTHS.insert(tx, rows)
   },
-}
-
-function rowOf({ fact, companyId }: CompanyRecorded): MonthRow | null {
-  if (fact.type !== "MonthClosed") return null
-  return {
-    company_id: companyId,
-    month: fact.month,
-    opening_micros: fact.openingMicros,
-    added_micros: fact.addedMicros,
-    purchased_micros: fact.purchasedMicros,
-    corrected_micros: fact.correctedMicros,
-    charged_micros: fact.chargedMicros,
-    given_back_micros: fact.givenBackMicros,
-    funds_micros: fact.fundsMicros,
-    charges: fact.charges,
-    head_revision: fact.headRevision,
-    head_hash: fact.headHash,
-    closed_at: new Date(fact.at),
-  }
 }
 
 /** The closed months of a company, oldest first. */

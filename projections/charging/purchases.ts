@@ -4,17 +4,15 @@
  */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
-import type { LedgerFact } from "../../domain/charging/ledger-events.ts"
 import type { Allowance } from "../../domain/charging/ledger-views.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { CompanyId, KeyId, PersonId, PurchaseId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd, monthStart } from "../../domain/kernel/window.ts"
-import { unnested } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
-import { SPENDING_FACTS, ofCompanies } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { bigint, instant, orNull, text, table } from "../kernel/table.ts"
+import { SPENDING_FACTS, ofCompanies, ofType } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const PURCHASE_TERMS = table(
   "purchase_terms",
@@ -56,10 +54,7 @@ const PURCHASES = table(
 /** A purchase as it stands. */
 export type PurchaseRow = RowOf<typeof PURCHASES>
 
-interface Tables {
-  purchase_terms: PurchaseTermsRow
-  purchases: PurchaseRow
-}
+type Tables = RowsOf<typeof PURCHASE_TERMS | typeof PURCHASES>
 
 /** The read model. */
 export const purchases: Projection = {
@@ -67,53 +62,22 @@ export const purchases: Projection = {
   version: 1,
   categories: ["ledger"],
   ignores: SPENDING_FACTS,
-  tables: ["purchases", "purchase_terms"],
-  create: [PURCHASE_TERMS.create, PURCHASES.create].join(";\n"),
+  ...madeOf(PURCHASES, PURCHASE_TERMS),
   apply: async (tx: Transaction<Tables>, facts) => {
     const terms = new Map<string, PurchaseTermsRow>()
-    const recorded = ofCompanies(facts)
-    for (const { fact, companyId } of recorded) {
-      if (fact.type !== "PurchaseTermsSet") continue
-      terms.set(`${companyId} ${fact.keyId}`, termsRow(companyId, fact))
+    for (const { fact, companyId } of ofType(facts, "PurchaseTermsSet")) {
+      terms.set(`${companyId} ${fact.keyId}`, PURCHASE_TERMS.rowOf({ ...fact, companyId }))
     }
-    await PURCHASE_TERMS.insert(
-      tx,
-      [...terms.values()],
-      sql`on conflict (company_id, key_id) do update
-        set mode = excluded.mode, per_purchase_micros = excluded.per_purchase_micros,
-            per_month_micros = excluded.per_month_micros`,
+    await PURCHASE_TERMS.upsert(tx, [...terms.values()])
+    const started = ofType(facts, "PurchaseStarted").map(({ companyId, fact }) =>
+      PURCHASES.rowOf({ ...fact, companyId, state: "pending", startedAt: fact.at }),
     )
-    const started = recorded.map(startedBy).filter((row) => row !== null)
     await PURCHASES.insert(tx, started)
-    const endings = recorded.map(endingOf).filter((ending) => ending !== null)
-    if (endings.length > 0) await endPurchases(tx, endings)
+    const endings = ofCompanies(facts)
+      .map(endingOf)
+      .filter((ending) => ending !== null)
+    await PURCHASES.update(tx, ["state", "ended_at", "payment_id", "code"], endings)
   },
-}
-
-function termsRow(company_id: CompanyId, fact: LedgerFact<"PurchaseTermsSet">): PurchaseTermsRow {
-  return {
-    company_id,
-    key_id: fact.keyId,
-    mode: fact.mode,
-    per_purchase_micros: fact.perPurchaseMicros,
-    per_month_micros: fact.perMonthMicros,
-  }
-}
-
-function startedBy({ fact, companyId }: CompanyRecorded): PurchaseRow | null {
-  if (fact.type !== "PurchaseStarted") return null
-  return {
-    company_id: companyId,
-    purchase_id: fact.purchaseId,
-    key_id: fact.keyId,
-    person_id: fact.personId,
-    amount_micros: fact.amountMicros,
-    state: "pending",
-    started_at: new Date(fact.at),
-    ended_at: null,
-    payment_id: null,
-    code: null,
-  }
 }
 
 type Ending = Pick<
@@ -133,27 +97,6 @@ function endingOf({ fact, companyId }: CompanyRecorded): Ending | null {
     payment_id: isPaid ? fact.paymentId : null,
     code: isPaid ? null : fact.code,
   }
-}
-
-async function endPurchases(tx: Transaction<Tables>, endings: readonly Ending[]): Promise<void> {
-  const ended = unnested<Ending>(
-    {
-      company_id: "text",
-      purchase_id: "text",
-      state: "text",
-      ended_at: "timestamptz",
-      payment_id: "text",
-      code: "text",
-    },
-    endings,
-  )
-  await sql`
-    update purchases
-    set state = ended.state, ended_at = ended.ended_at, payment_id = ended.payment_id,
-        code = ended.code
-    from ${ended} as ended (company_id, purchase_id, state, ended_at, payment_id, code)
-    where purchases.company_id = ended.company_id
-      and purchases.purchase_id = ended.purchase_id`.execute(tx)
 }
 
 /**

@@ -10,9 +10,9 @@ import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/i
 import type { Micros } from "../../domain/kernel/money.ts"
 import { unnested } from "../kernel/columns.ts"
 import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { bigint, instant, integer, orNull, text, table } from "../kernel/table.ts"
+import { ofCompanies, ofType } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, instant, integer, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const REFUSALS = table(
   "refusals",
@@ -54,51 +54,23 @@ const REFUSALS = table(
 export type RefusalRow = RowOf<typeof REFUSALS>
 
 /** The table of this read model. */
-export interface RefusalTables {
-  refusals: RefusalRow
-}
+export type RefusalTables = RowsOf<typeof REFUSALS>
 
 /** The read model. */
 export const refusals: Projection = {
   name: "refusals",
   version: 1,
   categories: ["refusals"],
-  tables: ["refusals"],
-  create: REFUSALS.create,
+  ...madeOf(REFUSALS),
   apply: async (tx: Transaction<RefusalTables>, facts) => {
-    const recorded = ofCompanies(facts)
-    const rows = recorded.map(rowOf).filter((row) => row !== null)
+    const rows = ofType(facts, "ChargeRefused").map(({ companyId, revision, fact }) => {
+      const [kind, limits] = [refusalKind(fact), JSON.stringify(fact.limits)]
+      return REFUSALS.rowOf({ ...fact, companyId, revision, kind, limits, more: 0 })
+    })
     await REFUSALS.insert(tx, rows)
-    const counts = recorded.flatMap(countsOf)
+    const counts = ofCompanies(facts).flatMap(countsOf)
     if (counts.length > 0) await addCounts(tx, counts)
   },
-}
-
-function rowOf({ fact, companyId, revision }: CompanyRecorded): RefusalRow | null {
-  if (fact.type !== "ChargeRefused") return null
-  return {
-    company_id: companyId,
-    revision,
-    kind: refusalKind(fact),
-    at: new Date(fact.at),
-    code: fact.code,
-    charge_id: fact.chargeId,
-    via: fact.via,
-    key_id: fact.keyId,
-    person_id: fact.personId,
-    class: fact.class,
-    item: fact.item,
-    quantity: fact.quantity,
-    amount_micros: fact.amountMicros,
-    resource: fact.resource,
-    ledger_revision: fact.ledgerRevision,
-    funds_micros: fact.fundsMicros,
-    credit_line_micros: fact.creditLineMicros,
-    limits: JSON.stringify(fact.limits),
-    refused_by: fact.refusedBy,
-    more: 0,
-    last_at: null,
-  }
 }
 
 /** More refusals of a kind. */
@@ -129,6 +101,7 @@ async function addCounts(tx: Transaction<RefusalTables>, counts: readonly Count[
       minute: "timestamptz",
     },
     counts,
+    "further",
   )
   await sql`
     update refusals
@@ -136,7 +109,7 @@ async function addCounts(tx: Transaction<RefusalTables>, counts: readonly Count[
         last_at = greatest(refusals.last_at, counted.last_at)
     from (
       select line.company_id, line.revision, sum(count)::bigint as more, max(minute) as last_at
-      from ${counted} as further (company_id, revision, kind, count, minute)
+      from ${counted}
       cross join lateral (
         select company_id, revision from refusals
         where refusals.company_id = further.company_id and refusals.kind = further.kind

@@ -4,10 +4,10 @@ import type { Holder, SpendingClass } from "../../domain/charging/limits.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { Period } from "../../domain/kernel/window.ts"
-import type { CompanyRecorded, Projection } from "../kernel/projection.ts"
-import { SPENDING_FACTS, ofCompanies } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { bigint, instant, orNull, text, table } from "../kernel/table.ts"
+import type { Projection } from "../kernel/projection.ts"
+import { SPENDING_FACTS, ofType } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const REMINDERS = table(
   "reminders",
@@ -35,9 +35,7 @@ const REMINDERS = table(
 /** A reminder that was reached. */
 export type ReminderRow = RowOf<typeof REMINDERS>
 
-interface Tables {
-  reminders: ReminderRow
-}
+type Tables = RowsOf<typeof REMINDERS>
 
 /** The read model. */
 export const reminders: Projection = {
@@ -45,34 +43,13 @@ export const reminders: Projection = {
   version: 1,
   categories: ["ledger"],
   ignores: SPENDING_FACTS,
-  tables: ["reminders"],
-  create: REMINDERS.create,
+  ...madeOf(REMINDERS),
   apply: async (tx: Transaction<Tables>, facts) => {
-    await REMINDERS.insert(
-      tx,
-      ofCompanies(facts)
-        .map(rowOf)
-        .filter((row) => row !== null),
+    const rows = ofType(facts, "ReminderReached").map(({ companyId, revision, fact }) =>
+      REMINDERS.rowOf({ ...fact, companyId, revision }),
     )
+    await REMINDERS.insert(tx, rows)
   },
-}
-
-function rowOf({ fact, companyId, revision }: CompanyRecorded): ReminderRow | null {
-  if (fact.type !== "ReminderReached") return null
-  return {
-    company_id: companyId,
-    revision,
-    at: new Date(fact.at),
-    holder: fact.holder,
-    holder_id: fact.holderId,
-    class: fact.class,
-    period: fact.period,
-    limit_micros: fact.limitMicros,
-    reminder_micros: fact.reminderMicros,
-    used_micros: fact.usedMicros,
-    window_start: new Date(fact.windowStart),
-    resets_at: new Date(fact.resetsAt),
-  }
 }
 
 /** The reminders of a company that were reached, newest first, at most `limit`. */

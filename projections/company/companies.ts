@@ -3,8 +3,8 @@ import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { instant, orNull, text, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const COMPANIES = table(
   "companies",
@@ -19,30 +19,23 @@ const COMPANIES = table(
 /** A company; `name` is null once it was erased. */
 export type CompanyRow = RowOf<typeof COMPANIES>
 
-interface Tables {
-  companies: CompanyRow
-}
+type Tables = RowsOf<typeof COMPANIES>
 
 /** The read model. */
 export const companies: Projection = {
   name: "companies",
   version: 2,
   categories: ["companies"],
-  tables: ["companies"],
+  ...madeOf(COMPANIES),
   personal: ["companies"],
-  create: COMPANIES.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact } of facts) {
       if (fact.type === "CompanyErased") {
         await sql`update companies set name = null where company_id = ${fact.companyId}`.execute(tx)
       }
       if (fact.type !== "CompanyRegistered") continue
-      const { companyId: company_id, name, at } = fact
-      const row = { company_id, name: await opener.open(company_id, name) }
-      await tx
-        .insertInto("companies")
-        .values({ ...row, registered_at: new Date(at) })
-        .execute()
+      const name = await opener.open(fact.companyId, fact.name)
+      await COMPANIES.insert(tx, [COMPANIES.rowOf({ ...fact, name, registeredAt: fact.at })])
     }
   },
 }

@@ -7,8 +7,8 @@ import { sql } from "kysely"
 import type { AppCheckedIn, Counts, DeviceReported } from "../../domain/connection/app-events.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { bigint, instant, json, orNull, text, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, instant, json, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const CHECK_INS = table(
   "check_ins",
@@ -49,19 +49,15 @@ const DEVICES = table(
 /** How the last update of an app, or of its launcher, stands. */
 export type DeviceRow = RowOf<typeof DEVICES>
 
-interface Tables {
-  check_ins: CheckInRow
-  devices: DeviceRow
-}
+type Tables = RowsOf<typeof CHECK_INS | typeof DEVICES>
 
 /** The read model. */
 export const apps: Projection = {
   name: "apps",
   version: 2,
   categories: ["app", "companies"],
-  tables: ["check_ins", "devices"],
+  ...madeOf(CHECK_INS, DEVICES),
   personal: ["check_ins", "devices"],
-  create: [CHECK_INS.create, DEVICES.create].join(";\n"),
   apply: async (tx: Transaction<Tables>, facts) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {

@@ -9,10 +9,11 @@ type ColumnType = "text" | "bigint" | "integer" | "boolean" | "timestamptz"
 /** Every column of a row, with its type. */
 export type Columns<Row> = { readonly [K in keyof Row]-?: ColumnType }
 
-/** The rows as a set that a statement can select from: one column each, in the order given. */
+/** The rows as a set of this name that a statement can select from: one column each. */
 export function unnested<Row extends object>(
   columns: Columns<Row>,
   rows: readonly Row[],
+  alias: string,
 ): RawBuilder<unknown> {
   const arrays = Object.entries<ColumnType>(columns).map(([name, type]) =>
     arrayOf(
@@ -20,7 +21,12 @@ export function unnested<Row extends object>(
       rows.map((row) => row[name as keyof Row]),
     ),
   )
-  return sql`unnest(${sql.join(arrays)})`
+  return sql`unnest(${sql.join(arrays)}) as ${sql.id(alias)} (${listed(Object.keys(columns))})`
+}
+
+/** The names of columns, as a statement lists them. */
+export function listed(names: readonly string[]): RawBuilder<unknown> {
+  return sql.join(names.map((name) => sql.id(name)))
 }
 
 /** Values as one array. */
@@ -60,8 +66,7 @@ export async function insertRows<Row extends object>(
   onConflict: RawBuilder<unknown> = sql``,
 ): Promise<void> {
   if (rows.length === 0) return
-  const names = sql.join(Object.keys(columns).map((name) => sql.id(name)))
   await sql`
-    insert into ${sql.table(table)} (${names})
-    select * from ${unnested(columns, rows)} ${onConflict}`.execute(tx)
+    insert into ${sql.table(table)} (${listed(Object.keys(columns))})
+    select * from ${unnested(columns, rows, "given")} ${onConflict}`.execute(tx)
 }

@@ -37,6 +37,16 @@ export function ofCompanies(facts: readonly Recorded[]): readonly CompanyRecorde
   return facts.filter((recorded): recorded is CompanyRecorded => recorded.companyId !== null)
 }
 
+/** Those of the facts of companies' streams that are of one type. */
+export function ofType<T extends AnyFact["type"]>(
+  facts: readonly Recorded[],
+  type: T,
+): readonly (CompanyRecorded & { readonly fact: Extract<AnyFact, { readonly type: T }> })[] {
+  return ofCompanies(facts).filter(
+    (one): one is ReturnType<typeof ofType<T>>[number] => one.fact.type === type,
+  )
+}
+
 /** Opens sealed text for a read model; null where its key was erased. */
 export interface Opener {
   readonly open: (companyId: CompanyId, sealed: Sealed) => Promise<string | null>

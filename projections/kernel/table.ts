@@ -1,10 +1,11 @@
 /**
  * A table of a read model, said once: from its columns come the statement that makes it, the type of its
- * rows, and the writer of a whole batch.
+ * rows, a row made of what a fact says, and the writers of a whole batch.
  */
 import type { QueryExecutorProvider, RawBuilder } from "kysely"
+import { sql } from "kysely"
 import type { Columns } from "./columns.ts"
-import { insertRows } from "./columns.ts"
+import { insertRows, listed, unnested } from "./columns.ts"
 
 declare const isValue: unique symbol
 
@@ -49,21 +50,64 @@ type Described = Readonly<Record<string, Column<unknown>>>
 /** What a row of some columns is. */
 type RowIn<C> = { readonly [N in keyof C]: C[N] extends Column<infer T> ? T : never }
 
+/** A column's name as a fact says it: `charge_id` is `chargeId`. */
+type FieldOf<N> = N extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<FieldOf<Rest>>}`
+  : N
+
+/** A column's value as a fact says it: an instant in UTC milliseconds. */
+type Said<T> = T extends Date ? number : T
+
+/** A row as facts say it; what it leaves out is null. */
+export type Fields<Row> = {
+  readonly [N in keyof Row as null extends Row[N] ? never : FieldOf<N>]: Said<Row[N]>
+} & {
+  readonly [N in keyof Row as null extends Row[N] ? FieldOf<N> : never]?: Said<Row[N]> | undefined
+}
+
 /** A table of these columns. */
-export interface Table<Row> {
-  readonly name: string
+export interface Table<Name extends string, Row extends object, Key extends keyof Row> {
+  readonly name: Name
   /** Makes it, with its indexes. */
   readonly create: string
+  /** What each of its columns is as an element of an array. */
+  readonly columns: Columns<Row>
+  /** A row of what a fact says. What is no column is left out. */
+  readonly rowOf: (fields: Fields<Row>) => Row
   /** Inserts rows; `onConflict` says what becomes of those that are there already. */
   readonly insert: (
     tx: QueryExecutorProvider,
     rows: readonly Row[],
     onConflict?: RawBuilder<unknown>,
   ) => Promise<void>
+  /** Inserts rows; one that is there already becomes the given one. */
+  readonly upsert: (tx: QueryExecutorProvider, rows: readonly Row[]) => Promise<void>
+  /** Changes some columns of rows, found by their key. Of one key there may be one change. */
+  readonly update: <C extends keyof Row & string>(
+    tx: QueryExecutorProvider,
+    changed: readonly C[],
+    rows: readonly Pick<Row, Key | C>[],
+  ) => Promise<void>
 }
 
 /** What a row of a table is. */
-export type RowOf<T> = T extends Table<infer Row> ? Row : never
+export type RowOf<T> = T extends Table<string, infer Row, never> ? Row : never
+
+/** Rows by the names of tables, as queries are typed. */
+export type RowsOf<T extends { readonly name: string }> = {
+  [N in T["name"]]: RowOf<Extract<T, { readonly name: N }>>
+}
+
+/** What a read model says of its tables. */
+export function madeOf(...tables: readonly { readonly name: string; readonly create: string }[]): {
+  readonly tables: readonly string[]
+  readonly create: string
+} {
+  return {
+    tables: tables.map(({ name }) => name),
+    create: tables.map(({ create }) => create).join(";\n"),
+  }
+}
 
 /**
  * Describes a table.
@@ -71,25 +115,72 @@ export type RowOf<T> = T extends Table<infer Row> ? Row : never
  * @param key the columns of its primary key
  * @param indexes each as `create index on …` goes on behind the table's name; `unique (…)` where it is one
  */
-export function table<const C extends Described>(
-  name: string,
-  columns: C,
-  key: readonly (keyof C & string)[],
+export function table<
+  const Name extends string,
+  const C extends Described,
+  const Key extends keyof C & string,
+>(
+  name: Name,
+  described: C,
+  key: readonly Key[],
   ...indexes: readonly string[]
-): Table<RowIn<C>> {
-  const lines = Object.entries(columns).map(([column_, { type }]) => `${column_} ${type}`)
+): Table<Name, RowIn<C>, Key> {
+  type Row = RowIn<C>
+  const all = Object.entries(described)
+  const lines = all.map(([column_, { type }]) => `${column_} ${type}`)
   const made = [...lines, `primary key (${key.join(", ")})`].join(",\n  ")
   const create = [`create table ${name} (\n  ${made}\n)`]
-  const types = Object.entries(columns).map(([column_, { type }]) => [
-    column_,
-    type.split(" ", 1)[0],
-  ])
   // Those that no array can hold are written by read models of their own.
-  const elements = Object.fromEntries(types) as Columns<RowIn<C>>
+  const columns = Object.fromEntries(
+    all.map(([column_, { type }]) => [column_, type.split(" ", 1)[0]]),
+  ) as Columns<Row>
+  const insert: Table<Name, Row, Key>["insert"] = (tx, rows, onConflict) =>
+    insertRows(tx, name, columns, rows, onConflict)
+  const others = Object.keys(described).filter((one) => !key.some((part) => part === one))
   return {
     name,
     create: [...create, ...indexes.map((rest) => indexOf(name, rest))].join(";\n"),
-    insert: (tx, rows, onConflict) => insertRows(tx, name, elements, rows, onConflict),
+    columns,
+    rowOf: rowsOf(described),
+    insert,
+    upsert: (tx, rows) =>
+      insert(
+        tx,
+        rows,
+        sql`on conflict (${listed(key)}) do update set ${assigned(others, "excluded")}`,
+      ),
+    update: async (tx, changed, rows) => {
+      if (rows.length === 0) return
+      const given = Object.fromEntries([...key, ...changed].map((one) => [one, columns[one]]))
+      const isSame = key.map(
+        (one) => sql`${sql.ref(`${name}.${one}`)} = ${sql.ref(`given.${one}`)}`,
+      )
+      await sql`
+        update ${sql.table(name)} set ${assigned(changed, "given")}
+        from ${unnested(given as Columns<(typeof rows)[number]>, rows, "given")}
+        where ${sql.join(isSame, sql` and `)}`.execute(tx)
+    },
+  }
+}
+
+/** Each column with its value in a set of rows. */
+function assigned(names: readonly string[], from: string): RawBuilder<unknown> {
+  return sql.join(names.map((name) => sql`${sql.id(name)} = ${sql.ref(`${from}.${name}`)}`))
+}
+
+function rowsOf<C extends Described>(described: C): (fields: Fields<RowIn<C>>) => RowIn<C> {
+  const fields = Object.entries(described).map(([column_, { type }]) => ({
+    column: column_,
+    field: column_.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase()),
+    isInstant: type.startsWith("timestamptz"),
+  }))
+  return (said) => {
+    const row: Record<string, unknown> = {}
+    for (const { column: column_, field, isInstant } of fields) {
+      const value = (said as Readonly<Record<string, unknown>>)[field] ?? null
+      row[column_] = isInstant && value !== null ? new Date(value as number) : value
+    }
+    return row as RowIn<C>
   }
 }
 

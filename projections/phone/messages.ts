@@ -10,11 +10,10 @@ import { sql } from "kysely"
 import type { CompanyId, KeyId } from "../../domain/kernel/ids.ts"
 import type { MessageId, NumberId } from "../../domain/phone/ids.ts"
 import type { RecipientEvent, RecipientFact } from "../../domain/phone/recipient-events.ts"
-import type { Columns } from "../kernel/columns.ts"
 import { arrayOf, unnested } from "../kernel/columns.ts"
 import type { Opener, Projection } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { instant, integer, orNull, text, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { instant, integer, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 /** How far a text has come, as callers see it. */
 export type MessageStatus = "queued" | "sent" | "delivered" | "failed" | "received"
@@ -56,19 +55,15 @@ const MESSAGE_NUMBERS = table(
 type NumberNameRow = RowOf<typeof MESSAGE_NUMBERS>
 
 /** The tables of the read model. */
-export interface MessageTables {
-  messages: MessageRow
-  message_numbers: NumberNameRow
-}
+export type MessageTables = RowsOf<typeof MESSAGES | typeof MESSAGE_NUMBERS>
 
 /** The read model. */
 export const messages: Projection = {
   name: "messages",
   version: 2,
   categories: ["companies", "phone", "recipient"],
-  tables: ["messages", "message_numbers"],
+  ...madeOf(MESSAGES, MESSAGE_NUMBERS),
   personal: ["messages", "message_numbers"],
-  create: [MESSAGES.create, MESSAGE_NUMBERS.create].join(";\n"),
   apply: async (tx: Transaction<MessageTables>, facts, opener) => {
     let batch = new Batch(tx, opener)
     // What concerns texts written before it and not those behind it.
@@ -96,13 +91,6 @@ export const messages: Projection = {
 
 /** How a text went on. */
 type StatusChange = Pick<MessageRow, "company_id" | "message_id" | "status" | "error_code">
-
-const CHANGE_COLUMNS: Columns<StatusChange> = {
-  company_id: "text",
-  message_id: "text",
-  status: "text",
-  error_code: "text",
-}
 
 /** A text that came in or is to go out, of a company. */
 interface Text {
@@ -150,7 +138,7 @@ class Batch {
 
   async write(): Promise<void> {
     if (this.#texts.length > 0) await this.#writeTexts(this.#texts)
-    if (this.#changes.size > 0) await changeStatuses(this.#tx, [...this.#changes.values()])
+    await MESSAGES.update(this.#tx, ["status", "error_code"], [...this.#changes.values()])
   }
 
   #change(
@@ -236,25 +224,10 @@ async function ownNumbers(
       return [placeOf(company_id, number_id), { company_id, number_id }]
     }),
   )
-  const columns: Columns<Pick<NumberNameRow, "company_id" | "number_id">> = {
-    company_id: "text",
-    number_id: "text",
-  }
+  const columns = { company_id: "text", number_id: "text" } as const
   const { rows } = await sql<NumberNameRow>`
     select company_id, number_id, number from message_numbers
-    join ${unnested(columns, [...asked.values()])} as asked (company_id, number_id)
+    join ${unnested(columns, [...asked.values()], "asked")}
       using (company_id, number_id)`.execute(tx)
   return new Map(rows.map((row) => [placeOf(row.company_id, row.number_id), row.number]))
-}
-
-async function changeStatuses(
-  tx: Transaction<MessageTables>,
-  changes: readonly StatusChange[],
-): Promise<void> {
-  await sql`
-    update messages set status = changed.status, error_code = changed.error_code
-    from ${unnested(CHANGE_COLUMNS, changes)} as changed
-      (company_id, message_id, status, error_code)
-    where messages.company_id = changed.company_id
-      and messages.message_id = changed.message_id`.execute(tx)
 }

@@ -4,8 +4,8 @@ import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import type { Projection } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { flag, instant, orNull, text, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { flag, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const NUMBERS = table(
   "numbers",
@@ -24,18 +24,15 @@ const NUMBERS = table(
 /** A held number; `number` is null once its company was erased. */
 export type NumberRow = RowOf<typeof NUMBERS>
 
-interface Tables {
-  numbers: NumberRow
-}
+type Tables = RowsOf<typeof NUMBERS>
 
 /** The read model. */
 export const numbers: Projection = {
   name: "numbers",
   version: 2,
   categories: ["companies", "phone"],
-  tables: ["numbers"],
+  ...madeOf(NUMBERS),
   personal: ["numbers"],
-  create: NUMBERS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {
@@ -43,11 +40,7 @@ export const numbers: Projection = {
       }
       if (fact.type !== "NumberAdded" || companyId === null) continue
       const number = await opener.open(companyId, fact.number)
-      const { numberId: number_id, sms, at } = fact
-      await tx
-        .insertInto("numbers")
-        .values({ company_id: companyId, number_id, number, sms, added_at: new Date(at) })
-        .execute()
+      await NUMBERS.insert(tx, [NUMBERS.rowOf({ ...fact, companyId, number, addedAt: fact.at })])
     }
   },
 }

@@ -4,9 +4,9 @@ import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { OptInMethod } from "../../domain/phone/recipient-events.ts"
 import type { Projection } from "../kernel/projection.ts"
-import { ofCompanies } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { flag, instant, orNull, text, table } from "../kernel/table.ts"
+import { ofType } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { flag, instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const OPT_INS = table(
   "opt_ins",
@@ -28,9 +28,7 @@ const OPT_INS = table(
 /** An opt-in; `phone` and `first_name` are null once erased. */
 export type OptInRow = RowOf<typeof OPT_INS>
 
-interface Tables {
-  opt_ins: OptInRow
-}
+type Tables = RowsOf<typeof OPT_INS>
 
 /** The read model. */
 export const optIns: Projection = {
@@ -42,9 +40,8 @@ export const optIns: Projection = {
     ...["TextAbandoned", "TextAccepted", "TextDelivered", "TextQueued", "TextRejected"],
     "TextUndelivered",
   ],
-  tables: ["opt_ins"],
+  ...madeOf(OPT_INS),
   personal: ["opt_ins"],
-  create: OPT_INS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact } of facts) {
       if (fact.type !== "CompanyErased") continue
@@ -52,16 +49,11 @@ export const optIns: Projection = {
         update opt_ins set phone = null, first_name = null, source_url = null
         where company_id = ${fact.companyId}`.execute(tx)
     }
-    for (const { fact, companyId } of ofCompanies(facts)) {
-      if (fact.type !== "OptedInByForm") continue
-      const { optInId, service, offers, method, sourceUrl, at } = fact
-      const row = {
-        ...{ company_id: companyId, opt_in_id: optInId, service, offers, method },
-        phone: await opener.open(companyId, fact.phone),
-        first_name: await opener.open(companyId, fact.firstName),
-        ...{ source_url: sourceUrl, opted_in_at: new Date(at) },
-      }
-      await tx.insertInto("opt_ins").values(row).execute()
+    for (const { fact, companyId } of ofType(facts, "OptedInByForm")) {
+      const phone = await opener.open(companyId, fact.phone)
+      const firstName = await opener.open(companyId, fact.firstName)
+      const row = { ...fact, companyId, phone, firstName, optedInAt: fact.at }
+      await OPT_INS.insert(tx, [OPT_INS.rowOf(row)])
     }
   },
 }

@@ -11,8 +11,8 @@ import { restOf } from "../../domain/kernel/streams.ts"
 import type { RecipientEvent } from "../../domain/phone/recipient-events.ts"
 import { isOptedOut } from "../../domain/phone/recipient.ts"
 import type { Projection } from "../kernel/projection.ts"
-import type { RowOf } from "../kernel/table.ts"
-import { instant, orNull, text, table } from "../kernel/table.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { instant, orNull, text, madeOf, table } from "../kernel/table.ts"
 
 const OPT_OUTS = table(
   "opt_outs",
@@ -36,9 +36,7 @@ const OPT_OUTS = table(
 /** A recipient's opt-out; `phone` is null once erased. */
 export type OptOutRow = RowOf<typeof OPT_OUTS>
 
-interface Tables {
-  opt_outs: OptOutRow
-}
+type Tables = RowsOf<typeof OPT_OUTS>
 
 /** The read model. */
 export const optOuts: Projection = {
@@ -53,9 +51,8 @@ export const optOuts: Projection = {
     "TextQueued",
     "TextUndelivered",
   ],
-  tables: ["opt_outs"],
+  ...madeOf(OPT_OUTS),
   personal: ["opt_outs"],
-  create: OPT_OUTS.create,
   apply: async (tx: Transaction<Tables>, facts, opener) => {
     for (const { fact, category, companyId, stream } of facts) {
       if (fact.type === "CompanyErased") {
