@@ -1,6 +1,6 @@
-import { setTimeout as pause } from "node:timers/promises"
 import type { Pool, PoolClient } from "pg"
 import { DatabaseError } from "pg"
+import { within } from "../postgres/within.ts"
 import type { Locks } from "./port.ts"
 
 /** Seeds the hash of a name, so that these locks meet no others of the database by chance. */
@@ -55,10 +55,7 @@ async function end(client: PoolClient, warn: (message: string, error: unknown) =
 /** A connection of the pool; null where none is free by then. @throws the driver's error */
 async function connectWithin(pool: Pool, timeoutMs: number): Promise<PoolClient | null> {
   const connecting = pool.connect()
-  const early = new AbortController()
-  const late = pause(timeoutMs, null, { signal: early.signal }).catch(() => null)
-  const client = await Promise.race([connecting, late])
-  early.abort()
+  const client = await within(timeoutMs, connecting, null)
   // What comes too late goes back at once; who waited has been told that there was none.
   if (client === null) void connecting.then((unused) => unused.release()).catch(() => undefined)
   return client

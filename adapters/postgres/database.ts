@@ -5,6 +5,7 @@
 import { Kysely, PostgresDialect } from "kysely"
 import pg from "pg"
 import { bePatient } from "./connections.ts"
+import { onConnection } from "./on-connection.ts"
 import { API_ROLE } from "./roles.ts"
 import type { DatabaseWatch } from "./watch.ts"
 
@@ -95,17 +96,8 @@ export const openApiPool = poolsOf({
 export function patiently(pool: pg.Pool): pg.Pool {
   const patient = {
     connect: async () => bePatient(await pool.connect()),
-    query: async (...given: Parameters<pg.PoolClient["query"]>) => {
-      const client = await bePatient(await pool.connect())
-      let failed = true
-      try {
-        const result: unknown = await client.query(...given)
-        failed = false
-        return result
-      } finally {
-        client.release(failed)
-      }
-    },
+    query: (...given: Parameters<pg.PoolClient["query"]>): Promise<unknown> =>
+      onConnection(patient as unknown as pg.Pool, async (client) => client.query(...given)),
     // It is closed by whoever opened it.
     end: async () => undefined,
   }

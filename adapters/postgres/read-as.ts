@@ -1,6 +1,7 @@
 import type { Kysely } from "kysely"
 import type { Pool } from "pg"
 import { kyselyOn } from "./kysely-on.ts"
+import { onConnection } from "./on-connection.ts"
 import { COMPANY_SETTING } from "./roles.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
@@ -11,16 +12,9 @@ const SET_COMPANY = { name: "set-company", text: "select set_config($1, $2, fals
  * connection, before anything is read: a company left over from the last reader is never seen.
  */
 export function readAsCompany(pool: Pool) {
-  return async <T>(companyId: CompanyId, query: (db: Kysely<never>) => Promise<T>): Promise<T> => {
-    const client = await pool.connect()
-    let failed = true
-    try {
+  return <T>(companyId: CompanyId, query: (db: Kysely<never>) => Promise<T>): Promise<T> =>
+    onConnection(pool, async (client) => {
       await client.query({ ...SET_COMPANY, values: [COMPANY_SETTING, companyId] })
-      const result = await query(kyselyOn(client) as unknown as Kysely<never>)
-      failed = false
-      return result
-    } finally {
-      client.release(failed)
-    }
-  }
+      return query(kyselyOn(client) as unknown as Kysely<never>)
+    })
 }

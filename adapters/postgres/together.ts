@@ -3,6 +3,8 @@
  * cost the database and this process more than what it asks for.
  */
 
+import { within } from "./within.ts"
+
 /** After so long a batch keeps nobody back any more: its connection may be lost without a word. */
 const SLOW_MS = 100
 
@@ -37,7 +39,7 @@ export function together<Q, A>(
     while (waiting.length > 0) {
       const batch = waiting.slice(0, mostAtOnce)
       waiting = waiting.slice(mostAtOnce)
-      await orSlow(settle(batch))
+      await within(SLOW_MS, settle(batch), undefined)
     }
     isRunning = false
   }
@@ -48,12 +50,4 @@ export function together<Q, A>(
       isRunning = true
       void run()
     })
-}
-
-/** Resolves with the work, or before it where it is slow. */
-async function orSlow(work: Promise<void>): Promise<void> {
-  const slow = Promise.withResolvers<void>()
-  const timer = setTimeout(slow.resolve, SLOW_MS)
-  await Promise.race([work, slow.promise])
-  clearTimeout(timer)
 }

@@ -37,7 +37,7 @@ export async function registerProcess(
   const own = `prc_${randomBytes(9).toString("hex")}`
   // Questions go another way: they can be asked while the connection with the lock is made anew.
   const questions = openPool(url, 1, (error) => warn("an idle connection was lost", error), watch)
-  const calls = new CallBook()
+  const listeners = new Map<string, (text: string | null) => void>()
   let session: Session | null = null
   const leases = new LeaseBook(() => session?.client() ?? null, warn)
   try {
@@ -45,11 +45,11 @@ export async function registerProcess(
       begin: async (client) => {
         await share(client)
         await register(client, own)
-        await calls.listenOn(client)
+        for (const name of listeners.keys()) await client.query(`listen ${name}`)
       },
-      onBack: () => calls.missed(),
+      onBack: () => listeners.forEach((onCall) => onCall(null)),
       onLost: () => leases.lose(),
-      onCall: (name, text) => calls.called(name, text),
+      onCall: (name, text) => listeners.get(name)?.(text),
       warn,
       watch,
     })
@@ -78,7 +78,7 @@ export async function registerProcess(
     },
     listen: async (name, onCall) => {
       const client = session.client()
-      calls.add(name, onCall)
+      listeners.set(name, onCall)
       if (client !== null) await client.query(`listen ${name}`)
     },
     close: async () => {
@@ -119,27 +119,6 @@ async function seek(session: Session, leases: LeaseBook): Promise<void> {
     await leases.seek(client)
   } catch (error) {
     session.drop(client, error as Error)
-  }
-}
-
-/** Who listens for what. */
-class CallBook {
-  readonly #listeners = new Map<string, (text: string | null) => void>()
-
-  add(name: string, onCall: (text: string | null) => void): void {
-    this.#listeners.set(name, onCall)
-  }
-
-  async listenOn(client: Client): Promise<void> {
-    for (const name of this.#listeners.keys()) await client.query(`listen ${name}`)
-  }
-
-  called(name: string, text: string): void {
-    this.#listeners.get(name)?.(text)
-  }
-
-  missed(): void {
-    for (const onCall of this.#listeners.values()) onCall(null)
   }
 }
 

@@ -1,4 +1,4 @@
-import { copyFile, open, truncate } from "node:fs/promises"
+import { copyFile, open, stat, truncate } from "node:fs/promises"
 import { errorCode } from "./explain.ts"
 import { orMissing } from "./folder.ts"
 
@@ -20,13 +20,7 @@ export async function boundLog(path: string): Promise<void> {
 
 /** The log's length in bytes; 0 when there is none. */
 export async function logLength(path: string): Promise<number> {
-  const file = await orMissing(() => open(path, "r"))
-  if (file === undefined) return 0
-  try {
-    return (await file.stat()).size
-  } finally {
-    await file.close()
-  }
+  return (await orMissing(() => stat(path)))?.size ?? 0
 }
 
 /**

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises"
 import { makeCluster, renewAccess } from "./cluster.ts"
 import { DATABASE, ask, ensureDatabase, urlOf } from "./connect.ts"
 import { explainOutput } from "./explain.ts"
@@ -168,17 +169,12 @@ async function answeringPort(
 }
 
 async function goneWhenLookedAt(pid: number, cluster: string): Promise<void> {
-  return new Promise((done) => {
-    const timer = setInterval(() => {
-      const looked = (lives: boolean): void => {
-        if (lives) return
-        clearInterval(timer)
-        done()
-      }
-      // A look that fails, for want of a file handle say, says nothing: the next one decides.
-      void isPostmaster(pid, cluster).then(looked, () => undefined)
-    }, LOOK_AT_ADOPTED_EVERY_MS).unref()
-  })
+  let lives = true
+  while (lives) {
+    await pause(LOOK_AT_ADOPTED_EVERY_MS, undefined, { ref: false })
+    // A look that fails, for want of a file handle say, says nothing: the next one decides.
+    lives = await isPostmaster(pid, cluster).catch(() => true)
+  }
 }
 
 async function launchOnFreePort(

@@ -21,14 +21,7 @@ import { FoldFault } from "./port.ts"
 import type { Reader } from "./reader.ts"
 import { Readings } from "./readings.ts"
 import { startReader } from "./reader.ts"
-import {
-  LIVE_SCHEMA,
-  createTables,
-  dropTables,
-  inTransaction,
-  storedRow,
-  storedRows,
-} from "./tables.ts"
+import { inTransaction, remakeTables, storePosition, storedRow, storedRows } from "./tables.ts"
 
 const LANE_ROOM = 5_000
 /** The lock under which a process that starts makes the tables that are missing. */
@@ -237,8 +230,7 @@ async function prepare(
       ])
     }
     for (const projection of projections.filter(isMissing)) {
-      await dropTables(client, projection.tables)
-      await createTables(client, projection, LIVE_SCHEMA)
+      await remakeTables(client, projection)
     }
   })
 }
@@ -249,7 +241,7 @@ async function renew(
   shadow: Shadow,
   projection: Projection,
 ): Promise<void> {
-  const { name, version } = projection
+  const { name } = projection
   try {
     await shadow.renew(projection, (events) => onRenewing(name, events))
   } catch (error) {
@@ -257,14 +249,8 @@ async function renew(
     warn(`read model ${name} cannot be built anew to its end`, error)
     await inTransaction(pool, async (client) => {
       // Whoever writes it has this row first, and then its tables.
-      await client.query(
-        `update ledger.projections
-         set version = $2, commit_position = $3, prepare_position = $4, fault = null
-         where name = $1`,
-        [name, version, START.commit, START.prepare],
-      )
-      await dropTables(client, projection.tables)
-      await createTables(client, projection, LIVE_SCHEMA)
+      await storePosition(client, projection, START)
+      await remakeTables(client, projection)
     })
   }
 }

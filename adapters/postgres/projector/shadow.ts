@@ -6,6 +6,7 @@ import type { EventStore, Position, StoredEvent } from "../../eventstore/port.ts
 import { START, comparePositions, later } from "../../eventstore/port.ts"
 import { isConnectionFault } from "../port.ts"
 import { kyselyOn } from "../kysely-on.ts"
+import { onConnection } from "../on-connection.ts"
 import { factsOf } from "./facts.ts"
 import type { Progress, Verification } from "./port.ts"
 import { FoldFault, foldFault } from "./port.ts"
@@ -16,6 +17,7 @@ import {
   createTables,
   heldRow,
   inTransaction,
+  storePosition,
   storedRow,
   swapTables,
 } from "./tables.ts"
@@ -64,21 +66,14 @@ export function openShadow(ports: ShadowPorts) {
 }
 
 /** Drops what a shadow rebuild that was cut short left. False where somebody folds there just now. */
-export async function dropShadow(pool: Pool, name: string): Promise<boolean> {
-  const client = await pool.connect()
-  let failed = true
-  try {
+export function dropShadow(pool: Pool, name: string): Promise<boolean> {
+  return onConnection(pool, async (client) => {
     const { rows } = await client.query<{ held: boolean }>(TRY_SHADOW, [name])
-    const isHeld = rows[0]?.held === true
-    if (isHeld) {
-      await client.query(`drop schema if exists "${shadowSchema(name)}" cascade`)
-      await client.query(DONE_SHADOW, [name])
-    }
-    failed = false
-    return isHeld
-  } finally {
-    client.release(failed)
-  }
+    if (rows[0]?.held !== true) return false
+    await client.query(`drop schema if exists "${shadowSchema(name)}" cascade`)
+    await client.query(DONE_SHADOW, [name])
+    return true
+  })
 }
 
 /**
@@ -90,7 +85,7 @@ async function rebuild(
   projection: Projection,
   progress: Progress,
 ): Promise<void> {
-  const { name, version } = projection
+  const { name } = projection
   const built = await foldShadow(ports, projection, START, null, progress)
   await inTransaction(ports.pool, async (client) => {
     const row = await heldRow(client, name)
@@ -99,12 +94,7 @@ async function rebuild(
     const folded = await foldShadow(ports, projection, built, null, progress)
     const position = [head, folded, row.position].reduce(later)
     await swapTables(client, projection)
-    await client.query(
-      `update ledger.projections
-       set version = $2, commit_position = $3, prepare_position = $4, fault = null
-       where name = $1`,
-      [name, version, position.commit, position.prepare],
-    )
+    await storePosition(client, projection, position)
   })
 }
 
@@ -159,19 +149,14 @@ async function compareShadow(
 }
 
 /** Runs `work` while no other process makes a shadow of this read model. */
-async function alone<T>(pool: Pool, name: string, work: () => Promise<T>): Promise<T> {
-  const client = await pool.connect()
-  let failed = true
-  try {
+function alone<T>(pool: Pool, name: string, work: () => Promise<T>): Promise<T> {
+  // Where it fails, the lock ends with its connection.
+  return onConnection(pool, async (client) => {
     await client.query(SHADOW, [name])
     const result = await work()
     await client.query(DONE_SHADOW, [name])
-    failed = false
     return result
-  } finally {
-    // Where it failed, the lock ends with its connection.
-    client.release(failed)
-  }
+  })
 }
 
 /**
@@ -218,10 +203,9 @@ async function foldPage(
 ): Promise<void> {
   try {
     const facts = page.map((stored) => ports.decode(stored))
-    await inTransaction(ports.pool, async (client: PoolClient) => {
-      await client.query(`set local search_path to "${schema}"`)
-      await projection.apply(kyselyOn(client) as Transaction<unknown>, facts, ports.opener)
-    })
+    const work = (client: PoolClient) =>
+      projection.apply(kyselyOn(client) as Transaction<unknown>, facts, ports.opener)
+    await inTransaction(ports.pool, work, schema)
   } catch (error) {
     if (isConnectionFault(error)) throw error
     const [first] = page

@@ -2,6 +2,7 @@
 import type { Pool, PoolClient } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
 import type { Position } from "../../eventstore/port.ts"
+import { onConnection } from "../on-connection.ts"
 import { API_ROLE, COMPANY_SETTING } from "../roles.ts"
 
 /** The schema of the live read models. */
@@ -13,20 +14,14 @@ export async function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
   schema?: string,
 ): Promise<T> {
-  const client = await pool.connect()
-  try {
+  return onConnection(pool, async (client) => {
     await client.query(
       schema === undefined ? "begin" : `begin; set local search_path to "${schema}"`,
     )
     const result = await work(client)
     await client.query("commit")
-    client.release()
     return result
-  } catch (error) {
-    // The connection is destroyed: whatever state it is in, nobody gets it again.
-    client.release(true)
-    throw error
-  }
+  })
 }
 
 /**
@@ -68,11 +63,18 @@ export async function storedRows(client: Pick<Pool, "query">): Promise<readonly 
 }
 
 /** What is stored about a read model. @throws RangeError where nothing is */
-export async function storedRow(client: Pick<Pool, "query">, name: string): Promise<StoredRow> {
-  const { rows } = await client.query<Row>("select * from ledger.projections where name = $1", [
-    name,
-  ])
-  return only(rows, name)
+export async function storedRow(
+  client: Pick<Pool, "query">,
+  name: string,
+  lock: "" | "for update" = "",
+): Promise<StoredRow> {
+  const { rows } = await client.query<Row>(
+    `select * from ledger.projections where name = $1 ${lock}`,
+    [name],
+  )
+  const row = rows[0]
+  if (row === undefined) throw new RangeError(`nothing is stored about the read model ${name}`)
+  return storedOf(row)
 }
 
 /**
@@ -80,12 +82,22 @@ export async function storedRow(client: Pick<Pool, "query">, name: string): Prom
  *
  * @throws RangeError where nothing is stored
  */
-export async function heldRow(client: PoolClient, name: string): Promise<StoredRow> {
-  const { rows } = await client.query<Row>(
-    "select * from ledger.projections where name = $1 for update",
-    [name],
+export function heldRow(client: PoolClient, name: string): Promise<StoredRow> {
+  return storedRow(client, name, "for update")
+}
+
+/** Says that all facts of a read model, of its own version, are written up to a place. */
+export async function storePosition(
+  client: PoolClient,
+  { name, version }: Projection,
+  { commit, prepare }: Position,
+): Promise<void> {
+  await client.query(
+    `update ledger.projections
+     set version = $2, commit_position = $3, prepare_position = $4, fault = null
+     where name = $1`,
+    [name, version, commit, prepare],
   )
-  return only(rows, name)
 }
 
 interface Row {
@@ -96,20 +108,20 @@ interface Row {
   readonly fault: string | null
 }
 
-function only(rows: readonly Row[], name: string): StoredRow {
-  const row = rows[0]
-  if (row === undefined) throw new RangeError(`nothing is stored about the read model ${name}`)
-  return storedOf(row)
-}
-
 function storedOf({ name, version, commit_position, prepare_position, fault }: Row): StoredRow {
   const position = { commit: BigInt(commit_position), prepare: BigInt(prepare_position) }
   return { name, version, position, fault }
 }
 
 /** Drops a read model's live tables, if they are there. */
-export async function dropTables(client: PoolClient, tables: readonly string[]): Promise<void> {
+async function dropTables(client: PoolClient, { tables }: Projection): Promise<void> {
   for (const table of tables) await client.query(`drop table if exists ${LIVE_SCHEMA}."${table}"`)
+}
+
+/** Makes a read model's live tables, empty, in the place of what is there. */
+export async function remakeTables(client: PoolClient, projection: Projection): Promise<void> {
+  await dropTables(client, projection)
+  await createTables(client, projection, LIVE_SCHEMA)
 }
 
 /** The schema in which a read model is built beside the live one. */
@@ -120,7 +132,7 @@ export function shadowSchema(name: string): string {
 /** Puts the tables built beside in the place of the live ones. */
 export async function swapTables(client: PoolClient, projection: Projection): Promise<void> {
   const schema = shadowSchema(projection.name)
-  await dropTables(client, projection.tables)
+  await dropTables(client, projection)
   for (const table of projection.tables) {
     await client.query(`alter table "${schema}"."${table}" set schema ${LIVE_SCHEMA}`)
   }
