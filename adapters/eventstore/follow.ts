@@ -1,10 +1,10 @@
+import { Bell } from "./bell.ts"
 import {
   type Position,
   type ReadAllRange,
   START,
   type StoredEvent,
   type Subscriber,
-  type Subscription,
 } from "./port.ts"
 
 /** A place in a store that numbers its events 0, 1, 2, … without gaps; -1 is before the first. */
@@ -29,12 +29,7 @@ export interface Head {
 
 /** What following needs from a store that numbers its events without gaps. */
 export interface Tail {
-  /**
-   * Resolves as soon as the store is there and its head is past the known one, or the store was lost
-   * since that one was seen; without a known one as soon as it is there. Resolves with null when the
-   * signal aborts. Never rejects: a store that is lost comes back.
-   */
-  readonly headAfter: (known: Head | null, signal: AbortSignal) => Promise<Head | null>
+  readonly known: KnownHead
   /**
    * Reads the places after `after` up to and with the head, page by page. It ends early, and never
    * throws, when the store is lost.
@@ -44,40 +39,77 @@ export interface Tail {
     head: Head,
     prefixes: readonly string[] | undefined,
   ) => AsyncIterable<Page>
-  /** Whether the store was there without a break since this head was seen. */
-  readonly isCurrent: (head: Head) => boolean
-  /** Calls the listener once each time the store is lost, until the returned function is called. */
-  readonly onLost: (listener: (cause: Error) => void) => () => void
 }
 
-/**
- * Runs a subscription on the tail of a store, for ever or until it is stopped. It stands in
- * `running` as long as it runs.
- */
-export function follow(
+/** Follows the tail of a store for a subscriber, until it is stopped. @throws what the subscriber throws */
+export async function follow(
   tail: Tail,
   range: Pick<ReadAllRange, "after" | "prefixes">,
   subscriber: Subscriber,
-  running: Set<Subscription>,
-): Subscription {
-  const stopping = new AbortController()
-  const forget = tail.onLost((cause) => {
-    if (!stopping.signal.aborted) subscriber.onInterrupted?.(cause)
+  stopping: AbortSignal,
+): Promise<void> {
+  const forget = tail.known.onLost((cause) => {
+    if (!stopping.aborted) subscriber.onInterrupted?.(cause)
   })
-  const ended = run(tail, range, subscriber, stopping.signal).finally(() => {
+  try {
+    await run(tail, range, subscriber, stopping)
+  } finally {
     forget()
-    running.delete(subscription)
-  })
-  const subscription: Subscription = {
-    stop: async () => {
-      stopping.abort()
-      // Whoever holds `ended` is told what ended it; here it only matters that nothing runs.
-      await Promise.allSettled([ended])
-    },
-    ended,
   }
-  running.add(subscription)
-  return subscription
+}
+
+/** What is known here of a store's head: where it is, or that the store was lost. */
+export class KnownHead {
+  readonly #moved = new Bell()
+  readonly #listeners = new Set<(cause: Error) => void>()
+  /** Null as long as the store is not there. */
+  #place: Place | null = null
+  #losses = 0
+  #isLost = false
+
+  /**
+   * Resolves as soon as the store is there and its head is past the known one, or the store was lost
+   * since that one was seen; without a known one as soon as it is there. Resolves with null when the
+   * signal aborts. Never rejects: a store that is lost comes back.
+   */
+  async headAfter(known: Head | null, signal: AbortSignal): Promise<Head | null> {
+    while (!signal.aborted) {
+      if (this.#place !== null) {
+        const head = { place: this.#place, losses: this.#losses }
+        if (known === null || head.place > known.place || head.losses > known.losses) return head
+      }
+      await this.#moved.wait(signal)
+    }
+    return null
+  }
+
+  /** Whether the store was there without a break since this head was seen. */
+  isCurrent(head: Head): boolean {
+    return this.#place !== null && head.losses === this.#losses
+  }
+
+  /** Calls the listener once each time the store is lost, until the returned function is called. */
+  onLost(listener: (cause: Error) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** The store is there, and its head is here or beyond. */
+  moveTo(place: Place): void {
+    if (this.#place !== null && place <= this.#place) return
+    this.#place = place
+    this.#isLost = false
+    this.#moved.ring()
+  }
+
+  /** The store is not there; of one that never was, too, the listeners are told once. */
+  lose(cause: Error): void {
+    this.#place = null
+    if (this.#isLost) return
+    this.#isLost = true
+    this.#losses += 1
+    for (const listener of [...this.#listeners]) listener(cause)
+  }
 }
 
 async function run(
@@ -89,7 +121,7 @@ async function run(
   let place = (range.after ?? START).commit
   let known: Head | null = null
   for (;;) {
-    const head = await tail.headAfter(known, stopping)
+    const head = await tail.known.headAfter(known, stopping)
     if (head === null) return
     for await (const page of tail.pages(place, head, range.prefixes)) {
       if (stopping.aborted) return
@@ -99,7 +131,7 @@ async function run(
     }
     known = { place, losses: head.losses }
     // Who was told of a loss must not hear that it has seen everything from before that loss.
-    if (place < head.place || !tail.isCurrent(head)) continue
+    if (place < head.place || !tail.known.isCurrent(head)) continue
     // Also told at the start and after a loss when nothing happened meanwhile: the subscriber
     // then knows again that it has seen everything.
     await subscriber.onCaughtUp?.(positionOf(place))

@@ -1,5 +1,4 @@
-import { Bell } from "./bell.ts"
-import { follow, type Page, type Place, positionOf, type Tail } from "./follow.ts"
+import { KnownHead, follow, type Page, type Place, positionOf, type Tail } from "./follow.ts"
 import {
   type Appended,
   type EventStore,
@@ -10,21 +9,14 @@ import {
   START,
   type StoredEvent,
   type Subscriber,
-  type Subscription,
   Unavailable,
   UnknownOutcome,
   WrongRevision,
 } from "./port.ts"
-import { checkProposal, checkRange } from "./proposal.ts"
+import { type StoreKind, openStore } from "./opened.ts"
+import type { AppendProposal } from "./proposal.ts"
 
 const PAGE_EVENTS = 500
-
-/** An append on its way into the store, as a fault is chosen for it. */
-export interface AppendAttempt {
-  readonly stream: string
-  readonly events: readonly ProposedEvent[]
-  readonly expectedRevision: number
-}
 
 /** What happens to an append; `stored-unknown` keeps the events, and nobody hears of it. */
 export type AppendFault = "none" | "stored-unknown" | "unstored-unknown" | "unavailable"
@@ -32,7 +24,7 @@ export type AppendFault = "none" | "stored-unknown" | "unstored-unknown" | "unav
 /** How a memory store is to behave. */
 export interface MemoryEventStoreOptions {
   /** Chooses what happens to each append, before anything is stored; default always `none`. */
-  readonly faults?: (attempt: AppendAttempt) => AppendFault
+  readonly faults?: (attempt: AppendProposal) => AppendFault
 }
 
 /** The memory store, and what a simulation may do to it. */
@@ -58,55 +50,38 @@ export interface MemoryEventStore extends EventStore {
 export function openMemoryEventStore(options: MemoryEventStoreOptions = {}): MemoryEventStore {
   const store = new InMemory(options.faults ?? (() => "none"))
   return {
-    append: (stream, events, expectedRevision) => store.append(stream, events, expectedRevision),
-    read: (stream, range) => store.read(stream, range),
-    readAll: (range) => store.readAll(range),
-    subscribeAll: (range, subscriber) => store.subscribeAll(range, subscriber),
-    head: () => store.head(),
-    ready: async () => void (await store.head()),
-    close: () => store.close(),
+    ...openStore(store),
     interrupt: (cause) => store.interrupt(cause),
     rewrite: (stream, change) => store.rewrite(stream, change),
   }
 }
 
-class InMemory {
-  readonly #faults: (attempt: AppendAttempt) => AppendFault
+class InMemory implements StoreKind {
+  readonly #faults: (attempt: AppendProposal) => AppendFault
   readonly #all: StoredEvent[] = []
   readonly #streams = new Map<string, StoredEvent[]>()
-  readonly #moved = new Bell()
-  readonly #running = new Set<Subscription>()
-  readonly #lostListeners = new Set<(cause: Error) => void>()
-  #losses = 0
-  #closed = false
+  readonly #known = new KnownHead()
 
-  constructor(faults: (attempt: AppendAttempt) => AppendFault) {
+  constructor(faults: (attempt: AppendProposal) => AppendFault) {
     this.#faults = faults
+    this.#known.moveTo(this.#head())
   }
 
-  async append(
-    stream: string,
-    events: readonly ProposedEvent[],
-    expectedRevision: number,
-  ): Promise<Appended> {
-    checkProposal(stream, events, expectedRevision)
-    this.#checkOpen()
-    switch (this.#faults({ stream, events, expectedRevision })) {
+  async append(proposal: AppendProposal): Promise<Appended> {
+    switch (this.#faults(proposal)) {
       case "unavailable":
         throw new Unavailable("fault: the store cannot be reached")
       case "unstored-unknown":
         throw new UnknownOutcome("fault: the append was lost on its way")
       case "stored-unknown":
-        this.#store(stream, events, expectedRevision)
+        this.#store(proposal)
         throw new UnknownOutcome("fault: the answer was lost on its way")
       case "none":
-        return this.#store(stream, events, expectedRevision)
+        return this.#store(proposal)
     }
   }
 
-  async *read(stream: string, range: ReadRange = {}): AsyncGenerator<readonly StoredEvent[]> {
-    checkRange(range)
-    this.#checkOpen()
+  async *read(stream: string, range: ReadRange): AsyncGenerator<readonly StoredEvent[]> {
     const stored = this.#streams.get(stream) ?? []
     const forwards = range.direction !== "backwards"
     const { from = forwards ? 0 : Infinity, limit = Infinity } = range
@@ -119,9 +94,7 @@ class InMemory {
     }
   }
 
-  async *readAll(range: ReadAllRange = {}): AsyncGenerator<readonly StoredEvent[]> {
-    checkRange(range)
-    this.#checkOpen()
+  async *readAll(range: ReadAllRange): AsyncGenerator<readonly StoredEvent[]> {
     let left = range.limit ?? Infinity
     const { after = START, prefixes } = range
     for await (const { events } of this.#pages(after.commit, this.#head(), prefixes)) {
@@ -132,23 +105,25 @@ class InMemory {
     }
   }
 
-  subscribeAll(
+  async follow(
     range: Pick<ReadAllRange, "after" | "prefixes">,
     subscriber: Subscriber,
-  ): Subscription {
-    this.#checkOpen()
-    return follow(this.#tail, range, subscriber, this.#running)
+    stopping: AbortSignal,
+  ): Promise<void> {
+    const tail: Tail = {
+      known: this.#known,
+      pages: (after, head, prefixes) => this.#pages(after, head.place, prefixes),
+    }
+    await follow(tail, range, subscriber, stopping)
   }
 
   async head(): Promise<Position> {
-    this.#checkOpen()
     return positionOf(this.#head())
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    await Promise.all([...this.#running].map((subscription) => subscription.stop()))
-  }
+  async ready(): Promise<void> {}
+
+  async close(): Promise<void> {}
 
   rewrite(
     stream: string,
@@ -158,12 +133,11 @@ class InMemory {
   }
 
   interrupt(cause: Error): void {
-    this.#losses += 1
-    for (const listener of [...this.#lostListeners]) listener(cause)
-    this.#moved.ring()
+    this.#known.lose(cause)
+    this.#known.moveTo(this.#head())
   }
 
-  #store(stream: string, events: readonly ProposedEvent[], expectedRevision: number): Appended {
+  #store({ stream, events, expectedRevision }: AppendProposal): Appended {
     const stored = this.#streams.get(stream) ?? []
     const actual = stored.length - 1
     if (actual !== expectedRevision) {
@@ -178,7 +152,7 @@ class InMemory {
       this.#all.push(event)
     }
     this.#streams.set(stream, stored)
-    this.#moved.ring()
+    this.#known.moveTo(this.#head())
     return { revision: stored.length - 1, position: positionOf(this.#head()) }
   }
 
@@ -197,29 +171,8 @@ class InMemory {
     }
   }
 
-  readonly #tail: Tail = {
-    headAfter: async (known, signal) => {
-      while (!signal.aborted) {
-        const head = { place: this.#head(), losses: this.#losses }
-        if (known === null || head.place > known.place || head.losses > known.losses) return head
-        await this.#moved.wait(signal)
-      }
-      return null
-    },
-    pages: (after, head, prefixes) => this.#pages(after, head.place, prefixes),
-    isCurrent: (head) => head.losses === this.#losses,
-    onLost: (listener) => {
-      this.#lostListeners.add(listener)
-      return () => void this.#lostListeners.delete(listener)
-    },
-  }
-
   #head(): Place {
     return BigInt(this.#all.length - 1)
-  }
-
-  #checkOpen(): void {
-    if (this.#closed) throw new Unavailable("the event store is closed")
   }
 }
 

@@ -6,6 +6,13 @@ const MAX_STREAM_NAME_BYTES = 1024
 /** The highest revision a stream can reach: what four signed bytes hold. */
 export const MAX_REVISION = 2_147_483_647
 
+/** What is to be appended. */
+export interface AppendProposal {
+  readonly stream: string
+  readonly events: readonly ProposedEvent[]
+  readonly expectedRevision: number
+}
+
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**

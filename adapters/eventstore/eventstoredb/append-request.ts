@@ -2,13 +2,7 @@ import shared from "@eventstore/db-client/generated/shared_pb.js"
 import streams, { type BatchAppendReq } from "@eventstore/db-client/generated/streams_pb.js"
 
 import { NO_STREAM, type ProposedEvent } from "../port.ts"
-
-/** What is to be appended. */
-export interface AppendProposal {
-  readonly stream: string
-  readonly events: readonly ProposedEvent[]
-  readonly expectedRevision: number
-}
+import type { AppendProposal } from "../proposal.ts"
 
 /**
  * An append as the server takes it, under a name for its answer. No deadline goes along: it would be

@@ -1,6 +1,6 @@
 import { type Appended, Unavailable, UnknownOutcome } from "../port.ts"
+import type { AppendProposal } from "../proposal.ts"
 import { type Append, AppendLine } from "./append-line.ts"
-import type { AppendProposal } from "./append-request.ts"
 import type { Connection } from "./connection.ts"
 import { MOST_REDIRECTS, NotLeader } from "./failures.ts"
 
@@ -27,7 +27,6 @@ export class Appender {
   #newest: Opening | null = null
   /** The last append that failed for the server, unless one was answered since. */
   #failed: { readonly at: number; readonly cause: Error } | null = null
-  #closed = false
 
   /** `timeoutMs` bounds each append from the call to its answer. */
   constructor(connection: Connection, timeoutMs: number) {
@@ -37,7 +36,6 @@ export class Appender {
 
   /** Appends `bytes` of events that were checked. Errors are those of the port's `append`. */
   async append(proposal: AppendProposal, bytes: number): Promise<Appended> {
-    if (this.#closed) throw new Unavailable("the event store is closed")
     const isFull = this.#bytesUnderWay + bytes > MAX_BYTES_UNDER_WAY
     if (this.#underWay.size >= MAX_UNDER_WAY || isFull) {
       throw new Unavailable("the event store is overloaded: too many appends are under way")
@@ -91,9 +89,8 @@ export class Appender {
     return promise.finally(() => clearTimeout(timer))
   }
 
-  /** Takes no further appends and waits for the answers to those it has. */
+  /** Waits for the answers to the appends that it has. */
   async close(): Promise<void> {
-    this.#closed = true
     await Promise.allSettled(this.#underWay)
   }
 

@@ -5,12 +5,10 @@ import {
   type ReadAllRange,
   START,
   type StoredEvent,
-  type Subscriber,
-  type Subscription,
-  Unavailable,
   WrongRevision,
 } from "../port.ts"
-import { MAX_REVISION, checkProposal, checkRange } from "../proposal.ts"
+import { openStore } from "../opened.ts"
+import { MAX_REVISION } from "../proposal.ts"
 import { Appender } from "./appender.ts"
 import { Connection } from "./connection.ts"
 import { Follower, type Source } from "./follower.ts"
@@ -50,49 +48,24 @@ export function openEventStoreDb(options: EventStoreDbOptions): EventStore {
   const reader = new Reader(connection, readTimeoutMs)
   const appender = new Appender(connection, appendTimeoutMs)
   const source: Source = { connection, reader, pollMs: options.pollMs ?? 1_000 }
-  const running = new Set<Subscription>()
-  let closing: Promise<void> | null = null
-
-  const checkOpen = (): void => {
-    if (closing !== null) throw new Unavailable("the event store is closed")
-  }
-  const close = async (): Promise<void> => {
-    await Promise.all([...running].map((subscription) => subscription.stop()))
-    await appender.close()
-    await connection.close()
-  }
-  return {
+  return openStore({
     hidesBeginnings: true,
-    append: async (stream, events, expectedRevision) => {
-      const bytes = checkProposal(stream, events, expectedRevision)
-      return appender.append({ stream, events, expectedRevision }, bytes)
-    },
-    read: async function* (stream, range = {}) {
-      checkRange(range)
-      checkOpen()
-      yield* reader.read(stream, range)
-    },
-    readAll: async function* (range = {}) {
-      checkRange(range)
-      checkOpen()
-      yield* readAll(reader, range)
-    },
-    subscribeAll: (range, subscriber) => {
-      checkOpen()
-      return subscribe(source, range, subscriber, running)
-    },
-    head: async () => {
-      checkOpen()
-      return reader.head()
-    },
+    append: (proposal, bytes) => appender.append(proposal, bytes),
+    read: (stream, range) => reader.read(stream, range),
+    readAll: (range) => readAll(reader, range),
+    follow: (range, subscriber, stopping) =>
+      new Follower(source, range, subscriber, stopping).run(),
+    head: () => reader.head(),
     ready: async () => {
-      checkOpen()
       await reader.head()
       appender.check()
       await checkAppending(appender, options.askedStream ?? "readiness")
     },
-    close: () => (closing ??= close()),
-  }
+    close: async () => {
+      await appender.close()
+      await connection.close()
+    },
+  })
 }
 
 /** No stream is that long: the server says so, by the way of every append, and stores nothing. */
@@ -111,26 +84,4 @@ async function* readAll(
   { after = START, prefixes, limit }: ReadAllRange,
 ): AsyncGenerator<readonly StoredEvent[]> {
   yield* reader.all({ after, upTo: await reader.head(), prefixes, limit })
-}
-
-/** Runs a subscription until it is stopped or its subscriber throws; it stands in `running` meanwhile. */
-function subscribe(
-  source: Source,
-  range: Pick<ReadAllRange, "after" | "prefixes">,
-  subscriber: Subscriber,
-  running: Set<Subscription>,
-): Subscription {
-  const stopping = new AbortController()
-  const follower = new Follower(source, range, subscriber, stopping.signal)
-  const ended = follower.run().finally(() => running.delete(subscription))
-  const subscription: Subscription = {
-    stop: async () => {
-      stopping.abort()
-      // Whoever holds `ended` is told what ended it; here it only matters that nothing runs.
-      await Promise.allSettled([ended])
-    },
-    ended,
-  }
-  running.add(subscription)
-  return subscription
 }

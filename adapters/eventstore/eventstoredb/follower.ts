@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises"
-
 import type { ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 
+import { pause } from "../pause.ts"
 import {
   comparePositions,
   type Position,
@@ -194,11 +193,4 @@ export class Follower {
   #isWanted(stream: string): boolean {
     return this.#prefixes?.some((prefix) => stream.startsWith(prefix)) ?? true
   }
-}
-
-/** Waits for so long, or until the signal aborts. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {
-    // Aborted: whoever waits looks at the signal himself.
-  })
 }

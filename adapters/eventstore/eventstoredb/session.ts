@@ -4,6 +4,7 @@ import type { EventStoreDBClient } from "@eventstore/db-client"
 import { StreamsClient, StreamsService } from "@eventstore/db-client/generated/streams_grpc_pb.js"
 import type { ReadReq, ReadResp } from "@eventstore/db-client/generated/streams_pb.js"
 
+import { within } from "../../postgres/within.ts"
 import { comparePositions, type Position, START, type StoredEvent, Unavailable } from "../port.ts"
 import { clientFor } from "./connection-string.ts"
 import { MOST_REDIRECTS, NotLeader, refusal } from "./failures.ts"
@@ -196,7 +197,7 @@ export class Session {
   }
 
   async #dispose(): Promise<void> {
-    await withinTime(this.#client.dispose(), DISPOSE_TIMEOUT_MS)
+    await within(DISPOSE_TIMEOUT_MS, this.#client.dispose(), undefined)
     this.#channel?.close()
     this.#options.onDisposed(this)
   }
@@ -219,7 +220,7 @@ export class Session {
   /** What is asked of the server before a call can begin. @throws Unavailable, AccessDenied */
   async #inTime<T>(asked: Promise<T>, withinMs = this.#options.connectTimeoutMs): Promise<T> {
     try {
-      const answer = await withinTime(asked, withinMs)
+      const answer = await within(withinMs, asked, LATE)
       if (answer !== LATE) return answer
     } catch (error) {
       throw refusal(error)
@@ -240,16 +241,3 @@ const idAt =
     event !== null && comparePositions(event.position, place) === 0 ? event.id : null
 
 const LATE = Symbol("late")
-
-/** What a promise comes to, unless it takes longer. */
-async function withinTime<T>(promise: Promise<T>, timeoutMs: number): Promise<T | typeof LATE> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<typeof LATE>((resolve) => {
-    timer = setTimeout(() => resolve(LATE), timeoutMs)
-  })
-  try {
-    return await Promise.race([promise, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}

@@ -1,21 +1,14 @@
-import type { ProposedEvent } from "../port.ts"
+import type { AppendProposal } from "../proposal.ts"
 
 const TEXT_OID = 25
 const INTEGER_OID = 23
 const UUID_OID = 2950
 
-/** One append as `eventstore.append_many` takes it. */
-export interface AppendParameters {
-  readonly stream: string
-  readonly events: readonly ProposedEvent[]
-  readonly expectedRevision: number
-}
-
 /**
  * The arguments of `eventstore.append_many` for these appends, as arrays in PostgreSQL's binary form:
  * nothing is quoted, and the server copies them instead of parsing them.
  */
-export function appendParameters(appends: readonly AppendParameters[]): Buffer[] {
+export function appendParameters(appends: readonly AppendProposal[]): Buffer[] {
   const events = appends.flatMap((append) => append.events)
   const owners = appends.flatMap((append, index) => append.events.map(() => index + 1))
   return [

@@ -4,7 +4,8 @@ import type pg from "pg"
 
 import { positionOf } from "../follow.ts"
 import { type Appended, Unavailable, UnknownOutcome, WrongRevision } from "../port.ts"
-import { type AppendParameters, appendParameters } from "./append-parameters.ts"
+import type { AppendProposal } from "../proposal.ts"
+import { appendParameters } from "./append-parameters.ts"
 import { refusal, sqlState } from "./failures.ts"
 import type { NewestSeen } from "./newest-seen.ts"
 import { type Database, disconnect } from "./session.ts"
@@ -33,7 +34,7 @@ const DURABLE = `
 /** A row of `eventstore.append_many`: revision and position, or else the stream's last revision. */
 type Answer = [revision: number | null, position: string | null, actual: number | null]
 
-interface Append extends AppendParameters {
+interface Append extends AppendProposal {
   readonly bytes: number
   /** The connection it was sent on; null as long as it waits, when it surely is not stored. */
   sentOn: pg.Client | null
@@ -64,7 +65,6 @@ export class Appender {
   #waitingCount = 0
   #client: pg.Client | null = null
   #flying: Promise<void> | null = null
-  #closed = false
 
   /** `timeoutMs` bounds each append from the call to its answer. */
   constructor(database: Database, timeoutMs: number, newest: NewestSeen) {
@@ -74,8 +74,7 @@ export class Appender {
   }
 
   /** Appends `bytes` of events that were checked. Errors are those of the port's `append`. */
-  async append(proposal: AppendParameters, bytes: number): Promise<Appended> {
-    if (this.#closed) throw new Unavailable("the event store is closed")
+  async append(proposal: AppendProposal, bytes: number): Promise<Appended> {
     if (this.#waitingCount >= MAX_WAITING) {
       throw new Unavailable(`the event store is overloaded: ${MAX_WAITING} appends are waiting`)
     }
@@ -94,9 +93,8 @@ export class Appender {
     }
   }
 
-  /** Takes no further appends, waits for the answers to those it has, and disconnects. */
+  /** Waits for the answers to the appends that it has, and disconnects. */
   async close(): Promise<void> {
-    this.#closed = true
     await this.#flying
     if (this.#client !== null) await disconnect(this.#client)
   }

@@ -5,10 +5,8 @@ import {
   type ReadAllRange,
   START,
   type StoredEvent,
-  type Subscription,
-  Unavailable,
 } from "../port.ts"
-import { checkProposal, checkRange } from "../proposal.ts"
+import { openStore } from "../opened.ts"
 import { Appender } from "./appender.ts"
 import { HeadWatch } from "./head-watch.ts"
 import { NewestSeen } from "./newest-seen.ts"
@@ -43,51 +41,33 @@ export function openPostgresEventStore(options: PostgresEventStoreOptions): Even
   const appender = new Appender(database, options.appendTimeoutMs ?? 5_000, newest)
   const watch = new HeadWatch(database, options.pollMs ?? 1_000, newest)
   const tail = tailOf(reader, watch)
-  const running = new Set<Subscription>()
-  let closing: Promise<void> | null = null
-
-  const checkOpen = (): void => {
-    if (closing !== null) throw new Unavailable("the event store is closed")
-  }
   const head = async (): Promise<Position> => {
-    checkOpen()
     const seen = newest.place
     const place = await reader.head()
     newest.ends(place, seen)
     return positionOf(place)
   }
-  const close = async (): Promise<void> => {
-    await Promise.all([...running].map((subscription) => subscription.stop()))
-    await Promise.all([watch.close(), appender.close()])
-    await pool.end()
-  }
-  return {
-    append: async (stream, events, expectedRevision) => {
-      const bytes = checkProposal(stream, events, expectedRevision)
+  return openStore({
+    append: async (proposal, bytes) => {
       newest.hold()
-      return appender.append({ stream, events, expectedRevision }, bytes)
+      return appender.append(proposal, bytes)
     },
-    read: async function* (stream, range = {}) {
-      checkRange(range)
-      checkOpen()
-      yield* reader.read(stream, range)
-    },
-    readAll: async function* (range = {}) {
-      checkRange(range)
-      checkOpen()
-      yield* readAll(reader, range)
-    },
-    subscribeAll: (range, subscriber) => {
-      checkOpen()
-      return follow(tail, range, subscriber, running)
+    read: (stream, range) => reader.read(stream, range),
+    readAll: (range) => readAll(reader, range),
+    follow: (range, subscriber, stopping) => {
+      watch.start()
+      return follow(tail, range, subscriber, stopping)
     },
     head,
     ready: async () => {
       await head()
       newest.hold()
     },
-    close: () => (closing ??= close()),
-  }
+    close: async () => {
+      await Promise.all([watch.close(), appender.close()])
+      await pool.end()
+    },
+  })
 }
 
 async function* readAll(
@@ -103,9 +83,7 @@ async function* readAll(
 /** What subscriptions follow: the reader tells the watch when it finds that the store is lost. */
 function tailOf(reader: Reader, watch: HeadWatch): Tail {
   return {
-    headAfter: (known, signal) => watch.headAfter(known, signal),
-    isCurrent: (head) => watch.isCurrent(head),
-    onLost: (listener) => watch.onLost(listener),
+    known: watch.known,
     pages: async function* (after, head, prefixes): AsyncGenerator<Page> {
       const pages = reader.pages(after, head.place, prefixes)
       for (;;) {

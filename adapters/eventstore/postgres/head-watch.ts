@@ -1,9 +1,7 @@
-import { setTimeout as sleep } from "node:timers/promises"
-
 import type pg from "pg"
 
-import { Bell } from "../bell.ts"
-import type { Head, Place } from "../follow.ts"
+import { pause } from "../pause.ts"
+import { type Head, KnownHead, type Place } from "../follow.ts"
 import { refusal } from "./failures.ts"
 import type { NewestSeen } from "./newest-seen.ts"
 import { APPENDED_CHANNEL } from "./schema.ts"
@@ -24,13 +22,8 @@ export class HeadWatch {
   readonly #database: Database
   readonly #pollMs: number
   readonly #newest: NewestSeen
-  readonly #moved = new Bell()
-  readonly #lostListeners = new Set<(cause: Error) => void>()
+  readonly known = new KnownHead()
   readonly #closing = new AbortController()
-  /** Null as long as the store is not there. */
-  #head: Place | null = null
-  #losses = 0
-  #told = false
   #failures = 0
   /** Ends the session that runs, with a cause. */
   #session = new AbortController()
@@ -43,33 +36,14 @@ export class HeadWatch {
     this.#newest = newest
   }
 
-  /** See `Tail.headAfter`. The first call connects. */
-  async headAfter(known: Head | null, signal: AbortSignal): Promise<Head | null> {
+  /** Begins to watch, where it has not: it connects. */
+  start(): void {
     this.#watching ??= this.#watch()
-    while (!signal.aborted) {
-      if (this.#head !== null) {
-        const head = { place: this.#head, losses: this.#losses }
-        if (known === null || head.place > known.place || head.losses > known.losses) return head
-      }
-      await this.#moved.wait(signal)
-    }
-    return null
-  }
-
-  /** See `Tail.isCurrent`. */
-  isCurrent(head: Head): boolean {
-    return this.#head !== null && head.losses === this.#losses
-  }
-
-  /** See `Tail.onLost`. */
-  onLost(listener: (cause: Error) => void): () => void {
-    this.#lostListeners.add(listener)
-    return () => void this.#lostListeners.delete(listener)
   }
 
   /** Reading up to this head failed: unless it is known by now, the store counts as lost. */
   reportLoss(head: Head, cause: Error): void {
-    if (head.losses === this.#losses) this.#session.abort(cause)
+    if (this.known.isCurrent(head)) this.#session.abort(cause)
   }
 
   /** Disconnects. Who waits for a head has to be stopped before. */
@@ -117,18 +91,11 @@ export class HeadWatch {
   }
 
   #moveTo(place: Place, session: AbortController): void {
-    if (session.signal.aborted || (this.#head !== null && place <= this.#head)) return
-    this.#head = place
-    this.#told = false
-    this.#moved.ring()
+    if (!session.signal.aborted) this.known.moveTo(place)
   }
 
   #lose(cause: Error): void {
-    this.#head = null
-    if (this.#told || this.#closing.signal.aborted) return
-    this.#told = true
-    this.#losses += 1
-    for (const listener of [...this.#lostListeners]) listener(cause)
+    if (!this.#closing.signal.aborted) this.known.lose(cause)
   }
 }
 
@@ -137,11 +104,4 @@ async function newestPlace(client: pg.Client): Promise<Place> {
     "select coalesce(max(position), -1) as place from eventstore.events",
   )
   return BigInt(rows[0]?.place ?? -1)
-}
-
-/** Waits for so long, or until the signal aborts. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => {
-    // Aborted: whoever waits looks at the signal himself.
-  })
 }

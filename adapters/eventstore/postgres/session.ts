@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises"
-
 import pg from "pg"
 
+import { within } from "../../postgres/within.ts"
 import type { DatabaseWatch } from "../../postgres/watch.ts"
 
 /** How long a connection may take to be made, in milliseconds. */
@@ -91,11 +90,5 @@ export function databaseAt(address: DatabaseAddress): Database {
 
 /** Says good-bye and waits until the connection is closed, but not for a server that hangs. */
 export async function disconnect(client: pg.Client): Promise<void> {
-  const bored = new AbortController()
-  await Promise.race([
-    client.end().finally(() => bored.abort()),
-    sleep(DISCONNECT_TIMEOUT_MS, undefined, { signal: bored.signal, ref: false }).catch(() => {
-      // It was closed in time.
-    }),
-  ])
+  await within(DISCONNECT_TIMEOUT_MS, client.end(), undefined)
 }
