@@ -1,14 +1,11 @@
 /** The statements by which rows are taken and held. */
 
 /**
- * Rows to take: due, free, with nothing earlier of the same subject still to do and nothing of it in
- * anybody's hands, in whatever process. What is locked by another worker is skipped.
+ * Whether a row may be taken: it is due, free, with nothing earlier of the same subject still to do and
+ * nothing of it in anybody's hands, in whatever process.
  */
-export const TAKE = `
-  with next as (
-    select work_id from ledger.work w
-    where parked is null and due_at <= to_timestamp($1::float8 / 1000)
-      and not (kind = any($4::text[]))
+const IS_FREE = `
+      parked is null and due_at <= to_timestamp($1::float8 / 1000)
       and (retry_at is null or retry_at <= clock_timestamp())
       and (process_id is null or leased_until < clock_timestamp())
       and not exists (
@@ -16,15 +13,25 @@ export const TAKE = `
         where other.subject = w.subject and other.work_id <> w.work_id
           and other.parked is null
           and (other.work_id < w.work_id and other.due_at <= to_timestamp($1::float8 / 1000)
-            or other.process_id is not null and other.leased_until >= clock_timestamp()))
-    order by due_at, work_id
-    limit $2
-    for update skip locked)
+            or other.process_id is not null and other.leased_until >= clock_timestamp()))`
+
+const HOLD_NEXT = `
   update ledger.work w
   set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
   from next where w.work_id = next.work_id
   returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries,
     w.handed_over_at`
+
+/** Rows to take. What is locked by another worker is skipped. */
+export const TAKE = `
+  with next as (
+    select work_id from ledger.work w
+    where ${IS_FREE}
+      and not (kind = any($4::text[]))
+    order by due_at, work_id
+    limit $2
+    for update skip locked)
+  ${HOLD_NEXT}`
 
 /**
  * The next row of a kind of which only so many may be in hand. Who takes one takes turns with all others
@@ -33,14 +40,7 @@ export const TAKE = `
 export const TAKE_BOUNDED = `
   with next as (
     select work_id from ledger.work w
-    where kind = $2 and parked is null and due_at <= to_timestamp($1::float8 / 1000)
-      and (retry_at is null or retry_at <= clock_timestamp())
-      and (process_id is null or leased_until < clock_timestamp())
-      and not exists (
-        select 1 from ledger.work other
-        where other.subject = w.subject and other.work_id <> w.work_id and other.parked is null
-          and (other.work_id < w.work_id and other.due_at <= to_timestamp($1::float8 / 1000)
-            or other.process_id is not null and other.leased_until >= clock_timestamp()))
+    where kind = $2 and ${IS_FREE}
       and ($4::int is null or $4::int > (
         select count(*) from ledger.work held
         where held.kind = w.kind and held.company_id is not distinct from w.company_id
@@ -48,11 +48,7 @@ export const TAKE_BOUNDED = `
     order by due_at, work_id
     limit 1
     for update)
-  update ledger.work w
-  set process_id = $3, leased_until = clock_timestamp() + interval '60 seconds', tries = tries + 1
-  from next where w.work_id = next.work_id
-  returning w.work_id, w.kind, w.name, w.subject, w.company_id, w.payload, w.tries,
-    w.handed_over_at`
+  ${HOLD_NEXT}`
 
 /** Adds a row and takes it, unless it is there. */
 export const INSERT_TAKEN = `

@@ -28,48 +28,51 @@ export function streamRequest(stream: string, range: ReadRange): ReadReq {
     .setStream(part)
     .setCount(String(range.limit ?? NO_LIMIT))
     .setNoFilter(new shared.Empty())
-  return new streams.ReadReq().setOptions(options)
+  return requestOf(options)
 }
 
 /** Reads all streams from a place on, the event there included if it passes the filter. */
 export function allRequest(from: Position, prefixes: readonly string[] | undefined): ReadReq {
-  const options = optionsOf(true)
-    .setAll(placeOf(from))
-    .setCount(String(NO_LIMIT))
-    .setFilter(filterOf(prefixes))
-  return new streams.ReadReq().setOptions(options)
+  return requestOf(
+    optionsOf(true).setAll(placeOf(from)).setCount(String(NO_LIMIT)).setFilter(filterOf(prefixes)),
+  )
 }
 
 /** Reads the newest event that is not the server's own. */
 export function newestRequest(): ReadReq {
-  const end = new streams.ReadReq.Options.AllOptions().setEnd(new shared.Empty())
-  const options = optionsOf(false).setAll(end).setCount("1").setFilter(filterOf(undefined))
-  return new streams.ReadReq().setOptions(options)
+  return requestOf(lastOf().setFilter(filterOf(undefined)))
 }
 
 /** Reads the newest event of all, the server's own included. */
 export function endRequest(): ReadReq {
-  const end = new streams.ReadReq.Options.AllOptions().setEnd(new shared.Empty())
-  const options = optionsOf(false).setAll(end).setCount("1").setNoFilter(new shared.Empty())
-  return new streams.ReadReq().setOptions(options)
+  return requestOf(lastOf().setNoFilter(new shared.Empty()))
 }
 
 /** Reads the event at a place, and no other where there is one there. */
 export function placeRequest(place: Position): ReadReq {
-  const options = optionsOf(true)
-    .setAll(placeOf(place))
-    .setCount("1")
-    .setNoFilter(new shared.Empty())
-  return new streams.ReadReq().setOptions(options)
+  return requestOf(
+    optionsOf(true).setAll(placeOf(place)).setCount("1").setNoFilter(new shared.Empty()),
+  )
 }
 
 /** Follows all streams strictly after a place, for ever. */
 export function followRequest(after: Position): ReadReq {
-  const options = optionsOf(true)
-    .setAll(placeOf(after))
-    .setSubscription(new streams.ReadReq.Options.SubscriptionOptions())
-    .setFilter(filterOf(undefined))
+  return requestOf(
+    optionsOf(true)
+      .setAll(placeOf(after))
+      .setSubscription(new streams.ReadReq.Options.SubscriptionOptions())
+      .setFilter(filterOf(undefined)),
+  )
+}
+
+function requestOf(options: ReadReq.Options): ReadReq {
   return new streams.ReadReq().setOptions(options)
+}
+
+/** The one event at the end of all streams. */
+function lastOf(): ReadReq.Options {
+  const end = new streams.ReadReq.Options.AllOptions().setEnd(new shared.Empty())
+  return optionsOf(false).setAll(end).setCount("1")
 }
 
 function optionsOf(isForwards: boolean): ReadReq.Options {
