@@ -243,13 +243,13 @@ async function openParts(
   let workers: Workers | null = null
   const { streams, streamOfIntent } = program
   const decode = streams.recorded
-  const lanes = { pool: behind, pacer, store, opener: sealing, decode, warn: log.warn }
+  const updating = { pool: behind, pacer, store, opener: sealing, decode, warn: log.warn }
   const onApplied = (name: string) => {
     if (name === FOLLOW_UPS) workers?.wake()
   }
   const onRenewing = tellOfRenewing(log)
   const projector = await startProjector(
-    { ...lanes, leases: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
+    { ...updating, leases: outside.processes, onHeard: runner.heard, onApplied, onRenewing },
     program.readModels.map(faulty.projection),
     [program.workRows],
   )

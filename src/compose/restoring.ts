@@ -19,7 +19,7 @@ import type { MoveTalk } from "./final-audit.ts"
 import { auditMoved } from "./final-audit.ts"
 import { HINTS } from "./hints.ts"
 import { moveFault } from "./move-faults.ts"
-import { openPlace } from "./place.ts"
+import { openHostEnvironment } from "./host-environment.ts"
 import type { Stage } from "./stage.ts"
 import { onStage } from "./stage.ts"
 
@@ -42,18 +42,18 @@ export async function restoreBackup(
 ): Promise<Restored> {
   const { progress, signal } = talk
   const summary = await readWhole(file, config, talk)
-  const place = await openPlace(config, log, signal)
+  const environment = await openHostEnvironment(config, log, signal)
   try {
-    const alreadyThere = await onStage(config, place, log, signal, (stage) =>
+    const alreadyThere = await onStage(config, environment, log, signal, (stage) =>
       restoreAll(stage, config.eventStoreUrl, file, summary, progress),
     )
-    const audit = await auditMoved(config, place.databaseUrl, log, talk)
+    const audit = await auditMoved(config, environment.databaseUrl, log, talk)
     const { [EVENTS]: events = 0, ...others } = summary.end.counts
     const rows = Object.values(others).reduce((sum, count) => sum + count, 0)
     const { checksum } = summary
     return { ok: audit.ok, file, events, rows, alreadyThere, checksum, audit }
   } finally {
-    await place.close()
+    await environment.close()
   }
 }
 

@@ -25,7 +25,7 @@ import type { NamedCloser } from "./closers.ts"
 import { closeInTime } from "./closers.ts"
 import { openInstallation } from "./installation.ts"
 import { explainOpening } from "./opening-faults.ts"
-import { openPlace } from "./place.ts"
+import { openHostEnvironment } from "./host-environment.ts"
 
 /** Whoever stops it waits no longer than ten seconds, whatever the database does. */
 const STOP_WITHIN_MS = 9_500
@@ -71,19 +71,19 @@ export async function openStores(
   log: DetailedLog,
   signal: AbortSignal,
 ): Promise<OpenStores> {
-  const place = await openPlace(config, log, signal)
+  const environment = await openHostEnvironment(config, log, signal)
   try {
-    const installation = await openInstallation({ ...config, ...place, baseUrl, log, signal })
-    const { folder, databaseLost } = place
+    const installation = await openInstallation({ ...config, ...environment, baseUrl, log, signal })
+    const { folder, databaseLost } = environment
     const close = async (withinMs = STOP_WITHIN_MS) => {
       const until = machinePacer.elapsedMs() + withinMs
       const left = await installation.close(withinMs - POSTGRES_WITHIN_MS)
-      const postgres = [{ what: "the embedded PostgreSQL", close: place.close }]
+      const postgres = [{ what: "the embedded PostgreSQL", close: environment.close }]
       return [...left, ...(await closeInTime(postgres, until - machinePacer.elapsedMs()))]
     }
     return { ports: installation.ports, folder, databaseLost, close }
   } catch (error) {
-    await place.close()
+    await environment.close()
     throw explainOpening(error, config)
   }
 }

@@ -1,4 +1,4 @@
-/** What moving an installation needs: its place and its database, with nobody else at work there. */
+/** What moving an installation needs: its host environment and its database, with nobody else at work there. */
 import type { Pool } from "pg"
 import type { InstallationMemory } from "../../adapters/installation/port.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
@@ -13,7 +13,7 @@ import { HINTS } from "./hints.ts"
 import { closeAll } from "./closers.ts"
 import type { Closers } from "./closers.ts"
 import { explainOpening } from "./opening-faults.ts"
-import type { Place } from "./place.ts"
+import type { HostEnvironment } from "./host-environment.ts"
 
 /** A database that this process works on alone. */
 export interface Stage {
@@ -36,12 +36,12 @@ const CONNECTIONS = 4
  */
 export async function onStage<T>(
   config: Config,
-  place: Place,
+  environment: HostEnvironment,
   log: Log,
   asked: AbortSignal,
   work: (stage: Stage) => Promise<T>,
 ): Promise<T> {
-  const { databaseUrl } = place
+  const { databaseUrl } = environment
   const closers: Closers = []
   try {
     await migrateToLatest(databaseUrl, PROGRAM.migrations, asked)

@@ -15,7 +15,7 @@ import { checkEventStore, identify, openEventStore } from "./event-store.ts"
 import type { MoveTalk } from "./final-audit.ts"
 import { auditMoved } from "./final-audit.ts"
 import { moveFault } from "./move-faults.ts"
-import { openPlace } from "./place.ts"
+import { openHostEnvironment } from "./host-environment.ts"
 import type { Stage } from "./stage.ts"
 import { onStage } from "./stage.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
@@ -39,16 +39,16 @@ export async function copyStore(
   talk: MoveTalk,
 ): Promise<StoreCopy> {
   const eventStoreUrl = to === IN_DATABASE ? null : to
-  const place = await openPlace(config, log, talk.signal)
+  const environment = await openHostEnvironment(config, log, talk.signal)
   try {
-    const copied = await onStage(config, place, log, talk.signal, (stage) =>
+    const copied = await onStage(config, environment, log, talk.signal, (stage) =>
       copyAll(stage, config.eventStoreUrl, eventStoreUrl, talk.progress),
     )
     const moved = { ...config, eventStoreUrl }
-    const audit = await auditMoved(moved, place.databaseUrl, log, talk)
+    const audit = await auditMoved(moved, environment.databaseUrl, log, talk)
     return { ok: audit.ok, to: maskedAddress(to), ...copied, audit }
   } finally {
-    await place.close()
+    await environment.close()
   }
 }
 

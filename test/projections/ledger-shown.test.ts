@@ -38,7 +38,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-/** Lets a read model write, as its lane would: a batch is a transaction. */
+/** Lets a read model write, as its updater would: a batch is a transaction. */
 async function project(batch: readonly Recorded[]): Promise<void> {
   const opener = { open: async () => null }
   await inTransaction(pool, async (client) => {

@@ -7,7 +7,7 @@
  */
 import type { Pool } from "pg"
 import type { Pacer } from "../../clock/port.ts"
-import type { Lane } from "./lane.ts"
+import type { Updater } from "./updater.ts"
 import { storedRows } from "./tables.ts"
 
 const QUICK_MS = 4
@@ -24,15 +24,15 @@ export interface FollowerPorts {
 /** Follows the stored positions until it is stopped. */
 export class Follower {
   readonly #ports: FollowerPorts
-  readonly #lanes: readonly Lane[]
+  readonly #updaters: readonly Updater[]
   readonly #stopping = new AbortController()
   #resting = new AbortController()
   #pauseMs = SLOW_MS
   readonly #running: Promise<void>
 
-  constructor(ports: FollowerPorts, lanes: readonly Lane[]) {
+  constructor(ports: FollowerPorts, updaters: readonly Updater[]) {
     this.#ports = ports
-    this.#lanes = lanes
+    this.#updaters = updaters
     this.#running = this.#run()
   }
 
@@ -66,14 +66,14 @@ export class Follower {
 
   async #look(): Promise<void> {
     const rows = new Map((await storedRows(this.#ports.pool)).map((row) => [row.name, row]))
-    for (const lane of this.#lanes) {
-      const row = rows.get(lane.projection.name)
-      if (row !== undefined) lane.follow(row)
+    for (const updater of this.#updaters) {
+      const row = rows.get(updater.projection.name)
+      if (row !== undefined) updater.follow(row)
     }
   }
 
   async #rest(): Promise<void> {
-    const isAwaited = this.#lanes.some((lane) => !lane.isHere && !lane.waiters.isEmpty)
+    const isAwaited = this.#updaters.some((updater) => !updater.isHere && !updater.waiters.isEmpty)
     const restMs = isAwaited ? this.#pauseMs : SLOW_MS
     this.#pauseMs = Math.min(1.5 * this.#pauseMs, QUICK_MOST_MS)
     if (this.#stopping.signal.aborted) return

@@ -1,7 +1,7 @@
 /**
- * Keeps all read models up: one reader of all streams feeds a lane for each, so a slow or stopped
- * one holds up no other for longer than its lane has room. Each read model is kept up by the one
- * process of the installation that has the lease; in the others its lane stands by.
+ * Keeps all read models up: one reader of all streams feeds an updater for each, so a slow or stopped
+ * one holds up no other for longer than its updater has room. Each read model is kept up by the one
+ * process of the installation that has the lease; in the others its updater stands by.
  */
 import type { Pool } from "pg"
 import type { Projection } from "../../../projections/kernel/projection.ts"
@@ -14,8 +14,8 @@ import type { Shadow } from "./shadow.ts"
 import { openShadow } from "./shadow.ts"
 import { factsOf } from "./facts.ts"
 import { Follower } from "./following.ts"
-import type { LanePorts } from "./lane.ts"
-import { Lane } from "./lane.ts"
+import type { UpdaterPorts } from "./updater.ts"
+import { Updater } from "./updater.ts"
 import type { ProjectionStatus, Projector } from "./port.ts"
 import { FoldFault } from "./port.ts"
 import type { Reader } from "./reader.ts"
@@ -23,12 +23,12 @@ import { Readings } from "./readings.ts"
 import { startReader } from "./reader.ts"
 import { inTransaction, remakeTables, storePosition, storedRow, storedRows } from "./tables.ts"
 
-const LANE_ROOM = 5_000
+const UPDATER_ROOM = 5_000
 /** The lock under which a process that starts makes the tables that are missing. */
 const PREPARING = "select pg_advisory_xact_lock(hashtextextended('prepare read models', 7004))"
 
 /** What a projector works with. */
-export interface ProjectorPorts extends LanePorts {
+export interface ProjectorPorts extends UpdaterPorts {
   readonly leases: Leases
   /** Told of all events that are read, before any read model is. */
   readonly onHeard: (events: readonly StoredEvent[]) => void
@@ -71,7 +71,7 @@ export async function startProjector(
   const rows = new Map((await storedRows(ports.pool)).map((row) => [row.name, row]))
   // Asked for after the positions: others write on meanwhile.
   const head = await ports.store.head()
-  const lanes = new Map<string, Lane>()
+  const updaters = new Map<string, Updater>()
   const patient = projections.map((projection) => ({ projection, isPatient: true }))
   // What is to be done next follows from the hints.
   const prompt = hints.map((projection) => ({ projection, isPatient: false }))
@@ -79,23 +79,23 @@ export async function startProjector(
     const { name } = one.projection
     const position = rows.get(name)?.position ?? START
     refuseAhead(name, position, head)
-    lanes.set(name, new Lane(ports, one, position))
+    updaters.set(name, new Updater(ports, one, position))
   }
-  const all = [...lanes.values()]
+  const all = [...updaters.values()]
   const reader = feed(ports, readings, all)
   const follower = new Follower(ports, all)
-  const leases = new Map(all.map((lane) => [leaseOf(lane.projection), lane]))
+  const leases = new Map(all.map((updater) => [leaseOf(updater.projection), updater]))
   const asked = await ports.leases.ask([...leases.keys()], (lease, isHeld) => {
-    const lane = leases.get(lease)
-    if (isHeld) lane?.takeUp()
-    else lane?.putDown()
+    const updater = leases.get(lease)
+    if (isHeld) updater?.takeUp()
+    else updater?.putDown()
   })
   return {
     ended: reader.ended,
     handedOver: reader.handedOver,
     hasRead: async (name) => {
       // What is written here was read here.
-      if (lanes.get(name)?.isSure === true) return true
+      if (updaters.get(name)?.isSure === true) return true
       return reader.handedOver((await storedRow(ports.pool, name)).position)
     },
     rebuildable: projections.map((projection) => projection.name),
@@ -107,7 +107,7 @@ export async function startProjector(
         timeoutMs,
       ),
     status: () => statusOf(ports.pool, all),
-    ...besides(shadow, projections, lanes),
+    ...besides(shadow, projections, updaters),
     close: () => close(reader, follower, all, asked),
   }
 }
@@ -120,40 +120,40 @@ function leaseOf({ name, version }: Projection): string {
 function feed(
   { store, onHeard }: ProjectorPorts,
   readings: Readings,
-  lanes: readonly Lane[],
+  updaters: readonly Updater[],
 ): Reader {
-  const after = lanes
-    .map((lane) => lane.position)
+  const after = updaters
+    .map((updater) => updater.position)
     .reduce((least, one) => (comparePositions(one, least) < 0 ? one : least))
   return startReader(store, after, {
     onEvents: async (events) => {
       onHeard(events)
       // Now, while the database writes what came before; nothing that is written elsewhere.
-      const here = lanes.filter((lane) => lane.isHere)
+      const here = updaters.filter((updater) => updater.isHere)
       const wanted = new Set(here.flatMap(({ projection }) => projection.categories))
       for (const fact of factsOf({ categories: [...wanted] }, events)) readings.readAhead(fact)
-      for (const lane of lanes) lane.deliver(events)
-      for (const lane of lanes) await lane.drained(LANE_ROOM)
+      for (const updater of updaters) updater.deliver(events)
+      for (const updater of updaters) await updater.drained(UPDATER_ROOM)
     },
     onCaughtUp: (head) => {
-      for (const lane of lanes) lane.reached(head)
+      for (const updater of updaters) updater.reached(head)
     },
   })
 }
 
 /** Waits for the rows, and for the reader: what is looked at in memory is to be as new as they are. */
 async function waitFor(
-  lanes: readonly Lane[],
+  updaters: readonly Updater[],
   { reader, follower }: { readonly reader: Reader; readonly follower: Follower },
   position: Position,
   timeoutMs: number,
 ): Promise<boolean> {
-  if (lanes.some((lane) => lane.isHere && lane.fault !== null)) return false
-  const behind = lanes.filter((lane) => !lane.has(position))
+  if (updaters.some((updater) => updater.isHere && updater.fault !== null)) return false
+  const behind = updaters.filter((updater) => !updater.has(position))
   if (behind.length === 0 && reader.has(position)) return true
-  const waits = behind.map((lane) => lane.waiters.add(position))
+  const waits = behind.map((updater) => updater.waiters.add(position))
   if (!reader.has(position)) waits.push(reader.waitFor(position))
-  if (behind.some((lane) => !lane.isHere)) follower.hurry()
+  if (behind.some((updater) => !updater.isHere)) follower.hurry()
   const timer = setTimeout(() => waits.forEach((wait) => wait.cancel()), timeoutMs)
   const reached = await Promise.all(waits.map((wait) => wait.done))
   clearTimeout(timer)
@@ -161,12 +161,15 @@ async function waitFor(
 }
 
 /** How all of them stand: those kept up here by what is known here, the others by the table. */
-async function statusOf(pool: Pool, lanes: readonly Lane[]): Promise<readonly ProjectionStatus[]> {
+async function statusOf(
+  pool: Pool,
+  updaters: readonly Updater[],
+): Promise<readonly ProjectionStatus[]> {
   const rows = new Map((await storedRows(pool)).map((row) => [row.name, row]))
-  return lanes.map((lane) => {
-    const row = rows.get(lane.projection.name)
-    if (!lane.isHere && row !== undefined) lane.follow(row)
-    const { projection, position, behind, fault, isHere: here } = lane
+  return updaters.map((updater) => {
+    const row = rows.get(updater.projection.name)
+    if (!updater.isHere && row !== undefined) updater.follow(row)
+    const { projection, position, behind, fault, isHere: here } = updater
     const { name, version } = projection
     const state = fault === null ? "running" : "stopped"
     return { name, version, state, here, position, behind: here ? behind : null, fault }
@@ -176,7 +179,7 @@ async function statusOf(pool: Pool, lanes: readonly Lane[]): Promise<readonly Pr
 function besides(
   shadow: Shadow,
   projections: readonly Projection[],
-  lanes: ReadonlyMap<string, Lane>,
+  updaters: ReadonlyMap<string, Updater>,
 ): Pick<Projector, "rebuild" | "verify"> {
   const find = (name: string): Projection => {
     const projection = projections.find((one) => one.name === name)
@@ -187,7 +190,7 @@ function besides(
   return {
     rebuild: async (name, progress) => {
       await shadow.rebuild(find(name), progress)
-      lanes.get(name)?.lookAgain()
+      updaters.get(name)?.lookAgain()
     },
     verify: async (name, progress) => shadow.verify(find(name), progress),
   }
@@ -196,13 +199,13 @@ function besides(
 async function close(
   reader: Reader,
   follower: Follower,
-  lanes: readonly Lane[],
+  updaters: readonly Updater[],
   asked: AskedLeases,
 ): Promise<void> {
-  for (const lane of lanes) lane.leave()
+  for (const updater of updaters) updater.leave()
   await reader.stop()
   await follower.stop()
-  for (const lane of lanes) await lane.close()
+  for (const updater of updaters) await updater.close()
   await asked.giveUp()
 }
 

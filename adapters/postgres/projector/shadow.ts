@@ -89,7 +89,7 @@ async function rebuild(
   const built = await foldShadow(ports, projection, START, null, progress)
   await inTransaction(ports.pool, async (client) => {
     const row = await heldRow(client, name)
-    // What came in the meantime is little. What comes from here on waits in its lane.
+    // What came in the meantime is little. What comes from here on waits in its updater.
     const head = await ports.store.head()
     const folded = await foldShadow(ports, projection, built, null, progress)
     const position = [head, folded, row.position].reduce(later)

@@ -20,8 +20,8 @@ import type { AnyAggregate, AnyOutcome, Lane, Waiting } from "./runner/lane.ts"
 import { watchDeadlines } from "./runner/deadlines.ts"
 import type { Working } from "./runner/fresh.ts"
 import { isFresh } from "./runner/fresh.ts"
-import type { Kept } from "./runner/kept.ts"
-import { emptyKept, laneOf, measure } from "./runner/kept.ts"
+import type { StreamCache } from "./runner/stream-cache.ts"
+import { emptyCache, laneOf, measure } from "./runner/stream-cache.ts"
 import type { Runner, RunnerPorts } from "./runner/port.ts"
 import {
   DEFAULT_DEADLINE_MS,
@@ -43,11 +43,12 @@ const CLOSE_MS = 60_000
 
 /** Opens the runner. One per process. */
 export function openRunner(given: RunnerPorts): Runner {
-  const kept = emptyKept(given.mostBytes ?? DEFAULT_MOST_BYTES)
-  const { lanes } = kept
+  const cache = emptyCache(given.mostBytes ?? DEFAULT_MOST_BYTES)
+  const { lanes } = cache
   const stopping = new AbortController()
-  const ports = workingOf(given, kept, stopping.signal)
-  const laneFor = ({ aggregate, stream }: StreamOf<AnyAggregate>) => laneOf(kept, aggregate, stream)
+  const ports = workingOf(given, cache, stopping.signal)
+  const laneFor = ({ aggregate, stream }: StreamOf<AnyAggregate>) =>
+    laneOf(cache, aggregate, stream)
   return {
     deadlineMs: ports.deadlineMs,
     elapsedMs: () => ports.pacer.elapsedMs(),
@@ -109,9 +110,9 @@ function viewOf<S>(view: ((state: S, at: number) => unknown) | undefined): Waiti
 }
 
 /** The ports of a runner, and what it knows. */
-function workingOf(given: RunnerPorts, kept: Kept, stopping: AbortSignal): Working {
+function workingOf(given: RunnerPorts, cache: StreamCache, stopping: AbortSignal): Working {
   const lookAgain = async (stream: string): Promise<unknown> => {
-    const lane = kept.lanes.get(stream)
+    const lane = cache.lanes.get(stream)
     return lane === undefined ? null : look(working, lane, NOTHING)
   }
   const working: Working = {
@@ -121,7 +122,7 @@ function workingOf(given: RunnerPorts, kept: Kept, stopping: AbortSignal): Worki
     damages: openDamages({ ...given, lookAgain, stopping }),
     deadlineMs: given.deadlineMs ?? DEFAULT_DEADLINE_MS,
     ending: { at: Infinity },
-    worked: (lane) => measure(kept, lane),
+    worked: (lane) => measure(cache, lane),
   }
   return working
 }

@@ -1,11 +1,11 @@
-/** Moments of a lane between two processes that no clock brings about. */
+/** Moments of a updater between two processes that no clock brings about. */
 import type pg from "pg"
 import { afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { StoredEvent } from "../../adapters/eventstore/port.ts"
 import { START } from "../../adapters/eventstore/port.ts"
 import type { Pacer } from "../../adapters/clock/port.ts"
-import { Lane } from "../../adapters/postgres/projector/lane.ts"
+import { Updater } from "../../adapters/postgres/projector/updater.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 import { ProjectorUnderTest, decode, sums } from "./projector-fixture.ts"
@@ -40,13 +40,13 @@ function standing() {
   return { pacer, pauses, paused: paused.promise }
 }
 
-/** A read model with its table, and lanes of it as processes have them. */
+/** A read model with its table, and updaters of it as processes have them. */
 async function lanesOf(projection: Projection) {
   const test = new ProjectorUnderTest(pool)
   const projector = await test.start([projection])
   await projector.close()
-  const open = ({ pacer = machinePacer, isPatient = true }: Opening = {}): Lane => {
-    const lane = new Lane(
+  const open = ({ pacer = machinePacer, isPatient = true }: Opening = {}): Updater => {
+    const updater = new Updater(
       {
         pool,
         store: test.store,
@@ -59,19 +59,19 @@ async function lanesOf(projection: Projection) {
       { projection, isPatient },
       START,
     )
-    onTestFinished(() => lane.close())
-    return lane
+    onTestFinished(() => updater.close())
+    return updater
   }
   const events = async (): Promise<readonly StoredEvent[]> => {
     const all: StoredEvent[] = []
     for await (const page of test.store.readAll()) all.push(...page)
     return all
   }
-  const written = async (lane: Lane) => lane.waiters.add(await test.store.head()).done
+  const written = async (updater: Updater) => updater.waiters.add(await test.store.head()).done
   return { test, open, events, written }
 }
 
-describe("a lane that takes over", () => {
+describe("a updater that takes over", () => {
   it("writes nothing again that its own reader hands over later than it was written", async () => {
     const { test, open, events, written } = await lanesOf(
       sums({ name: "spent", category: "spending" }),
@@ -105,73 +105,73 @@ describe("a lane that takes over", () => {
         },
       }),
     )
-    const lane = open()
+    const updater = open()
     await test.add("spending-co_a", 1)
-    lane.deliver(await events())
-    lane.takeUp()
+    updater.deliver(await events())
+    updater.takeUp()
     await begun.promise
-    lane.putDown()
+    updater.putDown()
     await test.add("spending-co_a", 10)
-    lane.deliver((await events()).slice(-1))
-    lane.takeUp()
+    updater.deliver((await events()).slice(-1))
+    updater.takeUp()
     gate.resolve()
-    expect(await written(lane)).toBe(true)
+    expect(await written(updater)).toBe(true)
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
   })
 })
 
-describe("a lane between two batches", () => {
+describe("a updater between two batches", () => {
   const spent = sums({ name: "spent", category: "spending" })
 
-  /** A lane that has just written one fact, and was handed another. */
+  /** A updater that has just written one fact, and was handed another. */
   async function withOneMore(opening: Opening) {
     const { test, open, events, written } = await lanesOf(spent)
-    const lane = open(opening)
-    lane.takeUp()
+    const updater = open(opening)
+    updater.takeUp()
     await test.add("spending-co_a", 1)
-    lane.deliver(await events())
-    expect(await written(lane)).toBe(true)
+    updater.deliver(await events())
+    expect(await written(updater)).toBe(true)
     await test.add("spending-co_a", 10)
-    lane.deliver((await events()).slice(-1))
-    return { test, lane, events, written }
+    updater.deliver((await events()).slice(-1))
+    return { test, updater, events, written }
   }
 
   it("gathers what comes meanwhile, until somebody waits for it", async () => {
     const { pacer, pauses, paused } = standing()
-    const { test, lane, events, written } = await withOneMore({ pacer })
+    const { test, updater, events, written } = await withOneMore({ pacer })
     await paused
     await test.add("spending-co_a", 100)
-    lane.deliver((await events()).slice(-1))
-    expect(lane.behind).toBe(2)
-    expect(await written(lane)).toBe(true)
+    updater.deliver((await events()).slice(-1))
+    expect(updater.behind).toBe(2)
+    expect(await written(updater)).toBe(true)
     expect(pauses).toEqual([100])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 111, facts: 3 }])
   })
 
   it("gathers no more than a batch takes", async () => {
     const { pacer, pauses, paused } = standing()
-    const { test, lane, events } = await withOneMore({ pacer })
+    const { test, updater, events } = await withOneMore({ pacer })
     await paused
     await test.add("spending-co_a", ...Array.from({ length: 999 }, () => 1))
-    lane.deliver((await events()).slice(2))
-    await lane.drained(0)
+    updater.deliver((await events()).slice(2))
+    await updater.drained(0)
     expect(pauses).toEqual([100])
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 1_010, facts: 1_001 }])
   })
 
   it("does not rest where what is to be done next follows from it", async () => {
     const { pacer, pauses } = standing()
-    const { lane } = await withOneMore({ pacer, isPatient: false })
-    await lane.drained(0)
-    expect(lane.behind).toBe(0)
+    const { updater } = await withOneMore({ pacer, isPatient: false })
+    await updater.drained(0)
+    expect(updater.behind).toBe(0)
     expect(pauses).toEqual([])
   })
 
   it("writes what waits when it is closed", async () => {
     const { pacer, paused } = standing()
-    const { test, lane } = await withOneMore({ pacer })
+    const { test, updater } = await withOneMore({ pacer })
     await paused
-    await lane.close()
+    await updater.close()
     expect(await test.rows("spent")).toEqual([{ company_id: "co_a", sum: 11, facts: 2 }])
   })
 })

@@ -1,4 +1,4 @@
-/** The place an installation lives in: its data folder, held, and its database, running. */
+/** Where an installation lives: its data folder, held, and its database, running. */
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { DataFolder, FolderHold } from "../../adapters/data-folder/data-folder.ts"
 import { holdFolder, openDataFolder } from "../../adapters/data-folder/data-folder.ts"
@@ -9,8 +9,8 @@ import type { Config } from "./config.ts"
 import { closeAll } from "./closers.ts"
 import { keepEmbedded } from "./kept-embedded.ts"
 
-/** A place that this process holds. */
-export interface Place {
+/** Where an installation lives, held by this process. */
+export interface HostEnvironment {
   readonly folder: DataFolder
   readonly databaseUrl: string
   /**
@@ -27,7 +27,11 @@ export interface Place {
  * @param signal aborted where nobody waits for it any more
  * @throws StartupFault with one sentence and the fix; the signal's reason
  */
-export async function openPlace(config: Config, log: Log, signal: AbortSignal): Promise<Place> {
+export async function openHostEnvironment(
+  config: Config,
+  log: Log,
+  signal: AbortSignal,
+): Promise<HostEnvironment> {
   const folder = await openDataFolder(config.dataDir)
   const hold = await holdFolder(folder)
   if (hold === null) {
@@ -50,7 +54,7 @@ async function openHeld(
   hold: FolderHold,
   log: Log,
   signal: AbortSignal,
-): Promise<Place> {
+): Promise<HostEnvironment> {
   if (databaseUrl !== null) {
     const databaseLost = new Promise<never>(() => undefined)
     return { folder, databaseUrl, databaseLost, close: hold.release }
@@ -60,7 +64,7 @@ async function openHeld(
       dataDir: folder.path,
       mustExist: again,
       log: (sentence) => log.info(sentence),
-      // One that is started again is stopped by whoever closes the place.
+      // One that is started again is stopped by whoever closes this.
       signal: again ? undefined : signal,
     })
   const embedded = await keepEmbedded(start, log, machinePacer.elapsedMs)

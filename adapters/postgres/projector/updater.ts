@@ -1,9 +1,9 @@
 /**
- * One read model in this process. Where the process holds its lease, facts wait in its lane and are
- * written in batches; one that it cannot take stops this lane and no other. Elsewhere the lane stands
- * by: it writes nothing, and knows by the stored position what is written.
+ * Keeps up one read model. Where this process holds its lease, facts wait here and are written in
+ * batches; one that it cannot take stops this read model and no other. Elsewhere the updater stands by:
+ * it writes nothing, and knows by the stored position what is written.
  *
- * Wherever the stored position may be another than this lane thinks (it takes over, a batch was in
+ * Wherever the stored position may be another than this updater thinks (it takes over, a batch was in
  * doubt, somebody built the read model anew, a crash of the server took commits back) it looks at the
  * table first, and reads from the store what is missing behind it.
  */
@@ -26,19 +26,19 @@ const RETRY_MOST_MS = 1_000
 /** A position is stored without rows once this many events passed that are none of its facts. */
 const STORE_POSITION_EVERY = 2_000
 
-/** What a lane works with. */
-export interface LanePorts extends WriterPorts {
+/** What an updater works with. */
+export interface UpdaterPorts extends WriterPorts {
   readonly store: EventStore
   readonly pacer: Pacer
   readonly warn: (message: string, error: unknown) => void
 }
 
-/** A read model's lane. */
-export class Lane {
+/** Keeps up one read model. */
+export class Updater {
   readonly projection: Projection
   /** Why it stopped, here or where it is kept up. */
   fault: string | null = null
-  readonly #ports: LanePorts
+  readonly #ports: UpdaterPorts
   readonly #writer: Writer
   /** Those who wait for a place: what is on the way to it is written at once. */
   readonly waiters: Waiters
@@ -61,7 +61,7 @@ export class Lane {
 
   /** @param isPatient facts may be gathered for a moment while nobody waits for them */
   constructor(
-    ports: LanePorts,
+    ports: UpdaterPorts,
     { projection, isPatient }: { readonly projection: Projection; readonly isPatient: boolean },
     stored: Position,
   ) {
@@ -281,7 +281,7 @@ export class Lane {
     return written
   }
 
-  /** A fact that cannot be taken: the lane stands still before it and says which it was. */
+  /** A fact that cannot be taken: the updater stands still before it and says which it was. */
   async #stop({ message: fault, cause }: FoldFault): Promise<void> {
     await this.#writer.noteFault(fault).catch((lost: unknown) => {
       this.#ports.warn(`why ${this.projection.name} stopped could not be stored`, lost)

@@ -10,7 +10,7 @@ const LEFT_PART = 0.9
 const SMALL_BYTES = 1_000
 
 /** The streams in memory. */
-export interface Kept {
+export interface StreamCache {
   readonly lanes: Map<string, Lane>
   readonly mostBytes: number
   /** What all of them take, about. */
@@ -18,13 +18,13 @@ export interface Kept {
 }
 
 /** No streams yet. */
-export function emptyKept(mostBytes: number): Kept {
+export function emptyCache(mostBytes: number): StreamCache {
   return { lanes: new Map(), mostBytes, bytes: 0 }
 }
 
 /** The lane of a stream, made where there is none; others may be let go for it. */
-export function laneOf(kept: Kept, aggregate: AnyAggregate, stream: string): Lane {
-  const { lanes } = kept
+export function laneOf(cache: StreamCache, aggregate: AnyAggregate, stream: string): Lane {
+  const { lanes } = cache
   let lane = lanes.get(stream)
   if (lane === undefined) {
     lane = newLane(aggregate, stream)
@@ -32,16 +32,16 @@ export function laneOf(kept: Kept, aggregate: AnyAggregate, stream: string): Lan
   }
   // Only marked: moving it to the end of the map at each use would cost more than most uses.
   lane.isUsed = true
-  if (lanes.size > MOST_STREAMS || kept.bytes > kept.mostBytes) letGo(kept, lane)
+  if (lanes.size > MOST_STREAMS || cache.bytes > cache.mostBytes) letGo(cache, lane)
   return lane
 }
 
 /** Takes note of what a lane takes by now. */
-export function measure(kept: Kept, lane: Lane): void {
-  if (kept.lanes.get(lane.stream) !== lane) return
+export function measure(cache: StreamCache, lane: Lane): void {
+  if (cache.lanes.get(lane.stream) !== lane) return
   const { loaded, aggregate } = lane
   const bytes = loaded === null ? 0 : (aggregate.bytesOf?.(loaded.state) ?? 0) + SMALL_BYTES
-  kept.bytes += bytes - lane.bytes
+  cache.bytes += bytes - lane.bytes
   lane.bytes = bytes
 }
 
@@ -50,8 +50,8 @@ export function measure(kept: Kept, lane: Lane): void {
  * those that were not used since the last time; what was used goes behind all others, once. The
  * one that is asked for stays, however much it takes: nobody would find again what it is used for.
  */
-function letGo(kept: Kept, wanted: Lane): void {
-  const { lanes } = kept
+function letGo(cache: StreamCache, wanted: Lane): void {
+  const { lanes } = cache
   const isIdle = (lane: Lane) =>
     lane !== wanted && lane.busy === null && lane.queue.length === 0 && !lane.hasGathered
   const isEmpty = ({ loaded }: Lane) => loaded !== null && loaded.revision === NO_STREAM
@@ -65,11 +65,11 @@ function letGo(kept: Kept, wanted: Lane): void {
   for (const mayGo of [isEmpty, isUnused]) {
     for (const [stream, lane] of lanes) {
       const isRoom =
-        lanes.size <= MOST_STREAMS * LEFT_PART && kept.bytes <= kept.mostBytes * LEFT_PART
+        lanes.size <= MOST_STREAMS * LEFT_PART && cache.bytes <= cache.mostBytes * LEFT_PART
       if (isRoom) return
       if (!isIdle(lane) || !mayGo(lane)) continue
       lanes.delete(stream)
-      kept.bytes -= lane.bytes
+      cache.bytes -= lane.bytes
     }
   }
 }
