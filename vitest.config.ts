@@ -2,11 +2,8 @@ import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
 
-/**
- * Files that get a process of their own: they put others in the place of modules of the house, or
- * take a gigabyte that nobody else needs.
- */
-const APART = ["test/simulation/faulty-cores.test.ts", "test/tidy/house.test.ts"]
+/** Files that get a process of their own: they put others in the place of modules of the program. */
+const APART = ["test/simulation/faulty-cores.test.ts"]
 
 /**
  * Runs the files in the order of their names, so that two runs differ in nothing but the code. Those
@@ -49,7 +46,7 @@ export default defineConfig({
           name: "together",
           include: ["{test,bench}/**/*.test.ts"],
           exclude: ["**/node_modules/**", ...APART],
-          // One process runs many files: loading the house anew for each takes longer than most of them.
+          // One process runs many files: loading the program anew for each takes longer than most of them.
           isolate: false,
         },
       },

@@ -27,7 +27,7 @@ export interface StoreKind extends Pick<EventStore, "hidesBeginnings" | "head" |
   readonly close: () => Promise<void>
 }
 
-/** The event store of a kind. */
+/** The event store of a kind. Once it is closed each call throws Unavailable. */
 export function openStore(kind: StoreKind): EventStore {
   const running = new Set<Subscription>()
   let closing: Promise<void> | null = null
