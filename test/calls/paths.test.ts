@@ -33,7 +33,6 @@ async function ask(method: string, url: string, payload?: string) {
 
 describe("404", () => {
   it.for([
-    "/",
     "/api",
     "/api/v1",
     "/api/v1/",
@@ -68,15 +67,44 @@ describe("404", () => {
   })
 })
 
+describe("HEAD", () => {
+  it("has the head of GET, and no body", async () => {
+    const headers = { authorization: `Bearer ${company.key}` }
+    for (const url of ["/api/v1/people", "/api/v1/credits?a=1"]) {
+      const got = await world.app.inject({ method: "GET", url, headers })
+      const head = await world.app.inject({ method: "HEAD", url, headers })
+      expect([head.statusCode, head.payload]).toEqual([got.statusCode, ""])
+      expect(Object.keys(head.headers).toSorted()).toEqual(Object.keys(got.headers).toSorted())
+      expect(head.headers["content-type"]).toBe(got.headers["content-type"])
+    }
+  })
+
+  it("asks for a key as GET does", async () => {
+    const { status, headers } = await ask("HEAD", "/api/v1/people")
+    expect([status, headers["www-authenticate"]]).toEqual([401, "Bearer"])
+  })
+})
+
+describe("the address of the server alone", () => {
+  it("leads to the document", async () => {
+    for (const verb of ["GET", "HEAD"]) {
+      const { status, headers } = await ask(verb, "/")
+      expect([status, headers["location"]]).toEqual([302, "/docs"])
+    }
+    expect((await ask("POST", "/")).status).toBe(405)
+  })
+})
+
 describe("405", () => {
   const urls = [...new Set(PROGRAM.routes.map(({ url }) => url))]
   it.for(urls)("answers every other verb of %s, and says which there are", async (url) => {
     const allowed: string[] = PROGRAM.routes
       .filter((one) => one.url === url)
-      .map(({ method }) => method)
+      .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]))
     for (const verb of VERBS.filter((one) => !allowed.includes(one))) {
       const { status, headers, text } = await ask(verb, url)
       expect([verb, status, headers["allow"]]).toEqual([verb, 405, allowed.join(", ")])
+      // Where there is no GET, it is refused without a body.
       if (verb === "HEAD") continue
       expect(JSON.parse(text)).toMatchObject({ error: "method_not_allowed" })
     }
@@ -158,6 +186,18 @@ describe("every answer", () => {
       expect(headers["x-powered-by"]).toBeUndefined()
       expect(headers["server"]).toBeUndefined()
     }
+  })
+
+  it("of the API is kept by nobody on the way", async () => {
+    for (const [key, url] of [
+      [company.key, "/api/v1/people"],
+      [null, "/api/v1/people"],
+      [null, "/api/v1/nothing"],
+    ] as const) {
+      const { headers } = await world.call(key, "GET", url)
+      expect(headers["cache-control"]).toBe("no-store")
+    }
+    expect((await world.call(null, "GET", "/livez")).headers["cache-control"]).toBeUndefined()
   })
 
   it("does not take the caller's word for the request's name", async () => {

@@ -40,6 +40,7 @@ describe("a body that is no object", () => {
 describe("a value that does not fit", () => {
   const cases: readonly (readonly [z.ZodType, unknown, string])[] = [
     [z.string(), 1, "Must be text."],
+    [z.string(), undefined, "Is required."],
     [z.number(), "1", "Must be a number."],
     [z.int(), 1.5, "Must be a whole number."],
     [z.boolean(), null, "Must be true or false."],

@@ -73,7 +73,7 @@ describe("an operation's input", () => {
     expect(await toldOf("company create", { name: "a", plan: "30" })).toBe(
       "This is not valid: plan: must be one of 29, 79, 197, 329, payg",
     )
-    expect(await toldOf("company show", {})).toBe("This is not valid: company: must be text")
+    expect(await toldOf("company show", {})).toBe("This is not valid: company: is required")
   })
 })
 

@@ -22,7 +22,9 @@ const JSON_TYPE = "application/json; charset=utf-8"
 
 /** A refusal as an answer. */
 export function refused(why: Refusal): Answer {
-  const headers = { ...why.headers, "content-type": JSON_TYPE }
+  // HTTP asks for it (RFC 9110, 15.5.2): how one says who one is.
+  const challenge = why.status === 401 ? { "WWW-Authenticate": "Bearer" } : {}
+  const headers = { ...challenge, ...why.headers, "content-type": JSON_TYPE }
   return {
     status: why.status,
     headers,

@@ -20,6 +20,7 @@ export function inWords(issue: Issue): string {
     case "invalid_type": {
       // Only the whole of a body has no path: a query is an object whatever is sent.
       if ((issue.path ?? []).length === 0) return `The body must be ${kind(issue.expected)}.`
+      if (issue.input === undefined) return "Is required."
       return `Must be ${kind(issue.expected)}.`
     }
     case "invalid_value":

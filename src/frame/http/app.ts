@@ -3,7 +3,7 @@ import { METHODS } from "node:http"
 import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
-import { addDocuments } from "./documents/documents.ts"
+import { DOCS_URL, addDocuments } from "./documents/documents.ts"
 import { HEALTH_URLS, addHealth } from "./health.ts"
 import type { Probe } from "./health.ts"
 import type { Measure } from "./metrics.ts"
@@ -16,7 +16,7 @@ import { NO_RATE_LIMITS, openRateLimits } from "../calls/rate-limits.ts"
 import { openLastWrites } from "../calls/read-position.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { OneOf, Route } from "../calls/route.ts"
-import { BODY_WITHIN_MS, routesIn } from "../calls/route.ts"
+import { BODY_WITHIN_MS, answeredVerbs, routesIn } from "../calls/route.ts"
 import type { Ports } from "../ports.ts"
 import type { Admission, Place } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
@@ -33,6 +33,9 @@ import { endUnreadBodies } from "./unread-bodies.ts"
 const NOTHING = { defaultSrc: ["'none'"], frameAncestors: ["'none'"] }
 /** Every verb of HTTP that reaches a route; CONNECT asks a proxy for a tunnel. */
 const VERBS = METHODS.filter((verb) => verb !== "CONNECT")
+
+/** What every path of the API begins with. */
+const API_PATH = "/api/"
 
 /** What supervisors ask, open to everybody. */
 const WATCHED_URLS = [HEALTH_URLS.live, HEALTH_URLS.ready, METRICS_URL]
@@ -96,6 +99,8 @@ export async function buildApp(
   app.addHook("onRequest", async (request, reply) => {
     if (reply.sent) return
     void reply.header("x-request-id", request.id)
+    // What a company's key may see is kept by nobody on the way.
+    if (request.url.startsWith(API_PATH)) void reply.header("cache-control", "no-store")
     // Here already: the handler below would read the body first.
     const host = hostOf(request.raw)
     const refused = misdirected(ownHost, host) ?? refusedAtOnce(request, stopping.signal.aborted)
@@ -117,12 +122,14 @@ export async function buildApp(
   const served = [...entries, ...webhooks]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping.signal)
   for (const [url, own] of Map.groupBy(served, (entry) => entry.url)) {
-    const verbs = own.map(({ method }) => method)
+    const verbs = own.flatMap(({ method }) => answeredVerbs(method))
     refuseOtherVerbs(app, url, verbs)
   }
   const documents = await addDocuments(app, entries, retired, ports.baseUrl)
   for (const url of [...WATCHED_URLS, ...documents]) refuseOtherVerbs(app, url, ["GET", "HEAD"])
   for (const url of retired) addRetired(app, url)
+  app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })
+  refuseOtherVerbs(app, "/", answeredVerbs("GET"))
   return app
 }
 
@@ -155,6 +162,9 @@ function refusedAtOnce(request: FastifyRequest, isStopping: boolean): Refusal | 
 
 const placesInHand = new WeakMap<FastifyRequest, Place>()
 
+/** Leads whoever opens the server's address in a browser to the page of the document. */
+const toDocs = async (_request: FastifyRequest, reply: FastifyReply) => reply.redirect(DOCS_URL)
+
 /** Adds a route, or several on one verb and path. */
 function addEntry(
   app: FastifyInstance,
@@ -165,7 +175,7 @@ function addEntry(
 ): void {
   const { method, url } = entry
   app.route({
-    ...{ method, url },
+    ...{ method: answeredVerbs(method), url },
     onRequest: async (request, reply) => {
       const place = admission.enter()
       if (place === null) {

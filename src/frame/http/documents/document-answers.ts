@@ -44,6 +44,11 @@ export const HEADERS: Readonly<Record<string, Json>> = {
       "An earlier request with the same Idempotency-Key was carried out; nothing was now.",
     schema: { type: "string", const: "true" },
   },
+  "WWW-Authenticate": {
+    description: "How to say who calls: with a key behind `Bearer`.",
+    required: true,
+    schema: { type: "string", const: "Bearer" },
+  },
   Allow: { description: "The verbs that there are.", required: true, schema: text },
   "Retry-After": {
     description: "So many seconds later it is worth another try.",
@@ -68,6 +73,7 @@ function headOfSuccess(route: Route): Json {
 /** The head of a refusal with one of these codes. */
 function headOfRefusal(route: Route, codes: readonly Code[]): Json {
   const names = ["x-request-id"]
+  if (codes.some((code) => statusOf(code) === 401)) names.push("WWW-Authenticate")
   if (codes.includes("method_not_allowed")) names.push("Allow")
   if (codes.some((code) => statusOf(code) === 503)) names.push("Retry-After")
   if (codes.some((code) => route.once?.ends.includes(code))) names.push("Idempotency-Replayed")

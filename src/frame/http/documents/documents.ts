@@ -17,7 +17,7 @@ import { sendRefusal } from "../outgoing.ts"
 import type { Code, ErrorCode } from "../../calls/refusal.ts"
 import { STATUS_OF, errorOf } from "../../calls/refusal.ts"
 import type { OneOf, Route } from "../../calls/route.ts"
-import { BYTES, PIECES, isOneOf, routesIn } from "../../calls/route.ts"
+import { BYTES, PIECES, answeredVerbs, isOneOf, routesIn } from "../../calls/route.ts"
 import { unknownPath } from "../router-refusals.ts"
 
 /** Where the document and its page are. */
@@ -81,7 +81,9 @@ export function openApi(
   const codes = allCodes(entries)
   for (const entry of entries) {
     const path = entry.url.replaceAll(/:(\w+)/g, "{$1}")
-    const verbs = entries.filter(({ url }) => url === entry.url).map(({ method }) => method)
+    const verbs = entries
+      .filter(({ url }) => url === entry.url)
+      .flatMap(({ method }) => answeredVerbs(method))
     const operation = isOneOf(entry) ? operationOfShapes(entry, verbs) : operationOf(entry, verbs)
     paths[path] = { ...paths[path], [entry.method.toLowerCase()]: operation }
   }
