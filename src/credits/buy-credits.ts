@@ -16,6 +16,7 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
+import { inWords } from "../frame/calls/schema-words.ts"
 import type { Caller, Checked, Resumed, Seed } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -111,7 +112,7 @@ function orderOf(body: z.infer<typeof BuyCredits>): Order | Exclude<PurchaseRepl
   const isTooMuch = amountMicros > MOST_PURCHASE_MICROS
   if (amountMicros < LEAST_PURCHASE_MICROS || isTooMuch) return badAmount()
   if (!("sharedPaymentToken" in body)) return { amountMicros, sharedPaymentToken: null }
-  const token = Token.safeParse(sharedPaymentToken)
+  const token = Token.safeParse(sharedPaymentToken, { error: inWords })
   if (token.success) return { amountMicros, sharedPaymentToken: token.data }
   const fields = { sharedPaymentToken: token.error.issues[0]?.message ?? "Must be a text." }
   const message = `The request is not valid: sharedPaymentToken: ${fields.sharedPaymentToken}`

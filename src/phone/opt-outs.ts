@@ -10,7 +10,7 @@ import { refusal } from "../frame/calls/refusal.ts"
 import type { Caller, Reply } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { isoTime, shortText } from "../frame/kernel/schema.ts"
+import { isoTime } from "../frame/kernel/schema.ts"
 import { fullNumber } from "./phone-number.ts"
 
 const MOST_OPT_OUTS = 500
@@ -26,8 +26,9 @@ const OptOut = z.object({
   since: isoTime,
 })
 const OptOuts = z.object({ optOuts: z.array(OptOut) })
-const Phone = z.object({ phone: shortText(40).meta({ description: "Full phone number" }) })
-const MaybePhone = z.object({ phone: shortText(40).optional() })
+// Whatever is no number is told as `bad_number`, which wins over `validation`.
+const Phone = z.object({ phone: z.string().meta({ description: "Full phone number" }) })
+const MaybePhone = z.object({ phone: z.string().optional() })
 
 const NO_FULL_NUMBER = "This is no full phone number."
 const NO_OPT_OUT = "There is no opt-out of this number."

@@ -19,7 +19,8 @@ import { priceText } from "./text-draft.ts"
 import { TEXT_PREFIX, queuedText } from "./texts.ts"
 
 const SendText = z.object({
-  to: shortText(40).meta({ description: "Full phone number of the recipient" }),
+  // Whatever is no number is told as `bad_number`, which wins over `validation`.
+  to: z.string().meta({ description: "Full phone number of the recipient" }),
   body: shortText(1_600).refine((value) => value !== "", "Must not be empty."),
   from: shortText(64).optional().meta({
     description: "One of the company's texting numbers or its id; default the first",

@@ -93,7 +93,7 @@ describe("POST", () => {
     expect((await add(key, "+442071838750")).status).toBe(200)
   })
 
-  it.for(["hello", "4155550123", "", "+1415555", "+14155550123 or so"])(
+  it.for(["hello", "4155550123", "", "+1415555", "+14155550123 or so", "+1415\0", "x".repeat(41)])(
     "is 400 bad_number for %s",
     async (phone) => {
       const { key } = await makeCompany(world)
@@ -102,7 +102,7 @@ describe("POST", () => {
     },
   )
 
-  it.for([[undefined], [null], [5], [["+14155550123"]], ["+1415\0"], ["x".repeat(41)]])(
+  it.for([[undefined], [null], [5], [["+14155550123"]]])(
     "is 400 with the field for %o",
     async ([phone]) => {
       const { key } = await makeCompany(world)

@@ -24,6 +24,9 @@ describe("400 bad_number", () => {
     ["too short", "+1415555012"],
     ["too long", "+141555501234"],
     ["a word", "hello"],
+    ["a character that cannot be stored", "+1415555\0"],
+    ["a lone surrogate", "\ud83d"],
+    ["far more than a number", `+1415555${"0".repeat(4_000)}`],
     ["nothing", ""],
     ["only a plus", "+"],
     ["an area code that begins with 1", "+11155550123"],
@@ -66,10 +69,8 @@ describe("400 validation", () => {
     ["lists and objects", { to: ["+14155550123"], body: { text: "x" } }, ["to", "body"]],
     ["a lone surrogate", { to: "+14155550123", body: "\ud83d" }, ["body"]],
     ["a character that cannot be stored", { to: "+14155550123", body: "a\0b" }, ["body"]],
-    ["such a number", { to: "+1415555\0", body: "x" }, ["to"]],
     ["1,601 characters", { to: "+14155550123", body: "x".repeat(1_601) }, ["body"]],
     ["1,601 emoji", { to: "+14155550123", body: "🙂".repeat(1_601) }, ["body"]],
-    ["a long number", { to: `+1415555${"0".repeat(40)}`, body: "x" }, ["to"]],
   ] as const)("names each field that is wrong: %s", async ([, text, fields]) => {
     const { status, body } = await world.call(company.key, "POST", TEXTS, { body: text })
     expect([status, body.error]).toEqual([400, "validation"])

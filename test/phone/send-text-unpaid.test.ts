@@ -25,7 +25,6 @@ describe("402 payment_required", () => {
         url: "http://ledger.test/api/v1/credits",
         headers: {
           "Idempotency-Key": expect.stringMatching(UUID),
-          "Content-Type": "application/json",
         },
         instructions:
           "An owner must turn on Add funds for this key before it can buy; then send this " +

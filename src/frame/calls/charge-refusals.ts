@@ -107,7 +107,7 @@ function payBlock(missing: Micros, { mayBuy, baseUrl }: Payer): object {
   return {
     method: "POST",
     url: `${baseUrl}/api/v1/credits`,
-    headers: { "Idempotency-Key": randomUUID(), "Content-Type": "application/json" },
+    headers: { "Idempotency-Key": randomUUID() },
     instructions: mayBuy
       ? "Send this request with the same API key. Use a new Idempotency-Key for each purchase, the same one only to retry."
       : "An owner must turn on Add funds for this key before it can buy; then send this request with the same API key.",

@@ -4,7 +4,7 @@ import { z } from "zod"
 /** Text of at most `most` characters (code points) that can be stored: no lone surrogate, no NUL. */
 export function shortText(most: number) {
   return z
-    .string({ error: "Must be text." })
+    .string()
     .refine((value) => value.isWellFormed(), "Must be well-formed Unicode.")
     .refine((value) => !value.includes("\0"), "Must not contain the character U+0000.")
     .refine((value) => [...value].length <= most, `Must be at most ${most} characters.`)

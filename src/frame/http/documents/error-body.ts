@@ -27,7 +27,7 @@ const Pay = z
   .object({
     method: z.literal("POST"),
     url: z.string(),
-    headers: z.object({ "Idempotency-Key": z.string(), "Content-Type": z.string() }),
+    headers: z.object({ "Idempotency-Key": z.string() }),
     instructions: z.string(),
     body: z.object({ amount: z.int().meta({ description: "Dollars, 5 to 5000" }) }),
     alternatives: z.array(z.literal("sharedPaymentToken")),

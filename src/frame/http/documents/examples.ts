@@ -46,7 +46,6 @@ const EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string, unkn
       url: "https://ledger.example/api/v1/credits",
       headers: {
         "Idempotency-Key": "0b6f1c6e-3f0a-4a51-9c36-4b8d1f6f2a10",
-        "Content-Type": "application/json",
       },
       instructions:
         "Send this request with the same API key. Use a new Idempotency-Key for each purchase, " +
@@ -76,7 +75,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string, unkn
   over_monthly_limit:
     "This key may buy for at most $100.00 a month, and $60.00 of it is bought or pending.",
   not_found: "There is no /api/v1/nothing here.",
-  method_not_allowed: "PUT is not possible here; use GET or POST.",
+  method_not_allowed: "PUT is not possible here; use GET or HEAD or POST.",
   conflict: "A request with this Idempotency-Key is still running; send it again later.",
   idempotency_conflict: "This Idempotency-Key was used with another request; use a new one.",
   no_number: "The company keeps no such number that can send texts.",
