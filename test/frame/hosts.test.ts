@@ -86,7 +86,52 @@ describe("a connection that is to speak another protocol", () => {
       return heard
     }
     expect(await upgrade("a.box.test")).toContain("101 Switching Protocols")
-    expect(await upgrade("api.test")).toBe("")
+    // What the API is offered it answers in the protocol that it speaks.
+    expect(await upgrade("api.test")).toMatch(/^HTTP\/1\.1 302 .*location: \/docs/s)
+    await listening.close()
+  })
+
+  it("is answered as any other where there is no such door", async () => {
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired)
+    await listening.listen({ host: "127.0.0.1", port: 0 })
+    const { port } = listening.server.address() as AddressInfo
+    const socket = connect(port, "127.0.0.1")
+    // As clients offer HTTP/2 over plain TCP (RFC 7540, 3.2).
+    const offer =
+      "connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n"
+    socket.write(`GET /livez HTTP/1.1\r\nhost: api.test\r\n${offer}\r\n`)
+    const [piece] = (await once(socket, "data")) as [Buffer]
+    expect(piece.toString()).toMatch(/^HTTP\/1\.1 200 .*ok\n$/s)
+    socket.destroy()
+    await listening.close()
+  })
+
+  it("ends where its other side is gone, and nothing else does", async () => {
+    const gone = Promise.withResolvers<unknown>()
+    const door: Door = {
+      ...boxes,
+      upgrade: (_request, socket) => {
+        socket.on("close", gone.resolve)
+        socket.write(
+          "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n",
+        )
+        socket.pipe(socket)
+      },
+    }
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+      ...{ rateLimits: "on", doors: [door] },
+    })
+    await listening.listen({ host: "127.0.0.1", port: 0 })
+    const { port } = listening.server.address() as AddressInfo
+    const socket = connect(port, "127.0.0.1")
+    socket.write(
+      "GET / HTTP/1.1\r\nhost: a.box.test\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n",
+    )
+    await once(socket, "data")
+    socket.write(Buffer.alloc(200_000))
+    socket.resetAndDestroy()
+    await gone.promise
+    expect((await listening.inject({ method: "GET", url: "/livez" })).statusCode).toBe(200)
     await listening.close()
   })
 })

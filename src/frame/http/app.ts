@@ -1,5 +1,7 @@
 /** Builds the Fastify app from the list of routes and the ports. It does not listen. */
+import type { IncomingMessage } from "node:http"
 import { METHODS } from "node:http"
+import type { Socket } from "node:net"
 import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
@@ -24,7 +26,13 @@ import type { Door } from "./hosts.ts"
 import { doorOf, hostOf, misdirected } from "./hosts.ts"
 import { callOf, fieldsOf } from "./incoming.ts"
 import { sendAnswer, sendRefusal } from "./outgoing.ts"
-import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
+import {
+  NO_UPGRADE,
+  hostRefusal,
+  newRequestId,
+  refuseBytes,
+  refuseExpectation,
+} from "./outside-routes.ts"
 import { watchPressure } from "./pressure.ts"
 import { otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
 import { endUnreadBodies } from "./unread-bodies.ts"
@@ -39,12 +47,6 @@ const API_PATH = "/api/"
 
 /** What supervisors ask, open to everybody. */
 const WATCHED_URLS = [HEALTH_URLS.live, HEALTH_URLS.ready, METRICS_URL]
-
-/** Node would answer these without a body: a missing Host is looked for by the app. */
-const HTTP_IN_OUR_WORDS = {
-  clientErrorHandler: refuseBytes,
-  http: { requireHostHeader: false },
-}
 
 /** What of the settings the app needs. */
 export interface AppSettings {
@@ -86,7 +88,13 @@ export async function buildApp(
       void reply.header("x-request-id", request.id)
       sendRefusal(reply, unknownPath(request.url))
     },
-    ...HTTP_IN_OUR_WORDS,
+    clientErrorHandler: refuseBytes,
+    http: {
+      // Node would refuse it without a body: a missing Host is looked for below.
+      requireHostHeader: false,
+      // Who offers another protocol to the API (h2c, as some clients always do) is answered in this one.
+      shouldUpgradeCallback: (request) => upgradeOf(doors, request) !== null,
+    },
   })
   app.server.on("checkExpectation", refuseExpectation)
   // A body is read by the call it belongs to, once that is let in: the framework looks at none.
@@ -142,11 +150,23 @@ function addDoors(app: FastifyInstance, doors: readonly Door[]): void {
     void reply.hijack()
     door.serve(request.raw, reply.raw)
   })
-  app.server.on("upgrade", (request, socket, head) => {
-    const door = doorOf(doors, hostOf(request))
-    if (door?.upgrade === undefined) socket.destroy()
-    else door.upgrade(request, socket, head)
+  // Before 24.9 Node asks for every one, as soon as anybody listens.
+  if (doors.every(({ upgrade }) => upgrade === undefined)) return
+  app.server.on("upgrade", (request, socket: Socket, head) => {
+    const take = upgradeOf(doors, request)
+    if (take === null) return refuseBytes({ code: NO_UPGRADE }, socket)
+    // Who leaves in the middle says so by an error, which is nobody's fault here.
+    socket.on("error", () => socket.destroy())
+    return take(request, socket, head)
   })
+}
+
+/** Who takes a connection that is to speak another protocol; null where nobody does. */
+function upgradeOf(
+  doors: readonly Door[],
+  request: IncomingMessage,
+): NonNullable<Door["upgrade"]> | null {
+  return doorOf(doors, hostOf(request))?.upgrade ?? null
 }
 
 /** What is known of a request that no route has taken. */

@@ -14,9 +14,13 @@ export function newRequestId(): string {
   return newId("req")
 }
 
+/** The code of a request for another protocol than HTTP where none is spoken. */
+export const NO_UPGRADE = "NO_UPGRADE"
+
 /** Statuses of requests that ended before there was one, and why; others are 400. */
 const OF_BYTES: Readonly<Record<string, readonly [status: number, why: string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, "The whole of it did not come in time."],
+  [NO_UPGRADE]: [400, "No other protocol is spoken here: ask without Upgrade."],
   HPE_HEADER_OVERFLOW: [431, "Its headers are too large: they may have 16 KiB in all."],
 }
 
