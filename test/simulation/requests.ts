@@ -84,13 +84,10 @@ export async function text(ports: Ports, errand: TextErrand, requestId: string):
   const key = { keyId, personId, keyHash: "", operations: new Set([]), status: "active" } as const
   const caller: Caller = { companyId, key, person: null, spender, requestId }
   const asked = { to, body }
-  const claimed = await claimRequest(
-    ports,
-    { route: sendText, params: {} },
-    caller,
-    errand.name,
-    asked,
-  )
+  const claimed = await claimRequest(ports, { route: sendText, params: {} }, caller, errand.name, {
+    bytes: null,
+    value: asked,
+  })
   if (claimed.state === "refused") throw new Again(claimed.refusal.message)
   if (claimed.state === "running") throw new Again("somebody is carrying it out")
   if (claimed.state === "replay") return messageOf(JSON.parse(claimed.answer.body))

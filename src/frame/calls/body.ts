@@ -22,7 +22,8 @@ export interface ReadBody {
   readonly value: unknown
 }
 
-const NOTHING: ReadBody = { bytes: null, value: undefined }
+/** Nothing was sent. */
+export const NO_BODY: ReadBody = { bytes: null, value: undefined }
 
 /** Reads the body of a call at most once. @throws BodyTooLarge, BodyCutOff, BodyTooLate */
 export function openBody(call: Call): () => Promise<ReadBody> {
@@ -36,12 +37,12 @@ export function openBody(call: Call): () => Promise<ReadBody> {
 async function readBody(call: Call): Promise<ReadBody> {
   const { route, body } = call
   // What is asked for by GET is in its address.
-  if (route.method === "GET") return NOTHING
-  if (!isOneOf(route) && route.body === PIECES) return NOTHING
+  if (route.method === "GET") return NO_BODY
+  if (!isOneOf(route) && route.body === PIECES) return NO_BODY
   const { bodyLimitBytes = BODY_LIMIT_BYTES } = route
   const withinMs = isOneOf(route) ? BODY_WITHIN_MS : (route.bodyWithinMs ?? BODY_WITHIN_MS)
   const bytes = await body.bytes(bodyLimitBytes, withinMs)
-  if (bytes === null || bytes.length === 0) return NOTHING
+  if (bytes === null || bytes.length === 0) return NO_BODY
   return { bytes, value: isPlainJson(call) ? parseJson(bytes) : UNSUPPORTED_BODY }
 }
 

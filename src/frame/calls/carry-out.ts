@@ -20,7 +20,7 @@ import { accountRefusal, checkCompany, enter } from "./account-checks.ts"
 import type { Answer } from "./answer.ts"
 import { answerAgain, answerOf, keptOf, keyRequired, refused } from "./answer.ts"
 import type { ReadBody } from "./body.ts"
-import { openBody } from "./body.ts"
+import { NO_BODY, openBody } from "./body.ts"
 import type { Call } from "./call.ts"
 import { fieldOf } from "./as-sent.ts"
 import type { Asked } from "./faults.ts"
@@ -138,7 +138,7 @@ async function answerCaller(
     const message = "The header Idempotency-Key is not valid."
     return refused(await orElse(calls, given, refusal("validation", message, { fields })))
   }
-  const claimed = await claimRequest(ports, call, caller, key, read?.value)
+  const claimed = await claimRequest(ports, call, caller, key, read ?? NO_BODY)
   if (claimed.state === "refused") return refused(claimed.refusal)
   if (claimed.state === "running") return inProgress(ports, given, claimed.seed)
   if (claimed.state === "replay") {

@@ -12,7 +12,8 @@ import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 import type { Call } from "./call.ts"
 import type { Caller, Seed } from "./route.ts"
-import { isOneOf, scopeOf } from "./route.ts"
+import type { ReadBody } from "./body.ts"
+import { BYTES, isOneOf, scopeOf } from "./route.ts"
 
 /** An answer as it is kept and sent again, byte for byte. */
 export interface KeptAnswer {
@@ -47,21 +48,28 @@ export function idempotencyFault(sent: readonly string[]): string | null {
     : "1 to 255 printable ASCII characters"
 }
 
+/** What of a body tells two requests apart: what stands in it, or its bytes where those are taken. */
+function sentIn(route: Call["route"], { bytes, value }: ReadBody): unknown {
+  const isRaw = !isOneOf(route) && route.body === BYTES
+  if (isRaw) return bytes === null ? null : { sha256: sha256(bytes) }
+  return typeof value === "symbol" ? String(value) : value
+}
+
+const sha256 = (sent: string | Uint8Array): string =>
+  createHash("sha256").update(sent).digest("hex")
+
 /** Claims a request, or finds what became of it. */
 export async function claimRequest(
   ports: Ports,
   { route, params }: Pick<Call, "route" | "params">,
   caller: Caller,
   idempotencyKey: string,
-  body: unknown,
+  body: ReadBody,
 ): Promise<Claimed> {
   const path = route.url.replaceAll(/:(\w+)/g, (_all, name: string) =>
     encodeURIComponent(params[name] ?? ""),
   )
-  const sent = typeof body === "symbol" ? String(body) : body
-  const fingerprint = createHash("sha256")
-    .update(`${route.method}\n${path}\n${canonicalJson(sent)}`)
-    .digest("hex")
+  const fingerprint = sha256(`${route.method}\n${path}\n${canonicalJson(sentIn(route, body))}`)
   const isLasting = !isOneOf(route) && route.once !== undefined
   const claim: ClaimRequest = {
     companyId: caller.companyId,

@@ -182,10 +182,18 @@ interface Typed<P, Q, B, R, S extends number> {
 /** A route of the API, its types forgotten. */
 export type Route = Described & Typed<unknown, unknown, unknown, unknown, number>
 
-/** Checks a route's types where it is written, and forgets them for the list of all routes. */
+/**
+ * Checks a route's types where it is written, and forgets them for the list of all routes.
+ *
+ * @throws RangeError where what is charged could not be told from another request with the same key
+ */
 export function route<R, const S extends number = 200, B = undefined, Q = undefined, P = undefined>(
   spec: Described & Typed<P, Q, B, R, S>,
 ): Route {
+  const isPieces = (spec.body as unknown) === PIECES
+  if (isPieces && (spec.charged === true || spec.once !== undefined)) {
+    throw new RangeError(`${spec.url} is charged: take its body as BYTES, or two are alike`)
+  }
   return spec as unknown as Route
 }
 
