@@ -230,6 +230,7 @@ describe("bytes that are no request", () => {
       "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
       400,
     ],
+    ["two Hosts", "GET /livez HTTP/1.1\r\nHost: x\r\nHost: y\r\nConnection: close\r\n\r\n", 400],
     ["no Host", "GET /api/v1/people HTTP/1.1\r\nConnection: close\r\n\r\n", 400],
     [
       "an expectation",

@@ -57,6 +57,11 @@ describe("a parameter of a path", () => {
     expect(answer).toMatchObject({ status: 200, body: { thing: "a b/c", port: 8080 } })
   })
 
+  it("is looked at by its route where it is long", async () => {
+    const url = `/api/v1/pretended/${"x".repeat(253)}/ports/1`
+    expect((await callApp(app, company.key, "GET", url)).status).toBe(200)
+  })
+
   it("that does not have its form is named", async () => {
     const answer = await callApp(app, company.key, "GET", "/api/v1/pretended/a/ports/many")
     expect(answer).toMatchObject({ status: 400, body: { fields: { port: expect.any(String) } } })

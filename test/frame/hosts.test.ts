@@ -6,6 +6,7 @@ import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { readConfig } from "../../src/compose/config.ts"
 import type { Door } from "../../src/frame/http/hosts.ts"
+import { countedAddress } from "../../src/frame/http/address.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
 import { PROGRAM } from "../../src/slices.ts"
@@ -163,6 +164,16 @@ describe("behind a proxy", () => {
   it("that is not, what it says is nothing", async () => {
     expect(await askAs([])).toEqual([202, 429, 429])
     expect(await askAs(["10.0.0.0/8"])).toEqual([202, 429, 429])
+  })
+
+  it("is counted by its address alone, and an IPv6 network as one", () => {
+    const counted = (addresses: readonly string[]) => new Set(addresses.map(countedAddress))
+    expect(counted(["5.5.5.5", "5.5.5.5:401", "::ffff:5.5.5.5"])).toEqual(new Set(["5.5.5.5"]))
+    expect(counted(["2001:db8::1", "[2001:DB8:0:0:9::2]:443"])).toEqual(
+      new Set(["2001:db8:0:0::/64"]),
+    )
+    expect(counted(["2001:db8:0:1::1"])).toEqual(new Set(["2001:db8:0:1::/64"]))
+    expect(counted(["x1", "x2", ""])).toEqual(new Set(["unknown"]))
   })
 
   it("is named by addresses and networks", () => {

@@ -82,6 +82,8 @@ export async function buildApp(
     genReqId: newRequestId,
     trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
     exposeHeadRoutes: false,
+    // A name that a route looks at itself is not taken for an unknown path: a domain has up to 253.
+    routerOptions: { maxParamLength: 1_000 },
     // Who still comes while it closes is told so in the words of this API.
     return503OnClosing: false,
     frameworkErrors: (_error, request, reply) => {

@@ -5,6 +5,7 @@ import type { Fields } from "../calls/as-sent.ts"
 import type { Call, SentBody } from "../calls/call.ts"
 import { BodyCutOff, BodyTooLarge, BodyTooLate } from "../calls/call.ts"
 import type { OneOf, Route } from "../calls/route.ts"
+import { countedAddress } from "./address.ts"
 import { refuseBytes } from "./outside-routes.ts"
 
 /** A request as a call. @param stopping aborted when the server is about to stop */
@@ -27,7 +28,7 @@ export function callOf(
     headers: fieldsOf(raw),
     target: request.url,
     body: bodyOf(raw),
-    address: request.ip,
+    address: countedAddress(request.ip),
     gone: gone.signal,
     stopping,
     who: null,

@@ -54,8 +54,11 @@ export function refuseExpectation(_request: IncomingMessage, response: ServerRes
   response.end(body)
 }
 
-/** The refusal of a request that does not say whom it asks; null where it does, or need not. */
-export function hostRefusal({ headers, httpVersion }: IncomingMessage): Refusal | null {
+/** The refusal of a request that does not say, once, whom it asks; null where it does, or need not. */
+export function hostRefusal({ headers, rawHeaders, httpVersion }: IncomingMessage): Refusal | null {
+  const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === "host")
+  // Node takes the first; whoever stands before this server may have taken the other.
+  if (hosts.length > 1) return invalid({ Host: "Must be sent once." })
   if (httpVersion !== "1.1" || headers.host !== undefined) return null
   return invalid({ Host: "Must be sent, as HTTP/1.1 has it." })
 }
