@@ -1,4 +1,4 @@
-// The import rules of the house. The first path segment is the layer, the second is the slice.
+// The import rules. The first path segment is the layer, the second is the slice.
 // `test/tidy/import-rules.test.ts` sees each rule fire on a small tree and hold on this one.
 
 /** Rooms of `src/` above the frame and below the operator; with frame and composition, no slices. */
@@ -100,6 +100,12 @@ const srcRules = [
     "A slice of src does not import another, nor what stands above the frame. (mcp offers all.)",
     { path: "^src/([^/]+)/", pathNot: `^src/(${NO_SLICES}|mcp)/` },
     { path: "^src/", pathNot: "^src/($1|frame)/" },
+  ),
+  rule(
+    "src-read-models-apart",
+    "A slice reads its own read models, and those of who calls and of the money, as the frame does.",
+    { path: "^src/([^/]+)/", pathNot: `^src/(${NO_SLICES}|mcp)/` },
+    { path: "^projections/", pathNot: "^projections/($1|access|charging|kernel)/" },
   ),
   rule(
     "src-above-frame",

@@ -223,6 +223,20 @@ export const CASES: readonly {
     right: { "src/audit/b.ts": 'import "../exports/c.ts"', "src/exports/c.ts": "" },
   },
   {
+    rule: "src-read-models-apart",
+    wrong: {
+      "src/boxes/a.ts": 'import "../../projections/phone/b.ts"',
+      "projections/phone/b.ts": "",
+    },
+    right: {
+      "src/phone/a.ts": 'import "../../projections/phone/b.ts"',
+      "src/credits/a.ts": 'import "../../projections/charging/b.ts"',
+      "src/audit/a.ts": 'import "../../projections/phone/b.ts"',
+      "projections/phone/b.ts": "",
+      "projections/charging/b.ts": "",
+    },
+  },
+  {
     rule: "src-above-frame",
     wrong: { "src/moving/a.ts": 'import "../phone/b.ts"', "src/phone/b.ts": "" },
     right: { "src/moving/a.ts": 'import "../frame/b.ts"', "src/frame/b.ts": "" },
