@@ -6,6 +6,7 @@ import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Ports } from "../../src/frame/ports.ts"
+import type { Program } from "../../src/frame/slice.ts"
 import type { World } from "../support/world.ts"
 
 /** The steps of a text, and of a purchase, that are stored, in their order. */
@@ -30,6 +31,7 @@ export async function dieAt(
     readonly body: object
     readonly idempotencyKey: string
   },
+  { entries, retired }: Pick<Program, "entries" | "retired"> = PROGRAM,
 ): Promise<void> {
   const dead = Promise.withResolvers<void>()
   const never = new Promise<never>(() => undefined)
@@ -50,7 +52,7 @@ export async function dieAt(
   const pool = openPool(world.databaseUrl, 2, () => undefined)
   const claims = openPostgresClaims(pool, { own: "prc_killed", isAlive: async () => true })
   const ports = { ...world.ports, claims, runner: { ...runner, execute } }
-  const app = await buildApp(ports, PROGRAM.entries, PROGRAM.retired)
+  const app = await buildApp(ports, entries, retired)
   void app.inject({
     method: "POST",
     url: request.url,

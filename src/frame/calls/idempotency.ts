@@ -111,13 +111,14 @@ function seedOf(ports: Ports, claim: ClaimRequest, begun: string, attempt: numbe
   const first = claim.lasting === true ? [] : [begun]
   return {
     parts: [claim.keyId, claim.idempotencyKey, ...first, String(attempt)],
+    isNamed: true,
     next: async () => seedOf(ports, claim, begun, await ports.claims.nextAttempt(claim)),
   }
 }
 
 /** The seed of a request without an `Idempotency-Key`: nothing ever derives from it again. */
 export function freshSeed(): Seed {
-  return { parts: [randomUUIDv7()], next: async () => freshSeed() }
+  return { parts: [randomUUIDv7()], isNamed: false, next: async () => freshSeed() }
 }
 
 /** Errors after which certainly nothing is stored. */

@@ -50,6 +50,8 @@ export interface Checked<B = undefined, Q = undefined, P = undefined> {
 /** What ids derive from. */
 export interface Seed {
   readonly parts: readonly string[]
+  /** Whether the same request may come again with it: it has an `Idempotency-Key`. */
+  readonly isNamed: boolean
   /** The next attempt's seed: for when the charge of this one was given back. */
   readonly next: () => Promise<Seed>
 }

@@ -73,31 +73,8 @@ export async function buildApp(
   retired: readonly string[],
   settings: AppSettings = { rateLimits: "on" },
 ): Promise<FastifyInstance> {
-  const { rateLimits, ownHost = null, trustProxy = [], doors = [], webhooks = [] } = settings
-  const slowest = routesIn(entries).map(({ bodyWithinMs }) => bodyWithinMs ?? 0)
-  const app = fastify({
-    logger: false,
-    // Each route bounds its own body within this.
-    requestTimeout: Math.max(BODY_WITHIN_MS, ...slowest),
-    genReqId: newRequestId,
-    trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
-    exposeHeadRoutes: false,
-    // A name that a route looks at itself is not taken for an unknown path: a domain has up to 253.
-    routerOptions: { maxParamLength: 1_000 },
-    // Who still comes while it closes is told so in the words of this API.
-    return503OnClosing: false,
-    frameworkErrors: (_error, request, reply) => {
-      void reply.header("x-request-id", request.id)
-      sendRefusal(reply, unknownPath(request.url))
-    },
-    clientErrorHandler: refuseBytes,
-    http: {
-      // Node would refuse it without a body: a missing Host is looked for below.
-      requireHostHeader: false,
-      // Who offers another protocol to the API (h2c, as some clients always do) is answered in this one.
-      shouldUpgradeCallback: (request) => upgradeOf(doors, request) !== null,
-    },
-  })
+  const { rateLimits, ownHost = null, doors = [], webhooks = [] } = settings
+  const app = openServer(entries, settings)
   app.server.on("checkExpectation", refuseExpectation)
   // A body is read by the call it belongs to, once that is let in: the framework looks at none.
   for (const verb of VERBS) app.addHttpMethod(verb, { hasBody: false, overrideExisting: true })
@@ -141,6 +118,37 @@ export async function buildApp(
   app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })
   refuseOtherVerbs(app, "/", answeredVerbs("GET"))
   return app
+}
+
+/** The web framework, without a route. */
+function openServer(
+  entries: readonly (Route | OneOf)[],
+  { trustProxy = [], doors = [] }: AppSettings,
+): FastifyInstance {
+  const slowest = routesIn(entries).map(({ bodyWithinMs }) => bodyWithinMs ?? 0)
+  return fastify({
+    logger: false,
+    // Each route bounds its own body within this.
+    requestTimeout: Math.max(BODY_WITHIN_MS, ...slowest),
+    genReqId: newRequestId,
+    trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
+    exposeHeadRoutes: false,
+    // A name that a route looks at itself is not taken for an unknown path: a domain has up to 253.
+    routerOptions: { maxParamLength: 1_000 },
+    // Who still comes while it closes is told so in the words of this API.
+    return503OnClosing: false,
+    frameworkErrors: (_error, request, reply) => {
+      void reply.header("x-request-id", request.id)
+      sendRefusal(reply, unknownPath(request.url))
+    },
+    clientErrorHandler: refuseBytes,
+    http: {
+      // Node would refuse it without a body: a missing Host is looked for below.
+      requireHostHeader: false,
+      // Who offers another protocol to the API (h2c, as some clients always do) is answered in this one.
+      shouldUpgradeCallback: (request) => upgradeOf(doors, request) !== null,
+    },
+  })
 }
 
 /** Hands what comes to a door's host names to that door, before anything else is looked at. */

@@ -1,0 +1,206 @@
+/**
+ * What is charged and done at once, as data: price → charge, final → act. There is no intent and no row of
+ * work: what a crash leaves in between is a charge, and the same `Idempotency-Key` then does what it paid
+ * for without another one. Where the provider does nothing, refuses or is silent, it is given back.
+ */
+import type { Position } from "../../../adapters/eventstore/port.ts"
+import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import type { Charge, EndedCharge } from "../../../domain/charging/ledger-commands.ts"
+import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
+import { endedCharge } from "../../../projections/charging/charges.ts"
+import { causeOf } from "../calls/caller-cause.ts"
+import { chargeRefusal } from "../calls/charge-refusals.ts"
+import { payerOf } from "../calls/payer.ts"
+import type { Refusal } from "../calls/refusal.ts"
+import { refusal } from "../calls/refusal.ts"
+import type { Caller, Checked, Reply, Resumed, Seed } from "../calls/route.ts"
+import { derivedId } from "../kernel/ids.ts"
+import type { Ports } from "../ports.ts"
+import { OutcomeUnknown } from "../writer/run.ts"
+import type { Price } from "./charged-spec.ts"
+import { lookUpCharge } from "./charges.ts"
+import { inDoubt } from "./in-doubt.ts"
+
+/** Something that is charged and done at once; `I` is the checked request. */
+export interface AtOnceSpec<I, R> {
+  /** What it costs, or why it may not be. */
+  readonly price: (
+    ports: Ports,
+    caller: Caller,
+    input: I,
+  ) => Promise<Price | { readonly refusal: Refusal }>
+  /** What the charge says it is for; null where that has no name. */
+  readonly resource: (input: I) => string | null
+  /** Who does it, as a sentence calls them: `the finder`. */
+  readonly provider: string
+  /** Does it. @throws ProviderUnavailable, ProviderSilent: the caller has nothing of it */
+  readonly act: (
+    ports: Ports,
+    caller: Caller,
+    input: I,
+  ) => Promise<{ readonly reply: R } | { readonly refusal: Refusal }>
+  /** Why the charge was given back of what was not done, for the bill's reader. */
+  readonly undone: string
+}
+
+/** A charge that is final, and up to which revision it is known that nobody gave it back. */
+interface Made {
+  readonly charge: EndedCharge
+  readonly searchedTo: number
+  /** Where it stands; null where it stood there before. */
+  readonly position: Position | null
+}
+
+/** The handler of a route that is charged and done at once, and how it goes on after a lost answer. */
+export function chargedAtOnce<B, Q, P, R>(spec: AtOnceSpec<Checked<B, Q, P>, R>) {
+  type Input = Checked<B, Q, P>
+  const handle = async (ports: Ports, caller: Caller, input: Input): Promise<Reply<R, never>> => {
+    for (let { seed } = input; ; seed = await seed.next()) {
+      const made = await make(spec, ports, caller, { ...input, seed })
+      if (made === "given back") continue
+      return "refusal" in made
+        ? { ok: false, refusal: made.refusal }
+        : perform(spec, ports, caller, input, made)
+    }
+  }
+  const resume = async (ports: Ports, caller: Caller, input: Input): Promise<Resumed<R, never>> => {
+    const found = await find(ports, caller, input.seed).catch((error: unknown) => {
+      throw inDoubt(error, chargeIdOf(input.seed))
+    })
+    if (found === "given back") return { seed: await input.seed.next() }
+    return found === null
+      ? { seed: input.seed }
+      : { reply: await perform(spec, ports, caller, input, found) }
+  }
+  return { charged: true as const, handle, resume }
+}
+
+const chargeIdOf = ({ parts }: Seed) => derivedId("chg", ...parts)
+
+/** Charges, once; or says why it may not be, or that this attempt was given back. */
+async function make<I extends Checked<unknown, unknown, unknown>, R>(
+  spec: AtOnceSpec<I, R>,
+  ports: Ports,
+  caller: Caller,
+  input: I,
+): Promise<Made | "given back" | { readonly refusal: Refusal }> {
+  const price = await spec.price(ports, caller, input)
+  if ("refusal" in price) return price
+  const { seed } = input
+  for (;;) {
+    const searched = await search(ports, caller, seed)
+    if (searched.found !== null) return searched.found
+    const command = commandOf(ports, caller, price, spec.resource(input), {
+      chargeId: chargeIdOf(seed),
+      searchedTo: searched.to,
+    })
+    const made = await ports.runner
+      .execute(ledgerOf(caller.companyId), command, causeOf(caller), ledgerRevision)
+      .catch((error: unknown) => {
+        throw error instanceof OutcomeUnknown ? inDoubt(error, command.chargeId) : error
+      })
+    if (made.accepted && made.facts.length > 0) {
+      const { item, class: spending, resource, amountMicros, chargeId } = command
+      const chargedAt = made.facts[0]?.at ?? command.requestedAt
+      const charge = { ...caller.spender, class: spending, item, resource, chargeId, amountMicros }
+      return { charge: { ...charge, chargedAt }, searchedTo: made.view, position: made.position }
+    }
+    // Whoever had the claim before charged in the same moment, or much else happened: it is looked for again.
+    if (made.accepted || mustSearch(made.refusal)) continue
+    const refused = made.refusal as ChargeRefused
+    ports.keepRefusal(caller.companyId, refused)
+    return { refusal: chargeRefusal(refused, await payerOf(ports, caller)) }
+  }
+}
+
+/** What is known of a charge of this seed, and up to which revision it was looked for. */
+async function search(
+  ports: Ports,
+  caller: Caller,
+  seed: Seed,
+): Promise<{ readonly found: Made | "given back" | null; readonly to: number | null }> {
+  // Nothing ever derives from such a seed again, so no charge can be there.
+  if (!seed.isNamed) return { found: null, to: null }
+  const { row, searchedTo } = await lookUpCharge(ports, caller.companyId, chargeIdOf(seed))
+  if (row === null) return { found: null, to: searchedTo }
+  if (row.state === "given_back") return { found: "given back", to: searchedTo }
+  return { found: { charge: endedCharge(row), searchedTo, position: null }, to: searchedTo }
+}
+
+const mustSearch = (refused: { readonly type: string; readonly code: string }): boolean =>
+  refused.type === "LedgerRefused" && refused.code === "search_again"
+
+const find = async (ports: Ports, caller: Caller, seed: Seed) =>
+  (await search(ports, caller, seed)).found
+
+function commandOf(
+  { clock }: Ports,
+  { spender }: Caller,
+  { class: spending = "general", ...price }: Price,
+  resource: string | null,
+  once: Pick<Charge, "chargeId" | "searchedTo">,
+): Charge {
+  return {
+    type: "Charge",
+    ...spender,
+    ...once,
+    class: spending,
+    ...price,
+    resource,
+    requestedAt: clock.now(),
+    dueAt: null,
+    servedFrom: null,
+    open: false,
+    exempt: null,
+  }
+}
+
+/** Does what was paid for; gives the charge back where nothing comes of it. */
+async function perform<I, R>(
+  spec: AtOnceSpec<I, R>,
+  ports: Ports,
+  caller: Caller,
+  input: I,
+  made: Made,
+): Promise<Reply<R, never>> {
+  const { chargeId } = made.charge
+  const done = await inTime(ports.pacer, spec.provider, spec.act(ports, caller, input)).catch(
+    (error: unknown) => {
+      const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
+      if (!isOutside) throw inDoubt(error, chargeId)
+      const message = `${capitalised(spec.provider)} does not answer; nothing was charged. Send it again.`
+      const headers = { "retry-after": "5" }
+      return { refusal: { ...refusal("unavailable", message), headers } }
+    },
+  )
+  if ("reply" in done) return { ok: true, body: done.reply, position: made.position }
+  const position = await giveBackEnded(ports, caller, made, spec.undone)
+  return { ok: false, refusal: done.refusal, position }
+}
+
+const capitalised = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+
+/** Gives an ended charge back, whole; one that came back already stays as it is. Answers where that stands. */
+async function giveBackEnded(
+  ports: Ports,
+  caller: Caller,
+  made: Made,
+  reason: string,
+): Promise<Position | null> {
+  const { companyId } = caller
+  const { charge } = made
+  try {
+    for (let { searchedTo } = made; ;) {
+      const command = { ...{ type: "GiveBackEnded" as const, charge }, amountMicros: null, reason }
+      const asked = { ...command, searchedTo }
+      const given = await ports.runner.execute(ledgerOf(companyId), asked, causeOf(caller))
+      if (given.accepted) return given.position
+      if (!mustSearch(given.refusal)) throw new Error(`it was refused: ${given.refusal.code}`)
+      searchedTo = (await lookUpCharge(ports, companyId, charge.chargeId)).searchedTo
+    }
+  } catch (error) {
+    throw inDoubt(error, charge.chargeId)
+  }
+}
