@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
 import { makeApiKey } from "../../src/frame/calls/api-key.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
-import type { SpecRoute } from "../support/routes-table.ts"
+import type { SpecRoute } from "../support/route-rows.ts"
 import {
   ALL_ROUTES,
   GRANTABLE,

@@ -1,7 +1,6 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { describe, expect, it } from "vitest"
 import { OPERATIONS, OPERATIONS_WITHOUT_ROUTE } from "../../domain/access/operations.ts"
-import { openApi } from "../../src/frame/http/documents/documents.ts"
 import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
 import {
   ALL_ROUTES,
@@ -15,6 +14,15 @@ import {
   nameOf,
   takesOwnKey,
 } from "../support/routes-table.ts"
+import {
+  codesInDocument,
+  compared,
+  linesOf,
+  nameOfRoute,
+  routesOf,
+  saidByLine,
+  saidByRoute,
+} from "../support/route-rows.ts"
 
 /** What is not built yet, group by group. The list only ever gets shorter. */
 const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
@@ -89,63 +97,33 @@ const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
 }
 
 describe("the table of routes", () => {
+  const served = ALL_ROUTES.filter((spec) => !isRetired(spec))
+  const { missing, unknown, twice } = compared(served, PROGRAM.routes)
+
   it("is built but for what is listed as not built, name by name", () => {
-    const missing: Record<string, string[]> = {}
-    for (const spec of SPEC_ROUTES) {
-      if (isRetired(spec) || isBuilt(spec)) continue
-      missing[spec.group] = [...(missing[spec.group] ?? []), nameOf(spec)]
-    }
-    expect(missing).toEqual(NOT_BUILT)
+    const byGroup = Map.groupBy(missing, ({ group }) => group)
+    const names = [...byGroup].map(([group, lines]) => [group, lines.map(nameOf)] as const)
+    expect(Object.fromEntries(names)).toEqual(NOT_BUILT)
   })
 
   it("has every route that is built, or the table of those beyond the specification", () => {
-    const unknown = PROGRAM.routes.filter(
-      ({ method, url }) => !ALL_ROUTES.some((spec) => spec.method === method && spec.path === url),
-    )
-    expect(unknown.map(({ method, url }) => `${method} ${url}`)).toEqual([])
+    expect(unknown.map((route) => nameOfRoute(route, PROGRAM.routes))).toEqual([])
   })
 
-  it("has no route twice", () => {
-    const names = PROGRAM.routes.map(({ method, url }) => `${method} ${url}`)
-    expect(names).toEqual([...new Set(names)])
+  it("has no line with two routes, and no route with two lines", () => {
+    expect(twice).toEqual([])
   })
 
-  it.for(PROGRAM.routes.map((route) => [`${route.method} ${route.url}`, route] as const))(
+  it.for(PROGRAM.routes.map((route) => [nameOfRoute(route, PROGRAM.routes), route] as const))(
     "says the same of %s",
     ([, route]) => {
-      const spec = ALL_ROUTES.find((one) => one.method === route.method && one.path === route.url)
-      expect({
-        group: route.group,
-        operation: route.operation,
-        counted: route.counted,
-        limit: route.limit?.name,
-        account: route.account,
-        also: route.also,
-        permissions: route.permissions,
-        roles: route.roles,
-        roleRefusal: route.roleRefusal,
-        personKey: route.personKey ?? false,
-        charges: route.charged ?? false,
-        isOpen: route.auth === false,
-        // Other gaps may be marked as well: each says which it is.
-        chosenVerb: /\bverb\b/.test(route.specGap ?? ""),
-        isBeyond: route.beyondSpec !== undefined,
-      }).toEqual({
-        group: spec?.group,
-        operation: spec?.operation,
-        counted: spec?.counted,
-        limit: spec?.limit,
-        account: spec?.account,
-        also: spec?.also,
-        permissions: spec?.permissions,
-        roles: spec?.roles,
-        roleRefusal: spec?.roleRefusal,
-        personKey: spec !== undefined && takesOwnKey(spec),
-        charges: spec?.charge !== undefined,
-        isOpen: spec?.auth === false,
-        chosenVerb: spec?.chosenVerb ?? false,
-        isBeyond: spec !== undefined && BEYOND_ROUTES.includes(spec),
-      })
+      const wanted = linesOf(route, ALL_ROUTES).map((spec) =>
+        saidByLine(spec, {
+          personKey: takesOwnKey(spec),
+          isBeyond: BEYOND_ROUTES.includes(spec),
+        }),
+      )
+      expect([saidByRoute(route)]).toEqual(wanted)
     },
   )
 
@@ -153,9 +131,8 @@ describe("the table of routes", () => {
     const found = BEYOND_ROUTES.map((spec) => [nameOf(spec), isBuilt(spec)])
     expect(found).toEqual(BEYOND_ROUTES.map((spec) => [nameOf(spec), true]))
     const said = PROGRAM.routes.filter(({ beyondSpec }) => beyondSpec !== undefined)
-    const names = said.map(({ method, url }) => `${method} ${url}`)
-    expect(names.toSorted()).toEqual(BEYOND_ROUTES.map(nameOf).toSorted())
-    expect(SPEC_ROUTES.map(nameOf)).not.toEqual(expect.arrayContaining(names))
+    const lines = said.flatMap((route) => linesOf(route, ALL_ROUTES))
+    expect(lines.map(nameOf).toSorted()).toEqual(BEYOND_ROUTES.map(nameOf).toSorted())
   })
 
   it("has its retired routes", () => {
@@ -184,21 +161,15 @@ describe("the rate limits", () => {
 })
 
 describe("the errors of the table", () => {
-  const document = openApi(PROGRAM.entries, PROGRAM.retired, "https://ledger.example") as {
-    readonly paths: Record<
-      string,
-      Record<string, { readonly responses: Record<string, { readonly description: string }> }>
-    >
-  }
-
-  it.for(ALL_ROUTES.filter((spec) => isBuilt(spec) && spec.errors !== undefined))(
-    "are all in the document of $method $path",
-    ({ method, path, errors }) => {
-      const responses = document.paths[path]?.[method.toLowerCase()]?.responses ?? {}
-      const codes = Object.values(responses).flatMap(({ description }) => description.split(", "))
-      expect(errors?.filter((code) => !codes.includes(code))).toEqual([])
-    },
+  const withErrors = ALL_ROUTES.filter((spec) => spec.errors !== undefined)
+  const built = withErrors.flatMap((spec) =>
+    routesOf(spec, PROGRAM.routes).map((route) => [nameOf(spec), spec, route] as const),
   )
+
+  it.for(built)("are all in the document of %s", ([, { errors }, route]) => {
+    const codes = codesInDocument(route)
+    expect(errors?.filter((code) => !codes.includes(code))).toEqual([])
+  })
 })
 
 describe("the table of operations", () => {

@@ -2,37 +2,12 @@
 import { PROGRAM } from "../../src/slices.ts"
 import { readFileSync } from "node:fs"
 import { z } from "zod"
-import type { Operation } from "../../domain/access/operations.ts"
-import type { Permission, Role } from "../../domain/access/permissions.ts"
 import type { RateLimit } from "../../src/frame/calls/rate-limits.ts"
 import { RATE_LIMITS } from "../../src/frame/calls/rate-limits.ts"
-import type { ErrorCode } from "../../src/frame/calls/refusal.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
-
-/** A line of the specification's table of routes. */
-export interface SpecRoute {
-  readonly group: string
-  readonly method: string
-  readonly path: string
-  readonly operation: Operation | null
-  readonly also?: readonly Operation[]
-  readonly permissions?: readonly Permission[]
-  readonly roles?: readonly Role[]
-  readonly roleRefusal?: ErrorCode
-  readonly personKey?: boolean
-  readonly counted: boolean
-  /** The name of its rate limit. */
-  readonly limit?: string
-  readonly account?: NonNullable<Route["account"]>
-  readonly charge?: string
-  readonly auth?: false
-  readonly chosenVerb?: boolean
-  readonly success?: number | readonly number[]
-  readonly errors?: readonly string[]
-  /** Which of several bodies on one path this line is. */
-  readonly body?: string
-}
+import type { SpecRoute } from "./route-rows.ts"
+import { routesOf } from "./route-rows.ts"
 
 /** Reads a file of test data. */
 function readData(name: string): unknown {
@@ -82,8 +57,7 @@ export function nameOf({ method, path, body, operation }: SpecRoute): string {
 export const isRetired = ({ success }: SpecRoute): boolean => success === 410
 
 /** Whether there is a route for a line. */
-export const isBuilt = (spec: SpecRoute): boolean =>
-  PROGRAM.routes.some(({ method, url }) => method === spec.method && url === spec.path)
+export const isBuilt = (spec: SpecRoute): boolean => routesOf(spec, PROGRAM.routes).length > 0
 
 /** Whole groups that the app's shared key never uses (decisions.md §2). */
 const OWN_KEYS_ONLY = ["boxes", "publishing", "mcp", "code", "company"]
