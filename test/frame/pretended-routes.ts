@@ -83,7 +83,7 @@ export const takingBytes = route({
   handle: async (_ports, _caller, { body }) => ({ ok: true, body: { bytes: body.length } }),
 })
 
-/** Takes a body piece by piece, and sends what it heard on the way back. */
+/** Takes a body piece by piece, of any length, and says how long it was. */
 export const takingPieces = route({
   ...base,
   method: "POST",
@@ -96,6 +96,34 @@ export const takingPieces = route({
     return { ok: true, body: { bytes } }
   },
 })
+
+/** Sends back what it hears, turned over bit by bit, each piece as it comes; tells how its answer ended. */
+export const echoing = (ended: () => (error: unknown) => void) =>
+  route({
+    ...base,
+    method: "POST",
+    url: "/api/v1/pretended/echo",
+    body: PIECES,
+    files: ["application/octet-stream"],
+    reply: z.string(),
+    handle: async (_ports, _caller, { body }) => ({
+      ok: true,
+      body: "",
+      sends: {
+        mediaType: "application/octet-stream",
+        name: "echo",
+        write: async ({ send }) => {
+          try {
+            for await (const piece of body) await send(piece.map((byte) => ~byte))
+            ended()(null)
+          } catch (error) {
+            ended()(error)
+            throw error
+          }
+        },
+      },
+    }),
+  })
 
 /** What `sendingBytes` has to send. */
 export const STORED = Buffer.from("0123456789abcdefghijklmnopqrstuvwxyz")
