@@ -20,6 +20,8 @@ export const removeCompany = route({
   url: "/api/v1/company/delete",
   group: "company",
   summary: "Delete the company: its keys stop at once, its data is erased after 14 days",
+  // Whoever sends the example deletes nothing.
+  example: { body: {}, leavesOut: "confirm" },
   operation: "account.company.delete",
   roles: ["owner"],
   roleRefusal: "not_allowed",

@@ -46,6 +46,7 @@ export const checkIn = route({
   url: "/api/v1/checkin",
   group: "connection",
   summary: "Check in: version and counts, once a day",
+  example: { body: { installId: "ef".repeat(28), version: "2.0.0" } },
   operation: "connection.checkin",
   counted: false,
   body: CheckIn,

@@ -31,6 +31,7 @@ export const listUpdates = route({
   url: "/api/v1/updates",
   group: "connection",
   summary: "List the updates newer than a version, oldest first",
+  example: { query: { version: "1.0.0" } },
   operation: "connection.updates.read",
   counted: false,
   query: Query,

@@ -34,6 +34,14 @@ export const reportDevice = route({
   url: "/api/v1/device-updates",
   group: "connection",
   summary: "Report how an update stands on a device",
+  example: {
+    body: {
+      installId: "ef".repeat(28),
+      eventId: "0b6f1c6e-3f0a-4a51-9c36-4b8d1f6f2a10",
+      attemptId: "0b6f1c6e-3f0a-4a51-9c36-4b8d1f6f2a10",
+      ...{ sequence: 1, kind: "app", version: "2.0.0", status: "started" },
+    },
+  },
   operation: "connection.devices.report",
   counted: false,
   body: Report,

@@ -60,6 +60,7 @@ export const startConnection = openRoute({
   url: "/api/v1/connect/start",
   group: "connection",
   summary: "Ask to be connected to a company, and for the key once an owner approved",
+  example: { body: { version: "2.0.0" } },
   limit: RATE_LIMITS.connect,
   body: Start,
   reply: Started,

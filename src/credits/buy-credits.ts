@@ -62,6 +62,7 @@ export const buyCredits = route({
   url: "/api/v1/credits",
   group: "credits",
   summary: "Buy funds with the key",
+  example: { body: { amount: 5 } },
   operation: null,
   counted: true,
   passesLock: true,

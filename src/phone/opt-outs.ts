@@ -29,6 +29,7 @@ const OptOuts = z.object({ optOuts: z.array(OptOut) })
 // Whatever is no number is told as `bad_number`, which wins over `validation`.
 const Phone = z.object({ phone: z.string().meta({ description: "Full phone number" }) })
 const MaybePhone = z.object({ phone: z.string().optional() })
+const EXAMPLE = { phone: "+14155557777" }
 
 const NO_FULL_NUMBER = "This is no full phone number."
 const NO_OPT_OUT = "There is no opt-out of this number."
@@ -55,6 +56,7 @@ export const addOptOut = route({
   url: URL,
   group: "phone",
   summary: "Stop texting a number",
+  example: { body: EXAMPLE },
   operation: "phone.optouts.add",
   counted: true,
   body: Phone,
@@ -71,6 +73,7 @@ export const removeOptOut = route({
   url: URL,
   group: "phone",
   summary: "Undo an opt-out added through the API",
+  example: { body: EXAMPLE },
   operation: "phone.optouts.remove",
   counted: true,
   body: MaybePhone,

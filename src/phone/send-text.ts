@@ -116,6 +116,7 @@ export const sendText = route({
   url: "/api/v1/phone/messages",
   group: "phone",
   summary: "Send a text",
+  example: { body: { to: "+14155557778", body: "Hello" } },
   operation: "phone.messages.send",
   counted: true,
   limit: RATE_LIMITS.paid,

@@ -9,7 +9,7 @@ import { optIn } from "../phone/opted-in.ts"
 import { makeKey, newNumber, sendText } from "../phone/texting.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
 import { callApp, makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
-import { REQUESTS } from "./requests-by-route.ts"
+import { rightRequest } from "../support/right-requests.ts"
 
 let world: World
 /** Another process on the same database. */
@@ -157,7 +157,7 @@ const READING_ROUTES = PROGRAM.routes
   .filter(({ method, files }) => method === "GET" && files === undefined)
   .map((route) => ({
     name: `${route.method} ${route.url}`,
-    url: `${route.url}${REQUESTS[`GET ${route.url}`]?.query ?? ""}`,
+    url: `${rightRequest(route).path}${rightRequest(route).query}`,
     reads: route.reads ?? [],
   }))
 const readingOf = (name: string) => READINGS[name] as Reading

@@ -9,7 +9,8 @@ import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { isDeep, runsOf } from "../charging/runs.ts"
-import { REQUESTS } from "../calls/requests-by-route.ts"
+import type { RightRequest } from "../support/right-requests.ts"
+import { rightRequests } from "../support/right-requests.ts"
 import { expectContract } from "../support/reply-contract.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -46,28 +47,36 @@ afterAll(async () => {
   await world.close()
 })
 
-const NAMES = PROGRAM.routes.map(({ method, url }) => `${method} ${url}`)
+/** What there is at each verb and path. */
+const ENTRIES = new Map(PROGRAM.entries.map((entry) => [`${entry.method} ${entry.url}`, entry]))
+const NAMES = [...ENTRIES.keys()]
+
+/** The right requests to what is called so, one a shape. */
+function rightOnes(name: string): readonly RightRequest[] {
+  const entry = ENTRIES.get(name)
+  return entry === undefined ? [] : rightRequests(entry)
+}
 
 function operationOf(name: string): Operation {
   const [method = "", url = ""] = name.split(" ")
-  const operation = document.paths[url]?.[method.toLowerCase()]
+  const operation = document.paths[url.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]
   if (operation === undefined) throw new Error(`${name} is not in the document`)
   return operation
 }
 
 async function send(name: string, { query, headers, payload }: FuzzRequest) {
-  const [method = "", url = ""] = name.split(" ")
+  const [method = ""] = name.split(" ")
+  const [{ path } = { path: "" }] = rightOnes(name)
   const answer = await world.app.inject({
-    ...{ method: method as "GET", url: `${url}${query}`, headers },
+    ...{ method: method as "GET", url: `${path}${query}`, headers },
     ...(payload === null ? {} : { payload }),
   })
   const type = String(answer.headers["content-type"]).split(";", 1)[0] ?? ""
   return { status: answer.statusCode, headers: answer.headers, type, text: answer.payload }
 }
 
-/** The request that tests send which go over all routes. */
-function rightRequest(name: string): FuzzRequest {
-  const { query = "", body, headers = {} } = REQUESTS[name] ?? {}
+/** A route's own example, with a key. */
+function exampleOf({ query, body, headers }: RightRequest): FuzzRequest {
   return {
     query,
     headers: {
@@ -132,7 +141,11 @@ describe("a request made from the document", () => {
         statuses.add(answer.status)
         expectPromised(name, answer)
       }),
-      { ...runsOf(USUAL, DEEP), examples: [[rightRequest(name)]], endOnFailure: !isDeep },
+      {
+        ...runsOf(USUAL, DEEP),
+        examples: rightOnes(name).map((one) => [exampleOf(one)]),
+        endOnFailure: !isDeep,
+      },
     )
     expect(world.warnings).toEqual([])
   })

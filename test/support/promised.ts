@@ -1,5 +1,6 @@
 /** What the API's own document promises of an answer, for tests that have an answer in hand. */
 import { PROGRAM } from "../../src/slices.ts"
+import { entryAt } from "./right-requests.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 
 interface Response {
@@ -29,8 +30,9 @@ export const TELLING_HEADERS = Object.keys(DOCUMENT.components.headers)
 
 /** What is promised of an answer; null where the path is none of the document's. */
 export function promisedOf(method: string, url: string, status: number) {
-  const path = (url.split("?", 1)[0] ?? "").replaceAll(/:(\w+)/g, "{$1}")
-  const item = DOCUMENT.paths[path]
+  const [path = ""] = url.split("?", 1)
+  const known = entryAt(PROGRAM.entries, method, path)?.url ?? path
+  const item = DOCUMENT.paths[known.replaceAll(/:(\w+)/g, "{$1}")]
   if (item === undefined) return null
   // A verb that is not there is described where there is one, and retired paths answer every verb.
   const operation = item[method.toLowerCase()] ?? Object.values(item)[0]

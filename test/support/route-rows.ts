@@ -54,7 +54,7 @@ export const linesOf = (route: Route, lines: readonly SpecRoute[]): readonly Spe
 export function nameOfRoute(route: Route, routes: readonly Route[]): string {
   const name = `${route.method} ${route.url}`
   const alike = routes.filter(({ method, url }) => method === route.method && url === route.url)
-  return alike.length === 1 ? name : `${name} (${route.summary})`
+  return alike.length <= 1 ? name : `${name} (${route.summary})`
 }
 
 /**

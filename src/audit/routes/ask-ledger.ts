@@ -49,6 +49,7 @@ export const askLedger = route({
   url: "/api/v1/ledger/ask",
   group: "ledger",
   summary: "Ask whether a charge by this key would fit",
+  example: { body: { item: "text", quantity: 3 } },
   operation: "ledger.read",
   counted: false,
   body: Question,

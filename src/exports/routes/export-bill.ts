@@ -26,6 +26,8 @@ export const exportBill = route({
   url: "/api/v1/billing/export",
   group: "billing",
   summary: "Export a month's bill as a file",
+  // A month that is: the one in which it is asked.
+  example: (at) => ({ query: { month: new Date(at).toISOString().slice(0, 7), format: "csv" } }),
   operation: "billing.read",
   counted: false,
   limit: RATE_LIMITS.export,

@@ -14,6 +14,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import type { Looked } from "./read-position.ts"
 import type { AsSent } from "./as-sent.ts"
+import type { RouteExample } from "./example.ts"
 import type { RateLimit } from "./rate-limits.ts"
 import type { Code, ErrorCode, Refusal } from "./refusal.ts"
 import type { Sent } from "./sent.ts"
@@ -114,6 +115,8 @@ interface Described {
   readonly group: string
   /** One line for the document. */
   readonly summary: string
+  /** A right request, where one says something in its path, query or body; sent over and over by tests. */
+  readonly example?: RouteExample
   /** What the key must be granted; null where the route has no operation of its own. */
   readonly operation: Operation | null
   /** What the key must be granted besides. */

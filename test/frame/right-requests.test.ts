@@ -1,0 +1,73 @@
+/** Examples of routes: each is a right request, and one that is not there is asked for in words. */
+import { describe, expect, it } from "vitest"
+import { z } from "zod"
+import { route } from "../../src/frame/calls/route.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { entryAt, rightRequest } from "../support/right-requests.ts"
+import { nameOfRoute } from "../support/route-rows.ts"
+import { making, shaped, takingBytes, withParams } from "./pretended-routes.ts"
+
+describe("every route", () => {
+  it.for(PROGRAM.routes.map((one) => [nameOfRoute(one, PROGRAM.routes), one] as const))(
+    "shows a right request, or needs none: %s",
+    ([, one]) => {
+      expect(rightRequest(one).path).toMatch(/^\/api\/v1\//)
+    },
+  )
+})
+
+describe("an example", () => {
+  it("is put where it belongs", () => {
+    const params = { thing: "a b", port: "8080" }
+    const asked = route({
+      ...withParams,
+      query: z.object({ since: z.string() }),
+      example: { params, query: { since: "1&2" } },
+    })
+    expect(rightRequest(asked)).toEqual({
+      path: "/api/v1/pretended/a%20b/ports/8080",
+      ...{ query: "?since=1%262", headers: {} },
+    })
+  })
+
+  it("that only its time makes right is made for its time", () => {
+    const timed = route({
+      ...making,
+      example: (at) => ({ body: { name: new Date(at).toISOString() } }),
+    })
+    expect(rightRequest(timed, 0).body).toEqual({ name: "1970-01-01T00:00:00.000Z" })
+  })
+
+  it.for([
+    ["a body", making, "POST /api/v1/pretended has no example: write `example: "],
+    ["bytes", takingBytes, "body is not there."],
+    ["what stands in a path", withParams, "params.thing is not there. params.port is not there."],
+    [
+      "what its schema asks for",
+      route({ ...making, example: { body: { nam: "a" } } }),
+      /^POST \/api\/v1\/pretended has an example that is not right: .* body\.name: /s,
+    ],
+    [
+      "a query",
+      route({ ...withParams, url: "/a", query: z.object({ since: z.string() }) }),
+      /^GET \/a has no example: .* query\.since: /s,
+    ],
+  ] as const)("that lacks %s is asked for in words", ([, one, words]) => {
+    expect(() => rightRequest(one)).toThrow(words)
+  })
+})
+
+describe("what is asked at a path", () => {
+  const whole = route({ ...withParams, url: "/api/v1/pretended/a/ports/all" })
+  const entries = [withParams, whole, shaped]
+
+  it.for([
+    ["GET", "/api/v1/pretended/a/ports/8080", withParams],
+    ["GET", "/api/v1/pretended/a/ports/all", whole],
+    ["POST", shaped.url, shaped],
+    ["GET", shaped.url, undefined],
+    ["GET", "/api/v1/pretended/a/b/ports/1", undefined],
+  ] as const)("%s %s", ([method, path, entry]) => {
+    expect(entryAt(entries, method, path)).toBe(entry)
+  })
+})

@@ -1,0 +1,86 @@
+/** A right request to every route, as the route's own example shows it, for tests that go over all routes. */
+import type { ZodType } from "zod"
+import type { Example } from "../../src/frame/calls/example.ts"
+import type { OneOf, Route } from "../../src/frame/calls/route.ts"
+import { BYTES, PIECES, routesIn } from "../../src/frame/calls/route.ts"
+import { inWords } from "../../src/frame/calls/schema-words.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { nameOfRoute } from "./route-rows.ts"
+
+/** What is sent, beside the key. */
+export interface RightRequest {
+  /** With what stands at the path's names, and without a query. */
+  readonly path: string
+  /** Empty, or with its question mark. */
+  readonly query: string
+  readonly body?: object
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * A right request to a route.
+ *
+ * @param at when it is asked, UTC milliseconds
+ * @throws Error where the route's example is not there, or is not right
+ */
+export function rightRequest(route: Route, at = Date.now()): RightRequest {
+  const { example = {} } = route
+  const shown = typeof example === "function" ? example(at) : example
+  const faults = faultsOf(route, shown)
+  if (faults.length > 0) throw new Error(asked(route, faults))
+  const { params = {}, query = {}, body } = shown
+  const sent = new URLSearchParams(query).toString()
+  return {
+    path: route.url.replaceAll(/:(\w+)/g, (_all, name: string) =>
+      encodeURIComponent(params[name] ?? ""),
+    ),
+    query: sent === "" ? "" : `?${sent}`,
+    ...(body === undefined ? {} : { body }),
+    headers: route.once === undefined ? {} : { "idempotency-key": "a right request" },
+  }
+}
+
+function asked(route: Route, faults: readonly string[]): string {
+  const name = nameOfRoute(route, PROGRAM.routes)
+  const what = route.example === undefined ? "has no example" : "has an example that is not right"
+  return `${name} ${what}: write \`example: { params, query, body }\` in its route({…}), with what a right request needs. ${faults.join(" ")}`
+}
+
+/** What its schemas say against an example, a sentence each. */
+function faultsOf(route: Route, shown: Example): readonly string[] {
+  const { params = {}, query = {}, body, leavesOut } = shown
+  const named = [...route.url.matchAll(/:(\w+)/g)].map(([, name = ""]) => name)
+  const missing = named.filter((name) => (params[name] ?? "") === "")
+  const isRaw = route.body === BYTES || route.body === PIECES
+  const isBodyMissing = route.method !== "GET" && route.body !== undefined && body === undefined
+  const faults = [
+    ...missing.map((name) => `params.${name} is not there.`),
+    ...(isBodyMissing ? ["body is not there."] : []),
+    ...said("params", route.params, params),
+    ...said("query", route.query, query),
+    ...(isBodyMissing || isRaw || route.method === "GET" ? [] : said("body", route.body, body)),
+  ]
+  return faults.filter((fault) => !fault.startsWith(`body.${leavesOut}: `))
+}
+
+function said(part: string, schema: ZodType | undefined, value: unknown): readonly string[] {
+  const issues = schema?.safeParse(value, { error: inWords }).error?.issues ?? []
+  return issues.map(({ path, message }) => `${[part, ...path].join(".")}: ${message}`)
+}
+
+/** What a path of a request is asked of: a route, or several that share its verb and path. */
+export function entryAt(
+  entries: readonly (Route | OneOf)[],
+  method: string,
+  path: string,
+): Route | OneOf | undefined {
+  const fits = (entry: Route | OneOf) =>
+    new RegExp(`^${entry.url.replaceAll(/:\w+/g, "[^/]+")}$`).test(path)
+  const found = entries.filter((entry) => entry.method === method && fits(entry))
+  // What a path says in full comes before what stands at a name.
+  return found.find(({ url }) => url === path) ?? found[0]
+}
+
+/** The right requests to what is asked at one verb and path: one a shape. */
+export const rightRequests = (entry: Route | OneOf): readonly RightRequest[] =>
+  routesIn([entry]).map((route) => rightRequest(route))
