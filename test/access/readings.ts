@@ -1,0 +1,21 @@
+/** What the routes of people show. */
+import { makeKey } from "../phone/texting.ts"
+import type { Readings } from "../support/readings.ts"
+
+let made = 0
+
+/** The name of whoever was added last, which stands last in the order of names. */
+const lastOf = (names: readonly string[]) => names.toSorted().at(-1)
+
+/** What is shown of each change. */
+export const READINGS: Readings = {
+  "GET /api/v1/people": {
+    write: async (world, company) => {
+      made += 1
+      const name = `Somebody ${String(made).padStart(3, "0")}`
+      await makeKey(world, company, { name })
+      return name
+    },
+    shown: (body) => lastOf(body.people.map(({ name }: { name: string }) => name)),
+  },
+}
