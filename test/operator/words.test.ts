@@ -11,7 +11,7 @@ function invocationOf(line: string) {
   return parsed.invocation
 }
 
-/** Words, and the input that the operation of the first two gets. */
+/** Words of every form, and the input that the operation of the first two gets; each command has its example beside. */
 const inputs: readonly (readonly [string, object])[] = [
   ["company create acme", { name: "acme", withNumber: true }],
   [
@@ -213,12 +213,17 @@ describe("words become the input of an operation", () => {
     expect(invocationOf(line).input).toEqual(input)
   })
 
-  it("for every command there is a row", () => {
-    const told = new Set(inputs.map(([line]) => invocationOf(line).command.name))
-    const worded = ["operation", "local"]
-    const commands = COMMANDS.filter(({ does }) => worded.includes(does)).map(({ name }) => name)
-    expect([...told].sort()).toEqual([...commands].sort())
-  })
+  it.each(COMMANDS.map(({ name, does, example }) => [name, does, example] as const))(
+    "of the example of %s, and its operation takes it",
+    async (name, does, example) => {
+      const { command, input } = invocationOf(example)
+      expect(command.name).toBe(name)
+      const found = PROGRAM.operations.find((operation) => operation.name === name)
+      if (found === undefined) return expect(does).not.toBe("operation")
+      const taken = await found.input.safeParseAsync(input)
+      expect(taken.error?.issues ?? [], `the example of ${name}: ${example}`).toEqual([])
+    },
+  )
 
   it("for every command there is an operation, and the other way round", () => {
     const operations = COMMANDS.filter(({ does }) => does === "operation").map(({ name }) => name)
