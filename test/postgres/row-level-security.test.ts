@@ -8,6 +8,7 @@ import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import { fillEveryTable } from "./filled-tables.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 
 let database: TestDatabase
@@ -27,7 +28,7 @@ beforeAll(async () => {
   other = await makeCompany(world)
   // What the read models write themselves is there first: a row of this test's never meets it.
   await world.operate("wait")
-  for (const { companyId } of [acme, other]) await fillEveryTable(companyId)
+  for (const { companyId } of [acme, other]) await fillEveryTable(owner, companyId)
 })
 afterAll(async () => {
   await Promise.all([owner.end(), api.end()])
@@ -59,46 +60,6 @@ async function tables(): Promise<readonly Table[]> {
      order by 1, 2`,
   )
   return rows
-}
-
-/** A value of each type that columns have; a text names its company, so that keys differ. */
-const VALUES: Readonly<Record<string, (companyId: CompanyId) => unknown>> = {
-  text: (companyId) => `of ${companyId}`,
-  bigint: () => 1,
-  integer: () => 1,
-  boolean: () => false,
-  "timestamp with time zone": () => new Date(0),
-  date: () => "2026-11-01",
-  jsonb: () => "{}",
-  "text[]": () => [],
-  "bigint[]": () => [],
-}
-
-/** Puts a row of a company's into every table of the read models, made of its columns alone. */
-async function fillEveryTable(companyId: CompanyId): Promise<void> {
-  const { rows } = await owner.query<{ name: string; columns: string[]; types: string[] }>(
-    `select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns,
-       array_agg(format_type(a.atttypid, null) order by a.attnum) as types
-     from pg_class c join pg_attribute a on a.attrelid = c.oid
-     where c.relnamespace = 'read'::regnamespace and c.relkind in ('r', 'p')
-       and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
-     group by c.relname order by c.relname`,
-  )
-  for (const { name, columns, types } of rows) {
-    const values = columns.map((column, i) => {
-      const valueOf = VALUES[types[i] ?? ""]
-      if (valueOf === undefined) {
-        throw new Error(`read.${name}.${column} is a ${types[i]}: say a value of it in VALUES`)
-      }
-      return column === "company_id" ? companyId : valueOf(companyId)
-    })
-    const places = values.map((_value, i) => `$${i + 1}`).join(", ")
-    const named = columns.map((column) => `"${column}"`).join(", ")
-    await owner.query(
-      `insert into read."${name}" (${named}) values (${places}) on conflict do nothing`,
-      values,
-    )
-  }
 }
 
 /** What the API's role may do with a table, by PostgreSQL's own word. */

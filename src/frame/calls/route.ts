@@ -238,11 +238,6 @@ export function openRoute<
   } as Described & Typed<P, Q, B, R, S>)
 }
 
-/** The verbs that are answered where a route has this one: whatever is read can be asked for its head. */
-export function answeredVerbs(method: Route["method"]): string[] {
-  return method === "GET" ? ["GET", "HEAD"] : [method]
-}
-
 /** Several routes on one verb and path: which of them is meant stands in the body. */
 export interface OneOf {
   readonly method: Route["method"]

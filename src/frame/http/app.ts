@@ -18,7 +18,7 @@ import { NO_RATE_LIMITS, openRateLimits } from "../calls/rate-limits.ts"
 import { openLastWrites } from "../calls/read-position.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { OneOf, Route } from "../calls/route.ts"
-import { BODY_WITHIN_MS, answeredVerbs, routesIn } from "../calls/route.ts"
+import { BODY_WITHIN_MS, routesIn } from "../calls/route.ts"
 import type { Ports } from "../ports.ts"
 import type { Admission, Place } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
@@ -34,7 +34,7 @@ import {
   refuseExpectation,
 } from "./outside-routes.ts"
 import { watchPressure } from "./pressure.ts"
-import { otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
+import { answeredVerbs, otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
 import { endUnreadBodies } from "./unread-bodies.ts"
 
 /** An answer in JSON loads nothing; the page of the document says what it loads itself. */

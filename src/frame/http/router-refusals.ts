@@ -1,10 +1,16 @@
 /** What is refused before a route is found: paths that are not there, verbs a path does not have. */
 import type { Refusal } from "../calls/refusal.ts"
 import { refusal } from "../calls/refusal.ts"
+import type { Route } from "../calls/route.ts"
 
 /** Nothing is at this address; what stands behind a question mark is not told again. */
 export function unknownPath(url: string): Refusal {
   return refusal("not_found", `There is no ${url.split("?", 1)[0]} here.`)
+}
+
+/** The verbs that are answered where a route has this one: whatever is read can be asked for its head. */
+export function answeredVerbs(method: Route["method"]): string[] {
+  return method === "GET" ? ["GET", "HEAD"] : [method]
 }
 
 /** A known path with another verb: 405 with the verbs it has. */

@@ -17,8 +17,8 @@ import { sendRefusal } from "../outgoing.ts"
 import type { Code, ErrorCode } from "../../calls/refusal.ts"
 import { STATUS_OF, errorOf } from "../../calls/refusal.ts"
 import type { OneOf, Route } from "../../calls/route.ts"
-import { BYTES, PIECES, answeredVerbs, isOneOf, routesIn } from "../../calls/route.ts"
-import { unknownPath } from "../router-refusals.ts"
+import { BYTES, PIECES, isOneOf, routesIn } from "../../calls/route.ts"
+import { answeredVerbs, unknownPath } from "../router-refusals.ts"
 
 /** Where the document and its page are. */
 const DOCUMENT_URL = "/openapi.json"
