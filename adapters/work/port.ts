@@ -59,7 +59,11 @@ export type WorkResult =
       readonly isUndone?: true
     }
   /** Somebody else may do it at once, and it was not tried. */
-  | { readonly result: "let go" }
+  | {
+      readonly result: "let go"
+      /** The provider was not called: it is not on its way to it any more. */
+      readonly isUndone?: true
+    }
   /** It needs an operator. */
   | { readonly result: "park"; readonly reason: string }
 
@@ -96,8 +100,11 @@ export interface WorkQueue {
   readonly insertTaken: (work: NewWork) => Promise<TakenWork | null>
   /** Holds rows for another minute; answers those that are still this process's. */
   readonly renew: (workIds: readonly number[]) => Promise<readonly number[]>
-  /** Writes down that a row is about to go to a provider: from then on it is asked about first. */
-  readonly handOver: (workId: number) => Promise<void>
+  /**
+   * Writes down that a row is about to go to a provider: from then on it is asked about first. It is then
+   * held for another minute. False: it is not this process's any more, and must not go to the provider.
+   */
+  readonly handOver: (workId: number) => Promise<boolean>
   /** Lets go what this process took and does not have in hand: an answer to `take` was lost. */
   readonly letGo: (inHand: readonly number[]) => Promise<void>
   /**

@@ -31,9 +31,11 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
     await pool.query({ name: "work-done", text: DONE, values: [workIds] })
     return workIds.map(() => undefined)
   })
-  const handOver = together<number, void>(MOST_DONE, async (workIds) => {
-    await pool.query({ name: "work-hand-over", text: HAND_OVER, values: [workIds] })
-    return workIds.map(() => undefined)
+  const handOver = together<number, boolean>(MOST_DONE, async (workIds) => {
+    const values = [workIds, processes.own]
+    const { rows } = await pool.query<Row>({ name: "work-hand-over", text: HAND_OVER, values })
+    const handedOver = new Set(rows.map((row) => row.work_id))
+    return workIds.map((workId) => handedOver.has(workId))
   })
   return {
     take: async (now, limit, bounds = []) => {
@@ -203,9 +205,11 @@ async function settle(
       return
     case "let go":
       await pool.query(
-        `update ledger.work set process_id = null, leased_until = null, tries = greatest(0, tries - 1)
+        `update ledger.work
+         set process_id = null, leased_until = null, tries = greatest(0, tries - 1),
+             handed_over_at = case when $3 then null else handed_over_at end
          where work_id = $1 and process_id = $2`,
-        [workId, own],
+        [workId, own, result.isUndone === true],
       )
       return
     case "park":

@@ -65,7 +65,10 @@ export const RENEW = `
   where work_id = any($1::bigint[]) and process_id = $2
   returning work_id`
 
-/** Says that rows are about to go to a provider. */
+/** Says that rows are about to go to a provider, and holds them for another minute. */
 export const HAND_OVER = `
-  update ledger.work set handed_over_at = clock_timestamp()
-  where work_id = any($1::bigint[])`
+  update ledger.work
+  set handed_over_at = clock_timestamp(),
+      leased_until = clock_timestamp() + interval '60 seconds'
+  where work_id = any($1::bigint[]) and process_id = $2
+  returning work_id`

@@ -21,7 +21,14 @@ let acting: () => Promise<Answer>
 let asking: () => Promise<Answer | "unknown">
 let done: string[]
 let isRepeatable: boolean
+/** Whether the row is still this process's, and how long it takes to hear of it. */
+let isOwn: boolean
+let handOverMs: number
+let elapsedMs: number
 beforeEach(() => {
+  isOwn = true
+  handOverMs = 0
+  elapsedMs = 0
   now = BEGUN
   standing = "open"
   acting = async () => "made"
@@ -64,10 +71,12 @@ const [onlyAsked] = effect<{ begunAt: number }, Answer>({ ...spec, act: null }) 
 const ports = {
   clock: { now: () => now },
   // Nothing here takes its time: a pause lasts as long as the test.
-  pacer: { pause: () => new Promise<void>(() => undefined), elapsedMs: () => 0 },
+  pacer: { pause: () => new Promise<void>(() => undefined), elapsedMs: () => elapsedMs },
   work: {
     handOver: async () => {
       done.push("hand over")
+      elapsedMs += handOverMs
+      return isOwn
     },
   },
 } as unknown as Ports
@@ -117,6 +126,30 @@ describe("what is to be done", () => {
   it("is asked about again where it has come to nothing yet", async () => {
     acting = async () => "under way"
     expect(await perform(performing)).toEqual(later(BEGUN + MINUTE))
+  })
+})
+
+describe("what is another process's by now", () => {
+  it("is let go before the provider is called", async () => {
+    isOwn = false
+    expect(await perform(performing)).toEqual({ result: "let go" })
+    expect(done).toEqual(["hand over"])
+  })
+
+  it("is not even handed over where that is known", async () => {
+    const signal = AbortSignal.abort()
+    expect(await perform(performing, { signal })).toEqual({ result: "let go" })
+    expect(done).toEqual([])
+  })
+
+  it("is let go where this was cut off until its row may have been lost", async () => {
+    handOverMs = 60_000
+    const letGo = { result: "let go" }
+    expect(await perform(performing)).toEqual({ ...letGo, isUndone: true })
+    asking = async () => "unknown"
+    isRepeatable = true
+    expect(await perform(performing, { isHandedOver: true })).toEqual(letGo)
+    expect(done).toEqual(["hand over", "ask", "hand over"])
   })
 })
 

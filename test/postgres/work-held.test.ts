@@ -66,6 +66,47 @@ describe("work in hand", () => {
     expect(await queue.take(NOW, 1)).toMatchObject([{ isHandedOver: false }])
   })
 
+  it("is handed over by nobody who has lost it, each of many being told its own", async () => {
+    await add("a", "a1")
+    await add("b", "b1")
+    await take()
+    await runOut("leased_until")
+    expect(await others.take(NOW, 1)).toMatchObject([{ workId: 1, isHandedOver: false }])
+    expect(await Promise.all([1, 2, 99].map((id) => queue.handOver(id)))).toEqual([
+      ...[false, true, false],
+    ])
+    const held = await pool.query(
+      "select handed_over_at, work_id from ledger.work order by work_id",
+    )
+    expect(held.rows).toEqual([
+      { work_id: 1, handed_over_at: null },
+      { work_id: 2, handed_over_at: expect.any(Date) },
+    ])
+    expect(await others.handOver(1)).toBe(true)
+  })
+
+  it("is held for another minute once it is handed over", async () => {
+    await add("a", "a1")
+    await take()
+    await pool.query("update ledger.work set leased_until = now() + interval '1 second'")
+    expect(await queue.handOver(1)).toBe(true)
+    const { rows } = await pool.query(
+      "select name from ledger.work where leased_until > now() + interval '50 seconds'",
+    )
+    expect(rows).toHaveLength(1)
+  })
+
+  it("that was let go before its provider was called is as if it had not been handed over", async () => {
+    await add("a", "a1")
+    await take()
+    await queue.handOver(1)
+    await queue.settle(1, { result: "let go", isUndone: true })
+    expect(await queue.take(NOW, 1)).toMatchObject([{ isHandedOver: false, tries: 1 }])
+    await queue.handOver(1)
+    await queue.settle(1, { result: "let go" })
+    expect(await queue.take(NOW, 1)).toMatchObject([{ isHandedOver: true, tries: 1 }])
+  })
+
   it("that is let go is another's at once, and was not tried", async () => {
     await add("a", "a1")
     await take()

@@ -142,14 +142,20 @@ export class WorkTable {
       row.retryAt = this.#now() + result.afterMs
       if (result.isUndone === true) row.isHandedOver = false
     }
-    if (result.result === "let go") row.tries -= 1
+    if (result.result === "let go") {
+      row.tries -= 1
+      if (result.isUndone === true) row.isHandedOver = false
+    }
     if (result.result === "park") row.parked = result.reason
   }
 
-  /** Writes down that a row is about to go to a provider. */
-  handOver(workId: number): void {
+  /** Writes down that a row is about to go to a provider; false where it is another owner's. */
+  handOver(owner: Owner, workId: number): boolean {
     const row = this.#rows.get(workId)
-    if (row !== undefined) row.isHandedOver = true
+    if (row?.holder !== owner) return false
+    row.isHandedOver = true
+    row.leasedUntil = this.#now() + LEASE_MS
+    return true
   }
 
   /** Holds rows for longer; answers those that are still their owner's. */
@@ -191,7 +197,7 @@ export function workQueueOf(
     take: (now, limit) => ask(() => table.take(owner, now, limit)),
     letGo: (inHand) => ask(() => table.letGo(owner, inHand)),
     settle: (workId, result) => ask(() => table.settle(owner, workId, result)),
-    handOver: (workId) => ask(() => table.handOver(workId)),
+    handOver: (workId) => ask(() => table.handOver(owner, workId)),
     renew: (workIds) => ask(() => table.renew(owner, workIds)),
     // Nothing that a call waits for is part of the simulation.
     insertTaken: async () => null,

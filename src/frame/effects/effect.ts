@@ -23,6 +23,8 @@ import type { GivenUp, Reaction, ReactionSpec, Work } from "./reaction.ts"
 import { reaction } from "./reaction.ts"
 
 const MINUTE_MS = 60_000
+/** A row is held for a minute from where it is handed over: who hears of that later may have lost it. */
+const HEARD_WITHIN_MS = 30_000
 
 /** How the resource of an intent stands by its own stream. */
 export type Standing = "open" | "ended" | "not there"
@@ -175,7 +177,8 @@ class Turn<P extends object, A> {
 
   async #act(act: NonNullable<EffectSpec<P, A>["act"]>): Promise<WorkResult> {
     const { provider, ask } = this.#spec
-    await this.#ports.work.handOver(this.#work.workId)
+    const notOurs = await this.#handOver()
+    if (notOurs !== null) return notOurs
     try {
       const doing = act(this.#ports, this.#work)
       return await this.#end(await inTime(this.#ports.pacer, provider, doing))
@@ -189,6 +192,22 @@ class Turn<P extends object, A> {
       if (this.#ageMs() >= PARK_AFTER_MS) return this.#askFrom(this.#now())
       return retryLater(this.#work, `${provider} is not available`, "undone")
     }
+  }
+
+  /**
+   * Has it written down that the provider is about to be called; null once it is. Else the row is another
+   * process's, or may be by the time that this is known: then the provider must not be called.
+   */
+  async #handOver(): Promise<WorkResult | null> {
+    const { pacer, work } = this.#ports
+    const { workId, signal, isHandedOver } = this.#work
+    if (signal.aborted) return { result: "let go" }
+    const askedMs = pacer.elapsedMs()
+    if (!(await work.handOver(workId))) return { result: "let go" }
+    const isInTime = pacer.elapsedMs() - askedMs < HEARD_WITHIN_MS
+    if (isInTime && !signal.aborted) return null
+    // Nothing went out: what was not on its way before is not on its way now.
+    return isHandedOver ? { result: "let go" } : { result: "let go", isUndone: true }
   }
 
   /** Nobody can find out what became of it. */

@@ -208,7 +208,7 @@ async function perform(
 ): Promise<void> {
   const result = await resultOf(ports, reaction, row, signal)
   // Whoever stops lets it go as if it had not been tried; whoever has it by now says what became of it.
-  const given = signal.aborted && result.result !== "done"
+  const given = signal.aborted && result.result !== "done" && result.result !== "let go"
   await settle(ports, row, given ? { result: "let go" } : result)
 }
 
