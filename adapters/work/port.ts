@@ -36,6 +36,8 @@ export interface Bound {
   readonly kind: string
   /** By this process now. */
   readonly most: number
+  /** By this process now, of all kinds together that share their places; null where it shares none. */
+  readonly mostShared: number | null
   /** By all processes together, of one company; null for any number. */
   readonly perCompany: number | null
 }

@@ -42,9 +42,17 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
       const values = [now, limit, processes.own, bounds.map(({ kind }) => kind)]
       const { rows } = await pool.query<Row>({ name: "work-take", text: TAKE, values })
       const free = [...rows]
+      let shared = 0
       for (const bound of bounds) {
         if (free.length >= limit) break
-        free.push(...(await takeBounded(pool, processes.own, now, limit - free.length, bound)))
+        const { mostShared } = bound
+        const room = Math.min(
+          limit - free.length,
+          mostShared === null ? limit : mostShared - shared,
+        )
+        const found = await takeBounded(pool, processes.own, now, room, bound)
+        if (mostShared !== null) shared += found.length
+        free.push(...found)
       }
       return free.map(taken)
     },

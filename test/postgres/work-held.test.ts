@@ -124,8 +124,21 @@ describe("work in hand", () => {
 
 describe("a kind of which only so many may be in hand", () => {
   const bound = (most: number, perCompany: number | null = null) => [
-    { kind: "send-text", most, perCompany },
+    { kind: "send-text", most, mostShared: null, perCompany },
   ]
+
+  it("shares its places with others where it is long", async () => {
+    for (const name of ["a", "b", "c", "d", "e"]) await add(name, name)
+    await pool.query("update ledger.work set kind = 'other' where name in ('b', 'c')")
+    await pool.query("update ledger.work set kind = 'apart' where name = 'e'")
+    const shared = { most: 10, mostShared: 3, perCompany: null }
+    const bounds = [
+      ...["send-text", "other"].map((kind) => ({ kind, ...shared })),
+      { ...shared, kind: "apart", mostShared: null },
+    ]
+    const names = (await queue.take(NOW, 10, bounds)).map(({ name }) => name)
+    expect(names).toEqual(["a", "d", "b", "e"])
+  })
 
   it("is taken no more often than that, beside all others", async () => {
     for (const name of ["a", "b", "c"]) await add(name, name)

@@ -8,6 +8,8 @@ import type { Bound, NewWork, TakenWork, WorkResult } from "../../../adapters/wo
 import { FOLLOW_UPS } from "../../../projections/kernel/follow-ups.ts"
 import type { Ports } from "../ports.ts"
 import { retryLater } from "./back-off.ts"
+import type { Handling, InHand } from "./hand.ts"
+import { openHand } from "./hand.ts"
 import type { Reaction, Work } from "./reaction.ts"
 
 const AT_ONCE = 64
@@ -17,8 +19,6 @@ const KEPT_FOR_SHORT = AT_ONCE / 2
 const ROOM_TO_TAKE = 16
 const POLL_MS = 500
 const IDLE_LOOK_MS = 10
-/** A third of a lease: one that is late twice is still in time. */
-const RENEW_EVERY_MS = 20_000
 const MOST_TRIES = 20
 const SETTLE_TRIES = 20
 const SETTLE_AGAIN_MS = 250
@@ -39,55 +39,17 @@ export interface Workers {
   readonly stop: () => Promise<void>
 }
 
-/** A row in hand. */
-interface InHand {
-  readonly kind: string
-  readonly companyId: string | null
-  readonly isLong: boolean
-  readonly given: AbortController
-  done: Promise<void>
-}
-
-/** What a process has in hand, each row until something came of it. */
-function openHand(ports: Ports, reactions: readonly Reaction[], onDone: () => void) {
-  const byKind = new Map(reactions.map((reaction) => [reaction.kind, reaction]))
-  const inHand = new Map<number, InHand>()
-  const renewing = setInterval(() => void renew(ports, inHand), RENEW_EVERY_MS).unref()
-  const empty = async () => {
-    await Promise.all([...inHand.values()].map(({ done }) => done))
-  }
-  return {
-    inHand,
-    begin: (row: TakenWork): Promise<void> => {
-      const { workId, kind, companyId } = row
-      const given = new AbortController()
-      const isLong = byKind.get(kind)?.isLong === true
-      const one: InHand = { kind, companyId, isLong, given, done: Promise.resolve() }
-      inHand.set(workId, one)
-      one.done = perform(ports, byKind.get(kind), row, given.signal).finally(() => {
-        inHand.delete(workId)
-        onDone()
-      })
-      return one.done
-    },
-    empty,
-    close: async () => {
-      await empty()
-      clearInterval(renewing)
-    },
-  }
-}
-
 /** Starts the workers of this process. */
 export function startWorkers(ports: Ports, reactions: readonly Reaction[]): Workers {
-  const hand = openHand(ports, reactions, () => wake())
-  const { inHand, begin } = hand
+  const hand = openHand(
+    ports,
+    handlingOf(ports, reactions, () => wake()),
+  )
+  const { inHand } = hand
   let stopped = false
   let taking: Promise<void> | null = null
   let again = false
   let leastRoom = ROOM_TO_TAKE
-  // Rows may be taken by a statement whose answer never came.
-  let answerLost = false
 
   const take = async () => {
     do {
@@ -95,15 +57,14 @@ export function startWorkers(ports: Ports, reactions: readonly Reaction[]): Work
       const room = AT_ONCE - inHand.size
       if (stopped || room < leastRoom) return
       leastRoom = ROOM_TO_TAKE
-      if (answerLost) await ports.work.letGo([...inHand.keys()])
-      answerLost = true
-      const rows = await ports.work.take(ports.clock.now(), room, boundsOf(reactions, inHand))
-      answerLost = false
+      await hand.letGoOfLost()
+      const bounds = boundsOf(reactions, inHand)
+      const rows = await hand.orLost(ports.work.take(ports.clock.now(), room, bounds))
       if (rows.length > 0 && !(await untilHeard(ports, () => stopped))) {
-        await ports.work.letGo([...inHand.keys()])
+        await Promise.all(rows.map((row) => settle(ports, row, { result: "let go" })))
         return
       }
-      for (const row of rows) void begin(row)
+      for (const row of rows) hand.begin(row)
     } while (again)
   }
 
@@ -127,9 +88,10 @@ export function startWorkers(ports: Ports, reactions: readonly Reaction[]): Work
   return {
     wake,
     now: async (work) => {
-      const row = stopped ? null : await ports.work.insertTaken(work)
-      if (row !== null) await begin(row)
-      return row !== null
+      if (stopped) return false
+      const own = await hand.insert(work)
+      await own?.done
+      return own !== null
     },
     idle: () =>
       untilNoneDue(ports, async () => {
@@ -143,21 +105,20 @@ export function startWorkers(ports: Ports, reactions: readonly Reaction[]): Work
       stopped = true
       clearInterval(timer)
       await taking
+      await hand.inserted()
       for (const { isLong, given } of inHand.values()) if (isLong) given.abort()
       await hand.close()
     },
   }
 }
 
-/** Keeps what is in hand; what another process has by now is told so. */
-async function renew(ports: Ports, inHand: ReadonlyMap<number, InHand>): Promise<void> {
-  const held = [...inHand.keys()]
-  if (held.length === 0) return
-  try {
-    const ours = new Set(await ports.work.renew(held))
-    for (const workId of held) if (!ours.has(workId)) inHand.get(workId)?.given.abort()
-  } catch (error) {
-    ports.log.warn("the leases of work in hand could not be renewed", error)
+/** How rows are done, by their kinds. */
+function handlingOf(ports: Ports, reactions: readonly Reaction[], onDone: () => void): Handling {
+  const byKind = new Map(reactions.map((reaction) => [reaction.kind, reaction]))
+  return {
+    isLong: (kind) => byKind.get(kind)?.isLong === true,
+    perform: (row, signal) => perform(ports, byKind.get(row.kind), row, signal),
+    onDone,
   }
 }
 
@@ -172,9 +133,9 @@ function boundsOf(
     .filter(({ isLong, atOnce }) => isLong === true || atOnce !== undefined)
     .map(({ kind, isLong, atOnce = {} }) => {
       const own = all.filter((one) => one.kind === kind).length
-      const forLong = isLong === true ? AT_ONCE - KEPT_FOR_SHORT - long : AT_ONCE
-      const most = Math.max(0, Math.min(forLong, (atOnce.process ?? AT_ONCE) - own))
-      return { kind, most, perCompany: atOnce.company ?? null }
+      const most = Math.max(0, (atOnce.process ?? AT_ONCE) - own)
+      const mostShared = isLong === true ? Math.max(0, AT_ONCE - KEPT_FOR_SHORT - long) : null
+      return { kind, most, mostShared, perCompany: atOnce.company ?? null }
     })
 }
 

@@ -1,0 +1,124 @@
+/**
+ * What a process has in hand: rows of work, each from where it was taken until something came of it. Their
+ * leases are renewed here, and what may be held without being in hand is let go.
+ */
+import type { NewWork, TakenWork } from "../../../adapters/work/port.ts"
+import type { Ports } from "../ports.ts"
+
+/** A third of a lease: one that is late twice is still in time. */
+const RENEW_EVERY_MS = 20_000
+
+/** A row in hand. */
+export interface InHand {
+  readonly kind: string
+  readonly companyId: string | null
+  readonly isLong: boolean
+  /** Aborted where it is to be let go, or is another process's by now. */
+  readonly given: AbortController
+  /** Resolves when something came of it. */
+  readonly done: Promise<void>
+}
+
+/** What is done with a row. */
+export interface Handling {
+  readonly isLong: (kind: string) => boolean
+  /** Does it and settles it; never throws. */
+  readonly perform: (row: TakenWork, signal: AbortSignal) => Promise<void>
+  readonly onDone: () => void
+}
+
+/** What a process has in hand, each row until something came of it. */
+export function openHand(ports: Ports, handling: Handling) {
+  const inHand = new Map<number, InHand>()
+  const renewing = setInterval(() => void renew(ports, inHand), RENEW_EVERY_MS).unref()
+  const empty = async () => {
+    await Promise.all([...inHand.values()].map(({ done }) => done))
+  }
+  const begin = (row: TakenWork): InHand => {
+    const { workId, kind, companyId } = row
+    const given = new AbortController()
+    const done = handling.perform(row, given.signal).finally(() => {
+      inHand.delete(workId)
+      handling.onDone()
+    })
+    const one = { kind, companyId, isLong: handling.isLong(kind), given, done }
+    inHand.set(workId, one)
+    return one
+  }
+  return {
+    inHand: inHand as ReadonlyMap<number, InHand>,
+    begin,
+    ...openLost(ports, inHand, begin),
+    empty,
+    close: async () => {
+      await empty()
+      clearInterval(renewing)
+    },
+  }
+}
+
+/**
+ * Rows that this process may hold in the table without having them in hand: a statement that takes or
+ * inserts some may be done and its answer lost. They are known by what is in hand, so they are let go only
+ * while no row is on its way from the table into the hand.
+ */
+function openLost(
+  ports: Ports,
+  inHand: ReadonlyMap<number, InHand>,
+  begin: (row: TakenWork) => InHand,
+) {
+  const inserting = new Set<Promise<unknown>>()
+  let mayBeLost = false
+  let lettingGo: Promise<void> = Promise.resolve()
+  const orLost = async <T>(asked: Promise<T>): Promise<T> => {
+    try {
+      return await asked
+    } catch (error) {
+      mayBeLost = true
+      throw error
+    }
+  }
+  const insert = async (work: NewWork): Promise<InHand | null> => {
+    // What is being let go was counted without this row; whoever let go hears of what went wrong.
+    await Promise.allSettled([lettingGo])
+    const row = await orLost(ports.work.insertTaken(work))
+    return row === null ? null : begin(row)
+  }
+  return {
+    /** What a statement answers that takes rows. */
+    orLost,
+    /** Lets go of what was lost. Where rows are just being inserted, that has time until the next look. */
+    letGoOfLost: async (): Promise<void> => {
+      if (!mayBeLost || inserting.size > 0) return
+      lettingGo = ports.work.letGo([...inHand.keys()])
+      await lettingGo
+      mayBeLost = false
+    },
+    /** Inserts a row and begins it; null where it is there already. */
+    insert: async (work: NewWork): Promise<InHand | null> => {
+      const asked = insert(work)
+      inserting.add(asked)
+      try {
+        return await asked
+      } finally {
+        inserting.delete(asked)
+      }
+    },
+    /** Resolves when what was being inserted is in hand, or is not. */
+    inserted: async (): Promise<void> => {
+      await Promise.allSettled([...inserting])
+    },
+  }
+}
+
+/** Keeps what is in hand; what another process has by now is told so. */
+async function renew(ports: Ports, inHand: ReadonlyMap<number, InHand>): Promise<void> {
+  const held = [...inHand.keys()]
+  if (held.length === 0) return
+  try {
+    const ours = new Set(await ports.work.renew(held))
+    for (const workId of held) if (!ours.has(workId)) inHand.get(workId)?.given.abort()
+  } catch (error) {
+    ports.log.warn("the leases of work in hand could not be renewed", error)
+  }
+}
