@@ -4,7 +4,8 @@
  */
 import type { Pacer } from "../clock/port.ts"
 
-const ANSWER_TIMEOUT_MS = 10_000
+/** A provider's answer has so long where nothing else is said. */
+const ANSWER_WITHIN_MS = 10_000
 
 /** A provider did nothing and said so: the same again may work. */
 export class ProviderUnavailable extends Error {
@@ -20,15 +21,21 @@ export class ProviderSilent extends Error {
 }
 
 /**
- * A provider's answer, for which there are ten seconds.
+ * A provider's answer, for which there are ten seconds unless said otherwise.
  *
  * @param provider as a sentence calls it: `the carrier`
+ * @param withinMs how long it may take, milliseconds
  * @throws ProviderSilent once they are over; what the provider throws
  */
-export async function inTime<T>(pacer: Pacer, provider: string, answer: Promise<T>): Promise<T> {
+export async function inTime<T>(
+  pacer: Pacer,
+  provider: string,
+  answer: Promise<T>,
+  withinMs: number = ANSWER_WITHIN_MS,
+): Promise<T> {
   const answered = new AbortController()
   const late = Promise.withResolvers<never>()
-  void pacer.pause(ANSWER_TIMEOUT_MS, answered.signal).then(() => {
+  void pacer.pause(withinMs, answered.signal).then(() => {
     if (answered.signal.aborted) return
     late.reject(new ProviderSilent(`${provider} did not answer in time`))
   })
@@ -48,9 +55,10 @@ export async function knownInTime<T>(
   pacer: Pacer,
   provider: string,
   answer: Promise<T>,
+  withinMs: number = ANSWER_WITHIN_MS,
 ): Promise<T | null> {
   try {
-    return await inTime(pacer, provider, answer)
+    return await inTime(pacer, provider, answer, withinMs)
   } catch (error) {
     if (error instanceof ProviderSilent || error instanceof ProviderUnavailable) return null
     throw error

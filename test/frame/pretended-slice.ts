@@ -24,7 +24,7 @@ export interface PretendedProvider {
   acts: "makes it" | "refuses it" | "is silent" | "is away"
   readonly made: Set<string>
   /** What came of each mail, and each time one was handed over. */
-  readonly mailed: Map<string, "taken" | "refused">
+  readonly mailed: Map<string, "taken" | "refused" | "away">
   readonly handed: string[]
   /** Told of each mail that is handed over. */
   onHanded: () => void
@@ -155,6 +155,10 @@ function awaited(provider: PretendedProvider): Route {
         outcome: async (_ports, _caller, { name }, { id }) => {
           const came = provider.mailed.get(id)
           if (came === "refused") return { refusal: refusal("conflict", "The mail was refused.") }
+          if (came === "away") {
+            const message = "The relay is not available now. Nothing was charged; send it again."
+            return { refusal: refusal("unavailable", message) }
+          }
           return came === "taken" ? { reply: { id, name }, position: null } : null
         },
         withinMs: provider.withinMs,
@@ -165,7 +169,7 @@ function awaited(provider: PretendedProvider): Route {
 
 /** Hands a mail over: the same bytes once more where nothing was said, and no third time. */
 function mailing(provider: PretendedProvider): readonly Reaction[] {
-  return effect<z.infer<typeof Payload>, "taken" | "refused">({
+  return effect<z.infer<typeof Payload>, "taken" | "refused" | "away">({
     ...{ kind: "mail-thing", payload: Payload },
     ...{ provider: "the relay", about: "this mail", unknownTo: "nobody meant this mail" },
     from: {
@@ -187,6 +191,9 @@ function mailing(provider: PretendedProvider): readonly Reaction[] {
     },
     ask: null,
     isRepeatable: () => true,
+    // Somebody waits for it: a relay that does nothing now is of no use to them later.
+    times: { unavailableForMs: 0 },
+    unavailable: "away",
     end: async (ports, { companyId, payload: { chargeId, id } }, answer, cause) => {
       const back = { amountMicros: null, reason: "it was not mailed" }
       await endCharge(ports, companyId, chargeId, answer === "taken" ? null : back, cause)

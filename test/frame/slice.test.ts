@@ -155,6 +155,25 @@ describe("a call that waits", () => {
     expect([await funds(), await open()]).toEqual([50_000_000 - MAIL_PRICE, 0])
   })
 
+  it("is told at once where the provider is not available, and nothing is paid", async () => {
+    provider.acts = "is away"
+    const away = await mail("six")
+    expect([away.status, away.body]).toEqual([
+      503,
+      {
+        error: "unavailable",
+        message: "The relay is not available now. Nothing was charged; send it again.",
+      },
+    ])
+    expect([await funds(), await open()]).toEqual([50_000_000, 0])
+    expect(provider.handed).toHaveLength(1)
+    provider.acts = "makes it"
+    expect(await mail("six")).toMatchObject({ status: 201, body: { name: "a" } })
+    await world.operate("wait")
+    expect(provider.handed).toHaveLength(2)
+    expect([await funds(), await open()]).toEqual([50_000_000 - MAIL_PRICE, 0])
+  })
+
   it("is carried out once, however often it is sent meanwhile", async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const handed = Promise.withResolvers<void>()

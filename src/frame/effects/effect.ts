@@ -17,12 +17,12 @@ import type { WorkResult } from "../../../adapters/work/port.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import { causedBy } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
-import { PARK_AFTER_MS, UNKNOWN_IS_NO_AFTER_MS, askAgainAfter } from "./ask-again.ts"
+import type { EffectTimes } from "./ask-again.ts"
+import { USUAL_TIMES, askAgainAfter, inWords } from "./ask-again.ts"
 import { retryLater } from "./back-off.ts"
 import type { GivenUp, Reaction, ReactionSpec, Work } from "./reaction.ts"
 import { reaction } from "./reaction.ts"
 
-const MINUTE_MS = 60_000
 /** A row is held for a minute from where it is handed over: who hears of that later may have lost it. */
 const HEARD_WITHIN_MS = 30_000
 
@@ -66,8 +66,15 @@ export interface EffectSpec<P extends object, A> extends Pick<
   readonly isRepeatable: (ports: Ports) => boolean
   /** Records what it came to, and ends its charge; false where it has not come to anything yet. */
   readonly end: (ports: Ports, work: Work<P>, answer: A, cause: Cause) => Promise<boolean>
-  /** After how long a provider that does not know it never got it; default ten minutes. */
-  readonly unknownAfterMs?: number
+  /** Its times, where they are not the usual ones. */
+  readonly times?: Partial<EffectTimes>
+  /** How long the provider may take to answer, to act and to be asked, milliseconds; default ten seconds. */
+  readonly withinMs?: number
+  /**
+   * What one comes to whose provider did nothing and was not available for its time: it then ends at once.
+   * Absent: it is asked about; where it cannot be asked, it was never got.
+   */
+  readonly unavailable?: A
   /** What one comes to that was never got; null where the provider does not say so yet. */
   readonly unknown: (ports: Ports, work: Work<P>) => Promise<A | null>
   /** What one comes to that an operator gave up, or that ends with its company. */
@@ -103,47 +110,51 @@ class Turn<P extends object, A> {
   readonly #ports: Ports
   readonly #work: Work<P>
   readonly #cause: Cause
+  readonly #times: EffectTimes
 
   constructor(spec: EffectSpec<P, A>, ports: Ports, work: Work<P>) {
     this.#spec = spec
     this.#ports = ports
     this.#work = work
     this.#cause = causedBy(`${work.kind} ${work.name}`)
+    this.#times = { ...USUAL_TIMES, ...spec.times }
   }
 
   /** Looks how it stands, and goes on where it is open. */
   async perform(): Promise<WorkResult> {
-    const { act, ask, provider } = this.#spec
+    const { act, ask } = this.#spec
     if (act === null) return this.askOnly()
     const standing = await this.#look()
     if (standing !== null) return standing
     const work = this.#work
     if (!work.isHandedOver) return this.#act(act)
     if (ask === null) return this.#isRepeatable() ? this.#act(act) : this.#parkedUnasked()
-    const known = await knownInTime(this.#ports.pacer, provider, ask(this.#ports, work))
+    const known = await this.#ask(ask)
     if (known !== null && known !== "unknown") return this.#end(known)
     if (known === "unknown" && this.#isRepeatable()) return this.#act(act)
-    return this.#askFrom(this.#now() + MINUTE_MS)
+    return this.#askFrom(this.#now() + this.#times.askAfterMs[0])
   }
 
   /** Asks what became of it; what stays unknown, or unsaid, ends after its time. */
   async askOnly(): Promise<WorkResult> {
     const standing = await this.#look()
     if (standing !== null) return standing
-    const { act, ask, provider, about, unknownAfterMs = UNKNOWN_IS_NO_AFTER_MS } = this.#spec
+    const { act, ask, provider, about } = this.#spec
+    const { unknownAfterMs, parkAfterMs } = this.#times
     if (ask === null) return this.#parkedUnasked()
     const ageMs = this.#ageMs()
     // An operator may have called it early: whoever recorded it may be about to do it.
-    const first = askAgainAfter(0, null)
+    const [first] = this.#times.askAfterMs
     if (act === null && ageMs < first) return { result: "later", dueAt: this.#begunAt() + first }
-    const known = await knownInTime(this.#ports.pacer, provider, ask(this.#ports, this.#work))
+    const known = await this.#ask(ask)
     const isNo = known === "unknown" && ageMs >= unknownAfterMs
     const answer = isNo ? await this.#spec.unknown(this.#ports, this.#work) : known
     if (answer !== null && answer !== "unknown") return this.#end(answer)
-    if (answer === null && ageMs >= PARK_AFTER_MS) {
-      return { result: "park", reason: `${provider} has been silent about ${about} for 72 hours` }
+    if (answer === null && ageMs >= parkAfterMs) {
+      const reason = `${provider} has been silent about ${about} for ${inWords(parkAfterMs)}`
+      return { result: "park", reason }
     }
-    const waitMs = askAgainAfter(ageMs, answer === null ? null : unknownAfterMs)
+    const waitMs = askAgainAfter(ageMs, answer === null ? null : unknownAfterMs, this.#times)
     return { result: "later", dueAt: this.#now() + waitMs }
   }
 
@@ -156,11 +167,17 @@ class Turn<P extends object, A> {
   }
 
   #ageMs(): number {
-    return this.#now() - this.#begunAt()
+    return Math.max(0, this.#now() - this.#begunAt())
   }
 
   #isRepeatable(): boolean {
     return this.#spec.isRepeatable(this.#ports)
+  }
+
+  /** What the provider knows of it; null where it does not say so in time. */
+  #ask(ask: NonNullable<EffectSpec<P, A>["ask"]>): Promise<A | "unknown" | null> {
+    const { provider, withinMs } = this.#spec
+    return knownInTime(this.#ports.pacer, provider, ask(this.#ports, this.#work), withinMs)
   }
 
   /** The result of work that needs no provider any more; null where it is open. */
@@ -176,22 +193,37 @@ class Turn<P extends object, A> {
   }
 
   async #act(act: NonNullable<EffectSpec<P, A>["act"]>): Promise<WorkResult> {
-    const { provider, ask } = this.#spec
+    const { provider, ask, withinMs } = this.#spec
     const notOurs = await this.#handOver()
     if (notOurs !== null) return notOurs
     try {
       const doing = act(this.#ports, this.#work)
-      return await this.#end(await inTime(this.#ports.pacer, provider, doing))
+      return await this.#end(await inTime(this.#ports.pacer, provider, doing, withinMs))
     } catch (error) {
       if (error instanceof ProviderSilent) {
         const isLast = ask === null && (this.#work.isHandedOver || !this.#isRepeatable())
-        return isLast ? this.#parkedUnasked() : this.#askFrom(this.#now() + MINUTE_MS)
+        if (isLast) return this.#parkedUnasked()
+        return this.#askFrom(this.#now() + this.#times.askAfterMs[0])
       }
       if (!(error instanceof ProviderUnavailable)) throw error
-      // Whoever died before it could say so may have had it done: after three days it is asked about.
-      if (this.#ageMs() >= PARK_AFTER_MS) return this.#askFrom(this.#now())
-      return retryLater(this.#work, `${provider} is not available`, "undone")
+      return this.#unavailable()
     }
+  }
+
+  /** The provider did nothing this time: it is tried again until its time is over. */
+  async #unavailable(): Promise<WorkResult> {
+    const { provider, ask, unavailable } = this.#spec
+    // What was on its way before may have been done then, whatever became of it now.
+    const mayBeDone = this.#work.isHandedOver
+    if (this.#ageMs() < this.#times.unavailableForMs) {
+      const reason = `${provider} is not available`
+      return mayBeDone ? retryLater(this.#work, reason) : retryLater(this.#work, reason, "undone")
+    }
+    if (!mayBeDone && unavailable !== undefined) return this.#end(unavailable)
+    // Whoever died before it could say so may have had it done: it is asked about.
+    if (ask !== null) return this.#askFrom(this.#now())
+    const answer = mayBeDone ? null : await this.#spec.unknown(this.#ports, this.#work)
+    return answer === null ? this.#parkedUnasked() : this.#end(answer)
   }
 
   /**
@@ -229,6 +261,8 @@ class Turn<P extends object, A> {
     if (await this.#spec.end(this.#ports, this.#work, answer, this.#cause)) {
       return { result: "done" }
     }
-    return this.#askFrom(this.#now() + askAgainAfter(this.#ageMs(), null))
+    // To be given it again is all that is left where nobody can be asked: that is not done without end.
+    if (this.#spec.ask === null && this.#work.isHandedOver) return this.#parkedUnasked()
+    return this.#askFrom(this.#now() + askAgainAfter(this.#ageMs(), null, this.#times))
   }
 }
