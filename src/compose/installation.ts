@@ -274,7 +274,7 @@ async function openParts(
     eraseElsewhere: async (companyId) => {
       for (const eraseOne of program.erasures) await eraseOne(all, companyId)
     },
-    doNow: async (work) => (await workers?.now(work)) === true,
+    doNow: async (work, stopping) => (await workers?.now(work, stopping)) === true,
     giveUp: (work, cause) => giveUp(program.reactions, all, work, cause),
   }
   const running = startWorkers(all, program.reactions)

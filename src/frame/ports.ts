@@ -72,8 +72,10 @@ export interface Ports extends ProvidedPorts {
   /**
    * Does a piece of work at once, in this process, unless its row is there already: then whoever takes that
    * does it. Resolves when it was done or put off, with whether it was this process's.
+   *
+   * @param stopping where it aborts, the work is let go as if it had not been tried, for another process
    */
-  readonly doNow: (work: NewWork) => Promise<boolean>
+  readonly doNow: (work: NewWork, stopping: AbortSignal) => Promise<boolean>
   /** Ends what a parked row stands for; else says why it cannot be given up, and what to do instead. */
   readonly giveUp: (work: ParkedWork, cause: Cause) => Promise<{ readonly refusal: string } | null>
   /** Has every slice take out what it has of a company outside of the program's PostgreSQL. */

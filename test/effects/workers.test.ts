@@ -8,6 +8,7 @@ import { reaction } from "../../src/frame/effects/reaction.ts"
 import { PretendedQueue, startedWorkers } from "./pretended-queue.ts"
 
 const MINUTE = 60_000
+const NEVER = new AbortController().signal
 
 /** What is begun, in its order, and what ends it all. */
 let queue: PretendedQueue
@@ -77,7 +78,7 @@ describe("a row that a call inserts", () => {
     expect(warn).toHaveBeenCalledWith("work could not be taken", expect.any(Error))
     expect(queue.holderOf(lost)).toBe("a")
     isLost = false
-    const inserted = workers.now(work)
+    const inserted = workers.now(work, NEVER)
     await pass()
     start("b", [working("b", "x")])
     await pass()
@@ -107,7 +108,7 @@ describe("a row that a call inserts", () => {
     }
     const { workers } = start("a", [working("a", "x")], { work: own })
     await pass()
-    const inserted = workers.now(work)
+    const inserted = workers.now(work, NEVER)
     await pass()
     expect(begun).toEqual([])
     asked.resolve()
@@ -132,7 +133,7 @@ describe("a row that a call inserts", () => {
     const { workers } = start("a", [working("a", "x")], { work: own, hasRead: async () => false })
     await pass()
     expect(queue.holderOf(taken)).toBe("a")
-    const inserted = workers.now(work)
+    const inserted = workers.now(work, NEVER)
     await pass()
     let isStopped = false
     const stopped = workers.stop().then(() => (isStopped = true))

@@ -186,10 +186,38 @@ describe("a call that waits", () => {
     const [name = ""] = provider.handed
     const row = { kind: "mail-thing", name, subject: name, companyId: company.companyId }
     // Whoever else would do it finds its row there, and leaves it to whoever has it.
-    expect(await world.ports.doNow({ ...row, payload: {}, dueAt: 0 })).toBe(false)
+    const { signal } = new AbortController()
+    expect(await world.ports.doNow({ ...row, payload: {}, dueAt: 0 }, signal)).toBe(false)
     resolve()
     expect(await first).toMatchObject({ status: 201 })
     expect(provider.handed).toHaveLength(1)
+  })
+})
+
+describe("a call that waits while its process stops", () => {
+  it("is told so before its connection is closed, and the next process goes on at once", async () => {
+    const handed = Promise.withResolvers<void>()
+    provider.onHanded = handed.resolve
+    // The relay would never answer.
+    provider.holds = new Promise(() => undefined)
+    const mail = () =>
+      world.call(company.key, "POST", `${URL}/mailed`, {
+        ...{ body: { name: "a" }, headers: { "idempotency-key": "stopped" } },
+      })
+    const waiting = mail()
+    await handed.promise
+    const stopped = world.restart()
+    const told = await waiting
+    expect(told).toMatchObject({ status: 503, body: { error: "unavailable" } })
+    expect(told.body.message).toContain("Nobody knows yet whether this was charged")
+    expect(told.body.chargeId).toMatch(/^chg_/)
+    expect(await rows("mail-thing")).toMatchObject([{ tries: 0, process_id: null }])
+    provider.holds = Promise.resolve()
+    world = await stopped
+    await world.operate("wait")
+    expect(provider.handed).toHaveLength(2)
+    expect(await mail()).toMatchObject({ status: 201, body: { name: "a" } })
+    expect(provider.handed).toHaveLength(2)
   })
 })
 

@@ -13,24 +13,28 @@ const WITHIN_MS = 15_000
 /** Facts of another process are looked for so often. */
 const LOOK_EVERY_MS = 50
 
-/** Does the work of an intent, or waits for who does; null where nobody knows in time what came of it. */
+/**
+ * Does the work of an intent, or waits for who does; null where nobody knows in time what came of it, or
+ * before this process stops.
+ */
 export async function awaitOutcome<D, R, P extends string>(
   { work, outcome, withinMs = WITHIN_MS }: Awaits<D, R, P>,
   ports: Ports,
   caller: Caller,
   draft: D,
   named: Named<P>,
+  stopping: AbortSignal,
 ): Promise<Outcome<R> | null> {
   const { pacer } = ports
   const look = () => outcome(ports, caller, draft, named)
   const until = pacer.elapsedMs() + withinMs
   const known = await look()
-  if (known !== null) return known
-  const isOwn = await ports.doNow(work(ports, caller, draft, named))
+  if (known !== null || stopping.aborted) return known
+  const isOwn = await ports.doNow(work(ports, caller, draft, named), stopping)
   for (;;) {
     const found = await look()
     // What this process did, and put off, is not known any sooner by looking again.
-    if (found !== null || isOwn || pacer.elapsedMs() >= until) return found
-    await pacer.pause(LOOK_EVERY_MS)
+    if (found !== null || isOwn || stopping.aborted || pacer.elapsedMs() >= until) return found
+    await pacer.pause(LOOK_EVERY_MS, stopping)
   }
 }

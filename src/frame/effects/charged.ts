@@ -31,11 +31,23 @@ export function charged<B, D extends object, T extends object, R, P extends stri
   type Input = Checked<B, unknown, unknown>
   return {
     charged: true as const,
-    handle: (ports: Ports, caller: Caller, { body, seed }: Input) =>
-      new ChargedCall(spec, ports, caller).handle(body, seed) as Promise<Reply<R, never>>,
-    resume: (ports: Ports, caller: Caller, { body, seed }: Input) =>
-      new ChargedCall(spec, ports, caller).resume(body, seed) as Promise<Resumed<R, never>>,
+    handle: (ports: Ports, caller: Caller, { body, seed, stopping }: Input) =>
+      new ChargedCall(spec, { ports, caller, stopping }).handle(body, seed) as Promise<
+        Reply<R, never>
+      >,
+    resume: (ports: Ports, caller: Caller, { body, seed, stopping }: Input) =>
+      new ChargedCall(spec, { ports, caller, stopping }).resume(body, seed) as Promise<
+        Resumed<R, never>
+      >,
   }
+}
+
+/** By whom it is called, and where. */
+interface Called {
+  readonly ports: Ports
+  readonly caller: Caller
+  /** Aborted when this process is about to stop. */
+  readonly stopping: AbortSignal
 }
 
 /** A call of a charged route. */
@@ -43,11 +55,13 @@ class ChargedCall<B, D extends object, T extends object, R, P extends string> {
   readonly #spec: ChargedSpec<B, D, T, R, P>
   readonly #ports: Ports
   readonly #caller: Caller
+  readonly #stopping: AbortSignal
 
-  constructor(spec: ChargedSpec<B, D, T, R, P>, ports: Ports, caller: Caller) {
+  constructor(spec: ChargedSpec<B, D, T, R, P>, { ports, caller, stopping }: Called) {
     this.#spec = spec
     this.#ports = ports
     this.#caller = caller
+    this.#stopping = stopping
   }
 
   async handle(body: B, first: Seed): Promise<Answer<R>> {
@@ -181,7 +195,8 @@ class ChargedCall<B, D extends object, T extends object, R, P extends string> {
   async #replied(draft: D, named: Named<P>): Promise<Answer<R>> {
     const { awaits, reply } = this.#spec
     if (awaits === undefined) return answerOf(await reply(this.#ports, draft, named.id))
-    const outcome = await awaitOutcome(awaits, this.#ports, this.#caller, draft, named)
+    const ports = this.#ports
+    const outcome = await awaitOutcome(awaits, ports, this.#caller, draft, named, this.#stopping)
     if (outcome === null) throw new OutcomeUnknown("what was asked for is not done yet")
     return "refusal" in outcome ? { ok: false, refusal: outcome.refusal } : answerOf(outcome)
   }

@@ -20,6 +20,7 @@ import type { Ports } from "../ports.ts"
 import type { EffectTimes } from "./ask-again.ts"
 import { USUAL_TIMES, askAgainAfter, inWords } from "./ask-again.ts"
 import { retryLater } from "./back-off.ts"
+import { STOPPED } from "./hand.ts"
 import type { GivenUp, Reaction, ReactionSpec, Work } from "./reaction.ts"
 import { reaction } from "./reaction.ts"
 
@@ -197,9 +198,10 @@ class Turn<P extends object, A> {
     const notOurs = await this.#handOver()
     if (notOurs !== null) return notOurs
     try {
-      const doing = act(this.#ports, this.#work)
+      const doing = this.#unlessStopped(act(this.#ports, this.#work))
       return await this.#end(await inTime(this.#ports.pacer, provider, doing, withinMs))
     } catch (error) {
+      if (error === STOPPED) return { result: "let go" }
       if (error instanceof ProviderSilent) {
         const isLast = ask === null && (this.#work.isHandedOver || !this.#isRepeatable())
         if (isLast) return this.#parkedUnasked()
@@ -207,6 +209,22 @@ class Turn<P extends object, A> {
       }
       if (!(error instanceof ProviderUnavailable)) throw error
       return this.#unavailable()
+    }
+  }
+
+  /** The provider's answer; at a stop nobody waits for it: who has the row next asks what became of it. */
+  async #unlessStopped(answer: Promise<A>): Promise<A> {
+    const { signal } = this.#work
+    const stopped = Promise.withResolvers<never>()
+    const stop = () => {
+      // Of a row that another process has by now the answer is still worth keeping.
+      if (signal.reason === STOPPED) stopped.reject(STOPPED)
+    }
+    signal.addEventListener("abort", stop)
+    try {
+      return await Promise.race([answer, stopped.promise])
+    } finally {
+      signal.removeEventListener("abort", stop)
     }
   }
 

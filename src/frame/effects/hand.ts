@@ -8,6 +8,9 @@ import type { Ports } from "../ports.ts"
 /** A third of a lease: one that is late twice is still in time. */
 const RENEW_EVERY_MS = 20_000
 
+/** Why a row is let go that is still this process's: its provider's answer is not waited for. */
+export const STOPPED = new Error("this process is about to stop")
+
 /** A row in hand. */
 export interface InHand {
   readonly kind: string
@@ -94,15 +97,18 @@ function openLost(
       await lettingGo
       mayBeLost = false
     },
-    /** Inserts a row and begins it; null where it is there already. */
-    insert: async (work: NewWork): Promise<InHand | null> => {
+    /** Inserts a row and does it; false where it is there already. A stop lets it go. */
+    doNow: async (work: NewWork, stopping: AbortSignal): Promise<boolean> => {
       const asked = insert(work)
       inserting.add(asked)
-      try {
-        return await asked
-      } finally {
-        inserting.delete(asked)
-      }
+      const own = await asked.finally(() => inserting.delete(asked))
+      if (own === null) return false
+      const stop = () => own.given.abort(STOPPED)
+      if (stopping.aborted) stop()
+      stopping.addEventListener("abort", stop)
+      await own.done
+      stopping.removeEventListener("abort", stop)
+      return true
     },
     /** Resolves when what was being inserted is in hand, or is not. */
     inserted: async (): Promise<void> => {

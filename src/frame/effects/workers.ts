@@ -9,7 +9,7 @@ import { FOLLOW_UPS } from "../../../projections/kernel/follow-ups.ts"
 import type { Ports } from "../ports.ts"
 import { retryLater } from "./back-off.ts"
 import type { Handling, InHand } from "./hand.ts"
-import { openHand } from "./hand.ts"
+import { STOPPED, openHand } from "./hand.ts"
 import type { Reaction, Work } from "./reaction.ts"
 
 const AT_ONCE = 64
@@ -31,8 +31,10 @@ export interface Workers {
   /**
    * Does a piece of work at once, in this process, unless its row is there already: then whoever takes
    * that does it. Resolves when it was done here or put off, with whether it was this process's.
+   *
+   * @param stopping where it aborts, the work is let go as if it had not been tried
    */
-  readonly now: (work: NewWork) => Promise<boolean>
+  readonly now: (work: NewWork, stopping: AbortSignal) => Promise<boolean>
   /** Resolves when no row is due (rows that wait out a back-off are not) and none is being done. */
   readonly idle: () => Promise<void>
   /** Takes no more rows and waits for those being done; long work is let go for another process. */
@@ -87,12 +89,7 @@ export function startWorkers(ports: Ports, reactions: readonly Reaction[]): Work
   }, POLL_MS).unref()
   return {
     wake,
-    now: async (work) => {
-      if (stopped) return false
-      const own = await hand.insert(work)
-      await own?.done
-      return own !== null
-    },
+    now: async (work, stopping) => !stopped && (await hand.doNow(work, stopping)),
     idle: () =>
       untilNoneDue(ports, async () => {
         wake()
@@ -106,7 +103,7 @@ export function startWorkers(ports: Ports, reactions: readonly Reaction[]): Work
       clearInterval(timer)
       await taking
       await hand.inserted()
-      for (const { isLong, given } of inHand.values()) if (isLong) given.abort()
+      for (const { isLong, given } of inHand.values()) if (isLong) given.abort(STOPPED)
       await hand.close()
     },
   }
