@@ -113,7 +113,8 @@ export interface Program {
 /**
  * Puts a program together.
  *
- * @throws RangeError where two slices bring the same thing, or a migration has no name of its slice's
+ * @throws RangeError where two slices bring the same thing, a migration has no name of its slice's, or
+ * nobody reconciles what a route charges for
  */
 export function assemble(slices: readonly Slice[]): Program {
   const entries = slices.flatMap((one) => one.routes ?? [])
@@ -144,6 +145,7 @@ export function assemble(slices: readonly Slice[]): Program {
     table: tables.map(({ table }) => table),
     command: commands.map(({ does, name }) => `${name} (${does})`),
   })
+  refuseUnended(routesIn(entries), reconciled)
   const kindsThat = (holds: (one: Reaction) => boolean) =>
     reactions.filter(holds).map(({ kind }) => kind)
   return {
@@ -193,6 +195,14 @@ function migrationsOf(slices: readonly Slice[]): Migrations {
       throw new RangeError(`${strange} is no name of a migration of ${name}`)
   }
   return Object.assign({}, ...slices.map((one) => one.migrations ?? {})) as Migrations
+}
+
+/** @throws RangeError where nobody says how an open charge ends whose intent was never recorded */
+function refuseUnended(routes: readonly Route[], reconciled: readonly Reconciled[]): void {
+  for (const { url, paysFor } of routes) {
+    if (paysFor === undefined || reconciled.some(({ prefix }) => prefix === paysFor)) continue
+    throw new RangeError(`${url} charges for ${paysFor}_…, and no slice brings what reconciles it`)
+  }
 }
 
 function refuseTwice(named: Readonly<Record<string, readonly string[]>>): void {

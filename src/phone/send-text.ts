@@ -8,6 +8,7 @@ import { withOptOutLine } from "../../domain/phone/texting-rules.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
+import type { Checked } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import { charged } from "../frame/effects/charged.ts"
 import { shortText } from "../frame/kernel/schema.ts"
@@ -45,7 +46,7 @@ const replyOf = (id: string, from: string, { to }: Draft, body: string) =>
   ({ id, status: "queued", from, to, body }) as const
 
 const text = charged<
-  z.infer<typeof SendText>,
+  Checked<z.infer<typeof SendText>>,
   Draft,
   Prepared,
   z.infer<typeof TextReply>,
@@ -53,7 +54,7 @@ const text = charged<
 >({
   prefix: TEXT_PREFIX,
   undone: "the text could not be queued",
-  draft: async ({ sealing }, { companyId }, { to: asked, body, from = null }) => {
+  draft: async ({ sealing }, { companyId }, { body: { to: asked, body, from = null } }) => {
     const to = textableNumber(asked)
     if (to === null) return { refusal: refusal("bad_number", BAD_NUMBER) }
     const tag = await sealing.tag(companyId, to)

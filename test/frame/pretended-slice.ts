@@ -8,7 +8,7 @@ import { PRICES } from "../../domain/charging/aggregates.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
 import { idParser } from "../../domain/kernel/ids.ts"
 import { refusal } from "../../src/frame/calls/refusal.ts"
-import type { Caller, Route } from "../../src/frame/calls/route.ts"
+import type { Caller, Checked, Route } from "../../src/frame/calls/route.ts"
 import { route } from "../../src/frame/calls/route.ts"
 import { endCharge } from "../../src/frame/effects/charge-ends.ts"
 import { charged } from "../../src/frame/effects/charged.ts"
@@ -51,10 +51,10 @@ type Named = { name: string }
  * for what comes of it, of a provider that cannot be asked.
  */
 export function pretendedSlice(provider: PretendedProvider): Slice {
-  const making = charged<Named, Named, object, z.infer<typeof Thing>, "thing">({
+  const making = charged<Checked<Named>, Named, object, z.infer<typeof Thing>, "thing">({
     prefix: "thing",
     undone: "the thing could not be meant",
-    draft: async (_ports, _caller, { name }) =>
+    draft: async (_ports, _caller, { body: { name } }) =>
       name === "nothing" ? { refusal: refusal("conflict", "There is no such thing.") } : { name },
     prepare: async () => ({}),
     price: async ({ runner }) => {
@@ -132,10 +132,10 @@ function awaited(provider: PretendedProvider): Route {
     success: [201],
     reply: Thing,
     refuses: ["conflict", "spend_limit_reached", "payment_required"],
-    ...charged<Named, Named, object, z.infer<typeof Thing>, "mailed">({
+    ...charged<Checked<Named>, Named, object, z.infer<typeof Thing>, "mailed">({
       prefix: "mailed",
       undone: "the mail could not be meant",
-      draft: async (_ports, _caller, { name }) => ({ name }),
+      draft: async (_ports, _caller, { body: { name } }) => ({ name }),
       prepare: async () => ({}),
       price: async ({ runner }) => {
         const price = await runner.read(PRICES, (book) => priceOf(book, "email_recipient"))

@@ -251,4 +251,8 @@ describe("the list of slices", () => {
     const slices = [pretendedSlice(provider), long, twice]
     expect(() => assemble(slices)).toThrow(`two slices bring the ${what}`)
   })
+  it("has nothing that is charged and that nobody reconciles", () => {
+    const { reconciled: _without, ...slice } = pretendedSlice(provider)
+    expect(() => assemble([slice])).toThrow("charges for thing_…, and no slice brings")
+  })
 })

@@ -13,7 +13,8 @@ import { refusal } from "./refusal.ts"
 import type { Call } from "./call.ts"
 import type { Caller, Seed } from "./route.ts"
 import type { ReadBody } from "./body.ts"
-import { BYTES, isOneOf, scopeOf } from "./route.ts"
+import { scopeOf } from "./caller-scope.ts"
+import { BYTES, isOneOf } from "./route.ts"
 
 /** An answer as it is kept and sent again, byte for byte. */
 export interface KeptAnswer {

@@ -2,7 +2,7 @@
 import type { RateLimits } from "./rate-limits.ts"
 import type { Refusal } from "./refusal.ts"
 import type { Caller, Route } from "./route.ts"
-import { scopeOf } from "./route.ts"
+import { scopeOf } from "./caller-scope.ts"
 
 /** Counts a caller's call towards its route's limit; the refusal where it is one too many. */
 export function rateRefusal(

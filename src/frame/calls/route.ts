@@ -145,6 +145,8 @@ interface Described {
   readonly account?: AccountNeed
   /** Whether it charges, and so takes an `Idempotency-Key`. */
   readonly charged?: boolean
+  /** What the things begin with that its open charges are for: their slice says how those end. */
+  readonly paysFor?: string
   /** The content types of the files that it answers with; default JSON. */
   readonly files?: readonly string[]
   /** The codes it can refuse with, beside those of the checks. */
@@ -292,9 +294,4 @@ export function isOneOf(entry: Route | OneOf): entry is OneOf {
 /** The routes behind an entry of a list. */
 export function routesIn(entries: readonly (Route | OneOf)[]): readonly Route[] {
   return entries.flatMap((entry) => (isOneOf(entry) ? entry.shapes : [entry]))
-}
-
-/** What a key may do: for claims, and for where it wrote last. */
-export function scopeOf({ key, person, companyId }: Caller): string {
-  return key?.keyId ?? person?.personId ?? companyId
 }

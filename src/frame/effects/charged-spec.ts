@@ -45,14 +45,17 @@ export type Intended<R> = Told<R> | { readonly refusal: Refusal } | "found" | "a
 /** How an intent stands by its own stream. */
 export type Begun = "no" | "yes" | "undone"
 
-/** Something that is charged: `D` is what is asked for, `T` what is known of it before it is paid. */
-export interface ChargedSpec<B, D, T, R, P extends string> {
+/**
+ * Something that is charged: `I` is the checked request, `D` what is asked for, `T` what is known of it
+ * before it is paid.
+ */
+export interface ChargedSpec<I, D, T, R, P extends string> {
   /** What the ids of its things begin with, and so what a charge for one names. */
   readonly prefix: P
   /** Why a charge was given back whose intent could not be recorded, for the bill's reader. */
   readonly undone: string
-  /** What is asked for, by the body alone. */
-  readonly draft: (ports: Ports, caller: Caller, body: B) => Promise<D | { refusal: Refusal }>
+  /** What is asked for, by the request alone. */
+  readonly draft: (ports: Ports, caller: Caller, input: I) => Promise<D | { refusal: Refusal }>
   /** What has to be known before it is paid: the resource's own rules speak here. */
   readonly prepare: (ports: Ports, draft: D) => Promise<T | { refusal: Refusal }>
   /** What it costs as things stand, or why it may not be. */

@@ -21,55 +21,51 @@ import { awaitOutcome } from "./awaited.ts"
 import type { ChargedSpec, Named, Paid, Price, Told } from "./charged-spec.ts"
 import { giveBack } from "./charge-ends.ts"
 import { lookUpCharge } from "./charges.ts"
+import { inDoubt } from "./in-doubt.ts"
 
 type Answer<R> = Reply<R, number>
 
+/** A checked request of any shape. */
+type AnyInput = Checked<unknown, unknown, unknown>
+
 /** The handler of a charged route, and how it goes on after a lost answer. */
-export function charged<B, D extends object, T extends object, R, P extends string>(
-  spec: ChargedSpec<B, D, T, R, P>,
-) {
-  type Input = Checked<B, unknown, unknown>
+export function charged<
+  I extends AnyInput,
+  D extends object,
+  T extends object,
+  R,
+  P extends string,
+>(spec: ChargedSpec<I, D, T, R, P>) {
   return {
     charged: true as const,
-    handle: (ports: Ports, caller: Caller, { body, seed, stopping }: Input) =>
-      new ChargedCall(spec, { ports, caller, stopping }).handle(body, seed) as Promise<
-        Reply<R, never>
-      >,
-    resume: (ports: Ports, caller: Caller, { body, seed, stopping }: Input) =>
-      new ChargedCall(spec, { ports, caller, stopping }).resume(body, seed) as Promise<
-        Resumed<R, never>
-      >,
+    paysFor: spec.prefix as string,
+    handle: (ports: Ports, caller: Caller, input: I) =>
+      new ChargedCall(spec, ports, caller, input).handle() as Promise<Reply<R, never>>,
+    resume: (ports: Ports, caller: Caller, input: I) =>
+      new ChargedCall(spec, ports, caller, input).resume() as Promise<Resumed<R, never>>,
   }
-}
-
-/** By whom it is called, and where. */
-interface Called {
-  readonly ports: Ports
-  readonly caller: Caller
-  /** Aborted when this process is about to stop. */
-  readonly stopping: AbortSignal
 }
 
 /** A call of a charged route. */
-class ChargedCall<B, D extends object, T extends object, R, P extends string> {
-  readonly #spec: ChargedSpec<B, D, T, R, P>
+class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P extends string> {
+  readonly #spec: ChargedSpec<I, D, T, R, P>
   readonly #ports: Ports
   readonly #caller: Caller
-  readonly #stopping: AbortSignal
+  readonly #input: I
 
-  constructor(spec: ChargedSpec<B, D, T, R, P>, { ports, caller, stopping }: Called) {
+  constructor(spec: ChargedSpec<I, D, T, R, P>, ports: Ports, caller: Caller, input: I) {
     this.#spec = spec
     this.#ports = ports
     this.#caller = caller
-    this.#stopping = stopping
+    this.#input = input
   }
 
-  async handle(body: B, first: Seed): Promise<Answer<R>> {
-    const draft = await this.#spec.draft(this.#ports, this.#caller, body)
+  async handle(): Promise<Answer<R>> {
+    const draft = await this.#spec.draft(this.#ports, this.#caller, this.#input)
     if ("refusal" in draft) return { ok: false, refusal: draft.refusal }
     const prepared = await this.#spec.prepare(this.#ports, draft)
     if ("refusal" in prepared) return { ok: false, refusal: prepared.refusal }
-    for (let seed = first; ; seed = await seed.next()) {
+    for (let { seed } = this.#input; ; seed = await seed.next()) {
       const answer = await this.#chargeAndIntend(draft, prepared, this.#namedBy(seed))
       // The charge of this attempt was given back, and the next attempt is to begin.
       if (answer !== "again") return answer
@@ -77,15 +73,16 @@ class ChargedCall<B, D extends object, T extends object, R, P extends string> {
   }
 
   /** Finds what was done of this attempt before, and goes on from there. */
-  async resume(body: B, seed: Seed): Promise<Resumed<R, number>> {
-    const draft = await this.#spec.draft(this.#ports, this.#caller, body)
+  async resume(): Promise<Resumed<R, number>> {
+    const { seed } = this.#input
+    const draft = await this.#spec.draft(this.#ports, this.#caller, this.#input)
     if ("refusal" in draft) return { seed }
     const named = this.#namedBy(seed)
     try {
       return await this.#goOn(draft, named, seed)
     } catch (error) {
       // Whoever had the claim before may have charged: until that is found out, all else is a doubt.
-      throw error instanceof ClaimLost ? error : inDoubt(error, named)
+      throw error instanceof ClaimLost ? error : inDoubt(error, named.chargeId)
     }
   }
 
@@ -152,7 +149,7 @@ class ChargedCall<B, D extends object, T extends object, R, P extends string> {
         causeOf(this.#caller),
       )
       .catch((error: unknown) => {
-        throw error instanceof OutcomeUnknown ? inDoubt(error, named) : error
+        throw error instanceof OutcomeUnknown ? inDoubt(error, named.chargeId) : error
       })
     if (!made.accepted) {
       const refused = made.refusal as ChargeRefused
@@ -183,7 +180,7 @@ class ChargedCall<B, D extends object, T extends object, R, P extends string> {
       const position = await giveBack(this.#ports, caller.companyId, paid.chargeId, back, cause)
       return intended === "again" ? "again" : { ok: false, refusal: intended.refusal, position }
     } catch (error) {
-      throw inDoubt(error, paid)
+      throw inDoubt(error, paid.chargeId)
     }
   }
 
@@ -196,7 +193,14 @@ class ChargedCall<B, D extends object, T extends object, R, P extends string> {
     const { awaits, reply } = this.#spec
     if (awaits === undefined) return answerOf(await reply(this.#ports, draft, named.id))
     const ports = this.#ports
-    const outcome = await awaitOutcome(awaits, ports, this.#caller, draft, named, this.#stopping)
+    const outcome = await awaitOutcome(
+      awaits,
+      ports,
+      this.#caller,
+      draft,
+      named,
+      this.#input.stopping,
+    )
     if (outcome === null) throw new OutcomeUnknown("what was asked for is not done yet")
     return "refusal" in outcome ? { ok: false, refusal: outcome.refusal } : answerOf(outcome)
   }
@@ -204,10 +208,4 @@ class ChargedCall<B, D extends object, T extends object, R, P extends string> {
 
 function answerOf<R>({ reply: body, position }: Told<R>): Answer<R> {
   return { ok: true, body, position }
-}
-
-/** An error that says which charge to look for. */
-function inDoubt(cause: unknown, { chargeId }: Pick<Named<string>, "chargeId">): OutcomeUnknown {
-  const message = `charge ${chargeId} may have been made, and what it pays for may not be begun`
-  return Object.assign(new OutcomeUnknown(message, { cause }), { chargeId })
 }
