@@ -56,7 +56,7 @@ describe("a server", () => {
     ])
     const sockets = await Promise.all(bodies.map((lines) => send(server.url, ...lines)))
     // The server has the requests in hand: its answer to the next one comes behind them.
-    expect((await fetch(server.url)).status).toBe(404)
+    expect((await fetch(`${server.url}/nothing`)).status).toBe(404)
     const ended = Promise.all(sockets.map((socket) => text(socket).catch(() => "")))
     // It would be 1, and said so, had a stop given up on them as on calls in hand.
     expect(await server.end("SIGTERM")).toBe(0)
