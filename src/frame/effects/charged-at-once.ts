@@ -6,22 +6,19 @@
 import type { Position } from "../../../adapters/eventstore/port.ts"
 import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import type { Charge, EndedCharge } from "../../../domain/charging/ledger-commands.ts"
-import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
-import { ledgerRevision } from "../../../domain/charging/ledger-views.ts"
+import type { EndedCharge } from "../../../domain/charging/ledger-commands.ts"
+import type { Charged } from "../../../domain/charging/ledger-events.ts"
 import { endedCharge } from "../../../projections/charging/charges.ts"
 import { causeOf } from "../calls/caller-cause.ts"
-import { chargeRefusal } from "../calls/charge-refusals.ts"
-import { payerOf } from "../calls/payer.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import { refusal } from "../calls/refusal.ts"
 import type { Caller, Checked, Reply, Resumed, Seed } from "../calls/route.ts"
 import { derivedId } from "../kernel/ids.ts"
 import type { Ports } from "../ports.ts"
-import { OutcomeUnknown } from "../writer/run.ts"
 import type { Price } from "./charged-spec.ts"
 import { lookUpCharge } from "./charges.ts"
 import { inDoubt } from "./in-doubt.ts"
+import { mustSearch, placeCharge } from "./place-charge.ts"
 
 /** Something that is charged and done at once; `I` is the checked request. */
 export interface AtOnceSpec<I, R> {
@@ -92,27 +89,22 @@ async function make<I extends Checked<unknown, unknown, unknown>, R>(
   for (;;) {
     const searched = await search(ports, caller, seed)
     if (searched.found !== null) return searched.found
-    const command = commandOf(ports, caller, price, spec.resource(input), {
-      chargeId: chargeIdOf(seed),
-      searchedTo: searched.to,
+    const made = await placeCharge(ports, caller, price, {
+      ...{ chargeId: chargeIdOf(seed), resource: spec.resource(input) },
+      ...{ open: false, searchedTo: searched.to },
     })
-    const made = await ports.runner
-      .execute(ledgerOf(caller.companyId), command, causeOf(caller), ledgerRevision)
-      .catch((error: unknown) => {
-        throw error instanceof OutcomeUnknown ? inDoubt(error, command.chargeId) : error
-      })
-    if (made.accepted && made.facts.length > 0) {
-      const { item, class: spending, resource, amountMicros, chargeId } = command
-      const chargedAt = made.facts[0]?.at ?? command.requestedAt
-      const charge = { ...caller.spender, class: spending, item, resource, chargeId, amountMicros }
-      return { charge: { ...charge, chargedAt }, searchedTo: made.view, position: made.position }
-    }
     // Whoever had the claim before charged in the same moment, or much else happened: it is looked for again.
-    if (made.accepted || mustSearch(made.refusal)) continue
-    const refused = made.refusal as ChargeRefused
-    ports.keepRefusal(caller.companyId, refused)
-    return { refusal: chargeRefusal(refused, await payerOf(ports, caller)) }
+    if (made === "search again") continue
+    if ("refusal" in made) return made
+    const { fact, revision: searchedTo, position } = made
+    if (fact !== null) return { charge: endedBy(fact), searchedTo, position }
   }
+}
+
+/** A charge that is final, as its give-back names it. */
+function endedBy({ at: chargedAt, ...fact }: Charged): EndedCharge {
+  const { via, keyId, personId, class: spent, item, resource, chargeId, amountMicros } = fact
+  return { via, keyId, personId, class: spent, item, resource, chargeId, amountMicros, chargedAt }
 }
 
 /** What is known of a charge of this seed, and up to which revision it was looked for. */
@@ -129,33 +121,8 @@ async function search(
   return { found: { charge: endedCharge(row), searchedTo, position: null }, to: searchedTo }
 }
 
-const mustSearch = (refused: { readonly type: string; readonly code: string }): boolean =>
-  refused.type === "LedgerRefused" && refused.code === "search_again"
-
 const find = async (ports: Ports, caller: Caller, seed: Seed) =>
   (await search(ports, caller, seed)).found
-
-function commandOf(
-  { clock }: Ports,
-  { spender }: Caller,
-  { class: spending = "general", ...price }: Price,
-  resource: string | null,
-  once: Pick<Charge, "chargeId" | "searchedTo">,
-): Charge {
-  return {
-    type: "Charge",
-    ...spender,
-    ...once,
-    class: spending,
-    ...price,
-    resource,
-    requestedAt: clock.now(),
-    dueAt: null,
-    servedFrom: null,
-    open: false,
-    exempt: null,
-  }
-}
 
 /** Does what was paid for; gives the charge back where nothing comes of it. */
 async function perform<I, R>(

@@ -6,12 +6,8 @@
  * open charge, and either the intent's own row ends it or the reconciler gives it back.
  */
 import { ClaimLost } from "../../../adapters/claims/port.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
-import type { ChargeRefused } from "../../../domain/charging/ledger-events.ts"
 import type { Micros } from "../../../domain/kernel/money.ts"
 import { causeOf } from "../calls/caller-cause.ts"
-import { chargeRefusal } from "../calls/charge-refusals.ts"
-import { payerOf } from "../calls/payer.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { Caller, Checked, Reply, Resumed, Seed } from "../calls/route.ts"
 import { derivedId } from "../kernel/ids.ts"
@@ -22,6 +18,7 @@ import type { ChargedSpec, Named, Paid, Price, Told } from "./charged-spec.ts"
 import { giveBack } from "./charge-ends.ts"
 import { lookUpCharge } from "./charges.ts"
 import { inDoubt } from "./in-doubt.ts"
+import { placeCharge } from "./place-charge.ts"
 
 type Answer<R> = Reply<R, number>
 
@@ -122,43 +119,20 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
 
   /** Charges, open; answers what was charged for it, now or before. */
   async #charge(
-    { class: spending = "general", ...price }: Price,
+    price: Price,
     resource: string,
     named: Named<P>,
   ): Promise<{ readonly chargedMicros: Micros } | { readonly refusal: Refusal }> {
-    const { companyId, spender } = this.#caller
     const { chargeId } = named
     const ports = this.#ports
-    const made = await ports.runner
-      .execute(
-        ledgerOf(companyId),
-        {
-          type: "Charge",
-          chargeId,
-          ...spender,
-          class: spending,
-          ...price,
-          resource,
-          requestedAt: ports.clock.now(),
-          dueAt: null,
-          servedFrom: null,
-          open: true,
-          exempt: null,
-          searchedTo: null,
-        },
-        causeOf(this.#caller),
-      )
-      .catch((error: unknown) => {
-        throw error instanceof OutcomeUnknown ? inDoubt(error, named.chargeId) : error
-      })
-    if (!made.accepted) {
-      const refused = made.refusal as ChargeRefused
-      ports.keepRefusal(companyId, refused)
-      return { refusal: chargeRefusal(refused, await payerOf(ports, this.#caller)) }
-    }
-    if (made.facts.length > 0) return { chargedMicros: price.amountMicros }
+    const once = { chargeId, resource, open: true, searchedTo: null }
+    const made = await placeCharge(ports, this.#caller, price, once)
+    // Ids that derive from the request are looked for nowhere, so never once more.
+    if (made === "search again") throw new Error(`charge ${chargeId} was to be looked for`)
+    if ("refusal" in made) return made
+    if (made.fact !== null) return { chargedMicros: price.amountMicros }
     // Without a new fact it was charged before, perhaps for another form of it or at another price.
-    const { row } = await lookUpCharge(ports, companyId, chargeId)
+    const { row } = await lookUpCharge(ports, this.#caller.companyId, chargeId)
     return { chargedMicros: row === null ? price.amountMicros : -row.amount_micros }
   }
 
