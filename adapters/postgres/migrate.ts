@@ -18,6 +18,7 @@ import { noTemporaryTables } from "./migrations/0012-no-temporary-tables.ts"
 import { simulated } from "./migrations/0013-simulated.ts"
 import { blobs } from "./migrations/0014-blobs.ts"
 import { handedOver } from "./migrations/0015-handed-over.ts"
+import { machines } from "./migrations/0016-machines.ts"
 
 /** Every migration of the program itself, in the order of their names. */
 export const MIGRATIONS: Migrations = {
@@ -36,6 +37,7 @@ export const MIGRATIONS: Migrations = {
   "0013-simulated": simulated,
   "0014-blobs": blobs,
   "0015-handed-over": handedOver,
+  "0016-machines": machines,
 }
 
 /** The database was made by a newer version of this program. */

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto"
+import { hostname } from "node:os"
 import { setTimeout as pause } from "node:timers/promises"
 import type { Pool, Client } from "pg"
 import { openPool } from "../postgres/database.ts"
@@ -127,11 +128,11 @@ async function register(client: Client, own: string): Promise<void> {
   // The row becomes visible with the lock already held: nobody takes it for a dead process's.
   await client.query("begin")
   const { rows } = await client.query<{ lock_key: number }>(
-    `insert into ledger.processes (process_id, lock_key)
-     values ($1, nextval('ledger.process_lock_keys'))
+    `insert into ledger.processes (process_id, machine, lock_key)
+     values ($1, $2, nextval('ledger.process_lock_keys'))
      on conflict (process_id) do update set lock_key = excluded.lock_key
      returning lock_key`,
-    [own],
+    [own, hostname()],
   )
   await client.query("select pg_advisory_lock($1, $2)", [LOCK_SPACE, rows[0]?.lock_key])
   await client.query("commit")

@@ -38,6 +38,8 @@ export interface Bound {
   readonly most: number
   /** By this process now, of all kinds together that share their places; null where it shares none. */
   readonly mostShared: number | null
+  /** By all processes of this machine together; null for any number. */
+  readonly perMachine: number | null
   /** By all processes together, of one company; null for any number. */
   readonly perCompany: number | null
 }

@@ -123,13 +123,14 @@ async function takeBounded(
   own: string,
   now: number,
   room: number,
-  { kind, most, perCompany }: Bound,
+  { kind, most, perMachine, perCompany }: Bound,
 ): Promise<readonly Row[]> {
   const found: Row[] = []
   while (found.length < Math.min(room, most)) {
     const row = await inTransaction(pool, async (client) => {
       await client.query("select pg_advisory_xact_lock(hashtext($1))", [`work ${kind}`])
-      return (await client.query<Row>(TAKE_BOUNDED, [now, kind, own, perCompany])).rows[0]
+      const values = [now, kind, own, perCompany, perMachine]
+      return (await client.query<Row>(TAKE_BOUNDED, values)).rows[0]
     })
     if (row === undefined) break
     found.push(row)

@@ -33,6 +33,17 @@ export const TAKE = `
     for update skip locked)
   ${HOLD_NEXT}`
 
+/** Rows of the same kind that somebody has in hand. */
+const HELD = `
+        select count(*) from ledger.work held
+        where held.kind = w.kind
+          and held.process_id is not null and held.leased_until >= clock_timestamp()`
+
+/** The processes that run where this one does. */
+const OF_THIS_MACHINE = `
+            select process_id from ledger.processes
+            where machine = (select machine from ledger.processes where process_id = $3)`
+
 /**
  * The next row of a kind of which only so many may be in hand. Who takes one takes turns with all others
  * who do, so that two do not count the same.
@@ -41,10 +52,10 @@ export const TAKE_BOUNDED = `
   with next as (
     select work_id from ledger.work w
     where kind = $2 and ${IS_FREE}
-      and ($4::int is null or $4::int > (
-        select count(*) from ledger.work held
-        where held.kind = w.kind and held.company_id is not distinct from w.company_id
-          and held.process_id is not null and held.leased_until >= clock_timestamp()))
+      and ($4::int is null or $4::int > (${HELD}
+          and held.company_id is not distinct from w.company_id))
+      and ($5::int is null or $5::int > (${HELD}
+          and held.process_id in (${OF_THIS_MACHINE})))
     order by due_at, work_id
     limit 1
     for update)

@@ -81,7 +81,7 @@ describe("a connection that is to speak another protocol", () => {
       let heard = ""
       socket.on("data", (piece) => (heard += piece.toString()))
       socket.write(
-        `GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n`,
+        `GET / HTTP/1.1\r\nhost: ${host}\r\nconnection: upgrade, close\r\nupgrade: echo\r\n\r\n`,
       )
       await once(socket, "close")
       return heard

@@ -248,7 +248,7 @@ export function longReaction(begun: () => void): Reaction {
         reference === "long" ? [{ name: companyId, payload: {}, dueAt: at }] : [],
     },
     isLong: true,
-    atOnce: { process: 2, company: 1 },
+    atOnce: { process: 2, machine: 2, company: 1 },
     giveUp: "nothing is lost",
     perform: async (_ports, { signal }) => {
       begun()

@@ -123,15 +123,16 @@ describe("work in hand", () => {
 })
 
 describe("a kind of which only so many may be in hand", () => {
+  const none = { mostShared: null, perMachine: null, perCompany: null }
   const bound = (most: number, perCompany: number | null = null) => [
-    { kind: "send-text", most, mostShared: null, perCompany },
+    { ...none, kind: "send-text", most, perCompany },
   ]
 
   it("shares its places with others where it is long", async () => {
     for (const name of ["a", "b", "c", "d", "e"]) await add(name, name)
     await pool.query("update ledger.work set kind = 'other' where name in ('b', 'c')")
     await pool.query("update ledger.work set kind = 'apart' where name = 'e'")
-    const shared = { most: 10, mostShared: 3, perCompany: null }
+    const shared = { ...none, most: 10, mostShared: 3 }
     const bounds = [
       ...["send-text", "other"].map((kind) => ({ kind, ...shared })),
       { ...shared, kind: "apart", mostShared: null },
@@ -154,5 +155,19 @@ describe("a kind of which only so many may be in hand", () => {
     const asked = [queue, others, queue, others].map((one) => one.take(NOW, 10, bound(10, 2)))
     const names = (await Promise.all(asked)).flat().map(({ name }) => name)
     expect(names.toSorted()).toEqual(["n0", "n1", "n5"])
+  })
+
+  it("is not taken beyond its number on a machine, whichever of its processes asks", async () => {
+    await pool.query(`insert into ledger.processes (process_id, lock_key, machine) values
+      ('prc_own', 1, 'left'), ('prc_other', 2, 'left'), ('prc_far', 3, 'right')`)
+    const far = openPostgresWork(pool, { own: "prc_far", isAlive: async () => true })
+    for (let i = 0; i < 6; i += 1) await add(`s${i}`, `n${i}`)
+    const bounds = [{ ...none, kind: "send-text", most: 10, perMachine: 2 }]
+    const asked = [queue, others, queue, others].map((one) => one.take(NOW, 10, bounds))
+    const names = (await Promise.all(asked)).flat().map(({ name }) => name)
+    expect(names.toSorted()).toEqual(["n0", "n1"])
+    expect((await far.take(NOW, 10, bounds)).map(({ name }) => name)).toEqual(["n2", "n3"])
+    await queue.settle(1, { result: "done" })
+    expect((await others.take(NOW, 10, bounds)).map(({ name }) => name)).toEqual(["n4"])
   })
 })

@@ -69,6 +69,8 @@ export type GiveUp<P> =
 /** How many of a kind may be in hand at once; a kind without bounds takes what places there are. */
 export interface AtOnce {
   readonly process?: number
+  /** By all processes with one host name. */
+  readonly machine?: number
   readonly company?: number
 }
 

@@ -132,7 +132,8 @@ function boundsOf(
       const own = all.filter((one) => one.kind === kind).length
       const most = Math.max(0, (atOnce.process ?? AT_ONCE) - own)
       const mostShared = isLong === true ? Math.max(0, AT_ONCE - KEPT_FOR_SHORT - long) : null
-      return { kind, most, mostShared, perCompany: atOnce.company ?? null }
+      const { machine: perMachine = null, company: perCompany = null } = atOnce
+      return { kind, most, mostShared, perMachine, perCompany }
     })
 }
 
