@@ -4,6 +4,7 @@
  * row and one way of doing it, whether somebody waits or not, and a crash is carried on by whoever takes
  * the row.
  */
+import type { Pacer } from "../../../adapters/clock/port.ts"
 import type { Caller } from "../calls/route.ts"
 import type { Ports } from "../ports.ts"
 import type { Awaits, Named, Outcome } from "./charged-spec.ts"
@@ -30,11 +31,19 @@ export async function awaitOutcome<D, R, P extends string>(
   const until = pacer.elapsedMs() + withinMs
   const known = await look()
   if (known !== null || stopping.aborted) return known
-  const isOwn = await ports.doNow(work(ports, caller, draft, named), stopping)
+  const doing = ports.doNow(work(ports, caller, draft, named), stopping)
+  const isOwn = await orLate(pacer, doing, withinMs)
   for (;;) {
     const found = await look()
     // What this process did, and put off, is not known any sooner by looking again.
     if (found !== null || isOwn || stopping.aborted || pacer.elapsedMs() >= until) return found
     await pacer.pause(LOOK_EVERY_MS, stopping)
   }
+}
+
+/** What is being done, or false once it has taken too long: it goes on without who waits for it. */
+async function orLate(pacer: Pacer, doing: Promise<boolean>, withinMs: number): Promise<boolean> {
+  const done = new AbortController()
+  const late = pacer.pause(withinMs, done.signal).then(() => false)
+  return Promise.race([doing, late]).finally(() => done.abort())
 }
