@@ -72,12 +72,16 @@ describe("a parameter of a path", () => {
       paths: Record<string, Record<string, { parameters: object[] }>>
     }
     expect(paths["/api/v1/pretended/{thing}/ports/{port}"]?.["get"]?.parameters).toEqual([
-      { name: "thing", in: "path", required: true, schema: { type: "string" } },
+      {
+        ...{ name: "thing", in: "path", required: true, example: "a thing" },
+        schema: { type: "string" },
+      },
       {
         name: "port",
         in: "path",
         required: true,
         schema: expect.objectContaining({ type: "integer" }),
+        example: "8080",
       },
     ])
   })
@@ -144,11 +148,31 @@ describe("several shapes on one path", () => {
       paths: Record<string, Record<string, Record<string, never>>>
     }
     const operation = paths[url]?.["post"] as unknown as {
-      requestBody: { content: { "application/json": { schema: { oneOf: object[] } } } }
-      responses: Record<string, { content: { "application/json": { schema: object } } }>
+      requestBody: {
+        content: { "application/json": { schema: { oneOf: object[] }; examples: object } }
+      }
+      responses: Record<
+        string,
+        { content: { "application/json": { schema: object; examples: object } } }
+      >
     }
-    const { schema } = operation.requestBody.content["application/json"]
+    const { schema, examples } = operation.requestBody.content["application/json"]
     expect(schema.oneOf).toHaveLength(3)
+    expect(examples).toEqual({
+      Suggest: { value: { action: "suggest", input: "1 Main St" } },
+      Details: { value: { action: "details", placeId: "b" } },
+      Attach: { value: { domain: "c.test" } },
+    })
+    // What each shape says of its own operation; what all say alike is there once.
+    const refused = operation.responses["403"]?.content["application/json"].examples
+    expect(refused).toMatchObject({
+      operation_not_granted: { value: { operation: "lookup.address.suggest" } },
+      "operation_not_granted: Details": { value: { operation: "lookup.address.details" } },
+      "operation_not_granted: Attach": { value: { operation: "dns.domains.attach" } },
+    })
+    expect(
+      Object.keys(refused ?? {}).filter((name) => name.startsWith("not_allowed")),
+    ).toHaveLength(1)
     expect(operation.responses["200"]?.content["application/json"].schema).toMatchObject({
       anyOf: [expect.anything(), expect.anything(), expect.anything()],
     })

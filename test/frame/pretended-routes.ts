@@ -18,6 +18,7 @@ export const withParams = route({
   url: "/api/v1/pretended/:thing/ports/:port",
   params: z.object({ thing: z.string(), port: z.coerce.number().int() }),
   reply: z.object({ thing: z.string(), port: z.int() }),
+  example: { params: { thing: "a thing", port: "8080" } },
   handle: async (_ports, _caller, { params }) => ({ ok: true, body: params }),
 })
 
@@ -29,6 +30,7 @@ export const making = route({
   body: z.object({ name: z.string() }),
   success: [201],
   reply: z.object({ name: z.string() }),
+  example: { body: { name: "a" } },
   handle: async (_ports, _caller, { body }) => ({ ok: true, body }),
 })
 
@@ -43,6 +45,7 @@ const suggest = route({
   limit: RATE_LIMITS.paid,
   body: z.object({ action: z.literal("suggest"), input: z.string() }),
   reply: z.object({ suggested: z.string() }),
+  example: { body: { action: "suggest", input: "1 Main St" } },
   handle: async (_ports, _caller, { body }) => ({ ok: true, body: { suggested: body.input } }),
 })
 
@@ -55,6 +58,7 @@ const details = route({
   account: "managed",
   body: z.object({ action: z.literal("details"), placeId: z.string() }),
   reply: z.object({ found: z.string() }),
+  example: { body: { action: "details", placeId: "b" } },
   handle: async (_ports, _caller, { body }) => ({ ok: true, body: { found: body.placeId } }),
 })
 
@@ -66,6 +70,7 @@ const attach = route({
   summary: "Attach",
   body: z.object({ domain: z.string(), note: z.string().optional() }),
   reply: z.object({ attached: z.string() }),
+  example: { body: { domain: "c.test" } },
   handle: async (_ports, _caller, { body }) => ({ ok: true, body: { attached: body.domain } }),
 })
 

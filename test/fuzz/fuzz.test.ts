@@ -8,6 +8,10 @@ import type { ValidateFunction } from "ajv/dist/2020.js"
 import { Ajv2020 } from "ajv/dist/2020.js"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { FastifyInstance } from "fastify"
+import { buildApp } from "../../src/frame/http/app.ts"
+import { shaped, withParams } from "../frame/pretended-routes.ts"
+import { codeIn } from "../../src/frame/http/documents/document-answers.ts"
 import { isDeep, runsOf } from "../charging/runs.ts"
 import type { RightRequest } from "../support/right-requests.ts"
 import { rightRequests } from "../support/right-requests.ts"
@@ -21,6 +25,7 @@ const USUAL = 300
 const DEEP = 5_000
 
 let world: World
+let app: FastifyInstance
 let company: Company
 let poor: string
 let document: {
@@ -39,16 +44,20 @@ beforeAll(async () => {
     ...{ company: company.companyId, person: company.ownerId, operations: ["phone.messages.read"] },
   })
   poor = key
-  document = (await world.app.inject("/openapi.json")).json()
+  app = await buildApp(world.ports, ALL, PROGRAM.retired, { rateLimits: "off" })
+  document = (await app.inject("/openapi.json")).json()
   ajv = new Ajv2020({ strict: false, validateFormats: false })
   ajv.addSchema({ $id: "api", components: document.components })
 })
 afterAll(async () => {
+  await app.close()
   await world.close()
 })
 
+/** Every route of the program, and pretended ones of what it has none of so far. */
+const ALL = [...PROGRAM.entries, withParams, shaped]
 /** What there is at each verb and path. */
-const ENTRIES = new Map(PROGRAM.entries.map((entry) => [`${entry.method} ${entry.url}`, entry]))
+const ENTRIES = new Map(ALL.map((entry) => [`${entry.method} ${entry.url}`, entry]))
 const NAMES = [...ENTRIES.keys()]
 
 /** The right requests to what is called so, one a shape. */
@@ -64,10 +73,10 @@ function operationOf(name: string): Operation {
   return operation
 }
 
-async function send(name: string, { query, headers, payload }: FuzzRequest) {
-  const [method = ""] = name.split(" ")
-  const [{ path } = { path: "" }] = rightOnes(name)
-  const answer = await world.app.inject({
+async function send(name: string, { params, query, headers, payload }: FuzzRequest) {
+  const [method = "", url = ""] = name.split(" ")
+  const path = url.replaceAll(/:(\w+)/g, (_all, param: string) => params[param] ?? "-")
+  const answer = await app.inject({
     ...{ method: method as "GET", url: `${path}${query}`, headers },
     ...(payload === null ? {} : { payload }),
   })
@@ -76,8 +85,13 @@ async function send(name: string, { query, headers, payload }: FuzzRequest) {
 }
 
 /** A route's own example, with a key. */
-function exampleOf({ query, body, headers }: RightRequest): FuzzRequest {
+function exampleOf(name: string, { path, query, body, headers }: RightRequest): FuzzRequest {
+  const segments = path.split("/")
+  const named = name.split("/").flatMap((part, at) => {
+    return part.startsWith(":") ? [[part.slice(1), segments[at] ?? ""] as const] : []
+  })
   return {
+    params: Object.fromEntries(named),
     query,
     headers: {
       ...headers,
@@ -103,7 +117,7 @@ function expectPromised(name: string, answer: Awaited<ReturnType<typeof send>>):
   expect(validate(body), `${call}: ${ajv.errorsText(validate.errors)}`).toBe(true)
   if (answer.status >= 400) {
     const examples = form?.examples ?? {}
-    expect(Object.keys(examples), call).toContain((body as { error: string }).error)
+    expect(Object.keys(examples).map(codeIn), call).toContain((body as { error: string }).error)
   }
   expectContract(method, url, { status: answer.status, headers: answer.headers, body })
 }
@@ -143,7 +157,7 @@ describe("a request made from the document", () => {
       }),
       {
         ...runsOf(USUAL, DEEP),
-        examples: rightOnes(name).map((one) => [exampleOf(one)]),
+        examples: rightOnes(name).map((one) => [exampleOf(name, one)]),
         endOnFailure: !isDeep,
       },
     )
@@ -173,7 +187,7 @@ describe("a body that is too much", () => {
       "content-type": "application/json",
       "idempotency-key": text.slice(0, 40).replaceAll('"', ""),
     }
-    return { query: "", headers, payload: Buffer.from(text) }
+    return { params: {}, query: "", headers, payload: Buffer.from(text) }
   }
 
   it.for(withBody)("is refused by %s", async (name) => {

@@ -22,6 +22,8 @@ type Content = Readonly<Record<string, { readonly schema: object; readonly examp
 
 /** A request as bytes. */
 export interface FuzzRequest {
+  /** What stands at the path's names, as it is sent. */
+  readonly params: Readonly<Record<string, string>>
   readonly query: string
   readonly headers: Readonly<Record<string, string>>
   readonly payload: Buffer | null
@@ -68,7 +70,7 @@ function brokenJson(json: fc.Arbitrary<Buffer>): fc.Arbitrary<Buffer> {
 /** Parameters in a place; those that must be there nearly always are. */
 function parametersIn(
   operation: Operation,
-  place: "query" | "header",
+  place: "query" | "header" | "path",
 ): fc.Arbitrary<Readonly<Record<string, string>>> {
   const fields = (operation.parameters ?? []).filter((one) => one.in === place)
   const values = Object.fromEntries(
@@ -80,6 +82,8 @@ function parametersIn(
   const requiredKeys = fields.filter(({ required }) => required).map(({ name }) => name)
   const arbitrary = fc.record(values, { requiredKeys }) as fc.Arbitrary<Record<string, string>>
   const without = fc.record(values, { requiredKeys: [] }) as fc.Arbitrary<Record<string, string>>
+  // Without what stands in it, it is another path.
+  if (place === "path") return arbitrary
   return fc.oneof({ weight: 9, arbitrary }, { weight: 1, arbitrary: without })
 }
 
@@ -96,6 +100,7 @@ export function requestsTo(
   return fc
     .record({
       key: keys,
+      path: parametersIn(operation, "path"),
       query: parametersIn(operation, "query"),
       more: fc.option(fc.tuple(anyText, anyText), { freq: 8 }),
       headers: parametersIn(operation, "header"),
@@ -107,12 +112,15 @@ export function requestsTo(
       contentType: contentTypes,
       payload: payloads(operation),
     })
-    .map(({ key, query, more, headers, odd, contentType, payload }) => {
+    .map(({ key, path, query, more, headers, odd, contentType, payload }) => {
       const entries = [...Object.entries(query), ...(more === null ? [] : [more])]
       const sent = Object.entries({ ...headers, ...odd }).map(([name, value]) => {
         return [name.toLowerCase(), value.replaceAll(/[^\x20-\x7E]/g, "").trim()] as const
       })
       return {
+        params: Object.fromEntries(
+          Object.entries(path).map(([name, text]) => [name, segment(text)]),
+        ),
         query: entries.length === 0 ? "" : `?${entries.map(pair).join("&")}`,
         headers: {
           ...Object.fromEntries(sent),
@@ -127,6 +135,11 @@ export function requestsTo(
 /** A pair of a query; a text that is not well-formed goes as bytes that are not either. */
 function pair([name, value]: readonly [string, string]): string {
   return `${escaped(name)}=${escaped(value)}`
+}
+
+/** A segment of a path: one that is empty, leads elsewhere or is not well-formed is a path of nothing. */
+function segment(text: string): string {
+  return /^\.{0,2}$/.test(text) ? "-" : encodeURIComponent(text.toWellFormed())
 }
 
 function escaped(text: string): string {

@@ -1,6 +1,7 @@
 /** What the API's own document promises of an answer, for tests that have an answer in hand. */
 import { PROGRAM } from "../../src/slices.ts"
 import { entryAt } from "./right-requests.ts"
+import { codeIn } from "../../src/frame/http/documents/document-answers.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 
 interface Response {
@@ -42,5 +43,5 @@ export function promisedOf(method: string, url: string, status: number) {
     return { name, required }
   })
   const { examples = {} } = response?.content["application/json"] ?? {}
-  return { isThere: response !== undefined, headers, codes: Object.keys(examples) }
+  return { isThere: response !== undefined, headers, codes: Object.keys(examples).map(codeIn) }
 }

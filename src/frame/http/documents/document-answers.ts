@@ -101,11 +101,17 @@ export function responsesOf(route: Route, verbs: readonly string[]): Json {
 
 /** The answers of several routes on one verb and path, by status. */
 export function responsesOfShapes(shapes: readonly Route[], verbs: readonly string[]): Json {
-  const all = shapes.map((route) => responsesOf(route, verbs) as Record<string, Answered>)
-  const statuses = [...new Set(all.flatMap((one) => Object.keys(one)))]
-  return Object.fromEntries(
-    statuses.map((status) => [status, joined(all.flatMap((one) => one[status] ?? []))]),
-  )
+  const all = shapes.map((route) => {
+    const responses = responsesOf(route, verbs) as Record<string, Answered>
+    return { shape: route.summary, responses }
+  })
+  const statuses = [...new Set(all.flatMap(({ responses }) => Object.keys(responses)))]
+  const answersWith = (status: string) =>
+    all.flatMap(({ shape, responses }) => {
+      const answer = responses[status]
+      return answer === undefined ? [] : [{ ...answer, shape }]
+    })
+  return Object.fromEntries(statuses.map((status) => [status, joined(answersWith(status))]))
 }
 
 /** A response of the document. */
@@ -116,13 +122,16 @@ interface Answered {
 }
 
 /** The responses of several shapes with one status: any of their bodies, all of their examples. */
-function joined(answers: readonly Answered[]): Answered {
+function joined(answers: readonly (Answered & { readonly shape: string })[]): Answered {
   const codes = [...new Set(answers.flatMap(({ description }) => description.split(", ")))]
-  const contents = answers.flatMap(({ content }) => content["application/json"] ?? [])
+  const contents = answers.flatMap(({ shape, content }) => {
+    const json = content["application/json"]
+    return json === undefined ? [] : [{ ...json, shape }]
+  })
   const schemas = new Map(contents.map(({ schema }) => [JSON.stringify(schema), schema]))
   const [only, other] = schemas.values()
   const schema = other === undefined ? (only ?? {}) : { anyOf: [...schemas.values()] }
-  const examples = Object.assign({}, ...contents.map((one) => one.examples ?? {})) as Json
+  const examples = joinedExamples(contents)
   const shown = Object.keys(examples).length === 0 ? { schema } : { schema, examples }
   return {
     description: codes.join(", "),
@@ -130,6 +139,27 @@ function joined(answers: readonly Answered[]): Answered {
     content: { "application/json": shown },
   }
 }
+
+/** The examples of all shapes by their codes; where a later shape says it otherwise, with its name behind. */
+function joinedExamples(
+  contents: readonly { readonly shape: string; readonly examples?: Json }[],
+): Json {
+  const byName = new Map<string, unknown>()
+  const isThere = (code: string, example: unknown) =>
+    [...byName].some(
+      ([name, one]) => codeIn(name) === code && JSON.stringify(one) === JSON.stringify(example),
+    )
+  for (const { shape, examples = {} } of contents) {
+    for (const [code, example] of Object.entries(examples)) {
+      if (!isThere(code, example))
+        byName.set(byName.has(code) ? `${code}: ${shape}` : code, example)
+    }
+  }
+  return Object.fromEntries(byName)
+}
+
+/** The code that an example of the document is of, by what the example is called there. */
+export const codeIn = (name: string): string => name.split(":", 1)[0] ?? name
 
 const STATUSES: Readonly<Record<number, string>> = { 201: "Made", 202: "Begun", 206: "A part" }
 

@@ -2,7 +2,6 @@
 import swagger from "@fastify/swagger"
 import swaggerUi from "@fastify/swagger-ui"
 import type { FastifyInstance } from "fastify"
-import type { ZodType } from "zod"
 import type { Json } from "./document-answers.ts"
 import {
   HEADERS,
@@ -11,13 +10,14 @@ import {
   retiredResponses,
   schemaOf,
 } from "./document-answers.ts"
+import { parametersOf, requestBodyOf, requestBodyOfShapes } from "./document-requests.ts"
 import { errorBodyOf } from "./error-body.ts"
 import { exampleOf } from "./examples.ts"
 import { sendRefusal } from "../outgoing.ts"
 import type { Code, ErrorCode } from "../../calls/refusal.ts"
 import { STATUS_OF, errorOf } from "../../calls/refusal.ts"
 import type { OneOf, Route } from "../../calls/route.ts"
-import { BYTES, PIECES, isOneOf, routesIn } from "../../calls/route.ts"
+import { isOneOf, routesIn } from "../../calls/route.ts"
 import { answeredVerbs, unknownPath } from "../router-refusals.ts"
 
 /** Where the document and its page are. */
@@ -142,33 +142,14 @@ function operationOf(route: Route, verbs: readonly string[]): Json {
     ...(route.specGap === undefined ? {} : { "x-spec-gap": route.specGap }),
     ...(route.beyondSpec === undefined ? {} : { "x-beyond-spec": route.beyondSpec }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(route.body === undefined || route.method === "GET"
-      ? {}
-      : {
-          requestBody: {
-            required: route.method !== "DELETE",
-            content: contentOf(route.body),
-          },
-        }),
+    ...requestBodyOf(route),
     responses: responsesOf(route, verbs),
   }
-}
-
-/** A body: JSON of a form, or bytes as they are. */
-function contentOf(body: ZodType): Json {
-  const isRaw = body === BYTES || body === PIECES
-  return isRaw
-    ? { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
-    : { "application/json": { schema: schemaOf(body, "input") } }
 }
 
 /** Several routes on one verb and path: their bodies and answers stand side by side. */
 function operationOfShapes({ shapes, method, url }: OneOf, verbs: readonly string[]): Json {
   const [first] = shapes as readonly [Route]
-  const bodies = shapes.map(({ body, summary }) => ({
-    ...schemaOf(body as NonNullable<Route["body"]>, "input"),
-    title: summary,
-  }))
   const whys = [...new Set(shapes.flatMap(({ specGap }) => specGap ?? []))]
   const named = shapes.find(({ charged }) => charged === true) ?? first
   const parameters = parametersOf(named)
@@ -179,10 +160,7 @@ function operationOfShapes({ shapes, method, url }: OneOf, verbs: readonly strin
     description: shapes.map((route) => `${route.summary}: ${needsOf(route)}`).join("\n\n"),
     ...(whys.length === 0 ? {} : { "x-spec-gap": whys.join(" ") }),
     ...(parameters.length === 0 ? {} : { parameters }),
-    requestBody: {
-      required: true,
-      content: { "application/json": { schema: { oneOf: bodies } } },
-    },
+    requestBody: requestBodyOfShapes(shapes),
     responses: responsesOfShapes(shapes, verbs),
   }
 }
@@ -204,44 +182,6 @@ function needsOf(route: Route): string {
   ]
     .filter((sentence) => sentence !== "")
     .join(" ")
-}
-
-/** The fields of a schema of parameters, as far as there is one. */
-function propertiesOf(
-  schema: ZodType | undefined,
-): Readonly<Record<string, { readonly required: boolean; readonly schema: Json }>> {
-  if (schema === undefined) return {}
-  const { properties = {}, required = [] } = schemaOf(schema, "input") as {
-    properties?: Record<string, Json>
-    required?: string[]
-  }
-  const named = Object.entries(properties).map(
-    ([name, field]) => [name, { required: required.includes(name), schema: field }] as const,
-  )
-  return Object.fromEntries(named)
-}
-
-function parametersOf(route: Route): Json[] {
-  const parameters: Json[] = [...route.url.matchAll(/:(\w+)/g)].map(([, name = ""]) => {
-    const schema = propertiesOf(route.params)[name]?.schema ?? { type: "string" }
-    return { name, in: "path", required: true, schema }
-  })
-  for (const [name, property] of Object.entries(propertiesOf(route.query))) {
-    parameters.push({ name, in: "query", ...property })
-  }
-  if (route.charged === true || route.once !== undefined) {
-    const required = route.once !== undefined
-    const schema = { type: "string", minLength: 1, maxLength: 255 }
-    const howLong = required ? "for ever" : "for 30 days"
-    const description = `The same key and body give the same answer, once, ${howLong}.`
-    parameters.push({ name: "Idempotency-Key", in: "header", required, schema, description })
-  }
-  if (route.reads !== undefined || route.looks !== undefined) {
-    const schema = { type: "string" }
-    const description = "Waits up to 2 s until the answer shows what was written at this position."
-    parameters.push({ name: "Ledger-Position", in: "header", required: false, schema, description })
-  }
-  return parameters
 }
 
 function retiredOperation(): Json {

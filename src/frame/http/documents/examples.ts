@@ -12,6 +12,9 @@ export const EXAMPLE_ID = {
   person: "per_7sT1aZkW9pVv0Yy3mBq0Dx",
 } as const
 
+/** When the document's examples are, UTC milliseconds. */
+export const EXAMPLE_TIME = Date.UTC(2026, 10, 21)
+
 const month = { windowStart: Date.UTC(2026, 10, 1), resetsAt: Date.UTC(2026, 11, 1) }
 
 /** A limit that lets no call through any more. */

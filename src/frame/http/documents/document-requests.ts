@@ -1,0 +1,89 @@
+/** What is sent to a route, in the OpenAPI document: its body and its parameters, with the route's example. */
+import type { ZodType } from "zod"
+import type { Example } from "../../calls/example.ts"
+import type { Route } from "../../calls/route.ts"
+import { BYTES, PIECES } from "../../calls/route.ts"
+import type { Json } from "./document-answers.ts"
+import { schemaOf } from "./document-answers.ts"
+import { EXAMPLE_TIME } from "./examples.ts"
+
+/** The route's own example; nothing of one that is not right as it stands. */
+function exampleOf({ example = {} }: Route): Example {
+  const shown = typeof example === "function" ? example(EXAMPLE_TIME) : example
+  return shown.leavesOut === undefined ? shown : {}
+}
+
+/** The body of a route: JSON of a form, or bytes as they are; nothing where it takes none. */
+export function requestBodyOf(route: Route): Json {
+  const { body, method } = route
+  if (body === undefined || method === "GET") return {}
+  return { requestBody: { required: method !== "DELETE", content: contentOf(body, route) } }
+}
+
+function contentOf(body: ZodType, route: Route): Json {
+  if (body === BYTES || body === PIECES) {
+    return { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
+  }
+  const { body: example } = exampleOf(route)
+  const schema = schemaOf(body, "input")
+  return { "application/json": { schema, ...(example === undefined ? {} : { example }) } }
+}
+
+/** The body of several routes on one verb and path: a schema and an example of each. */
+export function requestBodyOfShapes(shapes: readonly Route[]): Json {
+  const bodies = shapes.map(({ body, summary }) => ({
+    ...schemaOf(body as NonNullable<Route["body"]>, "input"),
+    title: summary,
+  }))
+  const shown = shapes.flatMap((route) => {
+    const { body: value } = exampleOf(route)
+    return value === undefined ? [] : [[route.summary, { value }] as const]
+  })
+  const examples = shown.length === 0 ? {} : { examples: Object.fromEntries(shown) }
+  return {
+    required: true,
+    content: { "application/json": { schema: { oneOf: bodies }, ...examples } },
+  }
+}
+
+/** The fields of a schema of parameters, as far as there is one. */
+function propertiesOf(
+  schema: ZodType | undefined,
+): Readonly<Record<string, { readonly required: boolean; readonly schema: Json }>> {
+  if (schema === undefined) return {}
+  const { properties = {}, required = [] } = schemaOf(schema, "input") as {
+    properties?: Record<string, Json>
+    required?: string[]
+  }
+  const named = Object.entries(properties).map(
+    ([name, field]) => [name, { required: required.includes(name), schema: field }] as const,
+  )
+  return Object.fromEntries(named)
+}
+
+/** What a route takes beside its body. */
+export function parametersOf(route: Route): Json[] {
+  const { params = {}, query = {} } = exampleOf(route)
+  const parameters: Json[] = [...route.url.matchAll(/:(\w+)/g)].map(([, name = ""]) => {
+    const schema = propertiesOf(route.params)[name]?.schema ?? { type: "string" }
+    return { name, in: "path", required: true, schema, ...shownAs(params[name]) }
+  })
+  for (const [name, property] of Object.entries(propertiesOf(route.query))) {
+    parameters.push({ name, in: "query", ...property, ...shownAs(query[name]) })
+  }
+  if (route.charged === true || route.once !== undefined) {
+    const required = route.once !== undefined
+    const schema = { type: "string", minLength: 1, maxLength: 255 }
+    const howLong = required ? "for ever" : "for 30 days"
+    const description = `The same key and body give the same answer, once, ${howLong}.`
+    parameters.push({ name: "Idempotency-Key", in: "header", required, schema, description })
+  }
+  if (route.reads !== undefined || route.looks !== undefined) {
+    const schema = { type: "string" }
+    const description = "Waits up to 2 s until the answer shows what was written at this position."
+    parameters.push({ name: "Ledger-Position", in: "header", required: false, schema, description })
+  }
+  return parameters
+}
+
+const shownAs = (example: string | undefined): Json => (example === undefined ? {} : { example })
