@@ -4,8 +4,10 @@ import type { AddressInfo } from "node:net"
 import { once } from "node:events"
 import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { z } from "zod"
 import type { OneOf, Route } from "../../src/frame/calls/route.ts"
 import { oneOf, route } from "../../src/frame/calls/route.ts"
+import { shapeFor } from "../../src/frame/calls/shapes.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 import type { Company, World } from "../support/world.ts"
@@ -178,6 +180,24 @@ describe("several shapes on one path", () => {
     })
     expect(operation.responses).toHaveProperty("402")
     expect(operation.responses).toHaveProperty("429")
+  })
+
+  it("are told apart by a field that has one of several values as by any that must be there", () => {
+    const said = {
+      group: "pretended",
+      summary: "Pretended",
+      counted: true,
+      operation: null,
+    } as const
+    const at = { ...said, method: "POST", url: "/api/v1/pretended/run" } as const
+    const nothing = z.object({})
+    const handle = async () => ({ ok: true as const, body: {} })
+    const action = z.literal(["start", "stop"])
+    const run = route({ ...at, body: z.object({ action }), reply: nothing, handle })
+    const named = route({ ...at, body: z.object({ name: z.string() }), reply: nothing, handle })
+    const both = oneOf(at.url, [run, named])
+    expect(shapeFor(both, { action: "stop" })).toEqual({ route: run })
+    expect(shapeFor(both, { name: "a" })).toEqual({ route: named })
   })
 
   it("share what is checked before the body is read, or are no such route", () => {

@@ -36,7 +36,7 @@ function marksOf({ body, url }: Route): Marks {
   if (!(body instanceof z.ZodObject)) throw new TypeError(`a shape of ${url} is no object`)
   const fields = Object.entries(body.shape as Record<string, z.ZodType>)
   const literals = fields.flatMap(([name, kind]) =>
-    kind instanceof z.ZodLiteral ? [[name, kind.value] as const] : [],
+    kind instanceof z.ZodLiteral && kind.values.size === 1 ? [[name, kind.value] as const] : [],
   )
   if (literals.length > 0) return Object.fromEntries(literals)
   const required = fields.filter(([, kind]) => !kind.safeParse(undefined).success)
