@@ -19,6 +19,7 @@ import { simulated } from "./migrations/0013-simulated.ts"
 import { blobs } from "./migrations/0014-blobs.ts"
 import { handedOver } from "./migrations/0015-handed-over.ts"
 import { machines } from "./migrations/0016-machines.ts"
+import { parkedWork } from "./migrations/0017-parked-work.ts"
 
 /** Every migration of the program itself, in the order of their names. */
 export const MIGRATIONS: Migrations = {
@@ -38,6 +39,7 @@ export const MIGRATIONS: Migrations = {
   "0014-blobs": blobs,
   "0015-handed-over": handedOver,
   "0016-machines": machines,
+  "0017-parked-work": parkedWork,
 }
 
 /** The database was made by a newer version of this program. */

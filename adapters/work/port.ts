@@ -92,6 +92,17 @@ export type ParkedWork = Omit<TakenWork, "tries" | "isHandedOver"> & {
 /** A row with everything that there is of it. */
 export type FoundWork = TakenWork & ListedWork
 
+/** How much there is to do. */
+export interface Backlog {
+  /** Rows that are due and not parked, in hand or waiting out a back-off. */
+  readonly due: number
+  /** When the first of them was due, UTC milliseconds; null where there is none. */
+  readonly dueSince: number | null
+  /** Rows that wait for an operator. */
+  readonly parked: number
+  readonly parkedSince: number | null
+}
+
 /** The queue. */
 export interface WorkQueue {
   /** Takes up to `limit` rows that are due at `now` (the ledger's time), of some kinds only so many. */
@@ -121,6 +132,8 @@ export interface WorkQueue {
    * of an earlier one of their subject.
    */
   readonly dueCount: (now: number) => Promise<number>
+  /** How much there is to do at `now`. */
+  readonly backlog: (now: number) => Promise<Backlog>
   /** The next due time after `now`, at most `until`; null where there is none. */
   readonly nextDue: (now: number, until: number) => Promise<number | null>
   /** The names of all rows of a kind. */

@@ -5,7 +5,7 @@ import { together } from "../postgres/together.ts"
 import type { Processes } from "../processes/port.ts"
 import { inTransaction } from "../postgres/projector/tables.ts"
 import { HAND_OVER, INSERT_TAKEN, RENEW, TAKE, TAKE_BOUNDED } from "./taking.ts"
-import type { Bound, ListedWork, TakenWork, WorkQueue, WorkResult } from "./port.ts"
+import type { Backlog, Bound, ListedWork, TakenWork, WorkQueue, WorkResult } from "./port.ts"
 
 interface Row {
   readonly work_id: number
@@ -24,6 +24,14 @@ interface Row {
 /** So many rows that are done are deleted together. */
 const MOST_DONE = 500
 const DONE = "delete from ledger.work where work_id = any($1::bigint[])"
+
+/** Two looks, each at an index of its own. */
+const BACKLOG = `
+  select d.due, d.since as "dueSince", p.parked, p.since as "parkedSince" from
+    (select count(*) as due, extract(epoch from min(due_at))::float8 * 1000 as since
+     from ledger.work where parked is null and due_at <= to_timestamp($1::float8 / 1000)) d,
+    (select count(*) as parked, extract(epoch from min(due_at))::float8 * 1000 as since
+     from ledger.work where parked is not null) p`
 
 /** The queue in the table `ledger.work`. */
 export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
@@ -88,8 +96,12 @@ export function openPostgresWork(pool: Pool, processes: Processes): WorkQueue {
 }
 
 /** How many rows are due, and when the next one is. */
-function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "nextDue"> {
+function openTimes(pool: Pool): Pick<WorkQueue, "dueCount" | "backlog" | "nextDue"> {
   return {
+    backlog: async (now) => {
+      const { rows } = await pool.query<Backlog>(BACKLOG, [now])
+      return rows[0] as Backlog
+    },
     dueCount: async (now) => {
       const { rows } = await pool.query<{ count: number }>(
         `select count(*) from ledger.work w

@@ -6,9 +6,12 @@ import type { ShownSetting } from "../frame/operator/protocol.ts"
 import { addressFault, maskedAddress } from "../frame/kernel/event-store-address.ts"
 import type { Faults } from "./faults.ts"
 import { readFaults } from "./faults.ts"
+import type { Simulated } from "../frame/provider.ts"
 import type { Given, ReadSettings } from "../frame/settings.ts"
 import { settingsIn } from "../frame/settings.ts"
 import { PROGRAM } from "../slices.ts"
+import { besideReal, simulatedOf, simulatedSetting } from "./simulated.ts"
+import { unreadSettings } from "./unread-settings.ts"
 
 /** What the environment may set. */
 export interface Config {
@@ -33,6 +36,10 @@ export interface Config {
   readonly masterKey: Buffer | null
   /** Off for volume tests and benchmarks. */
   readonly rateLimits: "on" | "off"
+  /** What of the world outside is simulated. */
+  readonly simulated: Simulated
+  /** What is to be said of the settings, a sentence each: those that nobody reads. */
+  readonly warnings: readonly string[]
   /** What is to go wrong; nothing, outside of tests. */
   readonly faults: Faults
   /** The settings of the slices. */
@@ -103,6 +110,7 @@ const Own = z.object({
     .optional(),
   TRUST_PROXY: proxies.optional(),
   RATE_LIMITS: z.enum(["on", "off"], "must be on or off").default("on"),
+  LEDGER_SIMULATED: simulatedSetting(PROGRAM.providers).optional(),
 })
 
 /** Every setting: those of the program, behind them those of its slices. */
@@ -110,6 +118,15 @@ const Environment = PROGRAM.settings.reduce(
   (all, { schema }) => all.extend(schema.shape),
   Own as z.ZodObject,
 )
+
+/** Names that settings had before, and go on being read by where the new one is not set. */
+const FORMER_NAMES = [["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"]] as const
+
+/** Every name that is read. */
+const KNOWN: ReadonlySet<string> = new Set([
+  ...Object.keys(Environment.shape),
+  ...FORMER_NAMES.map(([former]) => former),
+])
 
 /** Settings whose values are never shown. */
 const SECRET: ReadonlySet<string> = new Set([
@@ -122,7 +139,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   const given = setOnly(env)
   const parsed = Environment.safeParse(given)
   const { faults, wrong } = readFaults(env)
-  const quarrels = quarrelsOf(given)
+  const quarrels = [...quarrelsOf(given), ...besideReal(PROGRAM.providers, given)]
   if (!parsed.success || wrong.length + quarrels.length > 0) {
     const issues = parsed.error?.issues ?? []
     const lines = issues.map((issue) => `${namedAs(env, issue.path.join("."))} ${issue.message}.`)
@@ -147,6 +164,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
         : Buffer.from(settings.LEDGER_MASTER_KEY, "hex"),
     rateLimits: settings.RATE_LIMITS,
     trustProxy: settings.TRUST_PROXY === undefined ? [] : listed(settings.TRUST_PROXY),
+    simulated: simulatedOf(PROGRAM.providers, given),
+    warnings: unreadSettings(given, KNOWN),
     faults,
     settings: settingsIn(given),
   }
@@ -190,9 +209,6 @@ function masked(name: string, value: unknown): string {
   if (url.password !== "") url.password = "***"
   return url.toString()
 }
-
-/** Names that settings had before, and go on being read by where the new one is not set. */
-const FORMER_NAMES = [["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"]] as const
 
 function setOnly(env: Readonly<Record<string, string | undefined>>): Given {
   const entries = Object.entries(env).filter(([, value]) => value !== undefined && value !== "")

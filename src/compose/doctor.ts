@@ -1,26 +1,21 @@
 /** `doctor`: looks at everything that the program stands on, and says how to mend what is wrong. */
 import { z } from "zod"
-import { freeBytes, portFault, tryProgram } from "../../adapters/machine/machine.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { openPool } from "../../adapters/postgres/database.ts"
 import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
 import { checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
 import type { AdminAnswer } from "../frame/operator/protocol.ts"
 import type { Finding } from "../frame/operator/cli/finding.ts"
+import { well } from "../frame/operator/cli/finding.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
 import { PROGRAM } from "../slices.ts"
 import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
 import { checkEventStore, openEventStore } from "./event-store.ts"
+import { machineFindings } from "./doctor-machine.ts"
 import { HINTS } from "./hints.ts"
 import { refuseUnfinished } from "./unfinished-restore.ts"
 
-const MEBIBYTE = 1024 * 1024
-/** Below this a busy day may fill the disk. */
-const SCARCE_BYTES = 2_048 * MEBIBYTE
-/** Below this PostgreSQL may not write its next piece of log. */
-const TOO_FEW_BYTES = 128 * MEBIBYTE
-const OLDEST_NODE = "22.18"
 const STORE_TIMEOUT_MS = 5_000
 
 /** A server that runs on this installation. It has its own settings, which need not be this shell's. */
@@ -44,79 +39,25 @@ export async function examine(
   config: Config,
   server: LivingServer | null,
 ): Promise<readonly Finding[]> {
-  const isShared = config.databaseUrl !== null
   return [
-    nodeFinding(process.versions.node),
-    await programFinding("git", "only what works with source code needs it: install git"),
-    await programFinding("bwrap", "only boxes on this machine need it: install bubblewrap"),
-    await namespaceFinding(!isShared && process.getuid?.() === 0),
-    await portFinding(config, server),
-    await diskFinding(config.dataDir),
+    ...(await machineFindings(config, server?.url ?? null)),
     ...(await Promise.all(PROGRAM.examines.map((look) => look(config.settings)))).flat(),
+    ...unreadFindings(config),
     ...(await (server === null ? storeFindings(config) : servedFindings(server))),
   ]
 }
 
-const well = (check: string, says: string): Finding => ({ check, state: "ok", says, fix: null })
-
-/** Whether this Node can run the program. */
-export function nodeFinding(version: string): Finding {
-  const [major = 0, minor = 0] = version.split(".").map(Number)
-  const [wantedMajor = 0, wantedMinor = 0] = OLDEST_NODE.split(".").map(Number)
-  if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) {
-    return well("node", version)
-  }
-  const fix = `start with npm, which brings its own Node, or install Node ${OLDEST_NODE} or newer`
-  return { check: "node", state: "wrong", says: version, fix }
+/** Settings of this shell that nobody reads. */
+function unreadFindings({ warnings }: Config): readonly Finding[] {
+  const fix = "mend its name, or leave it out"
+  return warnings.map((says) => ({ check: "settings", state: "wrong", says, fix }))
 }
 
-async function programFinding(name: string, fix: string): Promise<Finding> {
-  const ran = await tryProgram(name, ["--version"])
-  return "line" in ran
-    ? well(name, ran.line)
-    : { check: name, state: "missing", says: ran.fault, fix }
-}
-
-async function namespaceFinding(isNeeded: boolean): Promise<Finding> {
-  const check = "user namespaces"
-  const ran = await tryProgram("unshare", ["--user", "--map-root-user", "true"])
-  if ("line" in ran) return well(check, "given")
-  const fix = "allow them (sysctl kernel.unprivileged_userns_clone=1, user.max_user_namespaces>0)"
-  return isNeeded
-    ? { check, state: "wrong", says: ran.fault, fix: `${fix}, or start as an ordinary user` }
-    : {
-        check,
-        state: "missing",
-        says: ran.fault,
-        fix: `only boxes on this machine need them: ${fix}`,
-      }
-}
-
-async function portFinding({ host, port }: Config, server: LivingServer | null): Promise<Finding> {
-  const check = "port"
-  const address = `${host}:${port}`
-  if (server !== null) return well(check, `a server of this installation is at ${server.url}`)
-  if (port === 0) return well(check, "a free one is picked")
-  const fault = await portFault(host, port)
-  if (fault === null) return well(check, `${address} is free`)
-  const fixes: Readonly<Record<string, string>> = {
-    EADDRINUSE: "stop the program that uses it, or set PORT to another",
-    EACCES: "set PORT to 1024 or more",
-  }
-  const fix = fixes[fault] ?? "set HOST to an address of this machine"
-  return { check, state: "wrong", says: `${address}: ${fault}`, fix }
-}
-
-async function diskFinding(dataDir: string): Promise<Finding> {
-  return diskVerdict(await freeBytes(dataDir), dataDir)
-}
-
-/** What so much room on the disk of the data folder means. */
-export function diskVerdict(bytes: number, dataDir: string): Finding {
-  const says = `${Math.floor(bytes / MEBIBYTE)} MiB free for ${dataDir}`
-  if (bytes >= SCARCE_BYTES) return well("disk", says)
-  const fix = "make room, or set LEDGER_DATA_DIR to a larger disk"
-  return { check: "disk", state: bytes < TOO_FEW_BYTES ? "wrong" : "scarce", says, fix }
+/** What of the world outside is only pretended. */
+function simulatedFinding(names: readonly string[]): Finding {
+  const says =
+    names.length === 0 ? "nothing" : `${names.join(", ")}: nothing leaves this machine by them`
+  return well("simulated", says)
 }
 
 /** Where the data is: a PostgreSQL of the operator's own, or the programs of the embedded one. */
@@ -215,6 +156,7 @@ async function storeFindings(config: Config): Promise<readonly Finding[]> {
     await databaseFinding(config.databaseUrl),
     await eventStoreFinding(config),
     well("read models", "not looked at: no server runs here"),
+    simulatedFinding(config.simulated.names),
   ]
 }
 
@@ -227,14 +169,36 @@ async function servedFindings(server: LivingServer): Promise<readonly Finding[]>
   const isServing = stores.every(({ state }) => state === "ok")
   // Without its database nobody knows how the read models stand.
   if (!isServing) return stores
-  return [...stores, streamsFinding(lines), ...(await readModelFindings(server))]
+  const simulated = told(lines, ["ok", "warn"], "simulated")?.split(", ") ?? []
+  return [
+    ...[...stores, streamsFinding(lines), workFinding(lines)],
+    ...[...(await readModelFindings(server)), simulatedFinding(simulated)],
+  ]
+}
+
+/** What the server says of a thing behind one of these words; null where it does not. */
+function told(lines: readonly string[], states: readonly string[], check: string): string | null {
+  const begins = states.map((state) => `${state} ${check} `)
+  for (const line of lines) {
+    const begin = begins.find((one) => line.startsWith(one))
+    if (begin !== undefined) return line.slice(begin.length)
+  }
+  return null
+}
+
+function workFinding(lines: readonly string[]): Finding {
+  const check = "work"
+  const says = told(lines, ["warn"], check)
+  if (says === null) return well(check, "none waits for an operator")
+  const fix =
+    "company-ledger work list names it; work retry does it once more, work skip gives it up"
+  return { check, state: "wrong", says, fix }
 }
 
 function streamsFinding(lines: readonly string[]): Finding {
   const check = "streams"
-  const damaged = lines.find((one) => one.startsWith(`warn ${check} `))
-  if (damaged === undefined) return well(check, "none was found damaged")
-  const says = damaged.slice(`warn ${check} `.length)
+  const says = told(lines, ["warn"], check)
+  if (says === null) return well(check, "none was found damaged")
   const fix =
     "company-ledger audit verify names the first broken place; restore what is missing from a backup " +
     "(a checkpoint is no repair)"
@@ -244,8 +208,7 @@ function streamsFinding(lines: readonly string[]): Finding {
 function servedFinding(check: string, lines: readonly string[]): Finding {
   const isServed = lines.some((one) => one === `ok ${check}` || one.startsWith(`warn ${check} `))
   if (isServed) return well(check, "answers the server")
-  const line = lines.find((one) => one.startsWith(`fail ${check} `))
-  const says = line?.slice(`fail ${check} `.length) ?? "the server does not tell"
+  const says = told(lines, ["fail"], check) ?? "the server does not tell"
   return { check, state: "wrong", says, fix: "see that it runs; the log of the server says more" }
 }
 

@@ -107,6 +107,7 @@ async function openUnlessStopped(
  */
 export async function runServer(options: ServerOptions): Promise<number> {
   const { config, log, signal } = options
+  for (const warning of config.warnings) log.warn(warning, null)
   const address = { now: config.baseUrl ?? "" }
   const stores = await openUnlessStopped(options, () => address.now)
   if (stores === null) return 0
@@ -150,6 +151,7 @@ async function serve(
     ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
     doors: PROGRAM.doors(stores.ports),
     ...{ webhooks: PROGRAM.webhooks, probes: PROGRAM.probes, measures: PROGRAM.measures },
+    simulated: config.simulated,
   })
   arrangeFaults(config.faults).server(app.server)
   const url = await listen(app, config)
@@ -172,6 +174,9 @@ async function serve(
   say(`company-ledger listens on ${url}`)
   say(`  docs         ${url}${DOCS_URL}`)
   say(`  data folder  ${stores.folder.path}`)
+  if (config.simulated.names.length > 0) {
+    say(`  simulated    ${config.simulated.names.join(", ")}: nothing leaves this machine by them`)
+  }
   if (config.eventStoreUrl !== null) {
     say(`  event store  ${maskedAddress(config.eventStoreUrl)}`)
   }

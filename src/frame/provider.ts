@@ -10,7 +10,7 @@ import type {
 } from "../../adapters/providers/simulators/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
 import type { Ports, ProvidedPorts } from "./ports.ts"
-import type { ReadSettings } from "./settings.ts"
+import type { Given, ReadSettings } from "./settings.ts"
 
 /** What a provider is opened with. */
 export interface Outside {
@@ -27,6 +27,15 @@ export interface Outside {
 
 /** A provider of a slice. */
 export interface Provider {
+  /** What settings and people call it: `carrier`. */
+  readonly name: string
+  /**
+   * The setting that chooses a real one, as far as it is given: one that takes money, reaches people or
+   * answers strangers. Null: the simulator is used. Absent: there is no other so far.
+   */
+  readonly chosenBy?: (given: Given) => string | null
+  /** It takes money where it is real: then whatever else is simulated must be meant. */
+  readonly takesMoney?: true
   /** What can be told to fail, and how. */
   readonly simulator?: Simulator
   /**
@@ -36,6 +45,14 @@ export interface Provider {
    * @throws StartupFault where what was chosen cannot be opened, with a sentence that says what to do
    */
   readonly open: (outside: Outside, ports: () => Ports) => Promise<Partial<ProvidedPorts>>
+}
+
+/** What of the world outside is simulated under some settings. */
+export interface Simulated {
+  /** The names of providers. */
+  readonly names: readonly string[]
+  /** Whether real money is taken for what they pretend to do. */
+  readonly besideMoney: boolean
 }
 
 /**

@@ -141,6 +141,7 @@ export function assemble(slices: readonly Slice[]): Program {
     reaction: reactions.map(({ kind }) => kind),
     "prefix of what is charged": reconciled.map(({ prefix }) => prefix),
     setting: settings.flatMap(({ schema }) => Object.keys(schema.shape)),
+    provider: providers.map(({ name }) => name),
     simulator: simulators.map(({ name }) => name),
     table: tables.map(({ table }) => table),
     command: commands.map(({ does, name }) => `${name} (${does})`),

@@ -192,7 +192,7 @@ describe("RATE_LIMITS", () => {
 
   it("is refused where it is neither, and off beside a real card processor", () => {
     expect(() => readConfig({ RATE_LIMITS: "no" })).toThrow("RATE_LIMITS must be on or off")
-    const real = { CARDS_STRIPE_KEY: "sk_live_x" }
+    const real = { CARDS_STRIPE_KEY: "sk_live_x", LEDGER_SIMULATED: "all" }
     expect(readConfig({ ...real, RATE_LIMITS: "on" }).rateLimits).toBe("on")
     expect(() => readConfig({ ...real, RATE_LIMITS: "off" })).toThrow(
       "RATE_LIMITS cannot be off where CARDS_STRIPE_KEY is set.",

@@ -99,7 +99,7 @@ describe("a server with CARDS_STRIPE_KEY", () => {
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const env = {
       ...{ LEDGER_DATA_DIR: folder, DATABASE_URL: databaseUrl, PORT: "0" },
-      ...{ CARDS_STRIPE_KEY: KEY, LOG_LEVEL: "silent" },
+      ...{ CARDS_STRIPE_KEY: KEY, LEDGER_SIMULATED: "all", LOG_LEVEL: "silent" },
     }
     const started = async () => {
       const said: string[] = []
@@ -129,8 +129,9 @@ describe("CARDS_STRIPE_KEY", () => {
   it("chooses Stripe, and is never shown", () => {
     expect(readConfig({}).settings(cardSettings)).toEqual({})
     const url = "https://stripe.example"
-    const env = { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: url }
-    expect(readConfig(env).settings(cardSettings)).toEqual(env)
+    const chosen = { CARDS_STRIPE_KEY: KEY, CARDS_STRIPE_URL: url }
+    const env = { ...chosen, LEDGER_SIMULATED: "all" }
+    expect(readConfig(env).settings(cardSettings)).toEqual(chosen)
     expect(JSON.stringify(listSettings(env))).not.toContain(KEY)
   })
 

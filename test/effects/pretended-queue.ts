@@ -83,6 +83,7 @@ export class PretendedQueue {
         }
       },
       dueCount: async () => this.rows.size,
+      backlog: async () => ({ due: 0, dueSince: null, parked: 0, parkedSince: null }),
       nextDue: async () => null,
       names: async () => [],
       list: async () => [],

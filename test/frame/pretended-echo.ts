@@ -35,6 +35,7 @@ export const echoSettings = settings({
 /** What opens it. */
 export const echoProviders: readonly Provider[] = [
   {
+    name: "echo",
     simulator: ECHO,
     open: async ({ settings: read, simulators }) => {
       const { ECHO_PREFIX: prefix } = read(echoSettings)

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const WELL = [
   ...["ok serving", "ok database", "ok event store", "ok clock", "ok read models"],
-  "ok streams",
+  ...["ok streams", "ok work"],
 ]
 
 /** The health of an installation in which some of the ports are others. */
@@ -108,6 +108,22 @@ describe("/readyz", () => {
     expect(found.lines).toEqual(WELL.with(4, `warn read models stopped: ${stopped?.name}`))
   })
 
+  it("warns of work that waits for an operator", async () => {
+    const backlog = async () => ({ due: 0, dueSince: null, parked: 2, parkedSince: 1 })
+    const found = await readiness(await withPorts({ work: { ...world.ports.work, backlog } }))
+    expect([found.status, found.lines]).toEqual([200, WELL.with(6, "warn work parked: 2")])
+  })
+
+  it.for([
+    [false, "ok simulated carrier, mailer"],
+    [true, "warn simulated carrier, mailer"],
+  ] as const)("says what is simulated, beside real money: %s", async ([besideMoney, line]) => {
+    const app = fastify()
+    addHealth(app, world.ports, { simulated: { names: ["carrier", "mailer"], besideMoney } })
+    onTestFinished(() => app.close())
+    expect((await readiness(app)).lines).toEqual([...WELL, line])
+  })
+
   it("looks once for many who ask", async () => {
     let looks = 0
     const ready = () => {
@@ -153,6 +169,18 @@ describe("/metrics", () => {
       expect(text).toMatch(new RegExp(`^ledger_read_model_stopped\\{name="${name}"\\} 0$`, "m"))
       expect(text).toMatch(new RegExp(`^ledger_read_model_behind\\{name="${name}"\\} \\d+$`, "m"))
     }
+  })
+
+  it("tells how much work there is, and how old", async () => {
+    const now = world.ports.clock.now()
+    const backlog = async () => ({ due: 3, dueSince: now - 90_000, parked: 1, parkedSince: now })
+    const ports = { ...world.ports, work: { ...world.ports.work, backlog } }
+    const app = await buildApp(ports, [], [])
+    onTestFinished(() => app.close())
+    const text = (await app.inject("/metrics")).body
+    expect(text).toContain('ledger_work_rows{state="due"} 3\nledger_work_rows{state="parked"} 1')
+    expect(text).toContain('ledger_work_oldest_seconds{state="due"} 90\n')
+    expect(text).toContain('ledger_work_oldest_seconds{state="parked"} 0\n')
   })
 
   it("names no company, person, key or number", async () => {

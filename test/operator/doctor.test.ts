@@ -3,7 +3,8 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
 import { readConfig } from "../../src/compose/config.ts"
-import { diskVerdict, examine, nodeFinding } from "../../src/compose/doctor.ts"
+import { diskVerdict, nodeFinding } from "../../src/compose/doctor-machine.ts"
+import { examine } from "../../src/compose/doctor.ts"
 import type { Finding } from "../../src/frame/operator/cli/finding.ts"
 import { testDatabase } from "../support/postgres.ts"
 import { fakeHost, run, testFolder } from "./fake-host.ts"
@@ -36,7 +37,7 @@ it("finds what the program stands on in order", async () => {
   const found = await look({ DATABASE_URL: url })
   expect(Object.keys(found)).toEqual([
     ...["node", "git", "bwrap", "user namespaces", "port", "disk"],
-    ...["database", "event store", "read models"],
+    ...["database", "event store", "read models", "simulated"],
   ])
   expect(found["database"]).toMatchObject({
     state: "ok",
@@ -143,4 +144,24 @@ it("prints a line each, and ends with 1 where something is wrong", async () => {
   })
   const { stdout } = await run(["doctor", "--json"], host)
   expect(JSON.parse(stdout)).toEqual({ ok: false, findings })
+})
+
+it("says what is simulated, by the settings and by the server", async () => {
+  const says = "cards, mailer, carrier: nothing leaves this machine by them"
+  expect((await look({}))["simulated"]?.says).toMatch(/^[a-z, ]+: nothing leaves this machine/)
+  const simulated = "ok simulated cards, mailer, carrier"
+  const ready = `ok database\nok event store\nok clock\n${simulated}\nready\n`
+  expect((await look({}, [], ready))["simulated"]).toMatchObject({ state: "ok", says })
+})
+
+it("names settings that nobody reads, and work that waits for an operator", async () => {
+  const ready = "ok database\nok event store\nok clock\nwarn work parked: 2\nready\n"
+  const found = await look({ LEDGER_DATADIR: "/tmp/x" }, [], ready)
+  expect(found["settings"]?.says).toBe(
+    "Nobody reads the setting LEDGER_DATADIR: was LEDGER_DATA_DIR meant?",
+  )
+  expect(found["work"]).toMatchObject({
+    ...{ state: "wrong", says: "parked: 2" },
+    fix: expect.stringContaining("work list") as string,
+  })
 })

@@ -232,6 +232,20 @@ describe("looking at the queue", () => {
     expect(await queue.dueCount(NOW)).toBe(3)
   })
 
+  it("tells how much there is, and since when: what waits out a back-off is due as well", async () => {
+    const none = { due: 0, dueSince: null, parked: 0, parkedSince: null }
+    expect(await queue.backlog(NOW)).toEqual(none)
+    await add("a", "a1", NOW - 5_000)
+    await add("b", "b1", NOW - 9_001)
+    await add("c", "c1", NOW)
+    await add("d", "d1", NOW + 1)
+    expect(await take()).toHaveLength(3)
+    await queue.settle(1, { result: "retry", afterMs: 60_000, reason: "busy" })
+    await queue.settle(2, { result: "park", reason: "nobody knows" })
+    const wanted = { due: 2, dueSince: NOW - 5_000, parked: 1, parkedSince: NOW - 9_001 }
+    expect(await queue.backlog(NOW)).toEqual(wanted)
+  })
+
   it("finds the next due time after now and up to an end, to the millisecond", async () => {
     await add("a", "a1")
     await add("b", "b1", NOW + 1)

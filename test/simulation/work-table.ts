@@ -202,6 +202,7 @@ export function workQueueOf(
     // Nothing that a call waits for is part of the simulation.
     insertTaken: async () => null,
     dueCount: async () => 0,
+    backlog: async () => ({ due: 0, dueSince: null, parked: 0, parkedSince: null }),
     nextDue: async () => null,
     names: async () => [],
     list: async () => noRows,

@@ -4,7 +4,6 @@ import { CARDS, openBuiltInCards } from "../../../adapters/providers/cards/built
 import type { Cards, TestCards } from "../../../adapters/providers/cards/port.ts"
 import { StartupFault } from "../../../adapters/startup/port.ts"
 import type { Provider } from "../../frame/provider.ts"
-import type { Given } from "../../frame/settings.ts"
 import { settings } from "../../frame/settings.ts"
 
 declare module "../../frame/ports.ts" {
@@ -27,17 +26,7 @@ export const cardSettings = settings({
       .optional(),
   }),
   secret: ["CARDS_STRIPE_KEY"],
-  faults: besideStripe,
 })
-
-/** What is for tests goes with no real money. */
-function besideStripe(given: Given): readonly string[] {
-  if (given["CARDS_STRIPE_KEY"] === undefined) return []
-  const forTestsOnly = { LEDGER_CLOCK: "test", RATE_LIMITS: "off" }
-  return Object.entries(forTestsOnly)
-    .filter(([name, value]) => given[name] === value)
-    .map(([name, value]) => `${name} cannot be ${value} where CARDS_STRIPE_KEY is set.`)
-}
 
 /**
  * Takes payments. Only where Stripe does is its package loaded, which is an optional one.
@@ -45,6 +34,9 @@ function besideStripe(given: Given): readonly string[] {
  * @throws StartupFault where that package is not installed
  */
 export const cards: Provider = {
+  name: "cards",
+  chosenBy: (given) => (given["CARDS_STRIPE_KEY"] === undefined ? null : "CARDS_STRIPE_KEY"),
+  takesMoney: true,
   simulator: CARDS,
   open: async (outside) => {
     const { CARDS_STRIPE_KEY: secretKey, CARDS_STRIPE_URL: url = null } =

@@ -13,6 +13,7 @@ declare module "../../frame/ports.ts" {
 
 /** Sends mails. */
 export const mailer: Provider = {
+  name: "mailer",
   simulator: MAIL,
   open: async (outside) => {
     const builtIn = openBuiltInMailer(outside)

@@ -196,6 +196,10 @@ async function resultOf(
 
 /** Keeps what became of a row, also over a connection that breaks just then. */
 async function settle(ports: Ports, row: TakenWork, result: WorkResult): Promise<void> {
+  if (result.result === "park") {
+    const { workId, kind } = row
+    ports.log.warn(`work ${workId} (${kind}) waits for an operator: ${result.reason}`, null)
+  }
   for (let tries = 1; ; tries += 1) {
     try {
       return await ports.work.settle(row.workId, result)

@@ -20,6 +20,7 @@ import type { Refusal } from "../calls/refusal.ts"
 import type { OneOf, Route } from "../calls/route.ts"
 import { BODY_WITHIN_MS, routesIn } from "../calls/route.ts"
 import type { Ports } from "../ports.ts"
+import type { Simulated } from "../provider.ts"
 import type { Admission, Place } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
 import type { Door } from "./hosts.ts"
@@ -62,6 +63,8 @@ export interface AppSettings {
   readonly webhooks?: readonly Route[]
   /** What `/readyz` looks at beside what every program stands on. */
   readonly probes?: readonly Probe[]
+  /** What of the world outside is simulated, for `/readyz` to say. */
+  readonly simulated?: Simulated
   /** What `/metrics` tells beside what every program tells. */
   readonly measures?: readonly Measure[]
 }
@@ -105,7 +108,7 @@ export async function buildApp(
   const calls = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
   addMetrics(app, ports, admission, settings.measures)
-  addHealth(app, ports, settings.probes)
+  addHealth(app, ports, settings)
   const served = [...entries, ...webhooks]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping.signal)
   for (const [url, own] of Map.groupBy(served, (entry) => entry.url)) {

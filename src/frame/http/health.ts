@@ -5,6 +5,7 @@
 import type { FastifyInstance } from "fastify"
 import { sql } from "kysely"
 import type { Ports } from "../ports.ts"
+import type { Simulated } from "../provider.ts"
 
 /** Where they are. */
 export const HEALTH_URLS = { live: "/livez", ready: "/readyz" } as const
@@ -18,7 +19,7 @@ const ANSWER_WITHIN_MS = 1_000
 const KEPT_MS = 1_000
 
 /** What the checks look at. */
-type Looked = Pick<Ports, "store" | "readAll" | "clock" | "projector" | "pacer" | "runner">
+type Looked = Pick<Ports, "store" | "readAll" | "clock" | "projector" | "pacer" | "runner" | "work">
 
 /**
  * `warn`: what others of the installation would not do better, so that sending callers elsewhere helps
@@ -41,15 +42,21 @@ export interface Probe {
   readonly look: (ports: Ports) => Promise<void>
 }
 
+/** What is looked at beside what every program stands on. */
+export interface AlsoLooked {
+  readonly probes?: readonly Probe[]
+  readonly simulated?: Simulated
+}
+
 /** Adds both. What is under pressure, or about to stop, still answers here. */
-export function addHealth(app: FastifyInstance, ports: Ports, probes: readonly Probe[] = []): void {
+export function addHealth(app: FastifyInstance, ports: Ports, also: AlsoLooked = {}): void {
   let isStopping = false
   app.addHook("preClose", async () => {
     isStopping = true
   })
   // Of a busy machine one answer may be late: only what is late twice in a row is not there.
   const lateBefore = new Set<string>()
-  const look = keptFor(KEPT_MS, ports, () => lookAtAll(ports, lateBefore, probes))
+  const look = keptFor(KEPT_MS, ports, () => lookAtAll(ports, lateBefore, also))
   const config = { pressureHandler: () => undefined }
   app.route({
     ...{ method: READING, url: HEALTH_URLS.live, config },
@@ -78,7 +85,7 @@ function servingVerdict(isStopping: boolean): Verdict {
 async function lookAtAll(
   ports: Ports,
   lateBefore: Set<string>,
-  probes: readonly Probe[],
+  { probes = [], simulated }: AlsoLooked,
 ): Promise<readonly Verdict[]> {
   const twice = async (name: string, look: () => Promise<void>): Promise<Verdict> => {
     const found = await verdict(name, look)
@@ -97,6 +104,8 @@ async function lookAtAll(
     }),
     readModels(ports),
     streams(ports),
+    parkedWork(ports),
+    ...simulatedVerdict(simulated),
     ...probes.map(async ({ name, isNeeded, look }): Promise<Verdict> => {
       const found = await twice(name, () => look(ports))
       return found.state === "fail" && !isNeeded ? { ...found, state: "warn" } : found
@@ -110,6 +119,26 @@ function streams({ runner }: Looked): Verdict {
   const { length } = runner.damaged()
   if (length === 0) return { state: "ok", name, says: "" }
   return { state: "warn", name, says: `damaged: ${length}` }
+}
+
+/** What waits for an operator: nobody else will do it. */
+async function parkedWork({ work, clock }: Looked): Promise<Verdict> {
+  const name = "work"
+  let parked = 0
+  const looked = await verdict(name, async () => {
+    ;({ parked } = await work.backlog(clock.now()))
+  })
+  // Charges do not need it.
+  if (looked.state === "fail") return { ...looked, state: "warn" }
+  if (parked === 0) return looked
+  return { state: "warn", name, says: `parked: ${parked}` }
+}
+
+/** What is only pretended is always said, and warned of where real money is taken for it. */
+function simulatedVerdict(simulated: Simulated | undefined): readonly Verdict[] {
+  if (simulated === undefined || simulated.names.length === 0) return []
+  const says = simulated.names.join(", ")
+  return [{ state: simulated.besideMoney ? "warn" : "ok", name: "simulated", says }]
 }
 
 /** Looks at one thing; what it throws is not said, for there may be an address in it. */

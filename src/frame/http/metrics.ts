@@ -95,6 +95,20 @@ function ownMeasures(admission: Admission): readonly Measure[] {
       read: async ({ runner }) => [{ value: runner.damaged().length }],
     },
     {
+      name: "ledger_work_rows",
+      help: "Rows of work by state: due (in hand or waiting out a back-off too), parked for an operator.",
+      labels: ["state"],
+      read: async (ports) =>
+        (await backlog(ports)).map(({ state, rows }) => ({ labels: { state }, value: rows })),
+    },
+    {
+      name: "ledger_work_oldest_seconds",
+      help: "How long the oldest row of work in a state has been due.",
+      labels: ["state"],
+      read: async (ports) =>
+        (await backlog(ports)).map(({ state, seconds }) => ({ labels: { state }, value: seconds })),
+    },
+    {
       name: "ledger_read_model_stopped",
       help: "1 where a read model stopped at a fact it could not take.",
       labels: ["name"],
@@ -112,5 +126,16 @@ function ownMeasures(admission: Admission): readonly Measure[] {
           return behind === null ? [] : [{ labels: { name }, value: behind }]
         }),
     },
+  ]
+}
+
+/** Work to do, by state. */
+async function backlog({ work, clock }: Ports) {
+  const now = clock.now()
+  const { due, dueSince, parked, parkedSince } = await work.backlog(now)
+  const secondsSince = (since: number | null) => (since === null ? 0 : (now - since) / 1_000)
+  return [
+    { state: "due", rows: due, seconds: secondsSince(dueSince) },
+    { state: "parked", rows: parked, seconds: secondsSince(parkedSince) },
   ]
 }

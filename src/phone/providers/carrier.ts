@@ -17,6 +17,7 @@ declare module "../../frame/ports.ts" {
 
 /** Hands text messages over. */
 export const carrier: Provider = {
+  name: "carrier",
   simulator: CARRIER,
   open: async (outside, ports) => {
     const builtIn = openBuiltInCarrier(outside, async (text, errorCode) => {

@@ -23,3 +23,11 @@ export function renderFindings(findings: readonly Finding[]): string {
     })
     .join("")
 }
+
+/** A finding that all is well. */
+export const well = (check: string, says: string): Finding => ({
+  check,
+  state: "ok",
+  says,
+  fix: null,
+})

@@ -1,0 +1,31 @@
+/** Settings that somebody gave and nobody reads. */
+import { nearestName } from "../frame/kernel/nearest.ts"
+import type { Given } from "../frame/settings.ts"
+
+/** What names begin with that are settings of this program and of nothing else on a machine. */
+const OWN_PREFIXES = ["LEDGER_", "CARDS_", "CARRIER_", "MAILER_", "SMTP_"]
+
+/** What only tests read. */
+const OF_TESTS: ReadonlySet<string> = new Set([
+  ...["LEDGER_DEEP", "LEDGER_RUNS", "LEDGER_SEED"],
+  ...["LEDGER_FAILPOINTS", "LEDGER_CLOCK_FAULT", "LEDGER_STRAY_FAULT"],
+])
+
+/**
+ * A sentence for each variable of the environment that is meant for this program, by how it begins or by
+ * how near it is to a setting, and is none of its settings.
+ *
+ * @param known the names of all settings
+ */
+export function unreadSettings(given: Given, known: ReadonlySet<string>): readonly string[] {
+  return Object.keys(given).flatMap((name) => {
+    if (known.has(name) || OF_TESTS.has(name)) return []
+    const nearest = nearestName(name, known)
+    // A short name of something else is near to many.
+    const isNear = nearest !== null && nearest.includes("_") && name.includes("_")
+    if (!isNear && !OWN_PREFIXES.some((prefix) => name.startsWith(prefix))) return []
+    const meant =
+      nearest === null ? "company-ledger config lists what there is" : `was ${nearest} meant?`
+    return [`Nobody reads the setting ${name}: ${meant}`]
+  })
+}

@@ -1,0 +1,79 @@
+/** What settings are refused or warned of for what is real and what is simulated. */
+import { describe, expect, it } from "vitest"
+import { readConfig } from "../../src/compose/config.ts"
+import { besideReal, simulatedOf } from "../../src/compose/simulated.ts"
+import { unreadSettings } from "../../src/compose/unread-settings.ts"
+import type { Provider } from "../../src/frame/provider.ts"
+import { PROGRAM } from "../../src/slices.ts"
+
+const STRIPE = { CARDS_STRIPE_KEY: "sk_live_x" }
+const NAMES = PROGRAM.providers.map(({ name }) => name)
+
+describe("what is simulated", () => {
+  it("is everything where nothing is chosen", () => {
+    expect(readConfig({}).simulated).toEqual({ names: NAMES, besideMoney: false })
+  })
+
+  it("is refused beside real money, unless it is said to be meant", () => {
+    const others = NAMES.filter((name) => name !== "cards")
+    expect(others).toEqual(expect.arrayContaining(["carrier", "mailer"]))
+    expect(() => readConfig(STRIPE)).toThrow(
+      "CARDS_STRIPE_KEY takes real money, and what it pays for is simulated: " +
+        `${others.join(", ")}. Set LEDGER_SIMULATED=${others.join(",")} where that is meant.`,
+    )
+    const wanted = { names: others, besideMoney: true }
+    for (const meant of ["all", others.join(","), `${others.toReversed().join(" , ")},cards`]) {
+      expect(readConfig({ ...STRIPE, LEDGER_SIMULATED: meant }).simulated).toEqual(wanted)
+    }
+    for (const meant of others) {
+      expect(() => readConfig({ ...STRIPE, LEDGER_SIMULATED: meant })).toThrow("takes real money")
+    }
+  })
+
+  it("can be said of what there is alone", () => {
+    expect(() => readConfig({ LEDGER_SIMULATED: "carier" })).toThrow(
+      `LEDGER_SIMULATED must be all, or names of ${NAMES.join(", ")} with commas between them.`,
+    )
+  })
+
+  it("may stand beside what is real and takes no money", () => {
+    const open = async () => ({})
+    const providers: readonly Provider[] = [
+      { name: "texts", open, chosenBy: (given) => (given["TEXTS_KEY"] ? "TEXTS_KEY" : null) },
+      { name: "mails", open },
+    ]
+    const given = { TEXTS_KEY: "x", LEDGER_CLOCK: "test" }
+    expect(simulatedOf(providers, given)).toEqual({ names: ["mails"], besideMoney: false })
+    expect(besideReal(providers, given)).toEqual([
+      "LEDGER_CLOCK cannot be test where TEXTS_KEY is set.",
+    ])
+  })
+})
+
+describe("a setting that nobody reads", () => {
+  const known = new Set(["LEDGER_DATA_DIR", "BASE_URL", "PORT"])
+  const said = (name: string) => unreadSettings({ [name]: "x" }, known)
+
+  it.for([
+    ["LEDGER_DATADIR", "was LEDGER_DATA_DIR meant?"],
+    ["BASE_ULR", "was BASE_URL meant?"],
+    ["CARRIER_URL", "company-ledger config lists what there is"],
+    ["SMTP_HOST", "company-ledger config lists what there is"],
+  ] as const)("is named: %s", ([name, meant]) => {
+    expect(said(name)).toEqual([`Nobody reads the setting ${name}: ${meant}`])
+  })
+
+  it.for(["PATH", "POST", "HOME", "npm_config_cache", "BASE_URL", "LEDGER_SEED"])(
+    "is not taken for one: %s",
+    (name) => {
+      expect(said(name)).toEqual([])
+    },
+  )
+
+  it("is a warning, never a fault, and shows no value", () => {
+    const { warnings } = readConfig({ LEDGER_MASTERKEY: "secret", EVENTSTORE_URL: "esdb://x:2113" })
+    expect(warnings).toEqual([
+      "Nobody reads the setting LEDGER_MASTERKEY: was LEDGER_MASTER_KEY meant?",
+    ])
+  })
+})
