@@ -36,6 +36,8 @@ export interface Config {
   readonly masterKey: Buffer | null
   /** Off for volume tests and benchmarks. */
   readonly rateLimits: "on" | "off"
+  /** The share of requests that went well and have a line in the log, 0 to 1. */
+  readonly logRequests: number
   /** What of the world outside is simulated. */
   readonly simulated: Simulated
   /** What is to be said of the settings, a sentence each: those that nobody reads. */
@@ -103,6 +105,11 @@ const Own = z.object({
       "must be silent, error, warn, info or debug",
     )
     .default("info"),
+  LOG_REQUESTS: z.coerce
+    .number("must be a share from 0 to 1")
+    .min(0, "must be a share from 0 to 1")
+    .max(1, "must be a share from 0 to 1")
+    .default(1),
   BASE_URL: address(/^https?$/, "must be an address such as https://api.example.com").optional(),
   LEDGER_MASTER_KEY: z
     .string()
@@ -157,6 +164,7 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
       settings.DATABASE_CONNECTIONS ?? (isShared ? CONNECTIONS_SHARED : CONNECTIONS_EMBEDDED),
     clock: settings.LEDGER_CLOCK,
     logLevel: settings.LOG_LEVEL,
+    logRequests: settings.LOG_REQUESTS,
     baseUrl: settings.BASE_URL?.replace(/\/+$/, "") ?? null,
     masterKey:
       settings.LEDGER_MASTER_KEY === undefined

@@ -4,6 +4,7 @@ import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { openGatherer } from "../frame/writer/gather.ts"
+import type { Counts } from "../frame/counts.ts"
 import { newId } from "../frame/kernel/ids.ts"
 import type { Log } from "../frame/ports.ts"
 import type { Runner } from "../frame/writer/run.ts"
@@ -11,7 +12,7 @@ import type { Runner } from "../frame/writer/run.ts"
 const MOST_AT_ONCE = 500
 
 /** What gathers before it is stored: closings, which move no money, and evidence of refusals. */
-export function openGathered(runner: Runner, log: Log) {
+export function openGathered(runner: Runner, log: Log, counts: Counts) {
   const closings = openGatherer<CompanyId, ChargeId>(MOST_AT_ONCE, async (companyId, chargeIds) => {
     const command = { type: "CloseCharges" as const, chargeIds }
     await runner.execute(ledgerOf(companyId), command, causedBy(newId("cmd")))
@@ -26,6 +27,7 @@ export function openGathered(runner: Runner, log: Log) {
   return {
     closeCharge: (companyId: CompanyId, chargeId: ChargeId) => closings.add(companyId, chargeId),
     keepRefusal: (companyId: CompanyId, refusal: ChargeRefused) => {
+      counts.add("refused_charges", countedAs(refusal))
       refused.add(companyId, refusal).catch((error: unknown) => {
         log.warn("the evidence of a refusal could not be kept", error)
       })
@@ -36,4 +38,11 @@ export function openGathered(runner: Runner, log: Log) {
       await refused.settled()
     },
   }
+}
+
+/** What a refused charge is counted as: its code, and the limit that refused it, of whomever that is. */
+function countedAs({ code, limits, refusedBy }: ChargeRefused) {
+  const by = refusedBy === null ? undefined : limits[refusedBy]
+  const { holder = "", class: spending = "", period = "" } = by ?? {}
+  return { code, holder, class: spending, period }
 }

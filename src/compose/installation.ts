@@ -1,95 +1,38 @@
 /** Opens everything an installation consists of, in order, and closes it in the reverse order. */
 import { PROGRAM } from "../slices.ts"
-import type { Pool } from "pg"
-import { openBackupSet } from "../../adapters/installation/backup-set.ts"
-import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
-import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
-import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
-import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
-import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
-import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
-import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
-import {
-  kyselyOf,
-  openApiPool,
-  openBehindPool,
-  openPool,
-  patiently,
-} from "../../adapters/postgres/database.ts"
+import { openPool } from "../../adapters/postgres/database.ts"
 import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
-import type { DatabaseWaits, DatabaseWatch } from "../../adapters/postgres/watch.ts"
-import { readAsCompany } from "../../adapters/postgres/read-as.ts"
-import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
-import { registerProcess } from "../../adapters/processes/postgres.ts"
-import { loadInstallation } from "../../adapters/sealing/installation.ts"
-import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
-import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
-import { openPostgresWork } from "../../adapters/work/postgres.ts"
-import { parseCompanyId } from "../../domain/kernel/ids.ts"
 import { FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { signDay } from "../audit/trees.ts"
-import type { DetailedLog } from "../frame/kernel/log.ts"
 import { startHousekeeping } from "../frame/effects/housekeeping.ts"
 import { giveUp } from "../frame/effects/give-up.ts"
 import type { Ports } from "../frame/ports.ts"
 import { openProvided } from "../frame/provider.ts"
-import type { ReadSettings } from "../frame/settings.ts"
 import { settingsIn } from "../frame/settings.ts"
-import type { Program } from "../frame/slice.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
 import { openRunner } from "../frame/writer/run.ts"
 import { startConfirming } from "../frame/writer/runner/confirming.ts"
-import type { Suppressing } from "./log-suppression.ts"
 import { watchSuppressing } from "./log-suppression.ts"
-import { openClock } from "./clock.ts"
 import type { NamedCloser } from "./closers.ts"
+import type { InstallationOptions } from "./installation-options.ts"
+import type { Reached } from "./outside.ts"
+import { openOutside } from "./outside.ts"
 import { closeInTime } from "./closers.ts"
-import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
-import type { Faults, Faulty } from "./faults.ts"
 import { arrangeFaults } from "./faults.ts"
 import { openPriceBook } from "./first-prices.ts"
 import { openGathered } from "./gathered.ts"
 import { openHearing } from "./heard-elsewhere.ts"
-import { HINTS } from "./hints.ts"
 import { tellOfRenewing } from "./renewing.ts"
 import { sharesOf } from "./shares.ts"
-import { refuseUnfinished } from "./unfinished-restore.ts"
-import { openSigning } from "./signing.ts"
 
 /** Everything is closed within so long; what would take longer is left. */
 const CLOSE_WITHIN_MS = 8_000
 /** Of what could not be kept then, so much is named. */
 const MOST_NAMED = 5
-
-/** What an installation is opened with. */
-export interface InstallationOptions {
-  readonly databaseUrl: string
-  /** A server of EventStoreDB or KurrentDB; null: the event store inside the database. */
-  readonly eventStoreUrl: string | null
-  /** How many connections to PostgreSQL it may open, at least 16. */
-  readonly databaseConnections: number
-  readonly clock: "system" | "test"
-  readonly masterKey: Buffer | null
-  /** The settings of the slices; default none is set. */
-  readonly settings?: ReadSettings
-  readonly baseUrl: () => string
-  readonly log: DetailedLog
-  /** Aborted where nobody waits for it any more: what was opened is closed again. */
-  readonly signal?: AbortSignal
-  /** How patient to be with the database; default `USUAL_WAITS`. */
-  readonly waits?: DatabaseWaits
-  /** How long a call waits for the ledger, milliseconds; default `DEFAULT_DEADLINE_MS`. */
-  readonly deadlineMs?: number
-  /** What is to go wrong, in tests. */
-  readonly faults?: Faults
-  /** What it is made of; default all slices. */
-  readonly program?: Program
-}
 
 /** An open installation. */
 export interface Installation {
@@ -142,88 +85,6 @@ export async function openInstallation(given: InstallationOptions): Promise<Inst
   }
 }
 
-/** How the database is reached by the owner, and watched. */
-interface Reached {
-  readonly pool: Pool
-  readonly watch: DatabaseWatch
-  readonly watchStore: Suppressing["watchStore"]
-  readonly onIdleError: (error: Error) => void
-  /** Told of what was to be kept behind its callers, and could not be. */
-  readonly onUnkept: (message: string, error: unknown) => void
-}
-
-/** Connections, time, keys and stores: everything outside that needs nothing of the others. */
-async function openOutside(
-  options: InstallationOptions,
-  reached: Reached,
-  closers: NamedCloser[],
-  faulty: Faulty,
-) {
-  const { databaseUrl, log, signal, program = PROGRAM } = options
-  const { pool, watch, onIdleError } = reached
-  const shares = sharesOf(options.databaseConnections)
-  const apiPool = openApiPool(databaseUrl, shares.api, onIdleError, watch)
-  closers.push({ what: "connections of the API", close: () => apiPool.end() })
-  const behind = openBehindPool(databaseUrl, shares.behind, onIdleError, watch)
-  closers.push({ what: "connections of what is written behind", close: () => behind.end() })
-  const processes = await registerProcess(databaseUrl, log.warn, watch)
-  closers.push({ what: "signing off", close: processes.close })
-  const memory = openInstallationMemory(pool, HINTS)
-  await refuseUnfinished(memory)
-  const chosen = await openEventStore(databaseUrl, options.eventStoreUrl, {
-    streams: program.streams,
-    watch,
-  })
-  const store = faulty.store(chosen.store)
-  closers.push({ what: "the event store", close: store.close })
-  if (chosen.kind === "eventstoredb") {
-    const { stop } = reached.watchStore(store.head)
-    closers.push({ what: "the watch over the event store", close: stop })
-  }
-  await checkEventStore(memory, chosen)
-  signal?.throwIfAborted()
-  const time = await openClock(options, { ...reached, processes }, faulty)
-  closers.push({ what: "the clock", close: time.stop })
-  const { masterKey } = await loadInstallation(pool, options.masterKey)
-  const sealing = openPostgresSealing(pool, masterKey)
-  await processes.listen(KEYS_ERASED, (companyId) => {
-    // Null: a call may have been missed. A text that names no company may be of any, too.
-    sealing.forgetKeys(companyId === null ? null : parseCompanyId(companyId))
-  })
-  return {
-    behind,
-    ...time.clock,
-    processes,
-    store,
-    readEverything: chosen.readEverything,
-    rememberStore: () => rememberEventStore(memory, chosen),
-    pacer: machinePacer,
-    sealing,
-    checkpoints: openPostgresCheckpoints(pool, behind),
-    locks: openPostgresLocks(behind, log.warn),
-    claims: openPostgresClaims(pool, processes),
-    work: openPostgresWork(behind, processes),
-    blobs: openPostgresBlobs({ pool, behind, sealing }),
-    simulators: openPostgresSimulators(pool),
-    presence: openPostgresPresence(pool),
-    connectCodes: openPostgresConnectCodes(pool),
-    erasure: openPostgresErasure({
-      // It writes tables anew.
-      pool: patiently(pool),
-      pacer: machinePacer,
-      forgetKeys: sealing.forgetKeys,
-      readModels: program.readModels,
-      tables: program.tables.flatMap(({ table, erased }) => (erased === true ? table : [])),
-      work: program.workOfCompany,
-    }),
-    readAs: readAsCompany(apiPool),
-    readAll: kyselyOf<unknown>(pool),
-    readPatiently: kyselyOf<unknown>(patiently(pool)),
-    backupSet: openBackupSet(patiently(pool), HINTS, program.tables),
-    ...openSigning(pool, masterKey),
-  }
-}
-
 async function openParts(
   options: InstallationOptions,
   reached: Reached,
@@ -259,7 +120,7 @@ async function openParts(
   const confirming = startConfirming({ store, pacer, runner, handedOver, warn: log.warn })
   closers.push({ what: "hearing of events", close: confirming.stop })
   closers.push({ what: "checkpoints, and appends under way", close: runner.close })
-  const gathered = openGathered(runner, { ...log, warn: reached.onUnkept })
+  const gathered = openGathered(runner, { ...log, warn: reached.onUnkept }, outside.counts)
   closers.push({ what: "API calls and refusals that were gathered", close: gathered.settle })
   outside.beforeFollowing(gathered.settle)
 

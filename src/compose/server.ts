@@ -133,6 +133,7 @@ export async function runServer(options: ServerOptions): Promise<number> {
     const until = machinePacer.elapsedMs() + stopWithinMs
     left = await closeInTime(closers, CALLS_WITHIN_MS)
     left = [...left, ...(await stores.close(until - machinePacer.elapsedMs()))]
+    log.info("stopped", { left: left.length })
     if (left.length > 0) log.warn(`stopped before all was done: ${left.join("; ")}`, null)
   }
   return left.length > 0 ? 1 : code
@@ -151,7 +152,7 @@ async function serve(
     ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
     doors: PROGRAM.doors(stores.ports),
     ...{ webhooks: PROGRAM.webhooks, probes: PROGRAM.probes, measures: PROGRAM.measures },
-    simulated: config.simulated,
+    ...{ simulated: config.simulated, logRequests: config.logRequests },
   })
   arrangeFaults(config.faults).server(app.server)
   const url = await listen(app, config)
@@ -171,6 +172,7 @@ async function serve(
   closers.push({ what: "operators' commands in hand", close: admin.close })
   await announce(stores.folder, { pid: process.pid, url, socketPath, folderId })
   closers.push({ what: "the announcement of this server", close: () => withdraw(stores.folder) })
+  log.info("listening", { url, pid: process.pid })
   say(`company-ledger listens on ${url}`)
   say(`  docs         ${url}${DOCS_URL}`)
   say(`  data folder  ${stores.folder.path}`)

@@ -12,6 +12,7 @@ import type { Sealing } from "../../adapters/sealing/port.ts"
 import type { NewWork, ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
 import type { ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { Counts } from "./counts.ts"
 import type { Cause } from "./kernel/envelope.ts"
 import type { ReadSettings } from "./settings.ts"
 import type { Runner } from "./writer/run.ts"
@@ -24,6 +25,15 @@ export type ReadAs = <T>(
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   query: (db: Kysely<any>) => Promise<T>,
 ) => Promise<T>
+
+/** The connections of a pool. */
+export interface Connections {
+  readonly pool: string
+  readonly busy: number
+  readonly idle: number
+  /** How many wait for one. */
+  readonly waiting: number
+}
 
 /** Where what happened without a caller to tell is written. */
 export interface Log {
@@ -80,6 +90,10 @@ export interface Ports extends ProvidedPorts {
   readonly giveUp: (work: ParkedWork, cause: Cause) => Promise<{ readonly refusal: string } | null>
   /** Has every slice take out what it has of a company outside of the program's PostgreSQL. */
   readonly eraseElsewhere: (companyId: CompanyId) => Promise<void>
+  /** What happened in this process, for `/metrics`. */
+  readonly counts: Counts
+  /** The connections of this process to PostgreSQL, pool by pool. */
+  readonly connections: () => readonly Connections[]
   /** Keeps the evidence of a refusal, without anybody waiting for it. */
   readonly keepRefusal: (companyId: CompanyId, refusal: ChargeRefused) => void
   /** The public address of this service, without a slash at the end. */

@@ -171,6 +171,23 @@ describe("/metrics", () => {
     }
   })
 
+  it("counts charges, and refused ones by the limit that refused them", async () => {
+    const poor = await makeCompany(world)
+    await world.operate("limit set", {
+      ...{ company: poor.companyId, class: "general", period: "week", dollars: "0.01" },
+    })
+    const statuses = [await sendText(world, poor.key), await sendText(world, poor.key)]
+    expect(statuses.map(({ status }) => status)).toEqual([200, 429])
+    const text = await metrics()
+    expect(text).toMatch(/^ledger_facts_total\{type="Charged"\} [1-9]\d*$/m)
+    const limit = 'holder="company",class="general",period="week"'
+    expect(text).toContain(`ledger_refused_charges_total{code="spend_limit_reached",${limit}} 1\n`)
+    expect(text).toMatch(/^ledger_event_store_appends_total\{result="stored"\} [1-9]\d*$/m)
+    expect(text).toMatch(/^ledger_event_store_append_seconds_total\{result="stored"\} [\d.e-]+$/m)
+    expect(text).toMatch(/^ledger_database_connections\{pool="api",state="waiting"\} \d+$/m)
+    expect(text).toContain("# TYPE ledger_facts_total counter")
+  })
+
   it("tells how much work there is, and how old", async () => {
     const now = world.ports.clock.now()
     const backlog = async () => ({ due: 3, dueSince: now - 90_000, parked: 1, parkedSince: now })

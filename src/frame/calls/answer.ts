@@ -1,4 +1,5 @@
 /** Answers as they are sent, kept, and sent again. */
+import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
 import { tokenOf } from "./position-token.ts"
 import type { Ports } from "../ports.ts"
 import type { KeptAnswer } from "./idempotency.ts"
@@ -16,6 +17,18 @@ export interface Answer {
   readonly body: string | Sent | null
   /** The code of a refusal; null where it is none. */
   readonly error: string | null
+}
+
+/** Who asked and what was charged for it, as far as is known: for the log. */
+export interface Trace {
+  readonly companyId: CompanyId | null
+  readonly keyId: KeyId | null
+  readonly chargeId: string | null
+}
+
+/** An answer, with what its line in the log says beside it. */
+export interface TracedAnswer extends Answer {
+  readonly trace: Trace
 }
 
 const JSON_TYPE = "application/json; charset=utf-8"

@@ -17,13 +17,14 @@
 import type { ClaimRequest } from "../../../adapters/claims/port.ts"
 import type { Ports } from "../ports.ts"
 import { accountRefusal, checkCompany, enter } from "./account-checks.ts"
-import type { Answer } from "./answer.ts"
+import type { Answer, TracedAnswer } from "./answer.ts"
 import { answerAgain, answerOf, keptOf, keyRequired, refused } from "./answer.ts"
 import type { ReadBody } from "./body.ts"
 import { NO_BODY, openBody } from "./body.ts"
 import type { Call } from "./call.ts"
 import { fieldOf } from "./as-sent.ts"
 import type { Asked } from "./faults.ts"
+import { askedBy, idempotencyKeyOf } from "./asked-by.ts"
 import { faultRefusal } from "./faults.ts"
 import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
 import type { Known } from "./key-check.ts"
@@ -36,7 +37,7 @@ import type { LastWrites } from "./read-position.ts"
 import { lookAgain, namedPosition, waitForReads } from "./read-position.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
-import type { AnyReply, Checked, OneOf, OnceForEver, Resumed, Route, Seed } from "./route.ts"
+import type { AnyReply, Caller, Checked, OnceForEver, Resumed, Route, Seed } from "./route.ts"
 import { scopeOf } from "./caller-scope.ts"
 import { isOneOf } from "./route.ts"
 import { shapeFor } from "./shapes.ts"
@@ -50,9 +51,23 @@ export interface CallPorts {
   readonly lastWrites: LastWrites
 }
 
+/** How far a call came: what is known of it where it ends. */
+interface Progress {
+  asked: Asked
+  caller: Caller | null
+  chargeId: string | null
+}
+
 /** Carries out a call. Whatever goes wrong is an answer too: nothing is thrown. */
-export async function carryOut(calls: CallPorts, call: Call): Promise<Answer> {
-  const progress = { asked: askedBy(call) }
+export async function carryOut(calls: CallPorts, call: Call): Promise<TracedAnswer> {
+  const progress: Progress = { asked: askedBy(call), caller: null, chargeId: null }
+  const answer = await answered(calls, call, progress)
+  const { caller, chargeId } = progress
+  const [companyId, keyId] = [caller?.companyId ?? null, caller?.key?.keyId ?? null]
+  return { ...answer, trace: { companyId, keyId, chargeId } }
+}
+
+async function answered(calls: CallPorts, call: Call, progress: Progress): Promise<Answer> {
   try {
     const own = { ...calls, ports: portsOfRequest(calls.ports) }
     const { route } = call
@@ -60,26 +75,16 @@ export async function carryOut(calls: CallPorts, call: Call): Promise<Answer> {
     return await answerCaller(own, call, progress)
   } catch (error) {
     const fault = error instanceof Error ? error : new Error(String(error))
-    return refused(faultRefusal(fault, progress.asked, calls.ports.log))
+    const why = faultRefusal(fault, progress.asked, calls.ports.log)
+    progress.chargeId = chargeIn(why)
+    return refused(why)
   }
 }
 
-/** What is known of a call before anything was looked at. */
-export function askedBy(call: Pick<Call, "route" | "headers" | "requestId">): Asked {
-  const isNamed = (idempotencyKeyOf(call) ?? "") !== ""
-  const { route, requestId } = call
-  return { requestId, pays: paidBy(route), isNamed, mayBeDone: isNamed }
-}
-
-/** What a route's calls pay for; null where it is nothing. */
-export function paidBy(route: Route | OneOf): Asked["pays"] {
-  if (!isOneOf(route) && route.once !== undefined) return "purchase"
-  return route.charged === true ? "charge" : null
-}
-
-/** The idempotency key of what takes one; null where it has none. */
-function idempotencyKeyOf(call: Pick<Call, "route" | "headers">): string | null {
-  return paidBy(call.route) === null ? null : fieldOf(call, "idempotency-key")
+/** The charge that a refusal names; null where it names none. */
+function chargeIn({ details }: Refusal): string | null {
+  const chargeId = details?.["chargeId"]
+  return typeof chargeId === "string" ? chargeId : null
 }
 
 /** What a handler is given of a call beside its values. */
@@ -107,15 +112,12 @@ async function answerAnybody(
 
 /** A call whose caller is known. */
 interface Let extends Known {
+  readonly progress: Progress
   readonly call: Call
   readonly body: () => Promise<ReadBody>
 }
 
-async function answerCaller(
-  calls: CallPorts,
-  call: Call,
-  progress: { asked: Asked },
-): Promise<Answer> {
+async function answerCaller(calls: CallPorts, call: Call, progress: Progress): Promise<Answer> {
   const { ports } = calls
   const { route, target } = call
   const body = openBody(call)
@@ -125,7 +127,8 @@ async function answerCaller(
   const known = await checkCaller(ports, call, signed)
   if ("error" in known) return refused(known)
   const { caller } = known
-  const given: Let = { ...known, call, body }
+  progress.caller = caller
+  const given: Let = { ...known, progress, call, body }
   const mustBeNamed = !isOneOf(route) && route.once !== undefined && (key ?? "") === ""
   if (mustBeNamed) return refused(await orElse(calls, given, keyRequired()))
   if (key === null) {
@@ -206,6 +209,7 @@ async function perform(calls: CallPorts, given: Let, mine: Mine): Promise<Answer
     throw error
   }
   const { route, result, isStale = false } = handled
+  given.progress.chargeId = result.ok ? (result.chargeId ?? null) : chargeIn(result.refusal)
   if (route === null) return refused((result as Extract<typeof result, { ok: false }>).refusal)
   const { position = null } = result
   if (position !== null) lastWrites.wrote(scopeOf(given.caller), position)

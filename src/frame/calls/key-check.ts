@@ -44,7 +44,11 @@ export async function checkCaller(
   const { key, standing } = found
   const { companyId } = named
   const signedIn = await signedInPerson(ports, call, signed, companyId, key)
-  if ("refusal" in signedIn) return signedIn.refusal
+  if ("refusal" in signedIn) {
+    const { message: why } = signedIn.refusal
+    ports.log.info("a sign-in was refused", { requestId, company: companyId, key: key.keyId, why })
+    return signedIn.refusal
+  }
   const person = signedIn.person ?? found.person
   return {
     caller: { companyId, key, person, spender: spenderOf(key, person), requestId },

@@ -68,6 +68,8 @@ export type Reply<R, S extends number = 200> =
       readonly position?: Position | null
       /** What is sent instead of the body, of a route with `files`. */
       readonly sends?: Sent
+      /** What was charged for it. */
+      readonly chargeId?: string
     }
   | {
       readonly ok: false

@@ -142,7 +142,7 @@ async function perform<I, R>(
       return { refusal: { ...refusal("unavailable", message), headers } }
     },
   )
-  if ("reply" in done) return { ok: true, body: done.reply, position: made.position }
+  if ("reply" in done) return { ok: true, body: done.reply, position: made.position, chargeId }
   const position = await giveBackEnded(ports, caller, made, spec.undone)
   return { ok: false, refusal: done.refusal, position }
 }

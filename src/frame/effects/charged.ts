@@ -146,7 +146,7 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
       const intended = await this.#spec.intend(this.#ports, caller, draft, prepared, paid)
       if (intended === "found") return await this.#replied(draft, paid)
       if (intended !== "again" && "reply" in intended) {
-        if (this.#spec.awaits === undefined) return answerOf(intended)
+        if (this.#spec.awaits === undefined) return answerOf(intended, paid.chargeId)
         return await this.#replied(draft, paid)
       }
       const back = { amountMicros: null, reason: this.#spec.undone }
@@ -165,7 +165,8 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
    */
   async #replied(draft: D, named: Named<P>): Promise<Answer<R>> {
     const { awaits, reply } = this.#spec
-    if (awaits === undefined) return answerOf(await reply(this.#ports, draft, named.id))
+    const { chargeId } = named
+    if (awaits === undefined) return answerOf(await reply(this.#ports, draft, named.id), chargeId)
     const ports = this.#ports
     const outcome = await awaitOutcome(
       awaits,
@@ -176,10 +177,12 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
       this.#input.stopping,
     )
     if (outcome === null) throw new OutcomeUnknown("what was asked for is not done yet")
-    return "refusal" in outcome ? { ok: false, refusal: outcome.refusal } : answerOf(outcome)
+    return "refusal" in outcome
+      ? { ok: false, refusal: outcome.refusal }
+      : answerOf(outcome, chargeId)
   }
 }
 
-function answerOf<R>({ reply: body, position }: Told<R>): Answer<R> {
-  return { ok: true, body, position }
+function answerOf<R>({ reply: body, position }: Told<R>, chargeId: string): Answer<R> {
+  return { ok: true, body, position, chargeId }
 }

@@ -11,7 +11,8 @@ import type { Probe } from "./health.ts"
 import type { Measure } from "./metrics.ts"
 import { METRICS_URL, addMetrics } from "./metrics.ts"
 import type { CallPorts } from "../calls/carry-out.ts"
-import { askedBy, carryOut } from "../calls/carry-out.ts"
+import { askedBy } from "../calls/asked-by.ts"
+import { carryOut } from "../calls/carry-out.ts"
 import type { Asked } from "../calls/faults.ts"
 import { faultRefusal, overloadedRefusal, stoppingRefusal } from "../calls/faults.ts"
 import { NO_RATE_LIMITS, openRateLimits } from "../calls/rate-limits.ts"
@@ -34,6 +35,7 @@ import {
   refuseBytes,
   refuseExpectation,
 } from "./outside-routes.ts"
+import { logRequests } from "./request-log.ts"
 import { watchPressure } from "./pressure.ts"
 import { answeredVerbs, otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
 import { endUnreadBodies } from "./unread-bodies.ts"
@@ -65,6 +67,8 @@ export interface AppSettings {
   readonly probes?: readonly Probe[]
   /** What of the world outside is simulated, for `/readyz` to say. */
   readonly simulated?: Simulated
+  /** The share of requests that went well and have a line in the log, 0 to 1; default 0. */
+  readonly logRequests?: number
   /** What `/metrics` tells beside what every program tells. */
   readonly measures?: readonly Measure[]
 }
@@ -108,6 +112,7 @@ export async function buildApp(
   const calls = { ports, rates, lastWrites: openLastWrites() }
   const admission = openAdmission(ports.pacer)
   addMetrics(app, ports, admission, settings.measures)
+  logRequests(app, ports.log, settings.logRequests ?? 0, WATCHED_URLS)
   addHealth(app, ports, settings)
   const served = [...entries, ...webhooks]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping.signal)

@@ -6,6 +6,7 @@
 import type { FastifyInstance } from "fastify"
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client"
 import type { Admission } from "./admission.ts"
+import type { Counted } from "../counts.ts"
 import { refusedWith } from "./outgoing.ts"
 import type { Ports } from "../ports.ts"
 
@@ -21,6 +22,8 @@ export interface Measure {
   readonly name: string
   readonly help: string
   readonly labels?: readonly string[]
+  /** It only grows, from where the process began; default it stands for what is just now. */
+  readonly isCount?: true
   readonly read: (
     ports: Ports,
   ) => Promise<
@@ -51,8 +54,8 @@ export function addMetrics(
     labelNames: ["route", "error"] as const,
     registers,
   })
-  for (const one of [...ownMeasures(admission), ...measures]) {
-    registry.registerMetric(gaugeOf(ports, one))
+  for (const one of [...ownMeasures(admission), ...COUNTED, ...measures]) {
+    registry.registerMetric(one.isCount === true ? counterOf(ports, one) : gaugeOf(ports, one))
   }
   app.addHook("onResponse", async (request, reply) => {
     const route = request.routeOptions.url ?? "unknown"
@@ -80,6 +83,60 @@ function gaugeOf(ports: Ports, { name, help, labels = [], read }: Measure): Gaug
     },
   })
 }
+
+/** A figure that only grows. */
+function counterOf(ports: Ports, { name, help, labels = [], read }: Measure): Counter {
+  return new Counter({
+    ...{ name, help, labelNames: [...labels], registers: [] },
+    async collect() {
+      const found = await read(ports).catch(() => [])
+      this.reset()
+      for (const { labels: labelled = {}, value } of found) this.inc(labelled, value)
+    },
+  })
+}
+
+/** What this process counts by itself. */
+function counted(
+  [count, name]: readonly [keyof Counted, string],
+  help: string,
+  labels: readonly string[],
+): Measure {
+  return { name, help, labels, isCount: true, read: async ({ counts }) => counts.read(count) }
+}
+
+/** What is charged and stored. */
+const COUNTED: readonly Measure[] = [
+  counted(
+    ["facts", "ledger_facts_total"],
+    "Facts that this process stored, by type: `Charged` are charges.",
+    ["type"],
+  ),
+  counted(
+    ["refused_charges", "ledger_refused_charges_total"],
+    "Charges that were refused, by code and the limit that refused them; no holder: the funds did.",
+    ["code", "holder", "class", "period"],
+  ),
+  counted(
+    ["appends", "ledger_event_store_appends_total"],
+    "Appends to the event store, by what came of them.",
+    ["result"],
+  ),
+  counted(
+    ["append_seconds", "ledger_event_store_append_seconds_total"],
+    "How long the appends took together.",
+    ["result"],
+  ),
+  {
+    name: "ledger_database_connections",
+    help: "Connections to PostgreSQL by pool and state; waiting: who waits for one.",
+    labels: ["pool", "state"],
+    read: async ({ connections }) =>
+      connections().flatMap(({ pool, ...states }) =>
+        Object.entries(states).map(([state, value]) => ({ labels: { pool, state }, value })),
+      ),
+  },
+]
 
 /** What is measured of any program, whatever its slices are. */
 function ownMeasures(admission: Admission): readonly Measure[] {

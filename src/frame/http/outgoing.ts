@@ -2,7 +2,7 @@
 import { once } from "node:events"
 import { PassThrough, Readable } from "node:stream"
 import type { FastifyReply } from "fastify"
-import type { Answer } from "../calls/answer.ts"
+import type { Trace, TracedAnswer } from "../calls/answer.ts"
 import { refused } from "../calls/answer.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { SentBytes, SentFile } from "../calls/sent.ts"
@@ -10,6 +10,12 @@ import { partOf } from "../calls/sent.ts"
 import type { Log } from "../ports.ts"
 
 const refusedReplies = new WeakMap<FastifyReply, string>()
+const traces = new WeakMap<FastifyReply, Trace>()
+
+/** Who asked and what was charged; null where no route was asked. */
+export function traceOf(reply: FastifyReply): Trace | null {
+  return traces.get(reply) ?? null
+}
 
 /** What a request was refused with; null where it was answered. */
 export function refusedWith(reply: FastifyReply): string | null {
@@ -17,8 +23,13 @@ export function refusedWith(reply: FastifyReply): string | null {
 }
 
 /** Sends an answer; resolves when it was handed over, or nobody takes it any more. */
-export async function sendAnswer(reply: FastifyReply, answer: Answer, log: Log): Promise<void> {
-  const { status, headers, body, error } = answer
+export async function sendAnswer(
+  reply: FastifyReply,
+  answer: TracedAnswer,
+  log: Log,
+): Promise<void> {
+  const { status, headers, body, error, trace } = answer
+  traces.set(reply, trace)
   if (error !== null) refusedReplies.set(reply, error)
   void reply.code(status).headers(headers)
   if (body === null || typeof body === "string") void reply.send(body)

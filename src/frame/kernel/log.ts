@@ -9,7 +9,13 @@ export interface DetailedLog extends Log {
 
 /** Opens the log at a level; `silent` writes nothing. */
 export function openLog(level: string): DetailedLog {
-  const logger = pino({ level, base: null }, pino.destination({ dest: 2, sync: true }))
+  const logger = pino(
+    {
+      ...{ level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    pino.destination({ dest: 2, sync: true }),
+  )
   return {
     info: (message, details) => logger.info(details ?? {}, message),
     warn: (message, error) => logger.warn(error === null ? {} : { err: describe(error) }, message),

@@ -1,0 +1,136 @@
+/** Opens what an installation stands on: connections, time, keys, stores. */
+import { PROGRAM } from "../slices.ts"
+import type { Pool } from "pg"
+import { openBackupSet } from "../../adapters/installation/backup-set.ts"
+import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
+import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
+import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
+import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
+import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { tellingOfAppends } from "../../adapters/eventstore/told.ts"
+import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
+import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
+import {
+  kyselyOf,
+  openApiPool,
+  openBehindPool,
+  patiently,
+} from "../../adapters/postgres/database.ts"
+import type { DatabaseWatch } from "../../adapters/postgres/watch.ts"
+import { readAsCompany } from "../../adapters/postgres/read-as.ts"
+import { openPostgresPresence } from "../../adapters/presence/postgres.ts"
+import { registerProcess } from "../../adapters/processes/postgres.ts"
+import { loadInstallation } from "../../adapters/sealing/installation.ts"
+import { KEYS_ERASED, openPostgresSealing } from "../../adapters/sealing/postgres.ts"
+import { openPostgresSimulators } from "../../adapters/providers/simulators/postgres.ts"
+import { openPostgresWork } from "../../adapters/work/postgres.ts"
+import { parseCompanyId } from "../../domain/kernel/ids.ts"
+import { openCounts } from "../frame/counts.ts"
+import type { Suppressing } from "./log-suppression.ts"
+import { openClock } from "./clock.ts"
+import type { NamedCloser } from "./closers.ts"
+import { checkEventStore, openEventStore, rememberEventStore } from "./event-store.ts"
+import type { Faulty } from "./faults.ts"
+import { HINTS } from "./hints.ts"
+import { sharesOf } from "./shares.ts"
+import { refuseUnfinished } from "./unfinished-restore.ts"
+import { openSigning } from "./signing.ts"
+import type { InstallationOptions } from "./installation-options.ts"
+
+/** How the database is reached by the owner, and watched. */
+export interface Reached {
+  readonly pool: Pool
+  readonly watch: DatabaseWatch
+  readonly watchStore: Suppressing["watchStore"]
+  readonly onIdleError: (error: Error) => void
+  /** Told of what was to be kept behind its callers, and could not be. */
+  readonly onUnkept: (message: string, error: unknown) => void
+}
+
+/** Connections, time, keys and stores: everything outside that needs nothing of the others. */
+export async function openOutside(
+  options: InstallationOptions,
+  reached: Reached,
+  closers: NamedCloser[],
+  faulty: Faulty,
+) {
+  const { databaseUrl, log, signal, program = PROGRAM } = options
+  const { pool, watch, onIdleError } = reached
+  const shares = sharesOf(options.databaseConnections)
+  const apiPool = openApiPool(databaseUrl, shares.api, onIdleError, watch)
+  closers.push({ what: "connections of the API", close: () => apiPool.end() })
+  const behind = openBehindPool(databaseUrl, shares.behind, onIdleError, watch)
+  closers.push({ what: "connections of what is written behind", close: () => behind.end() })
+  const processes = await registerProcess(databaseUrl, log.warn, watch)
+  closers.push({ what: "signing off", close: processes.close })
+  const memory = openInstallationMemory(pool, HINTS)
+  await refuseUnfinished(memory)
+  const chosen = await openEventStore(databaseUrl, options.eventStoreUrl, {
+    streams: program.streams,
+    watch,
+  })
+  const counts = openCounts()
+  const store = faulty.store(
+    tellingOfAppends(chosen.store, machinePacer, (events, error, seconds) => {
+      const result = error ?? "stored"
+      counts.add("appends", { result })
+      counts.add("append_seconds", { result }, seconds)
+      if (error === null) for (const { type } of events) counts.add("facts", { type })
+    }),
+  )
+  closers.push({ what: "the event store", close: store.close })
+  if (chosen.kind === "eventstoredb") {
+    const { stop } = reached.watchStore(store.head)
+    closers.push({ what: "the watch over the event store", close: stop })
+  }
+  await checkEventStore(memory, chosen)
+  signal?.throwIfAborted()
+  const time = await openClock(options, { ...reached, processes }, faulty)
+  closers.push({ what: "the clock", close: time.stop })
+  const { masterKey } = await loadInstallation(pool, options.masterKey)
+  const sealing = openPostgresSealing(pool, masterKey)
+  await processes.listen(KEYS_ERASED, (companyId) => {
+    // Null: a call may have been missed. A text that names no company may be of any, too.
+    sealing.forgetKeys(companyId === null ? null : parseCompanyId(companyId))
+  })
+  const pools = { owner: pool, api: apiPool, behind }
+  return {
+    behind,
+    counts,
+    connections: () =>
+      Object.entries(pools).map(([name, { totalCount, idleCount, waitingCount }]) => {
+        const busy = totalCount - idleCount
+        return { pool: name, busy, idle: idleCount, waiting: waitingCount }
+      }),
+    ...time.clock,
+    processes,
+    store,
+    readEverything: chosen.readEverything,
+    rememberStore: () => rememberEventStore(memory, chosen),
+    pacer: machinePacer,
+    sealing,
+    checkpoints: openPostgresCheckpoints(pool, behind),
+    locks: openPostgresLocks(behind, log.warn),
+    claims: openPostgresClaims(pool, processes),
+    work: openPostgresWork(behind, processes),
+    blobs: openPostgresBlobs({ pool, behind, sealing }),
+    simulators: openPostgresSimulators(pool),
+    presence: openPostgresPresence(pool),
+    connectCodes: openPostgresConnectCodes(pool),
+    erasure: openPostgresErasure({
+      // It writes tables anew.
+      pool: patiently(pool),
+      pacer: machinePacer,
+      forgetKeys: sealing.forgetKeys,
+      readModels: program.readModels,
+      tables: program.tables.flatMap(({ table, erased }) => (erased === true ? table : [])),
+      work: program.workOfCompany,
+    }),
+    readAs: readAsCompany(apiPool),
+    readAll: kyselyOf<unknown>(pool),
+    readPatiently: kyselyOf<unknown>(patiently(pool)),
+    backupSet: openBackupSet(patiently(pool), HINTS, program.tables),
+    ...openSigning(pool, masterKey),
+  }
+}

@@ -1,0 +1,44 @@
+/** What happened in this process since it began, counted for `/metrics`. */
+
+/** Labels of a figure, by name. They never hold an id: every value makes a series of its own. */
+export type Labels = Readonly<Record<string, string>>
+
+/** What is counted. */
+export interface Counted {
+  /** Facts that were stored. */
+  readonly facts: "type"
+  /** Appends to the event store, by what came of them: `stored`, or the name of the error. */
+  readonly appends: "result"
+  /** How long they took together, seconds. */
+  readonly append_seconds: "result"
+  /** Charges that were refused, by the code, and the limit that did it. */
+  readonly refused_charges: "code" | "holder" | "class" | "period"
+}
+
+/** Counts of this process. */
+export interface Counts {
+  readonly add: <N extends keyof Counted>(
+    name: N,
+    labels: Readonly<Record<Counted[N], string>>,
+    by?: number,
+  ) => void
+  readonly read: (
+    name: keyof Counted,
+  ) => readonly { readonly labels: Labels; readonly value: number }[]
+}
+
+/** Begins to count. */
+export function openCounts(): Counts {
+  const all = new Map<string, Map<string, { readonly labels: Labels; value: number }>>()
+  return {
+    add: (name, labels, by = 1) => {
+      const series = all.get(name) ?? new Map<string, { labels: Labels; value: number }>()
+      all.set(name, series)
+      const key = JSON.stringify(labels)
+      const one = series.get(key) ?? { labels, value: 0 }
+      series.set(key, one)
+      one.value += by
+    },
+    read: (name) => [...(all.get(name)?.values() ?? [])],
+  }
+}
