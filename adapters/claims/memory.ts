@@ -17,13 +17,15 @@ interface Kept {
  */
 export function openMemoryClaims(): Claims {
   const kept = new Map<string, Kept>()
-  const placeOf = (request: ClaimRequest) => JSON.stringify([request.keyId, request.idempotencyKey])
+  const placeOf = (request: Pick<ClaimRequest, "keyId" | "idempotencyKey">) =>
+    JSON.stringify([request.keyId, request.idempotencyKey])
   /** The claim of a request while it is held. */
   const held = (request: ClaimRequest): Kept | null => {
     const found = kept.get(placeOf(request))
     return found?.state === "running" ? found : null
   }
   return {
+    has: async (request) => kept.has(placeOf(request)),
     claim: async (request): Promise<Claim> => {
       const found = kept.get(placeOf(request))
       if (found === undefined || found.state === "free") {

@@ -52,6 +52,8 @@ export class ClaimLost extends Error {
  * more): a process that was thought dead has no say in what its successor does.
  */
 export interface Claims {
+  /** Whether anything is kept under a name, whatever was asked for by it. */
+  readonly has: (request: Pick<ClaimRequest, "keyId" | "idempotencyKey">) => Promise<boolean>
   readonly claim: (request: ClaimRequest) => Promise<Claim>
   /** Keeps the answer for whoever sends the request again. */
   readonly finish: (request: ClaimRequest, answer: string) => Promise<void>

@@ -39,6 +39,7 @@ export function openPostgresClaims(pool: Pool, processes: Processes): Claims {
     }
   }
   return {
+    has: async (request) => (await findRow(pool, request)) !== null,
     claim: async (request) => {
       const place = placeOf(request)
       if (inHand.has(place)) return lookAtRunning(pool, request)
@@ -111,7 +112,10 @@ async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> 
   return { state: "running", attempt }
 }
 
-async function findRow(pool: Pool, { keyId, idempotencyKey }: ClaimRequest): Promise<Row | null> {
+async function findRow(
+  pool: Pool,
+  { keyId, idempotencyKey }: Pick<ClaimRequest, "keyId" | "idempotencyKey">,
+): Promise<Row | null> {
   const { rows } = await pool.query<Row>(
     `select fingerprint, state, process_id, attempt, begun, answer from ledger.claims
      where key_id = $1 and idempotency_key = $2`,

@@ -13,7 +13,7 @@ import { refusal } from "./refusal.ts"
 import type { Call } from "./call.ts"
 import type { Caller, Seed } from "./route.ts"
 import type { ReadBody } from "./body.ts"
-import { scopeOf } from "./caller-scope.ts"
+import { claimScopeOf } from "./caller-scope.ts"
 import { BYTES, isOneOf } from "./route.ts"
 
 /** An answer as it is kept and sent again, byte for byte. */
@@ -74,7 +74,7 @@ export async function claimRequest(
   const isLasting = !isOneOf(route) && route.once !== undefined
   const claim: ClaimRequest = {
     companyId: caller.companyId,
-    keyId: scopeOf(caller),
+    keyId: await scopeOfClaim(ports, caller, idempotencyKey),
     idempotencyKey,
     fingerprint,
     requestId: caller.requestId,
@@ -101,6 +101,17 @@ export async function claimRequest(
       return { state: "refused", refusal: refusal("idempotency_conflict", message) }
     }
   }
+}
+
+/** Where the claim is. What was begun before persons were told apart is found where it was begun. */
+async function scopeOfClaim(
+  { claims }: Ports,
+  caller: Caller,
+  idempotencyKey: string,
+): Promise<string> {
+  const { scope, former } = claimScopeOf(caller)
+  if (former === null) return scope
+  return (await claims.has({ keyId: former, idempotencyKey })) ? former : scope
 }
 
 /**
