@@ -4,6 +4,8 @@ import type { AnyAggregate, Lane } from "./lane.ts"
 import { newLane } from "./lane.ts"
 
 const MOST_STREAMS = 20_000
+/** Of those, so many may hold nothing: anybody can name one, by a made-up key. */
+const MOST_EMPTY = 1_000
 /** What is over a bound goes, and a tenth more, so that not every newcomer makes somebody go. */
 const LEFT_PART = 0.9
 /** What a small state takes, with its lane. */
@@ -13,13 +15,15 @@ const SMALL_BYTES = 1_000
 export interface StreamCache {
   readonly lanes: Map<string, Lane>
   readonly mostBytes: number
+  /** The names of those that hold nothing, those used last behind the others. */
+  readonly empty: Set<string>
   /** What all of them take, about. */
   bytes: number
 }
 
 /** No streams yet. */
 export function emptyCache(mostBytes: number): StreamCache {
-  return { lanes: new Map(), mostBytes, bytes: 0 }
+  return { lanes: new Map(), empty: new Set(), mostBytes, bytes: 0 }
 }
 
 /** The lane of a stream, made where there is none; others may be let go for it. */
@@ -43,18 +47,38 @@ export function measure(cache: StreamCache, lane: Lane): void {
   const bytes = loaded === null ? 0 : (aggregate.bytesOf?.(loaded.state) ?? 0) + SMALL_BYTES
   cache.bytes += bytes - lane.bytes
   lane.bytes = bytes
+  cache.empty.delete(lane.stream)
+  if (loaded?.revision !== NO_STREAM) return
+  cache.empty.add(lane.stream)
+  if (cache.empty.size > MOST_EMPTY) letGoOfEmpty(cache)
+}
+
+/** Lets streams go that hold nothing; one that is in use is looked at again once it is not. */
+function letGoOfEmpty(cache: StreamCache): void {
+  for (const stream of cache.empty) {
+    if (cache.empty.size <= MOST_EMPTY * LEFT_PART) return
+    cache.empty.delete(stream)
+    const lane = cache.lanes.get(stream)
+    if (lane !== undefined && isIdle(lane)) remove(cache, lane)
+  }
+}
+
+const isIdle = (lane: Lane): boolean =>
+  lane.busy === null && lane.queue.length === 0 && !lane.hasGathered
+
+function remove(cache: StreamCache, lane: Lane): void {
+  cache.lanes.delete(lane.stream)
+  cache.empty.delete(lane.stream)
+  cache.bytes -= lane.bytes
 }
 
 /**
- * Lets idle streams go: first those that hold nothing, which anybody can name by a made-up key, then
- * those that were not used since the last time; what was used goes behind all others, once. The
- * one that is asked for stays, however much it takes: nobody would find again what it is used for.
+ * Lets idle streams go that were not used since the last time; what was used goes behind all others,
+ * once. The one that is asked for stays, however much it takes: nobody would find again what it is
+ * used for.
  */
 function letGo(cache: StreamCache, wanted: Lane): void {
   const { lanes } = cache
-  const isIdle = (lane: Lane) =>
-    lane !== wanted && lane.busy === null && lane.queue.length === 0 && !lane.hasGathered
-  const isEmpty = ({ loaded }: Lane) => loaded !== null && loaded.revision === NO_STREAM
   const isUnused = (lane: Lane) => {
     if (!lane.isUsed) return true
     lane.isUsed = false
@@ -62,14 +86,10 @@ function letGo(cache: StreamCache, wanted: Lane): void {
     lanes.set(lane.stream, lane)
     return false
   }
-  for (const mayGo of [isEmpty, isUnused]) {
-    for (const [stream, lane] of lanes) {
-      const isRoom =
-        lanes.size <= MOST_STREAMS * LEFT_PART && cache.bytes <= cache.mostBytes * LEFT_PART
-      if (isRoom) return
-      if (!isIdle(lane) || !mayGo(lane)) continue
-      lanes.delete(stream)
-      cache.bytes -= lane.bytes
-    }
+  for (const lane of lanes.values()) {
+    const isRoom =
+      lanes.size <= MOST_STREAMS * LEFT_PART && cache.bytes <= cache.mostBytes * LEFT_PART
+    if (isRoom) return
+    if (lane !== wanted && isIdle(lane) && isUnused(lane)) remove(cache, lane)
   }
 }
