@@ -104,7 +104,7 @@ export function openedBill(lines: number, hash: string): OpenedBill {
     ...{ givenBackMicros: 0, charges: lines },
   }
   const head = {
-    ...({ companyId: COMPANY, month: "2026-11" } as const),
+    ...({ companyId: COMPANY, issuer: "Company Platform", month: "2026-11" } as const),
     ...{ from: FROM, until: Date.UTC(2026, 11, 1), sums },
     ...{ state: "closed" as const, openingMicros: 0, closingMicros: 0 - chargedMicros },
     head: { revision: lines - 1, hash },

@@ -8,6 +8,7 @@ import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
 import { openPostgresLocks } from "../../adapters/locks/postgres.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
+import type { EventStore } from "../../adapters/eventstore/port.ts"
 import { tellingOfAppends } from "../../adapters/eventstore/told.ts"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
@@ -56,12 +57,8 @@ export async function openOutside(
   faulty: Faulty,
 ) {
   const { databaseUrl, log, signal, program = PROGRAM } = options
-  const { pool, watch, onIdleError } = reached
-  const shares = sharesOf(options.databaseConnections)
-  const apiPool = openApiPool(databaseUrl, shares.api, onIdleError, watch)
-  closers.push({ what: "connections of the API", close: () => apiPool.end() })
-  const behind = openBehindPool(databaseUrl, shares.behind, onIdleError, watch)
-  closers.push({ what: "connections of what is written behind", close: () => behind.end() })
+  const { pool, watch } = reached
+  const { apiPool, behind, connections } = openPools(options, reached, closers)
   const processes = await registerProcess(databaseUrl, log.warn, watch)
   closers.push({ what: "signing off", close: processes.close })
   const memory = openInstallationMemory(pool, HINTS)
@@ -70,15 +67,7 @@ export async function openOutside(
     streams: program.streams,
     watch,
   })
-  const counts = openCounts()
-  const store = faulty.store(
-    tellingOfAppends(chosen.store, machinePacer, (events, error, seconds) => {
-      const result = error ?? "stored"
-      counts.add("appends", { result })
-      counts.add("append_seconds", { result }, seconds)
-      if (error === null) for (const { type } of events) counts.add("facts", { type })
-    }),
-  )
+  const { store, counts } = openCounted(chosen.store, faulty)
   closers.push({ what: "the event store", close: store.close })
   if (chosen.kind === "eventstoredb") {
     const { stop } = reached.watchStore(store.head)
@@ -94,15 +83,10 @@ export async function openOutside(
     // Null: a call may have been missed. A text that names no company may be of any, too.
     sealing.forgetKeys(companyId === null ? null : parseCompanyId(companyId))
   })
-  const pools = { owner: pool, api: apiPool, behind }
   return {
     behind,
     counts,
-    connections: () =>
-      Object.entries(pools).map(([name, { totalCount, idleCount, waitingCount }]) => {
-        const busy = totalCount - idleCount
-        return { pool: name, busy, idle: idleCount, waiting: waitingCount }
-      }),
+    connections,
     ...time.clock,
     processes,
     store,
@@ -133,4 +117,36 @@ export async function openOutside(
     backupSet: openBackupSet(patiently(pool), HINTS, program.tables),
     ...openSigning(pool, masterKey),
   }
+}
+
+/** Opens what callers and what is written behind them reach the database by. */
+function openPools(
+  { databaseUrl, databaseConnections }: InstallationOptions,
+  { pool, watch, onIdleError }: Reached,
+  closers: NamedCloser[],
+) {
+  const shares = sharesOf(databaseConnections)
+  const apiPool = openApiPool(databaseUrl, shares.api, onIdleError, watch)
+  closers.push({ what: "connections of the API", close: () => apiPool.end() })
+  const behind = openBehindPool(databaseUrl, shares.behind, onIdleError, watch)
+  closers.push({ what: "connections of what is written behind", close: () => behind.end() })
+  const pools = { owner: pool, api: apiPool, behind }
+  const connections = () =>
+    Object.entries(pools).map(([name, { totalCount, idleCount, waitingCount }]) => {
+      const busy = totalCount - idleCount
+      return { pool: name, busy, idle: idleCount, waiting: waitingCount }
+    })
+  return { apiPool, behind, connections }
+}
+
+/** The event store with its appends counted, and failing where a test says so. */
+function openCounted(given: EventStore, faulty: Faulty) {
+  const counts = openCounts()
+  const told = tellingOfAppends(given, machinePacer, (events, error, seconds) => {
+    const result = error ?? "stored"
+    counts.add("appends", { result })
+    counts.add("append_seconds", { result }, seconds)
+    if (error === null) for (const { type } of events) counts.add("facts", { type })
+  })
+  return { store: faulty.store(told), counts }
 }

@@ -15,6 +15,8 @@ export type BillSums = Readonly<MonthSums>
 /** What the ledger says of a month. */
 export interface BillHead {
   readonly companyId: CompanyId
+  /** Who bills. */
+  readonly issuer: string
   /** `YYYY-MM`, UTC. */
   readonly month: string
   /** Its first millisecond, and the first after it. */

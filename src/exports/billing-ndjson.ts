@@ -8,6 +8,7 @@ import { dollarText } from "../../domain/kernel/money.ts"
 import { resourceId } from "../../domain/kernel/resource.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
+import { itemName } from "./item-names.ts"
 import { unitOf } from "./units.ts"
 
 /** Writes a bill as lines of JSON. */
@@ -44,6 +45,7 @@ interface BillRow {
   readonly class: string | null
   readonly resource: string | null
   readonly price_version: number | null
+  readonly item_name: string | null
 }
 
 /** A line as data, for JSON. */
@@ -69,5 +71,6 @@ function billRow(companyId: string, line: BillLine): BillRow {
     class: text(line.class),
     resource: resource === "" ? null : resourceId(resource),
     price_version: number(line.priceVersion),
+    item_name: text(itemName(item)),
   }
 }

@@ -24,7 +24,7 @@ export interface FocusColumn {
   readonly valueOf: (line: BillLine, head: BillHead) => string | number | null
 }
 
-/** Who sells, delivers and bills. */
+/** Who sells and delivers. */
 const PROVIDER = "Company Platform"
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
@@ -59,7 +59,7 @@ const MANDATORY: readonly FocusColumn[] = [
   time("ChargePeriodStart", (line) => periodOf(line).start),
   dollars("ContractedCost", costOf),
   dollars("EffectiveCost", costOf),
-  text("InvoiceIssuerName", () => PROVIDER),
+  text("InvoiceIssuerName", (_line, { issuer }) => issuer),
   dollars("ListCost", costOf),
   integer("PricingQuantity", quantityOf),
   text("PricingUnit", pricedIn),

@@ -17,10 +17,14 @@ import type { Ports } from "../frame/ports.ts"
 import type { BillHead, BillSums } from "./bill.ts"
 import { BillRefused, brokenChain, unreadable } from "./bill.ts"
 import type { LedgerRead, MonthPlace } from "./month-place.ts"
+import { billingSettings } from "./settings.ts"
 import { factAt, hashAt, placeOfMonth } from "./month-place.ts"
 
 /** What a bill is made with. */
-export type BillPorts = Pick<Ports, "runner" | "store" | "streams" | "sealing" | "clock" | "pacer">
+export type BillPorts = Pick<
+  Ports,
+  "runner" | "store" | "streams" | "sealing" | "clock" | "pacer" | "settings"
+>
 
 /** Which bill. */
 export interface BillAsked {
@@ -65,7 +69,8 @@ async function openedBill(
   const until = monthEnd(from)
   const place = await placeOfMonth(read, from, until)
   const { before, end, hashBefore } = place
-  const bare = { companyId, month, from, until }
+  const { BILLING_ISSUER: issuer } = ports.settings(billingSettings)
+  const bare = { companyId, issuer, month, from, until }
   const head =
     end.closing === null
       ? { ...bare, ...openHead(current, from, await hashAt(read, current.revision)) }

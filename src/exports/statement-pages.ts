@@ -9,6 +9,7 @@ const MARGIN = 56
 const [SMALL, CELL, NORMAL, LARGE, TITLE] = [7, 9, 10, 13, 20]
 const ROW = 16
 const GREY = "#999999"
+const [INK, DIM] = ["#000000", "#666666"]
 const FONTS = {
   plain: fileURLToPath(import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans.ttf")),
   bold: fileURLToPath(import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf")),
@@ -21,13 +22,19 @@ export interface PageColumn {
   readonly align: "left" | "right"
 }
 
+/** A row of a table: its cells, and what stands below the first, whole, however long that one is. */
+export interface PageRow {
+  readonly cells: readonly string[]
+  readonly below?: string
+}
+
 /** Pages that are being written. */
 export interface Pages {
   readonly title: (text: string) => void
   readonly heading: (text: string) => void
   readonly line: (text: string) => void
   /** A table; its last row is a sum. */
-  readonly table: (columns: readonly PageColumn[], rows: readonly (readonly string[])[]) => void
+  readonly table: (columns: readonly PageColumn[], rows: readonly PageRow[]) => void
   /** Ends the pages, each with this text at its foot; answers the file. */
   readonly end: (foot: string) => Promise<Buffer>
 }
@@ -92,23 +99,20 @@ function put(
   sheet.y += height
 }
 
-function putTable(
-  sheet: Sheet,
-  columns: readonly PageColumn[],
-  rows: readonly (readonly string[])[],
-): void {
+function putTable(sheet: Sheet, columns: readonly PageColumn[], rows: readonly PageRow[]): void {
   const titles = columns.map((column) => column.title)
   const head = () => {
-    putCells(sheet, columns, titles, "bold")
+    putCells(sheet, columns, titles, { font: "bold", isHead: true })
     rule(sheet)
   }
   makeRoom(sheet, 3 * ROW)
   head()
   for (const [i, row] of rows.entries()) {
-    if (makeRoom(sheet, ROW)) head()
+    if (makeRoom(sheet, row.below === undefined ? ROW : 2 * ROW)) head()
     const isSum = i === rows.length - 1
     if (isSum) rule(sheet)
-    putCells(sheet, columns, row, isSum ? "bold" : "plain")
+    putCells(sheet, columns, row.cells, { font: isSum ? "bold" : "plain" })
+    if (row.below !== undefined) putBelow(sheet, row.below)
   }
 }
 
@@ -116,17 +120,28 @@ function putCells(
   sheet: Sheet,
   columns: readonly PageColumn[],
   row: readonly string[],
-  font: "plain" | "bold",
+  { font, isHead = false }: { readonly font: "plain" | "bold"; readonly isHead?: boolean },
 ): void {
-  sheet.doc.font(font).fontSize(CELL)
+  sheet.doc.fontSize(CELL)
   let x = MARGIN
   for (const [i, { share, align }] of columns.entries()) {
+    // Numbers of a bold row would be wider, and their points out of line with those above.
+    sheet.doc.font(isHead || align === "left" ? font : "plain")
     const width = share * sheet.width
     const box = { width: width - 6, height: CELL * 1.5, ellipsis: true, align }
     sheet.doc.text(shown(sheet.doc, row[i] ?? ""), x, sheet.y, box)
     x += width
   }
   sheet.y += ROW
+}
+
+/** Writes what stands below a cell, close to it. */
+function putBelow(sheet: Sheet, text: string): void {
+  const y = sheet.y - ROW / 4
+  sheet.doc.font("plain").fontSize(SMALL).fillColor(DIM)
+  sheet.doc.text(shown(sheet.doc, text), MARGIN, y, { width: sheet.width, height: SMALL * 1.5 })
+  sheet.doc.fillColor(INK)
+  sheet.y += ROW * 0.75
 }
 
 function rule({ doc, width, y }: Sheet): void {

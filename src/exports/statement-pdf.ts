@@ -1,15 +1,16 @@
 /**
- * A month's bill as a statement to send: the company, the period, the funds from beginning to end,
- * and what was spent, by item and by person.
+ * A month's bill as a statement to send: who bills whom, its number and date, the funds from beginning
+ * to end, and what was spent, by item, person, key and class.
  */
 import type { Micros } from "../../domain/kernel/money.ts"
 import { moneyText } from "../../domain/kernel/money.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
 import { headText } from "./bill.ts"
+import { itemName } from "./item-names.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
 import type { StatementNames } from "./statement-names.ts"
 import { statementNames } from "./statement-names.ts"
-import type { PageColumn, Pages } from "./statement-pages.ts"
+import type { PageColumn, PageRow, Pages } from "./statement-pages.ts"
 import { openPages } from "./statement-pages.ts"
 import type { Spending } from "./statement.ts"
 import { netMicros, openSpending, OTHERS } from "./statement.ts"
@@ -44,31 +45,41 @@ export async function statementWriter(
       return ""
     },
     end: () => {
-      const { byItem, byPerson } = spending.spent()
+      const { byItem, byPerson, byKey, byClass } = spending.spent()
+      const decimals = decimalsOf(head, [byItem, byPerson, byKey, byClass].flat())
       const pages = openPages(
         titleOf(head),
         new Date(head.state === "closed" ? head.until : head.from),
       )
       writeHead(pages, head, names)
-      writeFunds(pages, head)
+      writeFunds(pages, head, decimals)
       pages.heading("Spending by item")
-      writeSpending(pages, "Item", byItem, (name) => name)
+      writeSpending(pages, "Item", byItem, decimals, (name) => [itemName(name)])
       pages.heading("Spending by person")
-      writeSpending(pages, "Person", byPerson, (name) => personOf(name, names))
+      writeSpending(pages, "Person", byPerson, decimals, (name) => personOf(name, names))
+      pages.heading("Spending by key")
+      writeSpending(pages, "Key", byKey, decimals, (name) => [name === "" ? "No key" : name])
+      pages.heading("Spending by class")
+      writeSpending(pages, "Class", byClass, decimals, (name) => [CLASSES[name] ?? name])
       return pages.end(`Ends at ${headText(head)}`)
     },
   }
 }
 
+const CLASSES: Readonly<Record<string, string>> = { ai: "AI models", general: "Everything else" }
+
 const titleOf = ({ companyId, month }: BillHead): string => `Statement ${month} of ${companyId}`
 
 function writeHead(pages: Pages, head: BillHead, names: StatementNames): void {
-  const { companyId, from, until, state } = head
-  const [first, last] = [new Date(from), new Date(until - 1)]
-  const month = `${MONTHS[first.getUTCMonth()]} ${first.getUTCFullYear()}`
+  const { companyId, issuer, from, until, state } = head
+  const last = new Date(until - 1).getUTCDate()
   pages.title("Statement")
-  pages.line(names.company === null ? companyId : `${names.company} (${companyId})`)
-  pages.line(`1 to ${last.getUTCDate()} ${month}, UTC`)
+  pages.line(`From: ${issuer}`)
+  pages.line(`To: ${names.company === null ? companyId : `${names.company} (${companyId})`}`)
+  pages.line(`Number: ${companyId}-${head.month}`)
+  // It is sealed with the first fact of the next month.
+  pages.line(`Date: ${state === "closed" ? `1 ${monthOf(until)}` : "none yet"}`)
+  pages.line(`For: 1 to ${last} ${monthOf(from)}, UTC`)
   pages.line(
     state === "closed"
       ? "This month is closed: this statement does not change any more."
@@ -76,7 +87,12 @@ function writeHead(pages: Pages, head: BillHead, names: StatementNames): void {
   )
 }
 
-function writeFunds(pages: Pages, head: BillHead): void {
+function monthOf(at: number): string {
+  const day = new Date(at)
+  return `${MONTHS[day.getUTCMonth()]} ${day.getUTCFullYear()}`
+}
+
+function writeFunds(pages: Pages, head: BillHead, decimals: number): void {
   const { openingMicros, closingMicros, sums, from, until, state } = head
   const day = (at: number) => new Date(at).toISOString().slice(0, 10)
   const charges = sums.charges === 1 ? "charge" : "charges"
@@ -89,18 +105,23 @@ function writeFunds(pages: Pages, head: BillHead): void {
   ]
   const closing = state === "closed" ? `Closing funds, ${day(until - 1)}` : "Closing funds so far"
   pages.heading("Funds")
-  pages.table(FUNDS_COLUMNS, [
-    [`Opening funds, ${day(from)}`, dollars(openingMicros)],
-    ...moved.filter(([, micros]) => micros !== 0).map(([name, micros]) => [name, dollars(micros)]),
-    [closing, dollars(closingMicros)],
-  ])
+  const rows = [
+    [`Opening funds, ${day(from)}`, openingMicros] as const,
+    ...moved.filter(([, micros]) => micros !== 0),
+    [closing, closingMicros] as const,
+  ]
+  pages.table(
+    FUNDS_COLUMNS,
+    rows.map(([name, micros]) => ({ cells: [name, dollars(micros, decimals)] })),
+  )
 }
 
 function writeSpending(
   pages: Pages,
   title: string,
   spent: readonly Spending[],
-  nameOf: (name: string) => string,
+  decimals: number,
+  nameOf: (name: string) => readonly [name: string, below?: string],
 ): void {
   if (spent.length === 0) return pages.line("Nothing was spent.")
   const sum = (of: (row: Spending) => number) => spent.reduce((total, row) => total + of(row), 0)
@@ -110,25 +131,41 @@ function writeSpending(
     chargedMicros: sum((row) => row.chargedMicros),
     givenBackMicros: sum((row) => row.givenBackMicros),
   }
-  const cells = (row: Spending, name: string) => [
-    name,
-    row.charges.toLocaleString("en-US"),
-    dollars(row.chargedMicros),
-    dollars(row.givenBackMicros),
-    dollars(netMicros(row)),
-  ]
-  const rows = spent.map((row) => cells(row, nameOf(row.name)))
-  pages.table(spendingColumns(title), [...rows, cells(total, total.name)])
+  const rowOf = (row: Spending, [name, below]: readonly [string, string?]): PageRow => {
+    const money = [row.chargedMicros, row.givenBackMicros, netMicros(row)]
+    const amounts = money.map((micros) => dollars(micros, decimals))
+    const cells = [name, row.charges.toLocaleString("en-US"), ...amounts]
+    return below === undefined ? { cells } : { cells, below }
+  }
+  const rows = spent.map((row) => rowOf(row, nameOf(row.name)))
+  pages.table(spendingColumns(title), [...rows, rowOf(total, [total.name])])
 }
 
-function personOf(personId: string, names: StatementNames): string {
-  if (personId === "") return "The company itself"
-  if (personId === OTHERS) return OTHERS
+/** A person's name, however long, and below it the id, which is never cut off. */
+function personOf(
+  personId: string,
+  names: StatementNames,
+): readonly [name: string, below?: string] {
+  if (personId === "") return ["The company itself"]
+  if (personId === OTHERS) return [OTHERS]
   const name = names.person(personId)
-  return name === null ? personId : `${name} (${personId})`
+  return name === null ? ["", personId] : [name, personId]
+}
+
+/** How many decimals the amounts of a statement have: as many as any of them needs, so that points align. */
+function decimalsOf(head: BillHead, spent: readonly Spending[]): number {
+  const { openingMicros, closingMicros, sums } = head
+  const { charges: _count, ...moved } = sums
+  const spending = spent.flatMap(({ chargedMicros, givenBackMicros }) => [
+    chargedMicros,
+    givenBackMicros,
+  ])
+  const all = [openingMicros, closingMicros, ...Object.values(moved), ...spending]
+  return Math.max(...all.map((micros) => (moneyText(micros).split(".")[1] ?? "").length))
 }
 
 /** Dollars with their thousands apart, exact. */
-function dollars(micros: Micros): string {
-  return moneyText(micros).replaceAll(/\B(?=(?:\d{3})+\.)/g, ",")
+function dollars(micros: Micros, decimals: number): string {
+  const [whole = "", part = ""] = moneyText(micros).split(".")
+  return `${whole.replaceAll(/\B(?=(?:\d{3})+$)/g, ",")}.${part.padEnd(decimals, "0")}`
 }

@@ -1,10 +1,10 @@
-/** What a statement says of a month: spending by item and by person. */
+/** What a statement says of a month: spending by item, person, key and class. */
 import type { Micros } from "../../domain/kernel/money.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 
-/** What was spent on one thing, or by one person. */
+/** What was spent on one thing, or by somebody. */
 export interface Spending {
-  /** The item, or the person's id; empty where it is nobody's. */
+  /** The item or class, or the id of the person or key; empty where it is nobody's. */
   readonly name: string
   /** How many charges there were. */
   readonly charges: number
@@ -16,6 +16,8 @@ export interface Spending {
 export interface Spent {
   readonly byItem: readonly Spending[]
   readonly byPerson: readonly Spending[]
+  readonly byKey: readonly Spending[]
+  readonly byClass: readonly Spending[]
 }
 
 /** So many items or people have a row of their own: the dearest. */
@@ -30,17 +32,24 @@ export function openSpending(): {
   readonly add: (lines: readonly BillLine[]) => void
   readonly spent: () => Spent
 } {
-  const items = new Map<string, Spending>()
-  const people = new Map<string, Spending>()
+  const [items, people, keys, classes] = Array.from(
+    { length: 4 },
+    () => new Map<string, Spending>(),
+  ) as [Sums, Sums, Sums, Sums]
   return {
     add: (lines) => {
       for (const line of lines) {
         if (!isSpending(line)) continue
         addTo(items, line.item, line)
         addTo(people, line.personId, line)
+        addTo(keys, line.keyId, line)
+        addTo(classes, line.class, line)
       }
     },
-    spent: () => ({ byItem: dearest(items), byPerson: dearest(people) }),
+    spent: () => ({
+      ...{ byItem: dearest(items), byPerson: dearest(people) },
+      ...{ byKey: dearest(keys), byClass: dearest(classes) },
+    }),
   }
 }
 
@@ -48,7 +57,9 @@ function isSpending({ kind }: BillLine): boolean {
   return kind === "charge" || kind === "api_calls" || kind === "rent" || kind === "give_back"
 }
 
-function addTo(sums: Map<string, Spending>, own: string, { kind, amountMicros }: BillLine): void {
+type Sums = Map<string, Spending>
+
+function addTo(sums: Sums, own: string, { kind, amountMicros }: BillLine): void {
   const name = sums.has(own) || sums.size < MOST_NAMES ? own : OTHERS
   const former = sums.get(name) ?? { name, charges: 0, chargedMicros: 0, givenBackMicros: 0 }
   const isBack = kind === "give_back"

@@ -23,7 +23,8 @@ export interface BillSummary {
   readonly month: string
   readonly state: "open" | "closed"
   readonly lines: number
-  readonly totalMicros: Micros
+  /** What its lines sum to: the change of the funds, from opening to closing. */
+  readonly fundsChangeMicros: Micros
   readonly openingMicros: Micros
   readonly closingMicros: Micros
   /** The ledger's last fact that it goes up to. */
@@ -70,7 +71,7 @@ export async function writeOpened(
   await give(target, await writer.end())
   const { companyId, month, state, openingMicros, closingMicros } = head
   return {
-    ...{ companyId, month, state, lines: fold.lines(), totalMicros: fold.totalMicros() },
+    ...{ companyId, month, state, lines: fold.lines(), fundsChangeMicros: fold.totalMicros() },
     ...{ openingMicros, closingMicros },
     headRevision: head.head.revision,
     head: head.head.hash,

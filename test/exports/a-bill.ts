@@ -6,6 +6,7 @@ import type { BillHead } from "../../src/exports/bill.ts"
 /** The head of an open month in which nothing happened. */
 export const HEAD: BillHead = {
   companyId: "co_aaaaaa",
+  issuer: "Company Platform",
   month: "1970-01",
   from: 0,
   until: 31 * 86_400_000,

@@ -39,6 +39,16 @@ describe("a line", () => {
     expect(cellOf("unit", { item })).toBe(unit)
   })
 
+  it.each([
+    ["text_segment", "Text message segment"],
+    ["a model", "a model"],
+    ["toString", "toString"],
+    ["=1+1", "'=1+1"],
+    ["", ""],
+  ])("says what %s is called: %j", (item, name) => {
+    expect(cellOf("item_name", { item })).toBe(name)
+  })
+
   it.each(["=1+1", "+1", "-1", "@a", "\t=1", "\r=1", "\n=1", '=HYPERLINK("x")'])(
     "cannot come alive in a spreadsheet by %j",
     (text) => {

@@ -66,6 +66,7 @@ describe("a month's bill", () => {
       class: "general",
       resource: expect.stringMatching(/^msg_\w+$/),
       price_version: "1",
+      item_name: "Text message segment",
     })
     expect(back).toMatchObject({
       charge_id: "",
@@ -100,7 +101,7 @@ describe("a month's bill", () => {
     )
     const total = lines.reduce((sum, line) => sum + Number(line["amount_micros"]), 0)
     const { balanceMicros } = await world.operate("company show", { company: companyId })
-    expect(result).toMatchObject({ totalMicros: total, closingMicros: balanceMicros })
+    expect(result).toMatchObject({ fundsChangeMicros: total, closingMicros: balanceMicros })
     expect(total).toBe(balanceMicros)
     const of = (kind: string) => lines.filter((line) => line["kind"] === kind)
     const day = new Date(from).toISOString().slice(0, 10)
@@ -130,7 +131,7 @@ describe("a month's bill", () => {
     const total = lines.reduce((sum, line) => sum + Number(line["amount_micros"]), 0)
     const { balanceMicros } = await world.operate("company show", { company: company.companyId })
     expect(total).toBe(balanceMicros)
-    expect(result).toMatchObject({ totalMicros: total, closingMicros: balanceMicros })
+    expect(result).toMatchObject({ fundsChangeMicros: total, closingMicros: balanceMicros })
     const facts = await collect(world.ports.store.read(ledgerOf(company.companyId).stream))
     const head = facts.find(({ revision }) => revision === result.headRevision)
     expect(JSON.parse(head?.metadata ?? "{}").hash).toBe(result.head)
@@ -210,7 +211,7 @@ describe("a month's bill", () => {
       Array.from({ length: count - 1 }, (_, i) => i + 1),
     )
     expect(chunks).toBe(1 + pages + 1)
-    expect(result.totalMicros).toBe(50_000_000 + (count * (count - 1)) / 2)
+    expect(result.fundsChangeMicros).toBe(50_000_000 + (count * (count - 1)) / 2)
   })
 
   it("is whole and sums up while others go on writing", async () => {
@@ -222,7 +223,7 @@ describe("a month's bill", () => {
       await world.operate("wait")
     })
     expect(during.lines).toHaveLength(4)
-    expect(during.result.totalMicros).toBe(50_000_000 - 27_000)
+    expect(during.result.fundsChangeMicros).toBe(50_000_000 - 27_000)
     expect((await exported(world, company, month)).lines).toHaveLength(4 + during.chunks)
   })
 
@@ -245,7 +246,7 @@ describe("a month's bill", () => {
     await world.operate("clock set", { to: new Date(monthEnd(now)).toISOString() })
     // Nothing happened in it yet, and it is no month to come any more.
     expect((await exported(world, company, next)).result).toMatchObject({
-      ...{ companyId, state: "open", lines: 0, totalMicros: 0 },
+      ...{ companyId, state: "open", lines: 0, fundsChangeMicros: 0 },
       ...{ openingMicros: 50_000_000, closingMicros: 50_000_000 },
     })
     const range = `there are bills from ${opened}, in which the ledger was opened, to ${next}.`

@@ -34,7 +34,7 @@ describe("a month in which funds were bought", () => {
       { amount_micros: "12340000", resource: paid.body.purchaseId, key_id: keyId },
     ])
     expect(result.closingMicros).toBe(62_340_000)
-    expect(result.openingMicros + result.totalMicros).toBe(result.closingMicros)
+    expect(result.openingMicros + result.fundsChangeMicros).toBe(result.closingMicros)
     await world.operate("clock advance", { duration: "1m" })
     const later = await exported(world, company, "2031-03")
     expect(later.lines.filter(({ kind }) => kind === "purchase")).toHaveLength(2)

@@ -54,8 +54,11 @@ describe("a statement", () => {
     const text = textOf(await pdf())
     for (const said of [
       "Statement",
-      `${name} (${company.companyId})`,
-      `1 to 31 March ${year}, UTC`,
+      "From: Company Platform",
+      `To: ${name} (${company.companyId})`,
+      `Number: ${company.companyId}-${year}-03`,
+      "Date: none yet",
+      `For: 1 to 31 March ${year}, UTC`,
       "This month is still open",
       `Opening funds, ${year}-03-01 $0.00`,
       "Funds added $1,234.50",
@@ -63,13 +66,37 @@ describe("a statement", () => {
       "Given back $0.50",
       "Closing funds so far $1,231.00",
       "a model 1 $2.00 $0.00 $2.00",
-      "deploy 1 $2.00 $0.50 $1.50",
-      `Owner (${company.ownerId}) 2 $4.00 $0.50 $3.50`,
+      "Publish 1 $2.00 $0.50 $1.50",
+      `Owner 2 $4.00 $0.50 $3.50\n${company.ownerId}\n`,
+      "No key 2 $4.00 $0.50 $3.50",
+      "Everything else 2 $4.00 $0.50 $3.50",
       "Total 2 $4.00 $0.50 $3.50",
       `Ends at ledger-${company.companyId}@`,
     ]) {
       expect(text).toContain(said)
     }
+  })
+
+  it("has amounts with the same number of decimals, so that their points align", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await spend()
+    await ask(
+      world,
+      company,
+      charging({ chargeId: "chg_3", item: "tiny", amountMicros: 20, unitPriceMicros: 20 }),
+    )
+    const text = textOf(await pdf())
+    expect(text).toContain("tiny 1 $0.00002 $0.00000 $0.00002")
+    expect(text).toContain("Publish 1 $2.00000 $0.50000 $1.50000")
+    expect(text).toContain("Funds added $1,234.50000")
+    expect(text).not.toMatch(/\$[\d,]+\.\d{2}\b/)
+  })
+
+  it("never cuts an id off, however long the name before it is", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await world.operate("person change", { personId: company.ownerId, name: "x".repeat(100) })
+    await spend()
+    expect(textOf(await pdf())).toMatch(new RegExp(`^ ?x+… 2 .*\\n ?${company.ownerId}$`, "m"))
   })
 
   it("names a character that its font does not have, and shows no box for it", async (ctx) => {
@@ -99,6 +126,7 @@ describe("a statement", () => {
     const april = await exportedAs(world, company, `${year}-04`, "pdf")
     if (absent !== null) return
     expect(textOf(before)).toContain("This month is closed")
+    expect(textOf(before)).toContain(`Date: 1 April ${year}`)
     expect(textOf(before)).toContain(`Closing funds, ${year}-03-31 $1,231.00`)
     expect(textOf(before)).not.toContain("Somebody Else")
     expect(textOf(april.bytes)).toContain(company.companyId)
@@ -140,7 +168,7 @@ describe("names of an erased company", () => {
     const text = textOf(await pdf())
     expect(text).not.toContain("Owner")
     expect(text).not.toContain(name)
-    expect(text).toContain(`${company.ownerId} 2 $4.00 $0.50 $3.50`)
+    expect(text).toContain(` 2 $4.00 $0.50 $3.50\n${company.ownerId}\n`)
   })
 })
 

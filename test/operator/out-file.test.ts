@@ -6,7 +6,7 @@ import { openOutFile } from "../../src/frame/operator/cli/out-file.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { fakeHost, fakeOperation, run, testFolder } from "./fake-host.ts"
 
-const RESULT = { lines: 2, totalMicros: 1_500_000, state: "open", head: "a1" }
+const RESULT = { lines: 2, fundsChangeMicros: 1_500_000, state: "open", head: "a1" }
 
 const exporting = (work: (context: AdminContext) => Promise<unknown>) =>
   fakeHost([fakeOperation("export billing", work)])
@@ -28,7 +28,7 @@ describe("export billing --out", () => {
     const path = join(folder, "bill.csv")
     const ran = await run(words(path), whole)
     expect(ran).toMatchObject({ code: 0, stderr: "" })
-    expect(ran.stdout).toContain("total: $1.50\n")
+    expect(ran.stdout).toContain("funds change: $1.50\n")
     expect(await readFile(path, "utf8")).toBe("a,b\n1,2\n")
     const json = await run(words(path, "--json"), whole)
     expect(JSON.parse(json.stdout)).toEqual({ ...RESULT, file: path })

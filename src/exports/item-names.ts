@@ -1,0 +1,33 @@
+/** What items are called for people; a bill's rows keep their codes, which never change. */
+import type { PricedItem } from "../../domain/charging/price-book.ts"
+
+const NAMES: Readonly<Record<PricedItem, string>> = {
+  box_minute_small: "Box minute, small",
+  box_minute_medium: "Box minute, medium",
+  box_minute_large: "Box minute, large",
+  box_minute_xlarge: "Box minute, extra large",
+  text_segment: "Text message segment",
+  text_incoming: "Incoming text message",
+  call_minute: "Call minute",
+  recording_minute_day: "Recording kept, minute and day",
+  number_month_local: "Local number, month",
+  number_month_toll_free: "Toll-free number, month",
+  email_recipient: "Email recipient",
+  deploy: "Publish",
+  address_suggestion: "Address suggestion",
+  address_details: "Address details",
+  api_call: "API call",
+  brand_fee_low_volume: "Brand registration, low volume",
+  brand_fee_sole_proprietor: "Brand registration, sole proprietor",
+  brand_fee_standard: "Brand registration, standard",
+  campaign_fee: "Campaign registration",
+  campaign_rush: "Campaign registration, rush",
+}
+
+/** Anybody may name an item, so names that every object has are none of these. */
+const KNOWN: ReadonlyMap<string, string> = new Map(Object.entries(NAMES))
+
+/** What an item is called; one that the price book does not have is called what it was named. */
+export function itemName(item: string): string {
+  return KNOWN.get(item) ?? item
+}

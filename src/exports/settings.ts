@@ -1,0 +1,14 @@
+/** What bills read from the environment. */
+import { z } from "zod"
+import { settings } from "../frame/settings.ts"
+
+/** Who bills. */
+export const billingSettings = settings({
+  schema: z.object({
+    BILLING_ISSUER: z
+      .string()
+      .min(1, "must have from 1 to 200 characters")
+      .max(200, "must have from 1 to 200 characters")
+      .default("Company Platform"),
+  }),
+})
