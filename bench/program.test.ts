@@ -66,7 +66,9 @@ describe("the table", () => {
 
   it("tells the machine, the versions, the date and the code", async () => {
     const { stdout } = await run([], [fakeBenchmark(figures).benchmark])
-    expect(stdout).toMatch(/^\n\d{4}-\d\d-\d\dT[\d:.]+Z, (commit [0-9a-f]{12}|no commit known)/)
+    expect(stdout).toMatch(
+      /^\n(A busy hour: .*\n)?\d{4}-\d\d-\d\dT[\d:.]+Z, (commit [0-9a-f]{12}|no commit known)/,
+    )
     expect(stdout).toMatch(/, \d+ cores, \d+ GiB; load \d/)
     expect(stdout).toContain(`Node ${process.versions.node}`)
     expect(stdout).toContain("fake: made-up figures; 3 rounds after a warm-up")

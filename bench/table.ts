@@ -13,10 +13,21 @@ export function circumstanceLines(run: Omit<RunDocument, "benchmarks">): readonl
   const code = commit === null ? "no commit known" : `commit ${commit.slice(0, 12)}`
   const named = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
   return [
+    ...busyLines(load, cores),
     `${date}, ${code}${isChanged === true ? " with changes" : ""}`,
     `${cpu}, ${cores} cores, ${Math.round(memoryBytes / GIB)} GiB; load ${load.toFixed(2)}`,
     [os, `Node ${run.node}`, ...named].join("; "),
   ]
+}
+
+/** Above this share of the cores other work makes figures worse than they are. */
+const BUSY_PART = 0.5
+
+/** What is said first of a run at a busy hour; nothing of one at a quiet one. */
+function busyLines(load: number, cores: number): readonly string[] {
+  if (load <= cores * BUSY_PART) return []
+  const wanted = `other work wanted ${load.toFixed(1)} of ${cores} cores`
+  return [`A busy hour: ${wanted} in the minute before, so these figures are too low.`]
 }
 
 /** How a benchmark was measured: on what, in how many rounds, beside which flush. */

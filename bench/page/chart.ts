@@ -34,7 +34,7 @@ export interface Chart {
 const WIDTH = 720
 const HEIGHT = 340
 /** Room for the texts beside the axes. */
-const EDGE = { left: 76, right: 20, top: 16, bottom: 54 }
+const EDGE = { left: 76, right: 44, top: 16, bottom: 54 }
 const INNER = {
   width: WIDTH - EDGE.left - EDGE.right,
   height: HEIGHT - EDGE.top - EDGE.bottom,

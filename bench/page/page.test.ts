@@ -7,6 +7,8 @@ import { curveBenchmark, fakeBenchmark } from "../fake-benchmark.ts"
 import { runBench } from "../program.ts"
 import { renderChart } from "./chart.ts"
 import { scaleOf } from "./scale.ts"
+import type { RunDocument } from "../report.ts"
+import { circumstanceLines } from "../table.ts"
 import { renderStrip } from "./strip.ts"
 
 let folder = ""
@@ -32,7 +34,7 @@ const fake = fakeBenchmark({ fast: (round) => 600 * (round + 1), slow: () => 200
 describe("the page of a run", () => {
   it("tells each ratio with median, spread, target, floor and verdict", async () => {
     const page = await pageOf([fake.benchmark])
-    const row = page.split("\n").find((line) => line.includes("fast ÷ slow"))
+    const row = page.split("</tr>").find((one) => one.includes("fast ÷ slow"))
     for (const shown of [">9<", ">67 %<", ">≥ 4<", ">≥ 2<", ">met<"]) expect(row).toContain(shown)
   })
 
@@ -42,6 +44,15 @@ describe("the page of a run", () => {
     expect(page).toContain("<caption>Figures of fake</caption>")
     expect(page).toContain('<th scope="col">median</th>')
     expect(page).toMatch(/<th scope="row">[^<]+<\/th>/)
+  })
+
+  it("says first that the hour was busy, where it was", () => {
+    const run = { cores: 2, load: 1.5, commit: null, isChanged: null, versions: {} }
+    const said = (load: number) => circumstanceLines({ ...run, load } as unknown as RunDocument)[0]
+    expect(said(1.5)).toBe(
+      "A busy hour: other work wanted 1.5 of 2 cores in the minute before, so these figures are too low.",
+    )
+    expect(said(1)).not.toContain("busy")
   })
 
   it("tells the machine, the versions and the date", async () => {
@@ -131,6 +142,27 @@ describe("a drawing", () => {
     expect(svg).toContain("<title>target 4</title>")
     expect(svg).not.toContain("floor")
     expect(svg).toContain('aria-label="t: 6, 9, 12; median 9"')
+  })
+
+  it("of a ratio has the whole names of its goals in it, wherever they stand", () => {
+    for (const [target, floor] of [
+      ...[
+        [9, 1],
+        [9, 8.9],
+        [1, 9],
+        [0.1, 9],
+        [9, 9],
+      ],
+      ...[[0.001, 0.0011]],
+    ] as const) {
+      const svg = renderStrip({ title: "t", values: [0.5, 9], median: 9, target, floor })
+      const names = [...svg.matchAll(/<text class="(end)?" x="([\d.]+)" y="9">(\w+)</g)]
+      expect(names).toHaveLength(2)
+      for (const [, side, x, name = ""] of names) {
+        const from = side === "end" ? Number(x) - name.length * 5.5 : Number(x)
+        expect([svg, from >= 0 && from + name.length * 5.5 <= 300]).toEqual([svg, true])
+      }
+    }
   })
 
   it("of a ratio says where it grows by factors", () => {

@@ -74,7 +74,7 @@ function renderTable({ caption, head, rows }: Table): string {
 }
 
 function ratioTable({ name, ratios }: MeasuredDocument): string {
-  const head = ["ratio", "what", ...HEAD, "target", "floor", "result", "rounds"]
+  const head = ["ratio", "what", ...HEAD, "target", "floor", "result"]
   return renderTable({ caption: `Ratios of ${name}`, head, rows: ratios.map(ratioCells) })
 }
 
@@ -84,13 +84,19 @@ function ratioCells(ratio: RatioDocument): readonly string[] {
   const { result } = ratio
   return [
     rowName(ratio.id),
-    text(ratio.unit === null ? ratio.title : `${ratio.title}, ${ratio.unit}`),
+    whatCell(ratio),
     ...spreadCells(ratio),
     goal(ratio.target),
     goal(ratio.floor),
     `<td class="${result === null || result === "met" ? "found" : "missed"}">${result ?? "–"}</td>`,
-    `<td>${renderStrip(ratio)}</td>`,
   ]
+}
+
+/** What it is, and below that its rounds: side by side they would be wider than a page. */
+function whatCell(ratio: RatioDocument): string {
+  const { title, unit } = ratio
+  const words = unit === null ? title : `${title}, ${unit}`
+  return `<td>${escaped(words)}${renderStrip(ratio)}</td>`
 }
 
 function figureTable({ name, figures }: MeasuredDocument): string {
@@ -114,5 +120,4 @@ function spreadCells({ median, min, max, spread }: Spread): readonly string[] {
 }
 
 const rowName = (words: string) => `<th scope="row">${escaped(words)}</th>`
-const text = (words: string) => `<td>${escaped(words)}</td>`
 const number = (words: string) => `<td class="number">${escaped(words)}</td>`

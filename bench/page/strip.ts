@@ -14,7 +14,9 @@ export interface Strip {
 
 const WIDTH = 300
 const HEIGHT = 46
-const SIDE = 18
+const SIDE = 30
+/** About how wide a letter is. */
+const LETTER = 5.5
 /** The dots stand on this line; the goals are named above it, the ticks below. */
 const MIDDLE = 24
 /** Where the largest value is so many times the smallest, an axis of sums would hide the small ones. */
@@ -28,14 +30,14 @@ export function renderStrip({ title, values, median, target, floor }: Strip): st
   const kind: ScaleKind = smallest > 0 && Math.max(...shown) / smallest > FACTOR ? "log" : "linear"
   const { place, ticks } = scaleOf(kind, shown)
   const x = (value: number) => (SIDE + place(value) * (WIDTH - 2 * SIDE)).toFixed(1)
-  // The names of two goals that stand side by side lean away from one another.
-  const lean = (value: number) => (value === Math.min(...goals) && goals.length > 1 ? "end" : "")
-  const goal = (name: string, value: number | null) =>
+  const names = { target, floor }
+  const sides = sidesOf(names, (value) => Number(x(value)))
+  const goal = (name: keyof typeof names, value: number | null) =>
     value === null
       ? ""
       : `<g class="goal ${name}"><title>${name} ${worded(value)}</title>` +
         `<line x1="${x(value)}" x2="${x(value)}" y1="12" y2="34"/>` +
-        `<text class="${lean(value)}" x="${x(value)}" y="9">${name}</text></g>`
+        `<text class="${sides[name]}" x="${x(value)}" y="9">${name}</text></g>`
   const told = `${title}: ${values.map(worded).join(", ")}; median ${worded(median)}`
   // What grows by factors says so, or it would be read as sums.
   const scale =
@@ -57,4 +59,24 @@ export function renderStrip({ title, values, median, target, floor }: Strip): st
     `<line class="median" x1="${x(median)}" x2="${x(median)}" y1="${MIDDLE - 8}" y2="${MIDDLE + 8}"/>`,
     "</svg>",
   ].join("\n")
+}
+
+/**
+ * On which side of its line each goal's name stands, as a class: to the right, or where it would leave the
+ * drawing there or meet the other's, to the left (`end`).
+ */
+function sidesOf(
+  goals: Readonly<Record<"target" | "floor", number | null>>,
+  x: (value: number) => number,
+): Readonly<Record<"target" | "floor", "" | "end">> {
+  const { target, floor } = goals
+  const fits = (name: string, value: number | null) =>
+    value === null || x(value) + name.length * LETTER <= WIDTH
+  const sideOf = (name: "target" | "floor", value: number | null, other: number | null) => {
+    if (!fits(name, value)) return "end"
+    // Of two that stand side by side the lower one leans away, unless it would leave at the left.
+    const isLower = value !== null && other !== null && value < other
+    return isLower && x(value) - name.length * LETTER >= 0 ? "end" : ""
+  }
+  return { target: sideOf("target", target, floor), floor: sideOf("floor", floor, target) }
 }

@@ -16,7 +16,7 @@ h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 .found { color: var(--good); } .missed { color: var(--bad); font-weight: 600; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; margin: 1rem 0; }
-th, td { padding: 0.25rem 0.7rem; text-align: left; border-bottom: 1px solid var(--grid);
+th, td { padding: 0.25rem 0.45rem; text-align: left; border-bottom: 1px solid var(--grid);
   vertical-align: middle; }
 th { font-weight: 400; } thead th { color: var(--quiet); font-weight: 500; }
 caption { color: var(--quiet); text-align: left; }
