@@ -2,6 +2,7 @@
 import { auditOperations } from "./operate/audit.ts"
 import { historyOperations } from "./operate/audit-history.ts"
 import { historyCommands } from "./operate/history-commands.ts"
+import { companyDataOperations } from "./operate/company-data.ts"
 import { refusalOperations } from "./operate/refusals.ts"
 import type { Slice } from "../frame/slice.ts"
 import { askLedger } from "./routes/ask-ledger.ts"
@@ -13,6 +14,9 @@ import { readLimitsOfKey } from "./routes/read-limits.ts"
 export const audit: Slice = {
   name: "audit",
   routes: [listRefused, readLimitsOfKey, listEvents, askLedger],
-  operations: [...refusalOperations, ...auditOperations, ...historyOperations, ...historyCommands],
+  operations: [
+    ...[...refusalOperations, ...auditOperations, ...historyOperations, ...historyCommands],
+    ...companyDataOperations,
+  ],
   topics: { refusals: "refused charges", audit: "the facts, and proof that they hold" },
 }

@@ -1,14 +1,14 @@
 /** Reading the streams as people do: which there are, and what stands in one. */
 import { z } from "zod"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
-import { parseCompanyId, parseSealed } from "../../../domain/kernel/ids.ts"
 import { companyOf } from "../../../domain/kernel/streams.ts"
 import { reaches } from "../missing-streams.ts"
 import { paceTo, paced } from "../pace.ts"
+import { opening } from "../unsealing.ts"
 import { renderTable } from "../../frame/operator/cli/render.ts"
 import { harmless } from "../../frame/operator/cli/terminal.ts"
 import { company, exactTime, findCompany, someId } from "../../frame/operator/inputs.ts"
-import type { AdminContext, AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 /** So many are shown at a time, unless asked for fewer. */
@@ -174,19 +174,6 @@ async function shown(
   const { stream, revision, type, id } = stored
   const opened = unseal ? ((await opening(ports, stream, data)(data)) as Fields) : data
   return { stream, revision, type, at, data: opened, metadata: { id, ...metadata } }
-}
-
-/** Opens what is sealed in a value, as far as the company's keys are there. */
-function opening({ sealing }: AdminContext["ports"], stream: string, data: Fields) {
-  const owner = companyOf(stream) ?? parseCompanyId(String(data["companyId"]))
-  const open = async (value: unknown): Promise<unknown> => {
-    const sealed = typeof value === "string" ? parseSealed(value) : null
-    if (sealed !== null && owner !== null) return (await sealing.open(owner, sealed)) ?? "(erased)"
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return value
-    const opened = Object.entries(value).map(async ([k, v]) => [k, await open(v)] as const)
-    return Object.fromEntries(await Promise.all(opened))
-  }
-  return open
 }
 
 /** Operations that read streams. */

@@ -1,0 +1,54 @@
+/** A company's own data as one file: for the company to keep, before it is erased. */
+import { z } from "zod"
+import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
+import { companyNamed, findCompany } from "../../frame/operator/inputs.ts"
+import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import { operation } from "../../frame/operator/operation.ts"
+import { eventsUpTo } from "../history-file.ts"
+import { paceTo, paced } from "../pace.ts"
+import { opening } from "../unsealing.ts"
+
+const exportCompany = operation({
+  name: "company export",
+  summary: "write everything that is kept of a company into one file that people can read",
+  notes: [
+    "NDJSON: a line with the company, then each fact in the order it happened, names, numbers and texts " +
+      "in the clear, then a line with how many there were. It holds personal data: keep it as such.",
+    'It is no proof; "audit export" is, and keeps personal fields sealed.',
+    "The file appears whole or not at all. --out - writes to standard output instead.",
+  ],
+  example: "company export acme --out acme-data.ndjson",
+  hasFile: true,
+  isPatient: true,
+  input: z.object({ company: companyNamed }),
+  run: async ({ ports, send, progress, signal }, input) => {
+    const companyId = await findCompany(ports, input.company)
+    // What is gathered is no event yet: it is recorded, so that the file has it.
+    await ports.settle()
+    const { store, streams, clock } = ports
+    const to = await store.head()
+    const at = new Date(clock.now()).toISOString()
+    await send(`${JSON.stringify({ companyLedger: "company data", company: companyId, at })}\n`)
+    const pages = eventsUpTo({ store, streams, companyId, to })
+    let facts = 0
+    for await (const page of paced(pages, paceTo(to, progress), signal)) {
+      const lines = await Promise.all(page.map((stored) => lineOf(ports, stored)))
+      if (lines.length > 0) await send(lines.join(""))
+      facts += lines.length
+    }
+    await send(`${JSON.stringify({ end: { facts } })}\n`)
+    return { companyId, facts }
+  },
+})
+
+async function lineOf(
+  ports: AdminPorts,
+  { stream, revision, type, data }: StoredEvent,
+): Promise<string> {
+  const sealed = JSON.parse(data) as Readonly<Record<string, unknown>>
+  const opened = await opening(ports, stream, sealed)(sealed)
+  return `${JSON.stringify({ stream, revision, type, data: opened })}\n`
+}
+
+/** The operation that hands a company its data. */
+export const companyDataOperations: readonly AdminOperation[] = [exportCompany]
