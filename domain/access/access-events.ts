@@ -49,6 +49,11 @@ export const accessFormats = {
       label: optional(sealed),
     },
   },
+  /** A key may use these operations from now on, and no other. */
+  KeyOperationsChanged: {
+    version: 1,
+    fields: { at: time, keyId: id.key, operations: list(oneOf(...ALL_OPERATIONS)) },
+  },
   /** A key stopped working until it is resumed. */
   KeyPaused: { version: 1, fields: keyOnly },
   /** A paused key works again. */

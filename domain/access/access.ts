@@ -49,6 +49,13 @@ export interface ChangeKey {
   readonly keyId: KeyId
 }
 
+/** Lets a key use these operations, and no other. The same again: nothing new. */
+export interface ChangeKeyOperations {
+  readonly type: "ChangeKeyOperations"
+  readonly keyId: KeyId
+  readonly operations: readonly Operation[]
+}
+
 /** Switches off every key that works, or on again every key that was: the company was deleted, or is back. */
 export interface SwitchKeys {
   readonly type: "SwitchKeysOff" | "SwitchKeysOn"
@@ -85,6 +92,7 @@ export type AccessCommand =
   | TeamCommand
   | CreateKey
   | ChangeKey
+  | ChangeKeyOperations
   | SwitchKeys
   | SetCard
   | RemoveCard
@@ -176,6 +184,8 @@ function decide(
     case "ResumeKey":
     case "DeleteKey":
       return changeKey(command, state, at)
+    case "ChangeKeyOperations":
+      return changeOperations(command, state, at)
     case "SwitchKeysOff":
       return keyIdsIn(state, "active").map((keyId) => ({ type: "KeySwitchedOff", at, keyId }))
     case "SwitchKeysOn":
@@ -221,6 +231,12 @@ function evolve(state: Access, event: AccessEvent): Access {
       const { keyId, personId, keyHash } = event
       const operations = new Set(event.operations)
       state.keys.set(keyId, { keyId, personId, keyHash, operations, status: "active" })
+      return state
+    }
+    case "KeyOperationsChanged": {
+      const key = state.keys.get(event.keyId)
+      const operations = new Set(event.operations)
+      if (key !== undefined) state.keys.set(event.keyId, { ...key, operations })
       return state
     }
     case "KeyPaused":
@@ -295,15 +311,29 @@ function changeKey(
   const { type, keyId } = command
   const status = state.keys.get(keyId)?.status
   if (status === AFTER[type]) return []
-  if (status === undefined || status === "deleted") {
-    return refuse(at, "no_such_key", "There is no such key in this company.")
-  }
+  if (status === undefined || status === "deleted") return noSuchKey(at)
   if (type === "ResumeKey" && status === "switched_off") {
     const message = "This key is switched off with its company, which was deleted: restore that."
     return refuse(at, "company_deleted", message)
   }
   return [{ type: FACTS[type], at, keyId }]
 }
+
+function changeOperations(
+  { keyId, operations }: ChangeKeyOperations,
+  state: Access,
+  at: number,
+): readonly AccessEvent[] | AccessRefused {
+  const key = state.keys.get(keyId)
+  if (key === undefined || key.status === "deleted") return noSuchKey(at)
+  const granted = new Set(operations)
+  const isSame =
+    granted.size === key.operations.size && operations.every((one) => key.operations.has(one))
+  return isSame ? [] : [{ type: "KeyOperationsChanged", at, keyId, operations: [...granted] }]
+}
+
+const noSuchKey = (at: number): AccessRefused =>
+  refuse(at, "no_such_key", "There is no such key in this company.")
 
 function setStatus(state: Access, keyId: KeyId, status: Key["status"]): Access {
   const key = state.keys.get(keyId)

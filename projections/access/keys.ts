@@ -47,6 +47,10 @@ export const keys: Projection = {
           .values(KEYS.rowOf({ ...fact, companyId, label, status: "active", createdAt: fact.at }))
           .execute()
       }
+      if (fact.type === "KeyOperationsChanged") {
+        const { keyId, operations } = fact
+        await tx.updateTable("keys").set({ operations }).where("key_id", "=", keyId).execute()
+      }
       if (fact.type === "KeyPaused") await setStatus(tx, fact.keyId, "paused")
       if (fact.type === "KeyResumed") await setStatus(tx, fact.keyId, "active")
       if (fact.type === "KeyDeleted") await setStatus(tx, fact.keyId, "deleted")

@@ -12,7 +12,7 @@ interface MessagesAsked {
   readonly limit: number
 }
 
-/** The newest messages of those asked for, oldest first. Runs as the API: one company is seen. */
+/** The newest messages of those asked for, oldest first. */
 export async function listMessages(
   db: Kysely<MessageTables>,
   { companyId, since, before, limit }: MessagesAsked,

@@ -1,5 +1,6 @@
 /** Who may do what in a company: people, keys, invitations. */
 import { keyOperations } from "./operate/keys.ts"
+import { operationCommands } from "./operate/operation-names.ts"
 import { peopleOperations } from "./operate/people.ts"
 import { ACCESS } from "../../domain/access/aggregates.ts"
 import { invitations } from "../../projections/access/invitations.ts"
@@ -14,6 +15,6 @@ export const access: Slice = {
   streams: { ofCompanies: [ACCESS] },
   routes: [peopleList],
   readModels: [people, invitations, keys],
-  operations: [...peopleOperations, ...keyOperations],
-  topics: { person: "people of a company", key: "API keys" },
+  operations: [...peopleOperations, ...keyOperations, ...operationCommands],
+  topics: { person: "people of a company", key: "API keys", operation: "operations of the API" },
 }

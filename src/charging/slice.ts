@@ -1,5 +1,6 @@
 /** The ledger's own: what it shows, the nights and months, and reminders. */
 import { callOperations } from "./operate/calls.ts"
+import { chargeOperations } from "./operate/charges.ts"
 import { moneyOperations } from "./operate/money.ts"
 import { priceOperations } from "./operate/prices.ts"
 import { spendingOperations } from "./operate/spending.ts"
@@ -22,7 +23,10 @@ export const charging: Slice = {
   streams: { ofCompanies: [LEDGER, REFUSALS], ofInstallation: [PRICES] },
   readModels: [accounts, apiCalls, charges, limits, months, refusals, reminders],
   reactions: [chargeCalls, closeMonth, sendReminder],
-  operations: [...moneyOperations, ...spendingOperations, ...callOperations, ...priceOperations],
+  operations: [
+    ...[...moneyOperations, ...spendingOperations, ...chargeOperations],
+    ...[...callOperations, ...priceOperations],
+  ],
   topics: {
     limit: "spending limits",
     funds: "funds",

@@ -1,6 +1,7 @@
 /** Numbers, text messages, and who may not be texted. */
 import { carrier } from "./providers/carrier.ts"
 import { carrierOperations } from "./operate/carrier.ts"
+import { messageOperations } from "./operate/messages.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { messages } from "../../projections/phone/messages.ts"
 import { optIns } from "../../projections/phone/opt-ins.ts"
@@ -22,7 +23,7 @@ export const phone: Slice = {
   readModels: [messages, numbers, optIns, optOuts],
   reactions: textEffect,
   reconciled: [reconciledText],
-  operations: carrierOperations,
-  topics: { carrier: "the built-in test carrier" },
+  operations: [...carrierOperations, ...messageOperations],
+  topics: { carrier: "the built-in test carrier", message: "text messages" },
   providers: [carrier],
 }

@@ -99,6 +99,10 @@ const access = fc.oneof(
     operations: some(fc.constantFrom(...ALL_OPERATIONS)),
     label: orNull(sealed),
   }),
+  commandOf<AccessCommand, "ChangeKeyOperations">("ChangeKeyOperations", {
+    keyId,
+    operations: some(fc.constantFrom(...ALL_OPERATIONS)),
+  }),
   ...(["PauseKey", "ResumeKey", "DeleteKey"] as const).map((type) => {
     return commandOf<AccessCommand, typeof type>(type, { keyId })
   }),

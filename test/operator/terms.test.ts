@@ -115,6 +115,55 @@ describe("key change", () => {
     expect(await allowance()).toMatchObject({ mode: "off", perMonthMicros: 60_000_000 })
   })
 
+  it("lets a key do other things than before, and tells which", async () => {
+    const { keyId, key } = company
+    const sending = { keyId, operations: ["phone.messages.send"] }
+    const { removed, added } = await world.operate("key change", sending)
+    expect(removed).toContain("team.people.read")
+    expect(added).toEqual([])
+    expect((await world.call(key, "GET", "/api/v1/people")).body).toMatchObject({
+      ...{ error: "operation_not_granted", operation: "team.people.read" },
+    })
+    const reading = { keyId, operations: ["team.people.read"] }
+    expect(await world.operate("key change", reading)).toMatchObject({
+      ...{ added: ["team.people.read"], removed: ["phone.messages.send"] },
+    })
+    expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
+    const { keys } = await world.operate("key list", { company: company.companyId })
+    expect(keys).toMatchObject([{ keyId, operations: ["team.people.read"] }])
+    await world.operate("key change", { keyId, allOperations: true })
+    expect((await text()).status).toBe(200)
+  })
+
+  it("changes nothing at all where what it may buy is refused", async () => {
+    const { keyId, key } = company
+    const both = { keyId, operations: ["phone.messages.send"], purchases: "on" }
+    expect(await codeOf(world.operate("key change", both))).toBe("validation")
+    expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
+  })
+
+  it("names the nearest of an operation that there is not, and refuses those without a route", async () => {
+    const { keyId, key } = company
+    const granting = (name: string) =>
+      world.operate("key change", { keyId, operations: [name, "phone.messages.send"] })
+    await expect(granting("phone.message.send")).rejects.toThrow(
+      /phone\.message\.send is no operation; was phone\.messages\.send meant\?/,
+    )
+    await expect(granting("nonsense")).rejects.toThrow(/is no operation; .{1,2}operation list/)
+    await expect(granting("ai.models.use")).rejects.toThrow(/has no route yet/)
+    expect((await world.call(key, "GET", "/api/v1/people")).status).toBe(200)
+  })
+
+  it("refuses a key that is deleted or not there", async () => {
+    const { keyId } = company
+    await world.operate("key delete", { keyId })
+    const all = { allOperations: true }
+    expect(await codeOf(world.operate("key change", { keyId, ...all }))).toBe("no_such_key")
+    expect(await codeOf(world.operate("key change", { keyId: "key_none", ...all }))).toBe(
+      "not_found",
+    )
+  })
+
   it("decides what a 402 tells the key", async () => {
     await text()
     const instructions = async () => String((await text()).body.pay.instructions)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest"
 import { AUDIT_ROWS } from "./audit-rows.ts"
+import { DAILY_ROWS } from "./daily-rows.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { CATALOGUE, parseLine as parse } from "./fake-host.ts"
 
@@ -170,6 +171,7 @@ const inputs: readonly (readonly [string, object])[] = [
     "key change key_1 --purchases review --add-funds-per-month 5",
     { keyId: "key_1", purchases: "review", addFundsPerMonth: "5" },
   ],
+  ...DAILY_ROWS,
   ["card set --company acme --verified", { company: "acme", verified: true }],
   ["card set --company acme --failing", { company: "acme", failing: true }],
   ["card set --company acme --outcome paid", { company: "acme", outcome: "paid" }],

@@ -1,16 +1,7 @@
 /** API keys, as an operator makes and changes them. */
 import { accessOf } from "../../../domain/access/aggregates.ts"
-import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import {
-  ALL_OPERATIONS,
-  OPERATIONS_WITHOUT_ROUTE,
-  isOperation,
-} from "../../../domain/access/operations.ts"
-import { allowanceOf } from "../../../domain/charging/ledger-views.ts"
-import type { Ledger } from "../../../domain/charging/ledger-state.ts"
-import type { PurchaseTerms } from "../../../domain/charging/purchase-events.ts"
-import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
+import { ALL_OPERATIONS } from "../../../domain/access/operations.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import { listKeys } from "../../../projections/access/keys.ts"
 import { makeApiKey } from "../../frame/calls/api-key.ts"
@@ -25,26 +16,17 @@ import {
   together,
   words,
 } from "../../frame/operator/inputs.ts"
-import type { Cause } from "../../frame/kernel/envelope.ts"
-import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 import { renderFields } from "../../frame/operator/cli/render.ts"
-
-const operationName = z.string().transform((name, context) => {
-  if (isOperation(name)) return name
-  const reason = OPERATIONS_WITHOUT_ROUTE.includes(name)
-    ? "has no route yet and cannot be granted"
-    : "is no operation"
-  context.addIssue(`${name} ${reason}.`)
-  return z.NEVER
-})
+import { changeKey, keyIdNamed, setPurchaseTerms } from "./key-change.ts"
+import { operationNames } from "./operation-names.ts"
 
 const NewKey = z.object({
   company,
   person: z.string().optional().meta({ description: "whose key it is, by id" }),
   app: z.boolean().default(false).meta({ description: "the key of the company's app" }),
-  operations: z
-    .array(operationName)
+  operations: operationNames
     .default([])
     .meta({ description: "operations it may use", flag: "operation" }),
   allOperations: z.boolean().default(false).meta({ description: "it may use every operation" }),
@@ -135,63 +117,6 @@ function renderCreated({ key, appSecret, ...rest }: Created): string {
   return `${fields}\nThe key, shown this once; keep it now:\n${key}\n${secret}`
 }
 
-async function setPurchaseTerms(
-  ports: AdminPorts,
-  companyId: CompanyId,
-  keyId: KeyId,
-  terms: PurchaseTerms,
-  cause: Cause,
-): Promise<void> {
-  const command = { type: "SetPurchaseTerms" as const, keyId, ...terms }
-  accepted(await ports.runner.execute(ledgerOf(companyId), command, cause))
-}
-
-const MODES = { on: "on", off: "off", review: "needs_owner_review" } as const
-
-const keyNamed = z.string().meta({ description: "the key, by id", argument: "KEY_ID" })
-
-const KeyChange = z.object({
-  keyId: keyNamed,
-  purchases: z
-    .enum(["on", "off", "review"])
-    .optional()
-    .meta({ description: "whether it may add funds", takes: "mode" }),
-  addFundsPerPurchase: dollars.optional().meta({ description: "so much at a time" }),
-  addFundsPerMonth: dollars.optional().meta({ description: "so much in a month" }),
-})
-
-const changePurchases = operation({
-  name: "key change",
-  summary: "change what a key may buy funds for",
-  notes: ["review: every purchase waits for an owner.", DOLLARS_NOTE],
-  example:
-    "key change key_4Zb0x7 --purchases on --add-funds-per-purchase 20 --add-funds-per-month 100",
-  changes: true,
-  input: together(KeyChange, ({ purchases, addFundsPerPurchase, addFundsPerMonth }) =>
-    [purchases, addFundsPerPurchase, addFundsPerMonth].every((word) => word === undefined)
-      ? "say what to change: --purchases, --add-funds-per-purchase or --add-funds-per-month"
-      : null,
-  ),
-  run: async ({ ports, cause }, input) => {
-    const { purchases, addFundsPerPurchase, addFundsPerMonth } = input
-    const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
-    const view = (state: Ledger, at: number) => allowanceOf(state, keyId, at)
-    const former = await ports.runner.readLatest(ledgerOf(companyId), view)
-    const perPurchaseMicros = addFundsPerPurchase ?? former?.perPurchaseMicros
-    const perMonthMicros = addFundsPerMonth ?? former?.perMonthMicros
-    if (perPurchaseMicros === undefined || perMonthMicros === undefined) {
-      const message =
-        "This key never had Add funds: say --add-funds-per-purchase and --add-funds-per-month too."
-      throw new OperatorRefused("validation", message)
-    }
-    const mode = purchases === undefined ? (former?.mode ?? "on") : MODES[purchases]
-    const terms = { mode, perPurchaseMicros, perMonthMicros }
-    await setPurchaseTerms(ports, companyId, keyId, terms, cause)
-    await showWrites(ports)
-    return { keyId, companyId, purchases: mode, perPurchaseMicros, perMonthMicros }
-  },
-})
-
 const change = (
   name: "key pause" | "key resume" | "key delete",
   summary: string,
@@ -203,7 +128,7 @@ const change = (
     summary,
     example: `${name} key_4Zb0x7 --reason "asked for by its owner"`,
     changes: true,
-    input: z.object({ keyId: keyNamed }),
+    input: z.object({ keyId: keyIdNamed }),
     run: async ({ ports, cause }, input) => {
       const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
       const stream = accessOf(companyId)
@@ -239,7 +164,7 @@ const list = operation({
 /** Operations on keys. */
 export const keyOperations: readonly AdminOperation[] = [
   create,
-  changePurchases,
+  changeKey,
   change("key pause", "pause a key: it is refused until it is resumed", "PauseKey", "paused"),
   change("key resume", "let a paused key work again", "ResumeKey", "active"),
   change("key delete", "delete a key for ever", "DeleteKey", "deleted"),

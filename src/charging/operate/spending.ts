@@ -10,11 +10,7 @@ import { resourceId } from "../../../domain/kernel/resource.ts"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import { moneyText } from "../../../domain/kernel/money.ts"
 import type { ChargeRow } from "../../../projections/charging/charges.ts"
-import {
-  companiesOfCharge,
-  endedCharge,
-  listOpenCharges,
-} from "../../../projections/charging/charges.ts"
+import { endedCharge, listOpenCharges } from "../../../projections/charging/charges.ts"
 import { lookUpCharge } from "../../frame/effects/charges.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { bodyOf } from "../../frame/calls/refusal.ts"
@@ -26,11 +22,11 @@ import {
   findCompany,
   findPersonOf,
   showWrites,
-  someId,
   words,
 } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { chargeNamed, companyOfCharge, noCharge, whoseCharge } from "./charges.ts"
 
 const chargeName = z.string().refine(isCallersId, CALLERS_ID_RULE).meta({ form: "charge-id" })
 
@@ -170,11 +166,9 @@ const giveBack = operation({
   changes: true,
   needsReason: true,
   input: z.object({
-    chargeId: someId.meta({ description: "the charge, by id", argument: "CHARGE_ID" }),
+    chargeId: chargeNamed,
     dollars: dollars.optional().meta({ description: "only so much of it" }),
-    company: company
-      .optional()
-      .meta({ description: "the company, where several have such a charge" }),
+    company: whoseCharge,
   }),
   run: async (context, { chargeId, company: named, dollars: part }) => {
     const { ports, cause } = context
@@ -184,14 +178,12 @@ const giveBack = operation({
     }
     await showWrites(ports)
     const companyId =
-      named === undefined
-        ? await companyOfCharge(context, chargeId)
-        : await findCompany(ports, named)
+      named === undefined ? await companyOfCharge(ports, chargeId) : await findCompany(ports, named)
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
       context.signal.throwIfAborted()
       const found = await lookUpCharge(ports, companyId, chargeId)
       const { row, searchedTo } = found
-      if (row === null) throw new OperatorRefused("not_found", `There is no charge ${chargeId}.`)
+      if (row === null) throw await noCharge(ports, chargeId)
       const whole = -row.amount_micros
       if (row.given_back_micros > 0) throw alreadyGivenBack(chargeId, row)
       if (whole === 0) throw new OperatorRefused("conflict", `Charge ${chargeId} cost nothing.`)
@@ -222,17 +214,6 @@ function alreadyGivenBack(chargeId: ChargeId, row: ChargeRow): OperatorRefused {
   const back = moneyText(row.given_back_micros)
   const message = `Of charge ${chargeId}, ${back} was given back already; there is no second time.`
   return new OperatorRefused("conflict", message, { givenBackMicros: row.given_back_micros })
-}
-
-/** The only company with this charge. @throws OperatorRefused where there is none, or several */
-async function companyOfCharge({ ports }: AdminContext, chargeId: ChargeId): Promise<CompanyId> {
-  const [first, second] = await companiesOfCharge(ports.readAll, chargeId)
-  if (first === undefined) {
-    throw new OperatorRefused("not_found", `There is no charge ${chargeId}.`)
-  }
-  if (second === undefined) return first
-  const message = `Several companies have a charge ${chargeId}: name one with --company.`
-  throw new OperatorRefused("validation", message)
 }
 
 const open = operation({

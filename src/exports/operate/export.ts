@@ -3,16 +3,13 @@ import { z } from "zod"
 import { BillRefused } from "../bill.ts"
 import { BILL_FORMATS } from "../formats.ts"
 import { writeBill } from "../write-bill.ts"
-import { company, findCompany } from "../../frame/operator/inputs.ts"
+import { company, findCompany, month } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
 const Input = z.object({
   company,
-  month: z
-    .string()
-    .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "must be a month such as 2026-11")
-    .meta({ description: "the month, as YYYY-MM", form: "month" }),
+  month,
   format: z.enum(BILL_FORMATS).meta({ description: "the form of the file" }),
 })
 
@@ -29,10 +26,10 @@ const exportBilling = operation({
   isPatient: true,
   input: Input,
   run: async ({ ports, send, progress, signal }, input) => {
-    const { month, format } = input
+    const { month: of, format } = input
     const companyId = await findCompany(ports, input.company)
     try {
-      return await writeBill(ports, { companyId, month, format }, { send, progress, signal })
+      return await writeBill(ports, { companyId, month: of, format }, { send, progress, signal })
     } catch (error) {
       if (error instanceof BillRefused) throw new OperatorRefused(error.code, error.message)
       throw error

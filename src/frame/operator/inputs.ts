@@ -45,6 +45,12 @@ export const exactTime = z.iso
   .datetime({ offset: true, error: "must be a time such as 2026-11-30T23:59:00Z" })
   .meta({ form: "time" })
 
+/** A month by its name. */
+export const month = z
+  .string()
+  .regex(/^\d{4}-(0[1-9]|1[0-2])$/, "must be a month such as 2026-11")
+  .meta({ description: "the month, as YYYY-MM", form: "month" })
+
 /** Which company, by an option. */
 export const company = z.string().meta({ description: "the company, by id or name" })
 
@@ -115,7 +121,7 @@ export async function findPersonOf(
 }
 
 /** The person id that an operator writes. @throws OperatorRefused where it is nobody's */
-function personNamed(text: string): PersonId {
+export function personNamed(text: string): PersonId {
   const personId = parsePersonId(text)
   if (personId === null) throw noPerson(text)
   return personId

@@ -1,0 +1,53 @@
+/** What operators ask of the read model `charges`. */
+import type { Kysely } from "kysely"
+import type { ChargeId, CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { ChargeRow } from "./charge-lines.ts"
+import type { ChargeTables } from "./charges.ts"
+
+/** Which charges are asked for; null wherever it does not matter. */
+export interface ChargesAsked {
+  readonly companyId: CompanyId
+  /** Decided from the first of these instants on, and before the second. */
+  readonly within: readonly [Date, Date] | null
+  readonly keyId: KeyId | null
+  readonly personId: PersonId | null
+  readonly item: string | null
+  /** Only those before this revision of the ledger. */
+  readonly before: number | null
+  readonly limit: number
+}
+
+/** The charges of a company, newest first. */
+export async function listCharges(
+  db: Kysely<ChargeTables>,
+  { companyId, within, keyId, personId, item, before, limit }: ChargesAsked,
+): Promise<readonly ChargeRow[]> {
+  let rows = db
+    .selectFrom("charges")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("charge_id", "is not", null)
+  if (within !== null) rows = rows.where("at", ">=", within[0]).where("at", "<", within[1])
+  if (keyId !== null) rows = rows.where("key_id", "=", keyId)
+  if (personId !== null) rows = rows.where("person_id", "=", personId)
+  if (item !== null) rows = rows.where("item", "=", item)
+  if (before !== null) rows = rows.where("revision", "<", before)
+  return rows.orderBy("revision", "desc").limit(limit).execute()
+}
+
+/** The lines that gave something of a charge back, in their order. @param revision the charge's own */
+export async function giveBacksOf(
+  db: Kysely<ChargeTables>,
+  companyId: CompanyId,
+  chargeId: ChargeId,
+  revision: number,
+): Promise<readonly ChargeRow[]> {
+  return db
+    .selectFrom("charges")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("corrects", "=", chargeId)
+    .where("revision", ">", revision)
+    .orderBy("revision")
+    .execute()
+}

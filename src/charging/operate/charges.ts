@@ -1,0 +1,161 @@
+/** Charges as an operator lists and shows them. */
+import { z } from "zod"
+import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
+import { resourceId } from "../../../domain/kernel/resource.ts"
+import { monthEnd } from "../../../domain/kernel/window.ts"
+import { giveBacksOf, listCharges } from "../../../projections/charging/charge-lists.ts"
+import type { ChargeRow } from "../../../projections/charging/charges.ts"
+import { companiesOfCharge, findCharge } from "../../../projections/charging/charges.ts"
+import { companiesOfRefusal } from "../../../projections/charging/refusals.ts"
+import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
+import {
+  DOLLARS_NOTE,
+  company,
+  findCompany,
+  keyNamed,
+  month,
+  personNamed,
+  showWrites,
+  someId,
+} from "../../frame/operator/inputs.ts"
+import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+
+const MOST_LISTED = 1_000
+
+/** The charge that is meant, by the word behind the command. */
+export const chargeNamed = someId.meta({
+  description: "the charge, by id",
+  argument: "CHARGE_ID",
+})
+
+/** Which company's, where the id alone does not say it. */
+export const whoseCharge = company
+  .optional()
+  .meta({ description: "the company, where several have such a charge" })
+
+const list = operation({
+  name: "charge list",
+  summary: "list a company's charges, newest first",
+  notes: [
+    "A month is UTC, by the time of the charge. An item goes by its name in the price book or on the bill.",
+    DOLLARS_NOTE,
+  ],
+  example: "charge list --company acme --month 2026-11 --item text_segment",
+  input: z.object({
+    company,
+    month: month.optional().meta({ description: "only of this month, as YYYY-MM" }),
+    key: z.string().optional().meta({ description: "only by this key, by id" }),
+    person: z.string().optional().meta({ description: "only of this person, by id" }),
+    item: z.string().optional().meta({ description: "only of this item" }),
+    before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
+    limit: z
+      .int()
+      .positive()
+      .max(MOST_LISTED)
+      .default(MOST_LISTED)
+      .meta({ description: "at most so many" }),
+  }),
+  run: async ({ ports }, { key, person, item = null, before = null, limit, ...input }) => {
+    const companyId = await findCompany(ports, input.company)
+    await showWrites(ports)
+    const rows = await listCharges(ports.readAll, {
+      companyId,
+      within: input.month === undefined ? null : daysOf(input.month),
+      keyId: key === undefined ? null : keyNamed(key),
+      personId: person === undefined ? null : personNamed(person),
+      item,
+      before,
+      // One more than is shown says whether there are more.
+      limit: limit + 1,
+    })
+    const charges = rows.slice(0, limit).map(shownCharge)
+    return { charges, next: rows.length > limit ? (charges.at(-1)?.revision ?? null) : null }
+  },
+  render: ({ charges, next }, page) => {
+    const rows = charges.map(({ revision, at, chargeId, item, quantity, ...charge }) => {
+      const { amountMicros, state, keyId, personId } = charge
+      return { revision, at, chargeId, item, quantity, amountMicros, state, keyId, personId }
+    })
+    const more = next === null ? "" : `There are more: --before ${next}\n`
+    return renderTable(rows, page, "charges") + more
+  },
+})
+
+/** The first instant of a month, and that of the next. */
+function daysOf(name: string): readonly [Date, Date] {
+  const from = Date.parse(`${name}-01T00:00:00.000Z`)
+  return [new Date(from), new Date(monthEnd(from))]
+}
+
+/** A charge as it is listed and shown. */
+function shownCharge(row: ChargeRow) {
+  return {
+    revision: row.revision,
+    at: row.at.toISOString(),
+    chargeId: row.charge_id,
+    kind: row.kind,
+    item: row.item,
+    quantity: row.quantity,
+    unitPriceMicros: row.unit_price_micros,
+    priceVersion: row.price_version,
+    amountMicros: 0 - row.amount_micros,
+    class: row.class,
+    via: row.via,
+    keyId: row.key_id,
+    personId: row.person_id,
+    resource: row.resource === null ? null : resourceId(row.resource),
+    servedFrom: row.served_from?.toISOString() ?? null,
+    state: row.state,
+    givenBackMicros: row.given_back_micros,
+  }
+}
+
+const show = operation({
+  name: "charge show",
+  summary: "show all that is recorded of a charge, and what was given back of it",
+  notes: [
+    "State is open while its work can still fail, then final or given_back.",
+    "Of an id that was charged again after it had come back, the newest charge is shown.",
+    DOLLARS_NOTE,
+  ],
+  example: "charge show chg_5cW1",
+  input: z.object({ chargeId: chargeNamed, company: whoseCharge }),
+  run: async ({ ports }, { chargeId, company: named }) => {
+    await showWrites(ports)
+    const companyId =
+      named === undefined ? await companyOfCharge(ports, chargeId) : await findCompany(ports, named)
+    const row = await findCharge(ports.readAll, companyId, chargeId)
+    if (row === null) throw await noCharge(ports, chargeId)
+    const lines = await giveBacksOf(ports.readAll, companyId, chargeId, row.revision)
+    const giveBacks = lines.map(({ revision, at, amount_micros: amountMicros, note }) => {
+      return { revision, at: at.toISOString(), amountMicros, reason: note }
+    })
+    return { companyId, ...shownCharge(row), giveBacks }
+  },
+  render: ({ giveBacks, ...charge }, page) => {
+    const fields = renderFields(Object.entries(charge))
+    if (giveBacks.length === 0) return fields
+    return `${fields}\nGiven back:\n${renderTable(giveBacks, page, "give-backs")}`
+  },
+})
+
+/** The only company with this charge. @throws OperatorRefused where there is none, or several */
+export async function companyOfCharge(ports: AdminPorts, chargeId: ChargeId): Promise<CompanyId> {
+  const [first, second] = await companiesOfCharge(ports.readAll, chargeId)
+  if (first === undefined) throw await noCharge(ports, chargeId)
+  if (second === undefined) return first
+  const message = `Several companies have a charge ${chargeId}: name one with --company.`
+  throw new OperatorRefused("validation", message)
+}
+
+/** There is no such charge; whether it was refused is said, for whoever holds the id of an answer. */
+export async function noCharge(ports: AdminPorts, chargeId: ChargeId): Promise<OperatorRefused> {
+  const [refused] = await companiesOfRefusal(ports.readAll, chargeId)
+  const why =
+    refused === undefined ? "" : ` It was refused: see refusals list --company ${refused}.`
+  return new OperatorRefused("not_found", `There is no charge ${chargeId}.${why}`)
+}
+
+/** Operations that show charges. */
+export const chargeOperations: readonly AdminOperation[] = [list, show]
