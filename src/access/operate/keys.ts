@@ -122,12 +122,14 @@ const change = (
   summary: string,
   type: "PauseKey" | "ResumeKey" | "DeleteKey",
   status: "paused" | "active" | "deleted",
+  lasting: { readonly irreversible?: "keyId" } = {},
 ) =>
   operation({
     name,
     summary,
     example: `${name} key_4Zb0x7 --reason "asked for by its owner"`,
     changes: true,
+    ...lasting,
     input: z.object({ keyId: keyIdNamed }),
     run: async ({ ports, cause }, input) => {
       const { companyId, keyId } = await findCompanyOfKey(ports, input.keyId)
@@ -167,6 +169,6 @@ export const keyOperations: readonly AdminOperation[] = [
   changeKey,
   change("key pause", "pause a key: it is refused until it is resumed", "PauseKey", "paused"),
   change("key resume", "let a paused key work again", "ResumeKey", "active"),
-  change("key delete", "delete a key for ever", "DeleteKey", "deleted"),
+  change("key delete", "delete a key for ever", "DeleteKey", "deleted", { irreversible: "keyId" }),
   list,
 ]

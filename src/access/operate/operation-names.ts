@@ -25,7 +25,7 @@ const operationName = z.string().transform((name, context) => {
 export const operationNames = z.array(operationName)
 
 /** What helps somebody who wrote a name that there is not. */
-export function meantBy(name: string, names: readonly string[]): string {
+function meantBy(name: string, names: readonly string[]): string {
   const nearest = nearestName(name, names)
   return nearest === null ? '"operation list" has all of them.' : `was ${nearest} meant?`
 }

@@ -43,6 +43,7 @@ const remove = operation({
   ],
   example: 'company delete acme --reason "asked for by its owner"',
   changes: true,
+  irreversible: "company",
   input: z.object({ company: companyNamed }),
   run: async ({ ports, cause }, { company }) => {
     const companyId = await findCompany(ports, company)

@@ -68,10 +68,11 @@ export function catalogueOf({ commands, topics }: Offered): Catalogue {
   return { topics, commands: specs }
 }
 
-/** What a command says of itself by being true. */
+/** What a command says of itself, where it does. */
 const FLAGS: ReadonlySet<string> = new Set([
   "changes",
   "needsReason",
+  "irreversible",
   "hasFile",
   "hasSecretFile",
   "isVerdict",

@@ -81,6 +81,11 @@ export interface AdminOperation<I = unknown, O = unknown> {
   readonly changes?: true
   /** Whether `--reason` must be given, because it becomes part of the fact. */
   readonly needsReason?: true
+  /**
+   * The field of the input that names what is lost for good: the command line asks for that name before,
+   * or for `--yes`, and it is not done for whoever confirms no such name.
+   */
+  readonly irreversible?: Extract<keyof I, string>
   /** Whether it takes `--out` for what it sends. */
   readonly hasFile?: true
   /** What it sends nobody else may read; the file is then named by the word FILE. */

@@ -24,6 +24,8 @@ const ADMIN_REQUEST = z.object({
   actor: z.string().min(1).max(MOST_ACTOR),
   /** Why, for auditors. */
   reason: z.string().max(MOST_REASON).nullable(),
+  /** What an operation that cannot be undone is meant to be done to, by the name it was given. */
+  confirmed: z.string().optional(),
   /**
    * Where the answer is shown to people, and the file that holds what is sent: an operation with
    * words of its own for it then answers these instead of its fields.

@@ -44,6 +44,8 @@ export async function runOperation(
   }
   const input = await found.input.safeParseAsync(request.input, { error: operatorWords })
   if (!input.success) return { error: invalid(input.error) }
+  const unsure = unconfirmed(found, request)
+  if (unsure !== null) return { error: unsure }
   const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
   const answered = new AbortController()
   const context = { cause, ...talkUntil(talk, answered.signal) }
@@ -59,6 +61,18 @@ export async function runOperation(
   } finally {
     answered.abort()
   }
+}
+
+/** Why what cannot be undone is not done; null where it can, or was confirmed by its name. */
+function unconfirmed(
+  { name, irreversible }: AdminOperation,
+  { input, confirmed }: AdminRequest,
+): ErrorBody | null {
+  if (irreversible === undefined) return null
+  const named: unknown = isRow(input) ? input[irreversible] : undefined
+  if (confirmed !== undefined && confirmed === named) return null
+  const message = `${name} cannot be undone, and nobody confirmed it: say that it is meant, with --yes`
+  return { error: USAGE, message }
 }
 
 /** The answer as it was asked for: in words where it is for people and the operation has its own. */

@@ -52,6 +52,8 @@ export interface CommandSpec {
   /** Whether it takes `--as` and `--reason`. */
   readonly changes?: true
   readonly needsReason?: true
+  /** The field that names what is lost for good: then it takes `--yes`. */
+  readonly irreversible?: string
   /** Whether it takes `--out`; a secret file is named by the word FILE. */
   readonly hasFile?: true
   readonly hasSecretFile?: true

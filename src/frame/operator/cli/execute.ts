@@ -10,6 +10,7 @@ import { runOperation, usageFault } from "../run-operation.ts"
 import { askServer } from "./admin-client.ts"
 import type { Shell } from "./completion.ts"
 import { completionOf } from "./completion.ts"
+import { confirmationOf } from "./confirming.ts"
 import { benchWords } from "./bench-words.ts"
 import type { Command, LocalCommand, LocalWork, MoveCommand } from "../commands.ts"
 import { Refused } from "./error-bodies.ts"
@@ -142,6 +143,8 @@ async function operate(
   signal: AbortSignal,
 ): Promise<number> {
   const { command, out, json } = invocation
+  const asked = await confirmationOf(invocation, terminal, signal)
+  if ("error" in asked) return refused(asked.error, json, terminal)
   const file = out === null || out === "-" ? null : await openOutFile(out, command.hasSecretFile)
   const progress = progressLine(terminal)
   const send = async (chunk: string | Uint8Array) => {
@@ -152,7 +155,10 @@ async function operate(
   }
   try {
     const talk = { progress: progress.report, send, signal }
-    const request = requestOf(invocation, file === null ? null : out, terminal)
+    const request = {
+      ...requestOf(invocation, file === null ? null : out, terminal),
+      ...(asked.confirmed === null ? {} : { confirmed: asked.confirmed }),
+    }
     const answer = await ask(host, request, talk).finally(progress.end)
     if ("error" in answer) return refused(answer.error, json, terminal)
     await file?.keep(signal)

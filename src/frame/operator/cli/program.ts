@@ -19,6 +19,8 @@ export interface Invocation {
   /** Who does it, where it was said. */
   readonly actor: string | null
   readonly reason: string | null
+  /** Whether what cannot be undone is meant, by `--yes`. */
+  readonly isSure: boolean
   /** Where a file goes; null for commands without one. */
   readonly out: string | null
 }
@@ -158,6 +160,11 @@ const CHANGE_OPTIONS: readonly OptionSpec[] = [
   { flags: "--reason <reason>", description: "why, for auditors", form: "reason" },
 ]
 
+const YES_OPTION: OptionSpec = {
+  flags: "--yes",
+  description: "it is meant, though it cannot be undone; default asks on a terminal",
+}
+
 const OUT_OPTION: OptionSpec = {
   flags: "--out <file>",
   description: "where to write; - for standard output",
@@ -184,6 +191,7 @@ function optionsOf(spec: CommandSpec): readonly OptionSpec[] {
   return [
     ...spec.options,
     ...(spec.hasFile === true ? [OUT_OPTION] : []),
+    ...(spec.irreversible === undefined ? [] : [YES_OPTION]),
     ...(spec.changes === true ? CHANGE_OPTIONS : []),
     JSON_OPTION,
   ]
@@ -240,6 +248,7 @@ function invocationOf(spec: CommandSpec, command: Command): Invocation {
     json: said["json"] === true,
     actor: spec.changes === true ? text("as") : null,
     reason: spec.changes === true ? text("reason") : null,
+    isSure: said["yes"] === true,
     out,
   }
 }

@@ -12,12 +12,17 @@ export interface Terminal {
   readonly errIsTTY: boolean
   /** Characters in a line. */
   readonly columns: number
+  /**
+   * Asks whoever sits there for a line, which is empty where none comes; absent where nobody does.
+   * @throws the signal's reason
+   */
+  readonly askFor?: (question: string, signal: AbortSignal) => Promise<string>
 }
 
 const DEFAULT_COLUMNS = 80
 
 /** The terminal of this process. A reader that went away (`… | head`) is no fault. */
-export function processTerminal({ stdout, stderr }: NodeJS.Process): Terminal {
+export function processTerminal({ stdin, stdout, stderr }: NodeJS.Process): Terminal {
   for (const stream of [stdout, stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE") throw error
@@ -29,6 +34,33 @@ export function processTerminal({ stdout, stderr }: NodeJS.Process): Terminal {
     isTTY: Boolean(stdout.isTTY),
     errIsTTY: Boolean(stderr.isTTY),
     columns: stdout.columns || stderr.columns || DEFAULT_COLUMNS,
+    ...(stdin.isTTY && stderr.isTTY
+      ? { askFor: (question, signal) => lineTyped(stdin, stderr, question, signal) }
+      : {}),
+  }
+}
+
+/** The line that is typed behind a question. The terminal itself edits it, and sends its signals. */
+async function lineTyped(
+  input: NodeJS.ReadStream,
+  output: NodeJS.WriteStream,
+  question: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const { createInterface } = await import("node:readline")
+  signal.throwIfAborted()
+  const lines = createInterface({ input, terminal: false })
+  const { promise, resolve, reject } = Promise.withResolvers<string>()
+  const onAbort = () => reject(signal.reason as Error)
+  signal.addEventListener("abort", onAbort, { once: true })
+  lines.once("line", resolve)
+  lines.once("close", () => resolve(""))
+  output.write(question)
+  try {
+    return await promise
+  } finally {
+    signal.removeEventListener("abort", onAbort)
+    lines.close()
   }
 }
 

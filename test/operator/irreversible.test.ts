@@ -1,0 +1,177 @@
+/** What cannot be undone is asked for on a terminal, elsewhere said by `--yes`; nobody does it without. */
+import { spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { text } from "node:stream/consumers"
+import { fileURLToPath } from "node:url"
+import { describe, expect, it } from "vitest"
+import { askServer } from "../../src/frame/operator/cli/admin-client.ts"
+import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
+import { runOperation } from "../../src/frame/operator/run-operation.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import {
+  CATALOGUE,
+  NO_PORTS,
+  fakeHost,
+  fakeOperation,
+  parseLine,
+  recordingTerminal,
+  run,
+  testFolder,
+  wordsOf,
+} from "./fake-host.ts"
+import { request, serve, talkOf } from "./serve-admin.ts"
+
+/** An operation that notes that it was done. */
+function deleting(name: string) {
+  const deeds: unknown[] = []
+  const operation = fakeOperation(name, async (_, input) => {
+    deeds.push(input)
+    return { done: true }
+  })
+  return { deeds, operation }
+}
+
+const lines = [
+  ["company delete", "company delete acme", "acme"],
+  ["key delete", "key delete key_1", "key_1"],
+] as const
+
+describe.each(lines)("%s", (name, line, named) => {
+  it("is done with --yes", async () => {
+    const { deeds, operation } = deleting(name)
+    expect(await run(wordsOf(`${line} --yes`), fakeHost([operation]))).toMatchObject({ code: 0 })
+    expect(deeds).toHaveLength(1)
+  })
+
+  it("exits 2 without it where nobody sits at a terminal, and opens nothing", async () => {
+    const { deeds, operation } = deleting(name)
+    const host = fakeHost([operation])
+    const ran = await run(wordsOf(line), host)
+    expect(ran).toMatchObject({ code: 2, stdout: "" })
+    expect(ran.stderr).toContain(`${line} cannot be undone: say that it is meant, with --yes`)
+    const json = await run(wordsOf(`${line} --json`), host)
+    expect(json.code).toBe(2)
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      ...{ error: "usage", message: expect.stringContaining("--yes") },
+    })
+    expect([deeds, host.deeds]).toEqual([[], []])
+  })
+
+  /** Runs the line where somebody types this. */
+  async function typing(typed: string) {
+    const { deeds, operation } = deleting(name)
+    const questions: string[] = []
+    const terminal = recordingTerminal({
+      askFor: async (question) => {
+        questions.push(question)
+        return typed
+      },
+    })
+    const { signal } = new AbortController()
+    const code = await runCommandLine(wordsOf(line), fakeHost([operation]), terminal, signal)
+    return { code, deeds, questions, stderr: terminal.stderr }
+  }
+
+  it("asks on a terminal for the name", async () => {
+    const { code, deeds, questions } = await typing(` ${named} `)
+    expect([code, deeds.length]).toEqual([0, 1])
+    expect(questions).toEqual([`${line} cannot be undone. Type ${named} to go on: `])
+  })
+
+  it.each(["", "y", "yes", "Acme", "key_2"])("does nothing where %j is typed", async (typed) => {
+    const { code, deeds, stderr } = await typing(typed)
+    expect([code, deeds]).toEqual([2, []])
+    expect(stderr).toContain(`that is not ${named}: nothing was done`)
+  })
+
+  it("is not done for whoever speaks to the admin socket and confirms nothing, or another", async () => {
+    const { deeds, operation } = deleting(name)
+    const { socketPath } = await serve([operation])
+    const field = operation.irreversible ?? ""
+    const asked = request(name, { [field]: named })
+    for (const confirmed of [{}, { confirmed: "other" }, { confirmed: "" }]) {
+      const answer = await askServer(socketPath, { ...asked, ...confirmed }, talkOf().talk)
+      expect(answer).toMatchObject({ error: { error: "usage" } })
+    }
+    expect(deeds).toEqual([])
+    const sure = { ...asked, confirmed: named }
+    expect(await askServer(socketPath, sure, talkOf().talk)).toEqual({ result: { done: true } })
+  })
+
+  it("goes to a server with what was confirmed", async () => {
+    const { deeds, operation } = deleting(name)
+    const { socketPath } = await serve([operation])
+    const host = fakeHost([], { livingServer: async () => ({ socketPath }) })
+    expect(await run(wordsOf(`${line} --yes`), host)).toMatchObject({ code: 0 })
+    expect(deeds).toHaveLength(1)
+  })
+})
+
+it("stops asking where it is interrupted", async () => {
+  const { deeds, operation } = deleting("company delete")
+  const abort = new AbortController()
+  const askFor = async (_: string, signal: AbortSignal) => {
+    abort.abort()
+    signal.throwIfAborted()
+    return "acme"
+  }
+  const terminal = recordingTerminal({ askFor })
+  const host = fakeHost([operation])
+  expect(await runCommandLine(["company", "delete", "acme"], host, terminal, abort.signal)).toBe(
+    130,
+  )
+  expect(deeds).toEqual([])
+})
+
+it("asks before nothing else", async () => {
+  const asked = CATALOGUE.commands.filter(({ irreversible }) => irreversible !== undefined)
+  expect(asked.map(({ name }) => name)).toEqual(["key delete", "company delete"])
+  expect(parseLine("company lock acme --yes").kind).toBe("usage")
+  const answer = await runOperation(
+    [fakeOperation("company list", async () => ({ done: true }))],
+    ...[NO_PORTS, request("company list"), talkOf().talk],
+  )
+  expect(answer).toEqual({ result: { done: true } })
+})
+
+it.each(PROGRAM.operations.filter(({ irreversible }) => irreversible !== undefined))(
+  "$name asks for a word that has to be there",
+  ({ name, irreversible }) => {
+    const spec = CATALOGUE.commands.find((command) => command.name === name)
+    const named = spec?.arguments.find(({ field }) => field === irreversible)
+    expect(named).toBeDefined()
+    expect(named?.isOptional).toBeUndefined()
+  },
+)
+
+const MAIN = fileURLToPath(new URL("../../src/main.ts", import.meta.url))
+
+/** Runs the line at a terminal that `script` makes: what it is given counts as typed. */
+async function atTerminal(line: string, dataDir: string, typed: string) {
+  const env = { ...process.env, LEDGER_DATA_DIR: dataDir }
+  const child = spawn("script", ["-qec", line, "/dev/null"], { env })
+  const ended = once(child, "close")
+  child.stdin.write(typed)
+  const shown = await text(child.stdout)
+  const [code] = await ended
+  return { code, shown }
+}
+
+it("asks on a true terminal, and takes what is typed there", async (context) => {
+  if (spawnSync("script", ["--version"]).error !== undefined) {
+    return context.skip("no `script` on this machine")
+  }
+  const { deeds, operation } = deleting("company delete")
+  const { socketPath } = await serve([operation])
+  const folder = await testFolder()
+  const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
+  await writeFile(join(folder, "server.json"), JSON.stringify(server))
+  const line = `'${process.execPath}' '${MAIN}' company delete acme`
+  expect(await atTerminal(line, folder, "no\n")).toMatchObject({ code: 2 })
+  expect(deeds).toEqual([])
+  const sure = await atTerminal(line, folder, "acme\n")
+  expect(sure).toMatchObject({ code: 0, shown: expect.stringContaining("Type acme to go on: ") })
+  return expect(deeds).toEqual([{ company: "acme" }])
+})
