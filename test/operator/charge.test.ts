@@ -148,6 +148,46 @@ describe("charge", () => {
     expect(await facts("Charged")).toHaveLength(1)
   })
 
+  it.each<[string, object, object]>([
+    ["amount", { dollars: "0.51" }, { dollars: "0.5" }],
+    ["item", { item: "another" }, {}],
+    ["class", { class: "general" }, {}],
+    ["person", { person: true }, {}],
+    ["amount, item, class", { dollars: "1", item: "x", class: "general" }, {}],
+  ])(
+    "refuses an id that is recorded with another %s, as the API does",
+    async (what, other, own) => {
+      await spend({ id: "run-9", ...own })
+      const person = "person" in other ? { person: company.ownerId } : {}
+      const refused = await refusalOf(spend({ id: "run-9", ...other, ...person }))
+      expect(refused.code).toBe("idempotency_conflict")
+      expect(refused.message).toContain(`is recorded with another ${what}; nothing was charged`)
+      expect(refused.details).toEqual({
+        chargeId: "run-9",
+        recorded: {
+          ...{ amountMicros: 500_000, item: "chat completion", class: "ai", personId: null },
+        },
+      })
+      expect(await spend({ id: "run-9", ...own })).toMatchObject({ charged: false })
+      expect(await balance()).toBe(49_500_000)
+    },
+  )
+
+  it("tells the one of many at once that asks for something else", async () => {
+    const amounts = ["0.5", "0.5", "0.6", "0.6", "0.5", "0.6"]
+    const ends = await Promise.allSettled(
+      amounts.map((dollars) => spend({ id: "one-of-many", dollars })),
+    )
+    const codes = ends.map((end) =>
+      end.status === "fulfilled" ? "fine" : (end.reason as OperatorRefused).code,
+    )
+    expect(codes.toSorted()).toEqual([
+      ...["fine", "fine", "fine"],
+      ...["idempotency_conflict", "idempotency_conflict", "idempotency_conflict"],
+    ])
+    expect(await facts("Charged")).toHaveLength(1)
+  })
+
   it("takes the same id of two companies for two charges", async () => {
     await spend({ id: "shared" })
     const other = await makeCompany(world)

@@ -52,7 +52,8 @@ const charge = operation({
   summary: "charge spending made outside the API: dashboard, app, AI models",
   notes: [
     "It passes the same limits and funds as a call of the API, or is refused as one.",
-    "--company, --class, --dollars and --item are required. With --id, the same id again charges nothing.",
+    "--company, --class, --dollars and --item are required. With --id, the same again charges nothing.",
+    "The same id with another amount, item, class or person is refused.",
     DOLLARS_NOTE,
   ],
   example: 'charge --company acme --class ai --dollars 0.42 --item "chat completion" --id run-1042',
@@ -86,6 +87,7 @@ async function chargeOnce(
   const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
   const stream = ledgerOf(companyId)
   if (row !== null) {
+    refuseOther(chargeId, row, spender, input)
     const { fundsMicros } = await ports.runner.read(stream, accountOf)
     const { item, state, given_back_micros: givenBackMicros } = row
     const found = made(companyId, chargeId, false, -row.amount_micros, fundsMicros)
@@ -127,6 +129,32 @@ async function chargeOnce(
   // Charged in the same moment by somebody else: what it came to is found by looking.
   if (outcome.facts.length === 0) return null
   return made(companyId, chargeId, true, amountMicros, outcome.view.fundsMicros)
+}
+
+/** @throws OperatorRefused where something else was charged under this id */
+function refuseOther(
+  chargeId: ChargeId,
+  row: ChargeRow,
+  { personId }: Spender,
+  input: z.infer<typeof Spending>,
+): void {
+  const recorded = {
+    amountMicros: 0 - row.amount_micros,
+    item: row.item,
+    class: row.class,
+    personId: row.person_id,
+  }
+  const others = [
+    recorded.amountMicros === input.dollars ? [] : "amount",
+    recorded.item === input.item ? [] : "item",
+    recorded.class === input.class ? [] : "class",
+    recorded.personId === personId ? [] : "person",
+  ].flat()
+  if (others.length === 0) return
+  const message =
+    `Charge ${chargeId} is recorded with another ${others.join(", ")}; ` +
+    "nothing was charged. Use a new id for it."
+  throw new OperatorRefused("idempotency_conflict", message, { chargeId, recorded })
 }
 
 function made(
