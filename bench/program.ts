@@ -2,8 +2,8 @@
  * What becomes of the words of `npm run bench`. Exit codes: 0 measured (whether or not the targets
  * were met), 1 something was not honest, broke or could not be written, 2 wrong usage, 130 interrupted.
  */
+import { benchProgress } from "./progress.ts"
 import { CannotWrite } from "../src/frame/operator/cli/out-file.ts"
-import { progressLine } from "../src/frame/operator/cli/progress.ts"
 import type { Terminal } from "../src/frame/operator/cli/terminal.ts"
 import type { Benchmark, Setting } from "./benchmark.ts"
 import { Dishonest } from "./benchmark.ts"
@@ -49,7 +49,7 @@ async function perform(order: Order, terminal: Terminal, signal: AbortSignal): P
   const { json, folder, subject, leftOut } = order
   // A file that cannot be written is told now and not after the work.
   const files = await openResultFiles(json ?? (await placeIn(folder, subject)))
-  const progress = progressLine(terminal)
+  const progress = benchProgress(terminal)
   try {
     const where = await circumstances()
     const { measured, faults } = await measureAll(order, {

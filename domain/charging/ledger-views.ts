@@ -5,8 +5,8 @@ import { monthStart } from "../kernel/window.ts"
 import { creditOf } from "./charge.ts"
 import type { PurchaseRefusalCode, StartPurchase } from "./ledger-commands.ts"
 import type { Ledger } from "./ledger-state.ts"
-import { readLimit, readLimitsOn } from "./limit-book.ts"
-import type { LimitReading, Spender, SpendingClass } from "./limits.ts"
+import { findLimit, readLimit, readLimitsOn } from "./limit-book.ts"
+import type { Limit, LimitName, LimitReading, Spender, SpendingClass } from "./limits.ts"
 import { isUsedUp } from "./limits.ts"
 import type { Month } from "./months.ts"
 import type { PurchaseTerms } from "./purchase-events.ts"
@@ -66,6 +66,11 @@ export function openMonthOf(state: Ledger): OpenMonth | null {
 /** The revision of the ledger's last fact; -1 before the first. */
 export function ledgerRevision(state: Ledger): number {
   return state.facts - 1
+}
+
+/** The limit of this holder and class; null where there is none. */
+export function limitNamed({ book, tallies }: Ledger, name: LimitName): Limit | null {
+  return findLimit(book, tallies, name)
 }
 
 /** Every limit that is set, with what is used of it in the windows around `at`. */

@@ -4,7 +4,8 @@ import type { AdminContext } from "../../src/frame/operator/operation.ts"
 import { OperatorRefused } from "../../src/frame/operator/operation.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { OutcomeUnknown } from "../../src/frame/writer/run.ts"
-import { PORT, fakeHost, fakeOperation, run, wordsOf } from "./fake-host.ts"
+import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
+import { PORT, fakeHost, fakeOperation, recordingTerminal, run, wordsOf } from "./fake-host.ts"
 
 const refusing = (error: Error) =>
   fakeOperation("company list", async () => {
@@ -45,8 +46,11 @@ describe("a command that is done", () => {
       progress("half way")
       return { position: "a1" }
     })
-    const ran = await run(["wait", "--json"], fakeHost([slow]))
-    expect(ran).toEqual({ code: 0, stdout: '{"position":"a1"}\n', stderr: "half way\n" })
+    const terminal = recordingTerminal({ errIsTTY: true })
+    const { signal } = new AbortController()
+    const code = await runCommandLine(["wait", "--json"], fakeHost([slow]), terminal, signal)
+    expect([code, terminal.stdout]).toEqual([0, '{"position":"a1"}\n'])
+    expect(terminal.stderr).toContain("half way")
   })
 
   it("says who did it and why, the system user by default", async () => {

@@ -50,7 +50,17 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ["key change key_1", /say what to change/],
   ["key change key_1 --operation phone.messages.send --all-operations", /not both/],
   ["charge list --company acme --month November", /Write a month/],
-  ["charge list", /a charge list needs --company|required option '--company <company>'/],
+  ["charge list", /required option '--company <company>'/],
+  // A misspelt option is named itself, and not what is missing by it.
+  ["limit list --compny acme", /unknown option '--compny'\s+\(Did you mean --company\?\)/],
+  ["charge --compny acme --class ai", /unknown option '--compny'\s+\(Did you mean --company\?\)/],
+  [`${LIMIT} --class ai --perod week`, /unknown option '--perod'\s+\(Did you mean --period\?\)/],
+  ["person add --nam Ada", /unknown option '--nam'\s+\(Did you mean --name\?\)/],
+  [
+    "export billing --company acme --month 2026-11 --fromat csv --out a",
+    /unknown option '--fromat'\s+\(Did you mean --format\?\)/,
+  ],
+  ["company lst", /unknown command 'lst'\s+\(Did you mean list\?\)/],
   ["message list --company acme --since soon", /Write a time/],
   ["carrier deliver msg_1", /required option '--status <status>'/],
   ["carrier deliver msg_1 --status lost", /Allowed choices are delivered, failed/],

@@ -102,8 +102,12 @@ const head = operation({
     const heads = (await ports.treeHeads.newest(companyId)).map(headFields)
     return { publicKey: (await ports.signing.sign("")).publicKey, heads }
   },
-  render: ({ publicKey, heads }, page) =>
-    renderFields([["publicKey", publicKey]]) + renderHeads(heads, page),
+  render: ({ publicKey, heads }, page) => {
+    const rows = heads.map(({ tree, size, root, position, at, signature }) => ({
+      ...{ tree, size, root, position, at, signature },
+    }))
+    return renderFields([["publicKey", publicKey]]) + renderTable(rows, page, "heads")
+  },
 })
 
 const proof = operation({

@@ -50,8 +50,8 @@ const list = operation({
   },
   render: ({ refusals, next }, page) => {
     const rows = refusals.map(
-      ({ at, code, item, amountMicros, keyId, limit, times, revision }) => ({
-        ...{ revision, at, code, item, amountMicros, keyId },
+      ({ at, code, chargeId, item, amountMicros, keyId, limit, times, revision }) => ({
+        ...{ revision, at, code, chargeId, item, amountMicros, keyId },
         limit: limit === null ? null : `${limit.holder} a ${limit.period}`,
         resetsAt: limit?.resetsAt,
         times,

@@ -3,9 +3,10 @@ import { accessOf } from "../../../domain/access/aggregates.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"
-import { accountOf, readLimits } from "../../../domain/charging/ledger-views.ts"
+import { accountOf, limitNamed, readLimits } from "../../../domain/charging/ledger-views.ts"
 import type { Limit, LimitName, LimitReading } from "../../../domain/charging/limits.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { moneyText } from "../../../domain/kernel/money.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { limitStandings } from "../../../projections/charging/limits.ts"
 import {
@@ -21,6 +22,7 @@ import {
   together,
   words,
 } from "../../frame/operator/inputs.ts"
+import { renderResult } from "../../frame/operator/cli/render.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
@@ -119,12 +121,11 @@ const setLimit = operation({
       remindersMicros: input.reminders,
       leaveKeysOut: input.leaveKeysOut,
     }
+    const stream = ledgerOf(companyId)
+    const replaced = await ports.runner.readLatest(stream, (state) => limitNamed(state, name))
     const outcome = accepted(
-      await ports.runner.execute(
-        ledgerOf(companyId),
-        { type: "SetLimit", ...limit },
-        cause,
-        (state, at) => readLimits(state, at),
+      await ports.runner.execute(stream, { type: "SetLimit", ...limit }, cause, (state, at) =>
+        readLimits(state, at),
       ),
     )
     const reading = outcome.view.find(
@@ -133,9 +134,24 @@ const setLimit = operation({
     )
     const { leaveKeysOut, remindersMicros } = limit
     const set = reading === undefined ? null : { ...shown(reading), leaveKeysOut, remindersMicros }
-    return { limit: set }
+    return { limit: set, replaced: replaced === null ? null : ownTerms(replaced) }
   },
+  render: ({ limit, replaced }, page) => renderResult({ limit }, page) + replacedText(replaced),
 })
+
+/** What a limit says beside whose it is and of what. */
+function ownTerms({ period, amountMicros, leaveKeysOut, remindersMicros }: Limit) {
+  return { period, amountMicros, leaveKeysOut, remindersMicros }
+}
+
+function replacedText(replaced: ReturnType<typeof ownTerms> | null): string {
+  if (replaced === null) return "It replaced none.\n"
+  const { period, amountMicros, leaveKeysOut, remindersMicros } = replaced
+  const reminders = remindersMicros.map(moneyText).join(", ")
+  const remind = reminders === "" ? "" : `, with reminders at ${reminders}`
+  const without = leaveKeysOut ? ", which left keys out" : ""
+  return `It replaced ${moneyText(amountMicros)} a ${period}${remind}${without}.\n`
+}
 
 const removeLimit = operation({
   name: "limit remove",

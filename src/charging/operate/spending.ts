@@ -52,7 +52,7 @@ const charge = operation({
   summary: "charge spending made outside the API: dashboard, app, AI models",
   notes: [
     "It passes the same limits and funds as a call of the API, or is refused as one.",
-    "--company, --class, --dollars and --item are required. With --id, the same again charges nothing.",
+    "With --id, the same again charges nothing.",
     "The same id with another amount, item, class or person is refused.",
     DOLLARS_NOTE,
   ],

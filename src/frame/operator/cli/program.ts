@@ -96,10 +96,7 @@ export function programOf(
 
 /** A command among the others. */
 interface Placed extends CommandSpec {
-  /**
-   * Whether its name is the first word of others too: what it needs is then looked for only once it is
-   * known that it is meant.
-   */
+  /** Whether its name is the first word of others too. */
   readonly isTopic: boolean
   /** What those are about that share its first word; null where nobody says so. */
   readonly about: string | null
@@ -116,7 +113,7 @@ function addCommand(
   const command = parent.command(words.at(-1) ?? "").description(`${spec.summary}.`)
   command.enablePositionalOptions()
   for (const argument of argumentsOf(spec)) command.addArgument(argumentOf(argument))
-  for (const option of optionsOf(spec)) command.addOption(optionOf(option, spec.isTopic))
+  for (const option of optionsOf(spec)) command.addOption(optionOf(option))
   const help = Object.assign(command.createHelp(), { minWidthToWrap: 0 })
   const notes = spec.notes.map((note) => `${help.boxWrap(note, columns)}\n`).join("")
   command.addHelpText("after", `\n${notes}Example:\n  ${PROGRAM} ${spec.example}`)
@@ -129,14 +126,20 @@ function addCommand(
   })
 }
 
-/** What a command still needs whose options could not be asked for before; null where it has them. */
-function missingOf({ isTopic, name, options }: Placed, { input }: Invocation): string | null {
-  if (!isTopic) return null
-  const missing = options.filter(
-    (option) => option.isRequired === true && input[fieldOf(option)] === undefined,
-  )
-  const flags = missing.map((option) => option.flags.split(" ")[0])
-  return missing.length === 0 ? null : `a ${name} needs ${flags.join(", ")}`
+/**
+ * What a command still needs; null where it has all. It is asked for last: a misspelt option is told by
+ * its own name, and not as the one that is then missing.
+ */
+function missingOf(spec: Placed, { input, out }: Invocation): string | null {
+  const { isTopic, name } = spec
+  const missing = optionsOf(spec).filter((option) => {
+    const given = option === OUT_OPTION ? (out ?? undefined) : input[fieldOf(option)]
+    return option.isRequired === true && given === undefined
+  })
+  const [first] = missing
+  if (first === undefined) return null
+  if (!isTopic) return `required option '${first.flags}' not specified`
+  return `a ${name} needs ${missing.map(({ flags }) => flags.split(" ")[0]).join(", ")}`
 }
 
 const fieldOf = ({ field, flags }: OptionSpec): string => field ?? new Option(flags).attributeName()
@@ -203,11 +206,10 @@ function argumentOf(spec: ArgumentSpec): Argument {
   return readBy(spec, new Argument(isOptional === true ? `[${shown}]` : `<${shown}>`, description))
 }
 
-function optionOf(spec: OptionSpec, isOfTopic: boolean): Option {
-  const { flags, description } = spec
-  const isRequired = spec.isRequired === true && !isOfTopic
-  const needed = isRequired ? " (required)" : ""
-  return readBy(spec, new Option(flags, `${description}${needed}`).makeOptionMandatory(isRequired))
+function optionOf(spec: OptionSpec): Option {
+  const { flags, description, isRequired } = spec
+  const needed = isRequired === true ? " (required)" : ""
+  return readBy(spec, new Option(flags, `${description}${needed}`))
 }
 
 /** Has words read by their form, each of a repeated one by itself. */

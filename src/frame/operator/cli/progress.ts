@@ -2,9 +2,6 @@
 import type { Terminal } from "./terminal.ts"
 import { harmless } from "./terminal.ts"
 
-/** Without a terminal a line is printed at most this often, milliseconds. */
-const PLAIN_EVERY_MS = 3_000
-
 /** Shows progress. */
 export interface ProgressLine {
   /** Shows where the work is. */
@@ -13,29 +10,9 @@ export interface ProgressLine {
   readonly end: () => void
 }
 
-/**
- * One line that is rewritten on a terminal, plain lines now and then elsewhere.
- *
- * @param elapsedMs milliseconds since some moment, never going back
- */
-export function progressLine(
-  terminal: Terminal,
-  elapsedMs: () => number = () => performance.now(),
-): ProgressLine {
-  if (terminal.errIsTTY) return rewrittenLine(terminal)
-  let printedAt = Number.NEGATIVE_INFINITY
-  return {
-    report: (message) => {
-      const now = elapsedMs()
-      if (now - printedAt < PLAIN_EVERY_MS) return
-      printedAt = now
-      terminal.err(`${harmless(message)}\n`)
-    },
-    end: () => undefined,
-  }
-}
-
-function rewrittenLine(terminal: Terminal): ProgressLine {
+/** One line that is rewritten on a terminal; nothing elsewhere, where it would stand among faults. */
+export function progressLine(terminal: Terminal): ProgressLine {
+  if (!terminal.errIsTTY) return { report: () => undefined, end: () => undefined }
   let isShown = false
   return {
     report: (message) => {

@@ -1,0 +1,78 @@
+/** What people and scripts are told of a limit that is replaced, a refusal, and a signed head. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { PROGRAM } from "../../src/slices.ts"
+
+let world: World
+let company: Company
+beforeAll(async () => {
+  world = await openWorld()
+  await world.operate("clock set", { to: "2031-01-15T12:00:00.000Z" })
+  company = await makeCompany(world)
+})
+afterAll(async () => {
+  await world.close()
+})
+
+/** What people are shown of an answer. */
+function textOf(name: string, answer: unknown): string {
+  const found = PROGRAM.operations.find((operation) => operation.name === name)
+  return found?.render?.(answer, { isTTY: false, columns: 80 }) ?? ""
+}
+
+const limit = (input: object) =>
+  world.operate("limit set", { company: company.companyId, class: "general", ...input })
+
+describe("limit set", () => {
+  it("says that it replaced none", async () => {
+    const set = await limit({ period: "month", dollars: "40" })
+    expect(set).toMatchObject({ limit: { amountMicros: 40_000_000 }, replaced: null })
+    expect(textOf("limit set", set)).toMatch(
+      /limit\.amount: \$40\.00\n(.*\n)*It replaced none\.\n$/,
+    )
+  })
+
+  it("says what it replaced, whole", async () => {
+    const set = await limit({ period: "week", dollars: "9", reminders: ["5", "8.5"] })
+    expect(set.replaced).toEqual({
+      ...{ period: "month", amountMicros: 40_000_000, leaveKeysOut: false, remindersMicros: [] },
+    })
+    expect(textOf("limit set", set)).toMatch(/\nIt replaced \$40\.00 a month\.\n$/)
+    const again = await limit({ period: "month", dollars: "40" })
+    expect(again.replaced).toMatchObject({ remindersMicros: [5_000_000, 8_500_000] })
+    expect(textOf("limit set", again)).toContain(
+      "It replaced $9.00 a week, with reminders at $5.00, $8.50.\n",
+    )
+  })
+
+  it("replaces that of its own holder and class alone", async () => {
+    const person = { person: company.ownerId, period: "week", dollars: "3" }
+    expect((await limit({ ...person, leaveKeysOut: true })).replaced).toBeNull()
+    expect((await limit({ class: "ai", period: "week", dollars: "3" })).replaced).toBeNull()
+    const other = await limit({ ...person, dollars: "4" })
+    expect(other.replaced).toMatchObject({ amountMicros: 3_000_000, leaveKeysOut: true })
+    expect(textOf("limit set", other)).toContain("It replaced $3.00 a week, which left keys out.\n")
+  })
+})
+
+it("a refusal is shown with the id of its charge", async () => {
+  const spending = { class: "general", dollars: "41", item: "tokens", id: "too-much" }
+  const charging = world.operate("charge", { company: company.companyId, ...spending })
+  await expect(charging).rejects.toThrow(/stops this/)
+  const listed = await world.operate("refusals list", { company: company.companyId })
+  const [head, line] = textOf("refusals list", listed).split("\n")
+  expect(head).toMatch(/^revision +at +code +charge id +item/)
+  expect(line).toMatch(/spend_limit_reached +too-much +tokens/)
+})
+
+it("a head is shown with its signature", async () => {
+  const found = await world.operate("audit head", { company: company.companyId })
+  const { heads, publicKey } = found
+  expect(heads).toHaveLength(1)
+  expect(heads[0].signature).toMatch(/^[A-Za-z0-9+/]{86}==$/)
+  const text = textOf("audit head", found)
+  expect(text).toContain(`public key: ${publicKey}\n`)
+  expect(text).toMatch(/signature\n/)
+  expect(text).toContain(heads[0].signature)
+})
