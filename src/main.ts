@@ -42,7 +42,7 @@ const host: Host = {
   catalogue,
   livingServer,
   commands: async () => (await here()).commands(),
-  openLocal: async () => (await here()).openLocal(),
+  openLocal: async (options) => (await here()).openLocal(options),
   start: async (options) => (await here()).start(options),
   move: async (...args) => (await here()).move(...args),
   examine: async () => (await here()).examine(),

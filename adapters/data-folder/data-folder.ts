@@ -33,14 +33,7 @@ export async function openDataFolder(dataDir: string): Promise<DataFolder> {
   return explained(dataDir, async () => {
     await makeFolder(dataDir)
     const path = await realpath(dataDir)
-    const identity = await readIdentity(path)
-    if (identity.form > FOLDER_FORM) {
-      throw new StartupFault(
-        `${path} was made by a newer version of company-ledger: start it with that version, ` +
-          "or set LEDGER_DATA_DIR to another folder.",
-      )
-    }
-    const { folderId } = identity
+    const { folderId } = (await keptIdentity(path)) ?? (await makeIdentity(path))
     const socketPath = socketPathOf(path, folderId)
     await makeFolder(dirname(socketPath))
     return { path, folderId, socketPath }
@@ -68,15 +61,34 @@ async function makeFolder(path: string): Promise<void> {
   await makeFolder(path)
 }
 
-async function readIdentity(path: string): Promise<z.infer<typeof Identity>> {
+/**
+ * Looks whether this version can use the folder; one that is not there it could make.
+ *
+ * @throws StartupFault with what to do
+ */
+export async function checkDataFolder(dataDir: string): Promise<void> {
+  await explained(dataDir, () => keptIdentity(dataDir))
+}
+
+/** Who the folder is; null where it does not say. @throws StartupFault where that is of no use here */
+async function keptIdentity(path: string): Promise<z.infer<typeof Identity> | null> {
   const file = join(path, "folder.json")
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null
     throw error
   })
-  if (text !== null) return parseIdentity(file, text)
+  if (text === null) return null
+  const identity = parseIdentity(file, text)
+  if (identity.form <= FOLDER_FORM) return identity
+  throw new StartupFault(
+    `${path} was made by a newer version of company-ledger: start it with that version, ` +
+      "or set LEDGER_DATA_DIR to another folder.",
+  )
+}
+
+async function makeIdentity(path: string): Promise<z.infer<typeof Identity>> {
   const made = { form: FOLDER_FORM, folderId: randomBytes(12).toString("hex") }
-  await writeWhole(file, JSON.stringify(made))
+  await writeWhole(join(path, "folder.json"), JSON.stringify(made))
   return made
 }
 

@@ -81,6 +81,19 @@ export async function migrateToLatest(
   }
 }
 
+/** Whether an installation was made in the database at `url`. @throws what the database throws */
+export async function hasInstallation(url: string): Promise<boolean> {
+  const pool = openPool(url, 1, () => undefined)
+  try {
+    const { rows } = await pool.query<{ there: boolean }>(
+      "select to_regclass('ledger.installation') is not null as there",
+    )
+    return rows[0]?.there === true
+  } finally {
+    await pool.end()
+  }
+}
+
 /** The migrations, none of which begins once the signal is aborted: all of them are one transaction. */
 function unlessAborted(
   migrations: Migrations,

@@ -11,6 +11,7 @@ import { runBenchmarks } from "./benchmarks.ts"
 import type { Config } from "./config.ts"
 import { listSettings, readConfig } from "./config.ts"
 import { examine } from "./doctor.ts"
+import { requireInstallation } from "./required-installation.ts"
 import { restoreBackup } from "./restoring.ts"
 import { openStores, runServer } from "./server.ts"
 import { copyStore } from "./store-copy.ts"
@@ -54,8 +55,9 @@ export function openWork(around: Around): WorkHere {
     openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
   return {
     commands: async () => PROGRAM.commands,
-    openLocal: async () => {
+    openLocal: async ({ mayMake }) => {
       const config = readConfig(env)
+      if (!mayMake) await requireInstallation(config)
       const baseUrl = () => config.baseUrl ?? ""
       const stores = await openStores(config, baseUrl, commandLog(config), signal)
       const close = async () => {

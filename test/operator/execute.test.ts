@@ -194,7 +194,7 @@ describe("a command that is interrupted", () => {
     const operations = [fakeOperation("wait", async () => void deeds.push("run"))]
     const openLocal = async () => {
       abort.abort()
-      const stores = await fakeHost(operations).openLocal()
+      const stores = await fakeHost(operations).openLocal({ mayMake: false })
       return { ...stores, close: async () => void deeds.push("close") }
     }
     const ran = await run(["wait"], fakeHost([], { openLocal }), abort.signal)

@@ -96,6 +96,13 @@ export async function clusterExists(folder: Folder, major: string): Promise<bool
   })
 }
 
+/** Whether a data folder has a cluster, whole or not; the folder itself need not be there. */
+export async function hasCluster(dataDir: string): Promise<boolean> {
+  const cluster = join(resolve(dataDir), "postgres")
+  const found = await explained(cluster, () => orMissing(() => stat(cluster)))
+  return found !== undefined
+}
+
 /**
  * Throws a `StartupFault` where no cluster is there any more: one that is to be started again is not
  * made anew, for whoever works with it would find nothing of what was stored.

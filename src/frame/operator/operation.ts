@@ -77,7 +77,10 @@ export interface AdminOperation<I = unknown, O = unknown> {
   readonly example?: string
   /** Its fields are the options and arguments of the command line: see `catalogue.ts`. */
   readonly input: ZodType<I>
-  /** Whether it changes something: then it takes `--as` and `--reason`. */
+  /**
+   * Whether it changes something: then it takes `--as` and `--reason`, and an installation is made for it
+   * where there is none. What only reads makes nothing.
+   */
   readonly changes?: true
   /** Whether `--reason` must be given, because it becomes part of the fact. */
   readonly needsReason?: true

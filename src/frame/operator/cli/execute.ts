@@ -255,10 +255,10 @@ async function ask(host: Host, request: AdminRequest, talk: Talk): Promise<Admin
   talk.signal.throwIfAborted()
   if (living !== null) return askServer(living.socketPath, request, talk)
   // A server says so itself; here no store need be opened to see that words are wrong.
-  const { input } = await declared(host, "operation", request.operation)
+  const { input, changes } = await declared(host, "operation", request.operation)
   const fault = await usageFault(input, request.input)
   if (fault !== null) return { error: { error: USAGE, message: fault } }
-  const stores = await host.openLocal()
+  const stores = await host.openLocal({ mayMake: changes === true })
   try {
     const { operations, ports } = stores
     talk.signal.throwIfAborted()

@@ -40,8 +40,12 @@ export interface Host {
   commands(): Promise<readonly Command[]>
   /** The admin socket of the server that holds this data folder, or null where none lives. */
   livingServer(): Promise<{ readonly socketPath: string } | null>
-  /** Opens the stores here, starting the embedded PostgreSQL where that is configured. */
-  openLocal(): Promise<OpenedStores>
+  /**
+   * Opens the stores here, starting the embedded PostgreSQL where that is configured.
+   *
+   * @param options `mayMake`: whether an installation is made where there is none
+   */
+  openLocal(options: { readonly mayMake: boolean }): Promise<OpenedStores>
   /** Runs the server until it is stopped; resolves with the exit code. */
   start(options: { readonly demo: boolean }): Promise<number>
   /**
