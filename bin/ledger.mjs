@@ -1,3 +1,4 @@
+#!/usr/bin/env node
 // `npm run ledger -- <command>`: the command line in a checkout, after installing what is missing.
 
 import { installIfNeeded } from "./install.mjs"

@@ -6,7 +6,7 @@
 
 import { spawn } from "node:child_process"
 import { existsSync } from "node:fs"
-import { createRequire, runMain } from "node:module"
+import module, { createRequire, runMain } from "node:module"
 import { constants } from "node:os"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -148,6 +148,13 @@ export async function runOnNode(args, options = {}) {
 }
 
 /**
+ * Where Node keeps what it made of the program's files, so that the next command need not make it
+ * again: beside the packages, which nobody writes but whoever installed them. Where that cannot be
+ * written Node goes on without.
+ */
+const COMPILED = join(ROOT, "node_modules", ".cache", "company-ledger")
+
+/**
  * Runs the program `src/main.ts`: inside this very process when this Node can do it (no second
  * process, and signals arrive where they are handled), else in a child on the chosen Node.
  *
@@ -158,8 +165,10 @@ export async function runProgram(args) {
   const main = join(ROOT, "src", "main.ts")
   if (isAtLeast(process.versions.node, STRIPS_TYPES_QUIETLY)) {
     process.argv = [process.execPath, main, ...args]
+    if (process.env["NODE_COMPILE_CACHE"] === undefined) module.enableCompileCache(COMPILED)
     runMain(main)
     return
   }
-  process.exitCode = await runOnNode([main, ...args])
+  const env = { NODE_COMPILE_CACHE: COMPILED, ...process.env }
+  process.exitCode = await runOnNode([main, ...args], { env })
 }

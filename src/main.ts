@@ -12,14 +12,20 @@ import { runCommandLine } from "./frame/operator/cli/execute.ts"
 import { processTerminal } from "./frame/operator/cli/terminal.ts"
 import { listenForStop } from "./frame/operator/cli/stopping.ts"
 import type { WorkHere } from "./compose/work-here.ts"
-import { openLog } from "./frame/kernel/log.ts"
+import type { Log } from "./frame/ports.ts"
 
 const { env } = process
 
-// A fault of the program is told of at any level.
-const stopping = listenForStop(process, openLog("warn").warn)
-const { signal, isCrash } = stopping
 const terminal = processTerminal(process)
+/** A fault of the program is told of at any level: by the log, once anything is done that has one. */
+const telling: { warn: Log["warn"] } = {
+  warn: (message, error) => {
+    const why = error instanceof Error ? (error.stack ?? error.message) : String(error ?? "")
+    terminal.err(`${message}\n${why === "" ? "" : `${why}\n`}`)
+  },
+}
+const stopping = listenForStop(process, (message, error) => telling.warn(message, error))
+const { signal, isCrash } = stopping
 const catalogue = JSON.parse(
   readFileSync(new URL("catalogue.json", import.meta.url), "utf8"),
 ) as Catalogue
@@ -34,9 +40,11 @@ async function livingServer() {
 /** What is done in this process, loaded once something is. */
 const loaded: { work?: Promise<WorkHere> } = {}
 const here = () =>
-  (loaded.work ??= import("./compose/work-here.ts").then(({ openWork }) =>
-    openWork({ env, terminal, stopping, livingServer }),
-  ))
+  (loaded.work ??= import("./compose/work-here.ts").then(({ openWork }) => {
+    const work = openWork({ env, terminal, stopping, livingServer })
+    telling.warn = work.warn
+    return work
+  }))
 
 const host: Host = {
   catalogue,

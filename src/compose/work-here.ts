@@ -7,6 +7,7 @@ import type { Terminal } from "../frame/operator/cli/terminal.ts"
 import type { ShownSetting } from "../frame/operator/protocol.ts"
 import { HEALTH_URLS } from "../frame/http/health.ts"
 import { openLog } from "../frame/kernel/log.ts"
+import type { Log } from "../frame/ports.ts"
 import { runBenchmarks } from "./benchmarks.ts"
 import type { Config } from "./config.ts"
 import { listSettings, readConfig } from "./config.ts"
@@ -31,8 +32,13 @@ export interface Around {
   readonly livingServer: () => Promise<LivingServer | null>
 }
 
-/** What a host does here, and whether something is open still that would keep the process from ending. */
-export type WorkHere = Omit<Host, "catalogue" | "livingServer"> & { readonly isLeft: () => boolean }
+/** What a host does here. */
+export interface WorkHere extends Omit<Host, "catalogue" | "livingServer"> {
+  /** Whether something is open still that would keep the process from ending. */
+  readonly isLeft: () => boolean
+  /** Tells of a fault of the program, at any level of the log. */
+  readonly warn: Log["warn"]
+}
 
 /** One that does not answer keeps nobody from seeing the settings of the command itself. */
 async function settingsOfServer({ livingServer, terminal }: Around) {
@@ -101,5 +107,6 @@ export function openWork(around: Around): WorkHere {
     bench: (words) => runBenchmarks(words, signal),
     settings: async () => ({ own: listSettings(env), server: await settingsOfServer(around) }),
     isLeft: () => isLeft,
+    warn: openLog("warn").warn,
   }
 }

@@ -1,7 +1,7 @@
 /** The catalogue of the command line, and what is loaded beside it. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { readFile, writeFile } from "node:fs/promises"
+import { readFile, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
@@ -38,8 +38,12 @@ async function loadedBy(dataDir: string, ...words: readonly string[]) {
   const ended = once(child, "close")
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
   const files = [...stderr.matchAll(/^loaded .*?\/((?:src|domain|projections|adapters)\/.*)$/gm)]
+  const packages = [...stderr.matchAll(/^loaded .*\/node_modules\/((?:@[^/]+\/)?[^/]+)/gm)]
   const [code] = await ended
-  return { code, stdout, files: files.map(([, file = ""]) => file) }
+  return {
+    ...{ code, stdout, files: files.map(([, file = ""]) => file) },
+    packages: [...new Set(packages.map(([, name = ""]) => name))],
+  }
 }
 
 /** What only a command that is done in its own process needs. */
@@ -51,15 +55,27 @@ it("is all that a command beside a running server loads of what is declared", as
   const folder = await testFolder()
   const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
   await writeFile(join(folder, "server.json"), JSON.stringify(server))
-  const { code, stdout, files } = await loadedBy(folder, "company", "list", "--json")
+  const { code, stdout, files, packages } = await loadedBy(folder, "company", "list", "--json")
   expect({ code, stdout }).toEqual({ code: 0, stdout: '{"done":true}\n' })
   expect(files).toContain("src/main.ts")
   expect(files.filter((file) => ELSEWHERE.test(file))).toEqual([])
+  // Whatever else is loaded here is waited for by everybody who only asks for help.
+  expect(packages).toEqual(["commander"])
 })
 
 it.each(["--version", "--help", "limit set --help"])("is all that %s loads of it", async (line) => {
-  const { code, files } = await loadedBy(await testFolder(), ...line.split(" "))
+  const { code, files, packages } = await loadedBy(await testFolder(), ...line.split(" "))
   expect(code).toBe(0)
   expect(files).toContain("src/main.ts")
   expect(files.filter((file) => ELSEWHERE.test(file))).toEqual([])
+  // Whatever else is loaded here is waited for by everybody who only asks for help.
+  expect(packages).toEqual(["commander"])
+})
+
+it("is a program that can be called by its file", async () => {
+  for (const name of ["ledger", "company-ledger"]) {
+    const file = new URL(`../../bin/${name}.mjs`, import.meta.url)
+    expect(await readFile(file, "utf8")).toMatch(/^#!\/usr\/bin\/env node\n/)
+    expect((await stat(file)).mode & 0o111).toBe(0o111)
+  }
 })

@@ -3,7 +3,7 @@
  * document, the answer as lines of JSON. Any number of lines tell progress or carry a piece of a
  * file; the last one, and no other, is a result or an error.
  */
-import { z } from "zod"
+import { isRow } from "./cli/rows.ts"
 
 /** Where the server says who it is, and where it takes operations. */
 export const ADMIN_PATHS = { identity: "/identity", operations: "/operations" } as const
@@ -13,30 +13,6 @@ export const LINES_TYPE = "application/x-ndjson; charset=utf-8"
 
 /** How many characters the name of an actor may have, and a reason. */
 export const [MOST_ACTOR, MOST_REASON] = [200, 2_000] as const
-
-/** The form of a request: one operation, asked for by an operator. */
-const ADMIN_REQUEST = z.object({
-  /** Its name, such as `company create`. */
-  operation: z.string().min(1),
-  /** Checked by the operation itself. */
-  input: z.unknown().optional(),
-  /** Who asks: goes into the metadata of every fact. */
-  actor: z.string().min(1).max(MOST_ACTOR),
-  /** Why, for auditors. */
-  reason: z.string().max(MOST_REASON).nullable(),
-  /** What an operation that cannot be undone is meant to be done to, by the name it was given. */
-  confirmed: z.string().optional(),
-  /**
-   * Where the answer is shown to people, and the file that holds what is sent: an operation with
-   * words of its own for it then answers these instead of its fields.
-   */
-  page: z
-    .object({ isTTY: z.boolean(), columns: z.number(), file: z.string().nullable() })
-    .optional(),
-})
-
-/** One operation, asked for by an operator. */
-export type AdminRequest = Readonly<z.infer<typeof ADMIN_REQUEST>>
 
 /** Why something was not done, in the form of the API's errors; more fields may stand beside. */
 export interface ErrorBody {
@@ -65,15 +41,6 @@ export type AdminLine =
   | { readonly bytes: string }
   | AdminAnswer
 
-const RESULT = z.unknown().refine((result) => result !== undefined, "must be there")
-const LINE = z.union([
-  z.strictObject({ progress: z.string() }),
-  z.strictObject({ chunk: z.string() }),
-  z.strictObject({ bytes: z.base64() }),
-  z.strictObject({ error: z.looseObject({ error: z.string(), message: z.string() }) }),
-  z.strictObject({ result: RESULT, text: z.string().optional() }),
-])
-
 /** A line of an answer as it is sent, with its end. */
 export function lineText(line: AdminLine): string {
   return `${JSON.stringify(line)}\n`
@@ -81,37 +48,68 @@ export function lineText(line: AdminLine): string {
 
 /** Reads a line of an answer. @throws AdminProtocolFault where it is none */
 export function readLine(text: string): AdminLine {
-  return parse(LINE, text, "line")
+  const line = parsedJson(text, "line")
+  if (isLine(line)) return line
+  throw new AdminProtocolFault(`The line is not as agreed: ${startOf(text)}`)
 }
 
-/** An effective setting. Its value is text, and masked where it is secret. */
-const SETTING = z.object({
-  name: z.string(),
-  value: z.string(),
-  source: z.enum(["default", "environment"]),
-})
+// Whoever asks a server reads few forms, and starts for each command anew: they are looked at by hand.
+function isLine(value: unknown): value is AdminLine {
+  if (!isRow(value)) return false
+  const names = Object.keys(value)
+  if ("result" in value) {
+    const { result, text } = value
+    const isBare = names.every((name) => name === "result" || name === "text")
+    return isBare && result !== undefined && (text === undefined || typeof text === "string")
+  }
+  const { progress, chunk, bytes, error } = value
+  const isText = typeof progress === "string" || typeof chunk === "string" || isBase64(bytes)
+  return names.length === 1 && (isText || isErrorBody(error))
+}
 
-/** An effective setting, as it is shown. */
-export type ShownSetting = z.infer<typeof SETTING>
+function isErrorBody(value: unknown): value is ErrorBody {
+  return isRow(value) && typeof value["error"] === "string" && typeof value["message"] === "string"
+}
 
-/** Which server answers on a socket. One of an earlier release says nothing of its settings. */
-const IDENTITY = z.object({
-  folderId: z.string(),
-  pid: z.int().positive(),
-  settings: z.array(SETTING).readonly().default([]),
-})
+function isBase64(value: unknown): boolean {
+  const isOfIt = typeof value === "string" && /^[A-Za-z0-9+/]*={0,2}$/.test(value)
+  return isOfIt && value.length % 4 === 0
+}
+
+/** An effective setting, as it is shown. Its value is text, and masked where it is secret. */
+export interface ShownSetting {
+  readonly name: string
+  readonly value: string
+  readonly source: "default" | "environment"
+}
 
 /** The data folder that a server holds, its process, and the settings it was started with. */
-export type Identity = z.infer<typeof IDENTITY>
+export interface Identity {
+  readonly folderId: string
+  readonly pid: number
+  /** One of an earlier release says nothing of its settings. */
+  readonly settings: readonly ShownSetting[]
+}
 
 /** Reads who a server says it is. @throws AdminProtocolFault where it says nothing of the kind */
 export function readIdentity(text: string): Identity {
-  return parse(IDENTITY, text, "identity")
+  const identity = parsedJson(text, "identity")
+  if (isRow(identity)) {
+    const { folderId, pid, settings = [] } = identity
+    const isNumbered = typeof pid === "number" && Number.isSafeInteger(pid) && pid > 0
+    const isWhole = typeof folderId === "string" && isNumbered
+    if (isWhole && Array.isArray(settings) && settings.every(isSetting)) {
+      return { folderId, pid, settings }
+    }
+  }
+  throw new AdminProtocolFault(`The identity is not as agreed: ${startOf(text)}`)
 }
 
-/** Reads a request. @throws AdminProtocolFault where it is none */
-export function readRequest(text: string): AdminRequest {
-  return parse(ADMIN_REQUEST, text, "request")
+function isSetting(value: unknown): value is ShownSetting {
+  if (!isRow(value)) return false
+  const { name, value: shown, source } = value
+  const isNamed = typeof name === "string" && typeof shown === "string"
+  return isNamed && (source === "default" || source === "environment")
 }
 
 /** What came over the admin socket is not what was agreed. */
@@ -119,15 +117,16 @@ export class AdminProtocolFault extends Error {
   override readonly name = "AdminProtocolFault"
 }
 
-function parse<T>(form: z.ZodType<T>, text: string, what: string): T {
-  const start = text.slice(0, 200)
-  let raw: unknown
+/** What a text says in JSON. @throws AdminProtocolFault where it is none */
+export function parsedJson(text: string, what: string): unknown {
   try {
-    raw = JSON.parse(text)
+    return JSON.parse(text)
   } catch (error) {
-    throw new AdminProtocolFault(`The ${what} is no JSON: ${start}`, { cause: error })
+    throw new AdminProtocolFault(`The ${what} is no JSON: ${startOf(text)}`, { cause: error })
   }
-  const parsed = form.safeParse(raw)
-  if (parsed.success) return parsed.data
-  throw new AdminProtocolFault(`The ${what} is not as agreed: ${start}`, { cause: parsed.error })
+}
+
+/** So much of what came that it is known again. */
+export function startOf(text: string): string {
+  return text.slice(0, 200)
 }

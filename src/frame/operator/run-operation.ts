@@ -7,9 +7,10 @@ import { newId } from "../kernel/ids.ts"
 import { inWords } from "../calls/schema-words.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
-import type { AdminAnswer, AdminRequest, ErrorBody } from "./protocol.ts"
+import type { AdminRequest } from "./admin-request.ts"
+import type { AdminAnswer, ErrorBody } from "./protocol.ts"
 import { USAGE } from "./protocol.ts"
-import { isRow } from "./cli/render.ts"
+import { isRow } from "./cli/rows.ts"
 import { DatabaseSilent, unlessSilent } from "./silence.ts"
 
 /** How an operation reaches its operator while it works. */

@@ -7,15 +7,10 @@ import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, unlinkSync } from 
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { createServer } from "node:http"
 import { dirname, join } from "node:path"
-import type {
-  AdminAnswer,
-  AdminLine,
-  AdminRequest,
-  ErrorBody,
-  Identity,
-  ShownSetting,
-} from "./protocol.ts"
-import { ADMIN_PATHS, AdminProtocolFault, LINES_TYPE, lineText, readRequest } from "./protocol.ts"
+import type { AdminAnswer, AdminLine, ErrorBody, Identity, ShownSetting } from "./protocol.ts"
+import type { AdminRequest } from "./admin-request.ts"
+import { readRequest } from "./admin-request.ts"
+import { ADMIN_PATHS, AdminProtocolFault, LINES_TYPE, lineText } from "./protocol.ts"
 import type { Talk } from "./run-operation.ts"
 
 /** The longest path of a socket, bytes: what Linux takes without cutting it off. */

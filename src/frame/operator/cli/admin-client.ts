@@ -2,7 +2,8 @@
 import type { ClientRequest, IncomingMessage } from "node:http"
 import { request as httpRequest } from "node:http"
 import { StringDecoder } from "node:string_decoder"
-import type { AdminAnswer, AdminRequest, Identity } from "../protocol.ts"
+import type { AdminRequest } from "../admin-request.ts"
+import type { AdminAnswer, Identity } from "../protocol.ts"
 import { ADMIN_PATHS, readIdentity, readLine } from "../protocol.ts"
 import type { Talk } from "../run-operation.ts"
 

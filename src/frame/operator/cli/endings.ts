@@ -22,12 +22,12 @@ export function refused(body: ErrorBody, json: boolean, terminal: Terminal): num
 }
 
 /** Prints what ended a command, and tells its exit code. */
-export function failed(
+export async function failed(
   error: unknown,
   { command, json }: Invocation,
   terminal: Terminal,
   signal: AbortSignal,
-): number {
+): Promise<number> {
   const isAbort = signal.aborted && error === signal.reason
   if (isAbort) {
     const message = command.changes
@@ -40,7 +40,7 @@ export function failed(
     return INTERRUPTED
   }
   const message = error instanceof Error ? error.message : String(error)
-  const body = plainBodyOf(error)
+  const body = await plainBodyOf(error)
   if (body !== null) refused(body, json, terminal)
   else {
     const stack = error instanceof Error ? (error.stack ?? message) : message

@@ -1,6 +1,5 @@
 /** Errors in words that an operator can act on. */
 import type { ErrorBody } from "../protocol.ts"
-import { errorBodyOf } from "../run-operation.ts"
 import { ServerGone } from "./admin-client.ts"
 import { CannotWrite } from "./out-file.ts"
 
@@ -25,7 +24,7 @@ function isFileError(error: Error): boolean {
 }
 
 /** An error whose sentence tells an operator what to do; null where it is none of these. */
-export function plainBodyOf(error: unknown): ErrorBody | null {
+export async function plainBodyOf(error: unknown): Promise<ErrorBody | null> {
   if (!(error instanceof Error)) return null
   const { name, message } = error
   // The embedded PostgreSQL has its own class of this name.
@@ -38,5 +37,6 @@ export function plainBodyOf(error: unknown): ErrorBody | null {
   if (isFileError(error)) return { error: "cannot_read", message }
   if (error instanceof ServerGone) return { error: "unavailable", message }
   if (error instanceof CannotWrite) return { error: "cannot_write", message }
-  return errorBodyOf(error)
+  // Others are of the stores, which are there by then.
+  return (await import("../run-operation.ts")).errorBodyOf(error)
 }

@@ -3,10 +3,10 @@
  * interrupted. With `--json` standard output carries exactly one JSON document, whatever happens.
  */
 import { userInfo } from "node:os"
-import type { AdminAnswer, AdminRequest } from "../protocol.ts"
+import type { AdminRequest } from "../admin-request.ts"
+import type { AdminAnswer } from "../protocol.ts"
 import { USAGE } from "../protocol.ts"
 import type { Talk } from "../run-operation.ts"
-import { runOperation, usageFault } from "../run-operation.ts"
 import { askServer } from "./admin-client.ts"
 import type { Shell } from "./completion.ts"
 import { completionOf } from "./completion.ts"
@@ -22,7 +22,7 @@ import { GIVE_UP_MS, soonAfterAbort, untilAborted } from "./interruption.ts"
 import type { Invocation } from "./program.ts"
 import { DONE, REFUSED, WRONG_USAGE, failed, printJson, refused } from "./endings.ts"
 import { parseWords } from "./program.ts"
-import { isRow, renderResult, renderTable } from "./render.ts"
+import { isRow } from "./rows.ts"
 import type { Terminal } from "./terminal.ts"
 
 /**
@@ -58,7 +58,7 @@ export async function runCommandLine(
     if (invocation.command.does === "start") return await work
     return await soonAfterAbort(work, signal, giveUpMs)
   } catch (error) {
-    return failed(error, invocation, terminal, signal)
+    return await failed(error, invocation, terminal, signal)
   }
 }
 
@@ -117,7 +117,7 @@ async function showSettings({ json }: Invocation, host: Host, terminal: Terminal
     server === null ? { ...one } : { ...one, server: values.get(one.name) ?? null },
   )
   if (json) printJson(terminal, { settings })
-  else terminal.out(renderTable(settings, terminal, "settings"))
+  else terminal.out((await rendering()).renderTable(settings, terminal, "settings"))
   return DONE
 }
 
@@ -166,12 +166,15 @@ async function operate(
     const { result, text } = answer
     const shown = file === null || !isRow(result) ? result : { ...result, file: out }
     if (json) printJson(terminal, shown)
-    else say(text ?? renderResult(shown, terminal))
+    else say(text ?? (await rendering()).renderResult(shown, terminal))
     return exitCodeOf(command, result)
   } finally {
     await file?.discard()
   }
 }
+
+/** Tables are drawn only for people, and by a server where it has words of its own. */
+const rendering = () => import("./render.ts")
 
 function exitCodeOf({ isVerdict }: Invocation["command"], result: unknown): number {
   return isVerdict !== true || (isRow(result) && result["ok"] === true) ? DONE : REFUSED
@@ -256,6 +259,7 @@ async function ask(host: Host, request: AdminRequest, talk: Talk): Promise<Admin
   if (living !== null) return askServer(living.socketPath, request, talk)
   // A server says so itself; here no store need be opened to see that words are wrong.
   const { input, changes } = await declared(host, "operation", request.operation)
+  const { runOperation, usageFault } = await import("../run-operation.ts")
   const fault = await usageFault(input, request.input)
   if (fault !== null) return { error: { error: USAGE, message: fault } }
   const stores = await host.openLocal({ mayMake: changes === true })

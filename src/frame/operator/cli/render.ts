@@ -1,11 +1,10 @@
 /** What an operation answered, as people read it: `key: value` lines and tables. */
 import Table from "cli-table3"
 import { moneyText } from "../../../../domain/kernel/money.ts"
+import type { Row } from "./rows.ts"
+import { isRow } from "./rows.ts"
 import type { Terminal } from "./terminal.ts"
 import { harmless } from "./terminal.ts"
-
-/** An answer's fields, or a row's. */
-export type Row = Readonly<Record<string, unknown>>
 
 /** What decides how wide output may be and whether it may be framed. */
 export type Page = Pick<Terminal, "isTTY" | "columns">
@@ -27,11 +26,6 @@ const PLAIN_CHARS = {
   right: "",
   "right-mid": "",
   middle: "  ",
-}
-
-/** Whether a value has named fields. */
-export function isRow(value: unknown): value is Row {
-  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
 /** The rows of a value that is a list of such; null where it is anything else. */
