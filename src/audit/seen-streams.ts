@@ -18,6 +18,8 @@ export interface Seen {
   hash: string
   /** Its chain was found broken: read alone it would be as well. */
   isBroken: boolean
+  /** How many of its facts are written in an earlier form of their type. */
+  formerForms: number
   readonly checkpoint: KeptCheckpoint | null
   /** Decides a ledger again; null for other streams. */
   readonly ledger: LedgerReplay | null

@@ -9,9 +9,7 @@ import type { CheckpointForm, Fact } from "../../domain/kernel/decider.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import { openCharges } from "../../domain/charging/ledger-views.ts"
-import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { categoryOf, companyOf } from "../../domain/kernel/streams.ts"
-import type { AdminPorts, KeptCheckpoint } from "../frame/operator/operation.ts"
 import { NO_HASH, expectedHash, readMetadata } from "../frame/kernel/envelope.ts"
 import type { Others } from "../frame/writer/own-streams.ts"
 import { OthersCount } from "../frame/writer/own-streams.ts"
@@ -22,10 +20,13 @@ import type { AuditCheck, Place, Rule } from "./findings.ts"
 import { Findings, differenceTexts } from "./findings.ts"
 import { HeadsHeld } from "./heads-held.ts"
 import { MissingStreams, reaches } from "./missing-streams.ts"
-import type { Pace } from "./pace.ts"
+import type { KeptCheckpoint } from "../frame/operator/operation.ts"
+import type { AuditPorts, AuditScope } from "./audit-scope.ts"
 import { paced } from "./pace.ts"
 import type { Seen } from "./seen-streams.ts"
 import { codecIn, sumOf } from "./seen-streams.ts"
+import type { Skipped } from "./skipped.ts"
+import { skippedIn } from "./skipped.ts"
 import { streamFault } from "./stream-alone.ts"
 
 /** What the audit of the streams found. */
@@ -37,6 +38,7 @@ export interface StreamsAudit {
   readonly events: number
   /** What other programs keep in the same store: it was left alone. */
   readonly others: Others
+  readonly skipped: readonly Skipped[]
   /** The last hash of each company's ledger. */
   readonly heads: Readonly<Record<string, string>>
   readonly openCharges: readonly { readonly chargeId: string; readonly stream: string }[]
@@ -53,25 +55,6 @@ interface Read {
   readonly command: string
   /** Where it is of the form that is written now. */
   readonly text: string | null
-}
-
-/** What is audited, and how its operator hears of it. */
-export interface AuditScope {
-  /** Null for everything. */
-  readonly companyId: CompanyId | null
-  /** A hash that an auditor noted: of an event, or the root of a signed head; null for none. */
-  readonly head: string | null
-  readonly pace: Pace
-  readonly signal: AbortSignal
-}
-
-/** What an audit reads beside the events. */
-export interface AuditPorts extends Pick<
-  AdminPorts,
-  "store" | "streams" | "streamOfIntent" | "readEverything" | "checkpointOf" | "signing"
-> {
-  readonly treeHeads: Pick<AdminPorts["treeHeads"], "list">
-  readonly work: Pick<AdminPorts["work"], "names">
 }
 
 /**
@@ -104,16 +87,18 @@ export async function auditStreams(ports: AuditPorts, scope: AuditScope): Promis
 class Audit {
   readonly others = new OthersCount()
   readonly #ports: AuditPorts
+  readonly #scope: AuditScope
   readonly #seen = new Map<string, Seen>()
   readonly #findings = new Findings()
   readonly #heads: HeadsHeld
   readonly #missing: MissingStreams
   #events = 0
 
-  constructor(ports: AuditPorts, { companyId }: AuditScope, heads: HeadsHeld) {
+  constructor(ports: AuditPorts, scope: AuditScope, heads: HeadsHeld) {
     this.#ports = ports
+    this.#scope = scope
     this.#heads = heads
-    this.#missing = new MissingStreams(ports.streamOfIntent, companyId)
+    this.#missing = new MissingStreams(ports.streamOfIntent, scope.companyId)
   }
 
   seen(stream: string): Seen | undefined {
@@ -182,6 +167,7 @@ class Audit {
       firstBroken: this.#findings.first(),
       streams: this.#seen.size,
       others: this.others.counted,
+      skipped: skippedIn([...this.#seen.values()], this.#scope.companyId),
       events: this.#events,
       heads: Object.fromEntries(ledgers.map(({ stream, hash }) => [stream, hash])),
       openCharges: ledgers.flatMap(({ stream, ledger }) =>
@@ -201,6 +187,7 @@ class Audit {
       revision: -1,
       hash: NO_HASH,
       isBroken: false,
+      formerForms: 0,
       checkpoint: folded === null ? null : await this.#ports.checkpointOf(stream),
       held: this.#heads.of(stream),
       ledger: isLedger ? this.#ledgerOf(stream) : null,
@@ -235,6 +222,7 @@ class Audit {
       const { codec } = known
       const fact = codec.decode(stored.type, version, stored.data)
       const isCurrent = codec.version(fact.type) === version
+      if (!isCurrent) known.formerForms += 1
       // What a ledger decides again is written again there.
       if (isCurrent && known.ledger === null) {
         const again = codec.encode(fact)

@@ -8,7 +8,7 @@ import { fakeHost, fakeOperation, run, testFolder, wordsOf } from "../operator/f
 
 const AUDIT = {
   ...{ ok: true, events: 7, streams: 2, checks: [{ name: "all", ok: true, detail: "7" }] },
-  ...{ firstBroken: null, others: { streams: 0, events: 0, byName: {} } },
+  ...{ firstBroken: null, others: { streams: 0, events: 0, byName: {} }, skipped: [] },
 }
 const COPIED = { ok: true, to: "esdb://host:2113", events: 7, streams: 2, alreadyThere: 3 }
 

@@ -76,3 +76,37 @@ it("a head is shown with its signature", async () => {
   expect(text).toMatch(/signature\n/)
   expect(text).toContain(heads[0].signature)
 })
+
+describe("audit verify", () => {
+  const skippedOf = async (input: object = {}) => {
+    const found = await world.operate("audit verify", input)
+    expect(found.ok).toBe(true)
+    const whats = found.skipped.map(({ what }: { what: string }) => what)
+    return { whats, text: textOf("audit verify", found), skipped: found.skipped }
+  }
+
+  it("says what it did not look at, and why", async () => {
+    await world.operate("audit head")
+    const { whats, text } = await skippedOf()
+    expect(whats).toContain("rows of work")
+    expect(whats).not.toContain("streams held against a signed head")
+    expect(whats).not.toContain("streams of other companies and of the installation")
+    expect(text).toMatch(/\nNot looked at:\n(.*\n)*  rows of work: they go once they are done/)
+  })
+
+  it("says so of streams of which no head is signed, and counts them", async () => {
+    const other = await makeCompany(world)
+    const { skipped } = await skippedOf({ company: other.companyId })
+    expect(skipped).toContainEqual({
+      what: "streams held against a signed head",
+      count: expect.toSatisfy((count: number) => count > 0),
+      why: expect.stringContaining("audit head"),
+    })
+  })
+
+  it("says that of one company alone the others were left out", async () => {
+    const { whats, text } = await skippedOf({ company: company.companyId })
+    expect(whats).toContain("streams of other companies and of the installation")
+    expect(text).toContain("  streams of other companies and of the installation: one company")
+  })
+})

@@ -96,7 +96,16 @@ describe("every read model", () => {
       expect((await world.operate("projections verify", { name })).ok, name).toBe(true)
     }
     expect((await world.operate("audit verify")).ok).toBe(true)
-    await expect(world.operate("projections rebuild", { name: "work" })).rejects.toThrow(RangeError)
+    for (const verb of ["rebuild", "verify"]) {
+      await expect(world.operate(`projections ${verb}`, { name: "work" })).rejects.toThrow(
+        /^work is no read model/,
+      )
+    }
+    const { projections } = await world.operate("projections status")
+    const listed = projections as readonly { name: string; rebuildable: boolean }[]
+    const others = listed.filter(({ rebuildable }) => !rebuildable)
+    expect(others.map(({ name }) => name)).toEqual(["work"])
+    expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
     await expect(world.operate("projections verify", { name: "nothing" })).rejects.toThrow(
       "There is no read model nothing",
     )

@@ -6,6 +6,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { AuditCheck } from "../findings.ts"
 import { NO_STREAM } from "../findings.ts"
 import { paceTo } from "../pace.ts"
+import { WORK_ROWS, skippedText } from "../skipped.ts"
 import { auditStreams } from "../streams.ts"
 import type { PurchaseRow } from "../../../projections/charging/purchases.ts"
 import { pendingPurchases } from "../../../projections/charging/purchases.ts"
@@ -34,6 +35,7 @@ const verify = operation({
     "Recomputes every hash, decides every fact of each ledger again, and compares read models with a rebuild.",
     "Heads that were signed of this history must be of it still; --head looks for one that you noted.",
     "Each stream is read among all and by itself; streams of other programs are left alone, and counted.",
+    "What it did not look at is named as well, and why.",
     "Where something does not hold, the first broken place is named: stream, revision, expected, found.",
   ],
   example: "audit verify --company acme",
@@ -91,7 +93,8 @@ export async function verifyAll(
   }
   const ok = checks.every((check) => check.ok)
   const { firstBroken, events, heads, others } = streams
-  return { ok, checks, firstBroken, streams: streams.streams, events, others, heads }
+  const skipped = [...streams.skipped, WORK_ROWS]
+  return { ok, checks, firstBroken, streams: streams.streams, events, others, skipped, heads }
 }
 
 /** Every open charge has a row of work that will end it. */
@@ -148,8 +151,8 @@ export function renderVerdict(found: Verdict, page: Page): string {
   }))
   const extent = `${found.events} facts in ${found.streams} streams`
   const verdict = found.ok ? "Everything holds" : "Something does not hold"
-  const others = othersIn(found)
-  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${others}${brokenAt(found)}`
+  const left = othersIn(found) + skippedText(found.skipped)
+  return `${renderTable(rows, page, "checks")}\n${verdict}: ${extent}.\n${left}${brokenAt(found)}`
 }
 
 const MOST_NAMED = 5

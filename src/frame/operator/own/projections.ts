@@ -14,12 +14,14 @@ const status = operation({
   summary: "show how the read models stand",
   notes: [
     "behind: events handed over and not yet written; - where another process keeps the read model up.",
+    "rebuildable: whether it is a read model. What is not, such as work, is written once and never folded anew.",
   ],
   example: "projections status",
   input: z.object({}),
   run: async ({ ports }) => ({
     projections: (await ports.projector.status()).map((one) => ({
       ...one,
+      rebuildable: ports.projector.rebuildable.includes(one.name),
       position: one.position.commit < 0n ? null : tokenOf(one.position, ports.storeGeneration),
     })),
   }),
@@ -35,6 +37,7 @@ const rebuild = operation({
     name: z.string().meta({ description: "the read model", argument: "NAME" }),
   }),
   run: async (context, { name }) => {
+    await refuseUnlessReadModel(context, name)
     await context.ports.projector.rebuild(name, reporter(context, name)).catch((error: unknown) => {
       if (!(error instanceof FoldFault)) throw error
       throw new OperatorRefused("conflict", `${name} cannot be built: ${error.message}`)
@@ -56,6 +59,7 @@ const verify = operation({
       .meta({ description: "one read model; default all", argument: "NAME" }),
   }),
   run: async (context, { name }) => {
+    if (name !== undefined) await refuseUnlessReadModel(context, name)
     const projections = await verifyProjections(context, name)
     return { ok: projections.every((one) => one.same), projections }
   },
@@ -67,6 +71,18 @@ const verify = operation({
     return renderFields([["ok", ok]]) + renderTable(rows, page, "read models")
   },
 })
+
+/** @throws OperatorRefused for what stands in the list and is none, with the reason */
+async function refuseUnlessReadModel({ ports }: AdminContext, name: string): Promise<void> {
+  const { projector } = ports
+  if (projector.rebuildable.includes(name)) return
+  const listed = (await projector.status()).some((one) => one.name === name)
+  if (!listed) return
+  const message =
+    `${name} is no read model: its rows follow from facts once, and go when they are done. ` +
+    "It is never folded anew."
+  throw new OperatorRefused("validation", message)
+}
 
 /** Compares read models (default all that are folds) with a rebuild of each. */
 export async function verifyProjections(context: AdminContext, name?: string) {
