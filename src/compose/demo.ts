@@ -1,10 +1,12 @@
 /** The company `acme`, made on an empty store so that a newcomer has something to call. */
 import { COMPANIES } from "../../domain/company/aggregates.ts"
-import { companyCount } from "../../domain/company/companies.ts"
+import { companyByNameTag, companyCount } from "../../domain/company/companies.ts"
 import { PROGRAM } from "../slices.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import { newId } from "../frame/kernel/ids.ts"
+import { nameTagOf, showWrites } from "../frame/operator/inputs.ts"
+import { listPeople } from "../../projections/access/people.ts"
 
 const NAME = "acme"
 
@@ -12,7 +14,8 @@ const NAME = "acme"
 export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly string[]> {
   const count = await ports.runner.read(COMPANIES, companyCount)
   if (count > 0) {
-    return ["  demo         not made: this store has companies already (keys are shown only once)"]
+    const why = "  demo         not made: this store has companies already"
+    return [why, ...(await nextKey(ports))]
   }
   const company = NAME
   const { ownerId } = await run<{ ownerId: string }>(ports, "company create", {
@@ -42,7 +45,7 @@ export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly
   return [
     `  company      ${NAME}: $50 of funds, limits of $40 a month, $20 a week for its owner, $5 a day for the key`,
     `  key          ${key}`,
-    "               (shown this once; make others with: npm run ledger -- key create)",
+    `               (shown this once; others: ${keyCommand(ownerId)})`,
     "",
     "Send a text (nothing leaves this machine: the carrier is built in):",
     "",
@@ -50,6 +53,22 @@ export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly
     `  -H 'Content-Type: application/json' -d '{"to":"+14155550123","body":"Hello from acme"}'`,
     "",
   ]
+}
+
+/** How another key of the demo's owner is made, as lines to print; none where there is no `acme`. */
+export async function nextKey(ports: AdminPorts): Promise<readonly string[]> {
+  const tag = nameTagOf(ports, NAME)
+  const companyId = await ports.runner.read(COMPANIES, (state) => companyByNameTag(state, tag))
+  if (companyId === null) return []
+  await showWrites(ports)
+  const owner = (await listPeople(ports.readAll, companyId)).find(({ role }) => role === "owner")
+  if (owner === undefined) return []
+  return [`  another key  ${keyCommand(owner.person_id)}`]
+}
+
+/** The one command that makes a key. */
+function keyCommand(ownerId: string): string {
+  return `company-ledger key create --company ${NAME} --person ${ownerId} --all-operations`
 }
 
 async function run<O>(ports: AdminPorts, name: string, input: object): Promise<O> {

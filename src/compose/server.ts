@@ -18,7 +18,7 @@ import { DOCS_URL } from "../frame/http/documents/documents.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
 import type { Config } from "./config.ts"
 import { refuseFreeCalls } from "./free-calls.ts"
-import { makeDemo } from "./demo.ts"
+import { makeDemo, nextKey } from "./demo.ts"
 import { arrangeFaults } from "./faults.ts"
 import type { Installation } from "./installation.ts"
 import type { NamedCloser } from "./closers.ts"
@@ -182,7 +182,8 @@ async function serve(
   if (config.eventStoreUrl !== null) {
     say(`  event store  ${maskedAddress(config.eventStoreUrl)}`)
   }
-  if (demo) for (const line of await makeDemo(stores.ports, url)) say(line)
+  const more = demo ? await makeDemo(stores.ports, url) : await nextKey(stores.ports)
+  for (const line of more) say(line)
 }
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
