@@ -24,6 +24,8 @@ const PASSING = new Set([
 ])
 /** Calls that were served are given up only with the memory of their process. */
 const GIVEN_UP = /^what was gathered|^\S+ refused what was gathered/
+/** A carrier may be silent for so long that only an operator can help. */
+const PARKED = /^work \d+ \(ask-text\) waits for an operator: the carrier has been silent/
 
 /** What does not hold after a run. */
 export async function audit(run: AuditedRun): Promise<readonly string[]> {
@@ -51,6 +53,7 @@ export function auditOpen(world: World, events: readonly StoredEvent[]): readonl
 function warningsOf({ warned }: Records): readonly string[] {
   return warned
     .filter(({ message, error }) => GIVEN_UP.test(message) || !mayPass(error))
+    .filter(({ message }) => !PARKED.test(message))
     .map(({ process, message, error }) => `${process} warned: ${message}: ${told(error)}`)
 }
 
