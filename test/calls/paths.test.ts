@@ -70,7 +70,11 @@ describe("404", () => {
 describe("HEAD", () => {
   it("has the head of GET, and no body", async () => {
     const headers = { authorization: `Bearer ${company.key}` }
-    for (const url of ["/api/v1/people", "/api/v1/credits?a=1"]) {
+    for (const url of [
+      "/api/v1/people",
+      "/api/v1/phone/messages?since=2026-11-01T00:00:00Z",
+      "/api/v1/credits?a=1",
+    ]) {
       const got = await world.app.inject({ method: "GET", url, headers })
       const head = await world.app.inject({ method: "HEAD", url, headers })
       expect([head.statusCode, head.payload]).toEqual([got.statusCode, ""])

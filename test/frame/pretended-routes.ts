@@ -22,6 +22,20 @@ export const withParams = route({
   handle: async (_ports, _caller, { params }) => ({ ok: true, body: params }),
 })
 
+/** Takes parameters in its query. */
+export const listing = route({
+  ...base,
+  method: "GET",
+  url: "/api/v1/pretended/list",
+  query: z.object({
+    since: z.string().optional(),
+    cursor: z.string().optional(),
+    limit: z.string().optional(),
+  }),
+  reply: z.object({ listed: z.array(z.string()) }),
+  handle: async () => ({ ok: true, body: { listed: [] } }),
+})
+
 /** Makes something: 201. */
 export const making = route({
   ...base,

@@ -28,9 +28,13 @@ const Events = z.object({
       metadata: z.string().meta({ description: "The stored text, with the hash" }),
     }),
   ),
-  nextCursor: z.string().meta({
-    description: "The `cursor` of what follows, also of what is not there yet",
-  }),
+  nextCursor: z
+    .string()
+    .optional()
+    .meta({ description: "The `cursor` of those behind these; absent where there are none yet" }),
+  cursor: z
+    .string()
+    .meta({ description: "Where this list ends: send it later for what came meanwhile" }),
 })
 
 /** The route. */
@@ -47,14 +51,17 @@ export const listEvents = route({
   handle: async (ports, { companyId }, { query }) => {
     const { stream: named, cursor: from } = query
     const stream = named === "ledger" ? ledgerOf(companyId).stream : refusalsOf(companyId).stream
-    const events = []
-    let next = from
-    for await (const page of ports.store.read(stream, { from, limit: MOST_EVENTS })) {
+    const events: z.infer<typeof Events>["events"] = []
+    // One more than is shown says whether there are more.
+    for await (const page of ports.store.read(stream, { from, limit: MOST_EVENTS + 1 })) {
       for (const { revision, id, type, data, metadata } of page) {
         events.push({ stream, revision, id, type, data, metadata })
-        next = revision + 1
       }
     }
-    return { ok: true, body: { events, nextCursor: String(next) } }
+    const shown = events.slice(0, MOST_EVENTS)
+    const last = shown.at(-1)
+    const cursor = String(last === undefined ? from : last.revision + 1)
+    const more = events.length > shown.length ? { nextCursor: cursor } : {}
+    return { ok: true, body: { events: shown, ...more, cursor } }
   },
 })

@@ -8,6 +8,7 @@ import { refusal } from "./refusal.ts"
 import type { Checked, Route } from "./route.ts"
 import { BYTES, PIECES } from "./route.ts"
 import { inWords } from "./schema-words.ts"
+import { unknownIn } from "./unknown-query.ts"
 
 /** The parts of a call that have schemas. */
 type Parts = Pick<Checked<unknown, unknown, unknown>, "body" | "query" | "params">
@@ -23,7 +24,8 @@ export function validate(
   const query = parse(route.query, call.query)
   const body = isRaw ? taken(call, route, bytes) : parsedBody(route, value)
   if ("refusal" in body) return body
-  const fields = { ...params.fields, ...query.fields, ...body.fields }
+  const unknown = unknownIn(route.query, call.query)
+  const fields = { ...params.fields, ...query.fields, ...body.fields, ...unknown }
   if (Object.keys(fields).length === 0) {
     return { body: body.value, query: query.value, params: params.value }
   }

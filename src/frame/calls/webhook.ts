@@ -14,6 +14,7 @@ import type { OwnCode } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 import type { Reply, Route } from "./route.ts"
 import { BYTES, openRoute } from "./route.ts"
+import { ANY_QUERY } from "./unknown-query.ts"
 
 /** An older signature, or one of a later time than ours, is not taken: somebody may be playing it back. */
 const REPLAY_WINDOW_MS = 5 * 60_000
@@ -60,6 +61,7 @@ export function webhook<E>(spec: Webhook<E>): Route {
     url: spec.url,
     group: "webhooks",
     summary: `What ${spec.provider} tells`,
+    query: ANY_QUERY,
     body: BYTES,
     reply: Taken,
     refuses: [NOT_SIGNED, "unavailable"],
