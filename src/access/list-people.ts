@@ -3,50 +3,71 @@ import { z } from "zod"
 import type { Place, Sighting } from "../../adapters/presence/port.ts"
 import { PLACES } from "../../adapters/presence/port.ts"
 import { GRANTABLE, personOf } from "../../domain/access/grants.ts"
-import { PERMISSIONS, ROLES, isAdminRole } from "../../domain/access/permissions.ts"
+import { PERMISSIONS, isAdminRole } from "../../domain/access/permissions.ts"
 import type { InvitationRow } from "../../projections/access/invitations.ts"
 import { listInvitations } from "../../projections/access/invitations.ts"
 import type { PersonRow } from "../../projections/access/people.ts"
 import { listPeople } from "../../projections/access/people.ts"
 import type { Caller } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
-import { isoTime } from "../frame/kernel/schema.ts"
+import { idOf, isoTime, roleName } from "../frame/kernel/schema.ts"
 
 /** Active within this many seconds counts as online. */
 const ONLINE_SECONDS = 120
 
-const Person = z.object({
-  id: z.string(),
-  name: z.string().nullable(),
-  email: z.string().nullable(),
-  role: z.enum(ROLES),
-  self: z.boolean(),
-  canUseApp: z.boolean(),
-  permissions: z.array(z.enum(PERMISSIONS)).optional(),
-  online: z.boolean(),
-  onlineIn: z.array(z.enum(PLACES)),
-  lastSeenAt: isoTime.nullable(),
-  lastSeenIn: z.enum(PLACES).nullable(),
-  app: z
-    .object({
-      role: z.enum(ROLES),
-      grant: z.array(z.enum(GRANTABLE)),
-      deny: z.array(z.enum(GRANTABLE)),
-    })
-    .nullable(),
-})
+const Permission = z
+  .enum(PERMISSIONS)
+  .meta({ id: "Permission", description: "Something that a person may do" })
+const Grantable = z.enum(GRANTABLE).describe("Something that can be granted one by one")
 
-const Invite = z.object({ email: z.string().nullable(), role: z.enum(ROLES), expiresAt: isoTime })
+const Person = z
+  .object({
+    id: idOf("the person"),
+    name: z.string().nullable().describe("Null once it was erased"),
+    email: z.string().nullable().describe("Null once it was erased"),
+    role: roleName,
+    self: z.boolean().describe("Whether it is the key's own person"),
+    canUseApp: z.boolean().describe("Whether the person may use the company's app"),
+    permissions: z
+      .array(Permission)
+      .optional()
+      .describe("There where the key's person has the permission `Team`"),
+    online: z.boolean().describe("Whether the person was active within `onlineSeconds`"),
+    onlineIn: z.array(z.enum(PLACES)).describe("Where"),
+    lastSeenAt: isoTime.nullable().describe("Null for who was never seen"),
+    lastSeenIn: z.enum(PLACES).nullable().describe("Null for who was never seen"),
+    app: z
+      .object({
+        role: roleName,
+        grant: z.array(Grantable).describe("What the person may do beside the role"),
+        deny: z.array(Grantable).describe("What the person may not do in spite of the role"),
+      })
+      .nullable()
+      .describe("What was set for this person; null for owners and admins"),
+  })
+  .meta({ id: "Person", description: "A person of the company" })
+
+const Invite = z
+  .object({
+    email: z.string().nullable().describe("Null once it was erased"),
+    role: roleName.describe("What the person will be"),
+    expiresAt: isoTime.describe("From when on it can no longer be accepted"),
+  })
+  .meta({ id: "Invitation", description: "Somebody who was invited and has not accepted yet" })
 
 const People = z.object({
-  people: z.array(Person),
-  invited: z.array(Invite).optional(),
-  onlineSeconds: z.int(),
-  at: isoTime,
+  people: z.array(Person).describe("Who is online comes first, then by name"),
+  invited: z
+    .array(Invite)
+    .optional()
+    .describe("There where the key's person has the permission `Team`"),
+  onlineSeconds: z.int().describe("Active within so many seconds counts as online"),
+  at: isoTime.describe("When this was so"),
 })
 
 /** The route. */
 export const peopleList = route({
+  name: "listPeople",
   method: "GET",
   url: "/api/v1/people",
   group: "people",

@@ -13,6 +13,10 @@ import { peopleList } from "./list-people.ts"
 export const access: Slice = {
   name: "access",
   streams: { ofCompanies: [ACCESS] },
+  groups: {
+    people: `Who belongs to the company, what each of them may do, and who is online just now. Keys, people and
+invitations are made and changed by the operator: no key can.`,
+  },
   routes: [peopleList],
   readModels: [people, invitations, keys],
   operations: [...peopleOperations, ...keyOperations, ...operationCommands],

@@ -3,41 +3,57 @@ import { accessOf } from "../../domain/access/aggregates.ts"
 import { z } from "zod"
 import { companyStanding } from "../../domain/access/access.ts"
 import { route } from "../frame/calls/route.ts"
-import { isoTime } from "../frame/kernel/schema.ts"
+import { exactDollars, isoTime } from "../frame/kernel/schema.ts"
 
 /** The least that is paid out, dollars. */
 const MINIMUM_DOLLARS = 50
 
-const dollars = z.number().meta({ description: "Dollars" })
+const joined = "Whether the company takes part"
+const minimum = exactDollars.describe("The least that is paid out, dollars")
 
-const Joined = z.object({
-  joined: z.literal(true),
-  link: z.string().meta({ description: "Whoever signs up by it was brought by this company" }),
-  status: z.enum(["active"]),
-  clicks: z.int(),
-  referrals: z.array(
-    z.object({
-      company: z.string(),
-      signedUp: isoTime,
-      state: z.string(),
-      underReview: z.boolean(),
-      earned: dollars,
-    }),
-  ),
-  earnings: z.object({ onHold: dollars, readyToSend: dollars, sentToProvider: dollars }),
-  payouts: z.object({
-    setUp: z.boolean(),
-    connectType: z.string().nullable(),
-    enabled: z.boolean(),
-    next: isoTime.nullable(),
-    minimum: dollars,
-  }),
-})
-const NotJoined = z.object({ joined: z.literal(false), minimum: dollars })
+const Referral = z
+  .object({
+    company: z.string().describe("The name of the company that signed up"),
+    signedUp: isoTime.describe("When it did"),
+    state: z.string().describe("How it stands"),
+    underReview: z.boolean().describe("Whether somebody looks at it before it counts"),
+    earned: exactDollars.describe("What it has earned this company, dollars"),
+  })
+  .meta({ id: "Referral", description: "A company that this one brought" })
+
+const Joined = z
+  .object({
+    joined: z.literal(true).describe(joined),
+    link: z.string().describe("Whoever signs up by it was brought by this company"),
+    status: z.enum(["active"]).describe("How taking part stands"),
+    clicks: z.int().describe("How often the link was followed"),
+    referrals: z.array(Referral).describe("Who was brought"),
+    earnings: z
+      .object({
+        onHold: exactDollars.describe("Earned, and may still be taken back, dollars"),
+        readyToSend: exactDollars.describe("To be paid out next, dollars"),
+        sentToProvider: exactDollars.describe("Handed to the payment provider, dollars"),
+      })
+      .describe("What was earned, by where it is"),
+    payouts: z
+      .object({
+        setUp: z.boolean().describe("Whether there is an account to pay to"),
+        connectType: z.string().nullable().describe("The kind of that account; null for none"),
+        enabled: z.boolean().describe("Whether it can be paid to"),
+        next: isoTime.nullable().describe("When the next one is; null where none is due"),
+        minimum,
+      })
+      .describe("How earnings are paid out"),
+  })
+  .meta({ id: "AffiliateJoined", description: "The earnings of a company that takes part" })
+const NotJoined = z
+  .object({ joined: z.literal(false).describe(joined), minimum })
+  .meta({ id: "AffiliateNotJoined", description: "The company does not take part" })
 const Affiliate = z.discriminatedUnion("joined", [Joined, NotJoined])
 
 /** The route. */
 export const readAffiliate = route({
+  name: "readAffiliate",
   method: "GET",
   url: "/api/v1/affiliate",
   group: "affiliate",

@@ -6,6 +6,9 @@ import { readAffiliate } from "./read-affiliate.ts"
 /** What referrals earn their company. */
 export const affiliate: Slice = {
   name: "affiliate",
+  groups: {
+    affiliate: `What the company earns by those that it brings, and how that is paid out.`,
+  },
   routes: [readAffiliate],
   operations: affiliateOperations,
   topics: { affiliate: "the affiliate programme" },

@@ -13,6 +13,10 @@ import { readLimitsOfKey } from "./routes/read-limits.ts"
 /** What a key may see of its ledger. */
 export const audit: Slice = {
   name: "audit",
+  groups: {
+    ledger: `What the ledger decided and what it would decide: the limits of a key, refused charges with what stopped each, whether a
+charge would fit, and the stored facts, so that anybody can recompute every hash. Neither counted nor charged.`,
+  },
   routes: [listRefused, readLimitsOfKey, listEvents, askLedger],
   operations: [
     ...[...refusalOperations, ...auditOperations, ...historyOperations, ...historyCommands],

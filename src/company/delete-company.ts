@@ -10,18 +10,26 @@ import { route } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
 import { isoTime } from "../frame/kernel/schema.ts"
 
-const DeleteCompany = z.object({ confirm: z.string({ error: "Must be the company's name." }) })
+const DeleteCompany = z.object({
+  confirm: z
+    .string({ error: "Must be the company's name." })
+    .describe("The company's name, exactly: it says that this is meant"),
+})
 
-const Deleted = z.object({ deleteDataAfter: isoTime, keysSwitchedOff: z.int() })
+const Deleted = z.object({
+  deleteDataAfter: isoTime.describe("When its data is erased; until then it can be undone"),
+  keysSwitchedOff: z.int().describe("How many keys worked until now"),
+})
 
 /** The route. */
 export const removeCompany = route({
+  name: "deleteCompany",
   method: "POST",
   url: "/api/v1/company/delete",
   group: "company",
   summary: "Delete the company: its keys stop at once, its data is erased after 14 days",
   // Whoever sends the example deletes nothing.
-  example: { body: {}, leavesOut: "confirm" },
+  example: { body: { confirm: "Acme" }, leavesOut: "confirm" },
   operation: "account.company.delete",
   roles: ["owner"],
   roleRefusal: "not_allowed",

@@ -12,6 +12,9 @@ import { companyOpening } from "./reactions/open-company.ts"
 export const company: Slice = {
   name: "company",
   streams: { ofInstallation: [COMPANIES] },
+  groups: {
+    company: `The end of a company. Its keys stop at once, and its data is erased after 14 days; until then the operator can undo it.`,
+  },
   routes: [removeCompany],
   readModels: [companies],
   reactions: [companyOpening, switchKeys, eraseCompany],

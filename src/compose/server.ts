@@ -1,4 +1,5 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
+import { SHOWN } from "../shown.ts"
 import { PROGRAM } from "../slices.ts"
 import { lookup } from "node:dns/promises"
 import { dirname } from "node:path"
@@ -151,6 +152,7 @@ async function serve(
     ...{ rateLimits: config.rateLimits, trustProxy: config.trustProxy },
     ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
     doors: PROGRAM.doors(stores.ports),
+    shown: SHOWN,
     ...{ webhooks: PROGRAM.webhooks, probes: PROGRAM.probes, measures: PROGRAM.measures },
     ...{ simulated: config.simulated, logRequests: config.logRequests },
   })

@@ -9,7 +9,8 @@ import { COUNTED } from "../../domain/connection/app-events.ts"
 import { latestVersion, sealStanding } from "../../domain/connection/releases.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { route } from "../frame/calls/route.ts"
-import { installId, versionName } from "./schema.ts"
+import { idOf } from "../frame/kernel/schema.ts"
+import { channelName, installId, latestName, versionName } from "./schema.ts"
 
 /** Stands in the open in a fact, which nobody can erase: no address of a person fits in. */
 const plainText = (most: number) =>
@@ -18,30 +19,38 @@ const plainText = (most: number) =>
     .regex(/^[\w.: -]*$/, "Must be letters, digits, spaces and . : - _ only.")
     .max(most, `Must be at most ${most} characters.`)
 
-const count = z.int("Must be a whole number.").nonnegative("Must be 0 or more.").optional()
+const count = z
+  .int("Must be a whole number.")
+  .nonnegative("Must be 0 or more.")
+  .optional()
+  .describe("How many there are in the app")
 
 const CheckIn = z.object({
-  installId: installId.nullable(),
-  version: versionName,
-  platform: plainText(100).nullish(),
-  seal: plainText(128).nullish(),
+  installId: installId.nullable().describe("Null the first time: the answer gives a new one"),
+  version: versionName.describe("The app's version"),
+  platform: plainText(100).nullish().describe("What it runs on"),
+  seal: plainText(128).nullish().describe("The fingerprint of the protected core"),
   counts: z
     .object(Object.fromEntries(COUNTED.map((name) => [name, count])), {
       error: "Must be an object of numbers.",
     })
-    .optional(),
+    .optional()
+    .describe("How much there is in the app, never what"),
 })
 
 const CheckedIn = z.object({
-  installId: z.string(),
-  companyId: z.string(),
-  latest: z.string().nullable(),
-  channel: z.string(),
-  seal: z.enum(["matches", "changed", "unknown"]),
+  installId: idOf("the installed app, for the next time"),
+  companyId: idOf("the company"),
+  latest: latestName,
+  channel: channelName,
+  seal: z
+    .enum(["matches", "changed", "unknown"])
+    .describe("Whether the fingerprint is that of the version's release"),
 })
 
 /** The route. */
 export const checkIn = route({
+  name: "checkIn",
   method: "POST",
   url: "/api/v1/checkin",
   group: "connection",

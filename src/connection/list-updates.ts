@@ -8,25 +8,37 @@ import { route } from "../frame/calls/route.ts"
 import { isoTime } from "../frame/kernel/schema.ts"
 import { orderedVersion } from "./schema.ts"
 
-const Query = z.object({ version: orderedVersion })
+const Query = z.object({
+  version: orderedVersion.describe("The app's version: only newer ones are listed"),
+})
+
+const version = z.string().describe("The version of the release")
+const required = z.boolean().describe("Whether it must be taken")
+
+const Update = z
+  .object({
+    version,
+    from: z
+      .string()
+      .nullable()
+      .meta({ description: "The release it follows on; null for the first" }),
+    notes: z.string().describe("What is new, for people"),
+    publishedAt: isoTime.describe("When it was published"),
+    required,
+  })
+  .meta({ id: "Update", description: "A release that is newer than the app" })
 
 const Updates = z.object({
-  updates: z.array(
-    z.object({
-      version: z.string(),
-      from: z.string().nullable().meta({ description: "The release it follows on" }),
-      notes: z.string(),
-      publishedAt: isoTime,
-      required: z.boolean(),
-    }),
-  ),
+  updates: z.array(Update).describe("The oldest first"),
   codeBranch: z
-    .object({ version: z.string(), status: z.string(), required: z.boolean() })
-    .nullable(),
+    .object({ version, status: z.string().describe("How its branch stands"), required })
+    .nullable()
+    .describe("The newest release that the company's own code has not taken in; null for none"),
 })
 
 /** The route. */
 export const listUpdates = route({
+  name: "listUpdates",
   method: "GET",
   url: "/api/v1/updates",
   group: "connection",

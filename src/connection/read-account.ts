@@ -4,34 +4,38 @@ import { RELEASES } from "../../domain/connection/aggregates.ts"
 import { z } from "zod"
 import { companyStanding } from "../../domain/access/access.ts"
 import { PLANS } from "../../domain/access/access-events.ts"
-import { ROLES } from "../../domain/access/permissions.ts"
 import { latestVersion } from "../../domain/connection/releases.ts"
 import { fundsOf } from "../../projections/charging/accounts.ts"
 import { findPersonRow } from "../../projections/access/people.ts"
 import type { Caller } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
+import { idOf, micros, roleName } from "../frame/kernel/schema.ts"
+import { channelName, latestName } from "./schema.ts"
 
 const Account = z.object({
-  company: z.object({ id: z.string(), name: z.string().nullable() }),
-  plan: z.enum(PLANS),
+  company: z
+    .object({ id: idOf("the company"), name: z.string().nullable().describe("Null once erased") })
+    .describe("The key's company"),
+  plan: z.enum(PLANS).describe("The plan that it is on"),
   billing: z.enum(["prepaid", "card"]).meta({ description: "What the company pays from" }),
-  balanceMicros: z.int(),
+  balanceMicros: micros.describe("The funds, millionths of a dollar"),
   person: z
     .object({
-      id: z.string(),
-      name: z.string().nullable(),
-      email: z.string().nullable(),
-      role: z.enum(ROLES),
+      id: idOf("the person"),
+      name: z.string().nullable().describe("Null once it was erased"),
+      email: z.string().nullable().describe("Null once it was erased"),
+      role: roleName,
     })
     .nullable()
     .meta({ description: "Whose call it is; null for the shared key without a sign-in" }),
-  latest: z.string().nullable().meta({ description: "The newest version in the channel" }),
-  channel: z.string(),
+  latest: latestName,
+  channel: channelName,
 })
 
 /** The route. */
 export const readAccount = route({
+  name: "readAccount",
   method: "GET",
   url: "/api/v1/account",
   group: "connection",

@@ -16,20 +16,27 @@ const MOST_BYTES = 4_096
 const uuid = z.guid("Must be a UUID.").transform((text) => text.toLowerCase())
 
 const Report = z.strictObject({
-  installId,
-  eventId: uuid,
-  attemptId: uuid,
-  sequence: z.int("Must be a whole number.").positive("Must be 1 or more."),
-  kind: oneOf(DEVICE_KINDS),
-  version: versionName,
-  status: oneOf(UPDATE_STATUSES),
-  reason: oneOf(UPDATE_REASONS).optional(),
+  installId: installId.describe("Id of the installed app, as its check-in gave it"),
+  eventId: uuid.describe("Names this report: the same again is a replay"),
+  attemptId: uuid.describe("Names the attempt to update that it is about"),
+  sequence: z
+    .int("Must be a whole number.")
+    .positive("Must be 1 or more.")
+    .describe("Which report of the attempt it is: a lower one never moves the status back"),
+  kind: oneOf(DEVICE_KINDS).describe("What is updated"),
+  version: versionName.describe("The version that it is updated to"),
+  status: oneOf(UPDATE_STATUSES).describe("How the update stands"),
+  reason: oneOf(UPDATE_REASONS).optional().describe("Why it was deferred or failed"),
 })
 
-const Reported = z.object({ ok: z.literal(true), replayed: z.boolean() })
+const Reported = z.object({
+  ok: z.literal(true).describe("It was taken"),
+  replayed: z.boolean().describe("Whether this very report was taken before"),
+})
 
 /** The route. */
 export const reportDevice = route({
+  name: "reportDevice",
   method: "POST",
   url: "/api/v1/device-updates",
   group: "connection",

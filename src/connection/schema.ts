@@ -16,6 +16,15 @@ export const versionName = z
   .max(VERSION_CHARACTERS, VERSION_WORDS)
   .regex(VERSION_FORM, VERSION_WORDS)
 
+/** The newest version, as answers give it. */
+export const latestName = z
+  .string()
+  .nullable()
+  .describe("The newest version in the channel; null where there is none")
+
+/** The release channel of the company. */
+export const channelName = z.string().describe("The release channel that the company follows")
+
 /** The same, to be ordered among others. */
 export const orderedVersion = versionName.transform((text) => versionOf(text) ?? z.NEVER)
 

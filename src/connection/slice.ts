@@ -14,6 +14,12 @@ import { startConnection } from "./start-connection.ts"
 export const connection: Slice = {
   name: "connection",
   streams: { ofCompanies: [APP], ofInstallation: [RELEASES] },
+  groups: {
+    connection: `What an installed app does: it asks to be connected, reads its account, checks in once a day, and looks for updates.
+
+An app without a key begins at \`POST /connect/start\`: it shows the code to an owner, asks again with the code, and is
+given a key once the owner has approved. None of these calls is counted.`,
+  },
   routes: [startConnection, readAccount, checkIn, listUpdates, reportDevice],
   readModels: [apps],
   operations: [...releaseOperations, ...connectionOperations],

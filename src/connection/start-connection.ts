@@ -19,17 +19,17 @@ import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
 import type { Reply } from "../frame/calls/route.ts"
 import { openRoute } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { isoTime, shortText } from "../frame/kernel/schema.ts"
+import { idOf, isoTime, shortText } from "../frame/kernel/schema.ts"
 import { installId, versionName } from "./schema.ts"
 
 /** A body with a code asks how that one stands; one without begins. */
 const Start = z
   .object({
-    code: shortText(64).optional(),
+    code: shortText(64).optional().describe("Asks how the request stands that this code is of"),
     company: shortText(100)
       .nullish()
       .meta({ description: "Its name or id, where the app knows it" }),
-    installId: installId.nullish(),
+    installId: installId.nullish().describe("Id of the installed app, where it has one"),
     version: versionName.optional().meta({ description: "Required where there is no code" }),
   })
   .refine(({ code, version }) => code !== undefined || version !== undefined, {
@@ -37,25 +37,30 @@ const Start = z
     error: "Must be the app's version, unless a code asks how it stands.",
   })
 
-const Waiting = z.object({
-  code: z.string(),
-  url: z.string().meta({ description: "Where an owner approves it" }),
-  expiresAt: isoTime,
-})
-const Connected = z.object({
-  companyId: z.string(),
-  company: z.string().nullable().meta({ description: "The company's name" }),
-  personId: z.string(),
-  keyId: z.string(),
-  key: z.string().meta({ description: "The app's API key: keep it, the code is soon over" }),
-  installId: z.string().nullable(),
-})
+const Waiting = z
+  .object({
+    code: z.string().describe("Names the request: send it to ask how that stands"),
+    url: z.string().meta({ description: "Where an owner approves it" }),
+    expiresAt: isoTime.describe("When the code's time is over"),
+  })
+  .meta({ id: "ConnectionWaiting", description: "No owner has approved it yet" })
+const Connected = z
+  .object({
+    companyId: idOf("the company"),
+    company: z.string().nullable().meta({ description: "The company's name" }),
+    personId: idOf("the person that the app works for"),
+    keyId: idOf("the app's key"),
+    key: z.string().meta({ description: "The app's API key: keep it, the code is soon over" }),
+    installId: idOf("the installed app; null where none was said").nullable(),
+  })
+  .meta({ id: "ConnectionApproved", description: "An owner approved it: the app has its key" })
 const Started = z.union([Waiting, Connected])
 
 const OVER = "There is no such code, or its time is over: begin again without one."
 
 /** The route. */
 export const startConnection = openRoute({
+  name: "startConnection",
   method: "POST",
   url: "/api/v1/connect/start",
   group: "connection",

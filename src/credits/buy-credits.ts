@@ -58,6 +58,7 @@ type Input = Checked<z.infer<typeof BuyCredits>>
 
 /** The route. */
 export const buyCredits = route({
+  name: "buyCredits",
   method: "POST",
   url: "/api/v1/credits",
   group: "credits",

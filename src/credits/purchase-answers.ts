@@ -8,6 +8,7 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarsFromMicros, moneyText } from "../../domain/kernel/money.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import type { Reply } from "../frame/calls/route.ts"
+import { exactDollars, idOf } from "../frame/kernel/schema.ts"
 
 /** A purchase as it stands. */
 export const Purchase = z.object({
@@ -17,12 +18,12 @@ export const Purchase = z.object({
       "`in_progress`: another request with this key is being carried out. Each of them is asked " +
       "about until it is known; the same request again says how it stands.",
   }),
-  amount: z.number().meta({ description: "Dollars" }),
-  purchaseId: z.string(),
+  amount: exactDollars.describe("What is bought, dollars"),
+  purchaseId: idOf("the purchase"),
   paymentId: z.string().nullable().meta({
     description: "The payment processor's name for it; null while it is not known",
   }),
-  balance: z.number().meta({
+  balance: exactDollars.meta({
     description:
       "Dollars of funds when this is answered, exact to the micro-dollar; the same request again " +
       "says the balance of then",

@@ -7,20 +7,28 @@ import { dollarsFromMicros } from "../../domain/kernel/money.ts"
 import { fundsOf } from "../../projections/charging/accounts.ts"
 import { purchaseAllowance } from "../../projections/charging/purchases.ts"
 import { route } from "../frame/calls/route.ts"
+import { exactDollars } from "../frame/kernel/schema.ts"
 
 const Credits = z.object({
-  balance: z.number().meta({ description: "Dollars, exact to the micro-dollar" }),
-  purchases: z.enum(["on", "off", "needs_owner_review"]),
-  perPurchaseLimit: z.number().nullable(),
-  monthlyLimit: z.number().nullable(),
-  boughtThisMonth: z.number(),
-  pending: z.number(),
-  remainingThisMonth: z.number().nullable(),
-  cardOnFile: z.boolean(),
+  balance: exactDollars.describe("The funds, dollars, exact to the millionth"),
+  purchases: z.enum(["on", "off", "needs_owner_review"]).describe("Whether this key may buy funds"),
+  perPurchaseLimit: exactDollars
+    .nullable()
+    .describe("The most that one purchase may be, dollars; null where purchases are off"),
+  monthlyLimit: exactDollars
+    .nullable()
+    .describe("The most in a month, dollars; null where purchases are off"),
+  boughtThisMonth: exactDollars.describe("What this key has bought this month, dollars"),
+  pending: exactDollars.describe("What is being paid just now, dollars"),
+  remainingThisMonth: exactDollars
+    .nullable()
+    .describe("What it may still buy this month, dollars; null where purchases are off"),
+  cardOnFile: z.boolean().describe("Whether the company has a card"),
 })
 
 /** The route. */
 export const readCredits = route({
+  name: "readCredits",
   method: "GET",
   url: "/api/v1/credits",
   group: "credits",

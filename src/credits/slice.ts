@@ -11,6 +11,12 @@ import { readCredits } from "./read-credits.ts"
 /** Buying funds and collecting what is owed. */
 export const credits: Slice = {
   name: "credits",
+  groups: {
+    credits: `The company's funds in dollars, and buying more with a key that an owner lets buy.
+
+A purchase needs an \`Idempotency-Key\` and happens once for ever. 202 says that it is not paid yet: send the same request
+again to hear how it stands. A 402 on another route holds, as \`pay\`, the request that buys what is missing there.`,
+  },
   routes: [readCredits, buyCredits],
   readModels: [purchases],
   reactions: [...purchaseEffect, collectCredit],

@@ -9,6 +9,12 @@ import { listLines } from "./routes/list-lines.ts"
 export const billing: Slice = {
   name: "billing",
   settings: [billingSettings],
+  groups: {
+    billing: `The bill: its lines as JSON, and a month of it as a file for bookkeeping.
+
+Of the money of a line, charges are below zero. A closed month never changes: what is given back later stands in the month
+in which it was. Neither counted nor charged.`,
+  },
   routes: [listLines, exportBill],
   operations: exportOperations,
   topics: { export: "bills for finance" },

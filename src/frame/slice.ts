@@ -7,7 +7,7 @@ import type { Projection } from "../../projections/kernel/projection.ts"
 import { followUps } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { OneOf, Route } from "./calls/route.ts"
-import { routesIn } from "./calls/route.ts"
+import { isOneOf, routesIn } from "./calls/route.ts"
 import type { Reaction } from "./effects/reaction.ts"
 import { endedBy, factsLookedAt, itemsOf } from "./effects/reaction.ts"
 import type { Reconciled } from "./effects/reconcile.ts"
@@ -32,6 +32,8 @@ export interface Slice {
   readonly streams?: StreamKinds
   /** In the order of the documents. */
   readonly routes?: readonly (Route | OneOf)[]
+  /** What its groups of routes are for, by the group, in Markdown: a page each of the documents. */
+  readonly groups?: Readonly<Record<string, string>>
   /** Paths that answer 410 to every verb, before a key is looked at. */
   readonly retired?: readonly string[]
   readonly readModels?: readonly Projection[]
@@ -76,6 +78,7 @@ export interface Program {
   readonly entries: readonly (Route | OneOf)[]
   /** Every route, shapes apart. */
   readonly routes: readonly Route[]
+  readonly groups: Readonly<Record<string, string>>
   readonly retired: readonly string[]
   /** By name. */
   readonly readModels: readonly Projection[]
@@ -113,8 +116,8 @@ export interface Program {
 /**
  * Puts a program together.
  *
- * @throws RangeError where two slices bring the same thing, a migration has no name of its slice's, or
- * nobody reconciles what a route charges for
+ * @throws RangeError where two slices bring the same thing, a migration has no name of its slice's,
+ * nobody reconciles what a route charges for, a route has no name for clients, or its group no page
  */
 export function assemble(slices: readonly Slice[]): Program {
   const entries = slices.flatMap((one) => one.routes ?? [])
@@ -137,6 +140,8 @@ export function assemble(slices: readonly Slice[]): Program {
   refuseTwice({
     slice: slices.map(({ name }) => name),
     route: [...entries.map(({ method, url }) => `${method} ${url}`), ...retired],
+    "name of a route": namesOf(entries),
+    group: slices.flatMap((one) => Object.keys(one.groups ?? {})),
     "read model": readModels.map(({ name }) => name),
     reaction: reactions.map(({ kind }) => kind),
     "prefix of what is charged": reconciled.map(({ prefix }) => prefix),
@@ -147,10 +152,12 @@ export function assemble(slices: readonly Slice[]): Program {
     command: commands.map(({ does, name }) => `${name} (${does})`),
   })
   refuseUnended(routesIn(entries), reconciled)
+  const groups = Object.assign({}, ...slices.map((one) => one.groups ?? {})) as Program["groups"]
+  refuseUnnamed(entries, groups)
   const kindsThat = (holds: (one: Reaction) => boolean) =>
     reactions.filter(holds).map(({ kind }) => kind)
   return {
-    ...{ streams, entries, routes: routesIn(entries), retired, readModels, reactions },
+    ...{ streams, entries, routes: routesIn(entries), groups, retired, readModels, reactions },
     ...{ settings, providers, commands, tables },
     ...beside(slices),
     migrations: migrationsOf(slices),
@@ -204,6 +211,26 @@ function refuseUnended(routes: readonly Route[], reconciled: readonly Reconciled
     if (paysFor === undefined || reconciled.some(({ prefix }) => prefix === paysFor)) continue
     throw new RangeError(`${url} charges for ${paysFor}_…, and no slice brings what reconciles it`)
   }
+}
+
+/** What clients call the routes by, and each shape of those that have several. */
+const namesOf = (entries: readonly (Route | OneOf)[]): readonly string[] =>
+  entries.flatMap((entry) => [
+    entry.name,
+    ...(isOneOf(entry) ? entry.shapes.map(({ name }) => name) : []),
+  ])
+
+/** @throws RangeError where a route is not named as clients name functions, or its group says nothing */
+function refuseUnnamed(
+  entries: readonly (Route | OneOf)[],
+  groups: Readonly<Record<string, string>>,
+): void {
+  const odd = namesOf(entries).find((name) => !/^[a-z]+([A-Z][a-z]+)*$/.test(name))
+  if (odd !== undefined) throw new RangeError(`${odd} is no name of a route, such as sendText`)
+  const strange = routesIn(entries).find(({ group }) => groups[group] === undefined)
+  if (strange === undefined) return
+  const { name, group } = strange
+  throw new RangeError(`${name} is of the group ${group}, and no slice says what that is for`)
 }
 
 function refuseTwice(named: Readonly<Record<string, readonly string[]>>): void {

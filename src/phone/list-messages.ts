@@ -7,7 +7,7 @@ import type { MessageRow } from "../../projections/phone/messages.ts"
 import { listMessages } from "../../projections/phone/message-lists.ts"
 import { cursorAt, cursorText, placeOfCursor } from "../frame/calls/cursor.ts"
 import { route } from "../frame/calls/route.ts"
-import { isoTime, sinceTime } from "../frame/kernel/schema.ts"
+import { idOf, isoTime, sinceTime } from "../frame/kernel/schema.ts"
 
 const MOST_MESSAGES = 200
 /** What a cursor of this list is made for. */
@@ -15,22 +15,26 @@ const LIST = "messages"
 
 const Query = z.object({ since: sinceTime.optional(), cursor: cursorText.optional() })
 
-const Message = z.object({
-  id: z.string(),
-  numberId: z.string(),
-  direction: z.enum(["in", "out"]),
-  from: z.string().nullable(),
-  to: z.string().nullable(),
-  body: z.string().nullable(),
-  media: z.int(),
-  status: z.enum(["queued", "sent", "delivered", "failed", "received"]),
-  errorCode: z.string().nullable(),
-  apiKeyId: z.string().nullable(),
-  createdAt: isoTime,
-})
+const Message = z
+  .object({
+    id: idOf("the text"),
+    numberId: idOf("the company's number"),
+    direction: z.enum(["in", "out"]).describe("`in` for one that came to the company"),
+    from: z.string().nullable().describe("Who sent it; null once it was erased"),
+    to: z.string().nullable().describe("Who it is to; null once it was erased"),
+    body: z.string().nullable().describe("What it says; null once it was erased"),
+    media: z.int().describe("How many pictures and other files came with it"),
+    status: z
+      .enum(["queued", "sent", "delivered", "failed", "received"])
+      .describe("How its way stands; `received` for one that came"),
+    errorCode: z.string().nullable().describe("Why it failed, in the carrier's word"),
+    apiKeyId: idOf("the key that sent it; null for none").nullable(),
+    createdAt: isoTime.describe("When it was recorded: what `since` is compared with"),
+  })
+  .meta({ id: "Message", description: "A text, in either direction" })
 
 const Messages = z.object({
-  messages: z.array(Message),
+  messages: z.array(Message).describe("The oldest first"),
   nextCursor: z
     .string()
     .optional()
@@ -39,6 +43,7 @@ const Messages = z.object({
 
 /** The route. */
 export const listTexts = route({
+  name: "listMessages",
   method: "GET",
   url: "/api/v1/phone/messages",
   group: "phone",

@@ -2,30 +2,33 @@
 import { z } from "zod"
 import { listOptIns } from "../../projections/phone/opt-ins.ts"
 import { route } from "../frame/calls/route.ts"
-import { isoTime } from "../frame/kernel/schema.ts"
+import { idOf, isoTime } from "../frame/kernel/schema.ts"
 
 const MOST_OPT_INS = 500
 
-const OptIn = z.object({
-  id: z.string(),
-  phone: z.string().nullable(),
-  firstName: z.string().nullable(),
-  service: z.string(),
-  offers: z.boolean(),
-  method: z.enum(["web", "phone", "paper", "text"]),
-  sourceUrl: z.string().nullable(),
-  at: isoTime,
-})
+const OptIn = z
+  .object({
+    id: idOf("the opt-in"),
+    phone: z.string().nullable().describe("Who agreed; null once it was erased"),
+    firstName: z.string().nullable().describe("Null where it was not said, or was erased"),
+    service: z.string().describe("What they agreed to be texted about"),
+    offers: z.boolean().describe("Whether offers are among it"),
+    method: z.enum(["web", "phone", "paper", "text"]).describe("How they agreed"),
+    sourceUrl: z.string().nullable().describe("The page of the form; null for none"),
+    at: isoTime.describe("When they agreed"),
+  })
+  .meta({ id: "OptIn", description: "Somebody agreed to be texted" })
 
 /** Lists opt-ins, newest first, up to 500. */
 export const optInList = route({
+  name: "listOptIns",
   method: "GET",
   url: "/api/v1/phone/optins",
   group: "phone",
   summary: "List opt-ins",
   operation: "phone.overview.read",
   counted: true,
-  reply: z.object({ optins: z.array(OptIn) }),
+  reply: z.object({ optins: z.array(OptIn).describe("The newest first") }),
   reads: ["opt-ins"],
   handle: async ({ readAs }, { companyId }) => {
     const rows = await readAs(companyId, (db) => listOptIns(db, companyId, MOST_OPT_INS))

@@ -17,18 +17,23 @@ const MOST_OPT_OUTS = 500
 const OWN_WRITE_WAIT_MS = 2_000
 const URL = "/api/v1/phone/opt-outs"
 
-const OptOut = z.object({
-  phone: z.string().nullable(),
-  status: z.enum(["out", "in"]),
-  keyword: z.string().nullable(),
-  source: z.enum(["text", "api"]),
-  at: isoTime,
-  since: isoTime,
-})
-const OptOuts = z.object({ optOuts: z.array(OptOut) })
+const OptOut = z
+  .object({
+    phone: z.string().nullable().describe("Whose; null once it was erased"),
+    status: z.enum(["out", "in"]).describe("`out`: may not be texted; `in`: opted in again"),
+    keyword: z.string().nullable().describe("The word that was texted; null for none"),
+    source: z.enum(["text", "api"]).describe("Whether it was texted or came by the API"),
+    at: isoTime.describe("When it changed last"),
+    since: isoTime.describe("Since when the status is what it is"),
+  })
+  .meta({ id: "OptOut", description: "Whether somebody may be texted" })
+const OptOuts = z
+  .object({ optOuts: z.array(OptOut).describe("What changed last comes first") })
+  .meta({ id: "OptOuts", description: "Who may not be texted" })
 // Whatever is no number is told as `bad_number`, which wins over `validation`.
-const Phone = z.object({ phone: z.string().meta({ description: "Full phone number" }) })
-const MaybePhone = z.object({ phone: z.string().optional() })
+const fullPhone = z.string().describe("Full phone number, such as +14155550123")
+const Phone = z.object({ phone: fullPhone })
+const MaybePhone = z.object({ phone: fullPhone.optional() })
 const EXAMPLE = { phone: "+14155557777" }
 
 const NO_FULL_NUMBER = "This is no full phone number."
@@ -39,6 +44,7 @@ type Answer = Reply<z.infer<typeof OptOuts>>
 
 /** Lists opt-outs, last changed first, up to 500. */
 export const optOutList = route({
+  name: "listOptOuts",
   method: "GET",
   url: URL,
   group: "phone",
@@ -52,6 +58,7 @@ export const optOutList = route({
 
 /** Stops texting a number. */
 export const addOptOut = route({
+  name: "addOptOut",
   method: "POST",
   url: URL,
   group: "phone",
@@ -69,6 +76,7 @@ export const addOptOut = route({
 
 /** Undoes an opt-out that was added through the API. */
 export const removeOptOut = route({
+  name: "removeOptOut",
   method: "DELETE",
   url: URL,
   group: "phone",

@@ -11,7 +11,7 @@ import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
 import type { Checked } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import { charged } from "../frame/effects/charged.ts"
-import { shortText } from "../frame/kernel/schema.ts"
+import { idOf, shortText } from "../frame/kernel/schema.ts"
 import { numberText, sendingNumber } from "./numbers.ts"
 import type { SendingNumber } from "./numbers.ts"
 import { textableNumber } from "./phone-number.ts"
@@ -22,18 +22,20 @@ import { TEXT_PREFIX, queuedText } from "./texts.ts"
 const SendText = z.object({
   // Whatever is no number is told as `bad_number`, which wins over `validation`.
   to: z.string().meta({ description: "Full phone number of the recipient" }),
-  body: shortText(1_600).refine((value) => value !== "", "Must not be empty."),
+  body: shortText(1_600)
+    .refine((value) => value !== "", "Must not be empty.")
+    .describe("What it says"),
   from: shortText(64).optional().meta({
     description: "One of the company's texting numbers or its id; default the first",
   }),
 })
 
 const TextReply = z.object({
-  id: z.string(),
-  status: z.literal("queued"),
-  from: z.string(),
-  to: z.string(),
-  body: z.string(),
+  id: idOf("the text"),
+  status: z.literal("queued").describe("It is handed to the carrier next"),
+  from: z.string().describe("The company's number that it is sent from"),
+  to: z.string().describe("The recipient's number"),
+  body: z.string().describe("What it says, with the opt-out line where that was added"),
 })
 
 type Prepared = PricedText & { readonly from: SendingNumber }
@@ -113,6 +115,7 @@ const text = charged<
 
 /** The route. */
 export const sendText = route({
+  name: "sendText",
   method: "POST",
   url: "/api/v1/phone/messages",
   group: "phone",

@@ -19,6 +19,13 @@ import { reconciledText } from "./texts.ts"
 export const phone: Slice = {
   name: "phone",
   streams: { ofCompanies: [PHONE, RECIPIENT] },
+  groups: {
+    phone: `Texts: sending one, reading those of both directions, and who may not be texted.
+
+A text is charged by its segments and handed to the carrier behind the answer; its \`status\` in the list says what came of
+it. Where the carrier refuses it, the charge is given back. Whoever texts STOP is opted out and can only opt in again by
+texting START.`,
+  },
   routes: [listTexts, sendText, optOutList, addOptOut, removeOptOut, optInList],
   readModels: [messages, numbers, optIns, optOuts],
   reactions: textEffect,

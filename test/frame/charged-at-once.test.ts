@@ -21,6 +21,7 @@ let acts: () => Promise<string>
 let asked: string[]
 
 const hints = route({
+  name: "askHint",
   method: "POST",
   url: URL,
   group: "pretended",
@@ -51,7 +52,10 @@ const hints = route({
   }),
 })
 
-const program = assemble([...SLICES, { name: "pretended", routes: [hints] }])
+const program = assemble([
+  ...SLICES,
+  { name: "pretended", groups: { pretended: "Hints." }, routes: [hints] },
+])
 let world: World
 let company: Company
 beforeAll(async () => {

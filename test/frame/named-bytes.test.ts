@@ -12,6 +12,7 @@ const base = {
   method: "POST",
   url: URL,
   ...{ group: "pretended", summary: "Take bytes" },
+  name: "upload",
   operation: "code.push",
   counted: true,
   charged: true,

@@ -29,7 +29,13 @@ const Noted = z.object({ notes: z.array(z.object({ name: z.string(), text: z.str
 
 const routes = [
   route({
-    ...{ ...base, method: "GET", url: "/api/v1/pretended/notes", summary: "Notes" },
+    ...{
+      ...base,
+      name: "listNotes",
+      method: "GET",
+      url: "/api/v1/pretended/notes",
+      summary: "Notes",
+    },
     reads: ["notes"],
     reply: Noted,
     handle: async ({ readAs }, { companyId }) => {
@@ -40,7 +46,7 @@ const routes = [
     },
   }),
   route({
-    ...{ ...base, method: "POST", url: "/api/v1/pretended/echoes", summary: "Echo" },
+    ...{ ...base, name: "echo", method: "POST", url: "/api/v1/pretended/echoes", summary: "Echo" },
     body: z.object({ text: z.string() }),
     reply: z.object({ heard: z.string() }),
     refuses: [NO_ECHO],
@@ -53,7 +59,13 @@ const routes = [
     },
   }),
   route({
-    ...{ ...base, method: "PUT", url: "/api/v1/pretended/tapes/:tape", summary: "Record" },
+    ...{
+      ...base,
+      name: "recordTape",
+      method: "PUT",
+      url: "/api/v1/pretended/tapes/:tape",
+      summary: "Record",
+    },
     params: z.object({ tape: z.string() }),
     body: PIECES,
     success: [201],
@@ -65,7 +77,13 @@ const routes = [
     },
   }),
   route({
-    ...{ ...base, method: "GET", url: "/api/v1/pretended/tapes/:tape", summary: "Play" },
+    ...{
+      ...base,
+      name: "playTape",
+      method: "GET",
+      url: "/api/v1/pretended/tapes/:tape",
+      summary: "Play",
+    },
     params: z.object({ tape: z.string() }),
     files: ["audio/mpeg"],
     reply: z.string(),
@@ -166,6 +184,7 @@ export function pretendedParts(parts: Parts): Slice {
     name: "parts",
     streams: { ofCompanies: [NOTES] },
     readModels: [shownNotes],
+    groups: { pretended: "What is not there." },
     routes,
     webhooks: [told],
     settings: [echoSettings],

@@ -14,6 +14,7 @@ const base = {
 /** Has parameters in its path, one of them a number. */
 export const withParams = route({
   ...base,
+  name: "findPort",
   method: "GET",
   url: "/api/v1/pretended/:thing/ports/:port",
   params: z.object({ thing: z.string(), port: z.coerce.number().int() }),
@@ -25,6 +26,7 @@ export const withParams = route({
 /** Takes parameters in its query. */
 export const listing = route({
   ...base,
+  name: "listThings",
   method: "GET",
   url: "/api/v1/pretended/list",
   query: z.object({
@@ -39,6 +41,7 @@ export const listing = route({
 /** Makes something: 201. */
 export const making = route({
   ...base,
+  name: "makeThing",
   method: "POST",
   url: "/api/v1/pretended",
   body: z.object({ name: z.string() }),
@@ -52,6 +55,7 @@ const SHAPED = "/api/v1/pretended/shaped"
 
 const suggest = route({
   ...base,
+  name: "suggest",
   method: "POST",
   url: SHAPED,
   operation: "lookup.address.suggest",
@@ -65,6 +69,7 @@ const suggest = route({
 
 const details = route({
   ...base,
+  name: "details",
   method: "POST",
   url: SHAPED,
   operation: "lookup.address.details",
@@ -78,6 +83,7 @@ const details = route({
 
 const attach = route({
   ...base,
+  name: "attach",
   method: "POST",
   url: SHAPED,
   operation: "dns.domains.attach",
@@ -89,11 +95,12 @@ const attach = route({
 })
 
 /** Three shapes on one path. */
-export const shaped = oneOf(SHAPED, [suggest, details, attach])
+export const shaped = oneOf("askPretended", SHAPED, [suggest, details, attach])
 
 /** Takes bytes of any type, whole. */
 export const takingBytes = route({
   ...base,
+  name: "takeBytes",
   method: "PUT",
   url: "/api/v1/pretended/bytes",
   body: BYTES,
@@ -105,6 +112,7 @@ export const takingBytes = route({
 /** Takes a body piece by piece, of any length, and says how long it was. */
 export const takingPieces = route({
   ...base,
+  name: "takePieces",
   method: "POST",
   url: "/api/v1/pretended/pieces",
   body: PIECES,
@@ -120,6 +128,7 @@ export const takingPieces = route({
 export const echoing = (ended: () => (error: unknown) => void) =>
   route({
     ...base,
+    name: "echo",
     method: "POST",
     url: "/api/v1/pretended/echo",
     body: PIECES,
@@ -150,6 +159,7 @@ export const STORED = Buffer.from("0123456789abcdefghijklmnopqrstuvwxyz")
 /** Sends stored bytes, of which a part can be asked for. */
 export const sendingBytes = route({
   ...base,
+  name: "playRecording",
   method: "GET",
   url: "/api/v1/pretended/recording",
   files: ["audio/mpeg"],
@@ -177,6 +187,7 @@ export interface Watched {
 export const patient = (watched: () => Watched) =>
   route({
     ...base,
+    name: "waitPatiently",
     method: "GET",
     url: "/api/v1/pretended/patient",
     reply: z.object({ ended: z.string() }),
@@ -193,6 +204,7 @@ export const patient = (watched: () => Watched) =>
 
 /** Gives its body little time to come. */
 export const hasty = openRoute({
+  name: "hurry",
   method: "POST",
   url: "/api/v1/pretended/hasty",
   group: GROUP,
@@ -206,6 +218,7 @@ export const hasty = openRoute({
 /** Says who called. */
 export const saying = route({
   ...base,
+  name: "sayWho",
   method: "GET",
   url: "/api/v1/pretended/who",
   permissions: ["Team"],

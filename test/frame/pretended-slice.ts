@@ -71,8 +71,10 @@ export function pretendedSlice(provider: PretendedProvider): Slice {
   })
   return {
     name: "pretended",
+    groups: { pretended: "What is not there." },
     routes: [
       route({
+        name: "makeThing",
         method: "POST",
         url: URL,
         group: "pretended",
@@ -126,7 +128,13 @@ function awaited(provider: PretendedProvider): Route {
     }
   }
   return route({
-    ...{ method: "POST", url: `${URL}/mailed`, group: "pretended", summary: "Mail a thing" },
+    ...{
+      name: "mailThing",
+      method: "POST",
+      url: `${URL}/mailed`,
+      group: "pretended",
+      summary: "Mail a thing",
+    },
     ...{ operation: "code.publish.preview", counted: true },
     body: z.object({ name: z.string() }),
     success: [201],

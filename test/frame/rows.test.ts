@@ -66,7 +66,7 @@ describe("lines of one verb and path", () => {
 
   it("say something else where a shape does, and only there", () => {
     const other = route({ ...details, operation: "lookup.address.suggest" })
-    const { shapes } = oneOf(shaped.url, [suggest, other, attach])
+    const { shapes } = oneOf(shaped.name, shaped.url, [suggest, other, attach])
     const differing = shapes.filter((one) => {
       const [spec] = linesOf(one, LINES)
       return spec?.operation !== saidByRoute(one).operation

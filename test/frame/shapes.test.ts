@@ -130,9 +130,15 @@ describe("several shapes on one path", () => {
     const nothing = z.object({})
     const handle = async () => ({ ok: true as const, body: {} })
     const action = z.literal(["start", "stop"])
-    const run = route({ ...at, body: z.object({ action }), reply: nothing, handle })
-    const named = route({ ...at, body: z.object({ name: z.string() }), reply: nothing, handle })
-    const both = oneOf(at.url, [run, named])
+    const run = route({ ...at, name: "runIt", body: z.object({ action }), reply: nothing, handle })
+    const named = route({
+      ...at,
+      name: "nameIt",
+      body: z.object({ name: z.string() }),
+      reply: nothing,
+      handle,
+    })
+    const both = oneOf("run", at.url, [run, named])
     expect(shapeFor(both, { action: "stop" })).toEqual({ route: run })
     expect(shapeFor(both, { name: "a" })).toEqual({ route: named })
   })
@@ -141,7 +147,7 @@ describe("several shapes on one path", () => {
     const { shapes } = shaped
     const [first] = shapes as readonly [Route]
     const uncounted = route({ ...first, counted: false })
-    expect(() => oneOf(url, [first, uncounted])).toThrow(RangeError)
-    expect(() => oneOf(url, [])).toThrow(RangeError)
+    expect(() => oneOf("askPretended", url, [first, uncounted])).toThrow(RangeError)
+    expect(() => oneOf("askPretended", url, [])).toThrow(RangeError)
   })
 })

@@ -1,6 +1,8 @@
 /** A slice of its own folder and one line in a list: charged, meant, done outside, ended. */
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { Route } from "../../src/frame/calls/route.ts"
+import { routesIn } from "../../src/frame/calls/route.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import type { Company, World } from "../support/world.ts"
@@ -254,5 +256,22 @@ describe("the list of slices", () => {
   it("has nothing that is charged and that nobody reconciles", () => {
     const { reconciled: _without, ...slice } = pretendedSlice(provider)
     expect(() => assemble([slice])).toThrow("charges for thing_…, and no slice brings")
+  })
+
+  it("has no name of a route twice, no odd one, and no group without a page", () => {
+    const [thing] = routesIn(pretendedSlice(provider).routes ?? [])
+    const named = (name: string, group = "here") => ({ ...(thing as Route), name, group })
+    const made = (...names: string[]) => ({
+      ...{ name: "c", groups: { here: "Here." } },
+      routes: names.map((name, i) => ({ ...named(name), url: `/${i}` })),
+    })
+    const others = pretendedSlice(provider)
+    expect(() => assemble([others, made("askIt", "askIt")])).toThrow("name of a route askIt")
+    for (const odd of ["AskIt", "ask_it", "ask it", ""]) {
+      expect(() => assemble([others, made(odd)])).toThrow("is no name of a route, such as sendText")
+    }
+    const strange = { name: "c", routes: [{ ...named("askIt", "there"), url: "/0" }] }
+    expect(() => assemble([others, strange])).toThrow("askIt is of the group there, and no slice")
+    expect(() => assemble([others, made("askIt")])).not.toThrow()
   })
 })

@@ -15,6 +15,7 @@ import { codeIn } from "../../src/frame/http/documents/document-answers.ts"
 import { isDeep, runsOf } from "../charging/runs.ts"
 import type { RightRequest } from "../support/right-requests.ts"
 import { rightRequests } from "../support/right-requests.ts"
+import { inlined } from "../support/inlined.ts"
 import { expectContract } from "../support/reply-contract.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -150,7 +151,7 @@ describe("a request made from the document", () => {
     const statuses = new Set<number>()
     seen.set(name, statuses)
     await fc.assert(
-      fc.asyncProperty(requestsTo(operationOf(name), keys), async (request) => {
+      fc.asyncProperty(requestsTo(inlined(operationOf(name), document), keys), async (request) => {
         const answer = await send(name, request)
         statuses.add(answer.status)
         expectPromised(name, answer)

@@ -71,6 +71,7 @@ export function standInOf(spec: SpecRoute, url: string): Route {
   const { method, group, operation, counted, limit, account } = spec
   const { also, permissions, roles, roleRefusal } = spec
   return route({
+    name: `standIn${url.replaceAll(/\W/g, "")}`,
     ...{ method: method as Route["method"], url, group, operation, counted },
     ...(limit === undefined ? {} : { limit: rateNamed(limit) }),
     ...(account === undefined ? {} : { account }),

@@ -4,6 +4,7 @@
  */
 import type { Given } from "../../src/frame/settings.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
+import { SHOWN } from "../../src/shown.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import type { FastifyInstance } from "fastify"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
@@ -120,6 +121,7 @@ async function worldOf(
   const app = await buildApp(ports, program.entries, program.retired, {
     rateLimits: options.rateLimits ?? "on",
     doors: program.doors(ports),
+    shown: { ...SHOWN, groups: program.groups },
     ...{ webhooks: program.webhooks, probes: program.probes, measures: program.measures },
   })
   await app.ready()

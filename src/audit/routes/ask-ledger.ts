@@ -14,37 +14,43 @@ const Question = z.object({
   quantity: z
     .int({ error: "Must be a whole number." })
     .min(1, "Must be 1 or more.")
-    .max(1_000_000_000, "Must be at most 1000000000."),
+    .max(1_000_000_000, "Must be at most 1000000000.")
+    .describe("How many of it"),
   at: shortText(MOST_ITEM).optional().meta({
     description: "A former `Ledger-Position`, or `revision:N` of the ledger; default now",
   }),
 })
 
+const StoppingLimit = LimitShown.extend({
+  askedMicros: micros.describe("What was asked of it, millionths of a dollar"),
+  pendingMicros: micros.describe(
+    "Of what is used the calls that are counted and not recorded yet, millionths of a dollar",
+  ),
+  windowStart: isoTime.describe("When its day, week or month began"),
+}).meta({ id: "StoppingLimit", description: "A limit that a charge does not fit under" })
+
 const Answer = z.object({
-  fits: z.boolean(),
-  code: refusalCode.nullable(),
-  item: z.string(),
-  quantity: z.int(),
-  unitPriceMicros: micros,
-  amountMicros: micros,
-  limit: LimitShown.extend({
-    askedMicros: micros,
-    pendingMicros: micros,
-    windowStart: isoTime,
-  }).nullable(),
+  fits: z.boolean().describe("Whether it would be accepted"),
+  code: refusalCode.nullable().describe("Why not; null where it fits"),
+  item: z.string().describe("What was asked about, by its name in the ledger"),
+  quantity: z.int().describe("How many of it"),
+  unitPriceMicros: micros.describe("What one costs, millionths of a dollar"),
+  amountMicros: micros.describe("What all cost, millionths of a dollar"),
+  limit: StoppingLimit.nullable().describe("The limit that stops it; null where none does"),
   fitsAt: isoTime.nullable().meta({
     description:
       "When it would fit if nothing else were spent; null where only funds, an owner or a larger limit help",
   }),
-  shortMicros: micros,
-  fundsMicros: micros,
-  creditLineMicros: micros,
-  ledgerRevision: z.int(),
-  at: isoTime,
+  shortMicros: micros.describe("How much the funds are short of, millionths of a dollar"),
+  fundsMicros: micros.describe("The funds, millionths of a dollar"),
+  creditLineMicros: micros.describe("What may be spent beyond the funds, millionths of a dollar"),
+  ledgerRevision: z.int().describe("The last fact of the ledger that this was decided by"),
+  at: isoTime.describe("When this was so"),
 })
 
 /** The route. */
 export const askLedger = route({
+  name: "askLedger",
   method: "POST",
   url: "/api/v1/ledger/ask",
   group: "ledger",

@@ -3,6 +3,7 @@ import { ledgerOf, refusalsOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import { NO_CURSOR } from "../../frame/calls/cursor.ts"
 import { route } from "../../frame/calls/route.ts"
+import { idOf } from "../../frame/kernel/schema.ts"
 import { revisionCursor } from "./schema.ts"
 
 const MOST_EVENTS = 500
@@ -10,24 +11,29 @@ const MOST_EVENTS = 500
 const LAST_REVISION = 2 ** 31 - 1
 
 const Query = z.object({
-  stream: z.enum(["ledger", "refusals"]).default("ledger"),
+  stream: z
+    .enum(["ledger", "refusals"])
+    .default("ledger")
+    .describe("The facts of the ledger, or those of refused charges"),
   cursor: revisionCursor
     .refine((from) => from <= LAST_REVISION, NO_CURSOR)
     .default(0)
     .meta({ description: "Where to go on; default the first fact" }),
 })
 
+const StoredFact = z
+  .object({
+    stream: z.string().describe("The stream that it stands in"),
+    revision: z.int().describe("Its place there; the first is 0"),
+    id: idOf("the fact"),
+    type: z.string().describe("What happened, such as `Charged`"),
+    data: z.string().meta({ description: "The stored text, which is hashed as it stands" }),
+    metadata: z.string().meta({ description: "The stored text, with the hash" }),
+  })
+  .meta({ id: "StoredFact", description: "A fact as it is stored" })
+
 const Events = z.object({
-  events: z.array(
-    z.object({
-      stream: z.string(),
-      revision: z.int(),
-      id: z.string(),
-      type: z.string(),
-      data: z.string().meta({ description: "The stored text, which is hashed as it stands" }),
-      metadata: z.string().meta({ description: "The stored text, with the hash" }),
-    }),
-  ),
+  events: z.array(StoredFact).describe("The oldest first"),
   nextCursor: z
     .string()
     .optional()
@@ -39,6 +45,7 @@ const Events = z.object({
 
 /** The route. */
 export const listEvents = route({
+  name: "listEvents",
   method: "GET",
   url: "/api/v1/ledger/events",
   group: "ledger",

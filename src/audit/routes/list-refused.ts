@@ -4,7 +4,7 @@ import { parseKeyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
 import { shownRefusal } from "../refusal-shown.ts"
 import { route } from "../../frame/calls/route.ts"
-import { isoTime, micros } from "../../frame/kernel/schema.ts"
+import { idOf, isoTime, micros } from "../../frame/kernel/schema.ts"
 import { LimitShown, refusalCode, revisionCursor } from "./schema.ts"
 
 const MOST_REFUSALS = 200
@@ -14,35 +14,43 @@ const Query = z.object({
   cursor: revisionCursor.optional(),
 })
 
-const Refusal = z.object({
-  revision: z.int().meta({ description: "Of its fact in the stream of refusals" }),
-  at: isoTime,
-  code: refusalCode,
-  chargeId: z.string(),
-  keyId: z.string().nullable(),
-  personId: z.string().nullable(),
-  class: z.string(),
-  item: z.string(),
-  quantity: z.int(),
-  amountMicros: micros,
-  resource: z.string().nullable(),
-  ledgerRevision: z.int().meta({ description: "The last fact of the ledger that was known" }),
-  fundsMicros: micros,
-  creditLineMicros: micros,
-  limit: LimitShown.nullable().meta({ description: "The limit that stopped it" }),
-  times: z.int().meta({ description: "How often, those included that were only counted" }),
-  lastAt: isoTime.meta({
-    description: "When it was last; of one that was only counted the beginning of its minute",
-  }),
-})
+const Refusal = z
+  .object({
+    revision: z.int().meta({ description: "Of its fact in the stream of refusals" }),
+    at: isoTime.describe("When it was refused first"),
+    code: refusalCode,
+    chargeId: idOf("the charge that was not made"),
+    keyId: idOf("the key; null for none").nullable(),
+    personId: idOf("the person; null for none").nullable(),
+    class: z.string().describe("Which limits it weighs in: `ai` or `general`"),
+    item: z.string().describe("What was to be bought"),
+    quantity: z.int().describe("How many of it"),
+    amountMicros: micros.describe("What it would have cost, millionths of a dollar"),
+    resource: idOf("the thing that it was for; null for none").nullable(),
+    ledgerRevision: z.int().meta({ description: "The last fact of the ledger that was known" }),
+    fundsMicros: micros.describe("The funds at that moment, millionths of a dollar"),
+    creditLineMicros: micros.describe(
+      "What could be spent beyond the funds, millionths of a dollar",
+    ),
+    limit: LimitShown.nullable().meta({ description: "The limit that stopped it" }),
+    times: z.int().meta({ description: "How often, those included that were only counted" }),
+    lastAt: isoTime.meta({
+      description: "When it was last; of one that was only counted the beginning of its minute",
+    }),
+  })
+  .meta({
+    id: "RefusedCharge",
+    description: "A charge that was refused, and what it was decided by",
+  })
 
 const Refusals = z.object({
-  refusals: z.array(Refusal),
+  refusals: z.array(Refusal).describe("The newest first"),
   nextCursor: z.string().optional().meta({ description: "The `cursor` of earlier ones" }),
 })
 
 /** The route. */
 export const listRefused = route({
+  name: "listRefusals",
   method: "GET",
   url: "/api/v1/refusals",
   group: "ledger",

@@ -13,17 +13,22 @@ const Limits = z.object({
   limits: z.array(LimitShown).meta({
     description: "Those that a charge by this key must fit, in the order key, person, company",
   }),
-  funds: z.object({
-    fundsMicros: micros,
-    creditLineMicros: micros,
-    availableMicros: micros.meta({ description: "What may still be spent, as far as funds go" }),
-    prepaidOnly: z.boolean(),
-    locked: z.boolean(),
-  }),
+  funds: z
+    .object({
+      fundsMicros: micros.describe("The funds, millionths of a dollar"),
+      creditLineMicros: micros.describe("What may be spent beyond them, millionths of a dollar"),
+      availableMicros: micros.meta({
+        description: "What may still be spent as far as funds go, millionths of a dollar",
+      }),
+      prepaidOnly: z.boolean().describe("Whether the company pays from funds alone"),
+      locked: z.boolean().describe("Whether a missed payment locks the account"),
+    })
+    .describe("What the company has to spend"),
 })
 
 /** The route. */
 export const readLimitsOfKey = route({
+  name: "readLimits",
   method: "GET",
   url: "/api/v1/limits",
   group: "ledger",

@@ -2,22 +2,20 @@
 import { z } from "zod"
 import { CHARGE_REFUSAL_CODES } from "../../../domain/charging/ledger-formats.ts"
 import { NO_CURSOR } from "../../frame/calls/cursor.ts"
-import { isoTime, micros } from "../../frame/kernel/schema.ts"
+import { limitFields } from "../../frame/calls/limit-fields.ts"
+import { idOf } from "../../frame/kernel/schema.ts"
 
 /** A limit as it stands, or stood. */
-export const LimitShown = z.object({
-  holder: z.enum(["company", "person", "key"]),
-  holderId: z.string().nullable(),
-  class: z.enum(["ai", "general", "all"]),
-  period: z.enum(["day", "week", "month"]),
-  amountMicros: micros,
-  usedMicros: micros,
-  remainingMicros: micros,
-  resetsAt: isoTime,
-})
+export const LimitShown = z
+  .object({
+    ...limitFields,
+    holderId: idOf("the person or the key; null where it is the company's").nullable(),
+  })
+  .meta({ id: "Limit", description: "A spending limit as it stands, or stood" })
 
 /** Why a charge was refused, or would be. */
 export const refusalCode = z.enum(CHARGE_REFUSAL_CODES).meta({
+  id: "ChargeRefusalCode",
   description:
     "What the ledger decided. A call is answered with an error of the same name, but for " +
     "`account_locked` (402 `payment_required`), `ledger_closed` (401 `invalid_key`), " +
@@ -29,3 +27,4 @@ export const revisionCursor = z
   .string({ error: NO_CURSOR })
   .regex(/^\d{1,15}$/, NO_CURSOR)
   .transform(Number)
+  .describe("The nextCursor of this list's last answer, as it is")

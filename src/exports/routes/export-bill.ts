@@ -17,11 +17,14 @@ const RETRY_AFTER = { "retry-after": "5" }
 
 const Query = z.object({
   month: monthText.meta({ description: "The UTC month, YYYY-MM" }),
-  format: z.enum(BILL_FORMATS, { error: `Must be one of ${BILL_FORMATS.join(", ")}.` }),
+  format: z
+    .enum(BILL_FORMATS, { error: `Must be one of ${BILL_FORMATS.join(", ")}.` })
+    .describe("The form of the file"),
 })
 
 /** The route. */
 export const exportBill = route({
+  name: "exportBill",
   method: "GET",
   url: "/api/v1/billing/export",
   group: "billing",
@@ -32,7 +35,7 @@ export const exportBill = route({
   counted: false,
   limit: RATE_LIMITS.export,
   query: Query,
-  reply: z.string(),
+  reply: z.string().describe("The file"),
   files: [...new Set(BILL_FORMATS.map((format) => BILL_FORMS[format].mediaType))],
   refuses: ["conflict"],
   beyondSpec: BEYOND_SPEC,

@@ -13,7 +13,7 @@ import { cursorOf, cursorText, numberOfCursor } from "../../frame/calls/cursor.t
 import { unitOf } from "../units.ts"
 import { route } from "../../frame/calls/route.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { isoTime, micros, sinceTime } from "../../frame/kernel/schema.ts"
+import { idOf, isoTime, micros, sinceTime } from "../../frame/kernel/schema.ts"
 import { BEYOND_SPEC, monthText } from "./schema.ts"
 
 const MOST_LINES = 1_000
@@ -29,29 +29,35 @@ const Query = z.object({
     .optional(),
 })
 
-const Line = z.object({
-  lineId: z.string(),
-  kind: z.enum([
-    ...["charge", "give_back", "api_calls", "rent", "purchase", "funds_added", "funds_corrected"],
-  ] as [BillLine["kind"], ...BillLine["kind"][]]),
-  chargeId: z.string().nullable(),
-  corrects: z.string().nullable().meta({ description: "The charge that was given back" }),
-  at: isoTime,
-  servedFrom: isoTime.nullable(),
-  item: z.string().nullable(),
-  quantity: z.int().nullable(),
-  unit: z.string().nullable(),
-  unitPriceMicros: micros.nullable(),
-  amountMicros: micros.meta({ description: "The change of the funds: charges are below zero" }),
-  personId: z.string().nullable(),
-  keyId: z.string().nullable(),
-  class: z.string().nullable(),
-  resource: z.string().nullable(),
-  priceVersion: z.int().nullable(),
-})
+const KINDS = [
+  ...["charge", "give_back", "api_calls", "rent", "purchase", "funds_added", "funds_corrected"],
+] as [BillLine["kind"], ...BillLine["kind"][]]
+
+const Line = z
+  .object({
+    lineId: idOf("the line"),
+    kind: z.enum(KINDS).describe("What changed the funds"),
+    chargeId: idOf("the charge; null where it is none").nullable(),
+    corrects: z.string().nullable().meta({ description: "The charge that was given back" }),
+    at: isoTime.describe("When it was recorded: the bill is that of this month"),
+    servedFrom: isoTime.nullable().describe("From when on it was served, where that was before"),
+    item: z.string().nullable().describe("What was bought; null where nothing was"),
+    quantity: z.int().nullable().describe("How many of it"),
+    unit: z.string().nullable().describe("What one of it is"),
+    unitPriceMicros: micros.nullable().describe("What one costs, millionths of a dollar"),
+    amountMicros: micros.meta({
+      description: "The change of the funds, millionths of a dollar: charges are below zero",
+    }),
+    personId: idOf("whose spending it is; null for the company's own").nullable(),
+    keyId: idOf("the key that spent it; null for none").nullable(),
+    class: z.string().nullable().describe("Which limits it weighs in: `ai` or `general`"),
+    resource: idOf("the thing that it is for; null for none").nullable(),
+    priceVersion: z.int().nullable().describe("The version of the price book"),
+  })
+  .meta({ id: "BillingLine", description: "A fact that changed the funds" })
 
 const Lines = z.object({
-  lines: z.array(Line),
+  lines: z.array(Line).describe("The oldest first"),
   nextCursor: z
     .string()
     .optional()
@@ -64,6 +70,7 @@ const Lines = z.object({
 
 /** The route. */
 export const listLines = route({
+  name: "listBillingLines",
   method: "GET",
   url: "/api/v1/billing/lines",
   group: "billing",

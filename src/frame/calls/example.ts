@@ -5,7 +5,7 @@ export interface Example {
   readonly query?: Readonly<Record<string, string>>
   /** JSON; bytes where the route takes those. */
   readonly body?: object
-  /** The field of the body that is left out, because the request would do too much with it. */
+  /** The field of the body that tests leave out, because the request would do too much with it. */
   readonly leavesOut?: string
 }
 

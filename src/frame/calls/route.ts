@@ -110,6 +110,8 @@ export interface OnceForEver<I, R, S extends number> {
 
 /** What a route says of itself that no schema has a part in. */
 interface Described {
+  /** One word that clients call it by, such as `sendText`; unique in a program. */
+  readonly name: string
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
   /** With `:names` for parameters. */
   readonly url: string
@@ -244,6 +246,7 @@ export function openRoute<
 
 /** Several routes on one verb and path: which of them is meant stands in the body. */
 export interface OneOf {
+  readonly name: string
   readonly method: Route["method"]
   readonly url: string
   readonly shapes: readonly Route[]
@@ -260,7 +263,7 @@ export interface OneOf {
  *
  * @throws RangeError where the shapes do not share what is checked before the body is read
  */
-export function oneOf(url: string, shapes: readonly Route[]): OneOf {
+export function oneOf(name: string, url: string, shapes: readonly Route[]): OneOf {
   const [first] = shapes
   if (first === undefined) throw new RangeError(`${url} has no shape`)
   const { method, counted, passesLock = false } = first
@@ -277,7 +280,7 @@ export function oneOf(url: string, shapes: readonly Route[]): OneOf {
   if (!isAlike) throw new RangeError(`the shapes of ${url} differ in what stands before their body`)
   const limits = shapes.map(({ bodyLimitBytes }) => bodyLimitBytes ?? BODY_LIMIT_BYTES)
   return {
-    ...{ method, url, shapes, counted, passesLock },
+    ...{ name, method, url, shapes, counted, passesLock },
     charged: shapes.some(({ charged }) => charged === true),
     bodyLimitBytes: Math.max(...limits),
   }

@@ -57,6 +57,7 @@ const Taken = z.object({ taken: z.int(), known: z.int() })
 /** A webhook as a route that needs no key. */
 export function webhook<E>(spec: Webhook<E>): Route {
   return openRoute({
+    name: `${spec.provider}Webhook`,
     method: "POST",
     url: spec.url,
     group: "webhooks",

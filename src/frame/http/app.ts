@@ -6,6 +6,7 @@ import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
 import { DOCS_URL, addDocuments } from "./documents/documents.ts"
+import type { Shown } from "./documents/documents.ts"
 import { HEALTH_URLS, addHealth } from "./health.ts"
 import type { Probe } from "./health.ts"
 import type { Measure } from "./metrics.ts"
@@ -63,6 +64,8 @@ export interface AppSettings {
   readonly doors?: readonly Door[]
   /** What providers call back; none of it is in the document. */
   readonly webhooks?: readonly Route[]
+  /** What the document shows beside what the routes say of themselves. */
+  readonly shown?: Shown
   /** What `/readyz` looks at beside what every program stands on. */
   readonly probes?: readonly Probe[]
   /** What of the world outside is simulated, for `/readyz` to say. */
@@ -120,7 +123,7 @@ export async function buildApp(
     const verbs = own.flatMap(({ method }) => answeredVerbs(method))
     refuseOtherVerbs(app, url, verbs)
   }
-  const documents = await addDocuments(app, entries, retired, ports.baseUrl)
+  const documents = await addDocuments(app, entries, retired, ports.baseUrl, settings.shown)
   for (const url of [...WATCHED_URLS, ...documents]) refuseOtherVerbs(app, url, ["GET", "HEAD"])
   for (const url of retired) addRetired(app, url)
   app.route({ method: answeredVerbs("GET"), url: "/", handler: toDocs })

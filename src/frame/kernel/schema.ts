@@ -1,5 +1,6 @@
 /** Pieces that the schemas of requests and answers share. */
 import { z } from "zod"
+import { ROLES } from "../../../domain/access/permissions.ts"
 
 /** Text of at most `most` characters (code points) that can be stored: no lone surrogate, no NUL. */
 export function shortText(most: number) {
@@ -12,12 +13,27 @@ export function shortText(most: number) {
 }
 
 /** Integer micro-dollars as answers give them. */
-export const micros = z.int().meta({ description: "Millionths of a US dollar" })
+export const micros = z.int().meta({ id: "Micros", description: "Millionths of a US dollar" })
+
+/** Dollars as answers give them. */
+export const exactDollars = z
+  .number()
+  .meta({ id: "Dollars", description: "US dollars, exact to the millionth" })
 
 /** An instant as answers give it: ISO 8601 in UTC. */
-export const isoTime = z.iso.datetime().meta({ description: "ISO 8601 in UTC" })
+export const isoTime = z.iso.datetime().meta({ id: "Instant", description: "ISO 8601 in UTC" })
+
+/** The id of something, as answers give it. */
+export const idOf = (what: string) => z.string().describe(`Id of ${what}`)
+
+/** What a person is in the company. */
+export const roleName = z.enum(ROLES).meta({
+  id: "Role",
+  description: "What a person is in the company: owner and admin may do everything",
+})
 
 /** The query parameter `since`: only rows created after this instant. */
 export const sinceTime = z.iso
   .datetime({ offset: true, error: "Must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z." })
   .transform((value) => new Date(value))
+  .describe("Only what was made after this instant")

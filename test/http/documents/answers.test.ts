@@ -3,6 +3,7 @@ import { PROGRAM } from "../../../src/slices.ts"
 import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { TEXTS, newNumber, sendText } from "../../phone/texting.ts"
+import { inlined } from "../../support/inlined.ts"
 import { rightRequest } from "../../support/right-requests.ts"
 import type { Company, World } from "../../support/world.ts"
 import { makeCompany, openWorld } from "../../support/world.ts"
@@ -187,14 +188,14 @@ describe("the examples of a route", () => {
 
 describe("what else the document says", () => {
   it("describes every field of a refusal", () => {
-    expect(Object.keys(document.components.schemas["Error"]?.properties ?? {})).toEqual([
+    expect(Object.keys(document.components.schemas["ApiError"]?.properties ?? {})).toEqual([
       ...["error", "message", "fields", "operation", "limit", "needed", "balance", "pay", "then"],
       ...["requestId", "chargeId", "purchaseId"],
     ])
   })
 
   it("takes an installId as the server does", async () => {
-    const { requestBody } = find("POST", "/api/v1/checkin") ?? {}
+    const { requestBody } = inlined(find("POST", "/api/v1/checkin"), document) ?? {}
     const { properties } = requestBody?.content["application/json"]?.schema ?? {}
     const { anyOf } = (properties as { installId: { anyOf: { pattern?: string }[] } }).installId
     const pattern = new RegExp(anyOf.find((one) => one.pattern !== undefined)?.pattern ?? "^$")

@@ -27,6 +27,15 @@ describe("the page of the document", () => {
     }
   })
 
+  it("bears the product's name, in its title and at its head", async () => {
+    const { payload } = await get("/docs/")
+    expect(payload).toContain("<title>Company Platform API of company-ledger</title>")
+    const { payload: script } = await get("/docs/static/swagger-initializer.js")
+    const [, picture = ""] = /data:image\/svg\+xml;base64,([\w+/=]+)/.exec(script) ?? []
+    expect(Buffer.from(picture, "base64").toString()).toContain(">company-ledger</text>")
+    expect((await get("/openapi.json")).json().info.title).toContain("company-ledger")
+  })
+
   it("needs nothing from another host", async () => {
     const { payload } = await get("/docs/")
     expect(payload).not.toMatch(/https?:\/\//)

@@ -1,3 +1,4 @@
+import { SHOWN } from "../../../src/shown.ts"
 import { PROGRAM } from "../../../src/slices.ts"
 import { beforeAll, describe, expect, it } from "vitest"
 import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
@@ -58,7 +59,9 @@ describe("the document", () => {
 
   it("is the same without a server", () => {
     expect(
-      JSON.parse(JSON.stringify(openApi(PROGRAM.entries, PROGRAM.retired, "http://ledger.test"))),
+      JSON.parse(
+        JSON.stringify(openApi(PROGRAM.entries, PROGRAM.retired, "http://ledger.test", SHOWN)),
+      ),
     ).toEqual(document)
   })
 
@@ -143,7 +146,7 @@ describe("a fault of the structure", () => {
     ["an unknown type deep inside", schemas, { items: { anyOf: [{ type: "strnig" }] } }],
     ["a required field that is not there", schemas, { required: ["a"], properties: {} }],
     ["an operation without an answer", [...people, "responses"], {}],
-    ["a name that two operations have", [...people, "operationId"], "getApiV1Credits"],
+    ["a name that two operations have", [...people, "operationId"], "readCredits"],
     ["a scheme that is not there", [...people, "security"], [{ cookie: [] }]],
     ["a variable of the path that nothing describes", ["paths", "/api/v1/{id}"], { get: done }],
   ]

@@ -1,24 +1,11 @@
 /** The answers of a route in the OpenAPI document: bodies, examples, and what their heads carry. */
-import type { ZodType } from "zod"
-import { z } from "zod"
 import { codesOf } from "./codes.ts"
 import type { Code } from "../../calls/refusal.ts"
 import { errorOf, statusOf } from "../../calls/refusal.ts"
+import type { Json } from "./named-schemas.ts"
+import { namedSchema, typeName } from "./named-schemas.ts"
 import { ownExampleOf } from "./route-examples.ts"
 import type { Route } from "../../calls/route.ts"
-
-/** A part of the document. */
-export type Json = Record<string, unknown>
-
-/** A schema as JSON Schema; `io` says whether what is sent or what is answered is meant. */
-export function schemaOf(schema: ZodType, io: "input" | "output"): Json {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, {
-    target: "draft-2020-12",
-    io,
-    unrepresentable: "any",
-  })
-  return rest as Json
-}
 
 const text = { type: "string" }
 
@@ -90,19 +77,26 @@ function headOfRefusal(route: Route, codes: readonly Code[]): Json {
   return { ...referred(names), "Retry-After": seconds }
 }
 
+/** What routes answered when they were asked as their examples show, by a route's name and the status. */
+export type Answers = Readonly<Record<string, Readonly<Record<string, unknown>>>>
+
 /** The answers of a route, by status. */
-export function responsesOf(route: Route, verbs: readonly string[]): Json {
+export function responsesOf(route: Route, verbs: readonly string[], answers: Answers): Json {
   const byStatus = Map.groupBy(codesOf(route), statusOf)
   const refusals = [...byStatus].map(([status, codes]) => {
     return [status, refusalsOf(route, codes, verbs)] as const
   })
-  return { ...successesOf(route), ...Object.fromEntries(refusals) }
+  return { ...successesOf(route, answers), ...Object.fromEntries(refusals) }
 }
 
 /** The answers of several routes on one verb and path, by status. */
-export function responsesOfShapes(shapes: readonly Route[], verbs: readonly string[]): Json {
+export function responsesOfShapes(
+  shapes: readonly Route[],
+  verbs: readonly string[],
+  answers: Answers,
+): Json {
   const all = shapes.map((route) => {
-    const responses = responsesOf(route, verbs) as Record<string, Answered>
+    const responses = responsesOf(route, verbs, answers) as Record<string, Answered>
     return { shape: route.summary, responses }
   })
   const statuses = [...new Set(all.flatMap(({ responses }) => Object.keys(responses)))]
@@ -163,18 +157,30 @@ export const codeIn = (name: string): string => name.split(":", 1)[0] ?? name
 
 const STATUSES: Readonly<Record<number, string>> = { 201: "Made", 202: "Begun", 206: "A part" }
 
-function successesOf(route: Route): Json {
-  const schema = schemaOf(route.reply, "output")
+function successesOf(route: Route, answers: Answers): Json {
+  const schema = namedSchema(typeName(route.name, "Answer"), route.reply, "output")
   const headers = headOfSuccess(route)
   const statuses = route.success ?? [200]
-  const types = route.files ?? ["application/json"]
-  const content = Object.fromEntries(types.map((type) => [type.split(";", 1)[0], { schema }]))
+  const types = (route.files ?? ["application/json"]).map((type) => type.split(";", 1)[0] as string)
   return Object.fromEntries(
     statuses.map((status) => {
       const description = STATUSES[status] ?? "Done"
-      return [status, { description, headers, content }]
+      const content = types.map((type) => [
+        type,
+        { schema, ...exampleIn(answers, route, status, type) },
+      ])
+      return [status, { description, headers, content: Object.fromEntries(content) as Json }]
     }),
   )
+}
+
+/** The answer that is shown, by what clients call the route; of a file the one type that was asked for. */
+function exampleIn(answers: Answers, { name }: Route, status: number, type: string): Json {
+  const shown = answers[name]?.[status]
+  if (shown === undefined) return {}
+  const isFile = typeof shown === "object" && shown !== null && "file" in shown && "type" in shown
+  if (!isFile) return { examples: { [name]: { value: shown } } }
+  return shown.type === type ? { examples: { [name]: { value: shown.file } } } : {}
 }
 
 /** The refusals of a status: the codes it can carry, and one example a code. */
@@ -195,7 +201,7 @@ const exampleReference = (code: Code): Json => ({
 })
 
 function errorContent(examples: Json): Json {
-  return { "application/json": { schema: { $ref: "#/components/schemas/Error" }, examples } }
+  return { "application/json": { schema: { $ref: "#/components/schemas/ApiError" }, examples } }
 }
 
 /** What a retired path answers to everything. */

@@ -3,15 +3,13 @@ import type { ZodType } from "zod"
 import type { Example } from "../../calls/example.ts"
 import type { Route } from "../../calls/route.ts"
 import { BYTES, PIECES } from "../../calls/route.ts"
-import type { Json } from "./document-answers.ts"
-import { schemaOf } from "./document-answers.ts"
+import type { Json } from "./named-schemas.ts"
+import { namedSchema, schemaOf, typeName } from "./named-schemas.ts"
 import { EXAMPLE_TIME } from "./examples.ts"
 
-/** The route's own example; nothing of one that is not right as it stands. */
-function exampleOf({ example = {} }: Route): Example {
-  const shown = typeof example === "function" ? example(EXAMPLE_TIME) : example
-  return shown.leavesOut === undefined ? shown : {}
-}
+/** The route's own example. */
+const exampleOf = ({ example = {} }: Route): Example =>
+  typeof example === "function" ? example(EXAMPLE_TIME) : example
 
 /** The body of a route: JSON of a form, or bytes as they are; nothing where it takes none. */
 export function requestBodyOf(route: Route): Json {
@@ -25,16 +23,15 @@ function contentOf(body: ZodType, route: Route): Json {
     return { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
   }
   const { body: example } = exampleOf(route)
-  const schema = schemaOf(body, "input")
+  const schema = namedSchema(typeName(route.name, "Request"), body, "input")
   return { "application/json": { schema, ...(example === undefined ? {} : { example }) } }
 }
 
 /** The body of several routes on one verb and path: a schema and an example of each. */
 export function requestBodyOfShapes(shapes: readonly Route[]): Json {
-  const bodies = shapes.map(({ body, summary }) => ({
-    ...schemaOf(body as NonNullable<Route["body"]>, "input"),
-    title: summary,
-  }))
+  const bodies = shapes.map(({ name, body }) =>
+    namedSchema(typeName(name, "Request"), body as NonNullable<Route["body"]>, "input"),
+  )
   const shown = shapes.flatMap((route) => {
     const { body: value } = exampleOf(route)
     return value === undefined ? [] : [[route.summary, { value }] as const]
@@ -46,18 +43,28 @@ export function requestBodyOfShapes(shapes: readonly Route[]): Json {
   }
 }
 
+/** A parameter as the document says it, without its name and place. */
+interface Parameter {
+  readonly required: boolean
+  readonly description?: unknown
+  readonly schema: Json
+}
+
 /** The fields of a schema of parameters, as far as there is one. */
-function propertiesOf(
-  schema: ZodType | undefined,
-): Readonly<Record<string, { readonly required: boolean; readonly schema: Json }>> {
+function propertiesOf(schema: ZodType | undefined): Readonly<Record<string, Parameter>> {
   if (schema === undefined) return {}
-  const { properties = {}, required = [] } = schemaOf(schema, "input") as {
+  const made = schemaOf(schema, "input") as {
     properties?: Record<string, Json>
     required?: string[]
+    $defs?: Json
   }
-  const named = Object.entries(properties).map(
-    ([name, field]) => [name, { required: required.includes(name), schema: field }] as const,
-  )
+  const { properties = {}, required = [], $defs } = made
+  const shared = $defs === undefined ? {} : { $defs }
+  const named = Object.entries(properties).map(([name, { description, ...field }]) => {
+    const words = description === undefined ? {} : { description }
+    const own = { required: required.includes(name), ...words, schema: { ...field, ...shared } }
+    return [name, own] as const
+  })
   return Object.fromEntries(named)
 }
 
@@ -65,8 +72,8 @@ function propertiesOf(
 export function parametersOf(route: Route): Json[] {
   const { params = {}, query = {} } = exampleOf(route)
   const parameters: Json[] = [...route.url.matchAll(/:(\w+)/g)].map(([, name = ""]) => {
-    const schema = propertiesOf(route.params)[name]?.schema ?? { type: "string" }
-    return { name, in: "path", required: true, schema, ...shownAs(params[name]) }
+    const own = propertiesOf(route.params)[name] ?? { schema: { type: "string" } }
+    return { name, in: "path", ...own, required: true, ...shownAs(params[name]) }
   })
   for (const [name, property] of Object.entries(propertiesOf(route.query))) {
     parameters.push({ name, in: "query", ...property, ...shownAs(query[name]) })

@@ -2,17 +2,14 @@
 import swagger from "@fastify/swagger"
 import swaggerUi from "@fastify/swagger-ui"
 import type { FastifyInstance } from "fastify"
-import type { Json } from "./document-answers.ts"
-import {
-  HEADERS,
-  responsesOf,
-  responsesOfShapes,
-  retiredResponses,
-  schemaOf,
-} from "./document-answers.ts"
+import type { Answers } from "./document-answers.ts"
+import { HEADERS, responsesOf, responsesOfShapes, retiredResponses } from "./document-answers.ts"
+import { INFO, PRODUCT, RETIRED_GROUP, SECURITY, TITLE, tagsOf } from "./document-info.ts"
 import { parametersOf, requestBodyOf, requestBodyOfShapes } from "./document-requests.ts"
 import { errorBodyOf } from "./error-body.ts"
 import { exampleOf } from "./examples.ts"
+import type { Json } from "./named-schemas.ts"
+import { lifted, schemaOf } from "./named-schemas.ts"
 import { sendRefusal } from "../outgoing.ts"
 import type { Code, ErrorCode } from "../../calls/refusal.ts"
 import { STATUS_OF, errorOf } from "../../calls/refusal.ts"
@@ -30,14 +27,28 @@ const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
   "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+/** What the document shows beside what the routes say of themselves. */
+export interface Shown {
+  /** What each group of routes is for, in Markdown. */
+  readonly groups: Readonly<Record<string, string>>
+  readonly answers: Answers
+}
+
+const NOTHING_SHOWN: Shown = { groups: {}, answers: {} }
+
+/** The product's name as a picture, for the page's head. */
+const LOGO = `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40" viewBox="0 0 200 40">
+<text x="0" y="27" font-family="sans-serif" font-size="22" font-weight="bold" fill="#fff">${PRODUCT}</text></svg>`
+
 /** Adds `/openapi.json` and `/docs`; the paths that are there now, each with GET and HEAD. */
 export async function addDocuments(
   app: FastifyInstance,
   entries: readonly (Route | OneOf)[],
   retired: readonly string[],
   baseUrl: () => string,
+  shown?: Shown,
 ): Promise<readonly string[]> {
-  const document = () => openApi(entries, retired, baseUrl())
+  const document = () => openApi(entries, retired, baseUrl(), shown)
   await app.register(swagger, {
     mode: "static",
     specification: { document: document() as never },
@@ -57,6 +68,8 @@ export async function addDocuments(
     await page.register(swaggerUi, {
       routePrefix: DOCS_URL,
       staticCSP: PAGE_POLICY,
+      theme: { title: TITLE },
+      logo: { type: "image/svg+xml", content: LOGO, href: DOCS_URL },
       // The page must not ask another host whether the document is valid.
       uiConfig: { validatorUrl: null },
       transformSpecificationClone: false,
@@ -71,42 +84,32 @@ function isForbiddenPath(error: Error): boolean {
   return "code" in error && error.code === "FST_STATIC_FORBIDDEN_PATH"
 }
 
-/** The whole document. */
+/**
+ * The whole document.
+ *
+ * @throws RangeError where two of its schemas have one name
+ */
 export function openApi(
   entries: readonly (Route | OneOf)[],
   retired: readonly string[],
   baseUrl: string,
+  { groups, answers }: Shown = NOTHING_SHOWN,
 ): Json {
-  const paths: Record<string, Json> = {}
   const codes = allCodes(entries)
-  for (const entry of entries) {
-    const path = entry.url.replaceAll(/:(\w+)/g, "{$1}")
-    const verbs = entries
-      .filter(({ url }) => url === entry.url)
-      .flatMap(({ method }) => answeredVerbs(method))
-    const operation = isOneOf(entry) ? operationOfShapes(entry, verbs) : operationOf(entry, verbs)
-    paths[path] = { ...paths[path], [entry.method.toLowerCase()]: operation }
-  }
-  for (const url of retired) paths[url] = { get: retiredOperation() }
+  const schemas: Record<string, Json> = {}
+  const errors = schemaOf(errorBodyOf(codes.map(errorOf)), "input")
+  const whole = { paths: pathsOf(entries, retired, answers), errors }
+  const { paths, errors: ApiError } = lifted(whole, schemas) as typeof whole
+  const used = routesIn(entries).map(({ group }) => group)
   return {
     openapi: "3.1.0",
-    info: {
-      title: "Company Platform API",
-      version: "1.0.0",
-      description:
-        "Everything a company's API keys can do. Every charge is checked against the funds and " +
-        "each spending limit in the same write that records it.",
-    },
+    info: INFO,
     servers: [{ url: baseUrl }],
     security: [{ key: [] }],
+    tags: tagsOf(used, groups, retired.length > 0),
     components: {
-      securitySchemes: {
-        key: {
-          ...{ type: "http", scheme: "bearer", bearerFormat: "cpk_…" },
-          description: KEY_DESCRIPTION,
-        },
-      },
-      schemas: { Error: schemaOf(errorBodyOf(codes.map(errorOf)), "input") },
+      securitySchemes: SECURITY,
+      schemas: { ApiError, ...schemas },
       headers: HEADERS,
       examples: Object.fromEntries(
         codes.map((code) => [errorOf(code), { value: exampleOf(code) }]),
@@ -116,13 +119,25 @@ export function openApi(
   }
 }
 
-/** What a key is, and how the app's shared key says who is signed in. */
-const KEY_DESCRIPTION =
-  "An API key of the company. A call through the app's shared key can carry a person's sign-in: " +
-  "`X-Person-Id`, `X-Person-Time` (ISO 8601, within 60 seconds) and `X-Person-Signature`, the " +
-  "HMAC-SHA-256 in hexadecimal, keyed with the app's secret, over five texts joined by line feeds: " +
-  "the verb, the path with its query as it is sent, the SHA-256 of the body's bytes in hexadecimal " +
-  "(of no bytes where there is no body), the time, the person's id. The call is then checked and weighed as that person's."
+function pathsOf(
+  entries: readonly (Route | OneOf)[],
+  retired: readonly string[],
+  answers: Answers,
+): Json {
+  const paths: Record<string, Json> = {}
+  for (const entry of entries) {
+    const path = entry.url.replaceAll(/:(\w+)/g, "{$1}")
+    const verbs = entries
+      .filter(({ url }) => url === entry.url)
+      .flatMap(({ method }) => answeredVerbs(method))
+    const operation = isOneOf(entry)
+      ? operationOfShapes(entry, verbs, answers)
+      : operationOf(entry, verbs, answers)
+    paths[path] = { ...paths[path], [entry.method.toLowerCase()]: operation }
+  }
+  for (const url of retired) paths[url] = { get: retiredOperation(url) }
+  return paths
+}
 
 /** Every code that an answer can carry: those of any route, behind them those of slices. */
 function allCodes(entries: readonly (Route | OneOf)[]): readonly Code[] {
@@ -131,24 +146,28 @@ function allCodes(entries: readonly (Route | OneOf)[]): readonly Code[] {
   return [...new Map(codes.map((code) => [errorOf(code), code])).values()]
 }
 
-function operationOf(route: Route, verbs: readonly string[]): Json {
+function operationOf(route: Route, verbs: readonly string[], answers: Answers): Json {
   const parameters = parametersOf(route)
   return {
     tags: [route.group],
     summary: route.summary,
-    operationId: operationId(route.method, route.url),
+    operationId: route.name,
     description: needsOf(route),
     ...(route.auth === false ? { security: [] } : {}),
     ...(route.specGap === undefined ? {} : { "x-spec-gap": route.specGap }),
     ...(route.beyondSpec === undefined ? {} : { "x-beyond-spec": route.beyondSpec }),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...requestBodyOf(route),
-    responses: responsesOf(route, verbs),
+    responses: responsesOf(route, verbs, answers),
   }
 }
 
 /** Several routes on one verb and path: their bodies and answers stand side by side. */
-function operationOfShapes({ shapes, method, url }: OneOf, verbs: readonly string[]): Json {
+function operationOfShapes(
+  { name, shapes }: OneOf,
+  verbs: readonly string[],
+  answers: Answers,
+): Json {
   const [first] = shapes as readonly [Route]
   const whys = [...new Set(shapes.flatMap(({ specGap }) => specGap ?? []))]
   const named = shapes.find(({ charged }) => charged === true) ?? first
@@ -156,17 +175,14 @@ function operationOfShapes({ shapes, method, url }: OneOf, verbs: readonly strin
   return {
     tags: [first.group],
     summary: shapes.map(({ summary }) => summary).join("; or "),
-    operationId: operationId(method, url),
+    operationId: name,
     description: shapes.map((route) => `${route.summary}: ${needsOf(route)}`).join("\n\n"),
     ...(whys.length === 0 ? {} : { "x-spec-gap": whys.join(" ") }),
     ...(parameters.length === 0 ? {} : { parameters }),
     requestBody: requestBodyOfShapes(shapes),
-    responses: responsesOfShapes(shapes, verbs),
+    responses: responsesOfShapes(shapes, verbs, answers),
   }
 }
-
-const operationId = (method: string, url: string): string =>
-  `${method.toLowerCase()}${url.replaceAll(/\W+(\w)/g, (_all, c: string) => c.toUpperCase())}`
 
 function needsOf(route: Route): string {
   const { operation, also = [], permissions = [], roles = [], auth, counted, limit } = route
@@ -184,9 +200,11 @@ function needsOf(route: Route): string {
     .join(" ")
 }
 
-function retiredOperation(): Json {
+function retiredOperation(url: string): Json {
+  const words = url.split(/\W+/).map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
   return {
-    tags: ["retired"],
+    tags: [RETIRED_GROUP],
+    operationId: `retired${words.join("")}`,
     summary: "Retired: answers 410 to every verb",
     security: [],
     responses: retiredResponses(),

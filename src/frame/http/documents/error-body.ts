@@ -2,22 +2,20 @@
 import { z } from "zod"
 import { OPERATIONS } from "../../../../domain/access/operations.ts"
 import type { Operation } from "../../../../domain/access/operations.ts"
-import { isoTime, micros } from "../../kernel/schema.ts"
+import { limitFields } from "../../calls/limit-fields.ts"
+import { micros } from "../../kernel/schema.ts"
 
 const GRANTABLE = Object.keys(OPERATIONS) as [Operation, ...Operation[]]
 
 const Limit = z
   .object({
-    holder: z.enum(["company", "person", "key"]),
-    class: z.enum(["ai", "general", "all"]),
-    period: z.enum(["day", "week", "month"]),
-    amountMicros: micros,
-    usedMicros: micros,
-    remainingMicros: micros,
-    askedMicros: micros.meta({ description: "0 where the call was refused up front" }),
-    resetsAt: isoTime,
+    ...limitFields,
+    askedMicros: micros.meta({
+      description: "What was asked, millionths of a dollar; 0 where the call was refused up front",
+    }),
   })
   .meta({
+    id: "RefusingLimit",
     description:
       "With `spend_limit_reached`, and with `invalid_key` where the key's own limit is used up: " +
       "the limit that refuses. Adding funds does not help.",
@@ -25,14 +23,21 @@ const Limit = z
 
 const Pay = z
   .object({
-    method: z.literal("POST"),
-    url: z.string(),
-    headers: z.object({ "Idempotency-Key": z.string() }),
-    instructions: z.string(),
-    body: z.object({ amount: z.int().meta({ description: "Dollars, 5 to 5000" }) }),
-    alternatives: z.array(z.literal("sharedPaymentToken")),
+    method: z.literal("POST").describe("The verb"),
+    url: z.string().describe("Where to send it"),
+    headers: z
+      .object({ "Idempotency-Key": z.string().describe("A fresh one, to be used once") })
+      .describe("What to send beside the key"),
+    instructions: z.string().describe("What to know about it, for people and agents"),
+    body: z
+      .object({ amount: z.int().meta({ description: "Dollars, 5 to 5000" }) })
+      .describe("What to send as JSON"),
+    alternatives: z
+      .array(z.literal("sharedPaymentToken"))
+      .describe("What the body may hold besides, to pay from another wallet"),
   })
   .meta({
+    id: "Pay",
     description:
       "With `payment_required` where a purchase would help and this company may buy: the request " +
       "that buys what is missing, to be sent as it is.",
@@ -72,5 +77,5 @@ const Said = z.object({
 
 /** A refusal as it is sent, with one of these codes. */
 export function errorBodyOf(codes: readonly string[]) {
-  return z.object({ error: z.enum(codes), ...Said.shape })
+  return z.object({ error: z.enum(codes).describe("The code to decide by"), ...Said.shape })
 }
