@@ -5,7 +5,7 @@ import type { Shown } from "./frame/http/documents/documents.ts"
 import { PROGRAM } from "./slices.ts"
 
 /** Where the answers that are shown stand; `npm run answers` asks for them anew. */
-const ANSWERS_FILE = new URL("answers.json", import.meta.url)
+export const ANSWERS_FILE = new URL("answers.json", import.meta.url)
 
 /** The pages of the groups, and an answer of each route. */
 export const SHOWN: Shown = {

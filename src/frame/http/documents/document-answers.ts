@@ -174,13 +174,13 @@ function successesOf(route: Route, answers: Answers): Json {
   )
 }
 
-/** The answer that is shown, by what clients call the route; of a file the one type that was asked for. */
-function exampleIn(answers: Answers, { name }: Route, status: number, type: string): Json {
+/** The answer that is shown, by what clients call the route; of a file that of the type it was asked in. */
+function exampleIn(answers: Answers, { name, files }: Route, status: number, type: string): Json {
   const shown = answers[name]?.[status]
   if (shown === undefined) return {}
-  const isFile = typeof shown === "object" && shown !== null && "file" in shown && "type" in shown
-  if (!isFile) return { examples: { [name]: { value: shown } } }
-  return shown.type === type ? { examples: { [name]: { value: shown.file } } } : {}
+  if (files === undefined) return { examples: { [name]: { value: shown } } }
+  const { type: own, file } = shown as { readonly type: string; readonly file: string }
+  return own === type ? { examples: { [name]: { value: file } } } : {}
 }
 
 /** The refusals of a status: the codes it can carry, and one example a code. */
