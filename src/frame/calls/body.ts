@@ -4,7 +4,8 @@
  */
 import type { Call } from "./call.ts"
 import { fieldOf } from "./as-sent.ts"
-import { BODY_LIMIT_BYTES, BODY_WITHIN_MS, PIECES, isOneOf } from "./route.ts"
+import { BODY_LIMIT_BYTES, BODY_WITHIN_MS } from "./body-bounds.ts"
+import { PIECES, isOneOf } from "./route.ts"
 
 /** The body is not valid JSON. */
 export const BROKEN_BODY = Symbol("broken body")

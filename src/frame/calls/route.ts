@@ -14,6 +14,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import type { Looked } from "./read-position.ts"
 import type { AsSent } from "./as-sent.ts"
+import { BODY_LIMIT_BYTES } from "./body-bounds.ts"
 import type { RouteExample } from "./example.ts"
 import type { RateLimit } from "./rate-limits.ts"
 import type { Code, ErrorCode, Refusal } from "./refusal.ts"
@@ -285,11 +286,6 @@ export function oneOf(name: string, url: string, shapes: readonly Route[]): OneO
     bodyLimitBytes: Math.max(...limits),
   }
 }
-
-/** How many bytes a body may have where its route says nothing. */
-export const BODY_LIMIT_BYTES = 1024 * 1024
-/** How long a body may take to come where its route says nothing. */
-export const BODY_WITHIN_MS = 30_000
 
 /** Whether several routes share a verb and a path. */
 export function isOneOf(entry: Route | OneOf): entry is OneOf {
