@@ -38,7 +38,7 @@ same request with the same key again.
 
 Whatever writes answers with \`Ledger-Position\`. A GET that sends it back waits up to two seconds until it shows what was
 written there; where that takes longer, it answers what there is with \`Ledger-Stale: true\`. Reads with the key that
-wrote wait by themselves.
+wrote do so by themselves, on the process that it wrote to.
 
 ## Lists
 

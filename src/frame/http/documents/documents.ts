@@ -48,7 +48,13 @@ export async function addDocuments(
   baseUrl: () => string,
   shown?: Shown,
 ): Promise<readonly string[]> {
-  const document = () => openApi(entries, retired, baseUrl(), shown)
+  // The address alone can change, and everybody may ask for it: it is made once.
+  let made: { readonly url: string; readonly document: Json } | null = null
+  const document = (): Json => {
+    const url = baseUrl()
+    if (made?.url !== url) made = { url, document: openApi(entries, retired, url, shown) }
+    return made.document
+  }
   await app.register(swagger, {
     mode: "static",
     specification: { document: document() as never },
