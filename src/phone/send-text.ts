@@ -13,9 +13,8 @@ import { route } from "../frame/calls/route.ts"
 import { charged } from "../frame/effects/charged.ts"
 import { idOf, shortText } from "../frame/kernel/schema.ts"
 import { numberText, sendingNumber } from "./numbers.ts"
-import type { SendingNumber } from "./numbers.ts"
 import { textableNumber } from "./phone-number.ts"
-import type { Draft, PricedText } from "./text-draft.ts"
+import type { Draft, PreparedToSend } from "./text-draft.ts"
 import { priceText } from "./text-draft.ts"
 import { TEXT_PREFIX, queuedText } from "./texts.ts"
 
@@ -38,8 +37,6 @@ const TextReply = z.object({
   body: z.string().describe("What it says, with the opt-out line where that was added"),
 })
 
-type Prepared = PricedText & { readonly from: SendingNumber }
-
 const BAD_NUMBER = "This number cannot be texted; give a full US or Canadian number."
 const NO_NUMBER = "The company keeps no such number that can send texts."
 const OPTED_OUT = "This person has opted out and may not be texted."
@@ -50,7 +47,7 @@ const replyOf = (id: string, from: string, { to }: Draft, body: string) =>
 const text = charged<
   Checked<z.infer<typeof SendText>>,
   Draft,
-  Prepared,
+  PreparedToSend,
   z.infer<typeof TextReply>,
   typeof TEXT_PREFIX
 >({

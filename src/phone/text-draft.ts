@@ -1,4 +1,5 @@
 /** Everything about a text message that is known before money is asked for. */
+import type { SendingNumber } from "./numbers.ts"
 import { PRICES } from "../../domain/charging/aggregates.ts"
 import { priceOf } from "../../domain/charging/price-book.ts"
 import type { StreamOf } from "../../domain/kernel/aggregate.ts"
@@ -25,11 +26,16 @@ export interface Draft {
 }
 
 /** A text with its price, as written and, where a first text carries it, with the opt-out line. */
-export interface PricedText {
+interface PricedText {
   readonly price: ReturnType<typeof priceOf>
   readonly asWritten: PreparedText
   /** Null where even a first text carries no line. */
   readonly withLine: PreparedText | null
+}
+
+/** The same, and from which number it goes. */
+export interface PreparedToSend extends PricedText {
+  readonly from: SendingNumber
 }
 
 /** Seals and prices a text both ways: the recipient's stream decides which of them it will be. */
