@@ -9,12 +9,12 @@ import { parseKeyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
 import { NoSuchPlace, ask, itemNamed } from "../ask.ts"
 import { shownRefusal } from "../refusal-shown.ts"
-import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
+import { renderFields } from "../../frame/operator/cli/render.ts"
 import { company, findCompany, keyNamed, noKey, showWrites } from "../../frame/operator/inputs.ts"
+import { listLimit, renderList } from "../../frame/operator/lists.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
 
-const MOST_LISTED = 1_000
 const text = z.string().meta({ form: "text" })
 
 const list = operation({
@@ -28,12 +28,7 @@ const list = operation({
     company,
     key: text.optional().meta({ description: "only of this key, by id" }),
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
-    limit: z
-      .int()
-      .positive()
-      .max(MOST_LISTED)
-      .default(MOST_LISTED)
-      .meta({ description: "at most so many" }),
+    limit: listLimit,
   }),
   run: async ({ ports }, { company: named, key, before, limit }) => {
     const companyId = await findCompany(ports, named)
@@ -57,8 +52,7 @@ const list = operation({
         times,
       }),
     )
-    const more = next === null ? "" : `There are more: --before ${next}\n`
-    return renderTable(rows, page, "refusals") + more
+    return renderList(rows, next, page, "refusals")
   },
 })
 

@@ -18,10 +18,9 @@ import {
   showWrites,
   someId,
 } from "../../frame/operator/inputs.ts"
+import { listLimit, renderList } from "../../frame/operator/lists.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-
-const MOST_LISTED = 1_000
 
 /** The charge that is meant, by the word behind the command. */
 export const chargeNamed = someId.meta({
@@ -49,12 +48,7 @@ const list = operation({
     person: z.string().optional().meta({ description: "only of this person, by id" }),
     item: z.string().optional().meta({ description: "only of this item" }),
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
-    limit: z
-      .int()
-      .positive()
-      .max(MOST_LISTED)
-      .default(MOST_LISTED)
-      .meta({ description: "at most so many" }),
+    limit: listLimit,
   }),
   run: async ({ ports }, { key, person, item = null, before = null, limit, ...input }) => {
     const companyId = await findCompany(ports, input.company)
@@ -77,8 +71,7 @@ const list = operation({
       const { amountMicros, state, keyId, personId } = charge
       return { revision, at, chargeId, item, quantity, amountMicros, state, keyId, personId }
     })
-    const more = next === null ? "" : `There are more: --before ${next}\n`
-    return renderTable(rows, page, "charges") + more
+    return renderList(rows, next, page, "charges")
   },
 })
 

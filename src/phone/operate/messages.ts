@@ -1,12 +1,10 @@
 /** Texts of a company, as an operator lists them. */
 import { z } from "zod"
 import { listMessages } from "../../../projections/phone/message-lists.ts"
-import { renderTable } from "../../frame/operator/cli/render.ts"
 import { company, exactTime, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { listLimit, renderList } from "../../frame/operator/lists.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { operation } from "../../frame/operator/operation.ts"
-
-const MOST_LISTED = 1_000
 
 const list = operation({
   name: "message list",
@@ -20,12 +18,7 @@ const list = operation({
     company,
     since: exactTime.optional().meta({ description: "only those after this time" }),
     before: exactTime.optional().meta({ description: "only those before this time" }),
-    limit: z
-      .int()
-      .positive()
-      .max(MOST_LISTED)
-      .default(MOST_LISTED)
-      .meta({ description: "at most so many" }),
+    limit: listLimit,
   }),
   run: async ({ ports }, { company: named, since, before, limit }) => {
     const companyId = await findCompany(ports, named)
@@ -57,8 +50,7 @@ const list = operation({
     const rows = messages.map(({ at, messageId, direction, from, to, status, chargeId }) => {
       return { at, messageId, direction, from, to, status, chargeId }
     })
-    const more = next === null ? "" : `There are more: --before ${next}\n`
-    return renderTable(rows, page, "messages") + more
+    return renderList(rows, next, page, "messages")
   },
 })
 
