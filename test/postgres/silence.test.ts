@@ -159,12 +159,15 @@ describe("a database that falls silent", () => {
 
   it("lets whoever is patient keep what goes on when it thaws", async () => {
     const { way, owner, untilSilent, untilAnswer } = await openWatched()
-    const long = patiently(owner).query("select pg_sleep(1) as slept")
+    // One that is only being made when the silence begins is given up, and rightly.
+    const patient = await patiently(owner).connect()
+    const long = patient.query("select pg_sleep(1) as slept")
     way.silence()
     await untilSilent()
     way.thaw()
     await untilAnswer()
     expect(await long).toMatchObject({ rowCount: 1 })
+    patient.release()
   })
 
   it("and is another one then keeps nobody, however patient, on what it does not know", async () => {
