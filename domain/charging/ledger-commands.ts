@@ -33,6 +33,13 @@ export interface CorrectFunds {
   readonly reason: string
 }
 
+/** Says below which sum the owners want to hear of their funds. The same again: nothing new. */
+export interface SetFundsNotice {
+  readonly type: "SetFundsNotice"
+  /** 0 or more; null for no notice. */
+  readonly belowMicros: Micros | null
+}
+
 /** Sets or replaces the holder's limit of this class. The same again: nothing new. */
 export interface SetLimit extends Limit {
   readonly type: "SetLimit"
@@ -158,6 +165,7 @@ export type LedgerCommand =
   | ChangeTerms
   | AddFunds
   | CorrectFunds
+  | SetFundsNotice
   | SetLimit
   | RemoveLimit
   | Charge

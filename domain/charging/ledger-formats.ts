@@ -141,6 +141,25 @@ export const ledgerFormats = {
       reason: text,
     },
   },
+  /** The owners want to hear of it when the funds fall below a sum, or no longer. */
+  FundsNoticeSet: {
+    version: 1,
+    fields: {
+      at: time,
+      /** The sum, 0 or more; null for no notice. */
+      belowMicros: optional(micros),
+    },
+  },
+  /** The fact before this one took the funds below the sum of the notice, or set a sum above them. */
+  FundsRanLow: {
+    version: 1,
+    fields: {
+      at: time,
+      /** The sum they are below. */
+      belowMicros: micros,
+      fundsMicros: micros,
+    },
+  },
   /** A limit was set or replaced: a holder has one per class, a key has one. */
   LimitSet: { version: 1, fields: { at: time, ...limitFields } },
   /** A limit is gone. What was spent stays summed and counts when a limit is set again. */

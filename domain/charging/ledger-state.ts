@@ -35,6 +35,8 @@ export interface Ledger {
   prepaidOnly: boolean
   creditLineMicros: Micros
   fundsMicros: Micros
+  /** The sum below which the owners want to hear of the funds; null where they do not. */
+  noticeMicros: Micros | null
   /** The sum of all open charges: it may come back to the funds. */
   openMicros: Micros
   readonly references: Set<string>
@@ -59,6 +61,7 @@ export function initialLedger(): Ledger {
     prepaidOnly: false,
     creditLineMicros: 0,
     fundsMicros: 0,
+    noticeMicros: null,
     openMicros: 0,
     references: new Set(),
     open: new Map(),
@@ -84,6 +87,7 @@ type Scalars = Pick<
   | "prepaidOnly"
   | "creditLineMicros"
   | "fundsMicros"
+  | "noticeMicros"
   | "openMicros"
   | "month"
 >
@@ -109,10 +113,10 @@ interface SavedLedger {
 
 function save(state: Ledger): SavedLedger {
   const { facts, opened, closedAt, erasing, locked, prepaidOnly, creditLineMicros } = state
-  const { fundsMicros, openMicros, month, book, calls, purchases, recent } = state
+  const { fundsMicros, noticeMicros, openMicros, month, book, calls, purchases, recent } = state
   const terms = { opened, closedAt, erasing, locked, prepaidOnly, creditLineMicros }
   return {
-    scalars: { facts, ...terms, fundsMicros, openMicros, month: copyOf(month) },
+    scalars: { facts, ...terms, fundsMicros, noticeMicros, openMicros, month: copyOf(month) },
     references: [...state.references],
     open: [...state.open].map(([id, charge]) => [id, openChargeOf(charge)]),
     tallies: saveTallies(state.tallies),
@@ -170,7 +174,7 @@ function load(raw: unknown): Ledger {
 }
 
 /** How a ledger's state is kept beside its stream. Calls that are only gathered are not in it. */
-export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 4, save, load }
+export const ledgerCheckpoint: CheckpointForm<Ledger> = { shape: 5, save, load }
 
 /** About what an entry of each kind takes in memory, in bytes: measured, and rounded up. */
 const BYTES = { holder: 200, limit: 500, open: 600, name: 100, tally: 400, purchase: 250 }

@@ -11,7 +11,7 @@
  *
  * Facts `ledger-events.ts`, commands `ledger-commands.ts`, state `ledger-state.ts`. The rules that
  * have a name of their own have a file of their own: `charge.ts`, `limit-book.ts`, `calls.ts`,
- * `purchases.ts`, `months.ts`, `recent.ts`.
+ * `purchases.ts`, `months.ts`, `low-funds.ts`, `recent.ts`.
  */
 import type { Decider, Stamp } from "../kernel/decider.ts"
 import { isRefusal, unreachable } from "../kernel/decider.ts"
@@ -46,6 +46,7 @@ import type { Ledger } from "./ledger-state.ts"
 import { initialLedger } from "./ledger-state.ts"
 import { dropLimit, findLimit, markReached, placeLimit, renewReminders } from "./limit-book.ts"
 import { limitFault, sameLimit } from "./limits.ts"
+import { setFundsNotice, withLowFunds } from "./low-funds.ts"
 import type { MonthSum } from "./months.ts"
 import { closings, holds, newMonth } from "./months.ts"
 import { evolvePurchases, purchaseFault, takenIn } from "./purchases.ts"
@@ -66,14 +67,19 @@ const NO_HASH = "0".repeat(64)
 
 type Decision = readonly LedgerEvent[] | LedgerRefusal
 
-/** The closings of the months that are over lead whatever a command records. */
+/**
+ * The closings of the months that are over lead whatever a command records, and the notice of low
+ * funds follows what lowers them.
+ */
 function decide(command: LedgerCommand, state: Ledger, { at, headHash }: Stamp): Decision {
   const decided = decideInMonth(command, state, at)
+  if (isRefusal(decided)) return decided
+  const facts = withLowFunds(decided, state)
   const { month } = state
-  if (month === null || at < month.end || isRefusal(decided)) return decided
-  if (decided.length === 0 && command.type !== "CloseMonth") return decided
+  if (month === null || at < month.end) return facts
+  if (facts.length === 0 && command.type !== "CloseMonth") return facts
   const head = { headRevision: state.facts - 1, headHash: headHash ?? NO_HASH }
-  return [...closings(month, at, state.fundsMicros, head), ...decided]
+  return [...closings(month, at, state.fundsMicros, head), ...facts]
 }
 
 function decideInMonth(command: LedgerCommand, state: Ledger, at: number): Decision {
@@ -114,6 +120,7 @@ function decideInMonth(command: LedgerCommand, state: Ledger, at: number): Decis
     case "SetLimit":
     case "RemoveLimit":
     case "SetPurchaseTerms":
+    case "SetFundsNotice":
       if (state.closedAt !== null) return refuse(at, "ledger_closed", "This company was deleted.")
       return arrange(command, state, at)
     default:
@@ -125,7 +132,15 @@ function decideInMonth(command: LedgerCommand, state: Ledger, at: number): Decis
 function arrange(
   command: Extract<
     LedgerCommand,
-    { type: "ChangeTerms" | "AddFunds" | "SetLimit" | "RemoveLimit" | "SetPurchaseTerms" }
+    {
+      type:
+        | "ChangeTerms"
+        | "AddFunds"
+        | "SetLimit"
+        | "RemoveLimit"
+        | "SetPurchaseTerms"
+        | "SetFundsNotice"
+    }
   >,
   state: Ledger,
   at: number,
@@ -146,6 +161,8 @@ function arrange(
     }
     case "SetPurchaseTerms":
       return setPurchaseTerms(command, state, at)
+    case "SetFundsNotice":
+      return setFundsNotice(command, state, at)
     default:
       return unreachable(command)
   }
@@ -175,6 +192,11 @@ function evolve(state: Ledger, event: LedgerEvent): Ledger {
       return moveFunds(state, event.amountMicros, "addedMicros")
     case "FundsCorrected":
       return moveFunds(state, event.amountMicros, "correctedMicros")
+    case "FundsNoticeSet":
+      state.noticeMicros = event.belowMicros
+      return state
+    case "FundsRanLow":
+      return state
     case "LimitSet": {
       const { type: _type, at: _at, ...limit } = event
       placeLimit(state.book, state.tallies, limit)

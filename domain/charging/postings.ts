@@ -29,6 +29,8 @@ export function postingsOf(event: LedgerEvent): readonly Posting[] {
       return move(spending(event), "funds", event.amountMicros)
     case "LedgerOpened":
     case "TermsChanged":
+    case "FundsNoticeSet":
+    case "FundsRanLow":
     case "LimitSet":
     case "LimitRemoved":
     case "ReminderReached":

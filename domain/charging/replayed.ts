@@ -28,6 +28,7 @@ export function commandOfFact(fact: LedgerEvent, state: Ledger): LedgerCommand |
     case "ChargeGivenBack":
       return commandOfGiveBack(fact, state)
     case "ReminderReached":
+    case "FundsRanLow":
       return null
     case "MonthClosed":
       return { type: "CloseMonth" }
@@ -39,6 +40,8 @@ export function commandOfFact(fact: LedgerEvent, state: Ledger): LedgerCommand |
       return { ...fact, type: "AddFunds" }
     case "FundsCorrected":
       return { ...fact, type: "CorrectFunds" }
+    case "FundsNoticeSet":
+      return { type: "SetFundsNotice", belowMicros: fact.belowMicros }
     case "LimitSet":
       return limitCommand(fact)
     case "LimitRemoved":

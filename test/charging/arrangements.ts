@@ -31,6 +31,8 @@ export function arrangement(
       const amountMicros = MAX_MICROS - meant.lessMicros - fundsIn(facts)
       return { type: "CorrectFunds", amountMicros, reason: "a reason" }
     }
+    case "notice":
+      return { type: "SetFundsNotice", belowMicros: noticeOf(facts, meant.below, unitMicros) }
     case "open":
     case "terms": {
       const { prepaidOnly, creditMicros: creditLineMicros } = meant
@@ -63,6 +65,15 @@ const SWITCHES = {
   erase: "BeginErasure",
   "close month": "CloseMonth",
 } as const
+
+function noticeOf(
+  facts: Facts,
+  below: Extract<Arrangement, { do: "notice" }>["below"],
+  unitMicros: number,
+): number | null {
+  if (below === null) return null
+  return "micros" in below ? below.micros * unitMicros : fundsIn(facts) + below.off
+}
 
 function centsOf(facts: Facts, keyId: KeyId, meant: Cents, at: number): number {
   if ("cents" in meant) return meant.cents

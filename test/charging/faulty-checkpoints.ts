@@ -16,6 +16,7 @@ const FORGOTTEN: readonly (readonly [
   ["that it is prepaid only", "scalars.prepaidOnly", false],
   ["the credit line", "scalars.creditLineMicros", 0],
   ["the funds", "scalars.fundsMicros", 0],
+  ["the sum of the notice", "scalars.noticeMicros", null],
   ["how much is open", "scalars.openMicros", 0, "rich"],
   ["the month", "scalars.month", null],
   ["the references", "references", []],

@@ -18,6 +18,7 @@ import {
 import { FAULTY_CALLS } from "./faulty-calls.ts"
 import { FAULTY_CHECKPOINTS } from "./faulty-checkpoints.ts"
 import { FAULTY_MONTHS, FAULTY_PURCHASES, FAULTY_REMINDERS } from "./faulty-matters.ts"
+import { FAULTY_NOTICES } from "./faulty-notices.ts"
 import { FAULTY_LIMITS, FAULTY_WINDOWS } from "./faulty-rules.ts"
 import { chargedIds, openIn } from "./plain-facts.ts"
 
@@ -273,6 +274,7 @@ export const FAULTY_LEDGERS: readonly FaultyLedger[] = [
   ...FAULTY_WINDOWS,
   ...FAULTY_CALLS,
   ...FAULTY_REMINDERS,
+  ...FAULTY_NOTICES,
   ...FAULTY_MONTHS,
   ...FAULTY_PURCHASES,
   ...funds,

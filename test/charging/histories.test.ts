@@ -67,6 +67,8 @@ describe("the histories", () => {
       "RemoveLimit ledger_closed",
       "RemoveLimit no_such_limit",
       "ReopenLedger company_erased",
+      "SetFundsNotice bad_amount",
+      "SetFundsNotice ledger_closed",
       "SetLimit bad_limit",
       "SetLimit ledger_closed",
       "SetPurchaseTerms bad_amount",
@@ -123,6 +125,19 @@ describe("the histories", () => {
     const told = decided.map(({ answer }) => (isRefusal(answer) ? [] : answer))
     const several = told.filter((all) => count(all, ({ type }) => type === "ReminderReached") > 1)
     expect(several.length).toBeGreaterThan(10)
+  })
+
+  it("take the funds below the sum of a notice, by one micro and more, by whatever lowers them", () => {
+    const low = facts().filter((fact) => fact.type === "FundsRanLow")
+    expect(count(low, (one) => one.fundsMicros === one.belowMicros - 1)).toBeGreaterThan(30)
+    expect(count(low, (one) => one.fundsMicros < one.belowMicros - 1)).toBeGreaterThan(30)
+    for (const type of ["Charge", "ChargeCalls", "CorrectFunds", "SetFundsNotice"]) {
+      const told = count(decided, ({ command, answer }) => {
+        const isOf = command.type === type && !isRefusal(answer)
+        return isOf && answer.some((fact) => fact.type === "FundsRanLow")
+      })
+      expect(told, type).toBeGreaterThan(3)
+    }
   })
 
   it("give back after the window has ended, by the work and by hand", () => {

@@ -87,6 +87,23 @@ const buy: fc.Arbitrary<Intention> = fc.record({
   odd: fc.constantFrom(0, 0, 0, 0, 0, 1),
 })
 
+const notice: fc.Arbitrary<Intention> = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant("notice"),
+      below: fc.record({ off: fc.constantFrom(-6, -3, -1, 0, 1) }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant("notice"),
+      below: fc.oneof(fc.constant(null), fc.record({ micros: fc.integer({ min: -1, max: 40 }) })),
+    }),
+  },
+)
+
 const serve: fc.Arbitrary<Intention> = fc.record({
   do: fc.constant("serve"),
   caller: fc.constantFrom(...CALLERS),
@@ -149,6 +166,7 @@ const intention: fc.Arbitrary<Intention> = fc.oneof(
   { weight: 6, arbitrary: ending },
   { weight: 5, arbitrary: serve },
   { weight: 3, arbitrary: money },
+  { weight: 2, arbitrary: notice },
   { weight: 2, arbitrary: buy },
   { weight: 1, arbitrary: purchaseTerms },
   {

@@ -11,6 +11,7 @@ import {
   everyChargeFits,
   nothingThatFitsIsRefused,
 } from "./laws-of-fitting.ts"
+import { lowFundsAreToldOnce } from "./laws-of-notices.ts"
 import { chargesEndOnce, onceIsOnce, remindersAreToldOnce } from "./laws-of-once.ts"
 import {
   agreesWithThePlainOne,
@@ -36,6 +37,7 @@ export const LAWS = {
   chargesEndOnce,
   onceIsOnce,
   remindersAreToldOnce,
+  lowFundsAreToldOnce,
   checkpointsChangeNothing,
   windowsMoveForward,
   agreesWithThePlainOne,

@@ -38,6 +38,7 @@ const stored = (state: Ledger): unknown => JSON.parse(JSON.stringify(saved(state
 const MUCH: readonly LedgerEvent[] = [
   opened(5_000),
   funded(1_000_000, "wire 1"),
+  { type: "FundsNoticeSet", at: NOW, belowMicros: 900_000 },
   limitSet({ remindersMicros: [9_000, 20_000] }),
   limitSet({ ...PERSON_LIMIT, leaveKeysOut: true }),
   limitSet({ ...KEY_LIMIT, period: "day" }),
@@ -86,6 +87,7 @@ describe("a checkpoint", () => {
         locked: true,
         prepaidOnly: true,
         creditLineMicros: 6,
+        noticeMicros: 900_000,
         openMicros: 18_000,
         month: { start: at("2026-03-01"), end: at("2026-04-01"), charges: 4 },
       },
@@ -107,8 +109,8 @@ describe("a checkpoint", () => {
       },
       recent: {
         names: [
-          ["charge order_1", 7],
-          ["back chg_4", 9],
+          ["charge order_1", 8],
+          ["back chg_4", 10],
         ],
         forgottenTo: -1,
       },

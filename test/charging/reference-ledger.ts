@@ -31,6 +31,7 @@ import {
   termsIn,
 } from "./plain-facts.ts"
 import { closingsDue } from "./plain-months.ts"
+import { noticed, referenceNotice } from "./plain-notices.ts"
 import {
   endOfPurchase,
   purchaseFaultIn,
@@ -65,7 +66,8 @@ export function decideByReference(
       : decideInMonth(known, command, rules)
   if (!Array.isArray(answer)) return answer
   if (answer.length === 0 && command.type !== "CloseMonth") return []
-  return [...closingsDue(known.facts, command.at, command.headHash ?? NO_HASH), ...answer]
+  const facts = noticed(known.facts, answer as Facts)
+  return [...closingsDue(known.facts, command.at, command.headHash ?? NO_HASH), ...facts]
 }
 
 /** What a deleted company can no longer arrange. */
@@ -75,6 +77,7 @@ const ARRANGEMENTS = new Set<LedgerCommand["type"]>([
   "SetLimit",
   "RemoveLimit",
   "SetPurchaseTerms",
+  "SetFundsNotice",
 ])
 
 function decideInMonth(known: Known, command: LedgerCommand & Stamp, rules: Rules): Answer {
@@ -156,6 +159,7 @@ type Arranging = Extract<
       | "SetLimit"
       | "RemoveLimit"
       | "SetPurchaseTerms"
+      | "SetFundsNotice"
   }
 >
 
@@ -186,6 +190,8 @@ function arrange(facts: Facts, command: Arranging): Answer {
         ? [{ type: "FundsCorrected", at, amountMicros, reason }]
         : refused(at, "bad_amount")
     }
+    case "SetFundsNotice":
+      return referenceNotice(facts, command)
     case "SetLimit":
       return setLimit(facts, command)
     case "RemoveLimit": {

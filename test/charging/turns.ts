@@ -60,6 +60,9 @@ export type Arrangement =
   | { readonly do: "correct"; readonly to: number }
   /** Corrects the funds to so much less than the most that adds up exactly. */
   | { readonly do: "top"; readonly lessMicros: number }
+  /** A notice of low funds: below so much, below the present funds and a little more or less, or none. */
+  | { readonly do: "notice"; readonly below: { readonly micros: number } | null }
+  | { readonly do: "notice"; readonly below: { readonly off: number } }
   | { readonly do: "open" | "terms"; readonly prepaidOnly: boolean; readonly creditMicros: number }
   | ({ readonly do: "purchase terms"; readonly keyId: KeyId } & PurchaseTerms)
   | {

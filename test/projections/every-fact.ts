@@ -48,6 +48,7 @@ export const EVERYTHING: readonly Step[] = [
   does({ type: "AddFunds", amountMicros: 10_000_000, reference: "first" }),
   does({ type: "ChangeTerms", prepaidOnly: false, creditLineMicros: 1_000 }),
   does({ type: "CorrectFunds", amountMicros: -1_000_000, reason: "counted twice" }),
+  does({ type: "SetFundsNotice", belowMicros: 9_000_000 }),
   does({
     type: "SetLimit",
     ...LIMIT,
@@ -116,6 +117,8 @@ export const FACT_TYPES = Object.keys({
   TermsChanged: true,
   FundsAdded: true,
   FundsCorrected: true,
+  FundsNoticeSet: true,
+  FundsRanLow: true,
   LimitSet: true,
   LimitRemoved: true,
   ReminderReached: true,

@@ -141,6 +141,10 @@ const funds: fc.Arbitrary<LedgerCommand> = fc.oneof(
     amountMicros: fc.constantFrom(-2_000_000, -1, 1, 1_000_000),
     reason: fc.constant("counted anew"),
   }),
+  fc.record({
+    type: fc.constant("SetFundsNotice" as const),
+    belowMicros: fc.constantFrom(null, 0, 1_000_000, 20_000_000),
+  }),
 )
 
 const calls: fc.Arbitrary<CallsCommand> = fc.record({

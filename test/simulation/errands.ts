@@ -108,6 +108,7 @@ function drawOnce(chance: Chance): LedgerCommand {
     { type: "AddFunds", amountMicros, reference: null },
     { type: "CorrectFunds", amountMicros: -amountMicros, reason: "a correction" },
     { type: "AddFunds", amountMicros: 2 * amountMicros, reference: null },
+    { type: "SetFundsNotice", belowMicros: 2 * amountMicros },
     { type: "LockAccount" },
     { type: "UnlockAccount" },
   ])

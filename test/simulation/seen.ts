@@ -12,6 +12,7 @@ export const HAPPENS: readonly string[] = [
   ...["refused spend_limit_reached", "refused payment_required", "refused account_locked"],
   ...["call gathered", "call refused", "ApiCallsCounted", "MonthClosed", "ReminderReached"],
   ...["Charged", "ChargesClosed", "ChargeGivenBack", "FundsCorrected", "PurchasePaid"],
+  ...["FundsNoticeSet", "FundsRanLow"],
   ...["TextQueued", "TextAccepted", "TextRejected", "TextAbandoned", "KeyCreated", "KeyPaused"],
 ]
 
