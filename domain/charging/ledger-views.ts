@@ -50,6 +50,11 @@ export function termsOf(state: Ledger): {
   return { prepaidOnly, creditLineMicros }
 }
 
+/** The sum below which the owners want to hear of the funds; null where they do not. */
+export function fundsNoticeOf({ noticeMicros }: Ledger): Micros | null {
+  return noticeMicros
+}
+
 /** The month that is not closed yet, as far as it has come. */
 export interface OpenMonth extends Readonly<Month> {
   /** The revision of the ledger's last fact. */

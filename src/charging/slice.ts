@@ -1,4 +1,4 @@
-/** The ledger's own: what it shows, the nights and months, and reminders. */
+/** The ledger's own: what it shows, the nights and months, reminders and notices. */
 import { callOperations } from "./operate/calls.ts"
 import { chargeOperations } from "./operate/charges.ts"
 import { moneyOperations } from "./operate/money.ts"
@@ -15,6 +15,7 @@ import { reminders } from "../../projections/charging/reminders.ts"
 import type { Slice } from "../frame/slice.ts"
 import { chargeCalls } from "./reactions/charge-calls.ts"
 import { closeMonth } from "./reactions/close-month.ts"
+import { sendFundsNotice } from "./reactions/send-funds-notice.ts"
 import { sendReminder } from "./reactions/send-reminder.ts"
 
 /** What the ledger shows and does by itself. */
@@ -22,7 +23,7 @@ export const charging: Slice = {
   name: "charging",
   streams: { ofCompanies: [LEDGER, REFUSALS], ofInstallation: [PRICES] },
   readModels: [accounts, apiCalls, charges, limits, months, refusals, reminders],
-  reactions: [chargeCalls, closeMonth, sendReminder],
+  reactions: [chargeCalls, closeMonth, sendReminder, sendFundsNotice],
   operations: [
     ...[...moneyOperations, ...spendingOperations, ...chargeOperations],
     ...[...callOperations, ...priceOperations],

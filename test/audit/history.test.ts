@@ -29,6 +29,7 @@ beforeAll(async () => {
   }
   await world.operate("wait")
   await world.operate("clock advance", { duration: "1d" })
+  await world.operate("funds notice", { company: company.companyId, below: "49.5" })
   await world.operate("charge", {
     company: company.companyId,
     class: "ai",
@@ -69,7 +70,7 @@ describe("a replay", () => {
     const types = (await collect(world.ports.store.read(ledgerOf(company.companyId).stream))).map(
       ({ type }) => type,
     )
-    expect(types).toEqual(expect.arrayContaining(["MonthClosed", "ReminderReached"]))
+    expect(types).toEqual(expect.arrayContaining(["MonthClosed", "ReminderReached", "FundsRanLow"]))
     const own = await run("audit", "replay", "--company", company.companyId)
     expect(own.out).toContain("Every decision comes out the same.")
   })

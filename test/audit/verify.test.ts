@@ -19,6 +19,7 @@ beforeAll(async () => {
   company = await makeCompany(world)
   const limit = { company: company.companyId, key: company.keyId, period: "day", dollars: "0.02" }
   await world.operate("limit set", { ...limit, reminders: ["0.009"] })
+  await world.operate("funds notice", { company: company.companyId, below: "49.99" })
   for (let i = 0; i < 3; i += 1) {
     const body = { to: TO, body: `text ${i}` }
     await world.call(company.key, "POST", "/api/v1/phone/messages", { body })
@@ -61,9 +62,14 @@ describe("an audit", () => {
     expect(verdict).toMatchObject({ ok: true, firstBroken: null })
     const stream = ledgerOf(company.companyId).stream
     const types = (await collect(world.ports.store.read(stream))).map(({ type }) => type)
-    for (const type of ["MonthClosed", "ReminderReached", "ApiCallsCounted", "ChargesClosed"]) {
-      expect(types).toContain(type)
-    }
+    const some = [
+      "MonthClosed",
+      "ReminderReached",
+      "FundsRanLow",
+      "ApiCallsCounted",
+      "ChargesClosed",
+    ]
+    expect(types).toEqual(expect.arrayContaining(some))
   })
 
   it("names the first broken place: stream, revision, what was expected, what is there", async () => {
@@ -92,6 +98,8 @@ describe("an audit", () => {
     const stream = ledgerOf(company.companyId).stream
     for (const [type, from, to] of [
       ["ReminderReached", /"usedMicros":"\d+"/, '"usedMicros":"9999"'],
+      ["FundsRanLow", /"fundsMicros":"\d+"/, '"fundsMicros":"9999"'],
+      ["FundsNoticeSet", '"49990000"', '"49980000"'],
       ["ApiCallsCounted", '"calls":', '"calls":1'],
       ["LimitSet", '"amountMicros":"20000"', '"amountMicros":"-1"'],
       ["ChargesClosed", /"chg_\w+"/, '"chg_other"'],

@@ -57,6 +57,7 @@ export async function plant(world: World, mark: string, numbers: string): Promis
   })
   const limit = { ...company, class: "general", period: "week", dollars: "40" }
   await world.operate("limit set", { ...limit, reminders: ["0.001"] })
+  await world.operate("funds notice", { ...company, below: "1000" })
   await text(world, key, secrets)
   await world.call(key, "POST", "/api/v1/checkin", {
     body: { installId: null, version: "2.0.0", platform: "linux" },

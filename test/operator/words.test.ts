@@ -142,6 +142,8 @@ const inputs: readonly (readonly [string, object])[] = [
     'funds correct --company acme --dollars -3 --reason "a chargeback"',
     { company: "acme", dollars: "-3" },
   ],
+  ["funds notice --company acme --below 20", { company: "acme", below: "20" }],
+  ["funds notice --company acme --off", { company: "acme", off: true }],
   [
     "charge --company acme --class ai --dollars 0.42 --item tokens --id run-1 --person per_1",
     {

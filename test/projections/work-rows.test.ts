@@ -152,6 +152,19 @@ describe("send-reminder", () => {
   })
 })
 
+describe("send-funds-notice", () => {
+  it("is one row a fact, with all that it says", async () => {
+    const lowFunds = { at: AT, belowMicros: 20, fundsMicros: 19 }
+    const fact: LedgerEvent = { type: "FundsRanLow", ...lowFunds }
+    await project(recorded(opened), recorded(fact), recorded(fact))
+    const due = new Date(AT).toISOString()
+    expect((await rows()).filter(([kind]) => kind === "send-funds-notice")).toEqual([
+      ["send-funds-notice", "co_a:1", "co_a:1", "co_a", due, lowFunds],
+      ["send-funds-notice", "co_a:2", "co_a:2", "co_a", due, lowFunds],
+    ])
+  })
+})
+
 describe("end-charge", () => {
   const charge: LedgerEvent = {
     type: "Charged",

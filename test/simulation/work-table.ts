@@ -9,7 +9,12 @@ import { parseCompanyId } from "../../domain/kernel/ids.ts"
 /** A row that was taken and not settled may be taken again after this: its taker may be dead. */
 const LEASE_MS = 5_000
 /** Mail and the payment processor are no part of the simulation. */
-const LEFT_OUT: ReadonlySet<string> = new Set(["send-reminder", "pay-purchase", "collect-credit"])
+const LEFT_OUT: ReadonlySet<string> = new Set([
+  "send-reminder",
+  "send-funds-notice",
+  "pay-purchase",
+  "collect-credit",
+])
 
 interface Row {
   readonly workId: number

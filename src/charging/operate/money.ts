@@ -25,6 +25,7 @@ import {
 import { renderResult } from "../../frame/operator/cli/render.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { noticeFunds } from "./funds-notice.ts"
 
 const Holder = z.object({
   company,
@@ -273,4 +274,5 @@ export const moneyOperations: readonly AdminOperation[] = [
   listLimits,
   addFunds,
   correctFunds,
+  noticeFunds,
 ]

@@ -1,9 +1,9 @@
 /** What a reminder says: in words that need no manual, with every figure exact and every time UTC. */
 import { z } from "zod"
-import type { Micros } from "../../../domain/kernel/money.ts"
-import { dollarText } from "../../../domain/kernel/money.ts"
 import { parseHolderId } from "../../../domain/kernel/ids.ts"
+import { moneyText } from "../../../domain/kernel/money.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { oneLine, utc } from "./mail-words.ts"
 
 /** A reminder that was reached, as its fact says it. */
 export const Reminder = z.object({
@@ -40,38 +40,24 @@ export function reminderText(
   const { at, period, class: counted, usedMicros, limitMicros, reminderMicros } = reminder
   const { company, holder } = names
   const limit = `${PERIODS[period]} limit for ${COUNTS[counted]}`
-  const used = dollars(usedMicros)
+  const used = moneyText(usedMicros)
   const who = holder === null ? `${company} used` : `${company}: ${holder} used`
   const lines = [
     "Spending has reached an amount at which you wanted to hear of it.",
     "",
     `Company: ${company}`,
     `Limit: ${limit} of ${holder ?? "the company"}`,
-    `Reminder at: ${dollars(reminderMicros)}`,
+    `Reminder at: ${moneyText(reminderMicros)}`,
     `Reached: ${utc(at)}`,
     `Used by then: ${used}`,
-    `Allowed: ${dollars(limitMicros)}`,
-    `Left: ${dollars(Math.max(0, limitMicros - usedMicros))}`,
+    `Allowed: ${moneyText(limitMicros)}`,
+    `Left: ${moneyText(Math.max(0, limitMicros - usedMicros))}`,
     `Starts anew: ${utc(reminder.resetsAt)}`,
     "",
     usedMicros < limitMicros
       ? "This is only a reminder and stops nothing: spending goes on until the limit is used up."
       : "A reminder stops nothing, but the limit is used up: it lets nothing pass until it starts anew.",
   ]
-  const subject = `${who} ${used} of the ${dollars(limitMicros)} ${limit}`
+  const subject = `${who} ${used} of the ${moneyText(limitMicros)} ${limit}`
   return { subject: oneLine(subject), text: lines.map(oneLine).join("\n") }
-}
-
-function dollars(micros: Micros): string {
-  return `$${dollarText(micros)}`
-}
-
-/** `2026-11-23 00:00 UTC`. */
-function utc(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`
-}
-
-/** Names are people's own words: whatever would begin a line or a header of its own is a space. */
-function oneLine(text: string): string {
-  return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, " ")
 }

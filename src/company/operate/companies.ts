@@ -6,7 +6,7 @@ import { z } from "zod"
 import { companyStanding } from "../../../domain/access/access.ts"
 import { PLANS } from "../../../domain/access/access-events.ts"
 import { deletionOf } from "../../../domain/charging/deletion.ts"
-import { accountOf, termsOf } from "../../../domain/charging/ledger-views.ts"
+import { accountOf, fundsNoticeOf, termsOf } from "../../../domain/charging/ledger-views.ts"
 import type { CompanyPlan } from "../../../domain/company/companies.ts"
 import { companyPlace, erasedAt } from "../../../domain/company/companies.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -132,6 +132,7 @@ const show = operation({
       pays: standing?.pays ?? null,
       card: standing?.card ?? null,
       balanceMicros: account.fundsMicros,
+      noticeBelowMicros: await ports.runner.read(stream, fundsNoticeOf),
       creditLineMicros: terms.creditLineMicros,
       prepaidOnly: terms.prepaidOnly,
       locked: account.locked,

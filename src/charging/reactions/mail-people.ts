@@ -1,0 +1,91 @@
+/**
+ * Mails of the ledger to a company's people: they are looked up, told once, and an operator is asked
+ * where that cannot be.
+ *
+ * Who they are comes from the read model of people, caught up to everything stored: the state that
+ * decides about access has no names and addresses, and a read model opens each of them once. The
+ * mail's id derives from the fact, so doing it again, after a crash or a silence, is the same mail.
+ */
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import type { MailAnswer } from "../../../adapters/providers/mailer/port.ts"
+import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
+import type { WorkResult } from "../../../adapters/work/port.ts"
+import { companyStanding } from "../../../domain/access/access.ts"
+import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
+import type { PersonRow } from "../../../projections/access/people.ts"
+import { derivedId } from "../../frame/kernel/ids.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { retryLater } from "../../frame/effects/back-off.ts"
+import type { Work } from "../../frame/effects/reaction.ts"
+
+const PARK_AFTER_MS = 72 * 3_600_000
+const READ_MODELS_WAIT_MS = 5_000
+
+/** Work that comes of a fact of this instant, UTC milliseconds. */
+type Told = Work<{ readonly at: number }>
+
+/** Waits until the read models of people and keys show all that is stored; else why it is put off. */
+export async function whilePeopleAreBehind(ports: Ports, work: Told): Promise<WorkResult | null> {
+  const head = await ports.store.head()
+  const isShown = await ports.projector.waitFor(head, READ_MODELS_WAIT_MS, ["people", "keys"])
+  return isShown ? null : later(ports, work, "the read models of people and keys are behind")
+}
+
+/** Gives a mail to the mailer, to those of these people who were not erased. */
+export async function mailTo(
+  ports: Ports,
+  work: Told,
+  people: readonly PersonRow[],
+  mail: {
+    readonly subject: string
+    readonly text: string
+    /** The person or key it is about; null for the company. */
+    readonly about: PersonId | KeyId | null
+  },
+): Promise<WorkResult> {
+  const { companyId } = work
+  const recipients = people.flatMap(({ person_id: personId, email: address }) => {
+    return address === null ? [] : [{ personId, address }]
+  })
+  // Everybody was erased: there is nobody to tell.
+  if (recipients.length === 0) return { result: "done" }
+  const mailId = derivedId("mail", companyId, work.name)
+  try {
+    const sent = ports.mailer.send({ mailId, companyId, recipients, ...mail })
+    return resultOf(await inTime(ports.pacer, "the mailer", sent), recipients.length)
+  } catch (error) {
+    if (error instanceof ProviderUnavailable)
+      return later(ports, work, "the mailer is not available")
+    // The same mail again is safe, so a silent mailer is not asked but given it once more.
+    if (error instanceof ProviderSilent) return later(ports, work, "the mailer did not answer")
+    throw error
+  }
+}
+
+/** The company's name; its id where its key was erased. */
+export async function companyName(ports: Ports, companyId: CompanyId): Promise<string> {
+  const standing = await ports.runner.read(accessOf(companyId), companyStanding)
+  const name = standing === null ? null : await ports.sealing.open(companyId, standing.name)
+  return name ?? companyId
+}
+
+/** What nobody got is the operator's: tried again, it goes to those who have not got it. */
+function resultOf(answer: MailAnswer, recipients: number): WorkResult {
+  switch (answer.answer) {
+    case "taken":
+      return { result: "done" }
+    case "bounced": {
+      const reason = `the mail came back from ${answer.from.length} of ${recipients} recipients`
+      return { result: "park", reason }
+    }
+    case "refused":
+      return { result: "park", reason: `the mailer refused the mail: ${answer.code}` }
+  }
+}
+
+/** Tried for three days, by the ledger's clock; then an operator is asked. */
+function later(ports: Ports, work: Told, reason: string): WorkResult {
+  const { at } = work.payload
+  if (ports.clock.now() - at < PARK_AFTER_MS) return retryLater(work, reason)
+  return { result: "park", reason: `${reason}, for 72 hours` }
+}
