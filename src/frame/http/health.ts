@@ -4,6 +4,7 @@
  */
 import type { FastifyInstance } from "fastify"
 import { sql } from "kysely"
+import { keptFor } from "./kept-for.ts"
 import type { Ports } from "../ports.ts"
 import type { Simulated } from "../provider.ts"
 
@@ -168,18 +169,4 @@ async function readModels({ projector }: Looked): Promise<Verdict> {
   if (looked.state === "fail") return { ...looked, state: "warn" }
   if (stopped.length === 0) return looked
   return { state: "warn", name, says: `stopped: ${stopped.join(", ")}` }
-}
-
-/** Does something at most once in a while; who asks in between gets what came of it. */
-function keptFor<T>(keptMs: number, { pacer }: Looked, work: () => Promise<T>): () => Promise<T> {
-  let kept: Promise<T> | null = null
-  let since = 0
-  return () => {
-    const now = pacer.elapsedMs()
-    if (kept === null || now - since >= keptMs) {
-      since = now
-      kept = work()
-    }
-    return kept
-  }
 }

@@ -7,11 +7,15 @@ import type { FastifyInstance } from "fastify"
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from "prom-client"
 import type { Admission } from "./admission.ts"
 import type { Counted } from "../counts.ts"
+import { keptFor } from "./kept-for.ts"
 import { refusedWith } from "./outgoing.ts"
 import type { Ports } from "../ports.ts"
 
 /** Where they are. */
 export const METRICS_URL = "/metrics"
+
+/** What is asked of the database holds for so long. */
+const KEPT_MS = 1_000
 
 /** From a read out of memory to the longest that a call may take. */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -54,7 +58,7 @@ export function addMetrics(
     labelNames: ["route", "error"] as const,
     registers,
   })
-  for (const one of [...ownMeasures(admission), ...COUNTED, ...measures]) {
+  for (const one of [...ownMeasures(ports, admission), ...COUNTED, ...measures]) {
     registry.registerMetric(one.isCount === true ? counterOf(ports, one) : gaugeOf(ports, one))
   }
   app.addHook("onResponse", async (request, reply) => {
@@ -139,7 +143,9 @@ const COUNTED: readonly Measure[] = [
 ]
 
 /** What is measured of any program, whatever its slices are. */
-function ownMeasures(admission: Admission): readonly Measure[] {
+function ownMeasures(ports: Ports, admission: Admission): readonly Measure[] {
+  // Two figures are of one look at the table.
+  const backlog = keptFor(KEPT_MS, ports, () => backlogIn(ports))
   return [
     {
       name: "ledger_calls_in_hand",
@@ -155,15 +161,15 @@ function ownMeasures(admission: Admission): readonly Measure[] {
       name: "ledger_work_rows",
       help: "Rows of work by state: due (in hand or waiting out a back-off too), parked for an operator.",
       labels: ["state"],
-      read: async (ports) =>
-        (await backlog(ports)).map(({ state, rows }) => ({ labels: { state }, value: rows })),
+      read: async () =>
+        (await backlog()).map(({ state, rows }) => ({ labels: { state }, value: rows })),
     },
     {
       name: "ledger_work_oldest_seconds",
       help: "How long the oldest row of work in a state has been due.",
       labels: ["state"],
-      read: async (ports) =>
-        (await backlog(ports)).map(({ state, seconds }) => ({ labels: { state }, value: seconds })),
+      read: async () =>
+        (await backlog()).map(({ state, seconds }) => ({ labels: { state }, value: seconds })),
     },
     {
       name: "ledger_read_model_stopped",
@@ -187,7 +193,7 @@ function ownMeasures(admission: Admission): readonly Measure[] {
 }
 
 /** Work to do, by state. */
-async function backlog({ work, clock }: Ports) {
+async function backlogIn({ work, clock }: Ports) {
   const now = clock.now()
   const { due, dueSince, parked, parkedSince } = await work.backlog(now)
   const secondsSince = (since: number | null) => (since === null ? 0 : (now - since) / 1_000)
