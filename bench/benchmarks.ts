@@ -3,6 +3,7 @@ import { audit } from "./audit/benchmark.ts"
 import type { Benchmark } from "./benchmark.ts"
 import { catchUp } from "./catch-up/benchmark.ts"
 import { charges } from "./charges/benchmark.ts"
+import { code } from "./code/benchmark.ts"
 import { companies } from "./companies/benchmark.ts"
 import { decide } from "./decide/benchmark.ts"
 import { exportBills } from "./export/benchmark.ts"
@@ -29,6 +30,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   companies,
   texts,
   reads,
+  code,
   growthHistory,
   growthCallers,
   growthCompanies,

@@ -28,7 +28,7 @@ const BUSY_PART = 0.5
 function busyLines(load: number, cores: number): readonly string[] {
   if (load <= cores * BUSY_PART) return []
   const wanted = `other work wanted ${load.toFixed(1)} of ${cores} cores`
-  return [`A busy hour: ${wanted} in the minute before, so these figures are too low.`]
+  return [`A busy hour: ${wanted} in the minute before, so a quiet machine shows better ones.`]
 }
 
 /** How a benchmark was measured: on what, in how many rounds, beside which flush. */

@@ -6,12 +6,13 @@ import { readFileSync } from "node:fs"
 import { resolve } from "node:path"
 import { announced } from "../adapters/data-folder/announced.ts"
 import { serverOf } from "./frame/operator/cli/admin-client.ts"
+import { exportedCommand } from "./frame/operator/cli/exported-command.ts"
 import type { Catalogue } from "./frame/operator/cli/command.ts"
 import type { Host } from "./frame/operator/cli/host.ts"
 import { runCommandLine } from "./frame/operator/cli/execute.ts"
 import { processTerminal } from "./frame/operator/cli/terminal.ts"
 import { listenForStop } from "./frame/operator/cli/stopping.ts"
-import type { WorkHere } from "./compose/work-here.ts"
+import type { Around, WorkHere } from "./compose/work-here.ts"
 import type { Log } from "./frame/ports.ts"
 
 const { env } = process
@@ -37,11 +38,13 @@ async function livingServer() {
   return identity === null ? null : { ...server, settings: identity.settings }
 }
 
+const around: Around = { env, terminal, stopping, livingServer }
+
 /** What is done in this process, loaded once something is. */
 const loaded: { work?: Promise<WorkHere> } = {}
 const here = () =>
   (loaded.work ??= import("./compose/work-here.ts").then(({ openWork }) => {
-    const work = openWork({ env, terminal, stopping, livingServer })
+    const work = openWork(around)
     telling.warn = work.warn
     return work
   }))
@@ -50,12 +53,15 @@ const host: Host = {
   catalogue,
   livingServer,
   commands: async () => (await here()).commands(),
+  local: async ({ name, from = "" }) =>
+    exportedCommand(name, (await import(new URL(from, import.meta.url).href)) as object),
   openLocal: async (options) => (await here()).openLocal(options),
   start: async (options) => (await here()).start(options),
   move: async (...args) => (await here()).move(...args),
   examine: async () => (await here()).examine(),
   bench: async (words) => (await here()).bench(words),
-  settings: async () => (await here()).settings(),
+  settings: async () =>
+    (await import("./compose/settings-here.ts")).settingsHere(catalogue, around),
 }
 
 const code = await runCommandLine(process.argv.slice(2), host, terminal, signal)

@@ -3,6 +3,7 @@ import { access } from "./access/slice.ts"
 import { affiliate } from "./affiliate/slice.ts"
 import { audit } from "./audit/slice.ts"
 import { charging } from "./charging/slice.ts"
+import { code } from "./code/slice.ts"
 import { company } from "./company/slice.ts"
 import { connection } from "./connection/slice.ts"
 import { credits } from "./credits/slice.ts"
@@ -14,11 +15,12 @@ import { assemble } from "./frame/slice.ts"
 import { leads } from "./leads/slice.ts"
 import { moving } from "./moving/slice.ts"
 import { phone } from "./phone/slice.ts"
+import { places } from "./places/slice.ts"
 
 /** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
   own,
-  ...[access, phone, email, leads, credits, affiliate, company, connection],
+  ...[access, phone, email, places, leads, credits, affiliate, company, code, connection],
   ...[charging, billing, audit, moving],
 ]
 

@@ -59,6 +59,10 @@ export function memoryBlobRows(now: () => number = Date.now): MemoryBlobRows {
       if (blobs.get(edition)?.mark === null) remove(edition)
     },
     find: async (companyId, blobId) => find(companyId, blobId),
+    companiesWith: async (blobId) =>
+      [...blobs.values()].flatMap((row) =>
+        row.blobId === blobId && row.mark !== null ? row.companyId : [],
+      ),
     chunk: async (edition, index) => chunks.get(edition)?.get(index) ?? null,
     delete: async (companyId, blobId) => {
       const row = find(companyId, blobId)

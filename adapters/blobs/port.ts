@@ -71,6 +71,8 @@ export interface Blobs {
    * @throws BlobDamaged
    */
   readonly find: (companyId: CompanyId, blobId: string) => Promise<Blob | null>
+  /** The companies that have a whole blob of an id, whether its key was erased or not. */
+  readonly companiesWith: (blobId: string) => Promise<readonly CompanyId[]>
   /** Deletes a blob; false where there is none. */
   readonly delete: (companyId: CompanyId, blobId: string) => Promise<boolean>
   /** Deletes what is half-written for too long; answers how many blobs that were. */

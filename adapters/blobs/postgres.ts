@@ -63,6 +63,11 @@ function rowsIn(pool: Pool, behind: Pool): BlobRows {
       const { rows } = await pool.query<Row>(query)
       return rows[0] === undefined ? null : rowOf(rows[0])
     },
+    companiesWith: async (blobId) => {
+      const query = { name: "blob-companies", text: COMPANIES, values: [blobId] }
+      const { rows } = await pool.query<Pick<Row, "company_id">>(query)
+      return rows.map((row) => parsed(parseCompanyId, row.company_id))
+    },
     chunk: async (edition, index) => {
       const query = { name: "blob-chunk", text: CHUNK, values: [edition, index] }
       const { rows } = await pool.query<{ sealed: string }>(query)
@@ -92,6 +97,8 @@ const FINISH = `
 const FIND = `
   select edition, company_id, subject, blob_id, length, mark from ledger.blobs
   where company_id = $1 and blob_id = $2 and mark is not null`
+const COMPANIES = `
+  select company_id from ledger.blobs where blob_id = $1 and mark is not null order by company_id`
 /** The protocol gives bytes as text; this form of it is the shorter and the quicker one to read. */
 const CHUNK = `
   select encode(sealed, 'base64') as sealed from ledger.blob_chunks

@@ -29,6 +29,8 @@ export interface BlobRows {
   readonly discard: (edition: string) => Promise<void>
   /** The whole blob of an id. */
   readonly find: (companyId: CompanyId, blobId: string) => Promise<BlobRow | null>
+  /** The companies that have a whole blob of an id. */
+  readonly companiesWith: (blobId: string) => Promise<readonly CompanyId[]>
   /** A chunk; null where there is none. */
   readonly chunk: (edition: string, index: number) => Promise<Buffer | null>
   /** Deletes the whole blob of an id; false where there is none. */

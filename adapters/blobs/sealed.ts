@@ -41,6 +41,7 @@ export function openSealedBlobs(rows: BlobRows, sealing: Sealing): Blobs {
       const isMarked = await openChecked(sealing, row, mark, markContext(row, length))
       return isMarked === null ? null : opened(row)
     },
+    companiesWith: rows.companiesWith,
     delete: rows.delete,
     sweep: rows.sweep,
   }

@@ -1,5 +1,5 @@
 import type { Claim, ClaimRequest, Claims } from "./port.ts"
-import { ClaimLost } from "./port.ts"
+import { ClaimLost, isSameRequest } from "./port.ts"
 
 interface Kept {
   readonly fingerprint: string
@@ -44,7 +44,7 @@ export function openMemoryClaims(): Claims {
         })
         return { state: "mine", attempt, begun, takenOver: false }
       }
-      if (found.fingerprint !== request.fingerprint) return { state: "conflict" }
+      if (!isSameRequest(found.fingerprint, request)) return { state: "conflict" }
       if (found.state === "done") return { state: "done", answer: found.answer ?? "" }
       if (found.state === "running") return { state: "running", attempt: found.attempt }
       found.state = "running"

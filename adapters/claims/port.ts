@@ -13,13 +13,23 @@ export interface ClaimRequest {
   readonly keyId: string
   /** The caller's `Idempotency-Key`, 1 to 255 characters. */
   readonly idempotencyKey: string
-  /** SHA-256 over method, path and canonical body. */
+  /** A keyed hash over method, path and canonical body: without the key nothing of it can be guessed. */
   readonly fingerprint: string
+  /** The same as a former version of the program wrote it. */
+  readonly formerFingerprint?: string
   readonly requestId: string
   /** The ledger's time, UTC milliseconds: how long an answer is kept is counted from it. */
   readonly at: number
   /** Whether it is kept for ever once it was begun; default false. */
   readonly lasting?: boolean
+}
+
+/** Whether a fingerprint that is kept is that of a request. */
+export function isSameRequest(
+  kept: string,
+  { fingerprint, formerFingerprint }: Pick<ClaimRequest, "fingerprint" | "formerFingerprint">,
+): boolean {
+  return kept === fingerprint || kept === formerFingerprint
 }
 
 /** How a claim came out. */

@@ -3,7 +3,7 @@ import { inTransaction } from "../postgres/projector/tables.ts"
 import type { Processes } from "../processes/port.ts"
 import { openFinishing, openMaking, placeOf } from "./gathered.ts"
 import type { Claim, ClaimRequest, Claims } from "./port.ts"
-import { ClaimLost } from "./port.ts"
+import { ClaimLost, isSameRequest } from "./port.ts"
 
 interface Row {
   readonly fingerprint: string
@@ -107,7 +107,7 @@ async function lookAtRunning(pool: Pool, request: ClaimRequest): Promise<Claim> 
   const row = await findRow(pool, request)
   const attempt = row?.attempt ?? 0
   if (row === null || row.state === "free") return { state: "running", attempt }
-  if (row.fingerprint !== request.fingerprint) return { state: "conflict" }
+  if (!isSameRequest(row.fingerprint, request)) return { state: "conflict" }
   if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
   return { state: "running", attempt }
 }
@@ -146,7 +146,7 @@ async function tryClaim(
   if (await make(request)) return { state: "mine", attempt: 0, begun, takenOver: false }
   const row = await findRow(pool, request)
   if (row === null) return null
-  if (row.state !== "free" && row.fingerprint !== fingerprint) return { state: "conflict" }
+  if (row.state !== "free" && !isSameRequest(row.fingerprint, request)) return { state: "conflict" }
   if (row.state === "done") return { state: "done", answer: row.answer ?? "" }
   const isLeft = row.process_id === NOBODY || row.process_id === processes.own
   const holderLives = !isLeft && (await processes.isAlive(row.process_id))

@@ -9,6 +9,8 @@ import type { ParkedWork } from "../work/port.ts"
 export interface Erasure {
   /** Destroys the company's key and those it wraps; none is ever made for it again. */
   readonly destroyKeys: (companyId: CompanyId) => Promise<void>
+  /** Destroys the key of one subject of a company; none is ever made for it again. */
+  readonly destroySubject: (companyId: CompanyId, subject: string) => Promise<void>
   /** Work that ends with its company and has no end yet. */
   readonly openWork: (companyId: CompanyId) => Promise<readonly ParkedWork[]>
   /** Deletes the rows of the company that are no fold of events and hold anything but money. */

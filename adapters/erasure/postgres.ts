@@ -45,6 +45,7 @@ const TABLES = [
   "claims",
   "company_keys",
   "connect_codes",
+  "kept",
   "presence",
   "simulated",
   "subject_keys",
@@ -52,7 +53,7 @@ const TABLES = [
 ]
 
 /** Of these a company's rows go as they are; what hangs on them goes with them. */
-const DELETED = ["blobs", "claims", "connect_codes", "presence"]
+const DELETED = ["blobs", "claims", "connect_codes", "kept", "presence"]
 
 /** Erasing in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {
@@ -66,6 +67,16 @@ export function openPostgresErasure(ports: ErasurePorts): Erasure {
           [companyId],
         )
         await client.query("delete from ledger.subject_keys where company_id = $1", [companyId])
+      })
+      forgetKeys(companyId)
+    },
+    destroySubject: async (companyId, subject) => {
+      const which = [companyId, subject]
+      await inTransaction(pool, async (client) => {
+        // The table calls out to the other processes: they forget the company's keys, and load what is there.
+        const gone = "delete from ledger.subject_keys where company_id = $1 and subject = $2"
+        await client.query(gone, which)
+        await client.query("insert into ledger.subject_keys values ($1, $2, '')", which)
       })
       forgetKeys(companyId)
     },

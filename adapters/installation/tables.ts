@@ -45,6 +45,7 @@ const WHOLE_BLOBS = "(select * from ledger.blobs where mark is not null)"
  * - `test_clock`, `stand_ins`: what an operator set.
  * - `simulated`: what the built-in carrier, mailer and payment processor took, and what that one does
  *   with whose card. They stand for things outside, which a restore does not set back.
+ * - `kept`: what slices keep for a time; who asks again after a restore finds it still.
  * - `blobs`, `blob_chunks`: bytes that facts speak of, as far as they are whole.
  */
 const KEPT: readonly TableInBackup[] = [
@@ -78,6 +79,7 @@ const KEPT: readonly TableInBackup[] = [
   whole("test_clock", "after", "only_one"),
   whole("stand_ins", "after", "name"),
   whole("simulated", "after", "place", "place"),
+  whole("kept", "after", "company_id, slice, kind, name"),
   {
     table: "blobs",
     rows: [{ name: "blobs", part: "after", from: WHOLE_BLOBS, key: "edition" }],

@@ -20,6 +20,7 @@ import { blobs } from "./migrations/0014-blobs.ts"
 import { handedOver } from "./migrations/0015-handed-over.ts"
 import { machines } from "./migrations/0016-machines.ts"
 import { parkedWork } from "./migrations/0017-parked-work.ts"
+import { kept } from "./migrations/0018-kept.ts"
 
 /** Every migration of the program itself, in the order of their names. */
 export const MIGRATIONS: Migrations = {
@@ -40,6 +41,7 @@ export const MIGRATIONS: Migrations = {
   "0015-handed-over": handedOver,
   "0016-machines": machines,
   "0017-parked-work": parkedWork,
+  "0018-kept": kept,
 }
 
 /** The database was made by a newer version of this program. */

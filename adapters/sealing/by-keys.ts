@@ -24,8 +24,9 @@ export function sealingBy(masterKey: Buffer, keys: Keys): Sealing {
   const signing = deriveKey(masterKey, "app secrets")
   const made = async (companyId: CompanyId, subject: string): Promise<KeyObject> => {
     const key = await keys.subject(companyId, subject, true)
-    if (key === null) throw erased(companyId)
-    return key
+    if (key !== null) return key
+    const isGone = (await keys.company(companyId, false)) === null
+    throw erased(isGone ? `The company ${companyId}` : `${subject} of the company ${companyId}`)
   }
   return {
     seal: async (companyId, subject, text) => {
@@ -46,7 +47,7 @@ export function sealingBy(masterKey: Buffer, keys: Keys): Sealing {
     },
     tag: async (companyId, text) => {
       const key = await keys.company(companyId, true)
-      if (key === null) throw erased(companyId)
+      if (key === null) throw erased(`The company ${companyId}`)
       return keyedTag(tagKeyOf(key), text)
     },
     installationTag: (text) => keyedTag(tagging, text),
@@ -59,8 +60,8 @@ function bytesContext(companyId: CompanyId, subject: string, context: SealedCont
   return `bytes ${JSON.stringify([companyId, subject, ...context])}`
 }
 
-function erased(companyId: CompanyId): CompanyErased {
-  return new CompanyErased(`The company ${companyId} was erased: nothing is kept for it any more.`)
+function erased(what: string): CompanyErased {
+  return new CompanyErased(`${what} was erased: nothing is kept for it any more.`)
 }
 
 const tagKeys = new WeakMap<KeyObject, KeyObject>()

@@ -77,7 +77,7 @@ export class SealFault extends Error {
   override readonly name = "SealFault"
 }
 
-/** The company's key was destroyed: nothing is sealed for it any more. */
+/** The company's key was destroyed, or the subject's: nothing is sealed for it any more. */
 export class CompanyErased extends Error {
   override readonly name = "CompanyErased"
 }

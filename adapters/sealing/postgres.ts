@@ -51,7 +51,8 @@ export function openPostgresSealing(
       const own = make ? newKey() : null
       const fresh = own === null ? null : encrypt(parent, own, context)
       const wrapped = await loadSubjectKey(companyId, subject, fresh)
-      if (wrapped === null) return null
+      // An empty one stands where a key was destroyed, so that no other is made in its place.
+      if (wrapped === null || wrapped.length === 0) return null
       // Mostly it is the one just made, which need not be opened to be known.
       const isOwn = own !== null && fresh?.equals(wrapped) === true
       return keyOf(isOwn ? own : decrypt(parent, wrapped, context))

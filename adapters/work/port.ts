@@ -79,6 +79,11 @@ export interface ListedWork {
   readonly companyId: CompanyId | null
   readonly dueAt: string
   readonly tries: number
+  /**
+   * When it is tried again that failed for a passing reason, by the machine's clock; null where it waits
+   * for no such time.
+   */
+  readonly nextTryAt: string | null
   readonly running: boolean
   readonly parked: string | null
 }

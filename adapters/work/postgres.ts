@@ -16,6 +16,7 @@ interface Row {
   readonly payload: string
   readonly tries: number
   readonly due_at: Date
+  readonly retry_at: Date | null
   readonly parked: string | null
   readonly process_id: string | null
   readonly handed_over_at: Date | null
@@ -259,6 +260,9 @@ function taken(row: Row): TakenWork {
   }
 }
 
+/** Whether nobody has it in hand, neither a process nor an operator. */
+const isWaiting = (row: Row): boolean => row.process_id === null && row.parked === null
+
 function listed(row: Row): ListedWork {
   return {
     workId: row.work_id,
@@ -267,6 +271,7 @@ function listed(row: Row): ListedWork {
     companyId: companyIn(row),
     dueAt: row.due_at.toISOString(),
     tries: row.tries,
+    nextTryAt: isWaiting(row) ? (row.retry_at?.toISOString() ?? null) : null,
     running: row.process_id !== null,
     parked: row.parked,
   }

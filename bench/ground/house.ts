@@ -59,6 +59,7 @@ export async function openHouse(keptIn: string | null = null): Promise<House> {
       eventStoreUrl: null,
       databaseConnections: CONNECTIONS,
       clock: "system",
+      dataDir,
       masterKey: null,
       baseUrl: () => "http://127.0.0.1",
       log: { info: () => undefined, warn },

@@ -50,7 +50,7 @@ describe("the page of a run", () => {
     const run = { cores: 2, load: 1.5, commit: null, isChanged: null, versions: {} }
     const said = (load: number) => circumstanceLines({ ...run, load } as unknown as RunDocument)[0]
     expect(said(1.5)).toBe(
-      "A busy hour: other work wanted 1.5 of 2 cores in the minute before, so these figures are too low.",
+      "A busy hour: other work wanted 1.5 of 2 cores in the minute before, so a quiet machine shows better ones.",
     )
     expect(said(1)).not.toContain("busy")
   })

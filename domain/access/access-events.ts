@@ -1,11 +1,12 @@
 /**
  * The facts about who may do what in a company, and the forms they are stored in. Names, emails and
  * labels are sealed before a command is made; the core never sees them. Those about people are in
- * `team-events.ts`.
+ * `team-events.ts`, those about its card in `card-events.ts`.
  */
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import { codecOf, flag, list, oneOf, optional, plain, time } from "../kernel/format.ts"
 import { id, sealed } from "../kernel/id-kinds.ts"
+import { cardFormats } from "./card-events.ts"
 import { ALL_OPERATIONS } from "./operations.ts"
 import { teamFormats } from "./team-events.ts"
 
@@ -64,19 +65,18 @@ export const accessFormats = {
   KeySwitchedOff: { version: 1, fields: keyOnly },
   /** The deletion of the company was undone: what it switched off works again. */
   KeySwitchedOn: { version: 1, fields: keyOnly },
-  /** A payment card is on file. */
-  CardSet: {
+  /** A key stopped working for good: its text stood in a push, so that others may have read it. */
+  KeyLeaked: {
     version: 1,
     fields: {
-      at: time,
-      /** A temporary hold went through. */
-      verified: flag,
-      /** The last payment by it failed: the account is not paid up. */
-      failing: flag,
+      ...keyOnly,
+      /** The push it was found in. */
+      pushId: plain,
+      /** Whether that went to the company's own code. */
+      inOwnCode: flag,
     },
   },
-  /** No card is on file. */
-  CardRemoved: { version: 1, fields: { at: time } },
+  ...cardFormats,
   /** The company's apps are updated from another channel. */
   ChannelChanged: { version: 1, fields: { at: time, channel: plain } },
   /** The company earns by the companies it brings. */

@@ -3,11 +3,13 @@
  *
  * Stream `access-<companyId>`, bounded by the dashboard's clicks. Every API call is checked against
  * this state, so it says who calls (`findKey`, `findPerson`); what a person may is in `grants.ts`,
- * and what becomes of people in `team.ts`.
+ * what becomes of people in `team.ts`, of its card in `card.ts`.
  */
 import type { Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
 import type { CompanyId, KeyId, PersonId, Sealed } from "../kernel/ids.ts"
+import type { Card, CardCheck, CardCommand, CardFile } from "./card.ts"
+import { decideCard, emptyCardFile, evolveCard } from "./card.ts"
 import type { AccessEvent, Plan } from "./access-events.ts"
 import type { Person } from "./grants.ts"
 import type { Operation } from "./operations.ts"
@@ -16,6 +18,8 @@ import { decideTeam, emptyTeam, evolveTeam } from "./team.ts"
 
 /** Where a company's apps are updated from unless it was said otherwise. */
 const FIRST_CHANNEL = "stable"
+
+const NO_CARD = "There is no card on file: put one on the company's account first."
 
 /** Begins a company's access. Again: nothing new. */
 export interface OpenCompany {
@@ -49,6 +53,14 @@ export interface ChangeKey {
   readonly keyId: KeyId
 }
 
+/** Switches a key off for good that was found where others may have read it. Again: nothing new. */
+export interface LeakKey {
+  readonly type: "LeakKey"
+  readonly keyId: KeyId
+  readonly pushId: string
+  readonly inOwnCode: boolean
+}
+
 /** Lets a key use these operations, and no other. The same again: nothing new. */
 export interface ChangeKeyOperations {
   readonly type: "ChangeKeyOperations"
@@ -59,18 +71,6 @@ export interface ChangeKeyOperations {
 /** Switches off every key that works, or on again every key that was: the company was deleted, or is back. */
 export interface SwitchKeys {
   readonly type: "SwitchKeysOff" | "SwitchKeysOn"
-}
-
-/** Puts a card on file, or changes how it stands. */
-export interface SetCard {
-  readonly type: "SetCard"
-  readonly verified: boolean
-  readonly failing: boolean
-}
-
-/** Takes the card off file. */
-export interface RemoveCard {
-  readonly type: "RemoveCard"
 }
 
 /** Lets the company's apps be updated from a channel. The same again: nothing new. */
@@ -92,10 +92,10 @@ export type AccessCommand =
   | TeamCommand
   | CreateKey
   | ChangeKey
+  | LeakKey
   | ChangeKeyOperations
   | SwitchKeys
-  | SetCard
-  | RemoveCard
+  | CardCommand
   | ChangeChannel
   | JoinAffiliate
 
@@ -104,7 +104,13 @@ export interface AccessRefused {
   readonly type: "AccessRefused"
   readonly at: number
   readonly code:
-    "no_such_company" | "no_such_key" | "key_taken" | "company_deleted" | TeamFault["code"]
+    | "no_such_company"
+    | "no_card"
+    | "no_such_key"
+    | "key_taken"
+    | "key_leaked"
+    | "company_deleted"
+    | TeamFault["code"]
   /** One sentence for the person who asked. */
   readonly message: string
 }
@@ -115,8 +121,11 @@ export interface Key {
   readonly personId: PersonId | null
   readonly keyHash: string
   readonly operations: ReadonlySet<Operation>
-  /** `switched_off`: it worked when the company was deleted, and does again when that is undone. */
-  readonly status: "active" | "paused" | "switched_off" | "deleted"
+  /**
+   * `switched_off`: it worked when the company was deleted, and does again when that is undone.
+   * `leaked`: it was found in a push, and never works again.
+   */
+  readonly status: "active" | "paused" | "switched_off" | "leaked" | "deleted"
 }
 
 /** A company's access state. Only the functions of this file look inside. */
@@ -125,7 +134,7 @@ export interface Access {
   name: Sealed | null
   plan: Plan
   pays: "prepaid" | "card"
-  card: { readonly verified: boolean; readonly failing: boolean } | null
+  readonly cardFile: CardFile
   channel: string
   affiliateTag: string | null
   readonly team: Team
@@ -144,7 +153,7 @@ export const access: Decider<AccessCommand, Access, AccessEvent, AccessRefused> 
     name: null,
     plan: "payg",
     pays: "prepaid",
-    card: null,
+    cardFile: emptyCardFile(),
     channel: FIRST_CHANNEL,
     affiliateTag: null,
     team: emptyTeam(),
@@ -184,19 +193,19 @@ function decide(
     case "ResumeKey":
     case "DeleteKey":
       return changeKey(command, state, at)
+    case "LeakKey":
+      return leakKey(command, state, at)
     case "ChangeKeyOperations":
       return changeOperations(command, state, at)
     case "SwitchKeysOff":
       return keyIdsIn(state, "active").map((keyId) => ({ type: "KeySwitchedOff", at, keyId }))
     case "SwitchKeysOn":
       return keyIdsIn(state, "switched_off").map((keyId) => ({ type: "KeySwitchedOn", at, keyId }))
-    case "SetCard": {
-      const { verified, failing } = command
-      const same = state.card?.verified === verified && state.card.failing === failing
-      return same ? [] : [{ type: "CardSet", at, verified, failing }]
-    }
+    case "SetCard":
     case "RemoveCard":
-      return state.card === null ? [] : [{ type: "CardRemoved", at }]
+    case "StartCardCheck":
+    case "EndCardCheck":
+      return decideCard(command, state.cardFile, at) ?? refuse(at, "no_card", NO_CARD)
     case "ChangeChannel": {
       const { channel } = command
       return channel === state.channel ? [] : [{ type: "ChannelChanged", at, channel }]
@@ -245,15 +254,18 @@ function evolve(state: Access, event: AccessEvent): Access {
       return setStatus(state, event.keyId, "active")
     case "KeyDeleted":
       return setStatus(state, event.keyId, "deleted")
+    case "KeyLeaked":
+      return setStatus(state, event.keyId, "leaked")
     case "KeySwitchedOff":
       return setStatus(state, event.keyId, "switched_off")
     case "KeySwitchedOn":
       return setStatus(state, event.keyId, "active")
     case "CardSet":
-      state.card = { verified: event.verified, failing: event.failing }
-      return state
     case "CardRemoved":
-      state.card = null
+    case "CardCheckStarted":
+    case "CardVerified":
+    case "CardCheckFailed":
+      evolveCard(state.cardFile, event)
       return state
     case "ChannelChanged":
       state.channel = event.channel
@@ -312,11 +324,27 @@ function changeKey(
   const status = state.keys.get(keyId)?.status
   if (status === AFTER[type]) return []
   if (status === undefined || status === "deleted") return noSuchKey(at)
+  if (status === "leaked" && type !== "DeleteKey") {
+    const message = "This key stood in a push and is switched off for good: make another one."
+    return refuse(at, "key_leaked", message)
+  }
   if (type === "ResumeKey" && status === "switched_off") {
     const message = "This key is switched off with its company, which was deleted: restore that."
     return refuse(at, "company_deleted", message)
   }
   return [{ type: FACTS[type], at, keyId }]
+}
+
+function leakKey(
+  { keyId, pushId, inOwnCode }: LeakKey,
+  state: Access,
+  at: number,
+): readonly AccessEvent[] | AccessRefused {
+  const status = state.keys.get(keyId)?.status
+  if (status === undefined) return noSuchKey(at)
+  // One that is gone already is no more dangerous than before.
+  if (status === "leaked" || status === "deleted") return []
+  return [{ type: "KeyLeaked", at, keyId, pushId, inOwnCode }]
 }
 
 function changeOperations(
@@ -366,7 +394,7 @@ export interface CompanyStanding {
   readonly name: Sealed
   readonly plan: Plan
   readonly pays: "prepaid" | "card"
-  readonly card: { readonly verified: boolean; readonly failing: boolean } | null
+  readonly card: Card | null
   /** Where its apps are updated from. */
   readonly channel: string
   /** What its affiliate link ends in; null where it has not joined. */
@@ -375,9 +403,15 @@ export interface CompanyStanding {
 
 /** How the company stands; null before it is opened. */
 export function companyStanding(state: Access): CompanyStanding | null {
-  const { companyId, name, plan, pays, card, channel, affiliateTag } = state
+  const { companyId, name, plan, pays, cardFile, channel, affiliateTag } = state
   if (companyId === null || name === null) return null
+  const { card } = cardFile
   return { companyId, name, plan, pays, card, channel, affiliateTag }
+}
+
+/** The last look at whether the company's card is good; null where none was begun. */
+export function cardCheckOf({ cardFile }: Access): CardCheck | null {
+  return cardFile.check
 }
 
 /** Whether calling, texting, email and hosting are open: a card on file and paid up. */

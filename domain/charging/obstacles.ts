@@ -12,23 +12,24 @@ import { callFault, serveCall } from "./served-calls.ts"
 /** What stands against a call: the limit that is used up, or what became of the company. */
 export type Obstacle = "closed" | "locked" | LimitReading
 
-/** Which of them stop a call; that a company was deleted or a key's own limit is used up always does. */
+/** Which of them stop a call; that a company was deleted always does. */
 export interface CallChecks {
   readonly spender: Spender
   readonly lockStops: boolean
   readonly limitsStop: boolean
+  readonly ownLimitStops: boolean
 }
 
 /** The first that stands against a call; null where nothing does. */
 export function obstacleTo(
   state: Ledger,
-  { spender, lockStops, limitsStop }: CallChecks,
+  { spender, lockStops, limitsStop, ownLimitStops }: CallChecks,
   at: number,
 ): Obstacle | null {
   const { closed, locked } = accountOf(state)
   if (closed) return "closed"
   const limit = usedUpLimit(state, spender, at)
-  if (limit?.holder === "key") return limit
+  if (ownLimitStops && limit?.holder === "key") return limit
   if (lockStops && locked) return "locked"
   return limitsStop ? limit : null
 }

@@ -164,6 +164,30 @@ export function updatesAfter(
   })
 }
 
+/** The trees that the protected core of a company's code may be: those of all releases. */
+export function sealedTrees({ trees }: Releases): ReadonlySet<string> {
+  return new Set(trees.values())
+}
+
+/**
+ * The newest release of a channel whose protected core is known, unless code with this tree has taken it
+ * in: its tree is that release's, or a later one's. Null where it has, or there is none.
+ */
+export function notTakenIn(
+  state: Releases,
+  channel: string,
+  tree: string | null,
+): { readonly version: string; readonly required: boolean } | null {
+  const newest = channelOf(state, channel).findLast(({ version }) => state.trees.has(version))
+  if (newest === undefined) return null
+  for (const [version, sealed] of state.trees) {
+    const order = versionOf(version)
+    if (order === null || sealed !== tree) continue
+    if (compareVersions(order, newest.order) >= 0) return null
+  }
+  return { version: newest.version, required: newest.required }
+}
+
 /** Whether the protected core that an app of this version reports is the official one. */
 export function sealStanding(
   state: Releases,

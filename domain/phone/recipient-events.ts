@@ -107,9 +107,9 @@ export const recipientFormats = {
       optInId: plain,
       phone: sealed,
       firstName: sealed,
-      /** What the texts are about, as the form says it. */
-      service: text,
-      /** Whether they agreed to offers as well. */
+      /** Whether they agreed to texts about what they ordered or asked for. */
+      service: flag,
+      /** Whether they agreed to offers. */
       offers: flag,
       method: optInMethod,
       /** The page of the form; null where there is none. */

@@ -14,8 +14,8 @@ const KEYS = table(
     person_id: orNull(text<PersonId>()),
     label: orNull(text()),
     operations: texts(),
-    /** `switched_off` with its company, which was deleted. */
-    status: text<"active" | "paused" | "switched_off" | "deleted">(),
+    /** `switched_off` with its company, which was deleted; `leaked` for good, by a push that held it. */
+    status: text<"active" | "paused" | "switched_off" | "leaked" | "deleted">(),
     created_at: instant(),
   },
   ["key_id"],
@@ -54,6 +54,7 @@ export const keys: Projection = {
       if (fact.type === "KeyPaused") await setStatus(tx, fact.keyId, "paused")
       if (fact.type === "KeyResumed") await setStatus(tx, fact.keyId, "active")
       if (fact.type === "KeyDeleted") await setStatus(tx, fact.keyId, "deleted")
+      if (fact.type === "KeyLeaked") await setStatus(tx, fact.keyId, "leaked")
       if (fact.type === "KeySwitchedOff") await setStatus(tx, fact.keyId, "switched_off")
       if (fact.type === "KeySwitchedOn") await setStatus(tx, fact.keyId, "active")
     }

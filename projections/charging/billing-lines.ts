@@ -30,6 +30,8 @@ export interface BillLine {
   readonly class: string
   readonly resource: string
   readonly priceVersion: string
+  /** What the money was for: an adder's reference, why it came back or was corrected, a payment's id. */
+  readonly description: string
 }
 
 /** Which lines: those whose revision is above `after` and at most `upTo`. */
@@ -102,5 +104,6 @@ export function billLineOf(row: ChargeRow, correctedAt: number | null = null): B
     class: row.class ?? "",
     resource: row.resource ?? "",
     priceVersion: String(row.price_version ?? ""),
+    description: row.note ?? "",
   }
 }

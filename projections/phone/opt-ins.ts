@@ -15,7 +15,7 @@ const OPT_INS = table(
     opt_in_id: text(),
     phone: orNull(text()),
     first_name: orNull(text()),
-    service: text(),
+    service: flag(),
     offers: flag(),
     method: text<OptInMethod>(),
     source_url: orNull(text()),
@@ -33,7 +33,7 @@ type Tables = RowsOf<typeof OPT_INS>
 /** The read model. */
 export const optIns: Projection = {
   name: "opt-ins",
-  version: 1,
+  version: 2,
   categories: ["companies", "recipient"],
   ignores: [
     ...["OptOutAdded", "OptOutRemoved", "OptedInByText", "OptedOutByText", "TextReceived"],

@@ -7,6 +7,7 @@ import { invitations } from "../../projections/access/invitations.ts"
 import { keys } from "../../projections/access/keys.ts"
 import { people } from "../../projections/access/people.ts"
 import type { Slice } from "../frame/slice.ts"
+import { mailLeakedKey } from "./reactions/mail-leaked-key.ts"
 import { peopleList } from "./list-people.ts"
 
 /** People, keys and invitations. */
@@ -19,6 +20,7 @@ invitations are made and changed by the operator: no key can.`,
   },
   routes: [peopleList],
   readModels: [people, invitations, keys],
+  reactions: [mailLeakedKey],
   operations: [...peopleOperations, ...keyOperations, ...operationCommands],
   topics: { person: "people of a company", key: "API keys", operation: "operations of the API" },
 }

@@ -4,7 +4,7 @@ import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
 import type { Charge } from "../../domain/charging/ledger-commands.ts"
 import type { Spender } from "../../domain/charging/limits.ts"
-import { PRICED_ITEMS, priceOf } from "../../domain/charging/price-book.ts"
+import { priceOf } from "../../domain/charging/price-book.ts"
 import type { PricedItem } from "../../domain/charging/price-book.ts"
 import { whatIf } from "../../domain/charging/what-if.ts"
 import type { StreamOf } from "../../domain/kernel/aggregate.ts"
@@ -15,9 +15,6 @@ import { fold, unfolded } from "../frame/writer/runner/load.ts"
 import type { Ports } from "../frame/ports.ts"
 import { placeOf } from "../frame/calls/position-token.ts"
 
-/** Names that people use for items of the price book. */
-const SHORT_NAMES: ReadonlyMap<string, PricedItem> = new Map([["text", "text_segment"]])
-
 /** What is asked. */
 export interface Question {
   readonly companyId: CompanyId
@@ -26,12 +23,6 @@ export interface Question {
   readonly quantity: number
   /** A former place: `Ledger-Position`, or `revision:<n>` of the ledger; null for now. */
   readonly at: string | null
-}
-
-/** The item of this name; null where the price book has none. */
-export function itemNamed(name: string): PricedItem | null {
-  const plain = name.trim().toLowerCase().replaceAll(/[ -]/g, "_")
-  return SHORT_NAMES.get(plain) ?? PRICED_ITEMS.find((item) => item === plain) ?? null
 }
 
 /** There is no such place in the ledger. The message says why. */

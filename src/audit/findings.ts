@@ -53,11 +53,16 @@ export class Findings {
     this.#first.set(rule, { place, detail })
   }
 
-  /** Every rule, and what was found of it. @param fine what is said where it holds */
-  checks(fine: string): readonly AuditCheck[] {
+  /**
+   * Every rule, and what was found of it.
+   *
+   * @param fine what is said where it holds
+   * @param own the same of rules that look at something else than all events
+   */
+  checks(fine: string, own: Readonly<Partial<Record<Rule, string>>>): readonly AuditCheck[] {
     return RULES.map((name) => {
       const fault = this.#first.get(name)
-      if (fault === undefined) return { name, ok: true, detail: fine }
+      if (fault === undefined) return { name, ok: true, detail: own[name] ?? fine }
       return { name, ok: false, ...fault }
     })
   }

@@ -1,5 +1,6 @@
 /** What an audit did not look at, or not in full, so that nobody takes it for proven. */
 import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Rule } from "./findings.ts"
 import type { Seen } from "./seen-streams.ts"
 
 /** Something that was not looked at. */
@@ -42,6 +43,24 @@ export function skippedIn(seen: readonly Seen[], companyId: CompanyId | null): r
     why: "one company was asked for",
   }
   return [...all.filter(({ count: many }) => many !== 0), ...(companyId === null ? [] : [others])]
+}
+
+/** What was looked at by rules that do not look at every event, where they hold. */
+export function lookedAt(seen: readonly Seen[]): Readonly<Partial<Record<Rule, string>>> {
+  const withOne = (what: string, none: string, isWith: (one: Seen) => boolean) => {
+    const count = seen.filter(isWith).length
+    return count === 0 ? none : `${count} ${count === 1 ? "stream" : "streams"} with a ${what}`
+  }
+  return {
+    "signed heads are of this history": withOne(
+      ...(["signed head", "no head is signed yet"] as const),
+      ({ held }) => held !== null,
+    ),
+    "checkpoints are what folding gives": withOne(
+      ...(["checkpoint", "no checkpoint is kept yet"] as const),
+      ({ checkpoint }) => checkpoint !== null,
+    ),
+  }
 }
 
 /** What never is: the rows of work come from facts and go once they are done. */

@@ -26,7 +26,7 @@ import { paced } from "./pace.ts"
 import type { Seen } from "./seen-streams.ts"
 import { codecIn, sumOf } from "./seen-streams.ts"
 import type { Skipped } from "./skipped.ts"
-import { skippedIn } from "./skipped.ts"
+import { lookedAt, skippedIn } from "./skipped.ts"
 import { streamFault } from "./stream-alone.ts"
 
 /** What the audit of the streams found. */
@@ -156,18 +156,19 @@ class Audit {
       known.ledger?.end()
       await this.#checkLater(known)
     }
-    const seen = (stream: string) => this.#seen.get(stream)?.revision ?? null
-    await this.#missing.check(this.#ports, seen, (place) => {
+    const lastOf = (stream: string) => this.#seen.get(stream)?.revision ?? null
+    await this.#missing.check(this.#ports, lastOf, (place) => {
       this.#findings.add("no stream is missing", place)
     })
     this.#heads.end((place) => this.#findings.add("signed heads are of this history", place))
-    const ledgers = [...this.#seen.values()].filter(({ ledger }) => ledger !== null)
+    const seen = [...this.#seen.values()]
+    const ledgers = seen.filter(({ ledger }) => ledger !== null)
     return {
-      checks: this.#findings.checks(`${this.#events} events`),
+      checks: this.#findings.checks(`${this.#events} events`, lookedAt(seen)),
       firstBroken: this.#findings.first(),
       streams: this.#seen.size,
       others: this.others.counted,
-      skipped: skippedIn([...this.#seen.values()], this.#scope.companyId),
+      skipped: skippedIn(seen, this.#scope.companyId),
       events: this.#events,
       heads: Object.fromEntries(ledgers.map(({ stream, hash }) => [stream, hash])),
       openCharges: ledgers.flatMap(({ stream, ledger }) =>

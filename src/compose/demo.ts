@@ -10,12 +10,20 @@ import { listPeople } from "../../projections/access/people.ts"
 
 const NAME = "acme"
 
-/** Makes `acme` where there is no company yet; answers lines to print, the key among them once. */
-export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly string[]> {
+/**
+ * Makes `acme` where there is no company yet; answers lines to print, the key among them once.
+ *
+ * @param program what calls the program from a shell
+ */
+export async function makeDemo(
+  ports: AdminPorts,
+  url: string,
+  program: string,
+): Promise<readonly string[]> {
   const count = await ports.runner.read(COMPANIES, companyCount)
   if (count > 0) {
     const why = "  demo         not made: this store has companies already"
-    return [why, ...(await nextKey(ports))]
+    return [why, ...(await nextKey(ports, program))]
   }
   const company = NAME
   const { ownerId } = await run<{ ownerId: string }>(ports, "company create", {
@@ -45,7 +53,7 @@ export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly
   return [
     `  company      ${NAME}: $50 of funds, limits of $40 a month, $20 a week for its owner, $5 a day for the key`,
     `  key          ${key}`,
-    `               (shown this once; others: ${keyCommand(ownerId)})`,
+    `               (shown this once; others: ${keyCommand(program, ownerId)})`,
     "",
     "Send a text (nothing leaves this machine: the carrier is built in):",
     "",
@@ -56,19 +64,19 @@ export async function makeDemo(ports: AdminPorts, url: string): Promise<readonly
 }
 
 /** How another key of the demo's owner is made, as lines to print; none where there is no `acme`. */
-export async function nextKey(ports: AdminPorts): Promise<readonly string[]> {
+export async function nextKey(ports: AdminPorts, program: string): Promise<readonly string[]> {
   const tag = nameTagOf(ports, NAME)
   const companyId = await ports.runner.read(COMPANIES, (state) => companyByNameTag(state, tag))
   if (companyId === null) return []
   await showWrites(ports)
   const owner = (await listPeople(ports.readAll, companyId)).find(({ role }) => role === "owner")
   if (owner === undefined) return []
-  return [`  another key  ${keyCommand(owner.person_id)}`]
+  return [`  another key  ${keyCommand(program, owner.person_id)}`]
 }
 
 /** The one command that makes a key. */
-function keyCommand(ownerId: string): string {
-  return `company-ledger key create --company ${NAME} --person ${ownerId} --all-operations`
+function keyCommand(program: string, ownerId: string): string {
+  return `${program} key create --company ${NAME} --person ${ownerId} --all-operations`
 }
 
 async function run<O>(ports: AdminPorts, name: string, input: object): Promise<O> {

@@ -10,6 +10,7 @@ const SCARCE_BYTES = 2_048 * MEBIBYTE
 /** Below this PostgreSQL may not write its next piece of log. */
 const TOO_FEW_BYTES = 128 * MEBIBYTE
 const OLDEST_NODE = "22.18"
+const OLDEST_GIT = "2.34"
 
 /** Looks at the machine. @param servedAt where a server of this installation runs; null where none does */
 export async function machineFindings(
@@ -19,8 +20,11 @@ export async function machineFindings(
   const isShared = config.databaseUrl !== null
   return [
     nodeFinding(process.versions.node),
-    await programFinding("git", "only what works with source code needs it: install git"),
-    await programFinding("bwrap", "only boxes on this machine need it: install bubblewrap"),
+    gitFinding(await tryProgram("git", ["--version"])),
+    await programFinding(
+      "bwrap",
+      "boxes on this machine need it, and git runs apart from all else where it is: install bubblewrap",
+    ),
     await namespaceFinding(!isShared && process.getuid?.() === 0),
     await portFinding(config, servedAt),
     await diskFinding(config.dataDir),
@@ -36,6 +40,18 @@ export function nodeFinding(version: string): Finding {
   }
   const fix = `start with npm, which brings its own Node, or install Node ${OLDEST_NODE} or newer`
   return { check: "node", state: "wrong", says: version, fix }
+}
+
+/** Whether this git can serve repositories. @param ran what `git --version` said, or why it did not run */
+export function gitFinding(ran: Awaited<ReturnType<typeof tryProgram>>): Finding {
+  const [check, needed] = ["git", "only companies' code needs it: install git"]
+  if (!("line" in ran)) return { check, state: "missing", says: ran.fault, fix: needed }
+  const [major = 0, minor = 0] = (/\d+\.\d+/.exec(ran.line)?.[0] ?? "").split(".").map(Number)
+  const [oldestMajor = 0, oldestMinor = 0] = OLDEST_GIT.split(".").map(Number)
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) {
+    return well(check, ran.line)
+  }
+  return { check, state: "missing", says: ran.line, fix: `${needed} ${OLDEST_GIT} or newer` }
 }
 
 async function programFinding(name: string, fix: string): Promise<Finding> {

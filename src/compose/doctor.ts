@@ -1,13 +1,14 @@
 /** `doctor`: looks at everything that the program stands on, and says how to mend what is wrong. */
 import { z } from "zod"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
-import { openPool } from "../../adapters/postgres/database.ts"
+import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
 import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
 import { checkReadModels } from "../../adapters/postgres/projector/ahead.ts"
 import type { AdminAnswer } from "../frame/operator/protocol.ts"
 import type { Finding } from "../frame/operator/cli/finding.ts"
 import { well } from "../frame/operator/cli/finding.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
+import type { Stored } from "../frame/slice.ts"
 import { PROGRAM } from "../slices.ts"
 import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
@@ -23,8 +24,8 @@ export interface LivingServer {
   readonly url: string
   /** What it answers to `/readyz`. @throws what the network throws */
   readonly readiness: () => Promise<string>
-  /** What it answers to `projections status`. @throws what the socket throws */
-  readonly status: () => Promise<AdminAnswer>
+  /** What it answers to an operation. @throws what the socket throws */
+  readonly ask: (operation: string, input: object) => Promise<AdminAnswer>
 }
 
 /** What that answers, of which this needs some. */
@@ -41,10 +42,42 @@ export async function examine(
 ): Promise<readonly Finding[]> {
   return [
     ...(await machineFindings(config, server?.url ?? null)),
-    ...(await Promise.all(PROGRAM.examines.map((look) => look(config.settings)))).flat(),
+    ...(await sliceFindings(config, server)),
     ...unreadFindings(config),
     ...(await (server === null ? storeFindings(config) : servedFindings(server))),
   ]
+}
+
+/** What the slices find. */
+async function sliceFindings(
+  { settings, dataDir, databaseUrl }: Config,
+  server: LivingServer | null,
+): Promise<readonly Finding[]> {
+  const look = async (stored: Stored) => {
+    const all = PROGRAM.examines.map((one) => one(settings, dataDir, stored))
+    return (await Promise.all(all)).flat()
+  }
+  if (server !== null) {
+    const ask = async (operation: string, input: object) => {
+      const answer = await server.ask(operation, input)
+      if ("error" in answer) throw new Error(answer.error.message)
+      return answer.result
+    }
+    return look({ ask })
+  }
+  // The embedded PostgreSQL is not started for a look at what it remembers.
+  if (databaseUrl === null) return look(null)
+  const pool = openPool(databaseUrl, 1, () => undefined)
+  try {
+    // Nothing was ever started on a database without them.
+    const found = await pool
+      .query("select 1 where to_regclass('ledger.event_store') is not null")
+      // That it does not answer is a finding of its own.
+      .catch(() => null)
+    return await look(found?.rowCount === 1 ? { readAll: kyselyOf<unknown>(pool) } : null)
+  } finally {
+    await pool.end()
+  }
 }
 
 /** Settings of this shell that nobody reads. */
@@ -212,9 +245,9 @@ function servedFinding(check: string, lines: readonly string[]): Finding {
   return { check, state: "wrong", says, fix: "see that it runs; the log of the server says more" }
 }
 
-async function readModelFindings({ status }: LivingServer): Promise<readonly Finding[]> {
+async function readModelFindings({ ask }: LivingServer): Promise<readonly Finding[]> {
   const check = "read models"
-  const answer = await status()
+  const answer = await ask("projections status", {})
   if ("error" in answer) {
     const fix = "see the log of the server"
     return [{ check, state: "wrong", says: answer.error.message, fix }]

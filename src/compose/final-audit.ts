@@ -37,6 +37,7 @@ export async function auditMoved(
     throw explainOpening(error, config)
   })
   try {
+    await ports.outsideInBackups.putBack(progress)
     await shown(ports, { progress, signal })
     const request = { operation: "audit verify", input: {}, actor: "system", reason: null }
     const talk = { progress, signal, send: async () => undefined }

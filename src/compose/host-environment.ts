@@ -25,12 +25,14 @@ export interface HostEnvironment {
  * Holds the data folder and starts the embedded PostgreSQL unless a database is given.
  *
  * @param signal aborted where nobody waits for it any more
- * @throws StartupFault with one sentence and the fix; the signal's reason
+ * @param onceHeld looks at what else is needed, while a new data folder has no database yet
+ * @throws what that throws, StartupFault with one sentence and the fix; the signal's reason
  */
 export async function openHostEnvironment(
   config: Config,
   log: Log,
   signal: AbortSignal,
+  onceHeld: () => Promise<void> = async () => undefined,
 ): Promise<HostEnvironment> {
   const folder = await openDataFolder(config.dataDir)
   const hold = await holdFolder(folder)
@@ -41,6 +43,7 @@ export async function openHostEnvironment(
     )
   }
   try {
+    await onceHeld()
     return await openHeld(config, folder, hold, log, signal)
   } catch (error) {
     await hold.release()

@@ -13,6 +13,8 @@ export interface InstallationOptions {
   /** How many connections to PostgreSQL it may open, at least 16. */
   readonly databaseConnections: number
   readonly clock: "system" | "test"
+  /** Absolute path of the data folder. */
+  readonly dataDir: string
   readonly masterKey: Buffer | null
   /** The settings of the slices; default none is set. */
   readonly settings?: ReadSettings

@@ -5,12 +5,14 @@ import { migrateToLatest } from "../../adapters/postgres/migrate.ts"
 import { startProjector } from "../../adapters/postgres/projector/projector.ts"
 import { openSimulatorMemory } from "../../adapters/providers/simulators/remembered.ts"
 import { FOLLOW_UPS } from "../../projections/kernel/follow-ups.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { AdminPorts } from "../frame/operator/operation.ts"
 import { signDay } from "../audit/trees.ts"
 import { startHousekeeping } from "../frame/effects/housekeeping.ts"
 import { giveUp } from "../frame/effects/give-up.ts"
 import type { Ports } from "../frame/ports.ts"
 import { openProvided } from "../frame/provider.ts"
+import type { Program } from "../frame/slice.ts"
 import { settingsIn } from "../frame/settings.ts"
 import { startWorkers } from "../frame/effects/workers.ts"
 import type { Workers } from "../frame/effects/workers.ts"
@@ -21,6 +23,7 @@ import type { NamedCloser } from "./closers.ts"
 import type { InstallationOptions } from "./installation-options.ts"
 import type { Reached } from "./outside.ts"
 import { openOutside } from "./outside.ts"
+import { finishingRestores, outsideOf } from "./outside-in-backups.ts"
 import { closeInTime } from "./closers.ts"
 import { arrangeFaults } from "./faults.ts"
 import { openPriceBook } from "./first-prices.ts"
@@ -90,7 +93,7 @@ async function openParts(
   reached: Reached,
   closers: NamedCloser[],
 ): Promise<AdminPorts> {
-  const { log, baseUrl, program = PROGRAM } = options
+  const { log, baseUrl, dataDir, program = PROGRAM } = options
   const faulty = arrangeFaults(options.faults)
   const outside = await openOutside(options, reached, closers, faulty)
   const { behind, pacer, store, sealing, clock, checkpoints, locks } = outside
@@ -126,22 +129,21 @@ async function openParts(
 
   const settings = options.settings ?? settingsIn({})
   const memory = openSimulatorMemory({ pool: behind, clock })
-  const asking = { ...outside, memory, settings, failing: faulty.provider }
+  const atEnd = (what: string, close: NamedCloser["close"]) => void closers.push({ what, close })
+  const asking = { ...outside, ...{ memory, settings, dataDir, atEnd }, failing: faulty.provider }
   const provided = await openProvided(program.providers, asking, () => all)
   const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
   const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
   const all: Ports = {
     ...base,
-    eraseElsewhere: async (companyId) => {
-      for (const eraseOne of program.erasures) await eraseOne(all, companyId)
-    },
+    eraseElsewhere: (companyId) => eraseElsewhere(program, all, companyId),
     doNow: async (work, stopping) => (await workers?.now(work, stopping)) === true,
     giveUp: (work, cause) => giveUp(program.reactions, all, work, cause),
   }
-  const running = startWorkers(all, program.reactions)
-  workers = running
-  closers.push({ what: "work in hand", close: running.stop })
-  const housekeeping = startHousekeeping(all, program.sweeps, (signal) => signDay(base, signal))
+  workers = startWorkers(all, program.reactions)
+  closers.push({ what: "work in hand", close: workers.stop })
+  const sweeps = [...program.sweeps, finishingRestores(program, locks)]
+  const housekeeping = startHousekeeping(all, sweeps, (signal) => signDay(base, signal))
   closers.push({ what: "housekeeping", close: housekeeping.stop })
   return {
     ...base,
@@ -149,9 +151,14 @@ async function openParts(
     streamOfIntent,
     // What an operator asks for may be long.
     readAll: outside.readPatiently,
-    workers: running,
+    workers,
     housekeep: housekeeping.run,
+    outsideInBackups: outsideOf(program, all, locks),
     silentSince: reached.watch.silentSince,
     checkpointOf: checkpoints.stored,
   }
+}
+
+async function eraseElsewhere({ erasures }: Program, ports: Ports, companyId: CompanyId) {
+  for (const eraseOne of erasures) await eraseOne(ports, companyId)
 }

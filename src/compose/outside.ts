@@ -3,6 +3,7 @@ import { PROGRAM } from "../slices.ts"
 import type { Pool } from "pg"
 import { openBackupSet } from "../../adapters/installation/backup-set.ts"
 import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
+import { openPostgresKept } from "../../adapters/kept/postgres.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
 import { openPostgresConnectCodes } from "../../adapters/connect-codes/postgres.ts"
@@ -98,6 +99,7 @@ export async function openOutside(
     locks: openPostgresLocks(behind, log.warn),
     claims: openPostgresClaims(pool, processes),
     work: openPostgresWork(behind, processes),
+    kept: openPostgresKept({ pool, clock: time.clock.clock }),
     blobs: openPostgresBlobs({ pool, behind, sealing }),
     simulators: openPostgresSimulators(pool),
     presence: openPostgresPresence(pool),

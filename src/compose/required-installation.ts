@@ -1,4 +1,4 @@
-/** What only reads makes no installation: one that is not there is told of, and nothing is made. */
+/** Who cannot begin an installation makes none: one that is not there is told of, and nothing is made. */
 import { checkDataFolder } from "../../adapters/data-folder/data-folder.ts"
 import { hasCluster } from "../../adapters/postgres/embedded/folder.ts"
 import { hasInstallation } from "../../adapters/postgres/migrate.ts"

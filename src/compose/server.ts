@@ -1,15 +1,12 @@
 /** Runs the server: everything started in order, and stopped in the reverse order. */
 import { SHOWN } from "../shown.ts"
 import { PROGRAM } from "../slices.ts"
-import { lookup } from "node:dns/promises"
 import { dirname } from "node:path"
-import type { FastifyInstance } from "fastify"
 import type { DataFolder } from "../../adapters/data-folder/data-folder.ts"
 import { announce, withdraw } from "../../adapters/data-folder/data-folder.ts"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
 import type { DetailedLog } from "../frame/kernel/log.ts"
 import { explained } from "../../adapters/postgres/embedded/explain.ts"
-import { StartupFault } from "../../adapters/startup/port.ts"
 import { startDaemons } from "../frame/daemon.ts"
 import type { ShownSetting } from "../frame/operator/protocol.ts"
 import { runOperation } from "../frame/operator/run-operation.ts"
@@ -25,7 +22,9 @@ import type { Installation } from "./installation.ts"
 import type { NamedCloser } from "./closers.ts"
 import { closeInTime } from "./closers.ts"
 import { openInstallation } from "./installation.ts"
+import { checkAddress, listen } from "./listening.ts"
 import { explainOpening } from "./opening-faults.ts"
+import { pastedProgram } from "./pasted.ts"
 import { openHostEnvironment } from "./host-environment.ts"
 
 /** Whoever stops it waits no longer than ten seconds, whatever the database does. */
@@ -64,15 +63,17 @@ export interface OpenStores extends Installation {
  * installation.
  *
  * @param signal aborted where nobody waits for them any more: what was opened is closed again
- * @throws StartupFault with one sentence and the fix; the signal's reason
+ * @param onceHeld looks at what else is needed, while a new data folder has no database yet
+ * @throws what that throws, StartupFault with one sentence and the fix; the signal's reason
  */
 export async function openStores(
   config: Config,
   baseUrl: () => string,
   log: DetailedLog,
   signal: AbortSignal,
+  onceHeld?: () => Promise<void>,
 ): Promise<OpenStores> {
-  const environment = await openHostEnvironment(config, log, signal)
+  const environment = await openHostEnvironment(config, log, signal, onceHeld)
   try {
     const installation = await openInstallation({ ...config, ...environment, baseUrl, log, signal })
     const { folder, databaseLost } = environment
@@ -95,7 +96,7 @@ async function openUnlessStopped(
   baseUrl: () => string,
 ): Promise<OpenStores | null> {
   try {
-    return await openStores(config, baseUrl, log, signal)
+    return await openStores(config, baseUrl, log, signal, () => checkAddress(config))
   } catch (error) {
     if (signal.aborted && error === signal.reason) return null
     throw error
@@ -151,9 +152,10 @@ async function serve(
   const app = await buildApp(stores.ports, PROGRAM.entries, PROGRAM.retired, {
     ...{ rateLimits: config.rateLimits, trustProxy: config.trustProxy },
     ownHost: config.baseUrl === null ? null : new URL(config.baseUrl).hostname.toLowerCase(),
-    doors: PROGRAM.doors(stores.ports),
+    ...{ doors: PROGRAM.doors(stores.ports), aliases: PROGRAM.aliases(stores.ports) },
     shown: SHOWN,
-    ...{ webhooks: PROGRAM.webhooks, probes: PROGRAM.probes, measures: PROGRAM.measures },
+    ...{ webhooks: PROGRAM.webhooks, pages: PROGRAM.pages },
+    ...{ probes: PROGRAM.probes, measures: PROGRAM.measures },
     ...{ simulated: config.simulated, logRequests: config.logRequests },
   })
   arrangeFaults(config.faults).server(app.server)
@@ -184,37 +186,9 @@ async function serve(
   if (config.eventStoreUrl !== null) {
     say(`  event store  ${maskedAddress(config.eventStoreUrl)}`)
   }
-  const more = demo ? await makeDemo(stores.ports, url) : await nextKey(stores.ports)
+  const program = pastedProgram(config.dataDir)
+  const more = demo
+    ? await makeDemo(stores.ports, url, program)
+    : await nextKey(stores.ports, program)
   for (const line of more) say(line)
-}
-
-async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
-  try {
-    return await app.listen({ host: await oneAddress(host), port })
-  } catch (error) {
-    const code = error instanceof Error && "code" in error ? error.code : ""
-    if (code === "EADDRINUSE") {
-      throw new StartupFault(
-        `Port ${port} on ${host} is taken: stop the program that uses it, or set PORT to another ` +
-          "(0 picks a free one).",
-        error,
-      )
-    }
-    if (code === "EACCES") {
-      throw new StartupFault(`This user may not use port ${port}: set PORT to 1024 or more.`, error)
-    }
-    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND") {
-      throw new StartupFault(`This machine has no address ${host}: set HOST to one it has.`, error)
-    }
-    throw error
-  }
-}
-
-/**
- * The framework listens on both addresses of this name, and on the second one without the handlers
- * of the first, nor does it wait for the calls that came there when it stops.
- */
-async function oneAddress(host: string): Promise<string> {
-  if (host !== "localhost") return host
-  return (await lookup(host, { order: "ipv4first" })).address
 }

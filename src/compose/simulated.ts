@@ -13,7 +13,7 @@ const chosenBy = ({ chosenBy: choose }: Provider, given: Given): string | null =
 
 /** The setting that says which simulators may stand beside real money: their names, or `all`. */
 export function simulatedSetting(providers: readonly Provider[]) {
-  const names = providers.map(({ name }) => name)
+  const names = providers.filter(({ ofMachine }) => ofMachine !== true).map(({ name }) => name)
   const words = `must be all, or names of ${names.join(", ")} with commas between them`
   const isOne = (name: string) => name === "all" || names.includes(name)
   return z.string().refine((text) => listed(text).every(isOne), words)
@@ -23,7 +23,9 @@ export function simulatedSetting(providers: readonly Provider[]) {
 export function simulatedOf(providers: readonly Provider[], given: Given): Simulated {
   const isReal = (one: Provider) => chosenBy(one, given) !== null
   return {
-    names: providers.filter((one) => !isReal(one)).map(({ name }) => name),
+    names: providers
+      .filter((one) => one.ofMachine !== true && !isReal(one))
+      .map(({ name }) => name),
     besideMoney: providers.some((one) => one.takesMoney === true && isReal(one)),
   }
 }
@@ -45,9 +47,11 @@ function besideMoney(providers: readonly Provider[], given: Given): readonly str
   if (payments === undefined) return []
   const meant = listed(given["LEDGER_SIMULATED"] ?? "")
   const { names } = simulatedOf(providers, given)
-  if (meant.includes("all") || names.every((name) => meant.includes(name))) return []
+  const unsaid = meant.includes("all") ? [] : names.filter((name) => !meant.includes(name))
+  if (unsaid.length === 0) return []
+  const others = unsaid.length < names.length ? ", which LEDGER_SIMULATED does not name" : ""
   return [
     `${chosenBy(payments, given)} takes real money, and what it pays for is simulated: ` +
-      `${names.join(", ")}. Set LEDGER_SIMULATED=${names.join(",")} where that is meant.`,
+      `${unsaid.join(", ")}${others}. Set LEDGER_SIMULATED=${names.join(",")} where that is meant.`,
   ]
 }

@@ -1,6 +1,6 @@
 /** What the command line does in its own process: everything that needs the stores, or the settings. */
 import { PROGRAM } from "../slices.ts"
-import { ServerGone, askServer } from "../frame/operator/cli/admin-client.ts"
+import { askServer } from "../frame/operator/cli/admin-client.ts"
 import type { Host } from "../frame/operator/cli/host.ts"
 import type { Stopping } from "../frame/operator/cli/stopping.ts"
 import type { Terminal } from "../frame/operator/cli/terminal.ts"
@@ -33,22 +33,11 @@ export interface Around {
 }
 
 /** What a host does here. */
-export interface WorkHere extends Omit<Host, "catalogue" | "livingServer"> {
+export interface WorkHere extends Omit<Host, "catalogue" | "livingServer" | "local" | "settings"> {
   /** Whether something is open still that would keep the process from ending. */
   readonly isLeft: () => boolean
   /** Tells of a fault of the program, at any level of the log. */
   readonly warn: Log["warn"]
-}
-
-/** One that does not answer keeps nobody from seeing the settings of the command itself. */
-async function settingsOfServer({ livingServer, terminal }: Around) {
-  try {
-    return (await livingServer())?.settings ?? null
-  } catch (error) {
-    if (!(error instanceof ServerGone)) throw error
-    terminal.err(`${error.message}\n`)
-    return null
-  }
 }
 
 /** Prepares the work; nothing is opened yet. */
@@ -56,13 +45,19 @@ export function openWork(around: Around): WorkHere {
   const { env, terminal, stopping, livingServer } = around
   const { signal } = stopping
   let isLeft = false
+  /** The settings of a command, which says of them what a server says in its log. */
+  const ownConfig = () => {
+    const config = readConfig(env)
+    for (const warning of config.warnings) terminal.err(`${warning}\n`)
+    return config
+  }
   /** A command's own log: on a terminal it would stand between the lines of its answer. */
   const commandLog = ({ logLevel }: Config) =>
     openLog(env["LOG_LEVEL"] === undefined ? "error" : logLevel)
   return {
     commands: async () => PROGRAM.commands,
     openLocal: async ({ mayMake }) => {
-      const config = readConfig(env)
+      const config = ownConfig()
       if (!mayMake) await requireInstallation(config)
       const baseUrl = () => config.baseUrl ?? ""
       const stores = await openStores(config, baseUrl, commandLog(config), signal)
@@ -86,26 +81,30 @@ export function openWork(around: Around): WorkHere {
       return code
     },
     move: async (name, input, talk) => {
-      const config = readConfig(env)
+      const config = ownConfig()
       const log = commandLog(config)
-      if (name === "store copy") return copyStore(config, String(input["to"]), log, talk)
+      if (name === "store copy") {
+        await requireInstallation(config)
+        return copyStore(config, String(input["to"]), log, talk)
+      }
       if (name === "restore") return restoreBackup(config, String(input["file"]), log, talk)
       throw new Error(`there is no move ${name}`)
     },
     examine: async () => {
       const config = readConfig(env)
       const server = await livingServer()
-      const request = { operation: "projections status", actor: "doctor", reason: null, input: {} }
       const talk = { progress: () => undefined, send: async () => undefined, signal }
       const living = server && {
         url: server.url,
         readiness: async () => (await fetch(`${server.url}${HEALTH_URLS.ready}`)).text(),
-        status: () => askServer(server.socketPath, request, talk),
+        ask: (operation: string, input: object) => {
+          const request = { operation, actor: "doctor", reason: null, input }
+          return askServer(server.socketPath, request, talk)
+        },
       }
       return examine(config, living)
     },
     bench: (words) => runBenchmarks(words, signal),
-    settings: async () => ({ own: listSettings(env), server: await settingsOfServer(around) }),
     isLeft: () => isLeft,
     warn: openLog("warn").warn,
   }

@@ -1,9 +1,13 @@
 /** `GET /api/v1/updates`: the releases that are newer than an app's version. */
 import { accessOf } from "../../domain/access/aggregates.ts"
+import { codeOf } from "../../domain/code/aggregates.ts"
+import { coreTree, hasRepository } from "../../domain/code/code.ts"
 import { RELEASES } from "../../domain/connection/aggregates.ts"
 import { z } from "zod"
 import { companyStanding } from "../../domain/access/access.ts"
-import { updatesAfter } from "../../domain/connection/releases.ts"
+import { notTakenIn, updatesAfter } from "../../domain/connection/releases.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Ports } from "../frame/ports.ts"
 import { route } from "../frame/calls/route.ts"
 import { isoTime } from "../frame/kernel/schema.ts"
 import { orderedVersion } from "./schema.ts"
@@ -48,7 +52,7 @@ export const listUpdates = route({
   counted: false,
   query: Query,
   reply: Updates,
-  looks: [accessOf, () => RELEASES],
+  looks: [accessOf, codeOf, () => RELEASES],
   specGap:
     "The specification does not show what `from` is: the release of the channel before this one.",
   handle: async (ports, { companyId }, { query }) => {
@@ -60,7 +64,19 @@ export const listUpdates = route({
         return { ...update, publishedAt: new Date(publishedAt).toISOString() }
       }),
     )
-    // Of the company's own code there is no branch before there is a repository.
-    return { ok: true, body: { updates, codeBranch: null } }
+    return {
+      ok: true,
+      body: { updates, codeBranch: await codeBranchOf(ports, companyId, channel) },
+    }
   },
 })
+
+/** The newest release that the company's code has not taken in; null where it has, or there is no code. */
+async function codeBranchOf({ runner }: Ports, companyId: CompanyId, channel: string) {
+  const code = await runner.read(codeOf(companyId), (state) => {
+    return { isThere: hasRepository(state), tree: coreTree(state) }
+  })
+  if (!code.isThere) return null
+  const missed = await runner.read(RELEASES, (state) => notTakenIn(state, channel, code.tree))
+  return missed === null ? null : { ...missed, status: "available" }
+}

@@ -19,7 +19,7 @@ import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
 import type { Reply } from "../frame/calls/route.ts"
 import { openRoute } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
-import { idOf, isoTime, shortText } from "../frame/kernel/schema.ts"
+import { idOf, idOrNull, isoTime, shortText } from "../frame/kernel/schema.ts"
 import { installId, versionName } from "./schema.ts"
 
 /** A body with a code asks how that one stands; one without begins. */
@@ -51,7 +51,7 @@ const Connected = z
     personId: idOf("the person that the app works for"),
     keyId: idOf("the app's key"),
     key: z.string().meta({ description: "The app's API key: keep it, the code is soon over" }),
-    installId: idOf("the installed app; null where none was said").nullable(),
+    installId: idOrNull("the installed app; null where none was said"),
   })
   .meta({ id: "ConnectionApproved", description: "An owner approved it: the app has its key" })
 const Started = z.union([Waiting, Connected])

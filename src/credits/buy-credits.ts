@@ -16,7 +16,7 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import { dollarsFromMicros } from "../../domain/kernel/money.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
-import { inWords } from "../frame/calls/schema-words.ts"
+import { invalid, parse } from "../frame/calls/validate.ts"
 import type { Caller, Checked, Resumed, Seed } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -114,11 +114,10 @@ function orderOf(body: z.infer<typeof BuyCredits>): Order | Exclude<PurchaseRepl
   const isTooMuch = amountMicros > MOST_PURCHASE_MICROS
   if (amountMicros < LEAST_PURCHASE_MICROS || isTooMuch) return badAmount()
   if (!("sharedPaymentToken" in body)) return { amountMicros, sharedPaymentToken: null }
-  const token = Token.safeParse(sharedPaymentToken, { error: inWords })
-  if (token.success) return { amountMicros, sharedPaymentToken: token.data }
-  const fields = { sharedPaymentToken: token.error.issues[0]?.message ?? "Must be a text." }
-  const message = `The request is not valid: sharedPaymentToken: ${fields.sharedPaymentToken}`
-  return { ok: false, refusal: refusal("validation", message, { fields }) }
+  const token = parse(z.object({ sharedPaymentToken: Token }), { sharedPaymentToken })
+  return Object.keys(token.fields).length === 0
+    ? { amountMicros, sharedPaymentToken: sharedPaymentToken as string }
+    : { ok: false, refusal: invalid(token.fields) }
 }
 
 /** Begins and pays. A purchase that was freed is begun again as the next attempt. */

@@ -1,9 +1,10 @@
-/** Buying funds, and collecting what pay-by-card companies owe. */
+/** Buying funds, collecting what pay-by-card companies owe, and looking whether cards are good. */
 import { cardSettings, cards } from "./providers/cards.ts"
 import { cardOperations } from "./operate/cards.ts"
 import { purchases } from "../../projections/charging/purchases.ts"
 import type { Slice } from "../frame/slice.ts"
 import { buyCredits } from "./buy-credits.ts"
+import { cardCheck } from "./reactions/check-card.ts"
 import { collectCredit } from "./reactions/collect-credit.ts"
 import { purchaseEffect } from "./reactions/pay-purchase.ts"
 import { readCredits } from "./read-credits.ts"
@@ -19,9 +20,9 @@ again to hear how it stands. A 402 on another route holds, as \`pay\`, the reque
   },
   routes: [readCredits, buyCredits],
   readModels: [purchases],
-  reactions: [...purchaseEffect, collectCredit],
+  reactions: [...purchaseEffect, collectCredit, ...cardCheck],
   operations: cardOperations,
-  topics: { card: "cards of the built-in test processor" },
+  topics: { card: "companies' payment cards" },
   settings: [cardSettings],
   providers: [cards],
 }

@@ -13,7 +13,7 @@ import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
 import { headText } from "./bill.ts"
 import { LINE_END, textCell } from "./cells.ts"
-import { itemName } from "./item-names.ts"
+import { itemName } from "../../domain/charging/item-names.ts"
 import { unitOf } from "./units.ts"
 
 /** The columns, in their order. */
@@ -25,6 +25,7 @@ const BILLING_COLUMNS = [
   "at",
   "served_from",
   "item",
+  "item_name",
   "quantity",
   "unit",
   "unit_price_micros",
@@ -35,7 +36,7 @@ const BILLING_COLUMNS = [
   "class",
   "resource",
   "price_version",
-  "item_name",
+  "description",
 ]
 
 /** Writes a bill as CSV, each line ended by CR LF (RFC 4180). */
@@ -52,7 +53,7 @@ export function csvWriter(head: BillHead): BillWriter {
       const id = textCell(`${companyId}:${month}`)
       const place = textCell(headText(head))
       const at = textCell(instantText(until - 1))
-      return `${id},${textCell(state)},"","",${at},"","ledger_head",,"",,0,0.00,"","","",${place},,""${LINE_END}`
+      return `${id},${textCell(state)},"","",${at},"","ledger_head","",,"",,0,0.00,"","","",${place},,""${LINE_END}`
     },
   }
 }
@@ -63,9 +64,11 @@ function csvLine(companyId: string, line: BillLine): string {
   return (
     `"${companyId}:${line.revision}","${line.kind}",${textCell(line.chargeId)},` +
     `${textCell(line.corrects)},"${instantText(line.at)}",` +
-    `"${servedFrom === null ? "" : instantText(servedFrom)}",${textCell(item)},${line.quantity},` +
+    `"${servedFrom === null ? "" : instantText(servedFrom)}",${textCell(item)},` +
+    `${textCell(itemName(item))},${line.quantity},` +
     `"${unitOf(item)}",${line.unitPriceMicros},${amountMicros},${dollarText(amountMicros)},` +
     `${textCell(line.personId)},${textCell(line.keyId)},"${line.class}",` +
-    `${textCell(resource === "" ? "" : resourceId(resource))},${line.priceVersion},${textCell(itemName(item))}${LINE_END}`
+    `${textCell(resource === "" ? "" : resourceId(resource))},${line.priceVersion},` +
+    `${textCell(line.description)}${LINE_END}`
   )
 }

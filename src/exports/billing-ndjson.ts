@@ -8,7 +8,7 @@ import { dollarText } from "../../domain/kernel/money.ts"
 import { resourceId } from "../../domain/kernel/resource.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
-import { itemName } from "./item-names.ts"
+import { itemName } from "../../domain/charging/item-names.ts"
 import { unitOf } from "./units.ts"
 
 /** Writes a bill as lines of JSON. */
@@ -35,6 +35,7 @@ interface BillRow {
   readonly at: string
   readonly served_from: string | null
   readonly item: string | null
+  readonly item_name: string | null
   readonly quantity: number | null
   readonly unit: string | null
   readonly unit_price_micros: Micros | null
@@ -45,7 +46,7 @@ interface BillRow {
   readonly class: string | null
   readonly resource: string | null
   readonly price_version: number | null
-  readonly item_name: string | null
+  readonly description: string | null
 }
 
 /** A line as data, for JSON. */
@@ -61,6 +62,7 @@ function billRow(companyId: string, line: BillLine): BillRow {
     at: instantText(line.at),
     served_from: servedFrom === null ? null : instantText(servedFrom),
     item: text(item),
+    item_name: text(itemName(item)),
     quantity: number(line.quantity),
     unit: text(unitOf(item)),
     unit_price_micros: number(line.unitPriceMicros),
@@ -71,6 +73,6 @@ function billRow(companyId: string, line: BillLine): BillRow {
     class: text(line.class),
     resource: resource === "" ? null : resourceId(resource),
     price_version: number(line.priceVersion),
-    item_name: text(itemName(item)),
+    description: text(line.description),
   }
 }

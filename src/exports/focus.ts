@@ -9,6 +9,7 @@
 import type { Micros } from "../../domain/kernel/money.ts"
 import { monthEnd } from "../../domain/kernel/window.ts"
 import { resourceId } from "../../domain/kernel/resource.ts"
+import { itemName } from "../../domain/charging/item-names.ts"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import type { BillHead } from "./bill.ts"
 import { pricingUnitOf, serviceOf } from "./focus-catalogue.ts"
@@ -89,6 +90,7 @@ const OWN: readonly FocusColumn[] = [
   text("x_MonthState", (_line, { state }) => state),
   integer("x_HeadRevision", (_line, { head }) => head.revision),
   text("x_HeadHash", (_line, { head }) => head.hash),
+  text("x_Description", ({ description }) => textOrNull(description)),
 ]
 
 /** Every column, in the order of the file. */
@@ -119,12 +121,15 @@ function classOf({ kind, correctedAt }: BillLine, { from }: BillHead): string | 
   return correctedAt === null || correctedAt < from ? "Correction" : null
 }
 
+/** What it was, in words of people, and for what where somebody said so. */
 function descriptionOf(line: BillLine): string {
-  const { kind, item, quantity } = line
-  if (kind === "purchase") return "Funds bought"
-  if (kind === "funds_added") return "Funds added by an operator"
-  if (kind === "funds_corrected") return "Funds corrected by an operator"
-  return kind === "give_back" ? `Given back: ${item}` : `${quantity} × ${item}`
+  const { kind, item, quantity, description } = line
+  const why = description === "" ? "" : `: ${description}`
+  if (kind === "purchase") return `Funds bought${why}`
+  if (kind === "funds_added") return `Funds added by an operator${why}`
+  if (kind === "funds_corrected") return `Funds corrected by an operator${why}`
+  const name = itemName(item)
+  return kind === "give_back" ? `Given back: ${name}${why}` : `${quantity} × ${name}`
 }
 
 /** The hour in which it was served; of API calls the day, of rent the month that begins there. */

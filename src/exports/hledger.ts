@@ -7,8 +7,8 @@
  * so months hold together in any number and in any way of giving them to hledger, and none of them
  * counts what another one left. Funds are asked for with an end (`-e`, the day after).
  *
- * Spending is an expense by class and item. Whatever text somebody chose stands where it can end
- * neither a line nor a comment, and names no account.
+ * Spending is an expense by class and item, an account for each. Whatever text somebody chose stands
+ * where it can end neither a line nor a comment, and names an account in what has no meaning there.
  */
 import { PRICED_ITEMS } from "../../domain/charging/price-book.ts"
 import { instantText } from "../../domain/kernel/instant.ts"
@@ -27,11 +27,13 @@ const SOURCES = {
   funds_added: "income:credits",
   funds_corrected: "equity:corrections",
 } as const
-const ITEMS: ReadonlySet<string> = new Set(PRICED_ITEMS)
+/** Items can have any name, so no more than this many have accounts of their own. */
+const MOST_ACCOUNTS = 10_000
+const OTHER = "other"
 const ACCOUNTS: readonly string[] = [
   ...[FUNDS, OPENING, ...Object.values(SOURCES)],
   ...["ai", "general"].flatMap((spent) =>
-    [...PRICED_ITEMS, "other"].map((item) => `expenses:${spent}:${item}`),
+    [...PRICED_ITEMS, OTHER].map((item) => `expenses:${spent}:${item}`),
   ),
 ]
 
@@ -40,6 +42,7 @@ export function hledgerWriter(head: BillHead): BillWriter {
   const { companyId, month, state, openingMicros, from, until } = head
   let funds = openingMicros
   let lastDay = dayOf(from)
+  const accounts = new Set(ACCOUNTS)
   return {
     begin: () => {
       const declared = ACCOUNTS.map((account) => `account ${account}\n`).join("")
@@ -56,8 +59,11 @@ export function hledgerWriter(head: BillHead): BillWriter {
         const { amountMicros } = line
         funds += amountMicros
         lastDay = dayOf(line.at)
+        const account = otherSideOf(line, accounts)
+        if (!accounts.has(account)) text += `account ${account}\n\n`
+        accounts.add(account)
         text += transaction(lastDay, `(${companyId}:${line.revision}) ${titleOf(line)}`, [
-          posting(otherSideOf(line), 0 - amountMicros),
+          posting(account, 0 - amountMicros),
           posting(FUNDS, amountMicros, funds),
         ])
       }
@@ -86,16 +92,35 @@ function posting(account: string, amountMicros: Micros, leavesMicros?: Micros): 
   return `    ${account}  USD ${dollarText(amountMicros)}${held}\n`
 }
 
-function otherSideOf({ kind, item, class: spent }: BillLine): string {
+function otherSideOf(
+  { kind, item, class: spent }: BillLine,
+  accounts: ReadonlySet<string>,
+): string {
   if (kind === "purchase" || kind === "funds_added" || kind === "funds_corrected") {
     return SOURCES[kind]
   }
-  return `expenses:${spent}:${ITEMS.has(item) ? item : "other"}`
+  const account = `expenses:${spent}:${accountName(item)}`
+  const hasRoom = accounts.has(account) || accounts.size < MOST_ACCOUNTS
+  return hasRoom ? account : `expenses:${spent}:${OTHER}`
 }
 
-/** What was bought, and its names as tags. */
+/**
+ * An item as the name of an account, another for each: letters, digits and what has no meaning there
+ * stand as they are, single spaces too; all else is escaped by its UTF-8 bytes, as in an address.
+ */
+function accountName(item: string): string {
+  return item
+    .toWellFormed()
+    .replaceAll(/[^\p{L}\p{M}\p{N} _.,'/+@&-]|^ | $|(?<= ) /gu, (found) =>
+      [...new TextEncoder().encode(found)]
+        .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`)
+        .join(""),
+    )
+}
+
+/** What was bought or moved, what for, and its names as tags. */
 function titleOf(line: BillLine): string {
-  const { kind, item, resource } = line
+  const { kind, item, resource, description } = line
   const tags = {
     ...{ kind, charge: line.chargeId, corrects: line.corrects },
     ...{ quantity: line.quantity, key: line.keyId, person: line.personId },
@@ -104,7 +129,8 @@ function titleOf(line: BillLine): string {
   const said = Object.entries(tags)
     .filter(([, value]) => value !== "")
     .map(([name, value]) => `${name}:${tagValue(value)}`)
-  const title = item === "" ? kind.replace("_", " ") : spoken(item)
+  const what = item === "" ? kind.replace("_", " ") : item
+  const title = spoken(description === "" ? what : `${what}: ${description}`)
   return `${title}  ; ${said.join(", ")}`
 }
 

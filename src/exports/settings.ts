@@ -4,6 +4,7 @@ import { settings } from "../frame/settings.ts"
 
 /** Who bills. */
 export const billingSettings = settings({
+  from: import.meta.url,
   schema: z.object({
     BILLING_ISSUER: z
       .string()

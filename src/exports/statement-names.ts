@@ -6,7 +6,7 @@
 import { accessOf } from "../../domain/access/aggregates.ts"
 import type { Position } from "../../adapters/eventstore/port.ts"
 import { comparePositions } from "../../adapters/eventstore/port.ts"
-import type { CompanyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
+import type { CompanyId, KeyId, PersonId, Sealed } from "../../domain/kernel/ids.ts"
 import { CHAIN_START, nextHash } from "../frame/writer/chain.ts"
 import type { BillPorts } from "./open-bill.ts"
 
@@ -14,6 +14,8 @@ import type { BillPorts } from "./open-bill.ts"
 export interface StatementNames {
   readonly company: string | null
   readonly person: (personId: string) => string | null
+  /** What a key is labelled; null also where it has no label. */
+  readonly key: (keyId: string) => string | null
 }
 
 /** Reads the names that stood at a place of the global order; null for those that stand now. */
@@ -23,7 +25,7 @@ export async function statementNames(
   at: Position | null,
 ): Promise<StatementNames> {
   let company: Sealed | null = null
-  const people = new Map<PersonId, Sealed>()
+  const sealed = new Map<PersonId | KeyId, Sealed>()
   let end = CHAIN_START
   for await (const page of store.read(accessOf(companyId).stream)) {
     for (const stored of page) {
@@ -32,16 +34,19 @@ export async function statementNames(
       const { fact } = streams.recorded(stored)
       if (fact.type === "CompanyOpened") company = fact.name
       const isNamed = fact.type === "PersonAdded" || fact.type === "PersonChanged"
-      if (isNamed && fact.name !== null) people.set(fact.personId, fact.name)
+      if (isNamed && fact.name !== null) sealed.set(fact.personId, fact.name)
+      if (fact.type === "KeyCreated" && fact.label !== null) sealed.set(fact.keyId, fact.label)
     }
   }
-  const open = (sealed: Sealed) => sealing.open(companyId, sealed)
+  const open = (name: Sealed) => sealing.open(companyId, name)
   const named = await Promise.all(
-    [...people].map(async ([personId, name]) => [personId, await open(name)] as const),
+    [...sealed].map(async ([id, name]) => [id, await open(name)] as const),
   )
+  // An id says whose it is, so that people and keys need not be told apart.
   const names = new Map<string, string | null>(named)
   return {
     company: company === null ? null : await open(company),
     person: (personId) => names.get(personId) ?? null,
+    key: (keyId) => names.get(keyId) ?? null,
   }
 }

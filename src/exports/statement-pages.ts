@@ -4,10 +4,17 @@
  */
 import { fileURLToPath } from "node:url"
 import Pdf from "pdfkit"
+import { linesIn } from "./statement-lines.ts"
 
 const MARGIN = 56
 const [SMALL, CELL, NORMAL, LARGE, TITLE] = [7, 9, 10, 13, 20]
 const ROW = 16
+/** Between two columns. */
+const GAP = 10
+/** A name takes at most so many lines of a column of this width, points, and more of a narrower one. */
+const [MOST_LINES, USUAL_WIDTH] = [3, 220]
+/** From one line of a text to its next, by the size of its letters. */
+const LEADING = 1.25
 const GREY = "#999999"
 const [INK, DIM] = ["#000000", "#666666"]
 const FONTS = {
@@ -15,14 +22,16 @@ const FONTS = {
   bold: fileURLToPath(import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf")),
 }
 
-/** A column: what share of the width it has, and where its text stands. */
+/**
+ * A column. One of amounts is as wide as the widest of them, so that none is ever cut; that of names,
+ * the first, has what is left, and a name is broken over lines.
+ */
 export interface PageColumn {
   readonly title: string
-  readonly share: number
-  readonly align: "left" | "right"
+  readonly holds: "names" | "amounts"
 }
 
-/** A row of a table: its cells, and what stands below the first, whole, however long that one is. */
+/** A row of a table: its cells, and what stands below the first, whole, however long it is. */
 export interface PageRow {
   readonly cells: readonly string[]
   readonly below?: string
@@ -51,7 +60,7 @@ export function openPages(title: string, at: Date): Pages {
   doc.registerFont("plain", FONTS.plain).registerFont("bold", FONTS.bold)
   const pieces: Buffer[] = []
   doc.on("data", (piece: Buffer) => pieces.push(piece))
-  const sheet: Sheet = { doc, width: doc.page.width - 2 * MARGIN, y: MARGIN }
+  const sheet: Sheet = { doc, width: doc.page.width - 2 * MARGIN, widths: new Map(), y: MARGIN }
   return {
     title: (text) => put(sheet, text, { font: "bold", size: TITLE, height: 2 * ROW }),
     heading: (text) => {
@@ -77,6 +86,8 @@ export function openPages(title: string, at: Date): Pages {
 interface Sheet {
   readonly doc: PDFKit.PDFDocument
   readonly width: number
+  /** How wide characters are, by font and size. */
+  readonly widths: Map<string, Map<string, number>>
   y: number
 }
 
@@ -88,60 +99,152 @@ function makeRoom(sheet: Sheet, height: number): boolean {
   return true
 }
 
+interface Face {
+  readonly font: "plain" | "bold"
+  readonly size: number
+}
+
+/** How wide a text is as it is shown, in points: the sum of its characters, each measured once. */
+function widthOf(sheet: Sheet, { font, size }: Face, text: string): number {
+  const face = `${font} ${size}`
+  const known = sheet.widths.get(face) ?? new Map<string, number>()
+  sheet.widths.set(face, known)
+  let sum = 0
+  for (const character of text) {
+    let width = known.get(character)
+    if (width === undefined) {
+      width = sheet.doc.font(font).fontSize(size).widthOfString(character)
+      known.set(character, width)
+    }
+    sum += width
+  }
+  return sum
+}
+
+/** A text as it is shown, in at most so many lines that are no wider than this. */
+function linesOf(
+  sheet: Sheet,
+  face: Face,
+  text: string,
+  width: number,
+  most: number = MOST_LINES,
+): readonly string[] {
+  sheet.doc.font(face.font)
+  return linesIn(shown(sheet.doc, text), (part) => widthOf(sheet, face, part), width, most)
+}
+
+/** Writes lines below one another. They were measured: nothing may break or cut them again. */
+function putLines({ doc }: Sheet, face: Face, lines: readonly string[], x: number, y: number) {
+  doc.font(face.font).fontSize(face.size)
+  for (const [i, line] of lines.entries()) {
+    doc.text(line, x, y + i * face.size * LEADING, { lineBreak: false })
+  }
+}
+
 function put(
   sheet: Sheet,
   text: string,
-  { font, size, height }: { font: "plain" | "bold"; size: number; height: number },
+  { height, ...face }: Face & { readonly height: number },
 ): void {
-  makeRoom(sheet, height)
-  const box = { width: sheet.width, height: size * 1.5, ellipsis: true }
-  sheet.doc.font(font).fontSize(size).text(shown(sheet.doc, text), MARGIN, sheet.y, box)
-  sheet.y += height
+  const lines = linesOf(sheet, face, text, sheet.width)
+  const whole = height + (lines.length - 1) * face.size * LEADING
+  makeRoom(sheet, whole)
+  putLines(sheet, face, lines, MARGIN, sheet.y)
+  sheet.y += whole
 }
 
 function putTable(sheet: Sheet, columns: readonly PageColumn[], rows: readonly PageRow[]): void {
+  const widths = widthsOf(sheet, columns, rows)
   const titles = columns.map((column) => column.title)
   const head = () => {
-    putCells(sheet, columns, titles, { font: "bold", isHead: true })
+    putRow(sheet, columns, widths, laidOut(sheet, { cells: titles }, HEAD, widths))
     rule(sheet)
   }
   makeRoom(sheet, 3 * ROW)
   head()
   for (const [i, row] of rows.entries()) {
-    if (makeRoom(sheet, row.below === undefined ? ROW : 2 * ROW)) head()
     const isSum = i === rows.length - 1
+    const laid = laidOut(sheet, row, isSum ? SUM : ORDINARY, widths)
+    if (makeRoom(sheet, laid.height)) head()
     if (isSum) rule(sheet)
-    putCells(sheet, columns, row.cells, { font: isSum ? "bold" : "plain" })
-    if (row.below !== undefined) putBelow(sheet, row.below)
+    putRow(sheet, columns, widths, laid)
   }
 }
 
-function putCells(
+/** How wide each column is. */
+function widthsOf(
   sheet: Sheet,
   columns: readonly PageColumn[],
-  row: readonly string[],
-  { font, isHead = false }: { readonly font: "plain" | "bold"; readonly isHead?: boolean },
-): void {
-  sheet.doc.fontSize(CELL)
-  let x = MARGIN
-  for (const [i, { share, align }] of columns.entries()) {
-    // Numbers of a bold row would be wider, and their points out of line with those above.
-    sheet.doc.font(isHead || align === "left" ? font : "plain")
-    const width = share * sheet.width
-    const box = { width: width - 6, height: CELL * 1.5, ellipsis: true, align }
-    sheet.doc.text(shown(sheet.doc, row[i] ?? ""), x, sheet.y, box)
-    x += width
-  }
-  sheet.y += ROW
+  rows: readonly PageRow[],
+): readonly number[] {
+  const widths = columns.map(({ title, holds }, i) => {
+    if (holds === "names") return 0
+    const amounts = rows.map(({ cells }) => widthOf(sheet, ORDINARY.amounts, cells[i] ?? ""))
+    return GAP + Math.max(widthOf(sheet, HEAD.amounts, title), ...amounts)
+  })
+  const left = sheet.width - widths.reduce((sum, width) => sum + width, 0)
+  return columns.map(({ holds }, i) => (holds === "names" ? left : (widths[i] ?? 0)))
 }
 
-/** Writes what stands below a cell, close to it. */
-function putBelow(sheet: Sheet, text: string): void {
-  const y = sheet.y - ROW / 4
-  sheet.doc.font("plain").fontSize(SMALL).fillColor(DIM)
-  sheet.doc.text(shown(sheet.doc, text), MARGIN, y, { width: sheet.width, height: SMALL * 1.5 })
+/** How a row is written. */
+interface RowStyle {
+  readonly names: Face
+  readonly amounts: Face
+}
+
+const BOLD: Face = { font: "bold", size: CELL }
+const PLAIN: Face = { font: "plain", size: CELL }
+const BELOW: Face = { font: "plain", size: SMALL }
+const HEAD: RowStyle = { names: BOLD, amounts: BOLD }
+const ORDINARY: RowStyle = { names: PLAIN, amounts: PLAIN }
+/** Bold amounts would be wider, and their points out of line with those above. */
+const SUM: RowStyle = { names: BOLD, amounts: PLAIN }
+
+/** A row whose lines are known. */
+interface LaidRow {
+  readonly style: RowStyle
+  readonly cells: readonly string[]
+  /** The lines of its name, and those below it. */
+  readonly name: readonly string[]
+  readonly below: readonly string[]
+  readonly height: number
+}
+
+function laidOut(
+  sheet: Sheet,
+  { cells, below }: PageRow,
+  style: RowStyle,
+  [nameWidth = 0]: readonly number[],
+): LaidRow {
+  const most = MOST_LINES * Math.ceil(USUAL_WIDTH / nameWidth)
+  const name = linesOf(sheet, style.names, cells[0] ?? "", nameWidth, most)
+  const all = below === undefined ? [] : linesOf(sheet, BELOW, below, sheet.width, Infinity)
+  const height = ROW + (name.length - 1) * CELL * LEADING
+  const belowHeight = all.length === 0 ? 0 : ROW / 4 + all.length * SMALL * LEADING
+  return { style, cells, name, below: all, height: height + belowHeight }
+}
+
+function putRow(
+  sheet: Sheet,
+  columns: readonly PageColumn[],
+  widths: readonly number[],
+  { style, cells, name, below, height }: LaidRow,
+): void {
+  let right = MARGIN
+  putLines(sheet, style.names, name, MARGIN, sheet.y)
+  for (const [i, { holds }] of columns.entries()) {
+    right += widths[i] ?? 0
+    if (holds === "names") continue
+    const cell = cells[i] ?? ""
+    const x = right - widthOf(sheet, style.amounts, cell)
+    putLines(sheet, style.amounts, [cell], x, sheet.y)
+  }
+  // Close to what it stands below.
+  const y = sheet.y + ROW * 0.75 + (name.length - 1) * CELL * LEADING
+  sheet.doc.fillColor(DIM)
+  putLines(sheet, BELOW, below, MARGIN, y)
   sheet.doc.fillColor(INK)
-  sheet.y += ROW * 0.75
+  sheet.y += height
 }
 
 function rule({ doc, width, y }: Sheet): void {

@@ -6,12 +6,14 @@ import type { Micros } from "../../domain/kernel/money.ts"
 import { moneyText } from "../../domain/kernel/money.ts"
 import type { BillHead, BillWriter } from "./bill.ts"
 import { headText } from "./bill.ts"
-import { itemName } from "./item-names.ts"
+import { itemName } from "../../domain/charging/item-names.ts"
 import type { BillPorts, OpenedBill } from "./open-bill.ts"
 import type { StatementNames } from "./statement-names.ts"
 import { statementNames } from "./statement-names.ts"
 import type { PageColumn, PageRow, Pages } from "./statement-pages.ts"
 import { openPages } from "./statement-pages.ts"
+import type { FundsMove, FundsMoves } from "./statement-funds.ts"
+import { openFundsMoves } from "./statement-funds.ts"
 import type { Spending } from "./statement.ts"
 import { netMicros, openSpending, OTHERS } from "./statement.ts"
 
@@ -20,15 +22,19 @@ const MONTHS = [
   ...["October", "November", "December"],
 ]
 const FUNDS_COLUMNS: readonly PageColumn[] = [
-  { title: "Funds", share: 0.7, align: "left" },
-  { title: "US dollars", share: 0.3, align: "right" },
+  { title: "Funds", holds: "names" },
+  { title: "US dollars", holds: "amounts" },
+]
+const MOVES_COLUMNS: readonly PageColumn[] = [
+  { title: "Day, and what for", holds: "names" },
+  { title: "US dollars", holds: "amounts" },
 ]
 const spendingColumns = (title: string): readonly PageColumn[] => [
-  { title, share: 0.46, align: "left" },
-  { title: "Charges", share: 0.12, align: "right" },
-  { title: "Charged", share: 0.14, align: "right" },
-  { title: "Given back", share: 0.14, align: "right" },
-  { title: "Spent", share: 0.14, align: "right" },
+  { title, holds: "names" },
+  { title: "Charges", holds: "amounts" },
+  { title: "Charged", holds: "amounts" },
+  { title: "Given back", holds: "amounts" },
+  { title: "Spent", holds: "amounts" },
 ]
 
 /** Writes a bill as a statement in PDF. */
@@ -38,27 +44,31 @@ export async function statementWriter(
 ): Promise<BillWriter> {
   const names = await statementNames(ports, head.companyId, closedAt)
   const spending = openSpending()
+  const funds = openFundsMoves()
   return {
     begin: () => "",
     lines: (lines) => {
       spending.add(lines)
+      funds.add(lines)
       return ""
     },
     end: () => {
       const { byItem, byPerson, byKey, byClass } = spending.spent()
-      const decimals = decimalsOf(head, [byItem, byPerson, byKey, byClass].flat())
+      const moved = funds.moved()
+      const decimals = decimalsOf(head, [byItem, byPerson, byKey, byClass].flat(), moved)
       const pages = openPages(
         titleOf(head),
         new Date(head.state === "closed" ? head.until : head.from),
       )
       writeHead(pages, head, names)
       writeFunds(pages, head, decimals)
+      writeMoves(pages, moved, decimals)
       pages.heading("Spending by item")
       writeSpending(pages, "Item", byItem, decimals, (name) => [itemName(name)])
       pages.heading("Spending by person")
       writeSpending(pages, "Person", byPerson, decimals, (name) => personOf(name, names))
       pages.heading("Spending by key")
-      writeSpending(pages, "Key", byKey, decimals, (name) => [name === "" ? "No key" : name])
+      writeSpending(pages, "Key", byKey, decimals, (name) => keyOf(name, names))
       pages.heading("Spending by class")
       writeSpending(pages, "Class", byClass, decimals, (name) => [CLASSES[name] ?? name])
       return pages.end(`Ends at ${headText(head)}`)
@@ -116,6 +126,39 @@ function writeFunds(pages: Pages, head: BillHead, decimals: number): void {
   )
 }
 
+const MOVES: Readonly<Record<FundsMove["kind"], string>> = {
+  purchase: "Funds bought",
+  funds_added: "Funds added",
+  funds_corrected: "Funds corrected",
+  give_back: "Given back",
+}
+
+/** What moved the funds, and what for. */
+function writeMoves(pages: Pages, { moves, othersMicros }: FundsMoves, decimals: number): void {
+  if (moves.length === 0) return
+  const others = othersMicros ?? 0
+  const total = moves.reduce((sum, { amountMicros }) => sum + amountMicros, others)
+  const rowOf = (name: string, micros: Micros): PageRow => {
+    return { cells: [name, dollars(micros, decimals)] }
+  }
+  pages.heading("What moved the funds")
+  pages.table(MOVES_COLUMNS, [
+    ...moves.map((move) => ({ ...rowOf(moveText(move), move.amountMicros), ...idsOf(move) })),
+    ...(othersMicros === null ? [] : [rowOf(OTHERS, others)]),
+    rowOf("Total", total),
+  ])
+}
+
+function moveText({ day, kind, description }: FundsMove): string {
+  const isSaid = description !== "" && kind !== "purchase"
+  return `${day}: ${MOVES[kind]}${isSaid ? `, ${description}` : ""}`
+}
+
+/** The ids of a purchase and of its payment stand below it, whole. */
+function idsOf({ kind, purchaseId, description }: FundsMove): Pick<PageRow, "below"> {
+  return kind === "purchase" ? { below: `${purchaseId}, payment ${description}` } : {}
+}
+
 function writeSpending(
   pages: Pages,
   title: string,
@@ -152,15 +195,23 @@ function personOf(
   return name === null ? ["", personId] : [name, personId]
 }
 
+/** A key's label and below it the id, as of a person; of one without a label the id alone. */
+function keyOf(keyId: string, names: StatementNames): readonly [name: string, below?: string] {
+  if (keyId === "") return ["No key"]
+  const label = keyId === OTHERS ? null : names.key(keyId)
+  return label === null ? [keyId] : [label, keyId]
+}
+
 /** How many decimals the amounts of a statement have: as many as any of them needs, so that points align. */
-function decimalsOf(head: BillHead, spent: readonly Spending[]): number {
+function decimalsOf(head: BillHead, spent: readonly Spending[], { moves }: FundsMoves): number {
   const { openingMicros, closingMicros, sums } = head
   const { charges: _count, ...moved } = sums
   const spending = spent.flatMap(({ chargedMicros, givenBackMicros }) => [
     chargedMicros,
     givenBackMicros,
   ])
-  const all = [openingMicros, closingMicros, ...Object.values(moved), ...spending]
+  const single = moves.map(({ amountMicros }) => amountMicros)
+  const all = [openingMicros, closingMicros, ...Object.values(moved), ...spending, ...single]
   return Math.max(...all.map((micros) => (moneyText(micros).split(".")[1] ?? "").length))
 }
 

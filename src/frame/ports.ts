@@ -7,6 +7,7 @@ import type { ConnectCodes } from "../../adapters/connect-codes/port.ts"
 import type { Erasure } from "../../adapters/erasure/port.ts"
 import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
 import type { Projector } from "../../adapters/postgres/projector/port.ts"
+import type { Kept } from "../../adapters/kept/port.ts"
 import type { Presence } from "../../adapters/presence/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
 import type { NewWork, ParkedWork, WorkQueue } from "../../adapters/work/port.ts"
@@ -63,6 +64,7 @@ export interface Ports extends ProvidedPorts {
   readonly sealing: Sealing
   readonly claims: Claims
   readonly work: WorkQueue
+  readonly kept: Kept
   readonly blobs: Blobs
   readonly presence: Presence
   readonly connectCodes: ConnectCodes

@@ -17,10 +17,14 @@ export interface Outside {
   readonly clock: Clock
   readonly pacer: Pacer
   readonly sealing: Sealing
+  /** The data folder, absolute: for what is kept in files and named by no setting. */
+  readonly dataDir: string
   /** What simulators remember. */
   readonly memory: SimulatorMemory
   readonly simulators: Simulators
   readonly settings: ReadSettings
+  /** Closes something when the program ends, called so where that takes too long. */
+  readonly atEnd: (what: string, close: () => Promise<void>) => void
   /** The same port, whose process may end right before or behind an act of it, where a test says so. */
   readonly failing: <P extends object>(port: P, act: keyof P) => P
 }
@@ -29,11 +33,15 @@ export interface Outside {
 export interface Provider {
   /** What settings and people call it: `carrier`. */
   readonly name: string
+  /** The module that exports it, by its `import.meta.url`: to show settings nothing else is loaded. */
+  readonly from: string
   /**
    * The setting that chooses a real one, as far as it is given: one that takes money, reaches people or
    * answers strangers. Null: the simulator is used. Absent: there is no other so far.
    */
   readonly chosenBy?: (given: Given) => string | null
+  /** It is of this machine: nothing of it is simulated, and nobody is reached by it. */
+  readonly ofMachine?: true
   /** It takes money where it is real: then whatever else is simulated must be meant. */
   readonly takesMoney?: true
   /** What can be told to fail, and how. */

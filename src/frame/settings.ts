@@ -6,6 +6,8 @@ export type Given = Readonly<Record<string, string>>
 
 /** Settings that belong together. */
 export interface Settings<S extends z.ZodObject = z.ZodObject> {
+  /** The module that exports it, by its `import.meta.url`: to show settings nothing else is loaded. */
+  readonly from: string
   /** Each variable of the environment by its name; a complaint begins with `must`. */
   readonly schema: S
   /** Those whose values are never shown. */

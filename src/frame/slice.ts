@@ -2,18 +2,20 @@
  * A slice of the program, as data: everything that a kind of thing brings with it. The program is made
  * from the list of its slices, and nothing else has to know of them.
  */
+import type { Kysely } from "kysely"
 import type { Migrations, OwnTable } from "../../adapters/installation/port.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { followUps } from "../../projections/kernel/follow-ups.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
-import type { OneOf, Route } from "./calls/route.ts"
-import { isOneOf, routesIn } from "./calls/route.ts"
+import type { Route } from "./calls/route.ts"
+import type { ByQuery, OneOf } from "./calls/one-of.ts"
+import { isOneOf, routesIn } from "./calls/one-of.ts"
 import type { Reaction } from "./effects/reaction.ts"
 import { endedBy, factsLookedAt, itemsOf } from "./effects/reaction.ts"
 import type { Reconciled } from "./effects/reconcile.ts"
 import { reconciledBy, reconciler } from "./effects/reconcile.ts"
 import type { Probe } from "./http/health.ts"
-import type { Door } from "./http/hosts.ts"
+import type { Alias, Door } from "./http/hosts.ts"
 import type { Measure } from "./http/metrics.ts"
 import type { Finding } from "./operator/cli/finding.ts"
 import type { Command } from "./operator/commands.ts"
@@ -25,6 +27,9 @@ import type { Daemon } from "./daemon.ts"
 import type { ReadSettings, Settings } from "./settings.ts"
 import type { StreamKinds, Streams } from "./writer/streams.ts"
 import { streamsOf } from "./writer/streams.ts"
+
+/** What stands beside the API: one route, or several told apart by their query. */
+export type Page = Route | ByQuery
 
 /** What a slice brings; most of it is absent in most slices. */
 export interface Slice {
@@ -47,26 +52,62 @@ export interface Slice {
   readonly tables?: readonly OwnTable[]
   /** Takes out what there is of a company outside of the program's PostgreSQL; done again after a crash. */
   readonly erase?: (ports: Ports, companyId: CompanyId) => Promise<void>
+  /**
+   * What there is of it outside of the program's PostgreSQL and its events, in backups: it goes into blobs
+   * and comes back from them.
+   */
+  readonly inBackups?: InBackups
   /** Lets go of what is kept for a time only; done every ten minutes. */
   readonly sweep?: (ports: Ports) => Promise<void>
   /** What it asks outside. */
   readonly providers?: readonly Provider[]
   /** What its providers call back. */
   readonly webhooks?: readonly Route[]
+  /** What browsers and other clients open and send beside the API: in no document of it. */
+  readonly pages?: readonly Page[]
   /** What it serves at host names of its own instead of the API. */
   readonly doors?: (ports: Ports) => readonly Door[]
+  /** Host names of its own that lead to a path of the API. */
+  readonly aliases?: (ports: Ports) => readonly Alias[]
   /** What it runs beside the API. */
   readonly daemons?: readonly Daemon[]
   /** What `/readyz` looks at. */
   readonly probes?: readonly Probe[]
-  /** What `doctor` looks at, without anything being open. */
-  readonly examine?: (settings: ReadSettings) => Promise<readonly Finding[]>
+  /** What `doctor` looks at. */
+  readonly examine?: (
+    settings: ReadSettings,
+    dataDir: string,
+    stored: Stored,
+  ) => Promise<readonly Finding[]>
   /** What `/metrics` tells. */
   readonly measures?: readonly Measure[]
   /** What an operator can do, in the order of help. */
   readonly operations?: readonly Command[]
   /** What the commands are about whose names have two words, by the first of them. */
   readonly topics?: Readonly<Record<string, string>>
+}
+
+/**
+ * Where `doctor` finds what is stored: at the server that runs, which it asks by operations; in the read
+ * models of a database that runs without one; nowhere, where what there is does not run.
+ */
+export type Stored =
+  /** @throws Error where the server does not answer, or refuses */
+  | { readonly ask: (operation: string, input: object) => Promise<unknown> }
+  // Each query names the tables it needs.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  | { readonly readAll: Kysely<any> }
+  | null
+
+/** How something that stands outside of PostgreSQL and the event store comes into backups, and back. */
+export interface InBackups {
+  readonly putIn: (
+    ports: Ports,
+    progress: (message: string) => void,
+    signal: AbortSignal,
+  ) => Promise<void>
+  readonly takeOut: (ports: Ports) => Promise<void>
+  readonly putBack: (ports: Ports, progress: (message: string) => void) => Promise<void>
 }
 
 /** A program, put together from its slices. */
@@ -86,6 +127,7 @@ export interface Program {
   readonly migrations: Migrations
   readonly tables: readonly OwnTable[]
   readonly erasures: readonly NonNullable<Slice["erase"]>[]
+  readonly inBackups: readonly InBackups[]
   readonly sweeps: readonly {
     readonly slice: string
     readonly sweep: NonNullable<Slice["sweep"]>
@@ -93,7 +135,9 @@ export interface Program {
   readonly settings: readonly Settings[]
   readonly providers: readonly Provider[]
   readonly webhooks: readonly Route[]
+  readonly pages: readonly Page[]
   readonly doors: (ports: Ports) => readonly Door[]
+  readonly aliases: (ports: Ports) => readonly Alias[]
   readonly daemons: readonly Daemon[]
   readonly probes: readonly Probe[]
   readonly examines: readonly NonNullable<Slice["examine"]>[]
@@ -162,6 +206,7 @@ export function assemble(slices: readonly Slice[]): Program {
     ...beside(slices),
     migrations: migrationsOf(slices),
     erasures: slices.flatMap(({ erase }) => erase ?? []),
+    inBackups: slices.flatMap(({ inBackups }) => inBackups ?? []),
     sweeps: slices.flatMap(({ name, sweep }) =>
       sweep === undefined ? [] : { slice: name, sweep },
     ),
@@ -187,7 +232,9 @@ export function assemble(slices: readonly Slice[]): Program {
 function beside(slices: readonly Slice[]) {
   return {
     webhooks: slices.flatMap((one) => one.webhooks ?? []),
+    pages: slices.flatMap((one) => one.pages ?? []),
     doors: (ports: Ports) => slices.flatMap((one) => one.doors?.(ports) ?? []),
+    aliases: (ports: Ports) => slices.flatMap((one) => one.aliases?.(ports) ?? []),
     daemons: slices.flatMap((one) => one.daemons ?? []),
     probes: slices.flatMap((one) => one.probes ?? []),
     examines: slices.flatMap((one) => one.examine ?? []),

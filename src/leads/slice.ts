@@ -1,8 +1,32 @@
-/** Website leads; their earlier routes are retired. */
+/** Website leads: forms, what comes in by them, and who collects it. Their earlier routes are retired. */
+import { LEADS } from "../../domain/leads/aggregates.ts"
+import { forms } from "../../projections/leads/forms.ts"
+import { leads as leadRows } from "../../projections/leads/leads.ts"
 import type { Slice } from "../frame/slice.ts"
+import { collectLeads } from "./collect-leads.ts"
+import { leadList } from "./list-leads.ts"
+import { formOperations } from "./operate/forms.ts"
+import { leadOperations } from "./operate/leads.ts"
+import { eraseLead } from "./reactions/erase-lead.ts"
+import { robotMeasure } from "./robots.ts"
+import { showForm, showThanks, submitForm } from "./submit-form.ts"
 
 /** Leads from a company's website. */
 export const leads: Slice = {
   name: "leads",
+  streams: { ofCompanies: [LEADS] },
+  groups: {
+    leads: `Website leads: what people wrote on the company's forms, to be collected by its own program.
+
+Ask for the leads after the newest \`createdAt\` that you have, walk on by \`nextCursor\` until there is none, and say
+which you have taken over. Leads are kept for the records, collected ones too. A lead that was erased keeps its place.`,
+  },
+  routes: [leadList, collectLeads],
+  pages: [submitForm, showForm, showThanks],
   retired: ["/api/v1/leads/intake", "/api/v1/leads/forms"],
+  readModels: [forms, leadRows],
+  reactions: [eraseLead],
+  operations: [...formOperations, ...leadOperations],
+  topics: { form: "forms by which leads come in", lead: "website leads" },
+  measures: [robotMeasure],
 }

@@ -4,7 +4,7 @@
  * Nothing stands still meanwhile, so what is read in which order decides what can be missing. First,
  * in one snapshot, what must not know of more than the events do: work that waits, and answers that
  * were given. Then all events up to the head of that moment. Then, in another snapshot, what those
- * events need: keys are made before a fact is sealed with them, requests are claimed before they
+ * events need, as they are by then: what stands in neither was put into blobs before. Keys are made before a fact is sealed with them, requests are claimed before they
  * charge. So no answer is kept for a charge that is not there, no request is charged again that asks
  * again, no work is lost, and no fact is without its key.
  */
@@ -22,6 +22,8 @@ export interface BackupSources {
   readonly tables: BackupSet
   readonly store: EventStore
   readonly send: (text: string) => Promise<void>
+  /** Puts what stands in neither into blobs: called behind the events, before what fits them is read. */
+  readonly putIn?: () => Promise<void>
   readonly progress: (message: string) => void
   /** Aborted to stop between two blocks. */
   readonly signal: AbortSignal
@@ -54,6 +56,7 @@ export async function writeBackup(sources: BackupSources): Promise<WrittenBackup
     await writer.block({ kind: name, count, json })
   }
   const handledEvents = await writeEvents(sources, writer, await store.head(), handled)
+  await sources.putIn?.()
   for await (const { name, count, json } of tables.read("after")) {
     await writer.block({ kind: name, count, json })
   }

@@ -7,7 +7,7 @@ import type { MessageRow } from "../../projections/phone/messages.ts"
 import { listMessages } from "../../projections/phone/message-lists.ts"
 import { cursorAt, cursorText, placeOfCursor } from "../frame/calls/cursor.ts"
 import { route } from "../frame/calls/route.ts"
-import { idOf, isoTime, sinceTime } from "../frame/kernel/schema.ts"
+import { idOf, idOrNull, isoTime, sinceTime } from "../frame/kernel/schema.ts"
 
 const MOST_MESSAGES = 200
 /** What a cursor of this list is made for. */
@@ -28,13 +28,15 @@ const Message = z
       .enum(["queued", "sent", "delivered", "failed", "received"])
       .describe("How its way stands; `received` for one that came"),
     errorCode: z.string().nullable().describe("Why it failed, in the carrier's word"),
-    apiKeyId: idOf("the key that sent it; null for none").nullable(),
+    apiKeyId: idOrNull("the key that sent it; null for none"),
     createdAt: isoTime.describe("When it was recorded: what `since` is compared with"),
   })
   .meta({ id: "Message", description: "A text, in either direction" })
 
 const Messages = z.object({
-  messages: z.array(Message).describe("The oldest first"),
+  messages: z
+    .array(Message)
+    .describe(`The newest ${MOST_MESSAGES} after \`since\`, the oldest of them first`),
   nextCursor: z
     .string()
     .optional()

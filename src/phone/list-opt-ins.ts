@@ -11,11 +11,11 @@ const OptIn = z
     id: idOf("the opt-in"),
     phone: z.string().nullable().describe("Who agreed; null once it was erased"),
     firstName: z.string().nullable().describe("Null where it was not said, or was erased"),
-    service: z.string().describe("What they agreed to be texted about"),
-    offers: z.boolean().describe("Whether offers are among it"),
+    service: z.boolean().describe("Whether they agreed to texts about what they asked for"),
+    offers: z.boolean().describe("Whether they agreed to offers"),
     method: z.enum(["web", "phone", "paper", "text"]).describe("How they agreed"),
     sourceUrl: z.string().nullable().describe("The page of the form; null for none"),
-    at: isoTime.describe("When they agreed"),
+    createdAt: isoTime.describe("When they agreed"),
   })
   .meta({ id: "OptIn", description: "Somebody agreed to be texted" })
 
@@ -28,13 +28,13 @@ export const optInList = route({
   summary: "List opt-ins",
   operation: "phone.overview.read",
   counted: true,
-  reply: z.object({ optins: z.array(OptIn).describe("The newest first") }),
+  reply: z.object({ optins: z.array(OptIn).describe(`The newest first, up to ${MOST_OPT_INS}`) }),
   reads: ["opt-ins"],
   handle: async ({ readAs }, { companyId }) => {
     const rows = await readAs(companyId, (db) => listOptIns(db, companyId, MOST_OPT_INS))
     const optins = rows.map(({ opt_in_id: id, phone, service, offers, method, ...row }) => ({
       ...{ id, phone, firstName: row.first_name, service, offers, method },
-      ...{ sourceUrl: row.source_url, at: row.opted_in_at.toISOString() },
+      ...{ sourceUrl: row.source_url, createdAt: row.opted_in_at.toISOString() },
     }))
     return { ok: true, body: { optins } }
   },

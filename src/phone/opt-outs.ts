@@ -9,6 +9,7 @@ import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import type { Caller, Reply } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
+import { invalid } from "../frame/calls/validate.ts"
 import type { Ports } from "../frame/ports.ts"
 import { isoTime } from "../frame/kernel/schema.ts"
 import { fullNumber } from "./phone-number.ts"
@@ -28,7 +29,7 @@ const OptOut = z
   })
   .meta({ id: "OptOut", description: "Whether somebody may be texted" })
 const OptOuts = z
-  .object({ optOuts: z.array(OptOut).describe("What changed last comes first") })
+  .object({ optOuts: z.array(OptOut).describe(`Up to ${MOST_OPT_OUTS}, what changed last first`) })
   .meta({ id: "OptOuts", description: "Who may not be texted" })
 // Whatever is no number is told as `bad_number`, which wins over `validation`.
 const fullPhone = z.string().describe("Full phone number, such as +14155550123")
@@ -36,7 +37,8 @@ const Phone = z.object({ phone: fullPhone })
 const MaybePhone = z.object({ phone: fullPhone.optional() })
 const EXAMPLE = { phone: "+14155557777" }
 
-const NO_FULL_NUMBER = "This is no full phone number."
+const NO_FULL_NUMBER =
+  "This is no full phone number such as +14155557778; in a query + is sent as %2B."
 const NO_OPT_OUT = "There is no opt-out of this number."
 const TEXTED_STOP = "This person texted STOP and can only opt back in by texting START."
 
@@ -94,8 +96,8 @@ export const removeOptOut = route({
   handle: async (ports, caller, { body, query }) => {
     const phone = body.phone ?? query.phone
     if (phone !== undefined) return change(ports, caller, "RemoveOptOut", phone)
-    const fields = { phone: "Must be given in the body or the query." }
-    return { ok: false, refusal: refusal("validation", "The request is not valid.", { fields }) }
+    const fields = { phone: "Is required, in the body or the query." }
+    return { ok: false, refusal: invalid(fields) }
   },
 })
 

@@ -1,6 +1,7 @@
 /** Phone numbers as callers write them. */
 import type { PhoneNumber } from "libphonenumber-js"
 import { parsePhoneNumberFromString } from "libphonenumber-js"
+import { z } from "zod"
 
 /** Countries that can always be texted. */
 const ALWAYS_ON = new Set(["US", "CA"])
@@ -9,11 +10,19 @@ const NORTH_AMERICAN = /^\+1[2-9]\d{2}[2-9]\d{6}$/
 /** Kinds of numbers that no text reaches, as far as the number tells. */
 const NEVER_TEXTED = new Set(["FIXED_LINE", "PREMIUM_RATE", "PAGER", "UAN", "VOICEMAIL"])
 
+/** A number that can be texted, as callers write it; in E.164 once it is parsed. */
+export const textableNumber = z.string().transform((text, context) => {
+  const number = textable(text)
+  if (number !== null) return number
+  context.addIssue("Must be a full number that can be texted.")
+  return z.NEVER
+})
+
 /**
  * A full phone number in E.164 that can be texted; null where it is malformed, a landline, or in a
  * country that is not switched on (decisions.md §9: +1 always).
  */
-export function textableNumber(text: string): string | null {
+function textable(text: string): string | null {
   const parsed = parseFull(text)
   if (parsed === null || !NORTH_AMERICAN.test(parsed.number)) return null
   if (NEVER_TEXTED.has(parsed.getType() ?? "")) return null

@@ -19,8 +19,7 @@ import { priceText } from "./text-draft.ts"
 import { TEXT_PREFIX, queuedText } from "./texts.ts"
 
 const SendText = z.object({
-  // Whatever is no number is told as `bad_number`, which wins over `validation`.
-  to: z.string().meta({ description: "Full phone number of the recipient" }),
+  to: textableNumber.describe("Full phone number of the recipient"),
   body: shortText(1_600)
     .refine((value) => value !== "", "Must not be empty.")
     .describe("What it says"),
@@ -53,9 +52,7 @@ const text = charged<
 >({
   prefix: TEXT_PREFIX,
   undone: "the text could not be queued",
-  draft: async ({ sealing }, { companyId }, { body: { to: asked, body, from = null } }) => {
-    const to = textableNumber(asked)
-    if (to === null) return { refusal: refusal("bad_number", BAD_NUMBER) }
+  draft: async ({ sealing }, { companyId }, { body: { to, body, from = null } }) => {
     const tag = await sealing.tag(companyId, to)
     return { companyId, to, tag, recipient: recipientOf(companyId, tag), body, from }
   },
@@ -124,6 +121,7 @@ export const sendText = route({
   account: "managed",
   body: SendText,
   reply: TextReply,
+  named: { to: { code: "bad_number", message: BAD_NUMBER } },
   refuses: ["bad_number", "no_number", "opted_out", "spend_limit_reached", "payment_required"],
   specGap: "The specification does not show the verb: POST, because it creates a text.",
   ...text,

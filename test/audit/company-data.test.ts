@@ -49,7 +49,7 @@ it("has every fact of the company in the clear, and nobody else's", async () => 
   const [head, ...rest] = lines
   const facts = rest.slice(0, -1)
   expect(head?.company).toBe(company.companyId)
-  expect(rest.at(-1)?.end).toEqual({ facts: facts.length })
+  expect(rest.at(-1)?.end).toEqual({ facts: facts.length, mails: 0 })
   const text = facts.find(({ type }) => type === "TextQueued")
   expect(text?.data).toMatchObject({
     ...{ to: "+14155550123", body: expect.stringMatching(/^words of its own/) as string },
@@ -63,6 +63,23 @@ it("has every fact of the company in the clear, and nobody else's", async () => 
   )
   expect(facts).toHaveLength(stored)
   expect(JSON.stringify(lines)).not.toMatch(/"s1\.|words of another/)
+})
+
+it("has the mails to the company's people, and nothing that a key is checked by", async () => {
+  const of = { company: company.companyId }
+  await world.operate("funds notice", { ...of, below: "1000" })
+  await world.operate("wait")
+  const { mails } = await world.operate("mail list", of)
+  expect(mails).toHaveLength(1)
+  const lines = await exported(company.companyId)
+  const facts = lines.slice(1, -2)
+  expect(facts.find(({ type }) => type === "KeyCreated")?.data).toMatchObject({
+    ...{ keyId: company.keyId, personId: company.ownerId },
+  })
+  expect(JSON.stringify(lines)).not.toMatch(/keyHash/)
+  const [{ companyId: _of, to, ...mail }] = mails as readonly [Record<string, unknown>]
+  expect(lines.at(-2)).toEqual({ mail: { ...mail, to: [to] } })
+  expect(lines.at(-1)?.end).toEqual({ facts: facts.length, mails: 1 })
 })
 
 it("of an erased company says that its texts are erased", async () => {

@@ -25,12 +25,15 @@ export async function whileTampered<T>(
     }
     return await look()
   } finally {
-    for (const table of TABLES) {
-      await sql.raw(`delete from ${table}`).execute(db)
-      const insert = `insert into ${table} overriding system value table ${table}_kept`
-      await sql.raw(insert).execute(db)
-      await sql.raw(`drop table ${table}_kept`).execute(db)
-    }
+    // All at once: who reads in between would see a store that lost its events, and say so for a while.
+    await db.transaction().execute(async (tx) => {
+      for (const table of TABLES) {
+        await sql.raw(`delete from ${table}`).execute(tx)
+        const insert = `insert into ${table} overriding system value table ${table}_kept`
+        await sql.raw(insert).execute(tx)
+        await sql.raw(`drop table ${table}_kept`).execute(tx)
+      }
+    })
   }
 }
 

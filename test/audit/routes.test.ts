@@ -1,4 +1,6 @@
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { cursorOf } from "../../src/frame/calls/cursor.ts"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { NO_HASH, expectedHash } from "../../src/frame/kernel/envelope.ts"
 import { collect } from "../contracts/event-store-fixture.ts"
@@ -144,6 +146,16 @@ describe("200", () => {
     expect(listed).toEqual({ refusals: [body.refusals[0]], next: null })
   })
 
+  it("refusals from where a page ended, of the company's own list alone", async () => {
+    const all = (await get("/api/v1/refusals")).body.refusals
+    const at = (companyId: CompanyId) => {
+      const cursor = cursorOf("refusals", companyId, all[0].revision)
+      return get(`/api/v1/refusals?cursor=${cursor}`)
+    }
+    expect((await at(company.companyId)).body.refusals).toEqual(all.slice(1))
+    expect((await at("co_another")).status).toBe(400)
+  })
+
   it("stored facts, whose hashes can be recomputed from what is answered alone", async () => {
     let previous = NO_HASH
     let cursor: string | undefined = "0"
@@ -182,8 +194,15 @@ describe("400", () => {
     expect([status, answer.error, Object.keys(answer.fields)]).toEqual([400, "validation", [field]])
   })
 
-  it.each(["/api/v1/refusals?cursor=x", "/api/v1/ledger/events?cursor=-1"])("%s", async (url) => {
-    expect((await get(url)).status).toBe(400)
+  it.each([
+    ...["/api/v1/refusals?cursor=x", "/api/v1/refusals?cursor=5"],
+    ...["-1", "007", "999999", "3000000000", "1e3"].map(
+      (cursor) => `/api/v1/ledger/events?cursor=${cursor}`,
+    ),
+    "/api/v1/ledger/events?stream=refusals&cursor=999",
+  ])("%s", async (url) => {
+    const { status, body } = await get(url)
+    expect([status, body.fields]).toEqual([400, { cursor: "Must be a nextCursor of this list." }])
   })
 })
 

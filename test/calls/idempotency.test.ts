@@ -1,11 +1,14 @@
+import { createHash } from "node:crypto"
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import { request } from "node:http"
 import { json } from "node:stream/consumers"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { TEXTS, chargesOf, fundsOf, makeKey, newNumber, sendText } from "../phone/texting.ts"
+import { query } from "../support/embedded.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import { canonicalJson } from "../../src/frame/kernel/canonical-json.ts"
 import { claimOf, newIdempotencyKey } from "./begun.ts"
 
 let world: World
@@ -45,6 +48,27 @@ describe("the same key and body", () => {
     expect(await chargesOf(world, company)).toHaveLength(1)
     const { messages } = (await world.call(company.key, "GET", TEXTS)).body
     expect(messages).toHaveLength(1)
+  })
+
+  it("are known again by a hash that nobody can make who does not have the installation's key", async () => {
+    const company = await makeCompany(world)
+    const body = { to: newNumber(), body: "Hello" }
+    const name = newIdempotencyKey()
+    await sendBytes(company.key, name, JSON.stringify(body))
+    const plain = createHash("sha256").update(`POST\n${TEXTS}\n${canonicalJson(body)}`)
+    const former = plain.digest("hex")
+    const kept = await query<{ fingerprint: string }>(
+      world.databaseUrl,
+      `select fingerprint from ledger.claims where idempotency_key = '${name}'`,
+    )
+    expect(kept).toEqual([{ fingerprint: expect.not.stringContaining(former) as string }])
+    // As a former version left it.
+    await query(
+      world.databaseUrl,
+      `update ledger.claims set fingerprint = '${former}' where idempotency_key = '${name}'`,
+    )
+    const again = await sendBytes(company.key, name, JSON.stringify(body))
+    expect(again.headers["idempotency-replayed"]).toBe("true")
   })
 
   it("are the same however the body is written", async () => {

@@ -102,7 +102,7 @@ describe("the address of the server alone", () => {
 describe("405", () => {
   const urls = [...new Set(PROGRAM.routes.map(({ url }) => url))]
   it.for(urls)("answers every other verb of %s, and says which there are", async (url) => {
-    const allowed: string[] = PROGRAM.routes
+    const allowed: string[] = PROGRAM.entries
       .filter((one) => one.url === url)
       .flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]))
     for (const verb of VERBS.filter((one) => !allowed.includes(one))) {
@@ -197,6 +197,7 @@ describe("every answer", () => {
       [company.key, "/api/v1/people"],
       [null, "/api/v1/people"],
       [null, "/api/v1/nothing"],
+      [null, "/api/v1/%zz"],
     ] as const) {
       const { headers } = await world.call(key, "GET", url)
       expect(headers["cache-control"]).toBe("no-store")
@@ -247,6 +248,7 @@ describe("bytes that are no request", () => {
     const [head, text] = heard.split("\r\n\r\n") as [string, string]
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
     const headers = { "x-request-id": /x-request-id: (\S+)/.exec(head)?.[1] }
+    expect(head).toContain("\r\ncache-control: no-store\r\n")
     expectContract("RAW", "", { status: 400, headers, body: JSON.parse(text) })
   })
 

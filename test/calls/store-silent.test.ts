@@ -58,7 +58,7 @@ async function countingApp() {
   }) as Ports["runner"]["gather"]
   const app = await buildApp(
     { ...world.ports, runner: { ...runner, gather } },
-    PROGRAM.routes,
+    PROGRAM.entries,
     PROGRAM.retired,
   )
   return { app, counted }

@@ -94,13 +94,12 @@ describe("200", () => {
 })
 
 describe("400", () => {
-  it("asks for the name", async () => {
-    const { status, body } = await remove(company.key, {})
-    expect([status, body.error, body.fields.confirm]).toEqual([
-      400,
-      "validation",
-      "Must be the company's name.",
-    ])
+  it.each([
+    [{}, "Is required."],
+    [{ confirm: 5 }, "Must be the company's name."],
+  ])("asks for the name: %j", async (asked, says) => {
+    const { status, body } = await remove(company.key, asked)
+    expect([status, body.error, body.fields.confirm]).toEqual([400, "validation", says])
     expect(await isDeleted()).toBeNull()
   })
 })

@@ -36,6 +36,7 @@ export function blobsContract(name: string, open: () => Promise<BlobsUnderTest>)
     "a blob": roundTrips,
     "a range of a blob": ranges,
     "a reader": reading,
+    "who has blobs": owners,
     "a blob that is written": writtenBlobs,
     "many who write one blob": blobsWrittenAtOnce,
     "a blob that is half-written": halfWrittenBlobs,
@@ -135,6 +136,19 @@ function ranges(open: () => Promise<BlobsUnderTest>): void {
       await expect(readAll(blob, { from, until }), `${from}–${until}`).rejects.toThrow(RangeError)
     }
     expect(await readAll(blob, { from: 10, until: 10 })).toHaveLength(0)
+  })
+}
+
+function owners(open: () => Promise<BlobsUnderTest>): void {
+  it("of an id are the companies that have a whole one", async () => {
+    const { blobs } = await open()
+    const blobId = `owned-${randomBytes(4).toString("hex")}`
+    expect(await blobs.companiesWith(blobId)).toEqual([])
+    await blobs.write({ ...WHOSE, blobId }, inPieces(randomBytes(3)), MUCH)
+    await blobs.write({ ...WHOSE, blobId: `${blobId}-2` }, inPieces(randomBytes(3)), MUCH)
+    expect(await blobs.companiesWith(blobId)).toEqual([WHOSE.companyId])
+    await blobs.delete(WHOSE.companyId, blobId)
+    expect(await blobs.companiesWith(blobId)).toEqual([])
   })
 }
 

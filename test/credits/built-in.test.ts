@@ -38,8 +38,14 @@ async function open(): Promise<
       await cards.set(COMPANY, isCall ? "paid" : outcome)
     },
     paid: async () => {
-      const paid = 'select 1 from ledger.simulated where content @> \'{"status": "paid"}\''
+      const paid = `select 1 from ledger.simulated
+        where kind = 'payment' and content @> '{"status": "paid"}'`
       return (await pool.query(paid)).rows.length
+    },
+    held: async () => {
+      const held = `select 1 from ledger.simulated
+        where kind = 'hold' and content @> '{"status": "paid"}'`
+      return (await pool.query(held)).rows.length
     },
     companyId: COMPANY,
     close: async () => {

@@ -14,6 +14,8 @@ export interface CardsUnderTest {
   readonly next: (outcome: Next) => Promise<void>
   /** How many payments took money. */
   readonly paid: () => Promise<number>
+  /** How many sums are held on cards. */
+  readonly held: () => Promise<number>
   /** A company that has a card with it. */
   readonly companyId: CompanyId
   readonly close: () => Promise<void>
@@ -51,6 +53,8 @@ export function cardsContract(name: string, open: () => Promise<CardsUnderTest>)
     notPaying(() => under)
     asking(() => under)
     withdrawing(() => under)
+    holding(() => under)
+    notHolding(() => under)
   })
 }
 
@@ -174,5 +178,82 @@ function withdrawing(under: () => CardsUnderTest): void {
     const before = await paid()
     expect(await cards.withdraw(payment)).toEqual(answer)
     expect(await paid()).toBe(before)
+  })
+}
+
+function holding(under: () => CardsUnderTest): void {
+  it("holds a sum once, however often it is asked to, takes nothing, and lets go of it", async () => {
+    const { cards, next, paid, held, companyId } = under()
+    await next("paid")
+    const before = await paid()
+    const hold = aPayment(companyId)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => cards.hold(hold)))
+    const [first] = answers
+    expect(first).toEqual({ answer: "held", paymentId: expect.stringMatching(/./) })
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1)
+    expect(await cards.askHold(hold)).toEqual(first)
+    expect(await held()).toBe(1)
+    const { paymentId } = first as { paymentId: string }
+    for (const known of [paymentId, paymentId, null]) {
+      expect(await cards.release(hold, known)).toEqual({ answer: "released" })
+    }
+    expect(await cards.askHold(hold)).toEqual({ answer: "released" })
+    expect([await held(), (await paid()) - before]).toEqual([0, 0])
+  })
+
+  it("finds a hold by its name where it was silent, and lets go of it", async () => {
+    const { cards, next, held, companyId } = under()
+    await next("silent")
+    const hold = aPayment(companyId)
+    await expect(cards.hold(hold)).rejects.toThrow(ProviderSilent)
+    expect((await cards.askHold(hold)).answer).toBe("held")
+    await expect(cards.release(hold, null)).rejects.toThrow(ProviderSilent)
+    expect(await cards.askHold(hold)).toEqual({ answer: "released" })
+    expect(await held()).toBe(0)
+    await next("paid")
+  })
+
+  it("says that a hold is under way", async () => {
+    const { cards, next, companyId } = under()
+    await next("processing")
+    expect(await cards.hold(aPayment(companyId))).toEqual({ answer: "processing" })
+    await next("paid")
+  })
+}
+
+function notHolding(under: () => CardsUnderTest): void {
+  it.for(["declined", "payment_failed", "needs_owner"] as const)(
+    "says %s of a hold, and says it again",
+    async (outcome) => {
+      const { cards, next, held, companyId } = under()
+      await next(outcome)
+      const hold = aPayment(companyId)
+      expect(await cards.hold(hold)).toEqual({ answer: outcome })
+      await next("paid")
+      expect(await cards.hold(hold)).toEqual({ answer: outcome })
+      expect(await cards.release(hold, null)).toEqual({ answer: outcome })
+      expect(await held()).toBe(0)
+    },
+  )
+
+  it("holds nothing while it is unavailable", async () => {
+    const { cards, next, held, companyId } = under()
+    await next("unavailable")
+    const hold = aPayment(companyId)
+    await expect(cards.hold(hold)).rejects.toThrow(ProviderUnavailable)
+    await expect(cards.release(hold, null)).rejects.toThrow(ProviderUnavailable)
+    await next("paid")
+    expect(await cards.askHold(hold)).toEqual({ answer: "unknown" })
+    expect(await held()).toBe(0)
+  })
+
+  it("never makes a hold that was let go before, however late it is asked for", async () => {
+    const { cards, next, held, companyId } = under()
+    await next("paid")
+    const hold = aPayment(companyId)
+    expect(await cards.release(hold, null)).toEqual({ answer: "payment_failed" })
+    expect(await cards.release(hold, null)).toEqual({ answer: "payment_failed" })
+    expect(await cards.hold(hold)).toEqual({ answer: "payment_failed" })
+    expect(await held()).toBe(0)
   })
 }

@@ -65,7 +65,7 @@ export async function startStripeServer(): Promise<StripeServer> {
     if (state.next === "unavailable")
       return send(response, error(429, "rate_limit_error", "rate_limit"))
     const answer = answerTo(state, kept, call, form, request)
-    if (state.next === "silent" && call === "POST /v1/payment_intents") {
+    if (state.next === "silent" && /^POST \/v1\/payment_intents($|.*\/cancel$)/.test(call)) {
       response.destroy()
       return
     }
@@ -142,8 +142,10 @@ function customersOf(state: StripeServer, form: URLSearchParams): readonly objec
 
 function cancel(state: StripeServer, id: string): Answer {
   const intent = state.intents.find((one) => one.id === id)
-  if (intent?.status !== "requires_payment_method") {
-    return error(400, "invalid_request_error", "payment_intent_unexpected_state")
+  if (intent === undefined) return error(404, "invalid_request_error", "resource_missing")
+  if (!["requires_payment_method", "requires_capture"].includes(intent.status)) {
+    const more = { payment_intent: { ...intent } }
+    return error(400, "invalid_request_error", "payment_intent_unexpected_state", more)
   }
   intent.status = "canceled"
   return { status: 200, body: intent }
@@ -165,11 +167,11 @@ function create(state: StripeServer, form: URLSearchParams): Answer {
   }
   state.intents.push(intent)
   return form.get("confirm") === "true"
-    ? confirm(state, intent)
+    ? confirm(state, intent, form.get("capture_method") === "manual")
     : { status: 200, body: { ...intent } }
 }
 
-function confirm(state: StripeServer, intent: Intent): Answer {
+function confirm(state: StripeServer, intent: Intent, isHold: boolean): Answer {
   switch (state.next) {
     case "declined":
       return refuse(intent, "card_error", "card_declined")
@@ -181,10 +183,10 @@ function confirm(state: StripeServer, intent: Intent): Answer {
       intent.status = "processing"
       break
     case "unconfirmed":
-      intent.status = "requires_capture"
+      intent.status = isHold ? "requires_confirmation" : "requires_capture"
       break
     default:
-      intent.status = "succeeded"
+      intent.status = isHold ? "requires_capture" : "succeeded"
   }
   return { status: 200, body: { ...intent } }
 }

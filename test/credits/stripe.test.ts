@@ -23,6 +23,7 @@ async function open(): Promise<CardsUnderTest> {
       server.next = outcome
     },
     paid: async () => server.intents.filter(({ status }) => status === "succeeded").length,
+    held: async () => server.intents.filter(({ status }) => status === "requires_capture").length,
     companyId: COMPANY,
     close: server.close,
   }
@@ -66,6 +67,33 @@ describe("Stripe", () => {
       "automatic_payment_methods[enabled]": "true",
       "automatic_payment_methods[allow_redirects]": "never",
     })
+  })
+
+  it("is asked to hold a sum without taking it", async () => {
+    const hold = aPayment(COMPANY, { amountMicros: 49_000_000 })
+    expect((await cards.hold(hold)).answer).toBe("held")
+    const { headers, form } = ordered()
+    expect(headers["idempotency-key"]).toBe(hold.name)
+    expect(form).toMatchObject({ amount: "4900", capture_method: "manual", confirm: "true" })
+    expect(await cards.release(hold, null)).toEqual({ answer: "released" })
+  })
+
+  it("is told of no hold for a company without a card", async () => {
+    expect(await cards.hold(aPayment("co_stranger"))).toEqual({ answer: "no_card" })
+  })
+
+  it.for([
+    ["succeeded", null, { answer: "released" }],
+    ["canceled", { type: "card_error", code: "card_declined" }, { answer: "payment_failed" }],
+    ["requires_action", null, { answer: "needs_owner" }],
+    ["requires_confirmation", null, { answer: "unconfirmed" }],
+  ] as const)("has a hold that is %s", async ([status, last_payment_error, known]) => {
+    const hold = aPayment(COMPANY)
+    const metadata = { payment: hold.name }
+    const object = "payment_intent" as const
+    server.intents.push({ id: "pi_z", object, amount: 1, metadata, status, last_payment_error })
+    expect(await cards.askHold(hold)).toEqual(known)
+    expect(await cards.release(hold, null)).toEqual(known)
   })
 
   it("is asked for the wallet of a token, of a company that is no customer of it", async () => {

@@ -35,4 +35,5 @@ export const LINE: BillLine = {
   class: "ai",
   resource: "",
   priceVersion: "3",
+  description: "",
 }

@@ -18,6 +18,7 @@ const TEXTS = {
   person_id: "personId",
   key_id: "keyId",
   resource: "resource",
+  description: "description",
 } as const
 
 describe("a line", () => {

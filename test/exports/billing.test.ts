@@ -56,6 +56,7 @@ describe("a month's bill", () => {
       at: "2031-03-10T12:00:00.000Z",
       served_from: "",
       item: "text_segment",
+      item_name: "Text message segment",
       quantity: "1",
       unit: "segment",
       unit_price_micros: "9000",
@@ -66,7 +67,7 @@ describe("a month's bill", () => {
       class: "general",
       resource: expect.stringMatching(/^msg_\w+$/),
       price_version: "1",
-      item_name: "Text message segment",
+      description: "",
     })
     expect(back).toMatchObject({
       charge_id: "",

@@ -63,7 +63,7 @@ describe("an export of a stream that is not as it was sealed", () => {
     }
     const app = await buildApp(
       { ...world.ports, store: { ...store, read } },
-      PROGRAM.routes,
+      PROGRAM.entries,
       PROGRAM.retired,
     )
     const told = world.warnings.length

@@ -187,6 +187,15 @@ describe("a line", () => {
     expect(rowOf(name)).toMatchObject({ ChargePeriodStart: start, ChargePeriodEnd: end })
   })
 
+  it.each([
+    ["text", "2 × Text message segment"],
+    ["model", "1 × a model"],
+    ["given back at once", "Given back: Text message segment"],
+    ["bought", "Funds bought"],
+  ])("of %s is described for people: %s", (name, description) => {
+    expect(rowOf(name)).toMatchObject({ ChargeDescription: description, x_Description: "" })
+  })
+
   it("says what it did to the funds, of whom and of what", () => {
     expect(rowOf("text")).toMatchObject({
       x_LineId: "co_aaaaaa:7",

@@ -66,7 +66,8 @@ describe("a journal", () => {
     expect(total).toBe(-8_999_999_994_053_992)
     expect(balance("assets:funds")).toContain("USD -8999999994.053992")
     expect(balance("expenses:general:text_segment")).toBe("")
-    expect(balance("expenses:ai:other")).toContain("USD 0.018")
+    expect(balance("expenses:ai:a model's own name")).toContain("USD 0.018")
+    expect(balance("expenses:ai:other")).toBe("")
     expect(balance("assets:payments")).toContain("USD -5.0")
   })
 
@@ -103,6 +104,43 @@ describe("a journal", () => {
     expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
     const printed = run("hledger", ["-f", "-", "stats"], journal)
     expect(printed).toMatch(new RegExp(`Transactions\\s*: ${lines.length + 3} `))
+  })
+
+  it("has an account for each item, whatever it is called, and one for those that are too many", (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const items = ["chat completion", "chat  completion", "chat:completion", " chat", "chat "]
+    items.push(
+      "chat%3Acompletion",
+      "(chat)",
+      "chat;x",
+      "CHAT",
+      "\u6F22",
+      "\u00A0chat",
+      "",
+      "#1",
+      "*",
+    )
+    const lines = items.map((item, i) => ({ ...TEXT, class: "ai", item, amountMicros: -1 - i }))
+    const accounts = (journal: string) =>
+      run(
+        "hledger",
+        ["-f", "-", "balance", "expenses:ai", "-N", "--flat", "-O", "csv", ...WITHIN],
+        journal,
+      )
+        .trimEnd()
+        .split("\n")
+        .slice(1)
+    const journal = journalOf(lines)
+    expect(run("hledger", ["-f", "-", "check", "--strict"], journal)).toBe("")
+    const rows = accounts(journal)
+    expect(rows).toHaveLength(items.length)
+    expect(rows).toContain('"expenses:ai:chat completion","USD 0.000001"')
+    expect(rows).toContain('"expenses:ai:chat%3Acompletion","USD 0.000003"')
+    expect(rows).toContain('"expenses:ai:\u6F22","USD 0.000010"')
+    const many = Array.from({ length: 11_000 }, (_, i) => ({ ...TEXT, class: "ai", item: `i${i}` }))
+    const declared = journalOf(many).match(/^account .*$/gm) ?? []
+    expect(declared).toHaveLength(10_000)
+    expect(journalOf(many)).toContain("expenses:ai:other  USD 0.018")
   })
 
   it("of a month without a line holds the funds it opened with", (ctx) => {

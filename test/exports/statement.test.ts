@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { BillLine } from "../../projections/charging/billing-lines.ts"
 import { openSpending, OTHERS } from "../../src/exports/statement.ts"
+import type { KeyId } from "../../domain/kernel/ids.ts"
 import { ask } from "../projections/asking.ts"
 import { charging } from "../projections/every-fact.ts"
 import type { Company, World } from "../support/world.ts"
@@ -77,6 +78,29 @@ describe("a statement", () => {
     }
   })
 
+  it("names keys by their labels as by then, with the ids below; one without a label by its id", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const { companyId, ownerId } = company
+    const made = { company: companyId, person: ownerId, allOperations: true }
+    const { keyId } = await world.operate("key create", { ...made, label: "Night jobs" })
+    const by = (id: string, chargeId: string) => charging({ chargeId, keyId: id as KeyId })
+    await ask(world, company, by(keyId, "chg_1"), by(company.keyId, "chg_2"))
+    const text = textOf(await pdf())
+    expect(text).toMatch(new RegExp(`^ ?Night jobs 1 .*\\n ?${keyId}$`, "m"))
+    expect(text).toMatch(new RegExp(`^ ?${company.keyId} 1 `, "m"))
+    await world.operate("clock set", { to: `${year}-04-02T00:00:00.000Z` })
+    const closed = textOf(await pdf())
+    expect(closed).toContain("Night jobs 1 ")
+    await world.operate("key delete", { keyId })
+    expect(textOf(await pdf())).toBe(closed)
+    await world.operate("company delete", { company: companyId })
+    await world.operate("clock advance", { duration: "20d" })
+    await world.operate("wait")
+    const erased = textOf(await pdf())
+    expect(erased).not.toContain("Night jobs")
+    expect(erased).toMatch(new RegExp(`^ ?${keyId} 1 `, "m"))
+  })
+
   it("has amounts with the same number of decimals, so that their points align", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await spend()
@@ -92,11 +116,59 @@ describe("a statement", () => {
     expect(text).not.toMatch(/\$[\d,]+\.\d{2}\b/)
   })
 
-  it("never cuts an id off, however long the name before it is", async (ctx) => {
+  it("breaks a long name over lines, and never cuts an id off, however long the name is", async (ctx) => {
     ctx.skip(absent !== null, needed)
     await world.operate("person change", { personId: company.ownerId, name: "x".repeat(100) })
     await spend()
-    expect(textOf(await pdf())).toMatch(new RegExp(`^ ?x+… 2 .*\\n ?${company.ownerId}$`, "m"))
+    const text = textOf(await pdf())
+    const [, first = "", second = "", third = ""] =
+      new RegExp(`^ ?(x+) 2 .*\\n ?(x+)\\n(?: ?(x+)\\n)? ?${company.ownerId}$`, "m").exec(text) ??
+      []
+    expect(first.length + second.length + third.length).toBe(100)
+  })
+
+  it("tells items apart that begin alike, also where three lines are too few for them", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const alike = "Tokens of a large language model with a long context, read from its cache, for"
+    const items = [`${alike} the writers`, `${alike} the readers`]
+    const long = [`${"very ".repeat(90)}long A`, `${"very ".repeat(90)}long B`]
+    const spending = [...items, ...long].map((item, i) => charging({ chargeId: `chg_${i}`, item }))
+    await ask(world, company, ...spending)
+    const words = textOf(await pdf())
+      .replaceAll(/ 1 (\$[\d,.]+ ?)+/g, "")
+      .replaceAll(/\s+/g, " ")
+    for (const item of items) expect(words).toContain(item)
+    expect(words).toMatch(/very ve… very [very ]+long A /)
+    expect(words).toMatch(/very ve… very [very ]+long B /)
+  })
+
+  it("never cuts an amount, of whatever sums with six decimals", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await world.operate("funds correct", { company: company.companyId, dollars: "4500000000" }, "x")
+    await world.operate("funds correct", { company: company.companyId, dollars: "4499998765" }, "x")
+    const amountMicros = 8_999_999_999_123_456
+    const item = "a thing whose name must give way"
+    await ask(
+      world,
+      company,
+      charging({
+        chargeId: "chg_1",
+        item,
+        amountMicros,
+        unitPriceMicros: amountMicros,
+        open: true,
+      }),
+      { type: "GiveBack", chargeId: "chg_1", amountMicros: amountMicros - 1, reason: "failed" },
+    )
+    const text = textOf(await pdf())
+    expect(text).not.toContain("…")
+    const cells = "1 $8,999,999,999.123456 $8,999,999,999.123455 $0.000001"
+    expect(text.split(cells).length - 1).toBe(8)
+    for (const title of ["Item", "Person", "Key", "Class"]) {
+      expect(text).toContain(`${title} Charges Charged Given back Spent`)
+    }
+    expect(text.replaceAll(/( \$?[\d,.]+)+(?=\n)/g, "").replaceAll(/\s+/g, " ")).toContain(item)
+    expect(text).toContain("-$8,999,999,999.123456")
   })
 
   it("names a character that its font does not have, and shows no box for it", async (ctx) => {

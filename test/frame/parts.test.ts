@@ -198,7 +198,7 @@ describe("beside the API", () => {
 
   it("doctor looks at it, and the command line offers its commands", async () => {
     const found = await Promise.all(
-      program.examines.map((look) => look(settingsIn({ ECHO_PREFIX: "x" }))),
+      program.examines.map((look) => look(settingsIn({ ECHO_PREFIX: "x" }), "/nowhere", null)),
     )
     expect(found.flat()).toContainEqual(
       expect.objectContaining({ check: "echo", says: 'prefix "x"' }),

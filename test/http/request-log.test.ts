@@ -72,6 +72,16 @@ describe("a request", () => {
     expect(JSON.stringify(lines)).not.toMatch(/Ada|4155550123|cpk_/)
   })
 
+  it("whose charge was refused says which, so that its evidence is found", async () => {
+    const poor = await makeCompany(world, "0")
+    await callApp(app, poor.key, "POST", TEXTS, { body: { to: "+14155550123", body: "x" } })
+    await world.operate("wait")
+    const { refusals } = await world.operate("refusals list", { company: poor.companyId })
+    expect(lines).toMatchObject([
+      { message: `POST ${TEXTS} 402`, error: "payment_required", chargeId: refusals[0].chargeId },
+    ])
+  })
+
   it("of a supervisor has none", async () => {
     for (const url of ["/livez", "/readyz", "/metrics"]) await app.inject(url)
     expect(lines).toEqual([])

@@ -4,6 +4,7 @@
  */
 import fc from "fast-check"
 import type { AccessCommand } from "../../domain/access/access.ts"
+import { CARD_FAULTS } from "../../domain/access/card-events.ts"
 import { GRANTABLE } from "../../domain/access/grants.ts"
 import { PLANS } from "../../domain/access/access-events.ts"
 import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
@@ -58,6 +59,7 @@ function commandOf<C extends { readonly type: string }, T extends C["type"]>(
 const personId = fc.constantFrom("per_1", "per_2", "per_3")
 const keyId = fc.constantFrom("key_1", "key_2", "key_3")
 const companyId = fc.constantFrom("co_1", "co_2", "co_3")
+const holdId = fc.constantFrom("hold_1", "hold_2")
 const tag = fc.constantFrom("aa", "bb", "cc")
 const role = fc.constantFrom(...ROLES)
 const plan = fc.constantFrom(...PLANS)
@@ -106,10 +108,19 @@ const access = fc.oneof(
   ...(["PauseKey", "ResumeKey", "DeleteKey"] as const).map((type) => {
     return commandOf<AccessCommand, typeof type>(type, { keyId })
   }),
+  commandOf<AccessCommand, "LeakKey">("LeakKey", { keyId, pushId: tag, inOwnCode: flag }),
   ...(["SwitchKeysOff", "SwitchKeysOn", "RemoveCard"] as const).map((type) => {
     return commandOf<AccessCommand, typeof type>(type, {})
   }),
   commandOf<AccessCommand, "SetCard">("SetCard", { verified: flag, failing: flag }),
+  commandOf<AccessCommand, "StartCardCheck">("StartCardCheck", {
+    holdId,
+    amountMicros: fc.constant(49_000_000),
+  }),
+  commandOf<AccessCommand, "EndCardCheck">("EndCardCheck", {
+    holdId,
+    fault: orNull(fc.constantFrom(...CARD_FAULTS)),
+  }),
   commandOf<AccessCommand, "ChangeChannel">("ChangeChannel", { channel: tag }),
   commandOf<AccessCommand, "JoinAffiliate">("JoinAffiliate", { tag }),
 )

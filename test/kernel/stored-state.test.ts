@@ -2,6 +2,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { ACCESS } from "../../domain/access/aggregates.ts"
 import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
+import { CODE } from "../../domain/code/aggregates.ts"
 import { COMPANIES } from "../../domain/company/aggregates.ts"
 import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
 import type { LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
@@ -10,11 +11,14 @@ import type { Ledger } from "../../domain/charging/ledger-state.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
+import { LEADS } from "../../domain/leads/aggregates.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
 import { histories } from "../charging/histories.ts"
 import { play } from "../charging/play.ts"
 import { runsOf } from "../charging/runs.ts"
 import { realLedger } from "../charging/subject.ts"
+import { codeCommand } from "../code-checks/code-commands.ts"
+import { leadCommand } from "../leads/lead-commands.ts"
 import { command } from "../phone/recipient-commands.ts"
 import { apart } from "../support/stamped.ts"
 import {
@@ -69,6 +73,8 @@ const CASES: readonly Case[] = [
   caseOf(COMPANIES.aggregate, companiesHistories),
   caseOf(PHONE, phoneHistories),
   caseOf(RECIPIENT, recipientHistories),
+  caseOf(LEADS, historiesOf(leadCommand)),
+  caseOf(CODE, historiesOf(codeCommand)),
 ]
 
 describe("the state after deciding is the state folded from what was stored", () => {

@@ -6,6 +6,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { expect, it } from "vitest"
+import { listSettings } from "../../src/compose/config.ts"
 import { catalogueText } from "../../src/frame/operator/catalogue.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { fakeOperation, testFolder } from "./fake-host.ts"
@@ -33,7 +34,8 @@ const HOOK = `
 async function loadedBy(dataDir: string, ...words: readonly string[]) {
   const hook = join(await testFolder(), "hook.mjs")
   await writeFile(hook, HOOK)
-  const env = { ...process.env, LEDGER_DATA_DIR: dataDir }
+  // The test runner sets a BASE_URL of its own, which is none of ours.
+  const env = { ...process.env, LEDGER_DATA_DIR: dataDir, BASE_URL: "" }
   const child = spawn(process.execPath, ["--import", hook, MAIN, ...words], { env })
   const ended = once(child, "close")
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)])
@@ -61,6 +63,54 @@ it("is all that a command beside a running server loads of what is declared", as
   expect(files.filter((file) => ELSEWHERE.test(file))).toEqual([])
   // Whatever else is loaded here is waited for by everybody who only asks for help.
   expect(packages).toEqual(["commander"])
+})
+
+/** What a command that is done in its own process loads of packages, if it needs them. */
+const OWN_PACKAGES = new Set(["commander", "zod", "cli-table3", "fastest-levenshtein"])
+
+it.each([
+  ["operation list", "access/operate/operation-names.ts"],
+  ["audit replay", "audit/operate/history-commands.ts"],
+])("is what finds %s, for which its own module alone is loaded", async (line, from) => {
+  const replaying = fakeOperation("audit replay", async () => ({ ok: true }))
+  const { socketPath } = await serve([replaying])
+  const folder = await testFolder()
+  const server = { pid: process.pid, url: "http://127.0.0.1:1", socketPath, folderId: "folder-1" }
+  await writeFile(join(folder, "server.json"), JSON.stringify(server))
+  const { code, files, packages } = await loadedBy(folder, ...line.split(" "), "--json")
+  expect(code).toBe(0)
+  const own = files.filter((file) => ELSEWHERE.test(file))
+  expect(own.filter((file) => file.startsWith(`src/${from.split("/operate/")[0]}/`))).toEqual(own)
+  expect(own).toContain(`src/${from}`)
+  expect(files).not.toContain("src/audit/replay-history.ts")
+  const deep = [
+    "string-width",
+    "strip-ansi",
+    "ansi-regex",
+    "is-fullwidth-code-point",
+    "emoji-regex",
+  ]
+  expect(packages.filter((name) => !OWN_PACKAGES.has(name) && !deep.includes(name))).toEqual([])
+})
+
+it("loads to show the settings what reads them alone, and shows all of them", async () => {
+  const { code, stdout, files } = await loadedBy(await testFolder(), "config", "--json")
+  expect(code).toBe(0)
+  const shown = JSON.parse(stdout).settings.map(({ name }: { name: string }) => name)
+  expect(shown).toEqual(listSettings({}).map(({ name }) => name))
+  expect(files).toContain("src/compose/settings-reading.ts")
+  expect(
+    files.filter((file) => /^src\/(slices\.ts|\w+\/(operate|slice)|frame\/http)/.test(file)),
+  ).toEqual([])
+})
+
+it("loads to check a file nothing of the stores and the slices", async () => {
+  const { code, files } = await loadedBy(await testFolder(), "audit", "check", "no-such-file")
+  expect(code).toBe(1)
+  expect(files).toContain("src/audit/check-file.ts")
+  expect(
+    files.filter((file) => /^(src\/compose\/|src\/slices\.ts|projections\/)/.test(file)),
+  ).toEqual([])
 })
 
 it.each(["--version", "--help", "limit set --help"])("is all that %s loads of it", async (line) => {

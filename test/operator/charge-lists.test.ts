@@ -86,6 +86,40 @@ describe("charge list", () => {
     expect(await idsOf({ item: "chat completion" })).toEqual(["run-1"])
   })
 
+  it("knows an item by its name in the price book, by a short one, and by that on the bill", async () => {
+    const texts = await idsOf({ item: "text_segment" })
+    expect(texts).toHaveLength(2)
+    for (const item of ["Text message segment", "text message segment", "text", "Text-Segment"]) {
+      expect([item, await idsOf({ item })]).toEqual([item, texts])
+    }
+    // There are such items, and nothing was charged for them.
+    expect(await idsOf({ item: "Publish" })).toEqual([])
+    expect(await idsOf({ item: "tokens", month: "2031-03" })).toEqual([])
+  })
+
+  it("takes what was charged under exactly this name for it, and not what it may be short for", async () => {
+    const own = await makeCompany(world)
+    const charged = { ...SPENDING, company: own.companyId }
+    await world.operate("charge", { ...charged, item: "text", id: "own" })
+    const { charges } = await list({ company: own.companyId, item: "text" })
+    expect(charges).toMatchObject([{ chargeId: "own", item: "text" }])
+  })
+
+  it("says that there is no such item, and which was meant", async () => {
+    for (const [item, nearest] of [
+      ["text_segmnt", "Was text_segment meant?"],
+      ["Text message segments", "Was Text message segment meant?"],
+      ["chat completions", "Was chat completion meant?"],
+      ["what nobody ever bought", '"price list" has those with a price.'],
+    ] as const) {
+      const { code, message } = await refusalOf(list({ item }))
+      expect([code, message]).toEqual(["not_found", `There is no item "${item}". ${nearest}`])
+    }
+    expect(
+      (await refusalOf(list({ company: other.companyId, item: "chat completion" }))).code,
+    ).toBe("not_found")
+  })
+
   it("knows no key and no person by what is not even an id", async () => {
     expect((await refusalOf(list({ key: "agent" }))).code).toBe("not_found")
     expect((await refusalOf(list({ person: "ada" }))).code).toBe("not_found")

@@ -55,6 +55,16 @@ describe.each(["bash", "zsh"] as const)("%s", (shell) => {
       ["completion", ""],
       ["bash", "zsh", "--help"],
     ],
+    [
+      ["help", "comp"],
+      ["completion", "company"],
+    ],
+    [["help", "company", ""], []],
+    [
+      ["key", "create", "--company", "acme", "--operation", "phone.messages.s"],
+      ["phone.messages.send"],
+    ],
+    [["projections", "rebuild", "char"], ["charges"]],
     // A file may stand there, which the shell knows by itself.
     [["export", "billing", "--out", ""], []],
     [["no", "such", ""], []],
@@ -72,4 +82,25 @@ it("knows every command and every option that help shows", () => {
     const flags = options.map(({ flags: said }) => said.split(" ")[0])
     expect(offers.split(" ")).toEqual(expect.arrayContaining(flags))
   }
+})
+
+it("is registered in zsh for the file too, which stands behind an alias", (context) => {
+  const script = `${completionOf(CATALOGUE, "zsh")}
+    print -r -- "$_comps[company-ledger] / $_comps[ledger.mjs]"`
+  const { status, stdout, error } = spawnSync("zsh", ["-f", "-c", script], { encoding: "utf8" })
+  if (error !== undefined) return context.skip("no zsh on this machine")
+  expect(status).toBe(0)
+  const [one = "", other] = stdout.trim().split(" / ")
+  expect(one).toContain("_company_ledger")
+  return expect(other).toBe(one)
+})
+
+it("is registered in bash for the file too", () => {
+  const script = `${completionOf(CATALOGUE, "bash")}
+    complete -p company-ledger ledger.mjs`
+  const { stdout } = spawnSync("bash", ["--norc", "-c", script], { encoding: "utf8" })
+  expect(stdout).toBe(
+    "complete -o default -F _company_ledger company-ledger\n" +
+      "complete -o default -F _company_ledger ledger.mjs\n",
+  )
 })

@@ -1,9 +1,12 @@
 /** `doctor`: a line for each thing that the program stands on, and the fix where it does not hold. */
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
 import { readConfig } from "../../src/compose/config.ts"
-import { diskVerdict, nodeFinding } from "../../src/compose/doctor-machine.ts"
+import { diskVerdict, gitFinding, nodeFinding } from "../../src/compose/doctor-machine.ts"
 import { examine } from "../../src/compose/doctor.ts"
 import type { Finding } from "../../src/frame/operator/cli/finding.ts"
 import { testDatabase } from "../support/postgres.ts"
@@ -13,12 +16,18 @@ async function look(
   env: Readonly<Record<string, string>>,
   models?: readonly object[],
   readiness = "ok serving\nok database\nok event store\nok clock\nok read models\nready\n",
+  missing: readonly string[] = [],
 ): Promise<Readonly<Record<string, Finding>>> {
   const config = readConfig({ LEDGER_DATA_DIR: await testFolder(), PORT: "0", ...env })
   const server = models && {
     url: "http://127.0.0.1:4101",
     readiness: async () => readiness,
-    status: async () => ({ result: { projections: models } }),
+    ask: async (operation: string) => ({
+      result:
+        operation === "repository list"
+          ? { folder: "/code", repositories: missing.map((companyId) => ({ companyId })) }
+          : { projections: models },
+    }),
   }
   const findings = await examine(config, server ?? null)
   return Object.fromEntries(findings.map((one) => [one.check, one]))
@@ -37,7 +46,7 @@ it("finds what the program stands on in order", async () => {
   const found = await look({ DATABASE_URL: url })
   expect(Object.keys(found)).toEqual([
     ...["node", "git", "bwrap", "user namespaces", "port", "disk"],
-    ...["database", "event store", "read models", "simulated"],
+    ...["code", "database", "event store", "read models", "simulated"],
   ])
   expect(found["database"]).toMatchObject({
     state: "ok",
@@ -121,6 +130,17 @@ it.each([
 })
 
 it.each([
+  ["git version 2.34.0", "ok"],
+  ["git version 2.39.5 (Apple Git-154)", "ok"],
+  ["git version 3.0", "ok"],
+  ["git version 2.33.9", "missing"],
+  ["git version 1.99.0", "missing"],
+  ["something else", "missing"],
+])("%s is %s", (line, state) => {
+  expect(gitFinding({ line }).state).toBe(state)
+})
+
+it.each([
   [2 ** 31, "ok"],
   [2 ** 31 - 1, "scarce"],
   [2 ** 27, "scarce"],
@@ -163,5 +183,38 @@ it("names settings that nobody reads, and work that waits for an operator", asyn
   expect(found["work"]).toMatchObject({
     ...{ state: "wrong", says: "parked: 2" },
     fix: expect.stringContaining("work list") as string,
+  })
+})
+
+it("finds the companies' code, or why it cannot be kept where it should be", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "ledger-doctor-"))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const at = async (name: string) => (await look({ CODE_DIR: join(folder, name) }))["code"]
+  expect(await at("code")).toMatchObject({
+    state: "ok",
+    says: expect.stringMatching(/^no repository so far in /) as string,
+  })
+  await mkdir(join(folder, "code", "636f5f61"), { recursive: true })
+  await mkdir(join(folder, "code", "636f5f61.erased"))
+  expect(await at("code")).toMatchObject({
+    state: "ok",
+    says: expect.stringMatching(/^1 repositories in /) as string,
+  })
+  await writeFile(join(folder, "file"), "")
+  expect(await at("file")).toMatchObject({
+    state: "wrong",
+    fix: expect.stringMatching(/CODE_DIR$/) as string,
+  })
+  expect(await at("file/below")).toMatchObject({
+    state: "wrong",
+    says: expect.stringMatching(/cannot be used: /) as string,
+  })
+})
+
+it("names a company whose repository is lost, as the server finds it", async () => {
+  const found = await look({}, [], undefined, ["co_abcdef"])
+  expect(found["code"]).toMatchObject({
+    state: "wrong",
+    says: "the facts know a repository of co_abcdef, and /code has none",
   })
 })

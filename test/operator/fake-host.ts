@@ -13,6 +13,7 @@ import { operation } from "../../src/frame/operator/operation.ts"
 import { catalogueOf } from "../../src/frame/operator/catalogue.ts"
 import { parseWords } from "../../src/frame/operator/cli/program.ts"
 import { PROGRAM } from "../../src/slices.ts"
+import { exportedCommand } from "../../src/frame/operator/cli/exported-command.ts"
 import { runCommandLine } from "../../src/frame/operator/cli/execute.ts"
 import type { Host } from "../../src/frame/operator/cli/host.ts"
 import type { Terminal } from "../../src/frame/operator/cli/terminal.ts"
@@ -49,6 +50,11 @@ export function fakeHost(
     deeds,
     catalogue: CATALOGUE,
     commands: async () => PROGRAM.commands,
+    local: async ({ name, from = "" }) =>
+      exportedCommand(
+        name,
+        (await import(new URL(`../../src/${from}`, import.meta.url).href)) as object,
+      ),
     livingServer: async () => null,
     openLocal: async () => {
       deeds.push("open")

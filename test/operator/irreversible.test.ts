@@ -1,4 +1,4 @@
-/** What cannot be undone is asked for on a terminal, elsewhere said by `--yes`; nobody does it without. */
+/** What is lost is asked for on a terminal, elsewhere said by `--yes`; nobody does it without. */
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { writeFile } from "node:fs/promises"
@@ -34,11 +34,18 @@ function deleting(name: string) {
 }
 
 const lines = [
-  ["company delete", "company delete acme", "acme"],
-  ["key delete", "key delete key_1", "key_1"],
+  [
+    ...["company delete", "company delete acme", "acme"],
+    "its keys stop at once, and its data is erased after 14 days; " +
+      'until then "company restore" undoes it',
+  ],
+  [
+    ...["key delete", "key delete key_1", "key_1"],
+    'the key is refused from now on, for ever; "key pause" stops it for a time',
+  ],
 ] as const
 
-describe.each(lines)("%s", (name, line, named) => {
+describe.each(lines)("%s", (name, line, named, says) => {
   it("is done with --yes", async () => {
     const { deeds, operation } = deleting(name)
     expect(await run(wordsOf(`${line} --yes`), fakeHost([operation]))).toMatchObject({ code: 0 })
@@ -50,7 +57,7 @@ describe.each(lines)("%s", (name, line, named) => {
     const host = fakeHost([operation])
     const ran = await run(wordsOf(line), host)
     expect(ran).toMatchObject({ code: 2, stdout: "" })
-    expect(ran.stderr).toContain(`${line} cannot be undone: say that it is meant, with --yes`)
+    expect(ran.stderr).toContain(`${line}: ${says}. Say that it is meant, with --yes\n`)
     const json = await run(wordsOf(`${line} --json`), host)
     expect(json.code).toBe(2)
     expect(JSON.parse(json.stdout)).toMatchObject({
@@ -77,7 +84,7 @@ describe.each(lines)("%s", (name, line, named) => {
   it("asks on a terminal for the name", async () => {
     const { code, deeds, questions } = await typing(` ${named} `)
     expect([code, deeds.length]).toEqual([0, 1])
-    expect(questions).toEqual([`${line} cannot be undone. Type ${named} to go on: `])
+    expect(questions).toEqual([`${line}: ${says}.\nType ${named} to go on: `])
   })
 
   it.each(["", "y", "yes", "Acme", "key_2"])("does nothing where %j is typed", async (typed) => {
@@ -89,7 +96,7 @@ describe.each(lines)("%s", (name, line, named) => {
   it("is not done for whoever speaks to the admin socket and confirms nothing, or another", async () => {
     const { deeds, operation } = deleting(name)
     const { socketPath } = await serve([operation])
-    const field = operation.irreversible ?? ""
+    const field = operation.irreversible?.field ?? ""
     const asked = request(name, { [field]: named })
     for (const confirmed of [{}, { confirmed: "other" }, { confirmed: "" }]) {
       const answer = await askServer(socketPath, { ...asked, ...confirmed }, talkOf().talk)
@@ -123,11 +130,17 @@ it("stops asking where it is interrupted", async () => {
     130,
   )
   expect(deeds).toEqual([])
+  expect(terminal.stderr).toBe("Interrupted at the question: nothing was done.\n")
 })
 
 it("asks before nothing else", async () => {
   const asked = CATALOGUE.commands.filter(({ irreversible }) => irreversible !== undefined)
-  expect(asked.map(({ name }) => name)).toEqual(["key delete", "company delete"])
+  expect(asked.map(({ name }) => name)).toEqual([
+    "key delete",
+    "lead erase",
+    "company delete",
+    "repository scrub",
+  ])
   expect(parseLine("company lock acme --yes").kind).toBe("usage")
   const answer = await runOperation(
     [fakeOperation("company list", async () => ({ done: true }))],
@@ -140,7 +153,7 @@ it.each(PROGRAM.operations.filter(({ irreversible }) => irreversible !== undefin
   "$name asks for a word that has to be there",
   ({ name, irreversible }) => {
     const spec = CATALOGUE.commands.find((command) => command.name === name)
-    const named = spec?.arguments.find(({ field }) => field === irreversible)
+    const named = spec?.arguments.find(({ field }) => field === irreversible?.field)
     expect(named).toBeDefined()
     expect(named?.isOptional).toBeUndefined()
   },

@@ -1,4 +1,4 @@
-/** A command that only reads never makes an installation: it says that none is there. */
+/** Only what can begin an installation makes one: every other command says that none is there. */
 import { mkdir, readdir } from "node:fs/promises"
 import { dirname } from "node:path"
 import { Client } from "pg"
@@ -23,7 +23,7 @@ async function newPlace(settings: Record<string, string> = {}): Promise<Place> {
 const operations = CATALOGUE.commands.filter(({ does }) => does === "operation")
 
 it.each(operations)("$name asks for the stores as it declares itself", async (command) => {
-  const { name, example, changes, irreversible } = command
+  const { name, example, irreversible } = command
   const asked: unknown[] = []
   const host = fakeHost([fakeOperation(name, async () => ({ ok: true }))])
   const openLocal = async (options: { readonly mayMake: boolean }) => {
@@ -33,7 +33,12 @@ it.each(operations)("$name asks for the stores as it declares itself", async (co
   // A file would be written here: this is about what is opened.
   const line = example.replace(/(--out |^backup )\S+/, "$1-")
   await run(wordsOf(irreversible === undefined ? line : `${line} --yes`), { ...host, openLocal })
-  return expect(asked).toEqual([{ mayMake: changes === true }])
+  return expect(asked).toEqual([{ mayMake: name === "company create" }])
+})
+
+it("only what can begin an installation declares it", () => {
+  const beginning = PROGRAM.operations.filter(({ begins }) => begins === true)
+  expect(beginning.map(({ name }) => name)).toEqual(["company create"])
 })
 
 it("those that change something are the ones that take who does it and why", () => {
@@ -49,21 +54,27 @@ it("those that change something are the ones that take who does it and why", () 
 const around = ({ dataDir }: Place) => readdir(dirname(dataDir), { recursive: true })
 
 describe("where no installation is", () => {
-  it.each(["company list", "audit verify", "message list --company acme"])(
-    "%s says where it looked and how to make one, and leaves the folder unmade",
-    async (line) => {
-      const there = await newPlace()
-      const ran = await there.attempt(...wordsOf(line))
-      expect(ran).toMatchObject({ code: 1, stdout: "" })
-      expect(ran.stderr).toBe(
-        `There is no installation in ${there.dataDir}: set LEDGER_DATA_DIR to the folder of yours, ` +
-          'or make one there with "company-ledger start".\n',
-      )
-      const json = await there.attempt(...wordsOf(line), "--json")
-      expect(JSON.parse(json.stdout)).toMatchObject({ error: "startup" })
-      expect(await around(there)).toEqual([])
-    },
-  )
+  it.each([
+    "company list",
+    "audit verify",
+    "message list --company acme",
+    "store copy --to database",
+    "limit set --company acme --class ai --period month --dollars 5",
+    "work retry 1",
+    "company delete acme --yes",
+    "stand-in set carrier ok",
+  ])("%s says where it looked and how to make one, and leaves the folder unmade", async (line) => {
+    const there = await newPlace()
+    const ran = await there.attempt(...wordsOf(line))
+    expect(ran).toMatchObject({ code: 1, stdout: "" })
+    expect(ran.stderr).toBe(
+      `There is no installation in ${there.dataDir}: set LEDGER_DATA_DIR to the folder of yours, ` +
+        'or make one there with "company-ledger start".\n',
+    )
+    const json = await there.attempt(...wordsOf(line), "--json")
+    expect(JSON.parse(json.stdout)).toMatchObject({ error: "startup" })
+    expect(await around(there)).toEqual([])
+  })
 
   it("doctor leaves the folder unmade as well", async () => {
     const there = await newPlace()
@@ -78,6 +89,15 @@ describe("where no installation is", () => {
     expect(await readdir(there.dataDir)).toEqual([])
   })
 
+  it("says first that a setting is misspelt, by which another folder may be meant", async () => {
+    const there = await newPlace({ LEDGER_DATADIR: "elsewhere" })
+    const ran = await there.attempt("company", "list", "--json")
+    expect(ran.stderr).toMatch(
+      /^Nobody reads the setting LEDGER_DATADIR: was LEDGER_DATA_DIR meant\?\n/,
+    )
+    expect(JSON.parse(ran.stdout)).toMatchObject({ error: "startup" })
+  })
+
   it("says so of a database without our schema, and makes none", async () => {
     const database = await testDatabase({ migrated: false })
     try {
@@ -90,7 +110,7 @@ describe("where no installation is", () => {
       if (password !== "") expect(ran.stderr).not.toContain(password)
       expect(await around(there)).toEqual([])
       expect(await schemasOf(database.url)).not.toContain("ledger")
-      // What changes something makes it, and from then on it is read.
+      // What begins one makes it, and from then on it is read.
       await there.ledger("company", "create", "acme")
       expect(await there.ledger("company", "list")).toMatchObject({ companies: [{ name: "acme" }] })
     } finally {

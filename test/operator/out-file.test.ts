@@ -48,6 +48,17 @@ describe("export billing --out", () => {
     expect((await readdir(folder)).sort()).toEqual(["kept", "link.csv"])
   })
 
+  it("is its owner's alone where it holds personal data, whatever mode stood there", async () => {
+    const folder = await testFolder()
+    const host = fakeHost([fakeOperation("company export", async () => RESULT)])
+    for (const mode of [null, 0o644]) {
+      const path = join(folder, `acme-${mode}.ndjson`)
+      if (mode !== null) await writeFile(path, "old", { mode })
+      expect((await run(["company", "export", "acme", "--out", path], host)).code).toBe(0)
+      expect((await stat(path)).mode & 0o777).toBe(0o600)
+    }
+  })
+
   it("shows nothing of the file before it is whole", async () => {
     const folder = await testFolder()
     const seen: string[][] = []

@@ -1,7 +1,7 @@
 /** The quick start of the README, as somebody who has only that would type it: each answer is as it says. */
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
-import { resolve } from "node:path"
+import { dirname, resolve } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Place, ServerProcess } from "../support/server-process.ts"
@@ -133,8 +133,10 @@ describe("the quick start", () => {
       server = await place.start(...options)
       const line = () => server.lines.find((one) => one.startsWith("  another key  "))
       await expect.poll(line).toBeDefined()
-      const made = await type(`${line()?.replace("  another key  ", "")} --json`)
-      key = JSON.parse(made).key
+      const pasted = `${line()?.replace("  another key  ", "")} --json`
+      // It is pasted into whatever shell is at hand: elsewhere, with no setting and no alias.
+      const plain = { cwd: dirname(place.dataDir), env: { PATH: process.env["PATH"] } }
+      key = JSON.parse((await run("bash", ["-c", pasted], plain)).stdout).key
       expect(await type("text")).toMatch(/\n200\n$/)
       await server.end("SIGTERM")
     }

@@ -7,7 +7,7 @@ import type { Provider } from "../../src/frame/provider.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const STRIPE = { CARDS_STRIPE_KEY: "sk_live_x" }
-const NAMES = PROGRAM.providers.map(({ name }) => name)
+const NAMES = PROGRAM.providers.filter((one) => one.ofMachine !== true).map(({ name }) => name)
 
 describe("what is simulated", () => {
   it("is everything where nothing is chosen", () => {
@@ -26,7 +26,11 @@ describe("what is simulated", () => {
       expect(readConfig({ ...STRIPE, LEDGER_SIMULATED: meant }).simulated).toEqual(wanted)
     }
     for (const meant of others) {
-      expect(() => readConfig({ ...STRIPE, LEDGER_SIMULATED: meant })).toThrow("takes real money")
+      const unsaid = others.filter((name) => name !== meant).join(", ")
+      expect(() => readConfig({ ...STRIPE, LEDGER_SIMULATED: meant })).toThrow(
+        `takes real money, and what it pays for is simulated: ${unsaid}, which LEDGER_SIMULATED does ` +
+          `not name. Set LEDGER_SIMULATED=${others.join(",")} where that is meant.`,
+      )
     }
   })
 
@@ -38,9 +42,13 @@ describe("what is simulated", () => {
 
   it("may stand beside what is real and takes no money", () => {
     const open = async () => ({})
+    const from = import.meta.url
     const providers: readonly Provider[] = [
-      { name: "texts", open, chosenBy: (given) => (given["TEXTS_KEY"] ? "TEXTS_KEY" : null) },
-      { name: "mails", open },
+      {
+        ...{ from, name: "texts", open },
+        chosenBy: (given) => (given["TEXTS_KEY"] ? "TEXTS_KEY" : null),
+      },
+      { from, name: "mails", open },
     ]
     const given = { TEXTS_KEY: "x", LEDGER_CLOCK: "test" }
     expect(simulatedOf(providers, given)).toEqual({ names: ["mails"], besideMoney: false })
@@ -51,24 +59,35 @@ describe("what is simulated", () => {
 })
 
 describe("a setting that nobody reads", () => {
-  const known = new Set(["LEDGER_DATA_DIR", "BASE_URL", "PORT"])
+  const known = new Map([
+    ...["LEDGER_DATA_DIR", "BASE_URL", "PORT"].map((name) => [name, name] as const),
+    ["EVENTSTORE_URL", "LEDGER_EVENTSTORE_URL"] as const,
+  ])
   const said = (name: string) => unreadSettings({ [name]: "x" }, known)
 
   it.for([
     ["LEDGER_DATADIR", "was LEDGER_DATA_DIR meant?"],
     ["BASE_ULR", "was BASE_URL meant?"],
+    ["BASEURL", "was BASE_URL meant?"],
+    ["EVENTSTORE_UR", "was LEDGER_EVENTSTORE_URL meant?"],
     ["CARRIER_URL", "company-ledger config lists what there is"],
     ["SMTP_HOST", "company-ledger config lists what there is"],
   ] as const)("is named: %s", ([name, meant]) => {
     expect(said(name)).toEqual([`Nobody reads the setting ${name}: ${meant}`])
   })
 
-  it.for(["PATH", "POST", "HOME", "npm_config_cache", "BASE_URL", "LEDGER_SEED"])(
-    "is not taken for one: %s",
-    (name) => {
-      expect(said(name)).toEqual([])
-    },
-  )
+  it.for([
+    "PATH",
+    "POST",
+    "BASE",
+    "DATABASE",
+    "HOME",
+    "npm_config_cache",
+    "BASE_URL",
+    "LEDGER_SEED",
+  ])("is not taken for one: %s", (name) => {
+    expect(said(name)).toEqual([])
+  })
 
   it("is a warning, never a fault, and shows no value", () => {
     const { warnings } = readConfig({ LEDGER_MASTERKEY: "secret", EVENTSTORE_URL: "esdb://x:2113" })

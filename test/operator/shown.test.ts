@@ -28,8 +28,9 @@ describe("limit set", () => {
   it("says that it replaced none", async () => {
     const set = await limit({ period: "month", dollars: "40" })
     expect(set).toMatchObject({ limit: { amountMicros: 40_000_000 }, replaced: null })
-    expect(textOf("limit set", set)).toMatch(
-      /limit\.amount: \$40\.00\n(.*\n)*It replaced none\.\n$/,
+    expect(textOf("limit set", set)).toBe(
+      "The company's general limit is $40.00 a month. It replaced none.\n" +
+        "$0.00 is used, $40.00 is left; it resets at 2031-02-01T00:00:00.000Z.\n",
     )
   })
 
@@ -38,7 +39,9 @@ describe("limit set", () => {
     expect(set.replaced).toEqual({
       ...{ period: "month", amountMicros: 40_000_000, leaveKeysOut: false, remindersMicros: [] },
     })
-    expect(textOf("limit set", set)).toMatch(/\nIt replaced \$40\.00 a month\.\n$/)
+    expect(textOf("limit set", set)).toMatch(
+      /^The company's general limit is \$9\.00 a week, with reminders at \$5\.00, \$8\.50\. It replaced \$40\.00 a month\.\n/,
+    )
     const again = await limit({ period: "month", dollars: "40" })
     expect(again.replaced).toMatchObject({ remindersMicros: [5_000_000, 8_500_000] })
     expect(textOf("limit set", again)).toContain(
@@ -52,7 +55,20 @@ describe("limit set", () => {
     expect((await limit({ class: "ai", period: "week", dollars: "3" })).replaced).toBeNull()
     const other = await limit({ ...person, dollars: "4" })
     expect(other.replaced).toMatchObject({ amountMicros: 3_000_000, leaveKeysOut: true })
-    expect(textOf("limit set", other)).toContain("It replaced $3.00 a week, which left keys out.\n")
+    expect(textOf("limit set", other)).toContain("It replaced $3.00 a week, without keys.\n")
+  })
+
+  it("is undone by limit remove, which says what there was", async () => {
+    await limit({ class: "ai", period: "week", dollars: "3" })
+    const named = { company: company.companyId, class: "ai" }
+    const done = await world.operate("limit remove", named)
+    expect(done).toMatchObject({
+      removed: { holder: "company", class: "ai" },
+      former: { period: "week", amountMicros: 3_000_000 },
+    })
+    expect(textOf("limit remove", done)).toBe(
+      "The company's ai limit of $3.00 a week is removed.\n",
+    )
   })
 })
 
@@ -90,13 +106,17 @@ describe("audit verify", () => {
     const { whats, text } = await skippedOf()
     expect(whats).toContain("rows of work")
     expect(whats).not.toContain("streams held against a signed head")
+    expect(text).toMatch(/signed heads are of this history +yes +\d+ streams with a signed head\n/)
+    expect(text).toMatch(/read model companies = rebuild +yes +companies 1 row\n/)
+    expect(text).not.toContain("checksum")
     expect(whats).not.toContain("streams of other companies and of the installation")
     expect(text).toMatch(/\nNot looked at:\n(.*\n)*  rows of work: they go once they are done/)
   })
 
   it("says so of streams of which no head is signed, and counts them", async () => {
     const other = await makeCompany(world)
-    const { skipped } = await skippedOf({ company: other.companyId })
+    const { skipped, text } = await skippedOf({ company: other.companyId })
+    expect(text).toMatch(/signed heads are of this history +yes +no head is signed yet\n/)
     expect(skipped).toContainEqual({
       what: "streams held against a signed head",
       count: expect.toSatisfy((count: number) => count > 0),

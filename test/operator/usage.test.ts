@@ -43,7 +43,7 @@ const mistakes: readonly (readonly [string, RegExp])[] = [
   ["charge give-back chg_1", /say why, with --reason/],
   ["funds correct --company acme --dollars 5", /say why, with --reason/],
   ["funds notice --company acme", /say the sum with --below, or --off/],
-  ["funds notice --company acme --below 5 --off", /say the sum with --below, or --off/],
+  ["funds notice --company acme --below 5 --off", /--below and --off exclude one another/],
   ["funds correct --company acme --dollars 0 --reason x", /not 0/],
   ["price set nothing --dollars 1", /Allowed choices are box_minute_small/],
   ["calls list --company acme --day 2026-02-30", /Write a day/],

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest"
 import { z } from "zod"
 import { PROGRAM } from "../../src/slices.ts"
 import type { AdminOperation } from "../../src/frame/operator/operation.ts"
+import { wordOfField } from "../../src/frame/operator/catalogue.ts"
 import { runOperation } from "../../src/frame/operator/run-operation.ts"
 import type { CommandSpec, OptionSpec } from "../../src/frame/operator/cli/command.ts"
 import { parseWords } from "../../src/frame/operator/cli/program.ts"
@@ -51,7 +52,9 @@ describe("an operation's input", () => {
         const told = await toldOf(name, { [field]: value })
         if (told === null) continue
         const about = told.replace("This is not valid: ", "").split("; ")
-        const own = about.filter((fault) => fault.startsWith(field))
+        const own = about.filter((fault) =>
+          fault.startsWith(`${wordOfField(operation.input, field)}: `),
+        )
         refusals += own.length
         expect(told).not.toMatch(ZODS_OWN)
         expect(told).not.toMatch(FOR_NOBODY)
@@ -64,15 +67,20 @@ describe("an operation's input", () => {
   it("says which field is wrong and what it would be", async () => {
     const revision = { stream: "s", from: 0.5, limit: 0 }
     expect(await toldOf("audit show", revision)).toBe(
-      "This is not valid: from: must be a whole number; limit: must be more than 0",
+      "This is not valid: --from: must be a whole number; --limit: must be more than 0",
     )
     expect(await toldOf("clock set", { to: "soon" })).toBe(
-      "This is not valid: to: must be a time such as 2026-11-30T23:59:00Z",
+      "This is not valid: ISO: must be a time such as 2026-11-30T23:59:00Z",
     )
     expect(await toldOf("company create", { name: "a", plan: "30" })).toBe(
-      "This is not valid: plan: must be one of 29, 79, 197, 329, payg",
+      "This is not valid: --plan: must be one of 29, 79, 197, 329, payg",
     )
-    expect(await toldOf("company show", {})).toBe("This is not valid: company: is required")
+    expect(await toldOf("company show", {})).toBe("This is not valid: COMPANY: is required")
+    const named = { company: "acme", app: true, operations: ["phone.message.send"] }
+    expect(await toldOf("key create", named)).toBe(
+      "This is not valid: --operation: phone.message.send is no operation; " +
+        "was phone.messages.send meant?",
+    )
   })
 })
 

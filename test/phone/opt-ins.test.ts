@@ -28,15 +28,15 @@ describe("GET /api/v1/phone/optins", () => {
     const later = { optInId: "opt_0002", at: Date.UTC(2026, 3, 1), offers: false, sourceUrl: null }
     await optIn(world, company, second, later)
     await optIn(world, other, newNumber())
-    const said = { firstName: "Ada", service: "appointment reminders", method: "web" }
+    const said = { firstName: "Ada", service: true, method: "web" }
     expect(await list(company)).toEqual([
       {
         ...{ ...said, id: "opt_0002", phone: second, offers: false, sourceUrl: null },
-        at: "2026-04-01T00:00:00.000Z",
+        createdAt: "2026-04-01T00:00:00.000Z",
       },
       {
         ...{ ...said, id: "opt_0001", phone: first, offers: true },
-        ...{ sourceUrl: "https://acme.example/texts", at: "2026-03-30T09:15:00.250Z" },
+        ...{ sourceUrl: "https://acme.example/texts", createdAt: "2026-03-30T09:15:00.250Z" },
       },
     ])
     expect(await list(other)).toHaveLength(1)

@@ -63,7 +63,7 @@ describe("a STOP and a send", () => {
     }) as Ports["runner"]["execute"]
     const app = await buildApp(
       { ...world.ports, runner: { ...runner, execute } },
-      PROGRAM.routes,
+      PROGRAM.entries,
       PROGRAM.retired,
     )
     const answer = await app.inject({

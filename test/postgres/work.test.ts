@@ -181,6 +181,22 @@ describe("what became of work", () => {
     expect(await queue.take(NOW + 1, 1)).toMatchObject([{ tries: 1, kind: "ask-text", name: "a1" }])
   })
 
+  it("shows when a row is tried again that waits out a back-off, by the machine's clock", async () => {
+    await add("a", "a1")
+    const afterMs = 3_600_000
+    const before = Date.now()
+    await queue.take(NOW, 1)
+    expect(await queue.list(1)).toMatchObject([{ tries: 1, nextTryAt: null, running: true }])
+    await queue.settle(1, { result: "retry", afterMs, reason: "busy" })
+    const [row] = await queue.list(1)
+    expect(row).toMatchObject({ tries: 1, running: false, dueAt: new Date(NOW).toISOString() })
+    // Its database's clock and ours are the same machine's or nearly so.
+    expect(Date.parse(row?.nextTryAt ?? "") - before - afterMs).toBeLessThan(60_000)
+    expect(Date.parse(row?.nextTryAt ?? "") - before - afterMs).toBeGreaterThan(-60_000)
+    expect(await queue.retry(1, NOW)).toBe(true)
+    expect(await queue.list(1)).toMatchObject([{ tries: 0, nextTryAt: null }])
+  })
+
   it("shows what is parked, first and with its reason, until somebody wants it tried again", async () => {
     await add("a", "a1")
     await add("b", "b1", NOW - 1)
@@ -194,6 +210,7 @@ describe("what became of work", () => {
         companyId: "co_aaaaaa",
         dueAt: new Date(NOW).toISOString(),
         tries: 1,
+        nextTryAt: null,
         running: false,
         parked: "nobody knows",
       },

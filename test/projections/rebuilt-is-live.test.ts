@@ -12,6 +12,8 @@ import { TEXTS } from "../phone/texting.ts"
 import { optIn } from "../phone/opted-in.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
+import { useCode } from "../code-checks/pretended.ts"
+import { useForms } from "../leads/forms.ts"
 import { askEverything } from "./asking.ts"
 import { RECIPIENTS, deed, perform } from "./deeds.ts"
 import { settled } from "./settled.ts"
@@ -24,11 +26,14 @@ afterEach(async () => {
   await world.close()
 })
 
+/** Says that a company has a repository: the read models look at nothing else of it. */
 describe("every read model", () => {
   it("is what a rebuild gives, after random histories over days, weeks and months", async () => {
     const everywhere = await makeCompany(world)
     await askEverything(world, everywhere)
     await optIn(world, everywhere, "+14155550199")
+    await useForms(world, everywhere)
+    await useCode(world, everywhere)
     await world.operate("clock advance", { duration: "40d" })
     const histories = fc.tuple(fc.array(deed, { minLength: 25, maxLength: 45 }), fc.nat(2))
     await fc.assert(
@@ -59,12 +64,16 @@ describe("every read model", () => {
     for (const to of RECIPIENTS) await perform(world, { does: "send", to }, company)
     await perform(world, { does: "opt out", to: "+14155550123", method: "POST" }, company)
     await optIn(world, company, "+14155550198")
+    await useForms(world, company)
+    await useCode(world, company)
     await world.operate("wait")
     const changes: Readonly<Record<string, string>> = {
       accounts: "update accounts set balance_micros = balance_micros + 1 where account = 'funds'",
       "api-calls": "update api_calls set calls = calls + 1",
       apps: "update devices set sequence = sequence + 1",
       charges: "update charges set given_back_micros = 1 where kind = 'charge'",
+      forms: "update forms set closed_at = null",
+      leads: "delete from leads where collected_at is null",
       companies: "update companies set name = 'x'",
       invitations: "update invitations set role = 'owner'",
       keys: "update keys set status = 'active', operations = '{}'",
@@ -78,7 +87,9 @@ describe("every read model", () => {
       purchases: "insert into purchase_terms values ('co_x', 'key_x', 'on', 1, 1)",
       refusals: `insert into refusals select 'co_x', 0, 'k', now(), 'c', 'chg', 'company', null, null,
         'ai', 'i', 1, 0, null, 0, 0, 0, '[]', null, 0, null`,
+      pushes: "update pushes set status = 'landed', lines = null",
       reminders: "delete from reminders",
+      repositories: "delete from repositories",
     }
     const names = (await world.operate("projections verify")).projections.map(
       (one: { name: string }) => one.name,

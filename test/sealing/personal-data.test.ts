@@ -1,6 +1,7 @@
 import type pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { openPool } from "../../adapters/postgres/database.ts"
+import { openForm, post } from "../leads/forms.ts"
 import type { TestDatabase } from "../support/postgres.ts"
 import { testDatabase } from "../support/postgres.ts"
 import type { World } from "../support/world.ts"
@@ -20,6 +21,10 @@ const PERSONAL = {
   "sender's phone": "4155550188",
   "text that was sent": "the parcel is under the blue stone",
   "text that came in": "please ring the bell twice",
+  "form's name": "Ask Wilhelmina anything",
+  "form's host name": "wilhelmina.example",
+  "lead's message": "my cellar is full of toads",
+  "lead's own field": "Ottokar the dachshund",
 }
 
 let database: TestDatabase
@@ -67,6 +72,7 @@ afterAll(async () => {
 async function useIt(key: string): Promise<void> {
   const url = "/api/v1/phone/messages"
   const to = `+1${PERSONAL["recipient's phone"]}`
+  await sendForm()
   const body = PERSONAL["text that was sent"]
   const headers = { "idempotency-key": "once" }
   const sent = await world.call(key, "POST", url, { body: { to, body }, headers })
@@ -81,6 +87,13 @@ async function useIt(key: string): Promise<void> {
   await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
   await world.call(key, "POST", url, { body: { to: "+14155550199", body } })
   await world.operate("wait")
+}
+
+async function sendForm(): Promise<void> {
+  const named = { company: PERSONAL["company's name"], name: PERSONAL["form's name"] }
+  const form = await openForm(world, {}, { ...named, hostnames: [PERSONAL["form's host name"]] })
+  const message = PERSONAL["lead's message"]
+  await post(world, form, { phone: "1", message, dog: PERSONAL["lead's own field"] })
 }
 
 /** Every table of the schemas, with each row as text. */

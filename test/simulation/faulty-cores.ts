@@ -148,7 +148,7 @@ export const FAULTY_CORES: readonly FaultyCore[] = [
   {
     fault: "frees a key that was taken over in vain",
     breaks: /went out \d times|was told for it/,
-    likely: 36,
+    likely: 306,
     freesTakenOver: true,
   },
   {

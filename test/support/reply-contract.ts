@@ -1,11 +1,11 @@
 /** What every answer of the API must be, whatever a test asks it for. */
 import { PROGRAM } from "../../src/slices.ts"
 import { expect } from "vitest"
-import { routesIn } from "../../src/frame/calls/route.ts"
+import { routesIn } from "../../src/frame/calls/one-of.ts"
 import { errorBodyOf } from "../../src/frame/http/documents/error-body.ts"
-import { STATUS_OF } from "../../src/frame/calls/refusal.ts"
 import { entryAt } from "./right-requests.ts"
 import { TELLING_HEADERS, promisedOf } from "./promised.ts"
+import { STATUSES } from "./statuses.ts"
 
 /** An answer, as far as the contract looks at it. */
 export interface Answered {
@@ -65,12 +65,12 @@ function expectHead(
 }
 
 function expectError(call: string, { status, body }: Answered): void {
-  const { error, message } = body as { readonly error: keyof typeof STATUS_OF; message: string }
-  expect(STATUS_OF[error], `${call} ${error}`).toBe(status)
+  const { error, message } = body as { readonly error: string; readonly message: string }
+  expect(STATUSES[error], `${call} ${error}`).toBe(status)
   expect(message, call).toMatch(/^[A-Z].*\.$/s)
   expect(JSON.stringify(body), call).not.toMatch(INSIDE)
   expect(JSON.stringify(body), call).not.toMatch(SCHEMA_WORDS)
-  const parsed = errorBodyOf(Object.keys(STATUS_OF)).safeParse(body)
+  const parsed = errorBodyOf(Object.keys(STATUSES)).safeParse(body)
   expect(parsed.error?.issues ?? [], call).toEqual([])
   expect(deepKeys(parsed.data), call).toEqual(deepKeys(body))
 }

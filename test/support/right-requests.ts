@@ -1,8 +1,10 @@
 /** A right request to every route, as the route's own example shows it, for tests that go over all routes. */
 import type { ZodType } from "zod"
 import type { Example } from "../../src/frame/calls/example.ts"
-import type { OneOf, Route } from "../../src/frame/calls/route.ts"
-import { BYTES, PIECES, routesIn } from "../../src/frame/calls/route.ts"
+import type { Route } from "../../src/frame/calls/route.ts"
+import type { OneOf } from "../../src/frame/calls/one-of.ts"
+import { BYTES, PIECES } from "../../src/frame/calls/route.ts"
+import { routesIn } from "../../src/frame/calls/one-of.ts"
 import { inWords } from "../../src/frame/calls/schema-words.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import { nameOfRoute } from "./route-rows.ts"

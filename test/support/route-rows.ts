@@ -7,6 +7,7 @@ import type { Operation } from "../../domain/access/operations.ts"
 import type { Permission, Role } from "../../domain/access/permissions.ts"
 import type { ErrorCode } from "../../src/frame/calls/refusal.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
+import type { OneOf } from "../../src/frame/calls/one-of.ts"
 import { openApi } from "../../src/frame/http/documents/documents.ts"
 
 /** A line of the specification's table of routes. */
@@ -163,7 +164,7 @@ export function compared(lines: readonly SpecRoute[], routes: readonly Route[]):
 }
 
 /** The codes that the document says a route can refuse with, whatever else is on its path. */
-export function codesInDocument(route: Route): readonly string[] {
+export function codesInDocument(route: Route | OneOf): readonly string[] {
   const { paths } = openApi([route], [], "https://ledger.example") as {
     readonly paths: Record<
       string,

@@ -6,6 +6,9 @@ import type { Given } from "../../src/frame/settings.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { SHOWN } from "../../src/shown.ts"
 import { PROGRAM } from "../../src/slices.ts"
+import { randomUUID } from "node:crypto"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import type { FastifyInstance } from "fastify"
 import type { DatabaseWaits } from "../../adapters/postgres/watch.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
@@ -88,6 +91,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
     eventStoreUrl: options.eventStoreUrl ?? null,
     databaseConnections: 24,
     clock: options.clock ?? "test",
+    dataDir: join(tmpdir(), `company-ledger-world-${randomUUID()}`),
     masterKey: null,
     settings: settingsIn(options.settings ?? {}),
     baseUrl: () => "http://ledger.test",
@@ -120,9 +124,10 @@ async function worldOf(
   const { program = PROGRAM } = options
   const app = await buildApp(ports, program.entries, program.retired, {
     rateLimits: options.rateLimits ?? "on",
-    doors: program.doors(ports),
+    ...{ doors: program.doors(ports), aliases: program.aliases(ports) },
     shown: { ...SHOWN, groups: program.groups },
-    ...{ webhooks: program.webhooks, probes: program.probes, measures: program.measures },
+    ...{ webhooks: program.webhooks, pages: program.pages },
+    ...{ probes: program.probes, measures: program.measures },
   })
   await app.ready()
   const end = async () => {

@@ -80,6 +80,11 @@ export const CASES: readonly {
     right: { "adapters/postgres/a.ts": 'import "pg"\nimport "kysely"' },
   },
   {
+    rule: "adapter-providers-places-vendor",
+    wrong: { "adapters/providers/places/a.ts": 'import "fastify"' },
+    right: { "adapters/providers/places/a.ts": 'import "zod"' },
+  },
+  {
     rule: "adapter-providers-cards-vendor",
     wrong: { "adapters/providers/cards/a.ts": 'import "fastify"' },
     right: { "adapters/providers/cards/a.ts": 'import "stripe"\nimport "pg"' },
@@ -88,6 +93,11 @@ export const CASES: readonly {
     rule: "adapter-data-folder-vendor",
     wrong: { "adapters/data-folder/a.ts": 'import "fastify"' },
     right: { "adapters/data-folder/a.ts": 'import "zod"\nimport "node:fs"' },
+  },
+  {
+    rule: "adapter-secret-scan-vendor",
+    wrong: { "adapters/secret-scan/a.ts": 'import "fastify"' },
+    right: { "adapters/secret-scan/a.ts": 'import "@secretlint/core"' },
   },
   {
     rule: "adapter-rooms",

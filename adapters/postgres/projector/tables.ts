@@ -146,5 +146,6 @@ export async function checksum(client: PoolClient, schema: string, table: string
             coalesce(sum(('x' || left(md5(t::text), 15))::bit(60)::bigint), 0)::text as sum
      from "${schema}"."${table}" t`,
   )
-  return `${rows[0]?.rows ?? 0} rows, ${rows[0]?.sum ?? "0"}`
+  const [{ rows: count, sum } = { rows: 0, sum: "0" }] = rows
+  return `${count} ${count === 1 ? "row" : "rows"}, checksum ${sum}`
 }

@@ -12,6 +12,8 @@ import type {
   CardOutcome,
   CardPayment,
   Cards,
+  HoldAnswer,
+  HoldEnd,
   OrderedPayment,
   PaymentAnswer,
   TestCards,
@@ -36,6 +38,12 @@ interface TakenPayment {
 /** What is remembered of a company's card, by the company's id. */
 interface TestCard {
   readonly outcome: CardOutcome
+}
+
+/** What is remembered of a hold, by its name. `paid`: the card holds it. */
+interface TakenHold {
+  readonly amountMicros: Micros
+  readonly status: CardOutcome | "released"
 }
 
 /** What the built-in processor works with. */
@@ -64,15 +72,20 @@ export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
     })
     return answerOf(name, ended)
   }
+  const begin = async () => {
+    const outcome = await simulators.next(CARDS)
+    if (outcome === "unavailable") throw new ProviderUnavailable("the processor answered 503")
+    if (outcome === "slow") await pacer.pause(SLOW_MS)
+    return outcome
+  }
   return {
+    ...holdsOf(memory, begin, outcomeOf),
     pay: async (payment) => {
-      const outcome = await simulators.next(CARDS)
-      if (outcome === "unavailable") throw new ProviderUnavailable("the processor answered 503")
-      if (outcome === "slow") await pacer.pause(SLOW_MS)
+      const outcome = await begin()
       const isFromCard = payment.sharedPaymentToken === null
       const own = isFromCard ? await outcomeOf(payment.companyId) : "paid"
       const taken = await take(payments, payment, isFromCard, cardOutcome(outcome) ?? own)
-      if (outcome === "silent") throw new ProviderSilent("the processor did not answer")
+      if (outcome === "silent") throw silent()
       return answerOf(payment.name, taken)
     },
     ask,
@@ -89,8 +102,55 @@ export function openBuiltInCards(ports: BuiltInCardsPorts): Cards & TestCards {
   }
 }
 
+/** Sums that cards hold for a moment. @param begin what is to go wrong with this call */
+function holdsOf(
+  memory: SimulatorMemory,
+  begin: () => Promise<string>,
+  outcomeOf: (companyId: CompanyId) => Promise<CardOutcome>,
+): Pick<Cards, "hold" | "askHold" | "release"> {
+  const holds = memory.of<TakenHold>({ provider: CARDS.name, kind: "hold", lasting: true })
+  /** What was under way comes to its end when it is looked at, as the card stands by then. */
+  const lookAt = (hold: CardPayment, end: (status: TakenHold["status"]) => TakenHold["status"]) =>
+    outcomeOf(hold.companyId).then((own) =>
+      holds.change(hold.name, hold.companyId, (known) => {
+        const { amountMicros } = hold
+        const found = known ?? { amountMicros, status: "payment_failed" }
+        const status = end(isUnderWay(found) ? (own === "declined" ? own : "paid") : found.status)
+        return status === known?.status ? known : { ...found, status }
+      }),
+    )
+  return {
+    hold: async (hold) => {
+      const outcome = await begin()
+      const { name, companyId, amountMicros } = hold
+      const status = cardOutcome(outcome) ?? (await outcomeOf(companyId))
+      const taken = await holds.keep(name, companyId, { amountMicros, status })
+      if (outcome === "silent") throw silent()
+      return holdAnswerOf(name, taken)
+    },
+    askHold: async (hold) => {
+      if ((await holds.find(hold.name)) === null) return { answer: "unknown" }
+      return holdAnswerOf(hold.name, await lookAt(hold, (status) => status))
+    },
+    release: async (hold) => {
+      const outcome = await begin()
+      const { status } = await lookAt(hold, (now) => (now === "paid" ? "released" : now))
+      if (outcome === "silent" || status === "paid") throw silent()
+      return { answer: status }
+    },
+  }
+}
+
+function holdAnswerOf(name: string, { status }: TakenHold): HoldAnswer {
+  return status === "paid"
+    ? { answer: "held", paymentId: `builtin-${name}` }
+    : ({ answer: status } satisfies HoldEnd)
+}
+
+const silent = () => new ProviderSilent("the processor did not answer")
+
 /** Whether a payment has no end yet. */
-function isUnderWay({ status }: TakenPayment): boolean {
+function isUnderWay({ status }: Pick<TakenPayment | TakenHold, "status">): boolean {
   return status === "processing" || status === "unconfirmed"
 }
 

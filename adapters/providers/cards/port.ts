@@ -37,6 +37,19 @@ export type PaymentAnswer =
 /** What the processor knows of a payment by now. */
 export type PaymentKnowledge = PaymentAnswer | { readonly answer: "unknown" }
 
+/** What the processor says of a hold: a sum that a card is to have ready, and that is never taken. */
+export type HoldAnswer =
+  /** The card holds it. */
+  | { readonly answer: "held"; readonly paymentId: string }
+  /** The card held it, and does not any more. */
+  | { readonly answer: "released" }
+  /** It is under way, or the processor itself does not know. */
+  | { readonly answer: "processing" | "unconfirmed" }
+  | { readonly answer: PaymentRefusal }
+
+/** What a hold has come to once it is let go, or was never made. */
+export type HoldEnd = Exclude<HoldAnswer, { readonly answer: "held" }>
+
 /** A payment processor. */
 export interface Cards {
   /** Takes a payment, once by its name. @throws ProviderUnavailable, ProviderSilent */
@@ -50,6 +63,18 @@ export interface Cards {
    * @throws ProviderUnavailable, ProviderSilent
    */
   readonly withdraw: (payment: CardPayment) => Promise<PaymentAnswer>
+  /** Has the company's card hold a sum, once by its name. @throws ProviderUnavailable, ProviderSilent */
+  readonly hold: (hold: CardPayment) => Promise<HoldAnswer>
+  /** Asks what became of a hold. @throws ProviderUnavailable, ProviderSilent */
+  readonly askHold: (hold: CardPayment) => Promise<HoldAnswer | { readonly answer: "unknown" }>
+  /**
+   * Lets go of what a card holds; a hold that the processor does not know is never made, however late it
+   * is still asked for. Again: the same answer.
+   *
+   * @param paymentId the processor's own name for it; null where it is looked for by ours
+   * @throws ProviderUnavailable, ProviderSilent
+   */
+  readonly release: (hold: CardPayment, paymentId: string | null) => Promise<HoldEnd>
 }
 
 /** What the built-in processor can be told to do with a company's card. */

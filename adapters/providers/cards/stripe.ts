@@ -4,7 +4,15 @@
  * (`payment`), made once by its name as Stripe's idempotency key.
  */
 import { Stripe } from "stripe"
-import type { CardPayment, Cards, OrderedPayment, PaymentAnswer, PaymentKnowledge } from "./port.ts"
+import type {
+  CardPayment,
+  Cards,
+  HoldAnswer,
+  OrderedPayment,
+  PaymentAnswer,
+  PaymentKnowledge,
+  PaymentRefusal,
+} from "./port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 
 const TIMEOUT_MS = 8_000
@@ -30,19 +38,18 @@ export function openStripeCards({ secretKey, url }: StripeSettings): Cards {
     telemetry: false,
     ...(url === null ? {} : addressOf(new URL(url))),
   })
-  const ask = async ({ name }: CardPayment): Promise<PaymentKnowledge> => {
-    const query = `metadata['payment']:'${name}'`
-    const { data } = await heard(stripe.paymentIntents.search({ query, limit: 10 }))
-    const found = data.find(({ status }) => status === "succeeded") ?? data[0]
-    return found === undefined ? { answer: "unknown" } : answerOf(found)
+  const ask = async (payment: CardPayment): Promise<PaymentKnowledge> => {
+    const found = await find(stripe, payment)
+    return found === null ? { answer: "unknown" } : answerOf(found)
   }
   return {
+    ...holdsBy(stripe),
     ask,
     pay: async (payment) => {
       const source = await sourceOf(stripe, payment)
       if (source === null) return { answer: "no_card" }
       try {
-        return answerOf(await create(stripe, payment, source))
+        return answerOf(await create(stripe, payment, source, {}))
       } catch (error) {
         const known = isOtherPayment(error) ? await ask(payment) : refusedBy(error)
         if (known !== null && known.answer !== "unknown") return known
@@ -63,6 +70,45 @@ function addressOf({ protocol, hostname, port }: URL) {
     host: hostname,
     port: port === "" ? (isPlain ? "80" : "443") : port,
   }
+}
+
+/** Sums that cards hold for a moment: payments that wait to be captured, and are cancelled instead. */
+function holdsBy(stripe: Stripe): Pick<Cards, "hold" | "askHold" | "release"> {
+  const askHold: Cards["askHold"] = async (hold) => {
+    const found = await find(stripe, hold)
+    return found === null ? { answer: "unknown" } : holdAnswerOf(found)
+  }
+  return {
+    askHold,
+    hold: async (hold) => {
+      const ordered = { ...hold, sharedPaymentToken: null }
+      const source = await sourceOf(stripe, ordered)
+      if (source === null) return { answer: "no_card" }
+      try {
+        return holdAnswerOf(await create(stripe, ordered, source, { capture_method: "manual" }))
+      } catch (error) {
+        const known = isOtherPayment(error) ? await askHold(hold) : refusedBy(error)
+        if (known !== null && known.answer !== "unknown") return known
+        throw translated(error)
+      }
+    },
+    release: async (hold, paymentId) => {
+      // A search may not find yet what was made a moment ago.
+      const known =
+        paymentId === null ? await askHold(hold) : { answer: "held" as const, paymentId }
+      if (known.answer === "unknown") return occupy(stripe, hold)
+      if (known.answer !== "held") return known
+      await cancel(stripe, known.paymentId)
+      return { answer: "released" }
+    },
+  }
+}
+
+/** The PaymentIntent of this name; null where none is found. */
+async function find(stripe: Stripe, { name }: CardPayment): Promise<Stripe.PaymentIntent | null> {
+  const query = `metadata['payment']:'${name}'`
+  const { data } = await heard(stripe.paymentIntents.search({ query, limit: 10 }))
+  return data.find(({ status }) => status === "succeeded") ?? data[0] ?? null
 }
 
 type Source = Pick<Stripe.PaymentIntentCreateParams, "customer" | "payment_method"> & {
@@ -90,6 +136,7 @@ function create(
   stripe: Stripe,
   { name, companyId, amountMicros }: OrderedPayment,
   source: Source,
+  more: Pick<Stripe.PaymentIntentCreateParams, "capture_method">,
 ): Promise<Stripe.PaymentIntent> {
   const params = {
     amount: amountMicros / MICROS_PER_CENT,
@@ -100,6 +147,7 @@ function create(
     // Nobody sits at a screen to confirm: what needs that is refused at once.
     ...(source.customer === undefined ? {} : { off_session: true }),
     ...source,
+    ...more,
   }
   const isByToken = source.payment_method_data !== undefined
   // The types of the package know nothing of previews.
@@ -113,20 +161,25 @@ function create(
 async function occupy(
   stripe: Stripe,
   { name, companyId, amountMicros }: CardPayment,
-): Promise<PaymentAnswer> {
+): Promise<{ readonly answer: "payment_failed" }> {
   const params = {
     amount: amountMicros / MICROS_PER_CENT,
     currency: "usd",
     metadata: { payment: name, company: companyId, withdrawn: "yes" },
   }
   const made = await heard(stripe.paymentIntents.create(params, { idempotencyKey: name }))
-  try {
-    await stripe.paymentIntents.cancel(made.id)
-  } catch (error) {
-    // It was cancelled the last time it was withdrawn.
-    if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw translated(error)
-  }
+  await cancel(stripe, made.id)
   return { answer: "payment_failed" }
+}
+
+/** Cancels a PaymentIntent; one that is cancelled stays so. */
+async function cancel(stripe: Stripe, paymentId: string): Promise<void> {
+  try {
+    await stripe.paymentIntents.cancel(paymentId)
+  } catch (error) {
+    const isRefused = error instanceof Stripe.errors.StripeInvalidRequestError
+    if (!isRefused || error.payment_intent?.status !== "canceled") throw translated(error)
+  }
 }
 
 /** What a PaymentIntent says of its payment. */
@@ -148,6 +201,18 @@ function answerOf(intent: Stripe.PaymentIntent): PaymentAnswer {
   }
 }
 
+/** What a PaymentIntent says of its hold. */
+function holdAnswerOf(intent: Stripe.PaymentIntent): HoldAnswer {
+  const { id: paymentId, status, metadata, last_payment_error: error } = intent
+  if (status === "requires_capture") return { answer: "held", paymentId }
+  if (status === "canceled" && metadata["withdrawn"] === undefined && error === null) {
+    return { answer: "released" }
+  }
+  const { answer } = answerOf(intent)
+  // Somebody took by hand what was to be held: the card is good, and nothing is held any more.
+  return { answer: answer === "paid" ? "released" : answer }
+}
+
 function reasonOf({ code, type }: { readonly code?: string | undefined; readonly type: string }) {
   if (code === "authentication_required") return "needs_owner" as const
   return type === "card_error" ? ("declined" as const) : ("payment_failed" as const)
@@ -159,7 +224,7 @@ function isOtherPayment(error: unknown): boolean {
 }
 
 /** The no of an error that is one; null where it says nothing of the payment. */
-function refusedBy(error: unknown): PaymentAnswer | null {
+function refusedBy(error: unknown): { readonly answer: PaymentRefusal } | null {
   if (error instanceof Stripe.errors.StripeCardError) {
     return { answer: reasonOf({ code: error.code, type: "card_error" }) }
   }

@@ -2,6 +2,7 @@ import type { Pool } from "pg"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseCompanyId, parsed } from "../../../domain/kernel/ids.ts"
 import type { Clock } from "../../clock/port.ts"
+import { compareAndSet } from "../../postgres/compare-and-set.ts"
 import { together } from "../../postgres/together.ts"
 import type { Simulated, SimulatedKind, SimulatedThings, SimulatorMemory } from "./port.ts"
 
@@ -41,19 +42,17 @@ function openThings<T extends object>(
       return known
     },
     find,
-    change: async (name, companyId, change) => {
-      for (;;) {
-        const known = await find(name)
-        const content = change(known)
-        if (known === content) return content
-        const done =
-          known === null
-            ? (await insert(ports, kind, [{ name, companyId, content }])).has(name)
-            : await replace(pool, [...place, name, textOf(known), textOf(content)])
-        if (done) return content
-        // Somebody else was quicker: what there is now is looked at anew.
-      }
-    },
+    change: (name, companyId, change) =>
+      compareAndSet(
+        {
+          find: () => find(name),
+          insert: async (content) =>
+            (await insert(ports, kind, [{ name, companyId, content }])).has(name),
+          replace: (known, content) =>
+            replace(pool, [...place, name, textOf(known), textOf(content)]),
+        },
+        change,
+      ),
     forget: async (name) => {
       await pool.query(FORGET, [...place, name])
     },

@@ -122,7 +122,7 @@ const change = (
   summary: string,
   type: "PauseKey" | "ResumeKey" | "DeleteKey",
   status: "paused" | "active" | "deleted",
-  lasting: { readonly irreversible?: "keyId" } = {},
+  lasting: Pick<AdminOperation<{ readonly keyId: string }>, "irreversible"> = {},
 ) =>
   operation({
     name,
@@ -169,6 +169,11 @@ export const keyOperations: readonly AdminOperation[] = [
   changeKey,
   change("key pause", "pause a key: it is refused until it is resumed", "PauseKey", "paused"),
   change("key resume", "let a paused key work again", "ResumeKey", "active"),
-  change("key delete", "delete a key for ever", "DeleteKey", "deleted", { irreversible: "keyId" }),
+  change("key delete", "delete a key for ever", "DeleteKey", "deleted", {
+    irreversible: {
+      field: "keyId",
+      says: 'the key is refused from now on, for ever; "key pause" stops it for a time',
+    },
+  }),
   list,
 ]

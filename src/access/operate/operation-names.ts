@@ -11,15 +11,18 @@ import { renderTable } from "../../frame/operator/cli/render.ts"
 import type { Command } from "../../frame/operator/commands.ts"
 import { localCommand } from "../../frame/operator/commands.ts"
 
-const operationName = z.string().transform((name, context) => {
-  if (isOperation(name)) return name
-  context.addIssue(
-    OPERATIONS_WITHOUT_ROUTE.includes(name)
-      ? `${name} has no route yet and cannot be granted.`
-      : `${name} is no operation; ${meantBy(name, ALL_OPERATIONS)}`,
-  )
-  return z.NEVER
-})
+const operationName = z
+  .string()
+  .transform((name, context) => {
+    if (isOperation(name)) return name
+    context.addIssue(
+      OPERATIONS_WITHOUT_ROUTE.includes(name)
+        ? `${name} has no route yet and cannot be granted.`
+        : `${name} is no operation; ${meantBy(name, ALL_OPERATIONS)}`,
+    )
+    return z.NEVER
+  })
+  .meta({ suggests: ALL_OPERATIONS })
 
 /** Operations by name, each of which can be granted. */
 export const operationNames = z.array(operationName)
@@ -31,6 +34,7 @@ function meantBy(name: string, names: readonly string[]): string {
 }
 
 const list = localCommand({
+  from: import.meta.url,
   name: "operation list",
   summary: "list the operations of the API, and what a key's person needs for each",
   notes: [

@@ -72,7 +72,8 @@ const show = operation({
       }
     }
     if (isThere || (await reaches(ports, stream, 0))) return { events, next: null }
-    throw new OperatorRefused("not_found", `There is no stream ${stream}.`)
+    const message = `There is no stream ${stream}; "audit streams" lists those that there are.`
+    throw new OperatorRefused("not_found", message)
   },
   render: ({ events, next }) => {
     const text = events.length === 0 ? "No facts.\n" : events.map(renderEvent).join("")

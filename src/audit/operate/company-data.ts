@@ -1,5 +1,6 @@
 /** A company's own data as one file: for the company to keep, before it is erased. */
 import { z } from "zod"
+import type { SentMail } from "../../../adapters/providers/mailer/port.ts"
 import type { StoredEvent } from "../../../adapters/eventstore/port.ts"
 import { companyNamed, findCompany } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
@@ -13,12 +14,14 @@ const exportCompany = operation({
   summary: "write everything that is kept of a company into one file that people can read",
   notes: [
     "NDJSON: a line with the company, then each fact in the order it happened, names, numbers and texts " +
-      "in the clear, then a line with how many there were. It holds personal data: keep it as such.",
+      "in the clear, then each mail that was sent to its people, then a line with how many there were " +
+      "of both. It holds personal data: nobody else may read the file. What keys are checked by is left out.",
     'It is no proof; "audit export" is, and keeps personal fields sealed.',
     "The file appears whole or not at all. --out - writes to standard output instead.",
   ],
   example: "company export acme --out acme-data.ndjson",
   hasFile: true,
+  isPrivate: true,
   isPatient: true,
   input: z.object({ company: companyNamed }),
   run: async ({ ports, send, progress, signal }, input) => {
@@ -36,10 +39,18 @@ const exportCompany = operation({
       if (lines.length > 0) await send(lines.join(""))
       facts += lines.length
     }
-    await send(`${JSON.stringify({ end: { facts } })}\n`)
-    return { companyId, facts }
+    const mails = await ports.sentMails.list(companyId, Number.MAX_SAFE_INTEGER)
+    for (const mail of mails) await send(mailLine(mail))
+    const counts = { facts, mails: mails.length }
+    await send(`${JSON.stringify({ end: counts })}\n`)
+    return { companyId, ...counts }
   },
 })
+
+function mailLine({ mailId, at, to, subject, text, bounced }: SentMail): string {
+  const status = bounced ? "bounced" : "sent"
+  return `${JSON.stringify({ mail: { mailId, at: at.toISOString(), to, subject, text, status } })}\n`
+}
 
 async function lineOf(
   ports: AdminPorts,
@@ -47,7 +58,9 @@ async function lineOf(
 ): Promise<string> {
   const sealed = JSON.parse(data) as Readonly<Record<string, unknown>>
   const opened = await opening(ports, stream, sealed)(sealed)
-  return `${JSON.stringify({ stream, revision, type, data: opened })}\n`
+  // What a key is checked by is the house's, and no data of the company.
+  const { keyHash: _checkedBy, ...own } = opened as Readonly<Record<string, unknown>>
+  return `${JSON.stringify({ stream, revision, type, data: own })}\n`
 }
 
 /** The operation that hands a company its data. */

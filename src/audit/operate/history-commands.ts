@@ -1,18 +1,17 @@
 /** Commands for auditors who check a history here, without a server. */
 import { z } from "zod"
-import type { Command } from "../../frame/operator/commands.ts"
+import type { Command, LocalWork } from "../../frame/operator/commands.ts"
 import { localCommand } from "../../frame/operator/commands.ts"
-import { checkFile } from "../check-file.ts"
 import type { HistorySummary } from "../check-history.ts"
 import type { ProofSummary } from "../check-proof.ts"
 import type { Page } from "../../frame/operator/cli/render.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import { PUBLIC_KEY, Replay } from "./history-inputs.ts"
 import type { ReplayShown } from "./replay.ts"
-import { replay } from "./replay.ts"
 import { harmless } from "../../frame/operator/cli/terminal.ts"
 
 const check = localCommand({
+  from: import.meta.url,
   name: "audit check",
   summary: "check an export or a proof; needs nothing but the file",
   notes: ["Exit code 1 names the first place that does not hold: line, stream, revision."],
@@ -22,6 +21,7 @@ const check = localCommand({
     publicKey: PUBLIC_KEY,
   }),
   run: async ({ input: { file: path, publicKey = null }, progress, signal }) => {
+    const { checkFile } = await import("../check-file.ts")
     const found = await checkFile({ path, publicKey, progress, signal })
     return { ok: true, isSignerKnown: publicKey !== null, ...found }
   },
@@ -42,7 +42,18 @@ function ofProof({ company, chargeId, decided, events, statedOnly }: ProofSummar
   return `${fields}Stated, not proven: ${statedOnly}; audit replay derives it again.\n`
 }
 
+/** Replays where the events are, or here where other rules or a file are named. */
+async function replayAsAsked(work: LocalWork<z.infer<typeof Replay>>): Promise<ReplayShown> {
+  const { company, rules, file } = work.input
+  if (rules !== undefined || file !== undefined) {
+    return (await import("./replay.ts")).replay(work)
+  }
+  const asked = company === undefined ? {} : { company }
+  return (await work.ask("audit replay", asked, async () => undefined)) as ReplayShown
+}
+
 const replayAgain = localCommand({
+  from: import.meta.url,
   name: "audit replay",
   summary: "decide every yes and every no again, and compare",
   notes: [
@@ -55,7 +66,7 @@ const replayAgain = localCommand({
   example: "audit replay --company acme",
   isVerdict: true,
   input: Replay,
-  run: replay,
+  run: replayAsAsked,
   render: renderReplay,
 })
 

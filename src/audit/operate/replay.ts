@@ -28,15 +28,9 @@ export interface ReplayShown extends Replayed {
   readonly rules?: string
 }
 
-/** Replays what the words name. */
+/** Replays what the words name: other rules than the program's, a file, or both. */
 export async function replay(work: Work): Promise<ReplayShown> {
-  const { input, ask } = work
-  const { company = null, rules: named = null, file = null } = input
-  if (named === null && file === null) {
-    // By the rules of the program it is done where the events are.
-    const asked = company === null ? {} : { company }
-    return ask("audit replay", asked, async () => undefined) as Promise<Replayed>
-  }
+  const { company = null, rules: named = null, file = null } = work.input
   const pages = (rules: Rules | null) =>
     replayHistory({
       rules,

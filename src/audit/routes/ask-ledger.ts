@@ -1,7 +1,8 @@
 /** `POST /api/v1/ledger/ask`: whether a charge by this key would fit. Nothing is charged or stored. */
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
-import { NoSuchPlace, ask, itemNamed } from "../ask.ts"
+import { itemNamed } from "../../../domain/charging/item-names.ts"
+import { NoSuchPlace, ask } from "../ask.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
 import { route } from "../../frame/calls/route.ts"
 import { isoTime, micros, shortText } from "../../frame/kernel/schema.ts"

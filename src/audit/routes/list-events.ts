@@ -3,8 +3,8 @@ import { ledgerOf, refusalsOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import { NO_CURSOR } from "../../frame/calls/cursor.ts"
 import { route } from "../../frame/calls/route.ts"
+import { invalid } from "../../frame/calls/validate.ts"
 import { idOf } from "../../frame/kernel/schema.ts"
-import { revisionCursor } from "./schema.ts"
 
 const MOST_EVENTS = 500
 /** No stream reaches this revision: a store counts them in 31 bits. */
@@ -15,10 +15,13 @@ const Query = z.object({
     .enum(["ledger", "refusals"])
     .default("ledger")
     .describe("The facts of the ledger, or those of refused charges"),
-  cursor: revisionCursor
+  cursor: z
+    .string({ error: NO_CURSOR })
+    .regex(/^(0|[1-9]\d{0,14})$/, NO_CURSOR)
+    .transform(Number)
     .refine((from) => from <= LAST_REVISION, NO_CURSOR)
     .default(0)
-    .meta({ description: "Where to go on; default the first fact" }),
+    .meta({ description: "Where to go on, as this list said; default the first fact" }),
 })
 
 const StoredFact = z
@@ -33,7 +36,7 @@ const StoredFact = z
   .meta({ id: "StoredFact", description: "A fact as it is stored" })
 
 const Events = z.object({
-  events: z.array(StoredFact).describe("The oldest first"),
+  events: z.array(StoredFact).describe(`The oldest first, up to ${MOST_EVENTS}`),
   nextCursor: z
     .string()
     .optional()
@@ -59,12 +62,16 @@ export const listEvents = route({
     const { stream: named, cursor: from } = query
     const stream = named === "ledger" ? ledgerOf(companyId).stream : refusalsOf(companyId).stream
     const events: z.infer<typeof Events>["events"] = []
-    // One more than is shown says whether there are more.
-    for await (const page of ports.store.read(stream, { from, limit: MOST_EVENTS + 1 })) {
+    // One before what is asked for says that the place was one of this list, one behind whether there are more.
+    const reading = { from: Math.max(0, from - 1), limit: MOST_EVENTS + 2 }
+    let isThere = from === 0
+    for await (const page of ports.store.read(stream, reading)) {
       for (const { revision, id, type, data, metadata } of page) {
-        events.push({ stream, revision, id, type, data, metadata })
+        isThere = true
+        if (revision >= from) events.push({ stream, revision, id, type, data, metadata })
       }
     }
+    if (!isThere) return { ok: false, refusal: invalid({ cursor: NO_CURSOR }) }
     const shown = events.slice(0, MOST_EVENTS)
     const last = shown.at(-1)
     const cursor = String(last === undefined ? from : last.revision + 1)

@@ -3,15 +3,18 @@ import { z } from "zod"
 import { parseKeyId } from "../../../domain/kernel/ids.ts"
 import { listRefusals } from "../../../projections/charging/refusals.ts"
 import { shownRefusal } from "../refusal-shown.ts"
+import { cursorOf, cursorText, numberOfCursor } from "../../frame/calls/cursor.ts"
 import { route } from "../../frame/calls/route.ts"
-import { idOf, isoTime, micros } from "../../frame/kernel/schema.ts"
-import { LimitShown, refusalCode, revisionCursor } from "./schema.ts"
+import { idOf, idOrNull, isoTime, micros } from "../../frame/kernel/schema.ts"
+import { LimitShown, refusalCode } from "./schema.ts"
 
 const MOST_REFUSALS = 200
+/** What a cursor of this list is made for. */
+const LIST = "refusals"
 
 const Query = z.object({
   key: z.string().optional().meta({ description: "Only of this key, by id" }),
-  cursor: revisionCursor.optional(),
+  cursor: cursorText.optional(),
 })
 
 const Refusal = z
@@ -20,13 +23,13 @@ const Refusal = z
     at: isoTime.describe("When it was refused first"),
     code: refusalCode,
     chargeId: idOf("the charge that was not made"),
-    keyId: idOf("the key; null for none").nullable(),
-    personId: idOf("the person; null for none").nullable(),
+    keyId: idOrNull("the key; null for none"),
+    personId: idOrNull("the person; null for none"),
     class: z.string().describe("Which limits it weighs in: `ai` or `general`"),
     item: z.string().describe("What was to be bought"),
     quantity: z.int().describe("How many of it"),
     amountMicros: micros.describe("What it would have cost, millionths of a dollar"),
-    resource: idOf("the thing that it was for; null for none").nullable(),
+    resource: idOrNull("the thing that it was for; null for none"),
     ledgerRevision: z.int().meta({ description: "The last fact of the ledger that was known" }),
     fundsMicros: micros.describe("The funds at that moment, millionths of a dollar"),
     creditLineMicros: micros.describe(
@@ -44,7 +47,7 @@ const Refusal = z
   })
 
 const Refusals = z.object({
-  refusals: z.array(Refusal).describe("The newest first"),
+  refusals: z.array(Refusal).describe(`The newest first, up to ${MOST_REFUSALS}`),
   nextCursor: z.string().optional().meta({ description: "The `cursor` of earlier ones" }),
 })
 
@@ -62,15 +65,18 @@ export const listRefused = route({
   reads: ["refusals"],
   beyondSpec: "Every no can be asked for, with what it was decided by.",
   handle: async (ports, { companyId }, { query }) => {
-    const { key, cursor = null } = query
+    const { key, cursor } = query
+    const place = cursor === undefined ? null : numberOfCursor(LIST, companyId, cursor)
+    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
+    const before = place?.place ?? null
     const keyId = key === undefined ? null : parseKeyId(key)
     // What is no key's id was refused nothing.
     if (key !== undefined && keyId === null) return { ok: true, body: { refusals: [] } }
-    const asked = { companyId, keyId, before: cursor, limit: MOST_REFUSALS + 1 }
+    const asked = { companyId, keyId, before, limit: MOST_REFUSALS + 1 }
     const rows = await ports.readAs(companyId, (db) => listRefusals(db, asked))
     const shown = rows.slice(0, MOST_REFUSALS)
     const last = rows.length > shown.length ? shown.at(-1) : undefined
-    const more = last === undefined ? {} : { nextCursor: String(last.revision) }
+    const more = last === undefined ? {} : { nextCursor: cursorOf(LIST, companyId, last.revision) }
     return { ok: true, body: { refusals: shown.map(shownRefusal), ...more } }
   },
 })

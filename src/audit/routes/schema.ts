@@ -1,15 +1,14 @@
 /** Pieces that the answers of this slice share. */
 import { z } from "zod"
 import { CHARGE_REFUSAL_CODES } from "../../../domain/charging/ledger-formats.ts"
-import { NO_CURSOR } from "../../frame/calls/cursor.ts"
 import { limitFields } from "../../frame/calls/limit-fields.ts"
-import { idOf } from "../../frame/kernel/schema.ts"
+import { idOrNull } from "../../frame/kernel/schema.ts"
 
 /** A limit as it stands, or stood. */
 export const LimitShown = z
   .object({
     ...limitFields,
-    holderId: idOf("the person or the key; null where it is the company's").nullable(),
+    holderId: idOrNull("the person or the key; null where it is the company's"),
   })
   .meta({ id: "Limit", description: "A spending limit as it stands, or stood" })
 
@@ -21,10 +20,3 @@ export const refusalCode = z.enum(CHARGE_REFUSAL_CODES).meta({
     "`account_locked` (402 `payment_required`), `ledger_closed` (401 `invalid_key`), " +
     "`too_many_open_charges` (503 `overloaded`) and `amount_too_large` (400 `validation`).",
 })
-
-/** The query parameter `cursor` where a list's places are revisions. */
-export const revisionCursor = z
-  .string({ error: NO_CURSOR })
-  .regex(/^\d{1,15}$/, NO_CURSOR)
-  .transform(Number)
-  .describe("The nextCursor of this list's last answer, as it is")

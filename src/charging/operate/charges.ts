@@ -3,10 +3,17 @@ import { z } from "zod"
 import type { ChargeId, CompanyId } from "../../../domain/kernel/ids.ts"
 import { resourceId } from "../../../domain/kernel/resource.ts"
 import { monthEnd } from "../../../domain/kernel/window.ts"
-import { giveBacksOf, listCharges } from "../../../projections/charging/charge-lists.ts"
+import { ITEM_NAMES, itemCalled, itemNamed } from "../../../domain/charging/item-names.ts"
+import {
+  chargedItems,
+  giveBacksOf,
+  listCharges,
+  wasCharged,
+} from "../../../projections/charging/charge-lists.ts"
 import type { ChargeRow } from "../../../projections/charging/charges.ts"
 import { companiesOfCharge, findCharge } from "../../../projections/charging/charges.ts"
 import { companiesOfRefusal } from "../../../projections/charging/refusals.ts"
+import { nearestName } from "../../frame/kernel/nearest.ts"
 import { renderFields, renderTable } from "../../frame/operator/cli/render.ts"
 import {
   DOLLARS_NOTE,
@@ -50,7 +57,7 @@ const list = operation({
     before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
     limit: listLimit,
   }),
-  run: async ({ ports }, { key, person, item = null, before = null, limit, ...input }) => {
+  run: async ({ ports }, { key, person, item, before = null, limit, ...input }) => {
     const companyId = await findCompany(ports, input.company)
     await showWrites(ports)
     const rows = await listCharges(ports.readAll, {
@@ -58,7 +65,7 @@ const list = operation({
       within: input.month === undefined ? null : daysOf(input.month),
       keyId: key === undefined ? null : keyNamed(key),
       personId: person === undefined ? null : personNamed(person),
-      item,
+      item: item === undefined ? null : await findItem(ports, companyId, item),
       before,
       // One more than is shown says whether there are more.
       limit: limit + 1,
@@ -74,6 +81,25 @@ const list = operation({
     return renderList(rows, next, page, "charges")
   },
 })
+
+/** So many of a company's own items are looked through for what was meant. */
+const MOST_ITEMS = 1_000
+
+/**
+ * An item by its name in the price book, on the bill or in a charge. What was charged under exactly
+ * this name goes before what it may be short for.
+ *
+ * @throws OperatorRefused where nothing goes by it
+ */
+async function findItem(ports: AdminPorts, companyId: CompanyId, name: string): Promise<string> {
+  if (await wasCharged(ports.readAll, companyId, name)) return name
+  const item = itemNamed(name) ?? itemCalled(name)
+  if (item !== null) return item
+  const own = await chargedItems(ports.readAll, companyId, MOST_ITEMS)
+  const nearest = nearestName(name, [...ITEM_NAMES, ...own])
+  const meant = nearest === null ? '"price list" has those with a price.' : `Was ${nearest} meant?`
+  throw new OperatorRefused("not_found", `There is no item "${name}". ${meant}`)
+}
 
 /** The first instant of a month, and that of the next. */
 function daysOf(name: string): readonly [Date, Date] {

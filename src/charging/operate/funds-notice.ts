@@ -29,9 +29,10 @@ export const noticeFunds = operation({
   ],
   example: "funds notice --company acme --below 20",
   changes: true,
-  input: together(NoticeTerms, ({ below, off }) =>
-    (below === undefined) === off ? null : "say the sum with --below, or --off",
-  ),
+  input: together(NoticeTerms, ({ below, off }) => {
+    if (off && below !== undefined) return "--below and --off exclude one another: give one of them"
+    return off || below !== undefined ? null : "say the sum with --below, or --off"
+  }),
   run: async ({ ports, cause }, input) => {
     const companyId = await findCompany(ports, input.company)
     const stream = ledgerOf(companyId)

@@ -1,12 +1,11 @@
-/** Funds and limits, as an operator sets them. */
+/** Limits, as an operator sets them. */
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import { z } from "zod"
 import { findKey } from "../../../domain/access/access.ts"
-import { accountOf, limitNamed, readLimits } from "../../../domain/charging/ledger-views.ts"
-import type { Limit, LimitName, LimitReading } from "../../../domain/charging/limits.ts"
+import { limitNamed, readLimits } from "../../../domain/charging/ledger-views.ts"
+import type { Limit, LimitName } from "../../../domain/charging/limits.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
-import { moneyText } from "../../../domain/kernel/money.ts"
 import type { Ports } from "../../frame/ports.ts"
 import { limitStandings } from "../../../projections/charging/limits.ts"
 import {
@@ -20,12 +19,11 @@ import {
   noKey,
   showWrites,
   together,
-  words,
 } from "../../frame/operator/inputs.ts"
-import { renderResult } from "../../frame/operator/cli/render.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
-import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
-import { noticeFunds } from "./funds-notice.ts"
+import { operation } from "../../frame/operator/operation.ts"
+import { fundsOperations } from "./funds.ts"
+import { ownTerms, renderRemovedLimit, renderSetLimit, standingOf } from "./limit-shown.ts"
 
 const Holder = z.object({
   company,
@@ -134,25 +132,12 @@ const setLimit = operation({
         one.holder === name.holder && one.holderId === name.holderId && one.class === name.class,
     )
     const { leaveKeysOut, remindersMicros } = limit
-    const set = reading === undefined ? null : { ...shown(reading), leaveKeysOut, remindersMicros }
+    const set =
+      reading === undefined ? null : { ...standingOf(reading), leaveKeysOut, remindersMicros }
     return { limit: set, replaced: replaced === null ? null : ownTerms(replaced) }
   },
-  render: ({ limit, replaced }, page) => renderResult({ limit }, page) + replacedText(replaced),
+  render: renderSetLimit,
 })
-
-/** What a limit says beside whose it is and of what. */
-function ownTerms({ period, amountMicros, leaveKeysOut, remindersMicros }: Limit) {
-  return { period, amountMicros, leaveKeysOut, remindersMicros }
-}
-
-function replacedText(replaced: ReturnType<typeof ownTerms> | null): string {
-  if (replaced === null) return "It replaced none.\n"
-  const { period, amountMicros, leaveKeysOut, remindersMicros } = replaced
-  const reminders = remindersMicros.map(moneyText).join(", ")
-  const remind = reminders === "" ? "" : `, with reminders at ${reminders}`
-  const without = leaveKeysOut ? ", which left keys out" : ""
-  return `It replaced ${moneyText(amountMicros)} a ${period}${remind}${without}.\n`
-}
 
 const removeLimit = operation({
   name: "limit remove",
@@ -165,10 +150,12 @@ const removeLimit = operation({
     const companyId = await findCompany(ports, input.company)
     const name = await nameOf(ports, companyId, input)
     const stream = ledgerOf(companyId)
+    const former = await ports.runner.readLatest(stream, (state) => limitNamed(state, name))
     const command = { type: "RemoveLimit" as const, ...name }
     accepted(await ports.runner.execute(stream, command, cause))
-    return { removed: name }
+    return { removed: name, former: former === null ? null : ownTerms(former) }
   },
+  render: renderRemovedLimit,
 })
 
 const listLimits = operation({
@@ -185,85 +172,11 @@ const listLimits = operation({
     const standings = await limitStandings(ports.readAll, companyId, ports.clock.now())
     return {
       limits: standings.map((one) => ({
-        ...shown(one),
+        ...standingOf(one),
         leaveKeysOut: one.leaveKeysOut,
         remindersMicros: one.remindersMicros,
       })),
     }
-  },
-})
-
-function shown(reading: Omit<LimitReading, "askedMicros" | "pendingMicros">) {
-  const { holder, holderId, class: limited, period, amountMicros } = reading
-  const { usedMicros, remainingMicros, resetsAt } = reading
-  return {
-    holder,
-    holderId,
-    class: limited,
-    period,
-    amountMicros,
-    usedMicros,
-    remainingMicros,
-    resetsAt: new Date(resetsAt).toISOString(),
-  }
-}
-
-const addFunds = operation({
-  name: "funds add",
-  summary: "give a company funds: an operator's credit",
-  notes: [DOLLARS_NOTE, "The same reference again adds nothing."],
-  example: "funds add --company acme --dollars 25 --reference invoice-1042",
-  changes: true,
-  input: z.object({
-    company,
-    dollars: dollars.meta({ description: "how much" }),
-    reference: words
-      .optional()
-      .meta({ description: "names this credit, so that it is added once" }),
-  }),
-  run: async ({ ports, cause }, input) => {
-    const companyId = await findCompany(ports, input.company)
-    const outcome = accepted(
-      await ports.runner.execute(
-        ledgerOf(companyId),
-        {
-          type: "AddFunds",
-          amountMicros: input.dollars,
-          reference: input.reference ?? null,
-        },
-        cause,
-        accountOf,
-      ),
-    )
-    return {
-      companyId,
-      added: outcome.facts.length > 0,
-      balanceMicros: outcome.view.fundsMicros,
-    }
-  },
-})
-
-const correctFunds = operation({
-  name: "funds correct",
-  summary: "correct a company's funds, up or down, also below zero",
-  notes: ["--reason is required: it is part of the fact, for auditors.", DOLLARS_NOTE],
-  example: 'funds correct --company acme --dollars -12.50 --reason "chargeback of invoice 1042"',
-  changes: true,
-  needsReason: true,
-  input: z.object({
-    company,
-    dollars: dollars.meta({ description: "by how much; below zero takes away", form: "change" }),
-  }),
-  run: async ({ ports, cause }, { company: named, dollars: amountMicros }) => {
-    const { reason } = cause
-    if (reason === null) {
-      throw new OperatorRefused("validation", "Say why the funds are corrected, with --reason.")
-    }
-    const companyId = await findCompany(ports, named)
-    const command = { type: "CorrectFunds" as const, amountMicros, reason }
-    const stream = ledgerOf(companyId)
-    const outcome = accepted(await ports.runner.execute(stream, command, cause, accountOf))
-    return { companyId, correctedMicros: amountMicros, balanceMicros: outcome.view.fundsMicros }
   },
 })
 
@@ -272,7 +185,5 @@ export const moneyOperations: readonly AdminOperation[] = [
   setLimit,
   removeLimit,
   listLimits,
-  addFunds,
-  correctFunds,
-  noticeFunds,
+  ...fundsOperations,
 ]

@@ -1,7 +1,7 @@
 /** What the notice of low funds says: with every figure exact and every time UTC. */
 import { z } from "zod"
 import { moneyText } from "../../../domain/kernel/money.ts"
-import { oneLine, utc } from "./mail-words.ts"
+import { oneLine, utc } from "../../frame/effects/mail-words.ts"
 
 /** Funds that ran low, as their fact says it. */
 export const LowFunds = z.object({

@@ -3,7 +3,7 @@ import { z } from "zod"
 import { parseHolderId } from "../../../domain/kernel/ids.ts"
 import { moneyText } from "../../../domain/kernel/money.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
-import { oneLine, utc } from "./mail-words.ts"
+import { oneLine, utc } from "../../frame/effects/mail-words.ts"
 
 /** A reminder that was reached, as its fact says it. */
 export const Reminder = z.object({

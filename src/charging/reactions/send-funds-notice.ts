@@ -5,7 +5,7 @@ import type { Ports } from "../../frame/ports.ts"
 import type { Work } from "../../frame/effects/reaction.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { LowFunds, fundsNoticeText } from "./funds-notice-text.ts"
-import { companyName, mailTo, whilePeopleAreBehind } from "./mail-people.ts"
+import { companyName, mailTo, whilePeopleAreBehind } from "../../frame/effects/mail-people.ts"
 
 /** Sends the email of funds that ran low. */
 export const sendFundsNotice = reaction({

@@ -10,7 +10,7 @@ import { listPeople } from "../../../projections/access/people.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Work } from "../../frame/effects/reaction.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
-import { companyName, mailTo, whilePeopleAreBehind } from "./mail-people.ts"
+import { companyName, mailTo, whilePeopleAreBehind } from "../../frame/effects/mail-people.ts"
 import { Reminder, reminderText } from "./reminder-text.ts"
 
 /** Sends the email of a reminder that was reached. */

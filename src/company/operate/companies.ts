@@ -64,6 +64,7 @@ const create = operation({
   notes: [DOLLARS_NOTE],
   example: "company create acme --plan payg --pays prepaid --funds 50",
   changes: true,
+  begins: true,
   input: CreateCompany,
   run: async ({ ports, cause }, input) => {
     const { runner } = ports

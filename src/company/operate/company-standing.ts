@@ -43,7 +43,12 @@ const remove = operation({
   ],
   example: 'company delete acme --reason "asked for by its owner"',
   changes: true,
-  irreversible: "company",
+  irreversible: {
+    field: "company",
+    says:
+      "its keys stop at once, and its data is erased after 14 days; " +
+      'until then "company restore" undoes it',
+  },
   input: z.object({ company: companyNamed }),
   run: async ({ ports, cause }, { company }) => {
     const companyId = await findCompany(ports, company)

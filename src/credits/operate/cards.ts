@@ -4,11 +4,12 @@ import { z } from "zod"
 import { CARD_OUTCOMES } from "../../../adapters/providers/cards/port.ts"
 import type { CardOutcome } from "../../../adapters/providers/cards/port.ts"
 import { companyStanding } from "../../../domain/access/access.ts"
-import type { RemoveCard, SetCard } from "../../../domain/access/access.ts"
+import type { RemoveCard, SetCard } from "../../../domain/access/card.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
 import type { AdminContext, AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { verifyCard } from "./verify-card.ts"
 
 const setCard = operation({
   name: "card set",
@@ -69,4 +70,4 @@ async function record(
 }
 
 /** Operations on cards. */
-export const cardOperations: readonly AdminOperation[] = [setCard, removeCard]
+export const cardOperations: readonly AdminOperation[] = [setCard, removeCard, verifyCard]

@@ -16,6 +16,7 @@ declare module "../../frame/ports.ts" {
 
 /** Which payment processor takes payments. */
 export const cardSettings = settings({
+  from: import.meta.url,
   schema: z.object({
     CARDS_STRIPE_KEY: z
       .string()
@@ -34,6 +35,7 @@ export const cardSettings = settings({
  * @throws StartupFault where that package is not installed
  */
 export const cards: Provider = {
+  from: import.meta.url,
   name: "cards",
   chosenBy: (given) => (given["CARDS_STRIPE_KEY"] === undefined ? null : "CARDS_STRIPE_KEY"),
   takesMoney: true,

@@ -13,6 +13,7 @@ declare module "../../frame/ports.ts" {
 
 /** Sends mails. */
 export const mailer: Provider = {
+  from: import.meta.url,
   name: "mailer",
   simulator: MAIL,
   open: async (outside) => {

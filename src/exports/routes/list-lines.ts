@@ -7,13 +7,14 @@ import { instantText } from "../../../domain/kernel/instant.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { monthEnd } from "../../../domain/kernel/window.ts"
 import { resourceId } from "../../../domain/kernel/resource.ts"
+import { itemName } from "../../../domain/charging/item-names.ts"
 import type { BillLine } from "../../../projections/charging/billing-lines.ts"
 import { billPage, revisionAt } from "../../../projections/charging/billing-lines.ts"
 import { cursorOf, cursorText, numberOfCursor } from "../../frame/calls/cursor.ts"
 import { unitOf } from "../units.ts"
 import { route } from "../../frame/calls/route.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { idOf, isoTime, micros, sinceTime } from "../../frame/kernel/schema.ts"
+import { idOf, idOrNull, isoTime, micros, sinceTime } from "../../frame/kernel/schema.ts"
 import { BEYOND_SPEC, monthText } from "./schema.ts"
 
 const MOST_LINES = 1_000
@@ -37,27 +38,36 @@ const Line = z
   .object({
     lineId: idOf("the line"),
     kind: z.enum(KINDS).describe("What changed the funds"),
-    chargeId: idOf("the charge; null where it is none").nullable(),
+    chargeId: idOrNull("the charge; null where it is none"),
     corrects: z.string().nullable().meta({ description: "The charge that was given back" }),
     at: isoTime.describe("When it was recorded: the bill is that of this month"),
     servedFrom: isoTime.nullable().describe("From when on it was served, where that was before"),
     item: z.string().nullable().describe("What was bought; null where nothing was"),
+    itemName: z.string().nullable().describe("What it is called for people"),
     quantity: z.int().nullable().describe("How many of it"),
     unit: z.string().nullable().describe("What one of it is"),
     unitPriceMicros: micros.nullable().describe("What one costs, millionths of a dollar"),
     amountMicros: micros.meta({
       description: "The change of the funds, millionths of a dollar: charges are below zero",
     }),
-    personId: idOf("whose spending it is; null for the company's own").nullable(),
-    keyId: idOf("the key that spent it; null for none").nullable(),
+    personId: idOrNull("whose spending it is; null for the company's own"),
+    keyId: idOrNull("the key that spent it; null for none"),
     class: z.string().nullable().describe("Which limits it weighs in: `ai` or `general`"),
-    resource: idOf("the thing that it is for; null for none").nullable(),
+    resource: idOrNull("the thing that it is for; null for none"),
     priceVersion: z.int().nullable().describe("The version of the price book"),
+    description: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          "What the money was for: the reference of added funds, why it came back or was corrected, " +
+          "the payment of a purchase; null where nobody said",
+      }),
   })
   .meta({ id: "BillingLine", description: "A fact that changed the funds" })
 
 const Lines = z.object({
-  lines: z.array(Line).describe("The oldest first"),
+  lines: z.array(Line).describe(`The oldest first, up to ${MOST_LINES}`),
   nextCursor: z
     .string()
     .optional()
@@ -126,10 +136,12 @@ function shownLine(companyId: CompanyId, line: BillLine): z.infer<typeof Line> {
     ...{ lineId: `${companyId}:${revision}`, kind, chargeId: text(line.chargeId) },
     ...{ corrects: text(line.corrects), at: instantText(at) },
     servedFrom: servedFrom === null ? null : instantText(servedFrom),
-    ...{ item: text(item), quantity: number(line.quantity), unit: text(unitOf(item)) },
+    ...{ item: text(item), itemName: text(itemName(item)) },
+    ...{ quantity: number(line.quantity), unit: text(unitOf(item)) },
     ...{ unitPriceMicros: number(line.unitPriceMicros), amountMicros },
     ...{ personId: text(line.personId), keyId: text(line.keyId), class: text(line.class) },
     resource: resource === "" ? null : resourceId(resource),
     priceVersion: number(line.priceVersion),
+    description: text(line.description),
   }
 }

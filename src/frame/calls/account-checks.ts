@@ -18,13 +18,26 @@ import { refusal } from "./refusal.ts"
 import type { AccountNeed, Caller, Route } from "./route.ts"
 
 /** What of a route, or of all that share its path, the ledger is asked about. */
-type Counted = Pick<Route, "counted" | "passesLock">
+type Counted = Pick<Route, "counted" | "passesLock"> & {
+  /** Whether the call goes on with one that was counted: what that one used up does not stop it. */
+  readonly goesOn?: boolean
+}
 
-/** Refuses where the company was deleted: what is done before a replay is looked up. @throws as `Runner.read` does */
-export async function checkCompany(ports: Ports, { companyId, spender }: Caller) {
-  const checks = { spender, lockStops: false, limitsStop: false }
+/**
+ * Refuses where the company was deleted: what is done before a replay is looked up, and once much may have
+ * changed since a call was let in.
+ *
+ * @param lockStops whether a locked account refuses as well
+ * @throws as `Runner.read` does
+ */
+export async function checkCompany(
+  ports: Ports,
+  { companyId, spender }: Caller,
+  lockStops = false,
+): Promise<Refusal | null> {
+  const checks = { spender, lockStops, limitsStop: false, ownLimitStops: false }
   const obstacle = await obstacleIn(ports, companyId, checks)
-  return obstacle === "closed" ? badKey() : null
+  return obstacle === null ? null : refusalOf(obstacle)
 }
 
 /**
@@ -38,12 +51,13 @@ export async function checkCompany(ports: Ports, { companyId, spender }: Caller)
 export async function enter(
   ports: Ports,
   { companyId, spender }: Caller,
-  { counted, passesLock = false }: Counted,
+  { counted, passesLock = false, goesOn = false }: Counted,
   lacking: Refusal | null,
 ): Promise<Refusal | null> {
-  const checks = { spender, lockStops: counted && !passesLock, limitsStop: counted }
+  const lockStops = counted && !passesLock
+  const checks = { spender, lockStops, limitsStop: counted && !goesOn, ownLimitStops: !goesOn }
   const isByKey = spender.via === "own_key" || spender.via === "shared_key"
-  if (lacking !== null || !counted || !isByKey) {
+  if (lacking !== null || !counted || goesOn || !isByKey) {
     const asked = lacking === null ? checks : { ...checks, limitsStop: false }
     const obstacle = await obstacleIn(ports, companyId, asked)
     return obstacle === null ? lacking : refusalOf(obstacle)

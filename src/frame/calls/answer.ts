@@ -3,9 +3,10 @@ import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
 import { tokenOf } from "./position-token.ts"
 import type { Ports } from "../ports.ts"
 import type { KeptAnswer } from "./idempotency.ts"
+import { PAGE_HEADERS } from "./page.ts"
 import type { Refusal } from "./refusal.ts"
 import { bodyOf, refusal } from "./refusal.ts"
-import type { AnyReply, Caller, Route } from "./route.ts"
+import type { AnyReply, Caller, OtherClient, Route } from "./route.ts"
 import type { Sent } from "./sent.ts"
 
 /** An answer. */
@@ -13,7 +14,7 @@ export interface Answer {
   readonly status: number
   /** Header fields in the spelling of the documents. */
   readonly headers: Readonly<Record<string, string>>
-  /** JSON text, something that is sent piece by piece, or nothing. */
+  /** JSON text or a page, something that is sent piece by piece, or nothing. */
   readonly body: string | Sent | null
   /** The code of a refusal; null where it is none. */
   readonly error: string | null
@@ -56,8 +57,9 @@ export function keptOf(ports: Ports, route: Route, result: AnyReply): KeptAnswer
     const kept = { status, body, position: token }
     return headers === undefined ? kept : { ...kept, headers }
   }
-  const { body, status = route.success?.[0] ?? 200 } = result
-  return { status, body: JSON.stringify(body), position: token }
+  const { body, status = route.success?.[0] ?? 200, location } = result
+  const kept = { status, body: JSON.stringify(body), position: token }
+  return location === undefined ? kept : { ...kept, headers: { location } }
 }
 
 /** A kept answer as it is sent. */
@@ -70,6 +72,23 @@ export function answerOf(kept: KeptAnswer, error: string | null, isReplay = fals
     "content-type": JSON_TYPE,
   }
   return { status, headers, body, error }
+}
+
+/** What a handler said, as it is sent: a file, a way elsewhere and a page stand in place of its JSON. */
+export function answerTo(ports: Ports, route: Route, result: AnyReply): Answer {
+  const kept = keptOf(ports, route, result)
+  const answer = answerOf(kept, result.ok ? null : result.refusal.error)
+  if (!result.ok) return answer
+  const { page } = result
+  if (page !== undefined) {
+    return { ...answer, headers: { ...answer.headers, ...PAGE_HEADERS }, body: page }
+  }
+  if (result.location !== undefined) {
+    const { "content-type": _ofNothing, ...headers } = answer.headers
+    return { ...answer, headers, body: null }
+  }
+  if (result.sends === undefined) return answer
+  return { ...answer, headers: { "content-type": result.sends.mediaType }, body: result.sends }
 }
 
 /**
@@ -91,4 +110,20 @@ export async function answerAgain(
 export function keyRequired(): Refusal {
   const message = "A purchase needs the header Idempotency-Key: a new one for each purchase."
   return refusal("idempotency_key_required", message)
+}
+
+/** An answer as a route's clients read it: of refusals, what they show to people. */
+export function answerFor<A extends Answer>(client: OtherClient | undefined, answer: A): A {
+  const { body, error, status, headers } = answer
+  if (client === undefined || error === null || typeof body !== "string") return answer
+  const { message } = JSON.parse(body) as Refusal
+  const shown = client.shown({ error, status, message })
+  const challenge =
+    status === 401 ? { "WWW-Authenticate": `Basic realm="${client.realm}", charset="UTF-8"` } : {}
+  return {
+    ...answer,
+    status: shown.status ?? status,
+    headers: { ...headers, ...challenge, "content-type": shown.mediaType },
+    body: shown.body,
+  }
 }

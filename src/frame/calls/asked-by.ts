@@ -2,8 +2,9 @@
 import { fieldOf } from "./as-sent.ts"
 import type { Call } from "./call.ts"
 import type { Asked } from "./faults.ts"
-import type { OneOf, Route } from "./route.ts"
-import { isOneOf } from "./route.ts"
+import type { Route } from "./route.ts"
+import type { OneOf } from "./one-of.ts"
+import { isOneOf } from "./one-of.ts"
 
 /** What is known of a call before anything was looked at. */
 export function askedBy(call: Pick<Call, "route" | "headers" | "requestId">): Asked {

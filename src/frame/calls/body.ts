@@ -3,9 +3,11 @@
  * checked before it is looked at; it becomes one of these marks, which validation refuses.
  */
 import type { Call } from "./call.ts"
+import type { AsSent } from "./as-sent.ts"
 import { fieldOf } from "./as-sent.ts"
 import { BODY_LIMIT_BYTES, BODY_WITHIN_MS } from "./body-bounds.ts"
-import { PIECES, isOneOf } from "./route.ts"
+import { PIECES } from "./route.ts"
+import { isOneOf } from "./one-of.ts"
 
 /** The body is not valid JSON. */
 export const BROKEN_BODY = Symbol("broken body")
@@ -44,15 +46,20 @@ async function readBody(call: Call): Promise<ReadBody> {
   const withinMs = isOneOf(route) ? BODY_WITHIN_MS : (route.bodyWithinMs ?? BODY_WITHIN_MS)
   const bytes = await body.bytes(bodyLimitBytes, withinMs)
   if (bytes === null || bytes.length === 0) return NO_BODY
-  return { bytes, value: isPlainJson(call) ? parseJson(bytes) : UNSUPPORTED_BODY }
+  return { bytes, value: jsonIn(call, bytes) }
 }
 
-/** JSON is UTF-8 (RFC 8259), and nothing here takes off an encoding. */
-function isPlainJson(call: Call): boolean {
-  const type = fieldOf(call, "content-type") ?? ""
-  if (!/^application\/json\s*(;|$)/i.test(type.trim())) return false
+/** What stands in a body of JSON; one of the marks where it is none. */
+export function jsonIn(sent: Pick<AsSent, "headers">, bytes: Uint8Array): unknown {
+  return isPlain(sent, "application/json") ? parseJson(bytes) : UNSUPPORTED_BODY
+}
+
+/** Whether a body is of a type and in UTF-8, as JSON is (RFC 8259): nothing here takes off an encoding. */
+export function isPlain(sent: Pick<AsSent, "headers">, mediaType: string): boolean {
+  const type = (fieldOf(sent, "content-type") ?? "").trim()
+  if (type.split(/\s*;/, 1)[0]?.toLowerCase() !== mediaType) return false
   const charset = /;\s*charset\s*=\s*"?([^";\s]*)/i.exec(type)?.[1]
-  const encoding = fieldOf(call, "content-encoding") ?? "identity"
+  const encoding = fieldOf(sent, "content-encoding") ?? "identity"
   return /^(utf-?8|us-ascii)?$/i.test(charset ?? "") && /^identity$/i.test(encoding)
 }
 

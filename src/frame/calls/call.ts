@@ -4,7 +4,8 @@
  */
 import type { CompanyId, PersonId } from "../../../domain/kernel/ids.ts"
 import type { AsSent } from "./as-sent.ts"
-import type { OneOf, Route } from "./route.ts"
+import type { Route } from "./route.ts"
+import type { OneOf } from "./one-of.ts"
 
 /** A body that is still on its way. */
 export interface SentBody {

@@ -18,7 +18,7 @@ import type { ClaimRequest } from "../../../adapters/claims/port.ts"
 import type { Ports } from "../ports.ts"
 import { accountRefusal, checkCompany, enter } from "./account-checks.ts"
 import type { Answer, TracedAnswer } from "./answer.ts"
-import { answerAgain, answerOf, keptOf, keyRequired, refused } from "./answer.ts"
+import { answerAgain, answerOf, answerTo, keptOf, keyRequired, refused } from "./answer.ts"
 import type { ReadBody } from "./body.ts"
 import { NO_BODY, openBody } from "./body.ts"
 import type { Call } from "./call.ts"
@@ -39,8 +39,9 @@ import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 import type { AnyReply, Caller, Checked, OnceForEver, Resumed, Route, Seed } from "./route.ts"
 import { scopeOf } from "./caller-scope.ts"
-import { isOneOf } from "./route.ts"
+import { clientOf, isOneOf } from "./one-of.ts"
 import { shapeFor } from "./shapes.ts"
+import { shownTo } from "./shown-to.ts"
 import { isSigned } from "./sign-in.ts"
 import { validate } from "./validate.ts"
 
@@ -61,7 +62,7 @@ interface Progress {
 /** Carries out a call. Whatever goes wrong is an answer too: nothing is thrown. */
 export async function carryOut(calls: CallPorts, call: Call): Promise<TracedAnswer> {
   const progress: Progress = { asked: askedBy(call), caller: null, chargeId: null }
-  const answer = await answered(calls, call, progress)
+  const answer = shownTo(call, await answered(calls, call, progress))
   const { caller, chargeId } = progress
   const [companyId, keyId] = [caller?.companyId ?? null, caller?.key?.keyId ?? null]
   return { ...answer, trace: { companyId, keyId, chargeId } }
@@ -82,8 +83,8 @@ async function answered(calls: CallPorts, call: Call, progress: Progress): Promi
 }
 
 /** The charge that a refusal names; null where it names none. */
-function chargeIn({ details }: Refusal): string | null {
-  const chargeId = details?.["chargeId"]
+function chargeIn({ details, chargeId: ofRefused }: Refusal): string | null {
+  const chargeId = details?.["chargeId"] ?? ofRefused
   return typeof chargeId === "string" ? chargeId : null
 }
 
@@ -169,7 +170,9 @@ async function admit(
 ): Promise<{ readonly route: Route } | { readonly refusal: Refusal }> {
   const entry = call.route
   const need = isOneOf(entry) ? undefined : entry.account
-  const barred = await enter(ports, caller, entry, accountRefusal(need, standing))
+  const goesOn = (await clientOf(call.route)?.goesOn?.(ports, caller)) === true
+  const lacking = accountRefusal(need, standing)
+  const barred = await enter(ports, caller, { ...entry, goesOn }, lacking)
   if (barred !== null) return { refusal: barred }
   const shape = shapeFor(entry, isOneOf(entry) ? (await body()).value : undefined)
   if ("refusal" in shape) return shape
@@ -219,13 +222,6 @@ async function perform(calls: CallPorts, given: Let, mine: Mine): Promise<Answer
   const answer = answerTo(ports, route, result)
   if (!isStale || !result.ok) return answer
   return { ...answer, headers: { ...answer.headers, "Ledger-Stale": "true" } }
-}
-
-function answerTo(ports: Ports, route: Route, result: AnyReply): Answer {
-  const kept = keptOf(ports, route, result)
-  const answer = answerOf(kept, result.ok ? null : result.refusal.error)
-  if (!result.ok || result.sends === undefined) return answer
-  return { ...answer, headers: { "content-type": result.sends.mediaType }, body: result.sends }
 }
 
 /** A refusal that frees the key. */

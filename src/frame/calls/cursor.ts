@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import { z } from "zod"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Refusal } from "./refusal.ts"
-import { refusal } from "./refusal.ts"
+import { invalid } from "./validate.ts"
 
 /** What is said of a cursor that is none. */
 export const NO_CURSOR = "Must be a nextCursor of this list."
@@ -49,7 +49,5 @@ export function numberOfCursor(
   const digits = /^([0-9a-z]{1,9})-/.exec(cursor)?.[1]
   const place = Number.parseInt(digits ?? "0", 36)
   if (cursor === cursorOf(list, companyId, place)) return { place }
-  const fields = { cursor: NO_CURSOR }
-  const message = `The request is not valid: cursor: ${NO_CURSOR}`
-  return { refusal: refusal("validation", message, { fields }) }
+  return { refusal: invalid({ cursor: NO_CURSOR }) }
 }

@@ -14,7 +14,8 @@ import type { Call } from "./call.ts"
 import type { Caller, Seed } from "./route.ts"
 import type { ReadBody } from "./body.ts"
 import { claimScopeOf } from "./caller-scope.ts"
-import { BYTES, isOneOf } from "./route.ts"
+import { BYTES } from "./route.ts"
+import { isOneOf } from "./one-of.ts"
 
 /** An answer as it is kept and sent again, byte for byte. */
 export interface KeptAnswer {
@@ -70,13 +71,14 @@ export async function claimRequest(
   const path = route.url.replaceAll(/:(\w+)/g, (_all, name: string) =>
     encodeURIComponent(params[name] ?? ""),
   )
-  const fingerprint = sha256(`${route.method}\n${path}\n${canonicalJson(sentIn(route, body))}`)
+  const former = sha256(`${route.method}\n${path}\n${canonicalJson(sentIn(route, body))}`)
   const isLasting = !isOneOf(route) && route.once !== undefined
   const claim: ClaimRequest = {
     companyId: caller.companyId,
     keyId: await scopeOfClaim(ports, caller, idempotencyKey),
     idempotencyKey,
-    fingerprint,
+    fingerprint: ports.sealing.installationTag(`request ${former}`),
+    formerFingerprint: former,
     requestId: caller.requestId,
     at: ports.clock.now(),
     lasting: isLasting,

@@ -8,8 +8,10 @@ import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
 import { parsePersonId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import { isKeyOf, parseApiKey } from "./api-key.ts"
+import { basicOf } from "./basic.ts"
 import type { Call, Who } from "./call.ts"
 import { fieldOf } from "./as-sent.ts"
+import { clientOf } from "./one-of.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 import type { Caller } from "./route.ts"
@@ -35,7 +37,9 @@ export async function checkCaller(
 ): Promise<Known | Refusal> {
   const { requestId, who } = call
   if (who !== null) return (await personCalling(ports, requestId, who)) ?? gone()
-  const text = /^Bearer (\S+)$/i.exec(fieldOf(call, "authorization") ?? "")?.[1] ?? ""
+  const client = clientOf(call.route)
+  const basic = client === undefined ? null : basicOf(call)
+  const text = client === undefined ? bearerOf(call) : (basic?.password ?? "")
   const named = parseApiKey(text)
   if (named === null) return badKey()
   const found = await lookUpKey(ports, named)
@@ -50,11 +54,13 @@ export async function checkCaller(
     return signedIn.refusal
   }
   const person = signedIn.person ?? found.person
-  return {
-    caller: { companyId, key, person, spender: spenderOf(key, person), requestId },
-    standing,
-  }
+  const caller = { companyId, key, person, spender: spenderOf(key, person), requestId }
+  const asked = { user: basic?.user ?? "", params: call.params }
+  return (await client?.refuse(ports, caller, asked)) ?? { caller, standing }
 }
+
+const bearerOf = (call: Call): string =>
+  /^Bearer (\S+)$/i.exec(fieldOf(call, "authorization") ?? "")?.[1] ?? ""
 
 /** The refusal of a key that is none, or of nobody. */
 export function badKey(): Refusal {

@@ -46,7 +46,7 @@ export interface RateLimits {
 }
 
 /** The answer to one call too many. */
-export function rateLimited({ most, calls }: RateLimit): Refusal {
+export function rateLimited({ most, calls }: Pick<RateLimit, "most" | "calls">): Refusal {
   const message = `More than ${most} ${calls} in a minute; wait a minute.`
   return { ...refusal("rate_limited", message), headers: { "retry-after": "60" } }
 }

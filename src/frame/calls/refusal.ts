@@ -2,6 +2,7 @@
  * Refusals as callers see them: `{error, message, …}` with the status of the code (specification,
  * "Errors"; decisions.md §1). A code without a status does not compile.
  */
+import type { ChargeId } from "../../../domain/kernel/ids.ts"
 
 /** Every error code that any route may answer with, and its HTTP status. */
 export const STATUS_OF = {
@@ -56,6 +57,12 @@ export interface OwnCode {
 /** An error code. */
 export type Code = ErrorCode | OwnCode
 
+/** What is wrong with a field, where that has a code of its own. */
+export interface NamedFault {
+  readonly code: Code
+  readonly message: string
+}
+
 /** The code as callers see it. */
 export function errorOf(code: Code): string {
   return typeof code === "string" ? code : code.error
@@ -75,6 +82,8 @@ export interface Refusal {
   /** What else the body says. */
   readonly details?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
+  /** The charge that was refused: its evidence is found by it. For the log; no answer says it. */
+  readonly chargeId?: ChargeId
 }
 
 /** Makes a refusal. */

@@ -14,11 +14,10 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import type { Looked } from "./read-position.ts"
 import type { AsSent } from "./as-sent.ts"
-import { BODY_LIMIT_BYTES } from "./body-bounds.ts"
 import type { RouteExample } from "./example.ts"
 import type { RateLimit } from "./rate-limits.ts"
-import type { Code, ErrorCode, Refusal } from "./refusal.ts"
-import type { Sent } from "./sent.ts"
+import type { Code, ErrorCode, NamedFault, Refusal } from "./refusal.ts"
+import type { ForPeople, Sent } from "./sent.ts"
 
 /** Who calls, as far as the checks have found out. */
 export interface Caller {
@@ -60,7 +59,7 @@ export interface Seed {
 
 /** What a handler answers. */
 export type Reply<R, S extends number = 200> =
-  | {
+  | (ForPeople & {
       readonly ok: true
       readonly body: R
       /** Default the first of the route's. */
@@ -71,7 +70,7 @@ export type Reply<R, S extends number = 200> =
       readonly sends?: Sent
       /** What was charged for it. */
       readonly chargeId?: string
-    }
+    })
   | {
       readonly ok: false
       readonly refusal: Refusal
@@ -107,6 +106,34 @@ export interface OnceForEver<I, R, S extends number> {
   readonly ends: readonly Code[]
   /** How what was answered as done (200) or not done yet (202) stands now. */
   readonly replay: (ports: Ports, caller: Caller, answered: R) => Promise<Reply<R, S>>
+}
+
+/**
+ * How another client speaks than the API's, such as git: it signs in by Basic, with a key for the password
+ * (RFC 7617), goes on with one thing over several calls, and shows people what is refused only where it is
+ * said as it reads it.
+ */
+export interface OtherClient {
+  /** What people are asked for a name and a password of. */
+  readonly realm: string
+  /** The refusal of a key that is good, and not for the name or the path it came with; null where it is. */
+  readonly refuse: (
+    ports: Ports,
+    caller: Caller,
+    asked: { readonly user: string; readonly params: Readonly<Record<string, string>> },
+  ) => Promise<Refusal | null>
+  /** Whether a call goes on with one that was counted: then it is not counted itself. */
+  readonly goesOn?: (ports: Ports, caller: Caller) => Promise<boolean>
+  /** A refusal as it is shown. */
+  readonly shown: (why: Pick<Refusal, "error" | "status" | "message">) => Shown
+}
+
+/** A refusal as a client shows it. */
+export interface Shown {
+  /** Default the refusal's own. */
+  readonly status?: number
+  readonly mediaType: string
+  readonly body: string
 }
 
 /** What a route says of itself that no schema has a part in. */
@@ -156,6 +183,10 @@ interface Described {
   readonly files?: readonly string[]
   /** The codes it can refuse with, beside those of the checks. */
   readonly refuses?: readonly Code[]
+  /** What stands above its refusals, whoever's, where a browser asks: those are pages then. */
+  readonly refusalTitle?: string
+  /** The codes of what is wrong with single fields of its body: they win over `validation`. */
+  readonly named?: Readonly<Record<string, NamedFault>>
   /** What its refusals say, where the document's shared example of a code is not about it. */
   readonly says?: Readonly<Partial<Record<ErrorCode, string>>>
   /** Why a choice was made where the specification is silent. */
@@ -164,6 +195,8 @@ interface Described {
   readonly beyondSpec?: string
   /** The read models it reads, whose progress a caller may wait for. */
   readonly reads?: readonly string[]
+  /** How those speak that it is for, where they are no clients of the API: then it is a page. */
+  readonly client?: OtherClient
   /** Whose state it looks at beside them: for a caller who names a place, as it is at the tail. */
   readonly looks?: readonly Looked[]
 }
@@ -243,56 +276,4 @@ export function openRoute<
     counted: false,
     handle: (ports, _nobody, input) => handle(ports, input),
   } as Described & Typed<P, Q, B, R, S>)
-}
-
-/** Several routes on one verb and path: which of them is meant stands in the body. */
-export interface OneOf {
-  readonly name: string
-  readonly method: Route["method"]
-  readonly url: string
-  readonly shapes: readonly Route[]
-  /** What all shapes have alike, and what is checked before the body is read. */
-  readonly counted: boolean
-  readonly passesLock: boolean
-  readonly charged: boolean
-  readonly bodyLimitBytes?: number
-}
-
-/**
- * Puts several shapes on one path. A body has the shape of a route where the literals of its schema
- * are those of the body; where a schema has none, where all its required fields are there.
- *
- * @throws RangeError where the shapes do not share what is checked before the body is read
- */
-export function oneOf(name: string, url: string, shapes: readonly Route[]): OneOf {
-  const [first] = shapes
-  if (first === undefined) throw new RangeError(`${url} has no shape`)
-  const { method, counted, passesLock = false } = first
-  const isAlike = shapes.every(
-    (shape) =>
-      shape.url === url &&
-      shape.method === method &&
-      shape.counted === counted &&
-      (shape.passesLock ?? false) === passesLock &&
-      shape.auth !== false &&
-      shape.once === undefined &&
-      shape.body !== undefined,
-  )
-  if (!isAlike) throw new RangeError(`the shapes of ${url} differ in what stands before their body`)
-  const limits = shapes.map(({ bodyLimitBytes }) => bodyLimitBytes ?? BODY_LIMIT_BYTES)
-  return {
-    ...{ name, method, url, shapes, counted, passesLock },
-    charged: shapes.some(({ charged }) => charged === true),
-    bodyLimitBytes: Math.max(...limits),
-  }
-}
-
-/** Whether several routes share a verb and a path. */
-export function isOneOf(entry: Route | OneOf): entry is OneOf {
-  return "shapes" in entry
-}
-
-/** The routes behind an entry of a list. */
-export function routesIn(entries: readonly (Route | OneOf)[]): readonly Route[] {
-  return entries.flatMap((entry) => (isOneOf(entry) ? entry.shapes : [entry]))
 }

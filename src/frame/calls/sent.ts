@@ -1,10 +1,10 @@
-/** Bodies of answers that are sent piece by piece: made while they are sent, or parts of something stored. */
+/** What is answered in place of JSON: bodies sent piece by piece (made meanwhile, or parts of something stored), pages. */
 
 /** A file that is made while it is sent. */
 export interface SentFile {
   readonly mediaType: string
-  /** What to call it where it is kept. */
-  readonly name: string
+  /** What to call it where it is kept; null for what nobody keeps. */
+  readonly name: string | null
   /** Makes it. What is thrown ends the connection before the file does. */
   readonly write: (target: {
     /** Takes a piece; resolves when there is room for the next. */
@@ -21,6 +21,14 @@ export interface SentBytes {
   readonly size: number
   /** The bytes from `from` on, up to and without `to`. */
   readonly read: (from: number, to: number) => AsyncIterable<Uint8Array>
+}
+
+/** What a browser is answered in place of JSON. */
+export interface ForPeople {
+  /** Where the answer leads (303): a path of this server, sent as `Location` and without a body. */
+  readonly location?: string
+  /** A page: see `htmlPage` in `page.ts`. */
+  readonly page?: string
 }
 
 /** What is sent piece by piece. */

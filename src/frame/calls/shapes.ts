@@ -1,10 +1,10 @@
 /** Which of several routes on one verb and path a body is meant for (decisions.md §1). */
 import { z } from "zod"
 import type { Refusal } from "./refusal.ts"
-import { refusal } from "./refusal.ts"
-import type { OneOf, Route } from "./route.ts"
-import { isOneOf } from "./route.ts"
-import { bodyFault } from "./validate.ts"
+import type { Route } from "./route.ts"
+import type { OneOf } from "./one-of.ts"
+import { isOneOf } from "./one-of.ts"
+import { bodyFault, invalid } from "./validate.ts"
 
 /** What tells a shape from others: fields with the values they must have; undefined for any. */
 type Marks = Readonly<Record<string, unknown>>
@@ -17,12 +17,17 @@ export function shapeFor(
   if (!isOneOf(entry)) return { route: entry }
   const fault = bodyFault(value)
   if (fault !== null) return { refusal: fault }
-  const body = typeof value === "object" && value !== null ? (value as Marks) : {}
+  const body: unknown = value ?? {}
+  if (!isObject(body)) return { refusal: invalid({ body: "The body must be an object." }) }
   const marked = entry.shapes.map((route) => ({ route, marks: marksOf(route) }))
   const fitting = marked.filter(({ marks }) => hasMarks(body, marks))
   const [one, other] = fitting
   if (one !== undefined && other === undefined) return { route: one.route }
   return { refusal: noShape(marked, fitting) }
+}
+
+function isObject(value: unknown): value is Marks {
+  return typeof value === "object" && value !== null && !Array.isArray(value)
 }
 
 function hasMarks(body: Marks, marks: Marks): boolean {
@@ -49,8 +54,7 @@ function noShape(
 ): Refusal {
   const listed = (fitting.length > 0 ? fitting : marked).map(({ marks }) => inWords(marks))
   const says = fitting.length > 0 ? "Must be one of these, not several" : "Must have one of these"
-  const fields = { body: `${says}: ${listed.join("; ")}.` }
-  return refusal("validation", `The request is not valid: body: ${fields.body}`, { fields })
+  return invalid({ body: `${says}: ${listed.join("; ")}.` })
 }
 
 function inWords(marks: Marks): string {

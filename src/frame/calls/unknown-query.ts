@@ -1,7 +1,7 @@
 /** Query parameters that a route does not have: 400 with the nearest name (decisions.md §1). */
 import type { ZodType } from "zod"
 import { z } from "zod"
-import { closestName } from "../kernel/nearest.ts"
+import { nearestName } from "../kernel/nearest.ts"
 
 /** A query of which the route looks at nothing: a provider may put into its own address what it likes. */
 export const ANY_QUERY = z.looseObject({})
@@ -23,6 +23,7 @@ export function unknownIn(schema: ZodType | undefined, query: unknown): Record<s
 }
 
 function nearestWords(name: string, known: readonly string[]): string {
-  const nearest = closestName(name.slice(0, 64), known)
-  return nearest === null ? ", which takes none." : `; the nearest is ${nearest}.`
+  const nearest = nearestName(name.slice(0, 64), known)
+  if (nearest !== null) return `; the nearest is ${nearest}.`
+  return known.length === 0 ? ", which takes none." : `, which takes ${known.join(", ")}.`
 }

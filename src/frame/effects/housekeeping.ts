@@ -27,30 +27,27 @@ export function startHousekeeping(
   // Signing reads all that is new: a stop does not wait for that.
   const stopping = new AbortController()
   let running: Promise<void> = Promise.resolve()
+  const chores: readonly (readonly [failure: string, chore: () => Promise<unknown>])[] = [
+    [
+      "old answers could not be forgotten",
+      async () => void (await ports.claims.forgetBefore(ports.clock.now() - ANSWERS_KEPT_MS)),
+    ],
+    ["blobs that were left half-written could not be swept", () => ports.blobs.sweep()],
+    ["what was kept for a time could not be swept", () => ports.kept.sweep()],
+    ...sweeps.map(
+      ({ slice, sweep }) =>
+        [`what ${slice} keeps for a time could not be let go of`, () => sweep(ports)] as const,
+    ),
+    ["the heads of the day could not be signed", () => signHeads(stopping.signal)],
+  ]
   const run = () => {
     running = running.then(async () => {
-      try {
-        await ports.claims.forgetBefore(ports.clock.now() - ANSWERS_KEPT_MS)
-      } catch (error) {
-        ports.log.warn("old answers could not be forgotten", error)
-      }
-      try {
-        await ports.blobs.sweep()
-      } catch (error) {
-        ports.log.warn("blobs that were left half-written could not be swept", error)
-      }
-      for (const { slice, sweep } of sweeps) {
+      for (const [failure, chore] of chores) {
         try {
-          await sweep(ports)
+          await chore()
         } catch (error) {
-          ports.log.warn(`what ${slice} keeps for a time could not be let go of`, error)
+          if (!stopping.signal.aborted) ports.log.warn(failure, error)
         }
-      }
-      try {
-        await signHeads(stopping.signal)
-      } catch (error) {
-        if (!stopping.signal.aborted)
-          ports.log.warn("the heads of the day could not be signed", error)
       }
     })
     return running

@@ -54,7 +54,8 @@ export async function placeCharge(
   if (mustSearch(made.refusal)) return "search again"
   const refused = made.refusal as ChargeRefused
   ports.keepRefusal(companyId, refused)
-  return { refusal: chargeRefusal(refused, await payerOf(ports, caller)) }
+  const { chargeId } = charge
+  return { refusal: { ...chargeRefusal(refused, await payerOf(ports, caller)), chargeId } }
 }
 
 /** Whether a refusal says that the id must be looked for once more. */

@@ -23,6 +23,7 @@ const MOST_TRIES = 20
 const SETTLE_TRIES = 20
 const SETTLE_AGAIN_MS = 250
 const HEAR_AGAIN_MS = 50
+const PROJECTED_WITHIN_MS = 30_000
 
 /** Running workers. */
 export interface Workers {
@@ -165,10 +166,26 @@ async function perform(
   row: TakenWork,
   signal: AbortSignal,
 ): Promise<void> {
-  const result = await resultOf(ports, reaction, row, signal)
+  const result = await keptOrLater(ports, row, await resultOf(ports, reaction, row, signal))
   // Whoever stops lets it go as if it had not been tried; whoever has it by now says what became of it.
   const given = signal.aborted && result.result !== "done" && result.result !== "let go"
   await settle(ports, row, given ? { result: "let go" } : result)
+}
+
+/**
+ * A row that was inserted before its fact was projected stands in the way of the one that follows from
+ * that fact. Under another kind it would not, and two rows would have the provider called for one intent:
+ * so it keeps its kind until then. What is tried again meanwhile is asked about first.
+ */
+async function keptOrLater(ports: Ports, row: TakenWork, result: WorkResult): Promise<WorkResult> {
+  if (result.result !== "later" || (result.kind ?? row.kind) === row.kind) return result
+  try {
+    const head = await ports.store.head()
+    if (await ports.projector.waitFor(head, PROJECTED_WITHIN_MS, [FOLLOW_UPS])) return result
+    return retryLater(row, "what follows from facts is not written yet")
+  } catch (error) {
+    return failed(ports, row, error)
+  }
 }
 
 async function resultOf(

@@ -19,16 +19,19 @@ import { faultRefusal, overloadedRefusal, stoppingRefusal } from "../calls/fault
 import { NO_RATE_LIMITS, openRateLimits } from "../calls/rate-limits.ts"
 import { openLastWrites } from "../calls/read-position.ts"
 import type { Refusal } from "../calls/refusal.ts"
-import type { OneOf, Route } from "../calls/route.ts"
+import type { Route } from "../calls/route.ts"
+import type { ByQuery, OneOf } from "../calls/one-of.ts"
 import { BODY_WITHIN_MS } from "../calls/body-bounds.ts"
-import { routesIn } from "../calls/route.ts"
+import { meantBy, routesIn } from "../calls/one-of.ts"
 import type { Ports } from "../ports.ts"
+import type { Page } from "../slice.ts"
 import type { Simulated } from "../provider.ts"
 import type { Admission, Place } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
-import type { Door } from "./hosts.ts"
-import { doorOf, hostOf, misdirected } from "./hosts.ts"
+import type { Alias, Door } from "./hosts.ts"
+import { doorOf, hostOf, leadingTo, misdirected } from "./hosts.ts"
 import { callOf, fieldsOf } from "./incoming.ts"
+import type { EntryConfig } from "./outgoing.ts"
 import { sendAnswer, sendRefusal } from "./outgoing.ts"
 import {
   NO_UPGRADE,
@@ -63,8 +66,12 @@ export interface AppSettings {
   readonly trustProxy?: readonly string[]
   /** What stands behind other host names. */
   readonly doors?: readonly Door[]
+  /** Host names that lead to a path of this API alone. */
+  readonly aliases?: readonly Alias[]
   /** What providers call back; none of it is in the document. */
   readonly webhooks?: readonly Route[]
+  /** What browsers and other clients open and send beside the API; none of it is in the document. */
+  readonly pages?: readonly Page[]
   /** What the document shows beside what the routes say of themselves. */
   readonly shown?: Shown
   /** What `/readyz` looks at beside what every program stands on. */
@@ -84,8 +91,9 @@ export async function buildApp(
   retired: readonly string[],
   settings: AppSettings = { rateLimits: "on" },
 ): Promise<FastifyInstance> {
-  const { rateLimits, ownHost = null, doors = [], webhooks = [] } = settings
-  const app = openServer(entries, settings)
+  const { rateLimits, ownHost = null, doors = [], aliases = [] } = settings
+  const { webhooks = [], pages = [] } = settings
+  const app = openServer([...entries, ...webhooks, ...pages], settings)
   app.server.on("checkExpectation", refuseExpectation)
   // A body is read by the call it belongs to, once that is let in: the framework looks at none.
   for (const verb of VERBS) app.addHttpMethod(verb, { hasBody: false, overrideExisting: true })
@@ -98,10 +106,15 @@ export async function buildApp(
     if (reply.sent) return
     void reply.header("x-request-id", request.id)
     // What a company's key may see is kept by nobody on the way.
-    if (request.url.startsWith(API_PATH)) void reply.header("cache-control", "no-store")
+    const { client } = request.routeOptions.config as EntryConfig
+    if (client !== undefined || request.url.startsWith(API_PATH))
+      void reply.header("cache-control", "no-store")
     // Here already: the handler below would read the body first.
     const host = hostOf(request.raw)
-    const refused = misdirected(ownHost, host) ?? refusedAtOnce(request, stopping.signal.aborted)
+    const isAlias = aliases.some((one) => one.host === host)
+    const refused =
+      (isAlias ? null : misdirected(ownHost, host)) ??
+      refusedAtOnce(request, stopping.signal.aborted)
     if (refused !== null) sendRefusal(reply, refused)
   })
   await watchPressure(app)
@@ -118,7 +131,7 @@ export async function buildApp(
   addMetrics(app, ports, admission, settings.measures)
   logRequests(app, ports.log, settings.logRequests ?? 0, WATCHED_URLS)
   addHealth(app, ports, settings)
-  const served = [...entries, ...webhooks]
+  const served = [...entries, ...webhooks, ...pages]
   for (const entry of served) addEntry(app, calls, admission, entry, stopping.signal)
   for (const [url, own] of Map.groupBy(served, (entry) => entry.url)) {
     const verbs = own.flatMap(({ method }) => answeredVerbs(method))
@@ -134,15 +147,19 @@ export async function buildApp(
 
 /** The web framework, without a route. */
 function openServer(
-  entries: readonly (Route | OneOf)[],
-  { trustProxy = [], doors = [] }: AppSettings,
+  entries: readonly Served[],
+  { trustProxy = [], doors = [], aliases = [] }: AppSettings,
 ): FastifyInstance {
-  const slowest = routesIn(entries).map(({ bodyWithinMs }) => bodyWithinMs ?? 0)
+  const routes = entries.flatMap((entry) =>
+    "parameter" in entry ? Object.values(entry.routes) : routesIn([entry]),
+  )
+  const slowest = routes.map(({ bodyWithinMs }) => bodyWithinMs ?? 0)
   return fastify({
     logger: false,
     // Each route bounds its own body within this.
     requestTimeout: Math.max(BODY_WITHIN_MS, ...slowest),
     genReqId: newRequestId,
+    rewriteUrl: (request) => leadingTo(aliases, request),
     trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
     exposeHeadRoutes: false,
     // A name that a route looks at itself is not taken for an unknown path: a domain has up to 253.
@@ -202,6 +219,9 @@ function refusedAtOnce(request: FastifyRequest, isStopping: boolean): Refusal | 
   return isStopping && !WATCHED_URLS.includes(request.url) ? stoppingRefusal(request.id) : null
 }
 
+/** What a path and a verb lead to. */
+type Served = Route | OneOf | ByQuery
+
 const placesInHand = new WeakMap<FastifyRequest, Place>()
 
 /** Leads whoever opens the server's address in a browser to the page of the document. */
@@ -212,16 +232,19 @@ function addEntry(
   app: FastifyInstance,
   calls: CallPorts,
   admission: Admission,
-  entry: Route | OneOf,
+  entry: Served,
   stopping: AbortSignal,
 ): void {
   const { method, url } = entry
+  const config = configOf(entry)
   app.route({
-    ...{ method: answeredVerbs(method), url },
+    ...{ method: answeredVerbs(method), url, config },
     onRequest: async (request, reply) => {
+      const route = routeOf(entry, request)
+      if ("error" in route) return sendRefusal(reply, route)
       const place = admission.enter()
       if (place === null) {
-        const asking = { route: entry, requestId: request.id, headers: fieldsOf(request.raw) }
+        const asking = { route, requestId: request.id, headers: fieldsOf(request.raw) }
         return sendRefusal(reply, overloadedRefusal(askedBy(asking)))
       }
       reply.raw.once("close", place.leave)
@@ -230,12 +253,26 @@ function addEntry(
     handler: async (request, reply) => {
       const place = placesInHand.get(request) as Place
       await place.work(async () => {
-        const answer = await carryOut(calls, callOf(entry, request, reply, stopping))
+        // What means none was refused before.
+        const route = routeOf(entry, request) as Route | OneOf
+        const answer = await carryOut(calls, callOf(route, request, reply, stopping))
         await sendAnswer(reply, answer, calls.ports.log)
       })
       return reply
     },
   })
+}
+
+/** What a request asks for, by its query where that says it. */
+function routeOf(entry: Served, { query }: FastifyRequest): Route | OneOf | Refusal {
+  return "parameter" in entry ? (meantBy(entry, query) ?? entry.otherwise) : entry
+}
+
+/** Who an entry is for, as far as those are no clients of the API. */
+function configOf(entry: Served): EntryConfig {
+  if ("shapes" in entry) return {}
+  const [route] = "parameter" in entry ? Object.values(entry.routes) : [entry]
+  return route?.client === undefined ? {} : { client: route.client }
 }
 
 /** A known path with another verb: 405 with the verbs it has. */

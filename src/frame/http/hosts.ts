@@ -19,6 +19,24 @@ export interface Door {
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
+/** A host name that leads to a path of the API, and to nothing else of it. */
+export interface Alias {
+  /** In small letters, without a port. */
+  readonly host: string
+  /** Without a slash at the end: `/git`. */
+  readonly path: string
+}
+
+/** Where a request leads, by its host name: its own address, or that below the path of an alias. */
+export function leadingTo(
+  aliases: readonly Alias[],
+  request: Pick<IncomingMessage, "headers" | "url">,
+): string {
+  const { url = "/" } = request
+  const found = aliases.find(({ host }) => host === hostOf(request))
+  return found === undefined ? url : `${found.path}${url}`
+}
+
 /** The host name that a request asks for, in small letters and without a port; null for none. */
 export function hostOf({ headers }: Pick<IncomingMessage, "headers">): string | null {
   const { host } = headers

@@ -3,7 +3,8 @@ import { once } from "node:events"
 import { PassThrough, Readable } from "node:stream"
 import type { FastifyReply } from "fastify"
 import type { Trace, TracedAnswer } from "../calls/answer.ts"
-import { refused } from "../calls/answer.ts"
+import { answerFor, refused } from "../calls/answer.ts"
+import type { OtherClient } from "../calls/route.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { SentBytes, SentFile } from "../calls/sent.ts"
 import { partOf } from "../calls/sent.ts"
@@ -32,16 +33,26 @@ export async function sendAnswer(
   traces.set(reply, trace)
   if (error !== null) refusedReplies.set(reply, error)
   void reply.code(status).headers(headers)
-  if (body === null || typeof body === "string") void reply.send(body)
+  // Of null the framework would make JSON.
+  if (body === null) void reply.send(undefined)
+  else if (typeof body === "string") void reply.send(body)
   else if ("write" in body) await sendFile(reply, body, log)
   else sendBytes(reply, body)
 }
 
+/** What the framework is told of an entry. */
+export interface EntryConfig {
+  /** Who it is for, where those are no clients of the API. */
+  readonly client?: OtherClient
+}
+
 /** Sends a refusal that no route has a part in. */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): void {
-  const { status, headers, body, error } = refused(refusal)
+  const { client } = reply.request.routeOptions.config as EntryConfig
+  const { status, headers, body, error } = answerFor(client, refused(refusal))
   if (error !== null) refusedReplies.set(reply, error)
-  void reply.code(status).headers(headers).send(body)
+  // What is refused now may be answered next time, whoever stands between.
+  void reply.code(status).header("cache-control", "no-store").headers(headers).send(body)
 }
 
 /** Sends what of stored bytes was asked for. */
@@ -60,10 +71,8 @@ async function sendFile(reply: FastifyReply, file: SentFile, log: Log): Promise<
   stream.once("close", () => gone.abort())
   // Whoever sends the stream on is told of its error too; here it has been told of already.
   stream.on("error", () => undefined)
-  void reply
-    .header("content-type", mediaType)
-    .header("content-disposition", `attachment; filename="${name}"`)
-    .send(stream)
+  if (name !== null) void reply.header("content-disposition", `attachment; filename="${name}"`)
+  void reply.header("content-type", mediaType).send(stream)
   const { signal } = gone
   const send = async (piece: string | Uint8Array) => {
     if (!stream.write(piece)) await once(stream, "drain", { signal })
@@ -73,7 +82,10 @@ async function sendFile(reply: FastifyReply, file: SentFile, log: Log): Promise<
     stream.end()
   } catch (error) {
     if (signal.aborted) return
-    log.warn(`the file ${name} could not be sent to its end`, error)
+    log.warn(
+      `the ${name === null ? `body ${mediaType}` : `file ${name}`} could not be sent to its end`,
+      error,
+    )
     stream.destroy(error instanceof Error ? error : new Error(String(error)))
   }
 }

@@ -34,7 +34,7 @@ export function refuseBytes(error: { readonly code?: string }, socket: Socket): 
   const body = JSON.stringify(bodyOf(invalid({ request: why })))
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nx-request-id: ${newRequestId()}\r\n` +
-      `content-type: ${JSON_TYPE}\r\ncontent-length: ${body.length}\r\n` +
+      `cache-control: no-store\r\ncontent-type: ${JSON_TYPE}\r\ncontent-length: ${body.length}\r\n` +
       `connection: close\r\n\r\n${body}`,
   )
 }
@@ -47,6 +47,7 @@ export function refuseExpectation(_request: IncomingMessage, response: ServerRes
   // Its body is not read: what comes behind it on this connection cannot be told from it.
   response.writeHead(417, {
     "x-request-id": newRequestId(),
+    "cache-control": "no-store",
     "content-type": JSON_TYPE,
     "content-length": body.length,
     connection: "close",

@@ -1,5 +1,5 @@
 /** Which of the names that there are somebody may have meant who wrote another. */
-import { closest, distance } from "fastest-levenshtein"
+import { distance } from "fastest-levenshtein"
 
 /** The nearest of some names; null where none is so near that it can have been meant. */
 export function nearestName(written: string, names: Iterable<string>): string | null {
@@ -11,9 +11,4 @@ export function nearestName(written: string, names: Iterable<string>): string | 
     if (far < least) [nearest, least] = [name, far]
   }
   return nearest
-}
-
-/** The name that takes the fewest changes of a letter, however many; null where there is no name. */
-export function closestName(written: string, names: readonly string[]): string | null {
-  return names.length === 0 ? null : closest(written.toLowerCase(), names)
 }

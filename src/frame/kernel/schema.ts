@@ -26,6 +26,9 @@ export const isoTime = z.iso.datetime().meta({ id: "Instant", description: "ISO 
 /** The id of something, as answers give it. */
 export const idOf = (what: string) => z.string().describe(`Id of ${what}`)
 
+/** The same where there may be none: the words stand beside the null as well. */
+export const idOrNull = (what: string) => z.string().nullable().describe(`Id of ${what}`)
+
 /** What a person is in the company. */
 export const roleName = z.enum(ROLES).meta({
   id: "Role",
@@ -34,6 +37,10 @@ export const roleName = z.enum(ROLES).meta({
 
 /** The query parameter `since`: only rows created after this instant. */
 export const sinceTime = z.iso
-  .datetime({ offset: true, error: "Must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z." })
+  .datetime({
+    offset: true,
+    error:
+      "Must be an ISO 8601 time such as 2026-11-01T00:00:00.000Z; in a query + is sent as %2B.",
+  })
   .transform((value) => new Date(value))
   .describe("Only what was made after this instant")

@@ -12,7 +12,7 @@ const ADMIN_REQUEST = z.object({
   actor: z.string().min(1).max(MOST_ACTOR),
   /** Why, for auditors. */
   reason: z.string().max(MOST_REASON).nullable(),
-  /** What an operation that cannot be undone is meant to be done to, by the name it was given. */
+  /** What is meant to be lost by an operation, by the name it was given. */
   confirmed: z.string().optional(),
   /**
    * Where the answer is shown to people, and the file that holds what is sent: an operation with

@@ -22,6 +22,8 @@ interface FieldWords {
   readonly form?: Form
   /** All values there are, in the order of help; default that of the schema. */
   readonly choices?: readonly string[]
+  /** What a shell completes it to, where help would be too long with it. */
+  readonly suggests?: readonly string[] | "read models"
 }
 
 declare module "zod" {
@@ -49,10 +51,15 @@ const VALUES: Partial<Record<Form, string>> = {
 interface Offered {
   readonly commands: readonly Command[]
   readonly topics: Readonly<Record<string, string>>
+  readonly readModels: readonly { readonly name: string }[]
+  readonly settings: readonly { readonly from: string }[]
+  readonly providers: readonly { readonly from: string }[]
 }
 
 /** The commands as data, in their order; operations that the command line does not offer are left out. */
-export function catalogueOf({ commands, topics }: Offered): Catalogue {
+export function catalogueOf(offered: Offered): Catalogue {
+  const { commands, topics, readModels, settings, providers } = offered
+  const names = readModels.map(({ name }) => name)
   const specs = commands.flatMap((command) => {
     const { does, name, summary, example, notes = [], input } = command
     if (summary === undefined || example === undefined) return []
@@ -60,13 +67,24 @@ export function catalogueOf({ commands, topics }: Offered): Catalogue {
     return [
       {
         ...{ does, name, summary, notes, example },
-        ...wordsOf(input),
+        ...wordsOf(input, names),
         ...Object.fromEntries(said),
+        ...(command.does === "local" ? { from: moduleOf(command) } : {}),
       },
     ]
   })
-  return { topics, commands: specs }
+  return { topics, settings: modulesOf(settings), providers: modulesOf(providers), commands: specs }
 }
+
+/** Where modules are that the catalogue names. */
+const SOURCES = new URL("../../", import.meta.url).href
+
+/** A module by its place below the sources. */
+const moduleOf = ({ from }: { readonly from: string }): string => from.slice(SOURCES.length)
+
+const modulesOf = (found: readonly { readonly from: string }[]): readonly string[] => [
+  ...new Set(found.map(moduleOf)),
+]
 
 /** What a command says of itself, where it does. */
 const FLAGS: ReadonlySet<string> = new Set([
@@ -74,22 +92,43 @@ const FLAGS: ReadonlySet<string> = new Set([
   "needsReason",
   "irreversible",
   "hasFile",
+  "isPrivate",
   "hasSecretFile",
   "isVerdict",
 ])
 
-function wordsOf(input: ZodType) {
-  const schema = z.toJSONSchema(input, { io: "input", unrepresentable: "any" })
-  const required = new Set(schema.required)
-  const fields = Object.entries((schema.properties ?? {}) as Record<string, Field>)
+function fieldsOf(input: ZodType) {
+  const { properties = {}, required } = z.toJSONSchema(input, {
+    io: "input",
+    unrepresentable: "any",
+  })
+  return { properties: properties as Record<string, Field>, required: new Set(required) }
+}
+
+function wordsOf(input: ZodType, readModels: readonly string[]) {
+  const { properties, required } = fieldsOf(input)
+  const fields = Object.entries(properties)
   return {
     arguments: fields
       .filter(([, field]) => field.argument !== undefined)
-      .map(([name, field]) => argumentOf(name, field, required.has(name))),
+      .map(([name, field]) => ({
+        ...argumentOf(name, field, required.has(name)),
+        ...suggestionsOf(field, readModels),
+      })),
     options: fields
       .filter(([, field]) => field.argument === undefined)
-      .map(([name, field]) => optionOf(name, field, required.has(name))),
+      .map(([name, field]) => ({
+        ...optionOf(name, field, required.has(name)),
+        ...suggestionsOf(field, readModels),
+      })),
   }
+}
+
+/** What a field of an input is called on the command line: `--operation`, or `KEY_ID` by its place. */
+export function wordOfField(input: ZodType, name: string): string | null {
+  const field = fieldsOf(input).properties[name]
+  if (field === undefined) return null
+  return field.argument ?? optionOf(name, field, false).flags.split(" ")[0] ?? null
 }
 
 function argumentOf(name: string, field: Field, isRequired: boolean): ArgumentSpec {
@@ -120,9 +159,19 @@ function optionOf(name: string, field: Field, isRequired: boolean): OptionSpec {
   }
 }
 
+/** The field itself; of a repeated one each. */
+const oneOf = (field: Field): Field =>
+  (field.type === "array" ? (field.items as Field | undefined) : undefined) ?? field
+
+function suggestionsOf(field: Field, readModels: readonly string[]) {
+  const { suggests } = oneOf(field)
+  if (suggests === undefined) return {}
+  return { suggests: suggests === "read models" ? readModels : suggests }
+}
+
 /** How a word is read, and which there are; of a repeated one each. */
 function valuesOf(field: Field): { readonly form?: Form; readonly choices?: readonly string[] } {
-  const one = (field.type === "array" ? (field.items as Field | undefined) : undefined) ?? field
+  const one = oneOf(field)
   const choices = field.choices ?? one.choices ?? (one.enum as readonly string[] | undefined)
   const form = field.form ?? one.form ?? (one.type === "integer" ? formOfNumber(one) : undefined)
   return {
@@ -136,7 +185,8 @@ const formOfNumber = ({ exclusiveMinimum }: Field): Form =>
 
 /** The catalogue as it is kept in a file: a command a line, so that a change shows as what it is. */
 export function catalogueText(offered: Offered): string {
-  const { commands, topics } = catalogueOf(offered)
+  const { commands, topics, settings, providers } = catalogueOf(offered)
   const lines = commands.map((spec) => JSON.stringify(spec))
-  return `{"topics":${JSON.stringify(topics)},\n"commands":[\n${lines.join(",\n")}\n]}\n`
+  const modules = JSON.stringify({ settings, providers }).slice(1, -1)
+  return `{"topics":${JSON.stringify(topics)},\n${modules},\n"commands":[\n${lines.join(",\n")}\n]}\n`
 }

@@ -47,6 +47,11 @@ export interface LocalWork<I> {
 /** A command that is done here: it opens no stores unless it asks for an operation. */
 export interface LocalCommand<I = unknown, O = unknown> extends Worded<I> {
   readonly does: "local"
+  /**
+   * The module that exports it, by its `import.meta.url`: it alone is loaded to do it, so whatever only
+   * some of its work needs is loaded by `run`.
+   */
+  readonly from: string
   /** Whether `ok` of its answer says that all is well. */
   readonly isVerdict?: true
   readonly run: (work: LocalWork<I>) => Promise<O>

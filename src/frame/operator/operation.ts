@@ -13,6 +13,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Cause } from "../kernel/envelope.ts"
 import type { Ports } from "../ports.ts"
 import type { Workers } from "../effects/workers.ts"
+import type { Irreversible } from "./cli/command.ts"
 import type { Page } from "./cli/render.ts"
 
 /** Everything an operation can work with. */
@@ -33,12 +34,30 @@ export interface AdminPorts extends Ports {
   readonly silentSince: () => number | null
   /** What a backup holds beside the events. */
   readonly backupSet: BackupSet
+  /** What slices have outside of PostgreSQL and the event store, in backups. */
+  readonly outsideInBackups: OutsideInBackups
   readonly signing: Signing
   readonly treeHeads: TreeHeads
   /** Reads all streams of the event store, those of other programs too. */
   readonly readEverything: EventStore["readAll"]
   /** Every checkpoint that is kept, for the audit. */
   readonly checkpointOf: (stream: string) => Promise<KeptCheckpoint | null>
+}
+
+/** What slices have outside of PostgreSQL and the event store, in backups. */
+export interface OutsideInBackups {
+  /**
+   * Puts it into blobs, where a backup finds it.
+   *
+   * @returns takes it out of them again: to be called once the backup is written, or was not
+   * @throws OperatorRefused while another backup or restore is under way
+   */
+  readonly putIn: (
+    progress: (message: string) => void,
+    signal: AbortSignal,
+  ) => Promise<() => Promise<void>>
+  /** Puts what a restore has brought in blobs to its place; done again after a crash. */
+  readonly putBack: (progress: (message: string) => void) => Promise<void>
 }
 
 /** A checkpoint as the audit compares it. */
@@ -77,20 +96,24 @@ export interface AdminOperation<I = unknown, O = unknown> {
   readonly example?: string
   /** Its fields are the options and arguments of the command line: see `catalogue.ts`. */
   readonly input: ZodType<I>
-  /**
-   * Whether it changes something: then it takes `--as` and `--reason`, and an installation is made for it
-   * where there is none. What only reads makes nothing.
-   */
+  /** Whether it changes something: then it takes `--as` and `--reason`. */
   readonly changes?: true
+  /**
+   * Whether an installation is made for it where there is none; every other command then says that
+   * there is none, so that a folder's misspelt name makes no second one.
+   */
+  readonly begins?: true
   /** Whether `--reason` must be given, because it becomes part of the fact. */
   readonly needsReason?: true
   /**
-   * The field of the input that names what is lost for good: the command line asks for that name before,
-   * or for `--yes`, and it is not done for whoever confirms no such name.
+   * What is lost: the command line asks for its name before, or for `--yes`, and it is not done for
+   * whoever confirms no such name.
    */
-  readonly irreversible?: Extract<keyof I, string>
+  readonly irreversible?: Irreversible<Extract<keyof I, string>>
   /** Whether it takes `--out` for what it sends. */
   readonly hasFile?: true
+  /** Whether what it sends holds personal data: the file of `--out` is then its owner's alone to read. */
+  readonly isPrivate?: true
   /** What it sends nobody else may read; the file is then named by the word FILE. */
   readonly hasSecretFile?: true
   /** Whether it may take an hour: it then outlasts a database that falls silent on the way. */

@@ -5,6 +5,7 @@ import { DamagedStream, later } from "../../../adapters/eventstore/port.ts"
 import { isConnectionFault } from "../../../adapters/postgres/port.ts"
 import { newId } from "../kernel/ids.ts"
 import { inWords } from "../calls/schema-words.ts"
+import { wordOfField } from "./catalogue.ts"
 import type { AdminContext, AdminOperation, AdminPorts } from "./operation.ts"
 import { OperatorRefused } from "./operation.ts"
 import type { AdminRequest } from "./admin-request.ts"
@@ -44,7 +45,7 @@ export async function runOperation(
     return { error: { error: "unknown_operation", message } }
   }
   const input = await found.input.safeParseAsync(request.input, { error: operatorWords })
-  if (!input.success) return { error: invalid(input.error) }
+  if (!input.success) return { error: invalid(found.input, input.error) }
   const unsure = unconfirmed(found, request)
   if (unsure !== null) return { error: unsure }
   const cause = { command: newId("cmd"), actor, keyId: null, personId: null, reason }
@@ -64,15 +65,15 @@ export async function runOperation(
   }
 }
 
-/** Why what cannot be undone is not done; null where it can, or was confirmed by its name. */
+/** Why something is not done by which something is lost; null where nothing is, or it was confirmed. */
 function unconfirmed(
   { name, irreversible }: AdminOperation,
   { input, confirmed }: AdminRequest,
 ): ErrorBody | null {
   if (irreversible === undefined) return null
-  const named: unknown = isRow(input) ? input[irreversible] : undefined
+  const named: unknown = isRow(input) ? input[irreversible.field] : undefined
   if (confirmed !== undefined && confirmed === named) return null
-  const message = `${name} cannot be undone, and nobody confirmed it: say that it is meant, with --yes`
+  const message = `${name}: ${irreversible.says}. Nobody confirmed it: say that it is meant, with --yes`
   return { error: USAGE, message }
 }
 
@@ -181,7 +182,8 @@ function operatorWords(issue: core.$ZodRawIssue): string {
   return `${text.charAt(0).toLowerCase()}${text.slice(1)}`.replace(/\.$/, "")
 }
 
-function invalid(error: z.ZodError): ErrorBody {
+/** What is wrong with an input: `fields` by their names, the message by the words of the command line. */
+function invalid(schema: ZodType, error: z.ZodError): ErrorBody {
   const usage = usageIn(error)
   if (usage !== null) return { error: USAGE, message: usage }
   const fields: Record<string, string> = {}
@@ -189,6 +191,8 @@ function invalid(error: z.ZodError): ErrorBody {
     const field = issue.path.length === 0 ? "input" : issue.path.join(".")
     fields[field] ??= issue.message
   }
-  const faults = Object.entries(fields).map(([field, fault]) => `${field}: ${fault}`)
+  const faults = Object.entries(fields).map(([field, fault]) => {
+    return `${wordOfField(schema, field.split(".")[0] ?? field) ?? field}: ${fault}`
+  })
   return { error: "validation", message: `This is not valid: ${faults.join("; ")}`, fields }
 }

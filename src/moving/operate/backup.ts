@@ -34,15 +34,21 @@ const backup = operation({
   run: async (context) => {
     const { ports, send, progress, signal } = context
     await ports.settle()
-    const { backupSet: tables, store } = ports
-    const written = await writeBackup({ tables, store, send, progress, signal })
+    const { backupSet: tables, store, outsideInBackups } = ports
+    let takeOut = async (): Promise<void> => undefined
+    const putIn = async () => {
+      takeOut = await outsideInBackups.putIn(progress, signal)
+    }
+    const sources = { tables, store, putIn, send, progress, signal }
+    const written = await writeBackup(sources).finally(() => takeOut())
     const audit = await verifyAll(context, null)
     return { ok: audit.ok, ...written, audit }
   },
   render: ({ audit, ...written }: Backup, page) => {
     const { file, events, rows, bytes, checksum } = written
-    const fields = renderFields(Object.entries({ file, events, rows, bytes, checksum }))
-    return fields + renderAudit(audit, page)
+    const fields = renderFields(Object.entries({ file, events, rows, bytes }))
+    const sum = `checksum of the whole file, which its last line begins with: ${checksum}\n`
+    return fields + sum + renderAudit(audit, page)
   },
 })
 

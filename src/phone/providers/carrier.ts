@@ -7,7 +7,6 @@ import { parseMessageId } from "../../../domain/phone/ids.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import type { Provider } from "../../frame/provider.ts"
-import { reportDelivery } from "../reactions/report-delivery.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
@@ -17,6 +16,7 @@ declare module "../../frame/ports.ts" {
 
 /** Hands text messages over. */
 export const carrier: Provider = {
+  from: import.meta.url,
   name: "carrier",
   simulator: CARRIER,
   open: async (outside, ports) => {
@@ -24,6 +24,8 @@ export const carrier: Provider = {
       const { companyId, to } = text
       const messageId = parsed(parseMessageId, text.textId)
       const report = { carrierId: builtInCarrierId(messageId), errorCode }
+      // What it needs is loaded for a report: to show settings this module is loaded alone.
+      const { reportDelivery } = await import("../reactions/report-delivery.ts")
       await reportDelivery(ports(), { companyId, to, messageId }, report, causedBy(newId("cmd")))
     })
     return { carrier: outside.failing(builtIn, "send") }

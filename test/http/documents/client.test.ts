@@ -14,7 +14,7 @@ import { ROOT } from "../../tidy/tree.ts"
 const USE = `
 import { client } from "./client.gen.js"
 import type { ApiError, Message, Micros } from "./index.js"
-import { listMessages, readLimits, sendText } from "./index.js"
+import { exportBill, listMessages, readLimits, sendText } from "./index.js"
 
 const [, , baseUrl = "", key = "", poor = ""] = process.argv
 client.setConfig({ baseUrl, auth: () => key })
@@ -28,6 +28,21 @@ const funds: Micros | undefined = limits.data?.funds.fundsMicros
 const refused = await sendText({ body, auth: () => poor })
 const error: ApiError | undefined = refused.error
 const amount: number | undefined = error?.pay?.body.amount
+const month = new Date().toISOString().slice(0, 7)
+/** What a file is held as, and how it begins; undefined where its type says something else. */
+const held = async (format: "csv" | "hledger" | "ndjson" | "focus-parquet" | "pdf") => {
+  const { data } = await exportBill({ query: { month, format } })
+  const file: string | Blob | undefined = data
+  // @ts-expect-error it need not be a string
+  const wrong: string | undefined = data
+  if (file === undefined) return wrong
+  if (typeof file === "string") return "string " + file.slice(0, 4)
+  return "bytes " + (await file.text()).slice(0, 4)
+}
+const files = [
+  ...[await held("csv"), await held("hledger"), await held("ndjson")],
+  ...[await held("focus-parquet"), await held("pdf")],
+]
 // @ts-expect-error a number is no text
 await sendText({ body: { to: 1, body: "Hello" }, auth: () => "" })
 // @ts-expect-error there is no such parameter
@@ -36,6 +51,7 @@ process.stdout.write(
   JSON.stringify({
     ids: [sent.data?.id, again.data?.id, ...messages.map(({ id }) => id)],
     body: messages[0]?.body,
+    files,
     ...{ funds, status: refused.response?.status, code: error?.error, amount },
   }),
 )
@@ -97,6 +113,7 @@ describe("npm run client", () => {
     expect(told).toEqual({
       ...{ body: "Hello\nReply STOP to opt out.", funds: 49_991_000 },
       ...{ status: 402, code: "payment_required", amount: 5 },
+      files: [...['string "lin', "string ; Bi", 'bytes {"li'], ...["bytes PAR1", "bytes %PDF"]],
     })
   })
 

@@ -3,7 +3,7 @@ import { PROGRAM } from "../../../src/slices.ts"
 import { beforeAll, describe, expect, it } from "vitest"
 import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
-import { STATUS_OF } from "../../../src/frame/calls/refusal.ts"
+import { STATUSES } from "../../support/statuses.ts"
 import type { World } from "../../support/world.ts"
 import { sharedWorld } from "../../support/world.ts"
 import { faultsOf } from "./openapi-structure.ts"
@@ -66,7 +66,7 @@ describe("the document", () => {
   })
 
   it("has every route and nothing else", () => {
-    const routes = PROGRAM.routes.map(({ method, url }) => `${method.toLowerCase()} ${url}`)
+    const routes = PROGRAM.entries.map(({ method, url }) => `${method.toLowerCase()} ${url}`)
     const retired = PROGRAM.retired.map((url) => `get ${url}`)
     const found = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.keys(item).map((method) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`),
@@ -94,7 +94,7 @@ describe("the document", () => {
 describe("the errors", () => {
   it("have an example each, with its code, a sentence and nothing of the inside", () => {
     const { examples } = document.components
-    expect(Object.keys(examples)).toEqual(Object.keys(STATUS_OF))
+    expect(Object.keys(examples).toSorted()).toEqual(Object.keys(STATUSES).toSorted())
     for (const [code, { value }] of Object.entries(examples)) {
       expect(value).toMatchObject({ error: code, message: expect.stringMatching(/^[A-Z].*\.$/) })
     }
@@ -108,7 +108,7 @@ describe("the errors", () => {
         expect(Object.keys(examples).length).toBeGreaterThan(0)
         for (const [name, example] of Object.entries(examples)) {
           const code = codeIn(name)
-          expect([code, STATUS_OF[code as keyof typeof STATUS_OF]]).toEqual([code, Number(status)])
+          expect([code, STATUSES[code]]).toEqual([code, Number(status)])
           const isShared = "$ref" in (example as object)
           const shared = { $ref: `#/components/examples/${code}` }
           expect(example).toEqual(

@@ -3,7 +3,7 @@ import { codesOf } from "./codes.ts"
 import type { Code } from "../../calls/refusal.ts"
 import { errorOf, statusOf } from "../../calls/refusal.ts"
 import type { Json } from "./named-schemas.ts"
-import { namedSchema, typeName } from "./named-schemas.ts"
+import { bySchemaName, namedSchema, typeName } from "./named-schemas.ts"
 import { ownExampleOf } from "./route-examples.ts"
 import type { Route } from "../../calls/route.ts"
 
@@ -162,16 +162,30 @@ function successesOf(route: Route, answers: Answers): Json {
   const headers = headOfSuccess(route)
   const statuses = route.success ?? [200]
   const types = (route.files ?? ["application/json"]).map((type) => type.split(";", 1)[0] as string)
+  const schemaIn = (type: string) => (route.files === undefined ? schema : fileSchema(type, types))
   return Object.fromEntries(
     statuses.map((status) => {
       const description = STATUSES[status] ?? "Done"
       const content = types.map((type) => [
         type,
-        { schema, ...exampleIn(answers, route, status, type) },
+        { schema: schemaIn(type), ...exampleIn(answers, route, status, type) },
       ])
       return [status, { description, headers, content: Object.fromEntries(content) as Json }]
     }),
   )
+}
+
+const BYTES = { type: "string", format: "binary" }
+
+/**
+ * A file in a response: clients hold text as a string, and any other as its bytes. The first of a
+ * route's types says what all of them are, for generators of clients read it alone.
+ */
+function fileSchema(type: string, types: readonly string[]): Json {
+  const description = "The file"
+  const kinds = new Set((type === types[0] ? types : [type]).map((one) => one.startsWith("text/")))
+  if (kinds.size === 2) return bySchemaName("TextOrBytes", { description, anyOf: [text, BYTES] })
+  return kinds.has(true) ? { description, ...text } : { description, ...BYTES }
 }
 
 /** The answer that is shown, by what clients call the route; of a file that of the type it was asked in. */

@@ -13,8 +13,9 @@ import { lifted, schemaOf } from "./named-schemas.ts"
 import { sendRefusal } from "../outgoing.ts"
 import type { Code, ErrorCode } from "../../calls/refusal.ts"
 import { STATUS_OF, errorOf } from "../../calls/refusal.ts"
-import type { OneOf, Route } from "../../calls/route.ts"
-import { isOneOf, routesIn } from "../../calls/route.ts"
+import type { Route } from "../../calls/route.ts"
+import type { OneOf } from "../../calls/one-of.ts"
+import { isOneOf, routesIn } from "../../calls/one-of.ts"
 import { answeredVerbs, unknownPath } from "../router-refusals.ts"
 
 /** Where the document and its page are. */

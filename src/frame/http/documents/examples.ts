@@ -70,7 +70,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string, unkn
     message: "This key may not use phone.messages.send; an owner can grant it.",
     operation: "phone.messages.send",
   },
-  not_allowed: "The key's person does not have the permission for this.",
+  not_allowed: 'The key\'s person does not have the permission "Use phone".',
   role: "Only an owner or admin of the company may do this.",
   purchase_not_allowed: "This key may not buy funds; an owner can turn on Add funds for it.",
   purchase_needs_review: "An owner must review what this key buys before it may buy again.",

@@ -27,8 +27,13 @@ export function namedSchema(name: string, schema: ZodType, io: "input" | "output
   // A text or a number says as much without a name.
   const isPlain = typeof made["type"] === "string" && made["type"] !== "object"
   if ("$ref" in made || isPlain) return { ...made, ...($defs === undefined ? {} : { $defs }) }
-  return { $ref: `${HERE}${name}`, $defs: { ...($defs as Json | undefined), [name]: made } }
+  return bySchemaName(name, made, $defs as Json | undefined)
 }
+
+/** A schema by a name, with those that it refers to itself. */
+export const bySchemaName = (name: string, schema: Json, $defs: Json = {}): Json => ({
+  ...{ $ref: `${HERE}${name}`, $defs: { ...$defs, [name]: schema } },
+})
 
 /** What a request or an answer of a route is called: `SendTextRequest`. */
 export const typeName = (route: string, kind: "Request" | "Answer"): string =>

@@ -18,6 +18,8 @@ export interface ArgumentSpec {
   /** Whether it takes any number of words; then it is the last, and each is read by its form. */
   readonly isVariadic?: true
   readonly choices?: readonly string[]
+  /** What a shell completes it to that knows no choices of it. */
+  readonly suggests?: readonly string[]
   /** How the word is read; default as it stands. */
   readonly form?: Form
 }
@@ -31,8 +33,18 @@ export interface OptionSpec {
   readonly field?: string
   readonly isRequired?: true
   readonly choices?: readonly string[]
+  /** What a shell completes it to that knows no choices of it. */
+  readonly suggests?: readonly string[]
   /** How a word is read; default as it stands. */
   readonly form?: Form
+}
+
+/** What is lost by a command, which is done only for whoever says that it is meant. */
+export interface Irreversible<Field extends string = string> {
+  /** The field that names what is lost. */
+  readonly field: Field
+  /** What happens, and until when it can be undone: words that stand behind "<command> <name>: ". */
+  readonly says: string
 }
 
 /** Who does what a command says: an operation of its name, this process, a move, the program. */
@@ -52,19 +64,26 @@ export interface CommandSpec {
   /** Whether it takes `--as` and `--reason`. */
   readonly changes?: true
   readonly needsReason?: true
-  /** The field that names what is lost for good: then it takes `--yes`. */
-  readonly irreversible?: string
+  /** What is lost: then it takes `--yes`. */
+  readonly irreversible?: Irreversible
   /** Whether it takes `--out`; a secret file is named by the word FILE. */
   readonly hasFile?: true
+  /** Whether the file of `--out` is its owner's alone to read. */
+  readonly isPrivate?: true
   readonly hasSecretFile?: true
   /** Whether `ok` of its answer says that all is well; exit code 1 where it does not. */
   readonly isVerdict?: true
+  /** The module that exports it, below the sources; only of what is done in this process. */
+  readonly from?: string
 }
 
 /** What the command line offers. */
 export interface Catalogue {
   /** What the commands are about whose names have two words, by the first of them. */
   readonly topics: Readonly<Record<string, string>>
+  /** The modules that export the settings of slices, and their providers, below the sources. */
+  readonly settings: readonly string[]
+  readonly providers: readonly string[]
   /** Every command, in the order in which help lists them. */
   readonly commands: readonly CommandSpec[]
 }

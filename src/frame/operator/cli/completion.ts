@@ -9,6 +9,9 @@ export const SHELLS = ["bash", "zsh"] as const
 /** A shell that is completed in. */
 export type Shell = (typeof SHELLS)[number]
 
+/** The program's file, which a shell knows it by that has no command of its name or an alias for one. */
+const FILE = "ledger.mjs"
+
 /** zsh takes what was written for bash once it was asked to. */
 const BEFORE: Record<Shell, string> = {
   bash: "",
@@ -30,10 +33,8 @@ interface Next {
  */
 export function completionOf(catalogue: Catalogue, shell: Shell): string {
   const nowhere = { out: "", err: "" }
-  const next = nextWords(
-    programOf(catalogue, COLUMNS, nowhere, () => undefined),
-    "",
-  )
+  const program = programOf(catalogue, COLUMNS, nowhere, () => undefined)
+  const next = [...nextWords(catalogue, program, ""), ...helpWords(program)]
   const cases = next.map(({ behind, words }) => `    '${behind}') words='${words.join(" ")}' ;;\n`)
   const commands = next.flatMap(({ behind }) =>
     behind === "" || behind.includes(" --") ? [] : [`'${behind}'`],
@@ -60,23 +61,35 @@ ${cases.join("")}    esac
     case "$said" in "$current"*) COMPREPLY+=("$said") ;; esac
   done
 }
-complete -o default -F _company_ledger ${PROGRAM}
+complete -o default -F _company_ledger ${PROGRAM} ${FILE}
 `
 }
 
+/** Behind `help` stands what the first word of a command may be, and nothing more. */
+function helpWords(program: Command): readonly Next[] {
+  const topics = program.commands.map((one) => one.name())
+  const nothing = topics.map((topic) => ({ behind: `help ${topic}`, words: [] }))
+  return [{ behind: "help", words: topics }, ...nothing]
+}
+
 /** All that may be said next, command by command. */
-function nextWords(command: Command, path: string): readonly Next[] {
+function nextWords(catalogue: Catalogue, command: Command, path: string): readonly Next[] {
+  const spec = catalogue.commands.find(({ name }) => name === path)
   const topics = command.commands.map((one) => one.name())
+  const suggested = spec?.arguments.flatMap(({ suggests = [] }) => suggests) ?? []
   const flags = command.options.map(({ long, short }) => long ?? short ?? "")
   const choices = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices)
-  const ofOptions = command.options.flatMap(({ long, required, argChoices = [] }) =>
-    required ? [{ behind: `${path} ${long ?? ""}`, words: argChoices }] : [],
-  )
+  const ofOptions = command.options.flatMap(({ long, required, argChoices }) => {
+    const own = spec?.options.find(({ flags: said }) => said.split(" ")[0] === long)
+    const words = argChoices ?? own?.suggests ?? []
+    return required ? [{ behind: `${path} ${long ?? ""}`, words }] : []
+  })
+  const help = path === "" ? ["help"] : []
   return [
-    { behind: path, words: [...topics, ...choices, ...flags, "--help"] },
+    { behind: path, words: [...topics, ...help, ...choices, ...suggested, ...flags, "--help"] },
     ...ofOptions,
     ...command.commands.flatMap((one) =>
-      nextWords(one, path === "" ? one.name() : `${path} ${one.name()}`),
+      nextWords(catalogue, one, path === "" ? one.name() : `${path} ${one.name()}`),
     ),
   ]
 }

@@ -1,4 +1,4 @@
-/** Asking before what cannot be undone: for the name on a terminal, elsewhere for `--yes`. */
+/** Asking before something is lost: for its name on a terminal, elsewhere for `--yes`. */
 import type { ErrorBody } from "../protocol.ts"
 import { USAGE } from "../protocol.ts"
 import type { Invocation } from "./program.ts"
@@ -8,11 +8,16 @@ import { harmless } from "./terminal.ts"
 /** Whether a command may be done, and the name that was confirmed; null where none is asked for. */
 export type Confirmation = { readonly confirmed: string | null } | { readonly error: ErrorBody }
 
+/** Who was asked interrupted it: nothing was begun. */
+export class NothingBegun extends Error {
+  override readonly name = "NothingBegun"
+}
+
 /**
- * Asks where a command cannot be undone. What was confirmed goes with the request: whoever does the
+ * Asks where something is lost by a command. What was confirmed goes with the request: whoever does the
  * command does not do it without.
  *
- * @throws the signal's reason where that was aborted meanwhile
+ * @throws NothingBegun where the signal was aborted meanwhile
  */
 export async function confirmationOf(
   { command, input, isSure }: Invocation,
@@ -20,13 +25,16 @@ export async function confirmationOf(
   signal: AbortSignal,
 ): Promise<Confirmation> {
   if (command.irreversible === undefined) return { confirmed: null }
-  const name = String(input[command.irreversible])
+  const { field, says } = command.irreversible
+  const name = String(input[field])
   if (isSure) return { confirmed: name }
-  const what = harmless(`${command.name} ${name}`)
-  if (askFor === undefined)
-    return unconfirmed(`${what} cannot be undone: say that it is meant, with --yes`)
-  const question = `${what} cannot be undone. Type ${harmless(name)} to go on: `
-  const typed = await askFor(question, signal)
+  const what = `${harmless(`${command.name} ${name}`)}: ${says}.`
+  if (askFor === undefined) return unconfirmed(`${what} Say that it is meant, with --yes`)
+  const typed = await askFor(`${what}\nType ${harmless(name)} to go on: `, signal).catch(
+    (error: unknown) => {
+      throw signal.aborted && error === signal.reason ? new NothingBegun() : error
+    },
+  )
   if (typed.trim() === name.trim()) return { confirmed: name }
   return unconfirmed(`that is not ${harmless(name)}: nothing was done`)
 }

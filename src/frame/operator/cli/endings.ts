@@ -1,6 +1,7 @@
 /** How commands end: their exit codes, and what is printed where they are not done. */
 import type { ErrorBody } from "../protocol.ts"
 import { USAGE } from "../protocol.ts"
+import { NothingBegun } from "./confirming.ts"
 import { plainBodyOf } from "./error-bodies.ts"
 import type { Invocation } from "./program.ts"
 import { MORE_HELP } from "./program.ts"
@@ -28,13 +29,16 @@ export async function failed(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
+  const isUnbegun = error instanceof NothingBegun
   const isAbort = signal.aborted && error === signal.reason
-  if (isAbort) {
-    const message = command.changes
-      ? "Interrupted: look whether it was done before giving it again."
-      : command.does === "move"
-        ? "Interrupted: give the same command again, and it goes on where it stopped."
-        : "Interrupted before it was done."
+  if (isUnbegun || isAbort) {
+    const message = isUnbegun
+      ? "Interrupted at the question: nothing was done."
+      : command.changes
+        ? "Interrupted: look whether it was done before giving it again."
+        : command.does === "move"
+          ? "Interrupted: give the same command again, and it goes on where it stopped."
+          : "Interrupted before it was done."
     if (json) printJson(terminal, { error: "interrupted", message })
     else terminal.err(`${message}\n`)
     return INTERRUPTED

@@ -12,7 +12,7 @@ import type { Shell } from "./completion.ts"
 import { completionOf } from "./completion.ts"
 import { confirmationOf } from "./confirming.ts"
 import { benchWords } from "./bench-words.ts"
-import type { Command, LocalCommand, LocalWork, MoveCommand } from "../commands.ts"
+import type { Command, LocalWork, MoveCommand } from "../commands.ts"
 import { Refused } from "./error-bodies.ts"
 import { renderFindings } from "./finding.ts"
 import type { Host } from "./host.ts"
@@ -145,7 +145,8 @@ async function operate(
   const { command, out, json } = invocation
   const asked = await confirmationOf(invocation, terminal, signal)
   if ("error" in asked) return refused(asked.error, json, terminal)
-  const file = out === null || out === "-" ? null : await openOutFile(out, command.hasSecretFile)
+  const isSecret = command.hasSecretFile === true || command.isPrivate === true
+  const file = out === null || out === "-" ? null : await openOutFile(out, isSecret)
   const progress = progressLine(terminal)
   const send = async (chunk: string | Uint8Array) => {
     signal.throwIfAborted()
@@ -187,7 +188,7 @@ async function workHere(
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<number> {
-  const { run, render, input: schema }: LocalCommand = await declared(host, "local", command.name)
+  const { run, render, input: schema } = await host.local(command)
   const progress = progressLine(terminal)
   const work: LocalWork<unknown> = {
     input: await schema.parseAsync(input),
@@ -258,11 +259,11 @@ async function ask(host: Host, request: AdminRequest, talk: Talk): Promise<Admin
   talk.signal.throwIfAborted()
   if (living !== null) return askServer(living.socketPath, request, talk)
   // A server says so itself; here no store need be opened to see that words are wrong.
-  const { input, changes } = await declared(host, "operation", request.operation)
+  const { input, begins } = await declared(host, "operation", request.operation)
   const { runOperation, usageFault } = await import("../run-operation.ts")
   const fault = await usageFault(input, request.input)
   if (fault !== null) return { error: { error: USAGE, message: fault } }
-  const stores = await host.openLocal({ mayMake: changes === true })
+  const stores = await host.openLocal({ mayMake: begins === true })
   try {
     const { operations, ports } = stores
     talk.signal.throwIfAborted()

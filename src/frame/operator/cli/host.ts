@@ -1,7 +1,7 @@
 /** What the command line asks of the program that it is part of. */
 import type { AdminOperation, AdminPorts } from "../operation.ts"
-import type { Command } from "../commands.ts"
-import type { Catalogue, Input } from "./command.ts"
+import type { Command, LocalCommand } from "../commands.ts"
+import type { Catalogue, CommandSpec, Input } from "./command.ts"
 import type { Finding } from "./finding.ts"
 import type { ShownSetting } from "../protocol.ts"
 import type { Talk } from "../run-operation.ts"
@@ -36,8 +36,10 @@ export interface Settings {
 export interface Host {
   /** What the command line offers. */
   readonly catalogue: Catalogue
-  /** What is declared behind it: asked for only where something is done in this process. */
+  /** What is declared behind it: asked for only where the stores are opened in this process. */
   commands(): Promise<readonly Command[]>
+  /** What is declared behind a command that is done in this process, and nothing else. */
+  local(spec: CommandSpec): Promise<LocalCommand>
   /** The admin socket of the server that holds this data folder, or null where none lives. */
   livingServer(): Promise<{ readonly socketPath: string } | null>
   /**

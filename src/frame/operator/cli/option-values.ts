@@ -1,4 +1,5 @@
 /** Reading what an operator writes behind an option. */
+import { resolve } from "node:path"
 import { InvalidArgumentError } from "commander"
 import { CALLERS_ID_RULE, isCallersId } from "../../../../domain/charging/recent.ts"
 import { microsFromDollars } from "../../../../domain/kernel/money.ts"
@@ -114,6 +115,7 @@ export const FORMS = {
   ),
   digits: keptWhere((text) => /^\d{1,10}$/.test(text), "Write a number in digits."),
   dollars: dollarsText,
+  file: (text: string) => resolve(someText(text)),
   duration: keptWhere(
     (text) => /^\d{1,9}[smhd]$/.test(text),
     "Write a duration such as 90s, 15m, 3h or 2d.",

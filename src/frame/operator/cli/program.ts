@@ -19,7 +19,7 @@ export interface Invocation {
   /** Who does it, where it was said. */
   readonly actor: string | null
   readonly reason: string | null
-  /** Whether what cannot be undone is meant, by `--yes`. */
+  /** Whether what is lost by it is meant to be, by `--yes`. */
   readonly isSure: boolean
   /** Where a file goes; null for commands without one. */
   readonly out: string | null
@@ -165,7 +165,7 @@ const CHANGE_OPTIONS: readonly OptionSpec[] = [
 
 const YES_OPTION: OptionSpec = {
   flags: "--yes",
-  description: "it is meant, though it cannot be undone; default asks on a terminal",
+  description: "it is meant; default asks on a terminal",
 }
 
 const OUT_OPTION: OptionSpec = {

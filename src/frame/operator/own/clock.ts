@@ -56,10 +56,16 @@ const showClock = operation({
   }),
 })
 
+/** What a moved clock does not bring about: a provider that is away is not there sooner by it. */
+const BACK_OFF = [
+  "What failed for a passing reason, such as a provider that cannot be reached, is not waited for: it is " +
+    "tried again by the machine's clock, at most five minutes later. See work list.",
+]
+
 const setClock = operation({
   name: "clock set",
   summary: "move the test clock forward to a time; returns when everything due has been done",
-  notes: ["Only where the program was started with LEDGER_CLOCK=test. Times are UTC."],
+  notes: ["Only where the program was started with LEDGER_CLOCK=test. Times are UTC.", ...BACK_OFF],
   example: "clock set 2026-12-01T00:00:00Z",
   changes: true,
   input: z.object({ to: exactTime.meta({ description: "the time", argument: "ISO" }) }),
@@ -72,6 +78,7 @@ const advanceClock = operation({
   notes: [
     "Only where the program was started with LEDGER_CLOCK=test.",
     "Durations are 90s, 15m, 3h, 2d: seconds, minutes, hours, days.",
+    ...BACK_OFF,
   ],
   example: "clock advance 15m",
   changes: true,
@@ -125,7 +132,10 @@ const workId = z.int().positive().meta({ description: "the row's number", argume
 const listWork = operation({
   name: "work list",
   summary: "list the work that waits, runs or is parked",
-  notes: ["Times are UTC, by the ledger's clock."],
+  notes: [
+    "Times are UTC, by the ledger's clock. What failed for a passing reason is tried again at nextTryAt, " +
+      "by the machine's clock; work retry tries it at once.",
+  ],
   example: "work list",
   input: z.object({}),
   run: async ({ ports }) => ({ work: await ports.work.list(MOST_LISTED) }),

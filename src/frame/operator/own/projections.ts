@@ -34,7 +34,9 @@ const rebuild = operation({
   changes: true,
   isPatient: true,
   input: z.object({
-    name: z.string().meta({ description: "the read model", argument: "NAME" }),
+    name: z
+      .string()
+      .meta({ description: "the read model", argument: "NAME", suggests: "read models" }),
   }),
   run: async (context, { name }) => {
     await refuseUnlessReadModel(context, name)
@@ -53,10 +55,11 @@ const verify = operation({
   isPatient: true,
   isVerdict: true,
   input: z.object({
-    name: z
-      .string()
-      .optional()
-      .meta({ description: "one read model; default all", argument: "NAME" }),
+    name: z.string().optional().meta({
+      description: "one read model; default all",
+      argument: "NAME",
+      suggests: "read models",
+    }),
   }),
   run: async (context, { name }) => {
     if (name !== undefined) await refuseUnlessReadModel(context, name)

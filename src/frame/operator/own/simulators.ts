@@ -32,7 +32,9 @@ function setOf(simulators: readonly Simulator[]): AdminOperation {
     summary: "set what a built-in stand-in does next",
     notes: [
       `Every one knows ${COMMON_OUTCOMES.join(", ")}.`,
-      ...simulators.map(({ name, outcomes }) => `${name}: ${outcomes.join(", ")}.`),
+      ...simulators.flatMap(({ name, outcomes }) =>
+        outcomes.length === 0 ? [] : `${name}: ${outcomes.join(", ")}.`,
+      ),
     ],
     example: "stand-in set carrier reject --times 1",
     changes: true,

@@ -1,5 +1,6 @@
 /** What items are called for people; a bill's rows keep their codes, which never change. */
-import type { PricedItem } from "../../domain/charging/price-book.ts"
+import type { PricedItem } from "./price-book.ts"
+import { PRICED_ITEMS } from "./price-book.ts"
 
 const NAMES: Readonly<Record<PricedItem, string>> = {
   box_minute_small: "Box minute, small",
@@ -31,3 +32,21 @@ const KNOWN: ReadonlyMap<string, string> = new Map(Object.entries(NAMES))
 export function itemName(item: string): string {
   return KNOWN.get(item) ?? item
 }
+
+/** Names that people use for items of the price book. */
+const SHORT_NAMES: ReadonlyMap<string, PricedItem> = new Map([["text", "text_segment"]])
+
+/** The item that goes by this name in the price book; null where it has none. */
+export function itemNamed(name: string): PricedItem | null {
+  const plain = name.trim().toLowerCase().replaceAll(/[ -]/g, "_")
+  return SHORT_NAMES.get(plain) ?? PRICED_ITEMS.find((item) => item === plain) ?? null
+}
+
+/** The item that is called so on a bill; null where none is. */
+export function itemCalled(name: string): PricedItem | null {
+  const called = name.trim().toLowerCase()
+  return PRICED_ITEMS.find((item) => NAMES[item].toLowerCase() === called) ?? null
+}
+
+/** What items of the price book go by: in the book, and on a bill. */
+export const ITEM_NAMES: readonly string[] = [...PRICED_ITEMS, ...Object.values(NAMES)]

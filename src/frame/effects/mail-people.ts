@@ -13,10 +13,10 @@ import type { WorkResult } from "../../../adapters/work/port.ts"
 import { companyStanding } from "../../../domain/access/access.ts"
 import type { CompanyId, KeyId, PersonId } from "../../../domain/kernel/ids.ts"
 import type { PersonRow } from "../../../projections/access/people.ts"
-import { derivedId } from "../../frame/kernel/ids.ts"
-import type { Ports } from "../../frame/ports.ts"
-import { retryLater } from "../../frame/effects/back-off.ts"
-import type { Work } from "../../frame/effects/reaction.ts"
+import { derivedId } from "../kernel/ids.ts"
+import type { Ports } from "../ports.ts"
+import { retryLater } from "./back-off.ts"
+import type { Work } from "./reaction.ts"
 
 const PARK_AFTER_MS = 72 * 3_600_000
 const READ_MODELS_WAIT_MS = 5_000

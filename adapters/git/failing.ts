@@ -1,0 +1,45 @@
+/** A git that fails when it is told to (`stand-in set git unavailable`): for tests, and to look at what people then see. */
+import type { Pacer } from "../clock/port.ts"
+import type { Simulator, Simulators } from "../providers/simulators/port.ts"
+import type { Repositories } from "./port.ts"
+import { GitUnavailable } from "./port.ts"
+
+/** What it can be told to do. */
+export const GIT = { name: "git", outcomes: [] } as const satisfies Simulator
+
+/** An erasure is not held up by a test; before the others it is asked whether there is a repository. */
+const UNTOLD: ReadonlySet<string> = new Set(["erase", "advertise", "upload", "receive"])
+const SLOW_MS = 2_000
+
+/** What it works with. */
+export interface FailingGitPorts {
+  readonly simulators: Simulators
+  readonly pacer: Pacer
+}
+
+/**
+ * The same repositories; whatever serves a client or an operator fails first where it was told to. Their
+ * calls throw GitUnavailable then.
+ */
+export function failingGit(
+  git: Repositories,
+  { simulators, pacer }: FailingGitPorts,
+): Repositories {
+  const told = async (): Promise<void> => {
+    const outcome = await simulators.next(GIT)
+    if (outcome === "slow") await pacer.pause(SLOW_MS)
+    else if (outcome !== "ok") throw new GitUnavailable(`git was told to be ${outcome}`)
+  }
+  const failing = Object.entries(git).map(([name, act]) => {
+    if (UNTOLD.has(name)) return [name, act] as const
+    const ask = act as (...given: readonly unknown[]) => Promise<unknown>
+    return [
+      name,
+      async (...given: readonly unknown[]) => {
+        await told()
+        return ask(...given)
+      },
+    ] as const
+  })
+  return Object.fromEntries(failing) as unknown as Repositories
+}

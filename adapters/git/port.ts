@@ -1,0 +1,200 @@
+/**
+ * The companies' repositories: one bare repository a company, served to ordinary `git`. Refs and objects are
+ * truth of their own and no fold of facts; facts tell of them.
+ */
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+
+/** What a client of git asks for: to fetch, or to push. */
+export type PackCommand = "git-upload-pack" | "git-receive-pack"
+
+/** A ref and where it points: an object's id, 40 hexadecimal digits. */
+export interface Tip {
+  readonly ref: string
+  readonly id: string
+}
+
+/** A ref as a push wants it; null where it is made, or taken away. */
+export interface RefUpdate {
+  readonly ref: string
+  readonly old: string | null
+  readonly new: string | null
+}
+
+/** An object that a push brought. `size` is unpacked, in bytes. */
+export interface NewObject {
+  readonly id: string
+  readonly type: "commit" | "tree" | "blob" | "tag"
+  readonly size: number
+}
+
+/** An object with so many bytes comes as one piece; of a larger one each piece has fewer. */
+export const MOST_PIECE = 1024 * 1024
+
+/** An object's bytes; of a larger one than `MOST_PIECE` they come in pieces, one behind the other. */
+export interface Piece extends NewObject {
+  /** How many bytes of the object stand before these. */
+  readonly from: number
+  readonly bytes: Uint8Array
+}
+
+/** What stands at a path of a commit. */
+export interface Entry {
+  /** As git writes it: `40000` is a folder, `120000` a link, `160000` another repository. */
+  readonly mode: string
+  readonly id: string
+}
+
+/** A push before any ref moves: what it wants, and what it brought, in its quarantine. */
+export interface Push {
+  readonly updates: readonly RefUpdate[]
+  /** Aborted when nobody waits for it any more: whatever is read of it then throws. */
+  readonly left: AbortSignal
+  /** All objects that it brought and that were not there, in no order; none where it only takes refs away. */
+  readonly objects: () => AsyncIterable<NewObject>
+  /** The contents of some of its objects, or of those before, in the order they are named. */
+  readonly read: (ids: Iterable<string>) => AsyncIterable<Piece>
+  /** The commits that branches and tags reach by it and none reaches yet, each with its parents. */
+  readonly commits: () => AsyncIterable<{
+    readonly id: string
+    readonly parents: readonly string[]
+  }>
+  /** The entries of the folders at a path of commits, each with those that have it; null where there is none. */
+  readonly folders: (
+    commits: readonly string[],
+    path: string,
+  ) => AsyncIterable<{
+    readonly commits: readonly string[]
+    readonly entries: readonly (Entry & { readonly name: string })[] | null
+  }>
+  /** A path at which a blob that it brought stands, to tell people; null where it stands at none. */
+  readonly pathOf: (blob: string) => Promise<string | null>
+  /** Whether one commit is another's descendant, or the same: then a ref is not forced. */
+  readonly isAncestor: (older: string, newer: string) => Promise<boolean>
+}
+
+/** What is said to a push: yes, or lines for the person at the terminal. */
+export type Verdict =
+  { readonly ok: true } | { readonly ok: false; readonly lines: readonly string[] }
+
+/** A conversation with a client of git. */
+export interface Conversation {
+  readonly companyId: CompanyId
+  /** The header `Git-Protocol`, as far as it is one. */
+  readonly protocol: string | null
+  readonly input: AsyncIterable<Uint8Array>
+  readonly send: (piece: Uint8Array) => Promise<void>
+  /** Aborted when the client went away, or the process is about to stop. */
+  readonly signal: AbortSignal
+}
+
+/** A git that did not do what it should; its message is for the log. */
+export class GitFailed extends Error {
+  override readonly name = "GitFailed"
+}
+
+/** What a client asked is no question of git's. */
+export class NoQuestion extends Error {
+  override readonly name = "NoQuestion"
+}
+
+/** There is no git here that can be used, or none of its repositories can be reached: what to do. */
+export class GitUnavailable extends Error {
+  override readonly name = "GitUnavailable"
+}
+
+/** A company has no repository. */
+export class NoRepository extends Error {
+  override readonly name = "NoRepository"
+}
+
+/** A line of git's protocol: its length in four hexadecimal digits, and what it says. */
+export function pktLine(text: string | Uint8Array): Buffer {
+  const bytes = Buffer.from(text as string)
+  return Buffer.concat([Buffer.from((bytes.length + 4).toString(16).padStart(4, "0")), bytes])
+}
+
+/** What ends a section of git's protocol. */
+export const FLUSH = Buffer.from("0000")
+
+/** What came of taking an object out of a repository. */
+export type Scrubbed =
+  | { readonly is: "gone" | "missing" }
+  /** A branch or tag has it still, or its history does: at this path. */
+  | { readonly is: "reached"; readonly path: string }
+
+/** The folder of a company's repository. Ids that differ in capitals alone are one folder on some machines. */
+export const folderNameOf = (companyId: CompanyId): string => Buffer.from(companyId).toString("hex")
+
+/**
+ * The repositories. What is asked of one that is not there throws NoRepository; where git cannot be used
+ * GitUnavailable; what git fails at GitFailed.
+ */
+export interface Repositories {
+  /** Makes one, empty, with the default branch `main`; one that is there stays as it is. */
+  readonly create: (companyId: CompanyId) => Promise<void>
+  readonly has: (companyId: CompanyId) => Promise<boolean>
+  /** The refs, as a client asks for them first. */
+  readonly advertise: (
+    companyId: CompanyId,
+    service: PackCommand,
+    protocol: string | null,
+    send: (piece: Uint8Array) => Promise<void>,
+  ) => Promise<void>
+  /**
+   * Gives a client what it asks for.
+   *
+   * @returns what git complained of where it ended badly amid its answer, and not because of its client
+   * @throws GitFailed where git ended before it said anything; NoQuestion where that is its client's fault
+   */
+  readonly upload: (conversation: Conversation) => Promise<GitFailed | null>
+  /**
+   * Takes what a client pushes, once `judge` says yes to it: no ref moves before. Resolves when git has
+   * ended, whether the client is still there or not. @throws what `judge` throws, as a no to the push
+   */
+  readonly receive: (
+    conversation: Conversation,
+    judge: (push: Push) => Promise<Verdict>,
+  ) => Promise<void>
+  readonly tips: (companyId: CompanyId) => Promise<readonly Tip[]>
+  /**
+   * What stands at a path of a commit; null where nothing does, or more than `mostBytes`. Of what is no
+   * blob there are no bytes.
+   */
+  readonly readFile: (
+    companyId: CompanyId,
+    commit: string,
+    path: string,
+    mostBytes: number,
+  ) => Promise<(Entry & { readonly bytes: Uint8Array }) | null>
+  /** Whether a commit is reachable from a branch or a tag. */
+  readonly isReachable: (companyId: CompanyId, commit: string) => Promise<boolean>
+  /** A commit's files as a tar or zip archive. */
+  readonly archive: (
+    companyId: CompanyId,
+    commit: string,
+    format: "tar" | "zip",
+    send: (piece: Uint8Array) => Promise<void>,
+  ) => Promise<void>
+  /** All of a repository as one file; false where it is empty, and there is none. */
+  readonly bundle: (
+    companyId: CompanyId,
+    send: (piece: Uint8Array) => Promise<void>,
+  ) => Promise<boolean>
+  /** Takes all refs of a bundle in, judged like a push. */
+  readonly importBundle: (
+    companyId: CompanyId,
+    bundle: AsyncIterable<Uint8Array>,
+    judge: (push: Push) => Promise<Verdict>,
+  ) => Promise<Verdict>
+  /** Packs what lies about; what somebody still writes stays. */
+  readonly maintain: (companyId: CompanyId) => Promise<void>
+  /**
+   * Takes an object of any type out for good, with all else that no branch or tag reaches: what was pushed
+   * once is handed out to whoever knows its id. No ref may move meanwhile.
+   */
+  readonly scrub: (companyId: CompanyId, object: string) => Promise<Scrubbed>
+  /** Takes away what crashes left long ago: quarantines, guards of packs, folders half made and half erased. */
+  readonly sweep: () => Promise<void>
+  /** Takes a repository away; again after a crash. */
+  readonly erase: (companyId: CompanyId) => Promise<void>
+}

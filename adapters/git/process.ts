@@ -1,0 +1,171 @@
+/** Processes of git: how each is spawned, read, and ended. */
+import type { ChildProcess, ChildProcessByStdio } from "node:child_process"
+import { spawn } from "node:child_process"
+import type { Duplex, Readable, Writable } from "node:stream"
+import { GitFailed } from "./port.ts"
+import { HOOKS_FOLDER, environmentOf } from "./repository-settings.ts"
+import { SANDBOX, sandboxed } from "./sandbox.ts"
+
+/** How git is to be run here. */
+export interface Machine {
+  readonly isSandboxed: boolean
+}
+
+/** A command of git in a repository. */
+export interface Command {
+  /** The repository, absolute and without links: the folder it is run in. */
+  readonly folder: string
+  /** Behind `git`. None of it is ever a secret. */
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly settings?: readonly (readonly [name: string, value: string])[]
+  /** Whether it writes; default it reads. */
+  readonly writes?: true
+  /** Whether the hook talks to us through it. */
+  readonly talks?: true
+  /** Ends it where it aborts. */
+  readonly left?: AbortSignal
+}
+
+/** How a process ended. */
+export interface Ended {
+  /** Null where a signal ended it. */
+  readonly code: number | null
+  /** The beginning of what it complained of. */
+  readonly stderr: string
+}
+
+/** A process of git. */
+export interface Running {
+  readonly stdin: Writable
+  readonly stdout: Readable
+  /** Where the hook talks; null where it does not. */
+  readonly talk: Duplex | null
+  /** Settles once it has ended and all it wrote was read. @throws Error where it could not be begun */
+  readonly ended: Promise<Ended>
+  /** Ends it and all that it began, now. */
+  readonly kill: () => void
+}
+
+const MOST_STDERR = 4_096
+
+/** Runs a command. */
+export function run(machine: Machine, command: Command): Running {
+  const { folder, args, writes = false, talks = false } = command
+  const env = { ...environmentOf(folder, command.settings), ...command.env }
+  const shown = writes ? [HOOKS_FOLDER] : [HOOKS_FOLDER, folder]
+  const [program, before] = machine.isSandboxed
+    ? [SANDBOX, [...sandboxed(shown, writes ? folder : null), "git"]]
+    : ["git", []]
+  const child = spawn(program, [...before, ...args], {
+    ...{ cwd: folder, env },
+    // A process group of its own: it is ended as one, and no Ctrl-C at the server's terminal ends it.
+    detached: true,
+    stdio: ["pipe", "pipe", "pipe", ...(talks ? (["pipe"] as const) : [])],
+  }) as ChildProcessByStdio<Writable, Readable, Readable>
+  // Its ends tell: what is written to a process that has ended is of no use to anybody.
+  child.stdin.on("error", () => undefined)
+  const kill = () => killGroup(child)
+  command.left?.addEventListener("abort", kill)
+  child.once("close", () => command.left?.removeEventListener("abort", kill))
+  if (command.left?.aborted === true) kill()
+  const talk = talks ? (child.stdio[3] as unknown as Duplex) : null
+  talk?.on("error", () => undefined)
+  return {
+    ...{ stdin: child.stdin, stdout: child.stdout, talk },
+    ended: endOf(child),
+    kill,
+  }
+}
+
+/** Ends a process and all that it began, now. */
+function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return
+  try {
+    process.kill(-pid, "SIGKILL")
+  } catch (error) {
+    // It has ended meanwhile.
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error
+  }
+}
+
+function endOf(child: ChildProcessByStdio<Writable, Readable, Readable>): Promise<Ended> {
+  let stderr = ""
+  child.stderr.setEncoding("utf8").on("data", (text: string) => {
+    if (stderr.length < MOST_STDERR) stderr += text.slice(0, MOST_STDERR)
+  })
+  const { promise, resolve, reject } = Promise.withResolvers<Ended>()
+  child.once("error", reject)
+  child.once("close", (code) => resolve({ code, stderr }))
+  // Whoever waits for it is told; who reads its output only is told by that.
+  promise.catch(() => undefined)
+  return promise
+}
+
+/** The error of a command that did not do what it should. */
+export function failed({ args }: Pick<Command, "args">, { code, stderr }: Ended): GitFailed {
+  return new GitFailed(`git ${args[0]} exited with ${code}: ${stderr.trim().slice(0, 500)}`)
+}
+
+/**
+ * Runs a command to its end and answers what it wrote.
+ *
+ * @param input what it is given
+ * @throws GitFailed where it exits with another code than 0, or writes more than `mostBytes`
+ */
+export async function outputOf(
+  machine: Machine,
+  command: Command,
+  input = "",
+  mostBytes = 64 * 1024 * 1024,
+): Promise<Buffer> {
+  const running = run(machine, command)
+  running.stdin.end(input)
+  const pieces: Buffer[] = []
+  let length = 0
+  await orKilled(running, async () => {
+    for await (const piece of running.stdout as AsyncIterable<Buffer>) {
+      length += piece.length
+      if (length > mostBytes) throw new GitFailed(`git ${command.args[0]} wrote too much`)
+      pieces.push(piece)
+    }
+  })
+  const ended = await running.ended
+  if (ended.code !== 0) throw failed(command, ended)
+  return Buffer.concat(pieces)
+}
+
+/** Whether a command exits with 0; with 1 where it says no. @throws GitFailed with any other code */
+export async function isSo(machine: Machine, command: Command): Promise<boolean> {
+  const running = run(machine, command)
+  running.stdin.end()
+  running.stdout.resume()
+  const ended = await running.ended
+  if (ended.code !== 0 && ended.code !== 1) throw failed(command, ended)
+  return ended.code === 0
+}
+
+/** Runs a command and hands on what it writes. @throws GitFailed as `outputOf` does; what `send` throws */
+export async function sendOutput(
+  machine: Machine,
+  command: Command,
+  send: (piece: Uint8Array) => Promise<void>,
+): Promise<void> {
+  const running = run(machine, command)
+  running.stdin.end()
+  await orKilled(running, async () => {
+    for await (const piece of running.stdout as AsyncIterable<Buffer>) await send(piece)
+  })
+  const ended = await running.ended
+  if (ended.code !== 0) throw failed(command, ended)
+}
+
+/** Reads what a process writes; it is ended where that fails. @throws what `read` does */
+async function orKilled(running: Running, read: () => Promise<void>): Promise<void> {
+  try {
+    await read()
+  } catch (error) {
+    running.kill()
+    throw error
+  }
+}

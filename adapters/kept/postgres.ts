@@ -1,0 +1,76 @@
+import type { Pool } from "pg"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Clock } from "../clock/port.ts"
+import { compareAndSet } from "../postgres/compare-and-set.ts"
+import type { Kept, KeptKind, KeptThing, KeptThings } from "./port.ts"
+
+/** What it works with. */
+export interface KeptPorts {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
+/** What is kept in the table `ledger.kept`. What a company's erasure takes is its rows. */
+export function openPostgresKept(ports: KeptPorts): Kept {
+  return {
+    of: (kind) => openThings(ports, kind),
+    sweep: async () => {
+      await ports.pool.query("delete from ledger.kept where until <= $1", [now(ports)])
+    },
+  }
+}
+
+const PLACE = "company_id = $1 and slice = $2 and kind = $3 and name = $4"
+const FIND = `select content, until from ledger.kept where ${PLACE} and until > $5`
+// What nobody finds any more is in nobody's way.
+const INSERT = `
+  insert into ledger.kept as known (company_id, slice, kind, name, content, until)
+  values ($1, $2, $3, $4, $6::jsonb, $7)
+  on conflict (company_id, slice, kind, name) do update
+  set content = excluded.content, until = excluded.until where known.until <= $5`
+const REPLACE = `
+  update ledger.kept set content = $6::jsonb, until = $7
+  where ${PLACE} and until > $5 and content = $8::jsonb and until = $9`
+const FORGET = `delete from ledger.kept where ${PLACE}`
+
+interface Row<T> {
+  readonly content: T
+  readonly until: Date
+}
+
+function openThings<T extends object>(ports: KeptPorts, { slice, kind }: KeptKind): KeptThings<T> {
+  const { pool } = ports
+  const find = async (companyId: CompanyId, name: string): Promise<KeptThing<T> | null> => {
+    const values = [companyId, slice, kind, name, now(ports)]
+    const { rows } = await pool.query<Row<T>>({ name: "kept-find", text: FIND, values })
+    const [row] = rows
+    return row === undefined ? null : { content: row.content, until: row.until.getTime() }
+  }
+  return {
+    find,
+    change: (companyId, name, change) => {
+      const at = [companyId, slice, kind, name]
+      const write = async (text: string, values: readonly unknown[]) =>
+        (await pool.query(text, [...at, now(ports), ...values])).rowCount === 1
+      return compareAndSet(
+        {
+          find: () => find(companyId, name),
+          insert: (thing) => write(INSERT, valuesOf(thing)),
+          replace: (known, thing) => write(REPLACE, [...valuesOf(thing), ...valuesOf(known)]),
+        },
+        change,
+      )
+    },
+    forget: async (companyId, name) => {
+      await pool.query(FORGET, [companyId, slice, kind, name])
+    },
+  }
+}
+
+function valuesOf({ content, until }: KeptThing<unknown>): readonly unknown[] {
+  return [JSON.stringify(content), new Date(until)]
+}
+
+function now({ clock }: KeptPorts): Date {
+  return new Date(clock.now())
+}

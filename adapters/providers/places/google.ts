@@ -1,0 +1,131 @@
+/**
+ * Addresses by Google Places (New): https://developers.google.com/maps/documentation/places/web-service.
+ * The suggestions of a session and its pick are billed as one, by the session's token; the dearest field
+ * of the mask sets the price of a pick, so it names only what an address is made of.
+ */
+import { z } from "zod"
+import { askJson } from "../ask-json.ts"
+import type { Address, LookUp, Places, Suggestion } from "./port.ts"
+import { MOST_SUGGESTIONS, PlacesRefused } from "./port.ts"
+
+const URL_OF_GOOGLE = "https://places.googleapis.com"
+const PROVIDER = "Google Places"
+const MASK = "id,formattedAddress,addressComponents,location"
+
+/** How Google is reached. */
+export interface GoogleSettings {
+  readonly key: string
+  /** Another address than Google's own. */
+  readonly url?: string
+}
+
+const Text = z.object({ text: z.string() })
+/** A suggestion may also be of something to search for: that has no address. */
+const Suggestions = z.object({
+  suggestions: z
+    .array(
+      z.object({
+        placePrediction: z
+          .object({
+            placeId: z.string(),
+            structuredFormat: z.object({ mainText: Text, secondaryText: Text.optional() }),
+          })
+          .optional(),
+      }),
+    )
+    .default([]),
+})
+const Component = z.object({
+  longText: z.string().default(""),
+  shortText: z.string().default(""),
+  types: z.array(z.string()).default([]),
+})
+const Place = z.object({
+  id: z.string(),
+  formattedAddress: z.string().default(""),
+  addressComponents: z.array(Component).default([]),
+  location: z.object({
+    latitude: z.number().min(-90).max(90),
+    longitude: z.number().min(-180).max(180),
+  }),
+})
+
+/** Opens the adapter. It calls nobody before the first look-up. */
+export function openGooglePlaces({ key, url = URL_OF_GOOGLE }: GoogleSettings): Places {
+  const headers = { "X-Goog-Api-Key": key }
+  return {
+    hasSessions: true,
+    suggest: async (input, { session }: LookUp) => {
+      const { status, value } = await askJson({
+        provider: PROVIDER,
+        url: new URL("/v1/places:autocomplete", url),
+        headers,
+        body: { input, sessionToken: session, includedRegionCodes: ["us"], languageCode: "en" },
+      })
+      if (status !== 200) throw refused(status)
+      return read(Suggestions, value)
+        .suggestions.flatMap(({ placePrediction }): Suggestion[] => {
+          if (placePrediction === undefined) return []
+          const { placeId, structuredFormat } = placePrediction
+          const { mainText, secondaryText } = structuredFormat
+          return [{ placeId, main: mainText.text, secondary: secondaryText?.text ?? "" }]
+        })
+        .slice(0, MOST_SUGGESTIONS)
+    },
+    details: async (placeId, { session }: LookUp) => {
+      // Whatever else is no id of Google's, and must not become another path.
+      if (!/^[\w-]+$/.test(placeId)) return null
+      const place = new URL(`/v1/places/${placeId}`, url)
+      place.searchParams.set("sessionToken", session)
+      place.searchParams.set("languageCode", "en")
+      const { status, value } = await askJson({
+        ...{ provider: PROVIDER, url: place },
+        headers: { ...headers, "X-Goog-FieldMask": MASK },
+      })
+      if (status === 404 || isUnknownPlace(status, value)) return null
+      if (status !== 200) throw refused(status)
+      return addressOf(read(Place, value))
+    },
+  }
+}
+
+/** An id that was never one is an invalid argument to Google, one that is over is not found. */
+function isUnknownPlace(status: number, value: unknown): boolean {
+  const Refused = z.object({ error: z.object({ status: z.string(), message: z.string() }) })
+  const { data } = Refused.safeParse(value)
+  if (status !== 400 || data === undefined) return false
+  return data.error.status === "INVALID_ARGUMENT" && /place ?id/i.test(data.error.message)
+}
+
+const refused = (status: number) =>
+  new PlacesRefused(`${PROVIDER} answered ${status}: look at PLACES_GOOGLE_KEY and its quota`)
+
+/** @throws PlacesRefused where what was answered has another form */
+function read<T>(form: z.ZodType<T>, value: unknown): T {
+  const { data } = form.safeParse(value)
+  if (data === undefined) throw new PlacesRefused(`${PROVIDER} answered in another form`)
+  return data
+}
+
+function addressOf(place: z.output<typeof Place>): Address {
+  const part = (...types: readonly string[]) => {
+    const found = types.flatMap((type) =>
+      place.addressComponents.filter((one) => one.types.includes(type)),
+    )
+    return found[0] ?? { longText: "", shortText: "" }
+  }
+  const suffix = part("postal_code_suffix").longText
+  const zip = part("postal_code").longText
+  const number = part("street_number").longText
+  return {
+    line1: `${number} ${part("route").longText}`.trim(),
+    city: part(...["locality", "postal_town", "sublocality_level_1", "administrative_area_level_3"])
+      .longText,
+    state: part("administrative_area_level_1").shortText,
+    zip: suffix === "" ? zip : `${zip}-${suffix}`,
+    country: part("country").shortText,
+    lat: place.location.latitude,
+    lng: place.location.longitude,
+    formatted: place.formattedAddress,
+  }
+}

@@ -1,0 +1,36 @@
+/** The thread that looks for secrets: by the rules of secretlint, and by what they miss. */
+import { parentPort } from "node:worker_threads"
+import { lintSource } from "@secretlint/core"
+import { creator } from "@secretlint/secretlint-rule-preset-recommend"
+import type { Place } from "./expressions.ts"
+import { placesIn } from "./expressions.ts"
+import type { Asked, Said } from "./scan.ts"
+
+const PRESET = "@secretlint/secretlint-rule-preset-recommend"
+const config = { rules: [{ id: PRESET, rule: creator }] }
+/** Rules named so are known by what they find. */
+const PREFIX = "@secretlint/secretlint-rule-"
+
+async function lookThrough(text: string): Promise<readonly Place[]> {
+  // A comment that switches the rules off would switch them off for all that stands in the window.
+  const content = text.replaceAll(/secretlint-/gi, "secretlint_")
+  const { messages } = await lintSource({
+    source: { filePath: "text", content, ext: "", contentType: "text" },
+    options: { config, noPhysicFilePath: true },
+  })
+  const found = messages.map(({ ruleId, range: [start, end] }) => {
+    return { rule: ruleId.replace(PREFIX, ""), start, end }
+  })
+  return [...found, ...placesIn(text)]
+}
+
+const port = parentPort
+if (port === null) throw new Error("this is the thread that looks for secrets, and no program")
+
+port.on("message", ({ id, text }: Asked) => {
+  const say = (said: Said): void => port.postMessage(said)
+  lookThrough(text).then(
+    (places) => say({ id, places }),
+    (error: unknown) => say({ id, fault: String(error) }),
+  )
+})

@@ -1,0 +1,248 @@
+/**
+ * What clones and pushes through the server cost beside the same over `file://`, and what the checks of a
+ * push take. The checks are part of the server's pushes and not of git's own.
+ */
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import type { Push, Verdict } from "../../adapters/git/port.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import { buildApp } from "../../src/frame/http/app.ts"
+import type { AdminPorts } from "../../src/frame/operator/operation.ts"
+import type { Benchmark, Opened, Setting } from "../benchmark.ts"
+import { honest } from "../benchmark.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import type { House } from "../ground/house.ts"
+import { openHouse } from "../ground/house.ts"
+import type { Desk } from "./git.ts"
+import { makeBare, makeCopy, openDesk } from "./git.ts"
+
+const MIB = 1024 * 1024
+const LARGE = { files: 50, bytes: 4 * MIB }
+const MANY = { files: 3_000, bytes: 500 }
+const SAMPLED_EVERY_MS = 20
+
+/** Clones and pushes. */
+export const code: Benchmark = {
+  name: "code",
+  title: "clones and pushes of 200 MB, of one small commit, of 3,000 small files",
+  stores: ["postgres"],
+  rounds: 3,
+  figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
+    { name: "pushFile", title: "push of 200 MB over file://", unit: "ms" },
+    { name: "push", title: "the same through the server, with its checks", unit: "ms" },
+    { name: "memory", title: "memory that the server takes for that push, at most", unit: "bytes" },
+    { name: "cloneFile", title: "clone of 200 MB over file://", unit: "ms" },
+    { name: "clone", title: "the same through the server", unit: "ms" },
+    { name: "smallFile", title: "clone of one small commit over file://", unit: "ms" },
+    { name: "small", title: "the same through the server", unit: "ms" },
+    { name: "checksOne", title: "checks of a push of one small commit", unit: "ms" },
+    { name: "checksMany", title: "checks of a push of 3,000 small files", unit: "ms" },
+  ],
+  ratios: [
+    judged("code clone", "clone of 200 MB ÷ over file://", "clone", "cloneFile", 1.15, 1.5),
+    judged("code small", "clone of one commit ÷ over file://", "small", "smallFile", 2, 3),
+    judged("code push", "push of 200 MB ÷ over file://", "push", "pushFile", 1.5, 2),
+    judged("code memory", "memory for it, bytes", "memory", null, 30 * MIB, 80 * MIB),
+    judged("code checks", "checks of one commit, ms", "checksOne", null, 50, 150),
+    judged("code many", "checks of 3,000 files, ms", "checksMany", null, 400, 1_000),
+  ],
+  open: openCode,
+}
+
+function judged(
+  id: string,
+  title: string,
+  of: string,
+  per: string | null,
+  target: number,
+  floor: number,
+): Benchmark["ratios"][number] {
+  return { id, title, of, per, better: "less", target, floor }
+}
+
+/** A company with a repository, as git is told of it. */
+interface Place {
+  readonly companyId: string
+  readonly address: string
+}
+
+async function openCode({ report }: Setting): Promise<Opened> {
+  const desk = await openDesk()
+  const house = await openHouse().catch(async (error: unknown) => {
+    await desk.remove()
+    throw error
+  })
+  const close = async (): Promise<void> => {
+    await house.close()
+    await desk.remove()
+  }
+  try {
+    const checks: number[] = []
+    const app = await buildApp(timed(house.ports, checks), PROGRAM.entries, PROGRAM.retired, {
+      ...{ rateLimits: "off", pages: PROGRAM.pages },
+    })
+    const port = await house.listen(app)
+    report("code: making 200 MB of files")
+    await makeCopy(desk, "large", LARGE.files, LARGE.bytes)
+    await makeCopy(desk, "one", 3, 500)
+    await makeCopy(desk, "many", MANY.files, MANY.bytes)
+    return { ...measuring(house, desk, port, checks), close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** The same ports, that write down how long each push was judged, in milliseconds. */
+function timed(ports: AdminPorts, checks: number[]): AdminPorts {
+  const { repositories } = ports
+  const judgeTimed = (judge: (push: Push) => Promise<Verdict>) => async (push: Push) => {
+    const begun = performance.now()
+    const verdict = await judge(push)
+    checks.push(performance.now() - begun)
+    return verdict
+  }
+  return {
+    ...ports,
+    repositories: {
+      ...repositories,
+      receive: (conversation, judge) => repositories.receive(conversation, judgeTimed(judge)),
+    },
+  }
+}
+
+function measuring(
+  house: House,
+  desk: Desk,
+  port: number,
+  checks: readonly number[],
+): Omit<Opened, "close"> {
+  let made = 0
+  const pushed: string[] = []
+  const fileAt = (name: string) => pathToFileURL(join(desk.folder, name)).href
+  const bare = async (): Promise<string> => {
+    made += 1
+    await makeBare(desk, `bare-${made}`)
+    return fileAt(`bare-${made}`)
+  }
+  const place = async (): Promise<Place> => {
+    made += 1
+    const opened = await openPlace(house, port, `code ${made}`)
+    pushed.push(opened.companyId)
+    return opened
+  }
+  const push = (from: string, to: string) => desk.git(from, "push", "-q", to, "main")
+  const clone = async (from: string): Promise<number> => {
+    made += 1
+    const into = `clone-${made}`
+    return elapsed(() => desk.git(".", "clone", "-q", "--bare", from, into))
+  }
+  const checked = async (from: string): Promise<number> => {
+    await push(from, (await place()).address)
+    return checks.at(-1) ?? Number.NaN
+  }
+  return {
+    measure: {
+      flush: () => flushMicroseconds(house.pool),
+      ...transfers({ bare, place: async () => (await place()).address, push, clone }),
+      checksOne: () => checked("one"),
+      checksMany: () => checked("many"),
+    },
+    check: async () => {
+      await house.settle()
+      for (const company of pushed) {
+        const { pushes } = (await house.operate("code pushes", { company })) as {
+          readonly pushes: readonly { readonly status: string }[]
+        }
+        const statuses = pushes.map(({ status }) => status).join()
+        honest(statuses === "landed", `the push of ${company} is ${statuses}`)
+      }
+      house.check()
+    },
+  }
+}
+
+/** What clones and pushes are made of; places are addresses. */
+interface Ways {
+  readonly bare: () => Promise<string>
+  readonly place: () => Promise<string>
+  readonly push: (from: string, to: string) => Promise<void>
+  readonly clone: (from: string) => Promise<number>
+}
+
+/** Clones and pushes of one thing to a folder, and through the server. */
+function transfers({ bare, place, push, clone }: Ways): Opened["measure"] {
+  const large: { file?: string; served?: string } = {}
+  const small: { file?: string; served?: string } = {}
+  let memory = 0
+  return {
+    pushFile: async () => {
+      large.file = await bare()
+      return elapsed(() => push("large", large.file ?? ""))
+    },
+    push: async () => {
+      large.served = await place()
+      const sampling = sampleMemory()
+      const took = await elapsed(() => push("large", large.served ?? ""))
+      memory = sampling.end()
+      return took
+    },
+    memory: async () => memory,
+    cloneFile: () => clone(large.file ?? ""),
+    clone: () => clone(large.served ?? ""),
+    smallFile: async () => {
+      if (small.file === undefined) {
+        small.file = await bare()
+        await push("one", small.file)
+      }
+      return clone(small.file)
+    },
+    small: async () => {
+      if (small.served === undefined) {
+        small.served = await place()
+        await push("one", small.served)
+      }
+      return clone(small.served)
+    },
+  }
+}
+
+/** How long something takes, in milliseconds. */
+async function elapsed(work: () => Promise<void>): Promise<number> {
+  const begun = performance.now()
+  await work()
+  return performance.now() - begun
+}
+
+/** By how much the memory of this process grows until it ends, in bytes. */
+function sampleMemory(): { readonly end: () => number } {
+  global.gc?.()
+  const before = process.memoryUsage.rss()
+  let most = before
+  const timer = setInterval(() => {
+    most = Math.max(most, process.memoryUsage.rss())
+  }, SAMPLED_EVERY_MS)
+  return {
+    end: () => {
+      clearInterval(timer)
+      return Math.max(most, process.memoryUsage.rss()) - before
+    },
+  }
+}
+
+/** Opens a company with a verified card and an empty repository. */
+async function openPlace({ operate }: House, port: number, name: string): Promise<Place> {
+  const asked = { name, funds: "50", ownerEmail: "owner@example.com" }
+  const { companyId, ownerId } = (await operate("company create", asked)) as {
+    readonly companyId: string
+    readonly ownerId: string
+  }
+  await operate("card set", { company: companyId, verified: true })
+  const { key } = (await operate("key create", {
+    ...{ company: companyId, person: ownerId, allOperations: true },
+  })) as { readonly key: string }
+  await operate("repository create", { company: companyId })
+  const named = encodeURIComponent(name)
+  return { companyId, address: `http://${named}:${key}@127.0.0.1:${port}/git/${named}.git` }
+}

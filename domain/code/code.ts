@@ -1,0 +1,299 @@
+/**
+ * A company's code: what its pushes came to.
+ *
+ * Stream `code-<companyId>`: two facts a push, one a refusal, as far as there are not too many of those in a
+ * minute. The repository is the truth of its refs, and they move outside of any append: a push is accepted
+ * here, git moves its refs, and what is found then ends it. `version` counts all that can change what is
+ * found: whoever looked before it changed looks again.
+ */
+import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import type { CodeEvent, CodeFact, FoundRef } from "./code-events.ts"
+import type { AcceptPush, BeginScrub, CodeCommand, CodeRefused, FindRefs } from "./code-commands.ts"
+import { MESSAGES } from "./code-commands.ts"
+import type { PushId } from "./ids.ts"
+import type { Pending } from "./pending.ts"
+import { hasMoved, markBefore, pendingOf, wantsThis } from "./pending.ts"
+import { MOST_REFS } from "./ref-rules.ts"
+
+/** So many refusals a minute are facts of their own: who is refused over and over cannot grow the stream. */
+const MOST_REFUSALS_A_MINUTE = 10
+
+const MINUTE_MS = 60_000
+
+interface State {
+  isThere: boolean
+  /** Where each ref points, by the keyed hash of its name. */
+  readonly refs: Map<string, string>
+  /** Of the default branch, once a push has moved it; its tree is null where there is none, or nobody knows. */
+  core: { readonly tag: string; readonly tree: string | null } | null
+  /** Accepted and not ended, the first accepted first. */
+  readonly pending: Map<PushId, Pending>
+  readonly allowed: Set<string>
+  /** The object for whose sake the repository is being cleaned; null where it is not. */
+  scrubbing: string | null
+  /** How often that began and ended: a push that git began to take before may build on what is gone. */
+  scrubs: number
+  version: number
+  /** The minute of the last refusal, counted from 1970, and how many are facts in it. */
+  minute: number
+  inMinute: number
+}
+
+/** A company's code. Only the functions of this file look inside. */
+export type Code = State
+
+/** The rules of code. */
+export const code: Decider<CodeCommand, Code, CodeEvent, CodeRefused> = {
+  initial: () => ({
+    ...{ isThere: false, refs: new Map(), core: null, pending: new Map(), allowed: new Set() },
+    ...{ version: 0, minute: 0, inMinute: 0, scrubbing: null, scrubs: 0 },
+  }),
+  decide,
+  evolve,
+}
+
+function decide(
+  command: CodeCommand,
+  state: Code,
+  { at }: Stamp,
+): readonly CodeEvent[] | CodeRefused {
+  switch (command.type) {
+    case "CreateRepository":
+      return state.isThere ? [] : [{ type: "RepositoryCreated", at }]
+    case "AcceptPush":
+      return accept(command, state, at)
+    case "RefusePush": {
+      const { isNamed, ...refusal } = command
+      const isFull = state.minute === minuteOf(at) && state.inMinute >= MOST_REFUSALS_A_MINUTE
+      return isFull && !isNamed ? [] : [{ ...refusal, type: "PushRefused", at }]
+    }
+    case "FindRefs":
+      return find(command, state, at)
+    case "AllowSecret":
+      return state.allowed.has(command.fingerprint)
+        ? []
+        : [{ ...command, type: "SecretAllowed", at }]
+    case "BeginScrub":
+      return beginScrub(command, state, at)
+    case "EndScrub":
+      return state.scrubbing === command.blob ? [{ ...command, type: "ScrubEnded", at }] : []
+    case "EraseRepository":
+      return state.isThere ? [{ type: "RepositoryErased", at }] : []
+    default:
+      return unreachable(command)
+  }
+}
+
+function accept(
+  { scrubs, ...push }: AcceptPush,
+  state: Code,
+  at: number,
+): readonly CodeEvent[] | CodeRefused {
+  if (!state.isThere) return no("no_repository", at)
+  if (state.pending.has(push.pushId)) return []
+  // Git found all that it builds on before that was taken away.
+  if (state.scrubbing !== null || state.scrubs !== scrubs) return no("being_cleaned", at)
+  if (refsWith(state, push) > MOST_REFS) return no("too_many_refs", at)
+  return [{ ...push, type: "PushAccepted", at }]
+}
+
+function beginScrub(
+  { blob }: BeginScrub,
+  state: Code,
+  at: number,
+): readonly CodeEvent[] | CodeRefused {
+  if (!state.isThere) return no("no_repository", at)
+  if (state.scrubbing === blob) return []
+  if (state.scrubbing !== null) return no("being_cleaned", at)
+  // Its refs are about to move, and may reach what would be taken away.
+  if (state.pending.size > 0) return no("push_under_way", at)
+  return [{ type: "ScrubBegun", at, blob }]
+}
+
+const minuteOf = (at: number): number => Math.floor(at / MINUTE_MS)
+
+/** How many refs there are once this push and all that were accepted have landed, at most. */
+function refsWith({ refs, pending }: Code, { updates }: Pick<AcceptPush, "updates">): number {
+  const all = new Set(refs.keys())
+  for (const one of [...[...pending.values()].flatMap((push) => push.updates), ...updates]) {
+    if (one.new !== null) all.add(one.tag)
+  }
+  for (const one of updates) if (one.new === null) all.delete(one.tag)
+  return all.size
+}
+
+function find(
+  { pushId, asOf, refs }: FindRefs,
+  state: Code,
+  at: number,
+): readonly CodeEvent[] | CodeRefused {
+  if (asOf !== state.version) return no("looked_too_early", at)
+  const own = pushId === null ? undefined : state.pending.get(pushId)
+  const others = [...state.pending].filter(([id]) => id !== pushId).map(([, push]) => push)
+  const found = new Map(refs.map(({ tag, id }) => [tag, id]))
+  const now = (tag: string): string | null => {
+    const id = found.get(tag)
+    return id === undefined ? (state.refs.get(tag) ?? null) : id
+  }
+  if (pushId !== null && own !== undefined) {
+    if (own.updates.every((one) => one.hasMoved || hasMoved(one, now(one.tag), others))) {
+      return [{ type: "PushLanded", at, pushId }]
+    }
+  }
+  // What another push wanted so is told by that push's own end.
+  const strange = refs.filter(
+    ({ tag, id }) => (state.refs.get(tag) ?? null) !== id && !wantsThis(others, tag, id),
+  )
+  if (own !== undefined) return [{ type: "RefsFound", at, pushId, refs: strange }]
+  return strange.length === 0 ? [] : [{ type: "RefsFound", at, pushId: null, refs: strange }]
+}
+
+function no(code_: CodeRefused["code"], at: number): CodeRefused {
+  return { type: "CodeRefused", at, code: code_, message: MESSAGES[code_] }
+}
+
+function evolve(state: Code, event: CodeEvent): Code {
+  switch (event.type) {
+    case "RepositoryCreated":
+      state.isThere = true
+      return state
+    case "PushAccepted":
+      state.version += 1
+      state.pending.set(event.pushId, pendingOf(event))
+      return state
+    case "PushLanded":
+      return landed(state, event.pushId)
+    case "PushRefused": {
+      const minute = minuteOf(event.at)
+      state.inMinute = state.minute === minute ? state.inMinute + 1 : 1
+      state.minute = minute
+      return state
+    }
+    case "RefsFound":
+      return refsFound(state, event)
+    case "SecretAllowed":
+      state.allowed.add(event.fingerprint)
+      return state
+    case "ScrubBegun":
+    case "ScrubEnded":
+      state.scrubbing = event.type === "ScrubBegun" ? event.blob : null
+      state.scrubs += 1
+      return state
+    case "RepositoryErased":
+      Object.assign(state, { isThere: false, core: null, version: state.version + 1 })
+      state.scrubbing = null
+      state.refs.clear()
+      state.pending.clear()
+      return state
+    default:
+      return unreachable(event)
+  }
+}
+
+function landed(state: Code, pushId: PushId): Code {
+  const push = state.pending.get(pushId)
+  state.version += 1
+  state.pending.delete(pushId)
+  for (const { tag, old, new: id, hasMoved: isBehind } of push?.updates ?? []) {
+    markBefore(state.pending.values(), tag, old)
+    // A later push has moved it on already.
+    if (isBehind) continue
+    point(state, tag, id)
+    if (push?.core?.tag === tag) state.core = push.core
+  }
+  return state
+}
+
+function refsFound(state: Code, { pushId, refs }: CodeFact<"RefsFound">): Code {
+  const push = pushId === null ? undefined : state.pending.get(pushId)
+  state.version += 1
+  if (pushId !== null) state.pending.delete(pushId)
+  for (const { tag, id } of refs) {
+    const own = push?.updates.find((one) => one.tag === tag && one.new === id)
+    if (own !== undefined) markBefore(state.pending.values(), tag, own.old)
+    point(state, tag, id)
+    if (own !== undefined && push?.core?.tag === tag) state.core = push.core
+    else if (state.core?.tag === tag) state.core = { tag, tree: null }
+  }
+  return state
+}
+
+function point({ refs }: Code, tag: string, id: string | null): void {
+  if (id === null) refs.delete(tag)
+  else refs.set(tag, id)
+}
+
+/** Whether the company has a repository. */
+export function hasRepository({ isThere }: Code): boolean {
+  return isThere
+}
+
+/** How often cleaning began and ended: for `AcceptPush`. */
+export function scrubsOf({ scrubs }: Code): number {
+  return scrubs
+}
+
+/** The tree of the protected core on the default branch; null where there is none, or nobody knows it. */
+export function coreTree({ core }: Code): string | null {
+  return core?.tree ?? null
+}
+
+/** Whether a text with this fingerprint is let through. */
+export function isAllowed({ allowed }: Code, fingerprint: string): boolean {
+  return allowed.has(fingerprint)
+}
+
+/** The refs as the facts have them, to be compared with those there are. */
+export interface KnownRefs {
+  /** For `FindRefs`. */
+  readonly asOf: number
+  /** Where each points, by the keyed hash of its name. */
+  readonly refs: ReadonlyMap<string, string>
+  /** The hashes of what the push moves; null where it has ended, or there was none. */
+  readonly moving: readonly string[] | null
+}
+
+/** The refs as the facts have them. */
+export function knownRefs({ version, refs, pending }: Code, pushId: PushId | null): KnownRefs {
+  const push = pushId === null ? undefined : pending.get(pushId)
+  const moving = push?.updates.map(({ tag }) => tag) ?? null
+  return { asOf: version, refs: new Map(refs), moving }
+}
+
+/** Refs that differ from the facts, without their names, of those that were looked at. */
+export function differingRefs(
+  { refs }: KnownRefs,
+  tips: ReadonlyMap<string, string>,
+): readonly Omit<FoundRef, "ref">[] {
+  const gone = [...refs.keys()].filter((tag) => !tips.has(tag)).map((tag) => ({ tag, id: null }))
+  const others = [...tips].filter(([tag, id]) => refs.get(tag) !== id)
+  return [...gone, ...others.map(([tag, id]) => ({ tag, id }))]
+}
+
+type Saved = readonly [
+  Omit<State, "refs" | "pending" | "allowed">,
+  readonly (readonly [string, string])[],
+  readonly (readonly [PushId, Pending])[],
+  readonly string[],
+]
+
+/** How a company's code is kept beside its stream. */
+export const codeCheckpoint: CheckpointForm<Code> = {
+  shape: 2,
+  save: ({ refs, pending, allowed, ...plain }): Saved => [
+    ...([plain, [...refs], [...pending], [...allowed]] as const),
+  ],
+  load: (saved) => {
+    const [plain, refs, pending, allowed] = saved as Saved
+    const whole = pending.map(([id, push]): readonly [PushId, Pending] => {
+      return [id, { ...push, updates: push.updates.map((one) => ({ ...one })) }]
+    })
+    return { ...plain, refs: new Map(refs), pending: new Map(whole), allowed: new Set(allowed) }
+  },
+}
+
+/** What a company's code takes in memory, in bytes, about. */
+export function codeBytes({ refs, pending, allowed }: Code): number {
+  return 1_000 + refs.size * 250 + pending.size * 20_000 + allowed.size * 150
+}

@@ -1,0 +1,83 @@
+/** Which refs a push may move: rules over names and numbers alone. */
+
+/** The branch that a repository begins with: it is what people get who clone. */
+export const DEFAULT_BRANCH = "refs/heads/main"
+
+/** So many refs one push may move. */
+const MOST_UPDATES = 200
+/** So many refs a repository may have. */
+export const MOST_REFS = 5_000
+/** A longer name is refused late by file systems, in words that help nobody. */
+const MOST_REF_BYTES = 200
+
+/** A ref as a push wants it; null where it is made, or taken away. */
+interface WantedRef {
+  readonly ref: string
+  readonly old: string | null
+  readonly new: string | null
+}
+
+/** What is wrong with a ref, for the person who pushes. */
+export interface RefFault {
+  /** Null where it is about all of them. */
+  readonly ref: string | null
+  /** A sentence. */
+  readonly says: string
+}
+
+/** What is wrong with the names and the number of what a push moves; none where nothing is. */
+export function refFaults(updates: readonly WantedRef[]): readonly RefFault[] {
+  if (updates.length > MOST_UPDATES) {
+    const says = `A push moves at most ${MOST_UPDATES} refs; this one moves ${updates.length}. Push them in parts.`
+    return [{ ref: null, says }]
+  }
+  return updates.flatMap(({ ref }) => {
+    const says = nameFault(ref)
+    return says === null ? [] : [{ ref, says }]
+  })
+}
+
+/** Whether a push takes the default branch away. */
+export function deletesDefault(updates: readonly WantedRef[]): boolean {
+  return updates.some((one) => one.ref === DEFAULT_BRANCH && one.new === null)
+}
+
+const SPACE = /^refs\/(?:heads|tags)\/(.+)$/s
+// It is what must not stand in a name.
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/
+/** What git takes for no name, and says so only when all else is done: as `git check-ref-format` has it. */
+const NO_NAME = /\.\.|@\{|[ ~^:?*[\\]|(?:^|\/)\.|\.lock(?:\/|$)|\/\/|^\/|[./]$/
+
+/** What is wrong with a ref's name; null where nothing is. */
+function nameFault(ref: string): string | null {
+  const name = SPACE.exec(ref)?.[1]
+  if (name === undefined) return "Only branches (refs/heads/) and tags (refs/tags/) can be pushed."
+  // Every command of git would take it for the branch that is checked out.
+  if (ref.startsWith("refs/heads/") && name.toUpperCase() === "HEAD") {
+    return "A branch cannot be named HEAD."
+  }
+  if (name.startsWith("-")) return "A name cannot begin with a dash."
+  if (CONTROL.test(name)) return "A name cannot hold control characters."
+  if (NO_NAME.test(name)) return "Git takes this for no name: see git check-ref-format."
+  if (utf8Length(ref) > MOST_REF_BYTES) return `A name has at most ${MOST_REF_BYTES} bytes.`
+  return null
+}
+
+/** Where a push moves the default branch from and to; null where it makes it, or leaves it alone. */
+export function movedDefault(
+  updates: readonly WantedRef[],
+): { readonly old: string; readonly new: string } | null {
+  const found = updates.find(({ ref }) => ref === DEFAULT_BRANCH)
+  if (found === undefined || found.old === null || found.new === null) return null
+  return { old: found.old, new: found.new }
+}
+
+function utf8Length(text: string): number {
+  let bytes = 0
+  for (const one of text) {
+    const point = one.codePointAt(0) ?? 0
+    bytes += point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4
+  }
+  return bytes
+}

@@ -1,0 +1,142 @@
+/** Read model `pushes`: what became of each push, for operators. */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CodeFact, FoundRef, PushRefusalCode } from "../../domain/code/code-events.ts"
+import type { PushId } from "../../domain/code/ids.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { Opener, Projection } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+
+const PUSHES = table(
+  "pushes",
+  {
+    company_id: text<CompanyId>(),
+    push_id: text<PushId>(),
+    revision: bigint(),
+    pushed_at: instant(),
+    person_id: orNull(text<PersonId>()),
+    key_id: orNull(text<KeyId>()),
+    /** `other`: its refs were looked at, and not all of them had moved. */
+    status: text<"accepted" | "landed" | "other" | "refused">(),
+    code: orNull(text<PushRefusalCode>()),
+    /** What was told of a refusal; else its refs, a line each, and of one that moved otherwise what of each. */
+    lines: orNull(text()),
+    /** Keyed hashes of its refs, as many as lines. */
+    tags: orNull(text()),
+    objects: bigint(),
+    bytes: bigint(),
+  },
+  ["company_id", "push_id"],
+  "(company_id, revision)",
+)
+
+/** A push; `lines` is null once erased. */
+export type PushRow = RowOf<typeof PUSHES>
+
+type Tables = RowsOf<typeof PUSHES>
+
+/** The read model. */
+export const pushes: Projection = {
+  name: "pushes",
+  version: 2,
+  categories: ["code", "companies"],
+  ignores: [
+    "CompanyRegistered",
+    "RepositoryCreated",
+    "RepositoryErased",
+    "SecretAllowed",
+    "ScrubBegun",
+    "ScrubEnded",
+  ],
+  ...madeOf(PUSHES),
+  personal: ["pushes"],
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact, companyId, revision } of facts) {
+      if (fact.type === "CompanyErased") {
+        await sql`update pushes set lines = null where company_id = ${fact.companyId}`.execute(tx)
+      }
+      if (companyId === null) continue
+      if (fact.type === "PushAccepted") {
+        const lines = await refsOf(opener, companyId, fact)
+        const tags = fact.updates.map(({ tag }) => tag).join("\n")
+        const row = { ...fact, companyId, revision, lines, tags, pushedAt: fact.at }
+        await PUSHES.insert(tx, [PUSHES.rowOf({ ...row, status: "accepted" })])
+      }
+      if (fact.type === "PushRefused") {
+        const lines = fact.places === null ? null : await opener.open(companyId, fact.places)
+        const nothing = { tags: null, objects: 0, bytes: 0 }
+        const row = { ...fact, ...nothing, companyId, revision, lines, pushedAt: fact.at }
+        await PUSHES.insert(tx, [PUSHES.rowOf({ ...row, status: "refused" })])
+      }
+      if (fact.type === "PushLanded") await setStatus(tx, companyId, fact.pushId, "landed")
+      if (fact.type === "RefsFound" && fact.pushId !== null) {
+        await setStatus(tx, companyId, fact.pushId, "other")
+        await tellMoves(tx, companyId, fact.pushId, fact.refs)
+      }
+    }
+  },
+}
+
+/** What a push moves, a ref a line; null where the company's key was destroyed. */
+async function refsOf(
+  opener: Opener,
+  companyId: CompanyId,
+  { updates }: CodeFact<"PushAccepted">,
+): Promise<string | null> {
+  const lines: string[] = []
+  for (const { ref, old, new: wanted } of updates) {
+    const name = await opener.open(companyId, ref)
+    if (name === null) return null
+    lines.push(`${name} ${shortened(old)}..${shortened(wanted)}`)
+  }
+  return lines.join("\n")
+}
+
+const shortened = (id: string | null): string => id?.slice(0, 12) ?? "none"
+
+async function setStatus(
+  tx: Transaction<Tables>,
+  companyId: CompanyId,
+  pushId: PushId,
+  status: PushRow["status"],
+): Promise<void> {
+  const row = tx.updateTable("pushes").set({ status }).where("company_id", "=", companyId)
+  await row.where("push_id", "=", pushId).execute()
+}
+
+/** Notes beside each ref of a push whether it moved as wanted; where the names were erased, nothing. */
+async function tellMoves(
+  tx: Transaction<Tables>,
+  companyId: CompanyId,
+  pushId: PushId,
+  found: readonly FoundRef[],
+): Promise<void> {
+  const all = tx.selectFrom("pushes").selectAll().where("company_id", "=", companyId)
+  const row = await all.where("push_id", "=", pushId).executeTakeFirst()
+  if (row === undefined || row.lines === null || row.tags === null) return
+  const tags = row.tags.split("\n")
+  const lines = row.lines.split("\n").map((line, i) => {
+    const now = found.find(({ tag }) => tag === tags[i])
+    const isWanted = now !== undefined && line.endsWith(`..${shortened(now.id)}`)
+    return `${line} ${isWanted ? "moved" : now === undefined ? "not seen to move" : `moved to ${shortened(now.id)}`}`
+  })
+  const told = tx.updateTable("pushes").set({ lines: lines.join("\n") })
+  await told.where("company_id", "=", companyId).where("push_id", "=", pushId).execute()
+}
+
+/** The newest pushes of a company before a revision of its facts, the newest first. */
+export async function listPushes(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  before: number | null,
+  limit: number,
+): Promise<readonly PushRow[]> {
+  const rows = db
+    .selectFrom("pushes")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("revision", "desc")
+    .limit(limit)
+  return (before === null ? rows : rows.where("revision", "<", before)).execute()
+}

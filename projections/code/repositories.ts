@@ -1,0 +1,52 @@
+/** Read model `repositories`: the companies that have one, by what the facts say. */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Projection } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { instant, madeOf, table, text } from "../kernel/table.ts"
+
+const REPOSITORIES = table("repositories", { company_id: text<CompanyId>(), made_at: instant() }, [
+  "company_id",
+])
+
+type RepositoryRow = RowOf<typeof REPOSITORIES>
+type Tables = RowsOf<typeof REPOSITORIES>
+
+/** The read model. */
+export const repositories: Projection = {
+  name: "repositories",
+  version: 1,
+  categories: ["code"],
+  ignores: [
+    "PushAccepted",
+    "PushLanded",
+    "PushRefused",
+    "RefsFound",
+    "SecretAllowed",
+    "ScrubBegun",
+    "ScrubEnded",
+  ],
+  ...madeOf(REPOSITORIES),
+  personal: [],
+  apply: async (tx: Transaction<Tables>, facts) => {
+    for (const { fact, companyId } of facts) {
+      if (companyId === null) continue
+      if (fact.type === "RepositoryErased") {
+        await sql`delete from repositories where company_id = ${companyId}`.execute(tx)
+      }
+      if (fact.type !== "RepositoryCreated") continue
+      await REPOSITORIES.insert(tx, [REPOSITORIES.rowOf({ companyId, madeAt: fact.at })])
+    }
+  },
+}
+
+/** The companies that have a repository, in the order of their ids. */
+export async function companiesWithCode(db: Kysely<Tables>): Promise<readonly CompanyId[]> {
+  const rows: readonly RepositoryRow[] = await db
+    .selectFrom("repositories")
+    .selectAll()
+    .orderBy("company_id")
+    .execute()
+  return rows.map((row) => row.company_id)
+}

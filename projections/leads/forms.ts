@@ -1,0 +1,79 @@
+/** Read model `forms`: whose a form is, what stands above it, and from whose pages it may be sent. */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { FormId } from "../../domain/leads/ids.ts"
+import type { Projection } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { flag, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+
+const FORMS = table(
+  "forms",
+  {
+    company_id: text<CompanyId>(),
+    form_id: text<FormId>(),
+    name: orNull(text()),
+    hostnames: orNull(text()),
+    refuse_links: flag(),
+    opened_at: instant(),
+    closed_at: orNull(instant()),
+  },
+  ["company_id", "form_id"],
+  "(form_id)",
+)
+
+/** A form; its host names are parted by spaces. `name` and `hostnames` are null once erased. */
+export type FormRow = RowOf<typeof FORMS>
+
+type Tables = RowsOf<typeof FORMS>
+
+/** The read model. */
+export const forms: Projection = {
+  name: "forms",
+  version: 1,
+  categories: ["companies", "leads"],
+  ignores: ["CompanyRegistered", "LeadErased", "LeadReceived", "LeadsCollected"],
+  ...madeOf(FORMS),
+  personal: ["forms"],
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact, companyId } of facts) {
+      if (fact.type === "CompanyErased") {
+        await sql`
+          update forms set name = null, hostnames = null
+          where company_id = ${fact.companyId}`.execute(tx)
+      } else if (companyId === null) continue
+      else if (fact.type === "FormClosed") {
+        await sql`
+          update forms set closed_at = ${new Date(fact.at)}
+          where company_id = ${companyId} and form_id = ${fact.formId}`.execute(tx)
+      } else if (fact.type === "FormOpened") {
+        const open = (sealed: (typeof fact)["name"]) => opener.open(companyId, sealed)
+        const hostnames = await Promise.all(fact.hostnames.map(open))
+        const row = { ...fact, companyId, name: await open(fact.name), openedAt: fact.at }
+        await FORMS.insert(tx, [
+          FORMS.rowOf({ ...row, hostnames: hostnames.includes(null) ? null : hostnames.join(" ") }),
+        ])
+      }
+    }
+  },
+}
+
+/** A form by its id; null where there is none. Runs for all companies: it says whose it is. */
+export async function findForm(db: Kysely<Tables>, formId: FormId): Promise<FormRow | null> {
+  const found = db.selectFrom("forms").selectAll().where("form_id", "=", formId)
+  return (await found.executeTakeFirst()) ?? null
+}
+
+/** The forms of a company, the first opened first. */
+export async function listForms(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+): Promise<readonly FormRow[]> {
+  return db
+    .selectFrom("forms")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("opened_at")
+    .orderBy("form_id")
+    .execute()
+}

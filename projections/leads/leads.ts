@@ -1,0 +1,146 @@
+/**
+ * Read model `leads`: what came in by a company's forms, as callers list it.
+ *
+ * `created_at` is given here, in global order: the fact's time, or 1 ms after the company's newest lead
+ * where that is later. So a reader who asks for rows after the newest it has seen never loses one, and
+ * folding again gives the same (decisions.md §7).
+ */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { LeadFact } from "../../domain/leads/lead-events.ts"
+import type { FormId, LeadId } from "../../domain/leads/ids.ts"
+import { arrayOf } from "../kernel/columns.ts"
+import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { flag, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+
+const LEADS = table(
+  "leads",
+  {
+    company_id: text<CompanyId>(),
+    lead_id: text<LeadId>(),
+    form_id: text<FormId>(),
+    content: orNull(text()),
+    sms_consent: flag(),
+    email_consent: flag(),
+    created_at: instant(),
+    collected_at: orNull(instant()),
+  },
+  ["company_id", "lead_id"],
+  "unique (company_id, created_at)",
+)
+
+/** A lead; `content` is JSON text of what was written, null once it was erased. */
+export type LeadRow = RowOf<typeof LEADS>
+
+type Tables = RowsOf<typeof LEADS>
+
+type Received = CompanyRecorded & { readonly fact: LeadFact<"LeadReceived"> }
+
+/** The read model. */
+export const leads: Projection = {
+  name: "leads",
+  version: 1,
+  categories: ["companies", "leads"],
+  ignores: ["CompanyRegistered", "FormClosed", "FormOpened"],
+  ...madeOf(LEADS),
+  personal: ["leads"],
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    let received: Received[] = []
+    // What concerns leads written before it and not those behind it.
+    const write = async () => {
+      await insertLeads(tx, received, opener)
+      received = []
+    }
+    for (const recorded of facts) {
+      const { fact, companyId } = recorded
+      if (fact.type === "LeadReceived") {
+        received.push(recorded as Received)
+        continue
+      }
+      await write()
+      if (fact.type === "CompanyErased") await blank(tx, fact.companyId, null)
+      else if (companyId === null) continue
+      else if (fact.type === "LeadErased") await blank(tx, companyId, fact.leadId)
+      else if (fact.type === "LeadsCollected") {
+        await sql`
+          update leads set collected_at = ${new Date(fact.at)}
+          where company_id = ${companyId} and lead_id = any(${arrayOf("text", fact.leadIds)})
+            and collected_at is null`.execute(tx)
+      }
+    }
+    await write()
+  },
+}
+
+/** Takes out what people wrote: in one lead, or all of a company's. */
+async function blank(
+  tx: Transaction<Tables>,
+  companyId: CompanyId,
+  leadId: LeadId | null,
+): Promise<void> {
+  const which = leadId === null ? sql`` : sql`and lead_id = ${leadId}`
+  await sql`
+    update leads set content = null, sms_consent = false, email_consent = false
+    where company_id = ${companyId} ${which}`.execute(tx)
+}
+
+async function insertLeads(
+  tx: Transaction<Tables>,
+  received: readonly Received[],
+  opener: Opener,
+): Promise<void> {
+  if (received.length === 0) return
+  const newest = await newestLeads(tx, [...new Set(received.map(({ companyId }) => companyId))])
+  const rows = received.map(async ({ companyId, fact }): Promise<LeadRow> => {
+    // In the order of the facts: all of this before anything is waited for.
+    const createdAt = Math.max(fact.at, (newest.get(companyId) ?? 0) + 1)
+    newest.set(companyId, createdAt)
+    const content = await opener.open(companyId, fact.content)
+    // Whose key was destroyed is blank from the start, as `blank` leaves it.
+    const isThere = content !== null
+    return LEADS.rowOf({
+      ...{ companyId, leadId: fact.leadId, formId: fact.formId, content, createdAt },
+      ...{ smsConsent: isThere && fact.smsConsent, emailConsent: isThere && fact.emailConsent },
+    })
+  })
+  await LEADS.insert(tx, await Promise.all(rows))
+}
+
+/** When each company's newest lead was made, UTC milliseconds. */
+async function newestLeads(
+  tx: Transaction<Tables>,
+  companies: readonly CompanyId[],
+): Promise<Map<CompanyId, number>> {
+  const { rows } = await sql<Pick<LeadRow, "company_id" | "created_at">>`
+    select newest.company_id, newest.created_at
+    from unnest(${arrayOf("text", companies)}) as asked (company_id)
+    cross join lateral (
+      select company_id, created_at from leads
+      where leads.company_id = asked.company_id order by created_at desc limit 1
+    ) as newest`.execute(tx)
+  return new Map(rows.map(({ company_id, created_at }) => [company_id, created_at.getTime()]))
+}
+
+/** The oldest leads of a company after an instant, oldest first. */
+export async function listLeads(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  after: Date | null,
+  limit: number,
+): Promise<readonly LeadRow[]> {
+  const rows = db
+    .selectFrom("leads")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("created_at")
+    .limit(limit)
+  return (after === null ? rows : rows.where("created_at", ">", after)).execute()
+}
+
+/** Whose a lead is; null where there is none of this id. */
+export async function companyOfLead(db: Kysely<Tables>, leadId: LeadId): Promise<CompanyId | null> {
+  const found = db.selectFrom("leads").select("company_id").where("lead_id", "=", leadId)
+  return (await found.executeTakeFirst())?.company_id ?? null
+}

@@ -1,0 +1,105 @@
+/** Funds, as an operator adds and corrects them. */
+import { z } from "zod"
+import { ledgerOf } from "../../../domain/charging/aggregates.ts"
+import { accountOf } from "../../../domain/charging/ledger-views.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Micros } from "../../../domain/kernel/money.ts"
+import { moneyText } from "../../../domain/kernel/money.ts"
+import { addedAs } from "../../../projections/charging/charge-lists.ts"
+import {
+  DOLLARS_NOTE,
+  accepted,
+  company,
+  dollars,
+  findCompany,
+  showWrites,
+  words,
+} from "../../frame/operator/inputs.ts"
+import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { noticeFunds } from "./funds-notice.ts"
+
+const addFunds = operation({
+  name: "funds add",
+  summary: "give a company funds: an operator's credit",
+  notes: [DOLLARS_NOTE, "The same reference again adds nothing; with another sum it is refused."],
+  example: "funds add --company acme --dollars 25 --reference invoice-1042",
+  changes: true,
+  input: z.object({
+    company,
+    dollars: dollars.meta({ description: "how much" }),
+    reference: words
+      .optional()
+      .meta({ description: "names this credit, so that it is added once" }),
+  }),
+  run: async ({ ports, cause }, input) => {
+    const companyId = await findCompany(ports, input.company)
+    const outcome = accepted(
+      await ports.runner.execute(
+        ledgerOf(companyId),
+        {
+          type: "AddFunds",
+          amountMicros: input.dollars,
+          reference: input.reference ?? null,
+        },
+        cause,
+        accountOf,
+      ),
+    )
+    const added = outcome.facts.length > 0
+    if (!added && input.reference !== undefined) {
+      await refuseOther(ports, companyId, input.reference, input.dollars)
+    }
+    return { companyId, added, balanceMicros: outcome.view.fundsMicros }
+  },
+})
+
+/** @throws OperatorRefused where another sum was added under this reference */
+async function refuseOther(
+  ports: AdminPorts,
+  companyId: CompanyId,
+  reference: string,
+  amountMicros: Micros,
+): Promise<void> {
+  await showWrites(ports)
+  const recorded = await addedAs(ports.readAll, companyId, reference)
+  if (recorded === amountMicros) return
+  if (recorded === null) {
+    const message = `What was added as "${reference}" cannot be looked up yet; nothing was added now.`
+    throw new OperatorRefused("unavailable", message)
+  }
+  const message =
+    `Funds were added as "${reference}" with another sum, ${moneyText(recorded)}; ` +
+    "nothing was added now. Use a new reference for it."
+  throw new OperatorRefused("idempotency_conflict", message, {
+    reference,
+    recorded: { amountMicros: recorded },
+  })
+}
+
+const correctFunds = operation({
+  name: "funds correct",
+  summary: "correct a company's funds, up or down, also below zero",
+  notes: ["--reason is required: it is part of the fact, for auditors.", DOLLARS_NOTE],
+  example: 'funds correct --company acme --dollars -12.50 --reason "chargeback of invoice 1042"',
+  changes: true,
+  needsReason: true,
+  input: z.object({
+    company,
+    dollars: dollars.meta({ description: "by how much; below zero takes away", form: "change" }),
+  }),
+  run: async ({ ports, cause }, { company: named, dollars: amountMicros }) => {
+    const { reason } = cause
+    if (reason === null) {
+      throw new OperatorRefused("validation", "Say why the funds are corrected, with --reason.")
+    }
+    const companyId = await findCompany(ports, named)
+    const command = { type: "CorrectFunds" as const, amountMicros, reason }
+    const stream = ledgerOf(companyId)
+    const outcome = accepted(await ports.runner.execute(stream, command, cause, accountOf))
+    return { companyId, correctedMicros: amountMicros, balanceMicros: outcome.view.fundsMicros }
+  },
+})
+
+/** Operations on funds. */
+export const fundsOperations: readonly AdminOperation[] = [addFunds, correctFunds, noticeFunds]

@@ -1,0 +1,180 @@
+/** What a push brought, object by object: how much it is, and what stands in it that must not. */
+import type { NewObject, Push } from "../../adapters/git/port.ts"
+import { MOST_PIECE } from "../../adapters/git/port.ts"
+import type { FoundSecret, ScannedText } from "../../adapters/secret-scan/port.ts"
+import type { Ports } from "../frame/ports.ts"
+import { namesIn, textsOf } from "./git-objects.ts"
+import type { WrittenKey } from "./platform-keys.ts"
+import { headLines, lineAt, placeOf, placedLine } from "./place.ts"
+import { keysIn } from "./platform-keys.ts"
+import type { RefusedPush } from "./refused-push.ts"
+import { MOST_PLACES } from "./refused-push.ts"
+
+const MIB = 1024 * 1024
+const MOST_BLOB_BYTES = 256 * MIB
+/** A commit, a tag or a folder this large is none of anybody's work. */
+const MOST_OTHER_BYTES = 8 * MIB
+const MOST_BYTES = 2_048 * MIB
+const MOST_OBJECTS = 1_000_000
+/** Larger files are looked through for keys of this service alone: those are read in one piece. */
+const MOST_SCANNED_BYTES = MOST_PIECE
+/** More than a key has bytes, as letters of two bytes too: none is missed where two pieces meet. */
+const SEAM_BYTES = 256
+/** So much is read, and looked through, at once. */
+const READ_AT_ONCE = 2_000
+/** The ids of so many objects are kept in memory; of more they are listed again. */
+const KEPT_IDS = 50_000
+const SCANNED_AT_ONCE = 2 * MIB
+/** An object's id in a tree, bytes. */
+const ID_BYTES = 20
+
+/** How much a push brought. */
+export interface Brought {
+  readonly objects: number
+  readonly bytes: number
+  /** Which ones; null where they are too many to be kept. */
+  readonly ids: readonly string[] | null
+}
+
+/** How much a push brought, or why it is too much: told without reading any of it. */
+export async function weigh(push: Push): Promise<Brought | RefusedPush> {
+  let [objects, bytes] = [0, 0]
+  const ids: string[] = []
+  for await (const one of push.objects()) {
+    objects += 1
+    bytes += one.size
+    if (objects <= KEPT_IDS) ids.push(one.id)
+    if (one.size > (one.type === "blob" ? MOST_BLOB_BYTES : MOST_OTHER_BYTES)) {
+      return tooLarge(`${await placeOf(push, one)}: ${one.size} bytes`)
+    }
+    if (bytes > MOST_BYTES) return tooLarge("more than 2 GiB in all")
+    if (objects > MOST_OBJECTS) return tooLarge(`more than ${MOST_OBJECTS} objects`)
+  }
+  return { objects, bytes, ids: objects > KEPT_IDS ? null : ids }
+}
+
+function tooLarge(place: string): RefusedPush {
+  return {
+    code: "size",
+    why: "This push is too large, so nothing of it was taken:",
+    places: [place],
+    next: "A file has at most 256 MiB, a push 2 GiB. Keep large files elsewhere, or push in parts.",
+  }
+}
+
+/** A key of this service, and what it stands in; null for the name of a ref. */
+export interface FoundKey extends WrittenKey {
+  readonly in: NewObject | null
+  /** Where in it, for people: `line 3`, `byte 4194304`. */
+  readonly spot: string
+  /** Whether that is counted in the header of a commit or a tag. */
+  readonly isHeader: boolean
+}
+
+/** A secret, and what it stands in; null for the name of a ref. */
+export interface FoundInPush extends FoundSecret {
+  readonly in: NewObject | null
+  readonly isHeader: boolean
+}
+
+/** What is told of objects as they are read. */
+export interface Listening {
+  /** Called at once, so that a key is switched off whatever comes after it. */
+  readonly onKey: (found: FoundKey) => Promise<void>
+  /** Whether it counts: those that are let through do not. */
+  readonly isSecret: (found: FoundSecret) => Promise<boolean>
+}
+
+/** What the names of refs are told apart by from objects. */
+const REFS = "refs"
+
+/**
+ * Reads all that a push brought, names of refs included, and answers secrets that count: a few more than are told, at most.
+ *
+ * @throws ScanFailed, and what `listening` throws
+ */
+export async function lookThrough(
+  { secretScan }: Pick<Ports, "secretScan">,
+  push: Push,
+  { ids }: Pick<Brought, "ids">,
+  { onKey, isSecret }: Listening,
+): Promise<readonly FoundInPush[]> {
+  const found: FoundInPush[] = []
+  const read = new Map<string, NewObject & { readonly before: number }>()
+  // Of what is only taken away nothing stays.
+  const names = push.updates.flatMap(({ ref, new: wanted }) => (wanted === null ? [] : ref))
+  let texts: ScannedText[] = names.length === 0 ? [] : [{ id: REFS, text: names.join("\n") }]
+  let length = 0
+  const scan = async () => {
+    const all = await secretScan.scan(texts)
+    for (const one of all) {
+      const object = one.id === REFS ? null : read.get(one.id)
+      if (object === undefined || !(await isSecret(one))) continue
+      found.push({ ...one, ...placedLine(one.line, object?.before ?? 0), in: object })
+      if (found.length > MOST_PLACES) break
+    }
+    texts = []
+    length = 0
+    read.clear()
+  }
+  const withSeam = openSeam()
+  for await (const { bytes: piece, from, ...object } of contentsOf(push, ids)) {
+    const bytes = piece.length === object.size ? piece : withSeam(from, piece)
+    const before = headLines(object.type, bytes)
+    for (const key of keysIn(bytes)) {
+      const isWhole = piece.length === object.size
+      const place = from - (bytes.length - piece.length) + key.at
+      const { isHeader, line } = placedLine(lineAt(bytes, key.at), isWhole ? before : 0)
+      await onKey({
+        ...key,
+        in: object,
+        isHeader,
+        spot: isWhole ? `line ${line}` : `byte ${place}`,
+      })
+    }
+    // Whoever has so many mends them first; keys of this service are looked for to the end.
+    if (found.length > MOST_PLACES || object.size > MOST_SCANNED_BYTES) continue
+    const ways = object.type === "tree" ? [namesIn(bytes, ID_BYTES)] : textsOf(bytes)
+    read.set(object.id, { ...object, before })
+    for (const text of ways) {
+      texts.push({ id: object.id, text })
+      length += text.length
+    }
+    if (length > SCANNED_AT_ONCE) await scan()
+  }
+  if (texts.length > 0) await scan()
+  return found
+}
+
+/**
+ * Puts the end of a piece before the next one of its object. What it answers is overwritten by the next
+ * call: a push of gigabytes leaves nothing behind.
+ */
+function openSeam(): (from: number, piece: Uint8Array) => Uint8Array {
+  let room = Buffer.alloc(SEAM_BYTES)
+  let length = 0
+  return (from, piece) => {
+    const kept = from === 0 ? 0 : Math.min(SEAM_BYTES, length)
+    room.copyWithin(0, length - kept, length)
+    length = kept + piece.length
+    if (room.length < length) room = Buffer.concat([room.subarray(0, kept)], 2 * length)
+    room.set(piece, kept)
+    return room.subarray(0, length)
+  }
+}
+
+/** Everything that a push brought, with its bytes. */
+async function* contentsOf(push: Push, known: Brought["ids"]) {
+  if (known !== null) {
+    if (known.length > 0) yield* push.read(known)
+    return
+  }
+  let ids: string[] = []
+  for await (const { id } of push.objects()) {
+    ids.push(id)
+    if (ids.length < READ_AT_ONCE) continue
+    yield* push.read(ids)
+    ids = []
+  }
+  if (ids.length > 0) yield* push.read(ids)
+}

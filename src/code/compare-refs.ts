@@ -1,0 +1,76 @@
+/** The refs of a repository beside those that the facts tell of: what differs becomes a fact. */
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
+import { codeOf } from "../../domain/code/aggregates.ts"
+import type { KnownRefs } from "../../domain/code/code.ts"
+import { differingRefs, knownRefs } from "../../domain/code/code.ts"
+import type { FoundRef } from "../../domain/code/code-events.ts"
+import type { PushId } from "../../domain/code/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { Pusher } from "./pusher.ts"
+
+/** A fact holds so many refs at most. */
+const MOST_AT_ONCE = 500
+/** Who meets other pushes so often comes again later. */
+const MOST_TRIES = 50
+
+/** The keyed hash by which a ref is known in facts. */
+export function tagOfRef(
+  { sealing }: Pick<Ports, "sealing">,
+  companyId: CompanyId,
+  ref: string,
+): Promise<string> {
+  return sealing.tag(companyId, `ref\n${ref}`)
+}
+
+/**
+ * Looks at the refs that there are and writes down what the facts do not tell; a push that was accepted
+ * ends by it, as landed or not.
+ *
+ * @param pushId the push that has ended; null to look at the refs alone
+ * @returns false where the refs moved on all the while: to be done again later
+ * @throws as `Runner.execute` and `Repositories.tips` do
+ */
+export async function compareRefs(
+  ports: Ports,
+  { companyId, cause }: Pusher,
+  pushId: PushId | null,
+): Promise<boolean> {
+  const { runner, repositories } = ports
+  const stream = codeOf(companyId)
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    // First the facts: what is accepted behind them is seen by their number.
+    const known = await runner.readLatest(stream, (state) => knownRefs(state, pushId))
+    const names = new Map<string, string>()
+    const tips = new Map<string, string>()
+    for (const { ref, id } of await repositories.tips(companyId)) {
+      const tag = await tagOfRef(ports, companyId, ref)
+      names.set(tag, ref)
+      tips.set(tag, id)
+    }
+    const differing = firstOf(known, differingRefs(known, tips))
+    if (differing.length === 0 && known.moving === null) return true
+    const refs = await Promise.all(
+      differing.map(async (found): Promise<FoundRef> => {
+        const name = names.get(found.tag)
+        const ref =
+          name === undefined ? null : await ports.sealing.seal(companyId, COMPANY_SUBJECT, name)
+        return { ...found, ref }
+      }),
+    )
+    const ending = known.moving === null ? null : pushId
+    const command = { type: "FindRefs" as const, pushId: ending, asOf: known.asOf, refs }
+    const outcome = await runner.execute(stream, command, cause)
+    // Nothing more to tell: what differs still is on its way by a push of its own.
+    if (outcome.accepted && outcome.facts.length === 0) return true
+  }
+  return false
+}
+
+/** As many as a fact holds, first those that the push moves. */
+function firstOf({ moving }: KnownRefs, differing: ReturnType<typeof differingRefs>) {
+  const own = new Set(moving)
+  const isOwn = ({ tag }: { readonly tag: string }) => own.has(tag)
+  const others = differing.filter((one) => !isOwn(one))
+  return [...differing.filter(isOwn), ...others].slice(0, MOST_AT_ONCE)
+}

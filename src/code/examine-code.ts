@@ -1,0 +1,119 @@
+/** What `doctor` finds of the folder of the repositories. */
+import { constants } from "node:fs"
+import { access, readdir } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { z } from "zod"
+import { folderNameOf } from "../../adapters/git/port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { parseCompanyId } from "../../domain/kernel/ids.ts"
+import { companiesWithCode } from "../../projections/code/repositories.ts"
+import { idSchema } from "../frame/kernel/id-schemas.ts"
+import type { Finding } from "../frame/operator/cli/finding.ts"
+import { well } from "../frame/operator/cli/finding.ts"
+import type { ReadSettings } from "../frame/settings.ts"
+import type { Stored } from "../frame/slice.ts"
+import { codeDirIn, codeSettings } from "./settings.ts"
+
+/** What `repository list` answers, of which this needs some. */
+const Listed = z.object({
+  folder: z.string(),
+  repositories: z.array(z.object({ companyId: idSchema(parseCompanyId) })),
+})
+
+/** Looks whether repositories can be kept where the settings say, and whether all of the facts are there. */
+export async function examineCode(
+  settings: ReadSettings,
+  dataDir: string,
+  stored: Stored,
+): Promise<readonly Finding[]> {
+  const folder = codeDirIn(settings(codeSettings), dataDir)
+  const found = await folderFinding(folder)
+  const missing = await missingFindings(folder, stored)
+  return missing.length > 0 && found.state === "ok" ? missing : [found, ...missing]
+}
+
+async function folderFinding(folder: string): Promise<Finding> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => error)
+  if (Array.isArray(names)) {
+    const fault = await writeFault(folder)
+    if (fault !== null) return unusable(folder, fault)
+    const count = names.filter((name) => /^[0-9a-f]+$/.test(name)).length
+    return well("code", `${count} repositories in ${folder}`)
+  }
+  if (names.code !== "ENOENT") return unusable(folder, names.message)
+  // It is made when the first repository is, with all folders above it.
+  const fault = await writeFault(await nearest(folder))
+  return fault === null
+    ? well("code", `no repository so far in ${folder}`)
+    : unusable(folder, fault)
+}
+
+/** So many are named: where a folder was not mounted, all of them are missing. */
+const MOST_NAMED = 10
+
+/** The repositories that the facts know and that are not in their folder: a finding each. */
+async function missingFindings(folder: string, stored: Stored): Promise<readonly Finding[]> {
+  const missing = await missingIn(folder, stored)
+  if (!("companies" in missing)) return [missing]
+  const { companies, where } = missing
+  const fix =
+    "see that CODE_DIR is the folder and mounted; if it is lost, restore a backup, or repository create --anew"
+  const lacking = companies.slice(0, MOST_NAMED).map((companyId): Finding => {
+    const says = `the facts know a repository of ${companyId}, and ${where} has none`
+    return { check: "code", state: "wrong", says, fix }
+  })
+  const more = companies.length - lacking.length
+  if (more === 0) return lacking
+  const says = `${more} more are missing: repository list --missing names them`
+  return [...lacking, { check: "code", state: "wrong", says, fix }]
+}
+
+type Missing = { readonly companies: readonly CompanyId[]; readonly where: string } | Finding
+
+async function missingIn(folder: string, stored: Stored): Promise<Missing> {
+  if (stored === null) return { companies: [], where: folder }
+  try {
+    if ("readAll" in stored) {
+      const known = await companiesWithCode(stored.readAll)
+      const isThere = await Promise.all(
+        known.map((companyId) => isReadable(join(folder, folderNameOf(companyId), "HEAD"))),
+      )
+      return { companies: known.filter((_one, i) => isThere[i] === false), where: folder }
+    }
+    const answer = Listed.parse(await stored.ask("repository list", { missing: true }))
+    const companies = answer.repositories.map(({ companyId }) => companyId)
+    return { companies, where: answer.folder }
+  } catch (error) {
+    const says = `not compared with the facts: ${error instanceof Error ? error.message : String(error)}`
+    return {
+      check: "code",
+      state: "missing",
+      says,
+      fix: "see that the database runs, and the log of the server",
+    }
+  }
+}
+
+/** The nearest folder above that is there. */
+async function nearest(folder: string): Promise<string> {
+  const above = dirname(folder)
+  if (above === folder) return above
+  return (await isReadable(above)) ? above : nearest(above)
+}
+
+const isReadable = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )
+
+const writeFault = (folder: string): Promise<string | null> =>
+  access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
+    () => null,
+    (error: Error) => error.message,
+  )
+
+function unusable(folder: string, why: string): Finding {
+  const fix = "give the folder to the user that runs the server, or name another with CODE_DIR"
+  return { check: "code", state: "wrong", says: `${folder} cannot be used: ${why}`, fix }
+}

@@ -1,0 +1,118 @@
+/** Git as a client: how it signs in, and how it shows people what is refused. */
+import { FLUSH, pktLine } from "../../adapters/git/port.ts"
+import type { PackCommand } from "../../adapters/git/port.ts"
+import { COMPANIES } from "../../domain/company/aggregates.ts"
+import { companyByNameTag } from "../../domain/company/companies.ts"
+import type { Companies } from "../../domain/company/companies.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { badKey } from "../frame/calls/key-check.ts"
+import type { Refusal } from "../frame/calls/refusal.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { OtherClient } from "../frame/calls/route.ts"
+import { nameTagOf } from "../frame/operator/inputs.ts"
+import type { Ports } from "../frame/ports.ts"
+import { goOnWith } from "./visits.ts"
+
+/** A refusal as it is shown: git knows words, and no JSON. */
+type Told = Pick<Refusal, "error" | "message">
+
+/** A refusal as one line. */
+export function lineOf({ error, message }: Told): string {
+  return `${error}: ${message}`
+}
+
+const refuse: OtherClient["refuse"] = async (ports, { companyId }, { user, params }) => {
+  if (!(await isNameOf(ports, user, companyId))) return badKey()
+  const { repository = "" } = params
+  const name = /^(.*)\.git$/s.exec(repository)?.[1]
+  const isOwn = name !== undefined && (await isNameOf(ports, name, companyId))
+  return isOwn ? null : refusal("not_found", "There is no such repository for this key's company.")
+}
+
+/** Whether a name is that of a company; one that is not is looked for at the tail. */
+async function isNameOf(ports: Ports, name: string, companyId: CompanyId): Promise<boolean> {
+  const tag = nameTagOf(ports, name)
+  const named = (state: Companies) => companyByNameTag(state, tag)
+  const isIt = (await ports.runner.read(COMPANIES, named)) === companyId
+  return isIt || (await ports.runner.readLatest(COMPANIES, named)) === companyId
+}
+
+const asText: OtherClient["shown"] = (why) => ({
+  mediaType: "text/plain; charset=utf-8",
+  body: `${lineOf(why)}\n`,
+})
+
+/** A client that asks for the refs first: of it, and of nothing else, git shows any refusal. */
+export const askingClient: OtherClient = { realm: "code", refuse, shown: asText }
+
+/** A client that fetches. Git shows no refusal of it but one in its own protocol. */
+export const fetchingClient: OtherClient = {
+  ...askingClient,
+  goesOn: (ports, caller) => goOnWith(ports, caller, "git-upload-pack"),
+  // Of a 401 git asks people for another key.
+  shown: (why) => {
+    if (why.status === 401) return asText(why)
+    const body = refusedFetch(why).toString("utf8")
+    return { status: 200, mediaType: resultType("git-upload-pack"), body }
+  },
+}
+
+/** A client that pushes. Git shows the status alone, of what is refused before it is read. */
+export const pushingClient: OtherClient = {
+  ...askingClient,
+  goesOn: (ports, caller) => goOnWith(ports, caller, "git-receive-pack"),
+}
+
+/** The type of an answer of git's. */
+export const resultType = (service: PackCommand): string => `application/x-${service}-result`
+
+/** The refusal of a fetch in git's protocol. */
+export const refusedFetch = (why: Told): Buffer => pktLine(`ERR ${lineOf(why)}`)
+
+/** What a push begins with. */
+interface Asked {
+  readonly refs: readonly string[]
+  readonly capabilities: readonly string[]
+}
+
+/** The refusal of a push in git's protocol, for what it has asked; nothing where it asked nothing. */
+export async function refusedPush(why: Told, body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const { refs, capabilities } = await askedIn(body)
+  if (refs.length === 0) return Buffer.alloc(0)
+  const lines = ["unpack ok\n", ...refs.map((ref) => `ng ${ref} ${why.error}\n`)]
+  const report = Buffer.concat([...lines.map((line) => pktLine(line)), FLUSH])
+  if (!capabilities.includes("side-band-64k")) return report
+  const bands = [
+    [2, Buffer.from(`${lineOf(why)}\n`)],
+    [1, report],
+  ] as const
+  const sent = bands.map(([band, bytes]) => pktLine(Buffer.concat([Buffer.from([band]), bytes])))
+  return Buffer.concat([...sent, FLUSH])
+}
+
+/** So much names 200 refs, and more than git takes at once. */
+const MOST_ASKED = 64 * 1024
+
+/** Reads the updates that a push begins with; the rest of it is left. */
+async function askedIn(body: AsyncIterable<Uint8Array>): Promise<Asked> {
+  // Not by a loop: that would end the connection where it stops.
+  const pieces = body[Symbol.asyncIterator]()
+  let bytes: Buffer = Buffer.alloc(0)
+  let at = 0
+  const refs: string[] = []
+  let capabilities: readonly string[] = []
+  for (;;) {
+    const length = Number.parseInt(bytes.toString("latin1", at, at + 4), 16)
+    if (bytes.length >= at + 4 && !(length > 4)) return { refs, capabilities }
+    if (bytes.length >= at + 4 && bytes.length >= at + length) {
+      const [update = "", words] = bytes.toString("utf8", at + 4, at + length).split("\0")
+      refs.push(update.trim().slice(82))
+      if (words !== undefined) capabilities = words.trim().split(" ")
+      at += length
+      continue
+    }
+    const next = await pieces.next()
+    if (next.done === true || bytes.length > MOST_ASKED) return { refs, capabilities }
+    bytes = Buffer.concat([bytes, next.value])
+  }
+}

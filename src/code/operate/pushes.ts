@@ -1,0 +1,81 @@
+/** Pushes to a company's code, as an operator sees them, and what of them is let through. */
+import { z } from "zod"
+import { codeOf } from "../../../domain/code/aggregates.ts"
+import { listPushes } from "../../../projections/code/pushes.ts"
+import {
+  accepted,
+  company,
+  findCompany,
+  findLivingCompany,
+  showWrites,
+} from "../../frame/operator/inputs.ts"
+import { listLimit, renderList } from "../../frame/operator/lists.ts"
+import type { AdminOperation } from "../../frame/operator/operation.ts"
+import { operation } from "../../frame/operator/operation.ts"
+import { inOneLine } from "../refused-push.ts"
+
+const list = operation({
+  name: "code pushes",
+  summary: "list the pushes to a company's code, newest first, and why some were refused",
+  notes: [
+    "Times are UTC. accepted: it is on its way. other: not all of its refs moved as it wanted; each says what it did.",
+    "Of many refusals in a minute the first ten are kept, and all for which a key was switched off.",
+  ],
+  example: "code pushes --company acme --limit 20",
+  input: z.object({
+    company,
+    before: z.int().nonnegative().optional().meta({ description: "only earlier ones" }),
+    limit: listLimit,
+  }),
+  run: async ({ ports }, { company: named, before, limit }) => {
+    const companyId = await findCompany(ports, named)
+    await showWrites(ports)
+    const rows = await listPushes(ports.readAll, companyId, before ?? null, limit + 1)
+    const pushes = rows.slice(0, limit).map((row) => ({
+      revision: Number(row.revision),
+      at: row.pushed_at.toISOString(),
+      pushId: row.push_id,
+      status: row.status,
+      code: row.code,
+      personId: row.person_id,
+      keyId: row.key_id,
+      objects: Number(row.objects),
+      bytes: Number(row.bytes),
+      lines: row.lines?.split("\n").map(inOneLine) ?? null,
+    }))
+    return { pushes, next: rows.length > limit ? (pushes.at(-1)?.revision ?? null) : null }
+  },
+  render: ({ pushes, next }, page) => {
+    const rows = pushes.map(({ lines, ...push }) => ({
+      ...push,
+      about: lines?.join(" · ") ?? null,
+    }))
+    return renderList(rows, next, page, "pushes")
+  },
+})
+
+const allow = operation({
+  name: "repository allow-secret",
+  summary: "let a text through that looks like a secret and is none",
+  notes: ["An API key of this service is never let through."],
+  example:
+    'repository allow-secret 0f3c5a1e9b7d24680f3c5a1e9b7d2468 --company acme --reason "an example"',
+  changes: true,
+  needsReason: true,
+  input: z.object({
+    fingerprint: z
+      .string()
+      .regex(/^[0-9a-f]{32}$/, "must be the 32 hex digits that the refusal showed")
+      .meta({ description: "the fingerprint that the refusal showed", argument: "FINGERPRINT" }),
+    company,
+  }),
+  run: async ({ ports, cause }, { fingerprint, company: named }) => {
+    const companyId = await findLivingCompany(ports, named)
+    const command = { type: "AllowSecret" as const, fingerprint }
+    accepted(await ports.runner.execute(codeOf(companyId), command, cause))
+    return { fingerprint, companyId, allowed: true }
+  },
+})
+
+/** Operations on pushes. */
+export const pushOperations: readonly AdminOperation[] = [list, allow]

@@ -1,0 +1,159 @@
+/**
+ * The checks of a push, before any of its refs moves: refs, sizes, keys of this service, other secrets, the
+ * protected core, the default branch. All new objects are looked at, also those that nothing refers to: git
+ * hands out any object by its id.
+ */
+import type { Push } from "../../adapters/git/port.ts"
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
+import { codeOf } from "../../domain/code/aggregates.ts"
+import { scrubsOf } from "../../domain/code/code.ts"
+import type { AcceptPush } from "../../domain/code/code-commands.ts"
+import type { SealedUpdate } from "../../domain/code/code-events.ts"
+import type { PushId } from "../../domain/code/ids.ts"
+import { DEFAULT_BRANCH } from "../../domain/code/ref-rules.ts"
+import { RELEASES } from "../../domain/connection/aggregates.ts"
+import { sealedTrees } from "../../domain/connection/releases.ts"
+import type { Measure } from "../frame/http/metrics.ts"
+import { newId } from "../frame/kernel/ids.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { ReadCores } from "./check-cores.ts"
+import { coreTreeOf, coresOf, coresRefused } from "./check-cores.ts"
+import type { Brought } from "./check-objects.ts"
+import { weigh } from "./check-objects.ts"
+import { defaultRefused, refsRefused } from "./check-refs.ts"
+import { secretsRefused } from "./check-secrets.ts"
+import { compareRefs, tagOfRef } from "./compare-refs.ts"
+import type { Pusher } from "./pusher.ts"
+import type { RefusedPush } from "./refused-push.ts"
+import { linesOf } from "./refused-push.ts"
+
+declare module "../frame/counts.ts" {
+  interface Counted {
+    /** Pushes that were refused, by the reason. */
+    readonly refused_pushes: "code"
+  }
+}
+
+/** What `/metrics` tells of them. */
+export const refusedPushMeasure: Measure = {
+  name: "ledger_refused_pushes_total",
+  help: "Pushes that were refused, by the reason.",
+  labels: ["code"],
+  isCount: true,
+  read: async ({ counts }) => counts.read("refused_pushes"),
+}
+
+/** What is said to a push: yes, and by which name it is ended; or lines for the person at the terminal. */
+export type Judged =
+  | { readonly ok: true; readonly pushId: PushId }
+  | { readonly ok: false; readonly lines: readonly string[] }
+
+/** How often a repository was cleaned: to be read before git takes anything of a push. */
+export function cleanings({ runner }: Ports, { companyId }: Pusher): Promise<number> {
+  return runner.readLatest(codeOf(companyId), scrubsOf)
+}
+
+/**
+ * Judges a push. A yes is a fact by then, and `landed` is to be called once git has ended; a throw is a no,
+ * and nothing of the push may be taken.
+ *
+ * @param before the `cleanings` of before git took anything of it
+ * @throws ScanFailed, as `Runner.execute` does, and what `push` throws
+ */
+export async function judgePush(
+  ports: Ports,
+  pusher: Pusher,
+  push: Push,
+  before: number,
+): Promise<Judged> {
+  const pushId = newId("push")
+  const readCores = coresOf(push)
+  const checked = await check(ports, pusher, pushId, push, readCores)
+  const refused =
+    "code" in checked
+      ? checked
+      : await accept(ports, pusher, { pushId, push, readCores, before }, checked)
+  if (refused === null) return { ok: true, pushId }
+  await writeDown(ports, pusher, pushId, refused)
+  return { ok: false, lines: linesOf(refused) }
+}
+
+/** Writes down whether the refs of a push moved; again, or for one that has ended: nothing new. */
+export async function landed(ports: Ports, pusher: Pusher, pushId: PushId): Promise<void> {
+  // Where others push all the while, the push's own row ends it.
+  await compareRefs(ports, pusher, pushId)
+}
+
+/** The checks, in order: what is refused by one is not looked at by the next. */
+async function check(
+  ports: Ports,
+  pusher: Pusher,
+  pushId: PushId,
+  push: Push,
+  readCores: ReadCores,
+): Promise<Brought | RefusedPush> {
+  const refs = refsRefused(push)
+  if (refs !== null) return refs
+  const brought = await weigh(push)
+  if ("code" in brought) return brought
+  const official = await ports.runner.readLatest(RELEASES, sealedTrees)
+  return (
+    (await secretsRefused(ports, pusher, pushId, push, brought)) ??
+    (await coresRefused(push, readCores, official)) ??
+    (await defaultRefused(push)) ??
+    brought
+  )
+}
+
+/** Writes the yes down; the refusal where there are too many refs by now. */
+async function accept(
+  ports: Ports,
+  { companyId, cause }: Pusher,
+  {
+    pushId,
+    push,
+    readCores,
+    before: scrubs,
+  }: {
+    readonly pushId: PushId
+    readonly push: Push
+    readonly readCores: ReadCores
+    readonly before: number
+  },
+  { objects, bytes }: Brought,
+): Promise<RefusedPush | null> {
+  const updates = await Promise.all(
+    push.updates.map(async ({ ref, old, new: wanted }): Promise<SealedUpdate> => {
+      const tag = await tagOfRef(ports, companyId, ref)
+      const sealed = await ports.sealing.seal(companyId, COMPANY_SUBJECT, ref)
+      return { ref: sealed, tag, old, new: wanted }
+    }),
+  )
+  const tip = push.updates.find(({ ref }) => ref === DEFAULT_BRANCH)?.new ?? null
+  const tag = await tagOfRef(ports, companyId, DEFAULT_BRANCH)
+  const core = tip === null ? null : { tag, tree: await coreTreeOf(readCores, tip) }
+  const { keyId, personId } = cause
+  const told = { pushId, keyId, personId, updates, core, objects, bytes, scrubs }
+  const command: AcceptPush = { type: "AcceptPush", ...told }
+  const outcome = await ports.runner.execute(codeOf(companyId), command, cause)
+  if (outcome.accepted) return null
+  const next = "Nothing of this push was taken."
+  return { code: "refs", why: outcome.refusal.message, places: [], next }
+}
+
+async function writeDown(
+  ports: Ports,
+  { companyId, cause }: Pusher,
+  pushId: PushId,
+  refused: RefusedPush,
+): Promise<void> {
+  const { code } = refused
+  ports.counts.add("refused_pushes", { code })
+  const text = linesOf(refused).join("\n")
+  const places = await ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
+  const { keyId, personId } = cause
+  const told = { pushId, code, places, keyId, personId }
+  const command = { type: "RefusePush" as const, ...told, isNamed: refused.hasSwitchedOff === true }
+  const outcome = await ports.runner.execute(codeOf(companyId), command, cause)
+  if (!outcome.accepted) throw new Error(`${pushId} was not refused: ${outcome.refusal.code}`)
+}

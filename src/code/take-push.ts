@@ -1,0 +1,97 @@
+/** Takes a push, once its key still may and it holds to what pushes must. */
+import type { Conversation } from "../../adapters/git/port.ts"
+import { findKey, findPerson } from "../../domain/access/access.ts"
+import type { Access, Key } from "../../domain/access/access.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import type { PushId } from "../../domain/code/ids.ts"
+import { checkCompany } from "../frame/calls/account-checks.ts"
+import { causeOf } from "../frame/calls/caller-cause.ts"
+import { badKey } from "../frame/calls/key-check.ts"
+import { operationRefusal, personRefusal } from "../frame/calls/person-checks.ts"
+import type { Refusal } from "../frame/calls/refusal.ts"
+import type { Caller } from "../frame/calls/route.ts"
+import type { Ports } from "../frame/ports.ts"
+import { lineOf } from "./git-client.ts"
+import type { Judged } from "./push-checks.ts"
+import { cleanings, judgePush, landed } from "./push-checks.ts"
+
+declare module "../frame/counts.ts" {
+  interface Counted {
+    /** Pushes, by what was said to them. */
+    readonly pushes: "said"
+  }
+}
+
+/** What who pushes must be granted. */
+export const PUSH_RULES = { operation: "code.push", also: ["code.pull"] } as const
+
+/** Serves a push to its end. */
+export async function takePush(
+  ports: Ports,
+  caller: Caller,
+  conversation: Conversation,
+): Promise<void> {
+  const pusher = { companyId: caller.companyId, cause: causeOf(caller) }
+  // Before git looks for what it builds on; where it cannot be read, the person is told at the end.
+  const [before] = await Promise.allSettled([cleanings(ports, pusher)])
+  let accepted: PushId | null = null
+  try {
+    await ports.repositories.receive(conversation, async (push) => {
+      const { verdict, said } = await verdictOn(ports, caller, push.left, async () => {
+        if (before.status === "rejected") throw before.reason
+        return judgePush(ports, pusher, push, before.value)
+      })
+      if ("pushId" in verdict) accepted = verdict.pushId
+      ports.counts.add("pushes", { said })
+      return verdict
+    })
+  } finally {
+    // Whatever became of git after the yes: the refs say so.
+    if (accepted !== null) await landed(ports, pusher, accepted)
+  }
+}
+
+type Said = "yes" | "no" | "fault" | "left"
+
+/** Nothing is thrown: whoever waits at a terminal is told. */
+async function verdictOn(
+  ports: Ports,
+  caller: Caller,
+  left: AbortSignal,
+  judge: () => Promise<Judged>,
+): Promise<{ readonly verdict: Judged; readonly said: Said }> {
+  try {
+    const barred = await noLonger(ports, caller)
+    const verdict =
+      barred === null ? await judge() : { ok: false as const, lines: [lineOf(barred)] }
+    return { verdict, said: verdict.ok ? "yes" : "no" }
+  } catch (error) {
+    // Nobody is there to be told, and nothing went wrong.
+    if (left.aborted) return { verdict: { ok: false, lines: [] }, said: "left" }
+    ports.log.warn(`the push of request ${caller.requestId} could not be judged`, error)
+    const message = "The push could not be checked, and nothing was changed. Push again later."
+    const verdict = { ok: false as const, lines: [lineOf({ error: "unavailable", message })] }
+    return { verdict, said: "fault" }
+  }
+}
+
+const findPersonOf = (state: Access, key: Key | null) =>
+  key === null || key.personId === null ? null : findPerson(state, key.personId)
+
+/** Why the caller may not push any more: much may have changed while so much was sent. */
+async function noLonger(ports: Ports, caller: Caller): Promise<Refusal | null> {
+  const { companyId, key } = caller
+  if (key === null) return null
+  const now = await ports.runner.readLatest(accessOf(companyId), (state: Access) => {
+    const found = findKey(state, key.keyId)
+    const person = findPersonOf(state, found)
+    return { key: found, person }
+  })
+  if (now.key?.status !== "active") return badKey()
+  const own = { ...caller, key: now.key, person: now.person }
+  return (
+    (await checkCompany(ports, own, true)) ??
+    operationRefusal(own, PUSH_RULES) ??
+    personRefusal(own, { ...PUSH_RULES, personKey: true })
+  )
+}

@@ -1,0 +1,45 @@
+/** The settings of a command, shown without anything of the program being loaded but what reads them. */
+import { ServerGone } from "../frame/operator/cli/admin-client.ts"
+import type { Catalogue } from "../frame/operator/cli/command.ts"
+import type { Settings as Shown } from "../frame/operator/cli/host.ts"
+import type { Provider } from "../frame/provider.ts"
+import type { Settings } from "../frame/settings.ts"
+import { settingsShown } from "./settings-reading.ts"
+import type { Around } from "./work-here.ts"
+
+/** The effective settings of this process, and of the server beside it. @throws StartupFault */
+export async function settingsHere(
+  { settings, providers }: Pick<Catalogue, "settings" | "providers">,
+  around: Around,
+): Promise<Shown> {
+  const brought = {
+    settings: (await exportsOf(settings)).filter(isSettings),
+    providers: (await exportsOf(providers)).filter(isProvider),
+  }
+  return { own: settingsShown(brought, around.env), server: await settingsOfServer(around) }
+}
+
+/** What these modules export, in their order. */
+async function exportsOf(modules: readonly string[]): Promise<readonly unknown[]> {
+  const sources = new URL("../", import.meta.url)
+  const loaded = modules.map(async (path) => (await import(new URL(path, sources).href)) as object)
+  return (await Promise.all(loaded)).flatMap((module) => Object.values(module) as unknown[])
+}
+
+const isDeclared = (value: unknown): value is { readonly from: string } =>
+  typeof value === "object" && value !== null && "from" in value
+
+const isSettings = (value: unknown): value is Settings => isDeclared(value) && "schema" in value
+
+const isProvider = (value: unknown): value is Provider => isDeclared(value) && "open" in value
+
+/** One that does not answer keeps nobody from seeing the settings of the command itself. */
+async function settingsOfServer({ livingServer, terminal }: Around) {
+  try {
+    return (await livingServer())?.settings ?? null
+  } catch (error) {
+    if (!(error instanceof ServerGone)) throw error
+    terminal.err(`${error.message}\n`)
+    return null
+  }
+}

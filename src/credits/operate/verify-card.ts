@@ -1,0 +1,90 @@
+/** Looking whether a company's card is good, as an operator asks for it. */
+import { z } from "zod"
+import { cardCheckOf, companyStanding } from "../../../domain/access/access.ts"
+import { accessOf } from "../../../domain/access/aggregates.ts"
+import type { CardCheck } from "../../../domain/access/card.ts"
+import type { CardFault } from "../../../domain/access/card-events.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Micros } from "../../../domain/kernel/money.ts"
+import { newId } from "../../frame/kernel/ids.ts"
+import { accepted, company, findLivingCompany } from "../../frame/operator/inputs.ts"
+import type { AdminOperation } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { CHECK_CARD } from "../reactions/check-card.ts"
+
+/** What is held for a moment. */
+const HELD_MICROS: Micros = 49_000_000
+/** The processor's ten seconds, and what stands around them. */
+const WITHIN_MS = 15_000
+const LOOK_EVERY_MS = 50
+
+const FAULTS: Readonly<Record<CardFault, string>> = {
+  declined: "The card was declined: nothing is held on it. Put another card on file.",
+  payment_failed:
+    "The hold failed: nothing is held on the card. Ask once more, or change the card.",
+  needs_owner: "The card asks for its owner's consent, who has to give it: nothing is held on it.",
+  no_card: "The payment processor has no card of this company: an owner can add one.",
+  card_changed:
+    "The card on file was changed meanwhile: ask once more, for the card that it is now.",
+}
+
+/**
+ * Has the processor hold a sum on the company's card, and let go of it. Done @throws OperatorRefused where
+ * there is no card, or it is not good.
+ */
+export const verifyCard: AdminOperation = operation({
+  name: "card verify",
+  summary: "see that a company's card is good: $49 are held on it, and let go at once",
+  notes: [
+    "Nothing is charged. Clones and publishing need a verified card.",
+    "A card that is verified is not asked again; where the processor does not answer, its answer is " +
+      "waited for behind the command (status unconfirmed), and the same command tells it later.",
+  ],
+  example: "card verify --company acme",
+  changes: true,
+  input: z.object({ company }),
+  run: async ({ ports, cause, signal }, { company: named }) => {
+    const companyId = await findLivingCompany(ports, named)
+    const command = {
+      type: "StartCardCheck" as const,
+      holdId: newId("hold"),
+      amountMicros: HELD_MICROS,
+    }
+    const stream = accessOf(companyId)
+    const begun = accepted(await ports.runner.execute(stream, command, cause, cardCheckOf))
+    const isNew = begun.facts.length > 0
+    const check = isNew ? await ended(ports, companyId, begun.view, signal) : begun.view
+    const standing = await ports.runner.readLatest(stream, companyStanding)
+    const card = standing?.card ?? null
+    const outcome = check?.outcome ?? null
+    if (card?.verified === true) return { companyId, status: "verified", card }
+    if (outcome === null || outcome === "verified") {
+      return { companyId, status: "unconfirmed", card }
+    }
+    throw new OperatorRefused(outcome, FAULTS[outcome], { holdId: check?.holdId })
+  },
+})
+
+/** The look that was begun, once it has come to something, or nobody waits any longer. */
+async function ended(
+  ports: Ports,
+  companyId: CompanyId,
+  begun: CardCheck | null,
+  signal: AbortSignal,
+): Promise<CardCheck | null> {
+  if (begun === null) return null
+  const { pacer, runner } = ports
+  const { holdId, amountMicros, startedAt } = begun
+  const until = pacer.elapsedMs() + WITHIN_MS
+  const row = { kind: CHECK_CARD, name: holdId, subject: holdId, companyId }
+  const payload = { holdId, amountMicros, startedAt }
+  const isOwn = await ports.doNow({ ...row, payload, dueAt: startedAt }, signal)
+  for (;;) {
+    const found = await runner.readLatest(accessOf(companyId), cardCheckOf)
+    const isDone = found?.holdId !== holdId || found.outcome !== null
+    // What this process put off is not known any sooner by looking again.
+    if (isDone || isOwn || signal.aborted || pacer.elapsedMs() >= until) return found
+    await pacer.pause(LOOK_EVERY_MS, signal)
+  }
+}

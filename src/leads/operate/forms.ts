@@ -1,0 +1,126 @@
+/** Forms of a company, as an operator opens and closes them. */
+import { z } from "zod"
+import { COMPANY_SUBJECT } from "../../../adapters/sealing/port.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { leadsOf } from "../../../domain/leads/aggregates.ts"
+import type { FormId } from "../../../domain/leads/ids.ts"
+import { parseFormId } from "../../../domain/leads/ids.ts"
+import type { FormRow } from "../../../projections/leads/forms.ts"
+import { findForm, listForms } from "../../../projections/leads/forms.ts"
+import { newId } from "../../frame/kernel/ids.ts"
+import { renderFields } from "../../frame/operator/cli/render.ts"
+import {
+  accepted,
+  company,
+  findCompany,
+  findLivingCompany,
+  showWrites,
+  words,
+} from "../../frame/operator/inputs.ts"
+import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { formPath, snippetOf } from "../form-page.ts"
+
+const hostname = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/i, {
+    error:
+      "must be a host name such as www.example.com (xn--… for other letters), without https:// and without a path",
+  })
+  .max(253)
+
+const add = operation({
+  name: "form add",
+  summary: "open a form by which a company gets leads",
+  notes: [
+    "Its page is hosted here; the HTML that is shown can stand on a page of one's own.",
+    "--hostname: whose pages may send it beside this service's own.",
+    "--refuse-links: three links and no email to answer to are taken for a robot's.",
+  ],
+  example: 'form add --company acme --name "Contact us" --hostname www.acme.example',
+  changes: true,
+  input: z.object({
+    company,
+    name: words
+      .refine((text) => text.trim() !== "" && text.length <= 200, "must have 1 to 200 characters")
+      .meta({ description: "what stands above it" }),
+    hostnames: z
+      .array(hostname)
+      .default([])
+      .meta({ description: "host names of the company's pages", flag: "hostname" }),
+    refuseLinks: z.boolean().default(false).meta({ description: "take many links for a robot's" }),
+  }),
+  run: async ({ ports, cause }, { company: named, name, hostnames, refuseLinks }) => {
+    const companyId = await findLivingCompany(ports, named)
+    const seal = (text: string) => ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
+    const formId = newId("form")
+    const own = [...new Set(hostnames.map((one) => one.toLowerCase()))]
+    const form = { formId, refuseLinks, name: await seal(name.trim()) }
+    const command = { type: "OpenForm" as const, ...form }
+    const sealed = await Promise.all(own.map(seal))
+    accepted(
+      await ports.runner.execute(leadsOf(companyId), { ...command, hostnames: sealed }, cause),
+    )
+    await showWrites(ports)
+    const url = `${ports.baseUrl()}${formPath(formId)}`
+    return { formId, companyId, url, html: snippetOf(ports.baseUrl(), formId) }
+  },
+  render: ({ html, ...rest }) =>
+    `${renderFields(Object.entries(rest))}\nFor a page of one's own:\n${html}\n`,
+})
+
+const list = operation({
+  name: "form list",
+  summary: "list a company's forms",
+  example: "form list --company acme",
+  input: z.object({ company }),
+  run: async ({ ports }, { company: named }) => {
+    const companyId = await findCompany(ports, named)
+    await showWrites(ports)
+    const rows = await listForms(ports.readAll, companyId)
+    return { forms: rows.map((row) => shown(ports, row)) }
+  },
+})
+
+function shown(ports: AdminPorts, row: FormRow) {
+  return {
+    formId: row.form_id,
+    name: row.name,
+    status: row.closed_at === null ? "open" : "closed",
+    hostnames: row.hostnames?.split(" ").filter((one) => one !== "") ?? [],
+    refuseLinks: row.refuse_links,
+    url: `${ports.baseUrl()}${formPath(row.form_id)}`,
+    openedAt: row.opened_at.toISOString(),
+  }
+}
+
+const close = operation({
+  name: "form close",
+  summary: "close a form: it takes no more leads",
+  example: "form close form_4Zb0x7",
+  changes: true,
+  input: z.object({
+    formId: z.string().meta({ description: "the form, by id", argument: "FORM_ID" }),
+  }),
+  run: async ({ ports, cause }, { formId: named }) => {
+    const { companyId, formId } = await findFormNamed(ports, named)
+    accepted(await ports.runner.execute(leadsOf(companyId), { type: "CloseForm", formId }, cause))
+    await showWrites(ports)
+    return { formId, companyId, status: "closed" }
+  },
+})
+
+/** A form by its id, and its company. @throws OperatorRefused where there is none */
+export async function findFormNamed(
+  ports: AdminPorts,
+  text: string,
+): Promise<{ readonly companyId: CompanyId; readonly formId: FormId }> {
+  await showWrites(ports)
+  const formId = parseFormId(text)
+  const form = formId === null ? null : await findForm(ports.readAll, formId)
+  if (form !== null) return { companyId: form.company_id, formId: form.form_id }
+  throw new OperatorRefused("not_found", `There is no form ${text}.`)
+}
+
+/** Operations on forms. */
+export const formOperations: readonly AdminOperation[] = [add, list, close]

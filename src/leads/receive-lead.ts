@@ -1,0 +1,74 @@
+/** Taking a lead in, whoever brings it. */
+import { leadsOf } from "../../domain/leads/aggregates.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { LeadId } from "../../domain/leads/ids.ts"
+import type { LeadRefused, Leads } from "../../domain/leads/leads.ts"
+import { MOST_A_DAY, MOST_A_MINUTE, faultOf, isErased, sameLead } from "../../domain/leads/leads.ts"
+import type { Refusal } from "../frame/calls/refusal.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import { rateLimited } from "../frame/calls/rate-limits.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { Content } from "./content.ts"
+import type { OpenForm } from "./open-form.ts"
+import { noForm } from "./open-form.ts"
+
+const MINUTE_MS = 60_000
+
+/** Takes a lead in; where the same came from the same address within a minute, it is that one. */
+export async function receiveLead(
+  ports: Ports,
+  { companyId, formId }: Pick<OpenForm, "companyId" | "formId">,
+  { text, ...consents }: Content,
+  address: string,
+  cause: Cause,
+): Promise<{ readonly leadId: LeadId } | { readonly refusal: Refusal }> {
+  const { runner, sealing } = ports
+  const stream = leadsOf(companyId)
+  // By the stream's own time, which never goes back: so no name of a minute comes again.
+  const now = await runner.read(stream, (_state, at) => at)
+  const minute = Math.floor(now / MINUTE_MS)
+  const nameIn = (which: number) => nameOf(ports, companyId, [formId, text, address, which])
+  const [leadId, formerId] = await Promise.all([nameIn(minute), nameIn(minute - 1)])
+  // Looked at before a key is made for it: what is turned away leaves none, but for those that were
+  // decided at the same time.
+  const before = await runner.read(stream, (state, at) => ({
+    same: sameLead(state, leadId, formerId, at),
+    code: faultOf(state, formId, at),
+  }))
+  if (before.same !== null && before.code !== "no_form") return { leadId: before.same }
+  if (before.code !== null) return { refusal: refusalOf(before.code) }
+  const content = await sealing.seal(companyId, leadId, text)
+  const command = { type: "ReceiveLead" as const, leadId, formerId, formId, content, ...consents }
+  const view = (state: Leads, at: number) => sameLead(state, leadId, formerId, at)
+  const outcome = await runner.execute(stream, command, cause, view)
+  if (!outcome.accepted) return { refusal: refusalOf(outcome.refusal.code) }
+  return { leadId: outcome.view ?? leadId }
+}
+
+/** The id of a lead; without the company's key it says nothing of what it is made of. */
+async function nameOf(
+  { runner, sealing }: Ports,
+  companyId: CompanyId,
+  made: readonly (string | number)[],
+): Promise<LeadId> {
+  for (let again = 0; ; again += 1) {
+    // The name of one that was erased stays its own: the same once more is another lead.
+    const of = again === 0 ? made : [...made, again]
+    const leadId: LeadId = `lead_${await sealing.tag(companyId, JSON.stringify(of))}`
+    if (!(await runner.read(leadsOf(companyId), (state) => isErased(state, leadId)))) return leadId
+  }
+}
+
+function refusalOf(code: LeadRefused["code"]): Refusal {
+  switch (code) {
+    case "no_form":
+      return noForm()
+    case "minute_full":
+      return rateLimited({ most: MOST_A_MINUTE, calls: "leads by this form" })
+    case "day_full":
+      return refusal("rate_limited", `More than ${MOST_A_DAY} leads by this form on one day.`)
+    case "too_many_uncollected":
+      return refusal("unavailable", "Too many leads wait to be collected. Send it again later.")
+  }
+}

@@ -1,0 +1,76 @@
+import { describe, expect, it } from "vitest"
+import type { AccessEvent } from "../../domain/access/access-events.ts"
+import { access, cardCheckOf, companyStanding } from "../../domain/access/access.ts"
+import { fold, given } from "../support/spec.ts"
+
+const NOW = Date.parse("2026-11-23T10:00:00.000Z")
+const company = {
+  companyId: "co_Ab3dE6",
+  name: "s1.co_Ab3dE6.YWNtZQ",
+  plan: "payg",
+  pays: "prepaid",
+} as const
+const opened: AccessEvent = { type: "CompanyOpened", at: NOW, ...company }
+const cardSet: AccessEvent = { type: "CardSet", at: NOW, verified: false, failing: false }
+const cardRemoved: AccessEvent = { type: "CardRemoved", at: NOW }
+const hold = { at: NOW, holdId: "hold_1", amountMicros: 49_000_000 } as const
+const started: AccessEvent = { type: "CardCheckStarted", ...hold }
+const start = { type: "StartCardCheck", ...hold } as const
+const { holdId } = hold
+const verified: AccessEvent = { type: "CardVerified", at: NOW, holdId }
+const failed: AccessEvent = { type: "CardCheckFailed", at: NOW, holdId, code: "declined" }
+const end = { type: "EndCardCheck", at: NOW, holdId, fault: null } as const
+
+describe("StartCardCheck", () => {
+  it("begins a look at a card that is on file, once at a time", () => {
+    given(access, opened, cardSet).when(start).records(started)
+    given(access, opened, cardSet, started)
+      .when({ ...start, holdId: "hold_2" })
+      .recordsNothing()
+    given(access, opened).when(start).refuses("no_card")
+    given(access, opened, cardSet, cardRemoved).when(start).refuses("no_card")
+  })
+
+  it("begins none of a card that is verified, and another where the last one failed", () => {
+    given(access, opened, cardSet, started, verified).when(start).recordsNothing()
+    const next = { ...hold, holdId: "hold_2" } as const
+    given(access, opened, cardSet, started, failed)
+      .when({ ...start, ...next })
+      .records({ type: "CardCheckStarted", ...next })
+  })
+})
+
+describe("EndCardCheck", () => {
+  it("verifies the card, or says why not, once", () => {
+    given(access, opened, cardSet, started).when(end).records(verified)
+    given(access, opened, cardSet, started)
+      .when({ ...end, fault: "declined" })
+      .records(failed)
+    for (const ended of [verified, failed]) {
+      given(access, opened, cardSet, started, ended).when(end).recordsNothing()
+    }
+    given(access, opened, cardSet).when(end).recordsNothing()
+  })
+
+  it.each([
+    ["taken away", [cardRemoved]],
+    ["put in its place", [cardRemoved, cardSet]],
+    ["said to stand otherwise", [{ ...cardSet, failing: true } as AccessEvent]],
+  ])("does not verify another card than was looked at: one %s", (_what, changes) => {
+    const changed = { ...failed, code: "card_changed" } as AccessEvent
+    given(access, opened, cardSet, started, ...changes)
+      .when(end)
+      .records(changed)
+    given(access, opened, cardSet, started, ...changes)
+      .when({ ...end, fault: "declined" })
+      .records(failed)
+  })
+
+  it("leaves what is said of the card's payments", () => {
+    const failing: AccessEvent = { ...cardSet, failing: true }
+    const state = fold(access, opened, failing, started, verified)
+    expect(companyStanding(state)?.card).toEqual({ verified: true, failing: true })
+    const { amountMicros, at: startedAt } = hold
+    expect(cardCheckOf(state)).toEqual({ holdId, amountMicros, startedAt, outcome: "verified" })
+  })
+})

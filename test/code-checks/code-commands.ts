@@ -1,0 +1,91 @@
+/** Random commands to a company's code. Refs and objects are few, so that pushes meet. */
+import fc from "fast-check"
+import type { AcceptPush, CodeCommand } from "../../domain/code/code-commands.ts"
+import type { SealedUpdate } from "../../domain/code/code-events.ts"
+import { REFUSALS } from "../../domain/code/code-events.ts"
+import type { PushId } from "../../domain/code/ids.ts"
+import type { Sealed } from "../../domain/kernel/ids.ts"
+
+const TAGS = ["aa", "bb", "cc"] as const
+const IDS = ["1".repeat(40), "2".repeat(40), "3".repeat(40), null] as const
+
+const pushId = fc.nat(7).map((i): PushId => `push_${i}`)
+const tag = fc.constantFrom(...TAGS)
+const id = fc.constantFrom(...IDS)
+const ref = fc.constant("s1.company.YQ" as Sealed)
+const blob = fc.constantFrom("b1", "b2")
+const who = { personId: null, keyId: null }
+
+/** A ref that a push moves. */
+export function update(name: string, old: string | null, wanted: string | null): SealedUpdate {
+  return { ref: "s1.company.YQ", tag: name, old, new: wanted }
+}
+
+/** The command that accepts a push. */
+export function accept(push: PushId, updates: readonly SealedUpdate[], scrubs = 0): AcceptPush {
+  const brought = { core: null, objects: 1, bytes: 1 }
+  return { type: "AcceptPush", pushId: push, ...who, updates, ...brought, scrubs }
+}
+
+const updates = fc
+  .uniqueArray(fc.record({ ref, tag, old: id, new: id }, { noNullPrototype: true }), {
+    selector: (one) => one.tag,
+    maxLength: 3,
+  })
+  .map((all) => all.filter((one) => one.old !== one.new))
+
+/** One of them. */
+export const codeCommand: fc.Arbitrary<CodeCommand> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({ type: "CreateRepository" as const }) },
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(
+        pushId,
+        updates,
+        fc.option(fc.record({ tag, tree: id }, { noNullPrototype: true })),
+        // Mostly of a repository that nobody has cleaned so far.
+        fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(4) }),
+      )
+      .map(([push, all, core, scrubs]): AcceptPush => ({ ...accept(push, all, scrubs), core })),
+  },
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(
+        fc.option(pushId),
+        fc.nat(9),
+        fc.uniqueArray(fc.record({ ref: fc.option(ref), tag, id }, { noNullPrototype: true }), {
+          selector: (one) => one.tag,
+          maxLength: 3,
+        }),
+      )
+      .map(([push, asOf, refs]) => ({ type: "FindRefs" as const, pushId: push, asOf, refs })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(pushId, fc.constantFrom(...REFUSALS), fc.boolean())
+      .map(([push, code, isNamed]) => {
+        const type = "RefusePush" as const
+        return { type, pushId: push, ...who, code, places: null, isNamed }
+      }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom("ee", "ff").map((fingerprint) => {
+      return { type: "AllowSecret" as const, fingerprint }
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: blob.map((one) => ({ type: "BeginScrub" as const, blob: one })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(blob, fc.boolean()).map(([one, isGone]) => {
+      return { type: "EndScrub" as const, blob: one, isGone }
+    }),
+  },
+  { weight: 1, arbitrary: fc.constant({ type: "EraseRepository" as const }) },
+)

@@ -1,0 +1,233 @@
+import { describe, expect, it } from "vitest"
+import type { CodeFact } from "../../domain/code/code-events.ts"
+import {
+  code,
+  codeCheckpoint,
+  coreTree,
+  differingRefs,
+  hasRepository,
+  isAllowed,
+  knownRefs,
+} from "../../domain/code/code.ts"
+import type { PushId } from "../../domain/code/ids.ts"
+import { fold, given } from "../support/spec.ts"
+import { accept, update } from "./code-commands.ts"
+
+const NOW = Date.parse("2026-03-02T10:00:00.000Z")
+const [A, B, C] = ["a", "b", "c"].map((one) => one.repeat(40)) as [string, string, string]
+const created = { type: "RepositoryCreated", at: NOW } as const
+const acceptedPush = (
+  pushId: PushId,
+  updates: CodeFact<"PushAccepted">["updates"],
+  core: CodeFact<"PushAccepted">["core"] = null,
+): CodeFact<"PushAccepted"> => {
+  const { scrubs: _scrubs, ...told } = accept(pushId, updates)
+  return { ...told, core, type: "PushAccepted", at: NOW }
+}
+const landedPush = (pushId: PushId) => ({ type: "PushLanded", at: NOW, pushId }) as const
+const one = acceptedPush("push_1", [update("main", null, A)])
+const two = acceptedPush("push_2", [update("main", A, B)])
+const ref = "s1.company.YQ" as const
+const found = (tag: string, id: string | null) => ({ ref, tag, id })
+const find = (pushId: PushId | null, asOf: number, ...refs: readonly ReturnType<typeof found>[]) =>
+  ({ type: "FindRefs", at: NOW, pushId, asOf, refs }) as const
+
+describe("a push", () => {
+  it("needs a repository, and is accepted once", () => {
+    const command = { ...accept("push_1", one.updates), at: NOW }
+    given(code).when(command).refuses("no_repository")
+    given(code, created).when(command).records(one)
+    given(code, created, one).when(command).recordsNothing()
+  })
+
+  it("has landed where its refs are found so", () => {
+    given(code, created, one)
+      .when(find("push_1", 1, found("main", A)))
+      .records(landedPush("push_1"))
+    given(code, created, one, landedPush("push_1")).when(find("push_1", 2)).recordsNothing()
+  })
+
+  it("has moved nothing where its refs stand as before, and ends so", () => {
+    const nothing = { type: "RefsFound", at: NOW, pushId: "push_1", refs: [] } as const
+    given(code, created, one).when(find("push_1", 1)).records(nothing)
+    // What moved after all is told of when it is seen.
+    given(code, created, one, nothing)
+      .when(find("push_1", 2, found("main", A)))
+      .records({ type: "RefsFound", at: NOW, pushId: null, refs: [found("main", A)] })
+  })
+
+  it("that moved one ref of two is told as it is found", () => {
+    const both = acceptedPush("push_1", [update("main", null, A), update("other", null, B)])
+    const half = find("push_1", 1, found("main", A))
+    given(code, created, both)
+      .when(half)
+      .records({ type: "RefsFound", at: NOW, pushId: "push_1", refs: [found("main", A)] })
+  })
+
+  it("has landed though another has moved its ref on, whichever ends first", () => {
+    const onTop = found("main", B)
+    given(code, created, one, two)
+      .when(find("push_1", 2, onTop))
+      .records(landedPush("push_1"))
+    given(code, created, one, two)
+      .when(find("push_2", 2, onTop))
+      .records(landedPush("push_2"))
+    given(code, created, one, two, landedPush("push_2"))
+      .when(find("push_1", 3))
+      .records(landedPush("push_1"))
+    const state = fold(code, created, one, two, landedPush("push_2"), landedPush("push_1"))
+    expect(knownRefs(state, null).refs).toEqual(new Map([["main", B]]))
+  })
+
+  it("is no stranger's doing while it is on its way", () => {
+    given(code, created, one, landedPush("push_1"), two)
+      .when(find(null, 3, found("main", B)))
+      .recordsNothing()
+    given(code, created, one, landedPush("push_1"), two)
+      .when(find(null, 3, found("main", C)))
+      .records({ type: "RefsFound", at: NOW, pushId: null, refs: [found("main", C)] })
+  })
+
+  it("is looked at again where another was accepted meanwhile", () => {
+    given(code, created, one, two)
+      .when(find("push_1", 1, found("main", A)))
+      .refuses("looked_too_early")
+  })
+
+  it("may not bring more refs than 5,000, those on their way included", () => {
+    const names = Array.from({ length: 4_999 }, (_, i) => update(`t${i}`, null, A))
+    const many = acceptedPush("push_1", names)
+    const last = accept("push_2", [update("last", null, A)])
+    given(code, created, many)
+      .when({ ...last, at: NOW })
+      .records(acceptedPush("push_2", last.updates))
+    const full = [created, many, acceptedPush("push_2", last.updates)]
+    const next = { ...accept("push_3", [update("next", null, A)]), at: NOW }
+    given(code, ...full)
+      .when(next)
+      .refuses("too_many_refs")
+    const swapped = accept("push_3", [update("next", null, A), update("t0", A, null)])
+    given(code, ...full)
+      .when({ ...swapped, at: NOW })
+      .records(acceptedPush("push_3", swapped.updates))
+  })
+})
+
+describe("the core of the default branch", () => {
+  const withCore = acceptedPush("push_1", one.updates, { tag: "main", tree: "tree1" })
+
+  it("is that of the push that moved it last", () => {
+    expect(coreTree(fold(code, created, withCore))).toBeNull()
+    expect(coreTree(fold(code, created, withCore, landedPush("push_1")))).toBe("tree1")
+    const other = { type: "RefsFound", at: NOW, pushId: null, refs: [found("other", B)] } as const
+    expect(coreTree(fold(code, created, withCore, landedPush("push_1"), other))).toBe("tree1")
+  })
+
+  it("is unknown where others moved it, and known where a push moved it in part", () => {
+    const strange = { type: "RefsFound", at: NOW, pushId: null, refs: [found("main", B)] } as const
+    expect(coreTree(fold(code, created, withCore, landedPush("push_1"), strange))).toBeNull()
+    const inPart = { ...strange, pushId: "push_1" as const, refs: [found("main", A)] }
+    expect(coreTree(fold(code, created, withCore, inPart))).toBe("tree1")
+  })
+})
+
+describe("refusals", () => {
+  const refusal = (i: number, at: number) => {
+    const of = { pushId: `push_${i}`, personId: null, keyId: null, at } as const
+    return { type: "PushRefused", ...of, code: "secret", places: null } as const
+  }
+  const refuse = (i: number, at: number, isNamed = false) =>
+    ({ ...refusal(i, at), type: "RefusePush", isNamed }) as const
+  const refused = Array.from({ length: 10 }, (_, i) => refusal(i, NOW))
+
+  it("are facts up to ten a minute", () => {
+    given(code, ...refused.slice(1))
+      .when(refuse(9, NOW))
+      .records(refusal(9, NOW))
+    given(code, ...refused)
+      .when(refuse(10, NOW + 59_999))
+      .recordsNothing()
+    given(code, ...refused)
+      .when(refuse(10, NOW + 60_000))
+      .records(refusal(10, NOW + 60_000))
+  })
+
+  it("are facts beyond that where another fact names them", () => {
+    given(code, ...refused)
+      .when(refuse(10, NOW, true))
+      .records(refusal(10, NOW))
+  })
+})
+
+describe("a repository", () => {
+  const erased = { type: "RepositoryErased", at: NOW } as const
+  it("is made and erased once", () => {
+    given(code).when({ type: "CreateRepository", at: NOW }).records(created)
+    given(code, created).when({ type: "CreateRepository", at: NOW }).recordsNothing()
+    given(code, created).when({ type: "EraseRepository", at: NOW }).records(erased)
+    given(code, created, erased).when({ type: "EraseRepository", at: NOW }).recordsNothing()
+    const state = fold(code, created, one, landedPush("push_1"), erased)
+    expect([hasRepository(state), knownRefs(state, "push_1")]).toEqual([
+      false,
+      { asOf: 3, refs: new Map(), moving: null },
+    ])
+  })
+
+  it("lets a text through once it was allowed", () => {
+    const allow = { type: "AllowSecret", at: NOW, fingerprint: "ff" } as const
+    const allowed = { ...allow, type: "SecretAllowed" } as const
+    given(code).when(allow).records(allowed)
+    given(code, allowed).when(allow).recordsNothing()
+    const state = codeCheckpoint.load(codeCheckpoint.save(fold(code, allowed)))
+    expect([isAllowed(state, "ff"), isAllowed(state, "ee")]).toEqual([true, false])
+  })
+})
+
+describe("refs that differ from the facts", () => {
+  it("are those that are gone, new or elsewhere", () => {
+    const known = {
+      asOf: 0,
+      refs: new Map(Object.entries({ same: A, gone: A, moved: A })),
+      moving: null,
+    }
+    const tips = new Map(Object.entries({ same: A, moved: B, new: C }))
+    expect(differingRefs(known, tips)).toEqual([
+      { tag: "gone", id: null },
+      { tag: "moved", id: B },
+      { tag: "new", id: C },
+    ])
+  })
+})
+
+describe("a repository that is cleaned", () => {
+  const [blob, other] = [C, B]
+  const begin = { type: "BeginScrub", blob, at: NOW } as const
+  const begun = { type: "ScrubBegun", blob, at: NOW } as const
+  const ended = { type: "ScrubEnded", blob, isGone: true, at: NOW } as const
+  const push = (scrubs: number) => ({ ...accept("push_1", one.updates, scrubs), at: NOW })
+
+  it("takes no push until that has ended, nor one that git began to take before", () => {
+    given(code, created).when(begin).records(begun)
+    for (const scrubs of [0, 1]) {
+      given(code, created, begun).when(push(scrubs)).refuses("being_cleaned")
+      given(code, created, begun, ended).when(push(scrubs)).refuses("being_cleaned")
+    }
+    given(code, created, begun, ended).when(push(2)).records(one)
+  })
+
+  it("waits for pushes on their way, is cleaned of one thing at a time, and ends once", () => {
+    given(code).when(begin).refuses("no_repository")
+    given(code, created, one).when(begin).refuses("push_under_way")
+    given(code, created, one, landedPush("push_1")).when(begin).records(begun)
+    given(code, created, begun).when(begin).recordsNothing()
+    given(code, created, begun)
+      .when({ ...begin, blob: other })
+      .refuses("being_cleaned")
+    const end = { ...ended, type: "EndScrub" } as const
+    given(code, created, begun).when(end).records(ended)
+    given(code, created, begun, ended).when(end).recordsNothing()
+    given(code, created, begun)
+      .when({ ...end, blob: other })
+      .recordsNothing()
+  })
+})

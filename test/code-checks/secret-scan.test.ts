@@ -1,0 +1,171 @@
+import fc from "fast-check"
+import { afterAll, describe, expect, it } from "vitest"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { placesIn } from "../../adapters/secret-scan/expressions.ts"
+import { ScanFailed } from "../../adapters/secret-scan/port.ts"
+import { openSecretScan } from "../../adapters/secret-scan/scan.ts"
+import { OVERLAP, WINDOW, foundIn, windowsOf } from "../../adapters/secret-scan/windows.ts"
+import { SECRETS } from "./secrets.ts"
+
+const scan = openSecretScan({ pacer: machinePacer })
+afterAll(() => scan.close())
+
+const found = async (text: string) => scan.scan([{ id: "x", text }])
+
+describe("a secret", () => {
+  it.each(Object.entries(SECRETS))("of %s is found with its line", async (rule, secret) => {
+    const [one, ...others] = await found(`first line\nconst it = "${secret}"\nlast line\n`)
+    expect(one).toMatchObject({ id: "x", rule, line: 2 })
+    expect(one?.secret).toContain(secret.slice(0, 40))
+    expect(others).toEqual([])
+  })
+
+  it("is found behind a comment that switches the rules off", async () => {
+    const github = SECRETS["github"]
+    const texts = [
+      `/* secretlint-disable */\n${github}`,
+      `// secretlint-disable-next-line\n${github}`,
+      `${github} // secretlint-disable-line`,
+      `/* SecretLint-Disable @secretlint/secretlint-rule-github */ ${github}`,
+    ]
+    for (const text of texts) expect(await found(text), text).toHaveLength(1)
+    // Nor does it in one text for the next.
+    const apart = texts.map((text, i) => ({ id: String(i), text }))
+    expect((await scan.scan(apart)).map(({ id }) => id)).toEqual(["0", "1", "2", "3"])
+  })
+
+  it.each(["# ", "> ", " * ", "// ", "    -- ", "+", "\t| "])(
+    "key is found whose lines begin with %j, whole, at its first line",
+    async (sign) => {
+      const key = SECRETS["private-key"] as string
+      const commented = `x\n${key}`.replaceAll("\n", `\n${sign}`)
+      const [one, ...others] = await found(commented)
+      expect(one).toMatchObject({ rule: "private-key", line: 2 })
+      expect(one?.secret).toContain(key.split("\n")[1])
+      expect(others).toEqual([])
+    },
+  )
+
+  it("is found beside bytes that are no text", async () => {
+    expect(await found(`\0\x01\x02${SECRETS["openai"]}\0\xff`)).toHaveLength(1)
+  })
+
+  it("is found over every seam of a long text, once, on its line", async () => {
+    const secret = SECRETS["telnyx"] as string
+    const line = `${"x".repeat(99)}\n`
+    const long = line.repeat(8_000)
+    for (const seam of [WINDOW - OVERLAP, WINDOW, 2 * WINDOW - OVERLAP, 2 * (WINDOW - OVERLAP)]) {
+      const at = Math.floor((seam - 20) / 100) * 100
+      const text = `${long.slice(0, at)}${" ".repeat((seam - 20) % 100)}${secret}\n${long.slice(at)}`
+      expect(await found(text)).toEqual([{ id: "x", rule: "telnyx", line: at / 100 + 1, secret }])
+    }
+  })
+
+  it("is found in the text that it stands in, of many that are looked through at once", async () => {
+    const texts = Array.from({ length: 3_000 }, (_, i) => {
+      return {
+        id: String(i),
+        text: `line\n${i % 1_000 === 7 ? SECRETS["twilio-key"] : "nothing"}\n`,
+      }
+    })
+    const all = await scan.scan(texts)
+    expect(all.map(({ id, line }) => [id, line])).toEqual([
+      ["7", 2],
+      ["1007", 2],
+      ["2007", 2],
+    ])
+  })
+})
+
+describe("what is no secret", () => {
+  it.each([
+    `AKIA${"IOSFODNN7EXAMPLE"}`,
+    "redis://user:<password>@host redis://user:${PASSWORD}@host redis://localhost:6379",
+    `-----BEGIN ${"PUBLIC KEY"}-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE\n-----END PUBLIC KEY-----`,
+    `-----BEGIN ${"PRIVATE KEY"}-----\n...\n-----END PRIVATE KEY-----`,
+    `-----BEGIN ${"PRIVATE KEY"}-----\nyour own key goes here, and nothing else\n-----END`,
+    `-----BEGIN ${"RSA PRIVATE KEY"}-----\n# put the lines of the key here and nothing else please\n`,
+    ...["secret", "Password", "abc", "aaaaaaaa", "default"].map(
+      (word) => `redis://default:${word}@localhost postgres://default:${word}@localhost`,
+    ),
+    `SKU${"0".repeat(32)} MASK${"a".repeat(32)}`,
+    "password=hunter2",
+  ])("is let through: %j", async (text) => {
+    expect(await found(text)).toEqual([])
+  })
+})
+
+describe("windows", () => {
+  it("hold every text whole or in overlapping parts, and say where each place is", () => {
+    const sizes = fc.array(fc.constantFrom(0, 1, 100, WINDOW - 1, WINDOW, WINDOW + 1, 3 * WINDOW), {
+      minLength: 1,
+      maxLength: 5,
+    })
+    fc.assert(
+      fc.property(sizes, fc.nat(), (lengths, seed) => {
+        const texts = lengths.map((length, i) => ({ id: String(i), text: "y".repeat(length) }))
+        const chosen = texts[seed % texts.length]
+        if (chosen === undefined || chosen.text.length < 4) return
+        const at = seed % (chosen.text.length - 3)
+        const marked = `${chosen.text.slice(0, at)}KEY${chosen.text.slice(at + 3)}`
+        const all = texts.map((one) => (one === chosen ? { ...one, text: marked } : one))
+        const windows = [...windowsOf(all)].map((window) => {
+          expect(window.text.length).toBeLessThanOrEqual(WINDOW + lengths.length + 1)
+          const places = [...window.text.matchAll(/KEY/g)].map(({ index }) => {
+            return { rule: "key", start: index, end: index + 3 }
+          })
+          return { window, places }
+        })
+        expect(foundIn(windows)).toEqual([{ id: chosen.id, rule: "key", line: 1, secret: "KEY" }])
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe("the expressions", () => {
+  it("take time by a text's length alone, whatever stands in it", () => {
+    const parts = [
+      "-----BEGIN ",
+      "A ",
+      "PRIVATE KEY-----",
+      `-----BEGIN ${"PRIVATE KEY"}-----`,
+      `-----BEGIN ${"PRIVATE KEY"}-----${"\\\\n".repeat(80)}`,
+      `-----BEGIN ${"PRIVATE KEY"}-----${"/".repeat(250)}`,
+      `-----BEGIN ${"PRIVATE KEY"}-----${"x: \n / ".repeat(60)}`,
+      "x: \n",
+      "redis://",
+      ":",
+      "sk-proj-",
+      "a",
+    ]
+    const timeOf = (text: string) => {
+      const before = process.cpuUsage().user
+      placesIn(text)
+      return process.cpuUsage().user - before
+    }
+    for (const part of parts) {
+      const text = part.repeat(Math.floor(WINDOW / part.length))
+      // A whole window in a second of the processor: what is quadratic takes minutes.
+      expect(timeOf(text), part).toBeLessThan(1_000_000)
+    }
+  })
+})
+
+describe("a thread that ends", () => {
+  it("fails what it was asked, and another begins", async () => {
+    const one = openSecretScan({ pacer: machinePacer })
+    const asked = one.scan([{ id: "x", text: "nothing ".repeat(100_000) }])
+    const failed = expect(asked).rejects.toThrow(ScanFailed)
+    await one.close()
+    await failed
+    expect(await one.scan([{ id: "x", text: SECRETS["github"] as string }])).toHaveLength(1)
+    await one.close()
+  })
+
+  it("is ended where it is silent", async () => {
+    const pause = async (): Promise<void> => undefined
+    const one = openSecretScan({ pacer: { ...machinePacer, pause } })
+    await expect(one.scan([{ id: "x", text: "nothing" }])).rejects.toThrow(ScanFailed)
+  })
+})

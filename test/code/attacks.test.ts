@@ -1,0 +1,289 @@
+/** Trees and refs that harm who checks them out or serves them: what git refuses for us, and what it takes. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { FLUSH, pktLine } from "../../adapters/git/port.ts"
+import type { Attacked, TreeEntry } from "./attacked.ts"
+import { blobOf, commitOf, factsOf, openAttacked, packOf, quarantines } from "./attacked.ts"
+import type { CodeCompany } from "./git.ts"
+import { beginPost, makeCodeCompany } from "./git.ts"
+import type { TarEntry } from "./tars.ts"
+import { entriesOfTar } from "./tars.ts"
+
+const AT = "at"
+const NO_OBJECT = "0".repeat(40)
+
+let here: Attacked
+let company: CodeCompany
+let file: string
+beforeAll(async () => {
+  here = await openAttacked()
+  company = await makeCodeCompany(here.world)
+  await here.desk.right(["init", "--quiet", AT])
+  await here.desk.right(["remote", "add", "origin", here.addressOf(company)], { in: AT })
+  file = await blobOf(here.desk, AT, "a file\n")
+})
+afterAll(() => here.close())
+
+const push = (...words: readonly string[]) =>
+  here.desk.git(["push", "origin", ...words], { in: AT })
+
+const tipsOf = ({ companyId }: CodeCompany) => here.world.ports.repositories.tips(companyId)
+
+/** Nothing of the code came, nobody was asked for a yes, and the server has nothing to complain of. */
+async function expectNothing(): Promise<void> {
+  expect(await tipsOf(company)).toEqual([])
+  expect(await quarantines(here.codeDir, company)).toEqual([])
+  expect(await factsOf(here.world, company)).not.toContain("PushAccepted")
+  expect(here.world.warnings).toEqual([])
+}
+
+const entry = (name: string, id = file, mode = "100644"): TreeEntry => ({ mode, name, id })
+/** A `.gitmodules` with one module. */
+const modules = (name: string, settings: string) => `[submodule "${name}"]\n${settings}\n`
+
+describe("a tree that harms who checks it out", () => {
+  const named: readonly (readonly [name: string, fault: string])[] = [
+    [".git", "hasDotgit"],
+    [".GIT", "hasDotgit"],
+    ["git~1", "hasDotgit"],
+    [".git.", "hasDotgit"],
+    [".git ", "hasDotgit"],
+    [".g\u200cit", "hasDotgit"],
+    [".", "hasDot"],
+    ["..", "hasDotdot"],
+    ["a/b", "fullPathname"],
+  ]
+  it.each(named)("is refused for the name %j: %s", async (name, fault) => {
+    const { commit } = await commitOf(here.desk, AT, [entry(name)])
+    const { code, stderr } = await push(`${commit}:refs/heads/main`)
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`: ${fault}: `)])
+    expect(stderr).toContain("! [remote rejected]")
+    await expectNothing()
+  })
+
+  it.each([
+    ["url = -u./payload", "x", "gitmodulesUrl"],
+    ["url = https://example.com/x", "../..", "gitmodulesName"],
+    ["url = https://example.com/x\n\tupdate = !touch x", "x", "gitmodulesUpdate"],
+    ["url = https://example.com/x\n\tpath = -x", "x", "gitmodulesPath"],
+  ])("is refused for a .gitmodules with %j in %j: %s", async (settings, name, fault) => {
+    const id = await blobOf(here.desk, AT, modules(name, settings))
+    const { commit } = await commitOf(here.desk, AT, [entry(".gitmodules", id)])
+    const { code, stderr } = await push(`${commit}:refs/heads/main`)
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`: ${fault}: `)])
+    await expectNothing()
+  })
+
+  it.each<readonly [string, (id: string) => readonly TreeEntry[], string]>([
+    ["a link as .gitmodules", (id) => [entry(".gitmodules", id, "120000")], "gitmodulesSymlink"],
+    ["a name twice", (id) => [entry("a", id), entry("a", id)], "duplicateEntries"],
+    ["names out of order", (id) => [entry("b", id), entry("a", id)], "treeNotSorted"],
+    ["a mode with a zero before it", (id) => [entry("a", id, "0100644")], "zeroPaddedFilemode"],
+  ])("is refused for %s", async (_what, entries, fault) => {
+    const { commit, tree } = await commitOf(here.desk, AT, entries(file))
+    const pack = await packOf(here.desk, AT, [commit, tree, file])
+    const answer = await pushByHand(commit, pack)
+    expect(answer).toContain(`: ${fault}: `)
+    expect(answer).toContain("unpack ")
+    await expectNothing()
+  })
+
+  it("is refused for an empty name, which no git at a desk would pack", async () => {
+    const { commit, tree } = await commitOf(here.desk, AT, [entry("")])
+    expect((await push(`${commit}:refs/heads/main`)).code).not.toBe(0)
+    const answer = await pushByHand(commit, await packOf(here.desk, AT, [commit, tree, file]))
+    expect(answer).toMatch(/: emptyName: |empty filename in tree entry/)
+    expect(answer).toContain("unpack ")
+    await expectNothing()
+  })
+})
+
+/** Sends a push by hand, which asks the same of each ref; what git answers. */
+async function pushByHand(
+  commit: string,
+  pack: Buffer,
+  refs: string | readonly string[] = "refs/heads/main",
+  who = company,
+): Promise<string> {
+  const { sent, answered } = beginPost(here.server, who, "git-receive-pack")
+  const updates = [refs].flat().map((ref, i) => {
+    const words = i === 0 ? "\0report-status side-band-64k" : ""
+    return pktLine(`${NO_OBJECT} ${commit} ${ref}${words}`)
+  })
+  sent.end(Buffer.concat([...updates, FLUSH, pack]))
+  return answered
+}
+
+describe("what is taken as it is", () => {
+  let taker: CodeCompany
+  beforeAll(async () => {
+    taker = await makeCodeCompany(here.world)
+  })
+
+  /** Pushes a commit of one entry to a branch of its own, and answers how the port and an archive show it. */
+  async function taken(what: TreeEntry, branch: string) {
+    const { repositories } = here.world.ports
+    const { companyId } = taker
+    const { commit } = await commitOf(here.desk, AT, [what])
+    const to = `${commit}:refs/heads/${branch}`
+    await here.desk.right(["push", "--quiet", here.addressOf(taker), to], { in: AT })
+    expect(await tipsOf(taker)).toContainEqual({ ref: `refs/heads/${branch}`, id: commit })
+    const pieces: Uint8Array[] = []
+    await repositories.archive(companyId, commit, "tar", async (piece) => {
+      pieces.push(piece)
+    })
+    const name = what.name.toString()
+    const read = await repositories.readFile(companyId, commit, name, 10_000)
+    const text = read === null ? null : Buffer.from(read.bytes).toString()
+    return { entries: entriesOfTar(Buffer.concat(pieces)), mode: read?.mode, text }
+  }
+
+  const link = (name: string, target: string): TarEntry => ({ name, type: "2", target, size: 0 })
+
+  it.each([
+    ["passwd", "/etc/passwd"],
+    [".gitattributes", "/etc/passwd"],
+    [".gitignore", "../../../../etc/shadow"],
+    ["company.json", "/proc/self/environ"],
+  ])("a link %s to %s is the link, and no process of ours follows it", async (name, target) => {
+    const id = await blobOf(here.desk, AT, target)
+    const { entries, mode, text } = await taken(entry(name, id, "120000"), `link-${name}`)
+    expect([mode, text]).toEqual(["120000", target])
+    expect(entries).toEqual([link(name, target)])
+  })
+
+  it.each(["CON", "aux.txt", "a\\..\\..\\b", "a:b", "a\nb\u001b[31m", "-rf", "*", "\u202egnp.exe"])(
+    "the name %j",
+    async (name) => {
+      const branch = `name-${Buffer.from(name).toString("hex")}`
+      const { entries, mode, text } = await taken(entry(name), branch)
+      expect([mode, text]).toEqual(["100644", "a file\n"])
+      expect(entries).toEqual([{ name, type: "0", target: "", size: 7 }])
+    },
+  )
+
+  it("a name of 4,096 bytes, a mode that is none, and a name that is no UTF-8", async () => {
+    const long = await taken(entry("n".repeat(4_096)), "long")
+    expect([long.mode, long.text, long.entries.length]).toEqual(["100644", "a file\n", 1])
+    const odd = await taken(entry("odd", file, "100666"), "odd")
+    expect([odd.mode, odd.text]).toEqual(["100644", "a file\n"])
+    const bytes = await taken(
+      { mode: "100644", name: Buffer.from([0xff, 0xfe]), id: file },
+      "bytes",
+    )
+    expect([bytes.mode, bytes.entries.length]).toEqual([undefined, 1])
+  })
+
+  it("another repository in a folder, of which nothing is fetched", async () => {
+    const id = "1234567890".repeat(4)
+    const { entries, mode, text } = await taken(entry("module", id, "160000"), "module")
+    expect([mode, text]).toEqual(["160000", ""])
+    expect(entries).toEqual([{ name: "module/", type: "5", target: "", size: 0 }])
+  })
+
+  it("is all packed, cloned and put into a bundle after that", async () => {
+    const { repositories } = here.world.ports
+    await repositories.maintain(taker.companyId)
+    const cloning = ["clone", "--quiet", "--bare", here.addressOf(taker), "all.git"]
+    await here.desk.right(cloning)
+    await here.desk.right(["fsck"], { in: "all.git" })
+    let bytes = 0
+    await repositories.bundle(taker.companyId, async ({ length }) => {
+      bytes += length
+    })
+    expect(bytes).toBeGreaterThan(1_000)
+    expect(here.world.warnings).toEqual([])
+  })
+})
+
+describe("a ref", () => {
+  let head: string
+  beforeAll(async () => {
+    ;({ commit: head } = await commitOf(here.desk, AT, [entry("a")]))
+  })
+
+  const long = (bytes: number) => `refs/heads/${"r".repeat(bytes - "refs/heads/".length)}`
+
+  it.each([
+    ["refs/heads/HEAD", "A branch cannot be named HEAD."],
+    ["refs/heads/-x", "A name cannot begin with a dash."],
+    ["refs/tags/-x", "A name cannot begin with a dash."],
+    [long(201), "A name has at most 200 bytes."],
+    ["refs/heads/a\u0085b", "A name cannot hold control characters."],
+  ])("%j is refused: %s", async (ref, says) => {
+    // Of some of them the desk's own git would say that they are none.
+    const answer = await pushByHand(head, await packAt(head), ref)
+    expect(answer).toContain(says)
+    expect(answer).toContain(" pre-receive hook declined")
+    await expectNothing()
+  })
+
+  it.each([
+    ...[
+      "a..b",
+      "../../config",
+      "x.lock",
+      "x.lock/y",
+      ".x",
+      "a/.x",
+      "a b",
+      "a\\b",
+      "@{1}",
+      "a//b",
+      "x.",
+    ],
+    ...["a~1", "a^", "a:b", "*", "[x", "a?"],
+  ])("refs/heads/%s is refused before it is a fact that it is taken", async (name) => {
+    const answer = await pushByHand(head, await packAt(head), `refs/heads/${name}`)
+    expect(answer).toContain(`refs/heads/${name}: Git takes this for no name`)
+    expect((await here.desk.git(["check-ref-format", `refs/heads/${name}`])).code).toBe(1)
+    await expectNothing()
+  })
+
+  it.each(["refs/heads/", "refs/replace/TIP", "refs/notes/x", "refs/../HEAD", "HEAD", "config"])(
+    "%s is none that is pushed",
+    async (ref) => {
+      const named = ref.replace("TIP", head)
+      const answer = await pushByHand(head, await packAt(head), named)
+      expect(answer).toContain(`ng ${named} `)
+      await expectNothing()
+    },
+  )
+
+  it("is at most 200 bytes, and then is there", async () => {
+    const other = await makeCodeCompany(here.world)
+    const said = await pushByHand(head, await packAt(head), long(200), other)
+    expect(said).toContain(`ok ${long(200)}`)
+    expect(await tipsOf(other)).toEqual([{ ref: long(200), id: head }])
+    expect(await factsOf(here.world, other)).toEqual(["PushAccepted", "PushLanded"])
+  })
+
+  it("is one of 200 that a push moves", async () => {
+    const refs = Array.from({ length: 201 }, (_, i) => `${head}:refs/heads/many/${i}`)
+    const { code, stderr } = await push(...refs)
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringContaining("remote:   A push moves at most 200 refs; this one moves 201."),
+    ])
+    await expectNothing()
+  })
+
+  it("is moved once by a push, whatever it asks, and the facts tell of what there is", async () => {
+    const other = await makeCodeCompany(here.world)
+    const twice = ["refs/heads/x", "refs/heads/x"]
+    const answer = await pushByHand(head, await packAt(head), twice, other)
+    expect(answer).toContain("ng refs/heads/x ")
+    const gone = `${head} ${NO_OBJECT} refs/heads/none\0report-status side-band-64k`
+    const { sent, answered } = beginPost(here.server, other, "git-receive-pack")
+    sent.end(Buffer.concat([pktLine(gone), FLUSH]))
+    expect(await answered).toContain("refs/heads/none")
+    expect(await tipsOf(other)).toEqual([{ ref: "refs/heads/x", id: head }])
+    const both = ["PushAccepted", "PushLanded"]
+    expect(await factsOf(here.world, other)).toEqual([...both, ...both])
+  })
+})
+
+/** A pack of a commit, its tree and the file. */
+const packAt = async (commit: string): Promise<Buffer> => {
+  const tree = await here.desk.right(["rev-parse", `${commit}^{tree}`], { in: AT })
+  return packOf(here.desk, AT, [commit, tree, file])
+}

@@ -1,0 +1,240 @@
+/** Pushes that are more than they seem, and how much there may be of everything. */
+import { randomBytes } from "node:crypto"
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { gzipSync } from "node:zlib"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { PackCommand, Verdict } from "../../adapters/git/port.ts"
+import { FLUSH, pktLine } from "../../adapters/git/port.ts"
+import { LIMITS } from "../../adapters/git/conversation.ts"
+import { receive } from "../../adapters/git/receiving.ts"
+import { MOST_REFS } from "../../domain/code/ref-rules.ts"
+import { compareRefs } from "../../src/code/compare-refs.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import type { Attacked } from "./attacked.ts"
+import {
+  commitOf,
+  factsOf,
+  folderOf,
+  openAttackedCompany,
+  packOf,
+  quarantines,
+} from "./attacked.ts"
+import type { CodeCompany } from "./git.ts"
+import { beginPost, makeCodeCompany, pushBody } from "./git.ts"
+import { copiesOf, objectIn, packed } from "./packs.ts"
+
+const MIB = 1024 * 1024
+const NO_OBJECT = "0".repeat(40)
+const AT = "at"
+
+let here: Attacked
+let company: CodeCompany
+beforeAll(async () => {
+  ;({ here, company } = await openAttackedCompany(AT))
+})
+afterAll(() => here.close())
+/** Of all that was sent to the company nothing came, and nobody is busy with it any more. */
+async function expectNothing(): Promise<void> {
+  expect(await here.world.ports.repositories.tips(company.companyId)).toEqual([])
+  await expect.poll(() => quarantines(here.codeDir, company)).toEqual([])
+  await expect.poll(() => here.world.ports.packPlaces.count()).toMatchObject({ in: 0, out: 0 })
+  expect(await factsOf(here.world, company)).not.toContain("PushAccepted")
+}
+
+/** The most memory this process has ever taken, bytes: the server is in it. */
+const mostMemory = () => process.resourceUsage().maxRSS * 1024
+
+/** Sends a body; what is answered, and how it ended where it was cut off. */
+async function post(
+  command: PackCommand,
+  body: Iterable<Uint8Array>,
+  { headers = {}, who = company }: { headers?: Record<string, string>; who?: CodeCompany } = {},
+): Promise<string> {
+  const { sent, answered } = beginPost(here.server, who, command)
+  for (const [name, value] of Object.entries(headers)) sent.setHeader(name, value)
+  for (const piece of body) sent.write(piece)
+  sent.end()
+  return answered.catch(String)
+}
+
+const REPORT = "\0report-status side-band-64k"
+
+/** What a push begins with. */
+const headOf = (updates: readonly string[]) =>
+  Buffer.concat([
+    ...updates.map((words, i) => pktLine(i === 0 ? `${words}${REPORT}` : words)),
+    FLUSH,
+  ])
+
+describe("a push that unpacks to more than it may", () => {
+  it("is refused by the size of a file, which nobody has read", async () => {
+    // An alias, for what is written is to go from one process to the other and not through this one.
+    const size = 300 * MIB
+    const zeros = `alias.zeros=!head -c ${size} /dev/zero | git hash-object -w --stdin`
+    const quickly = ["-c", "core.compression=1"]
+    const id = await here.desk.right([...quickly, "-c", zeros, "zeros"], { in: AT })
+    const entry = { mode: "100644", name: "zeros.bin", id }
+    const { commit } = await commitOf(here.desk, AT, [entry])
+    const address = here.addressOf(company)
+    const before = mostMemory()
+    const pushing = [...quickly, "push", address, `${commit}:refs/heads/main`]
+    const { code, stderr } = await here.desk.git(pushing, { in: AT })
+    expect([code, stderr]).toEqual([1, expect.stringContaining("This push is too large")])
+    expect(stderr).toContain(`remote:   zeros.bin: ${size} bytes`)
+    expect(mostMemory() - before).toBeLessThan(150 * MIB)
+    expect(await factsOf(here.world, company)).toEqual(["PushRefused"])
+    await expectNothing()
+  })
+
+  it("is refused by git where a difference of some bytes makes a file that no memory holds", async () => {
+    const base = objectIn("blob", Buffer.alloc(0x10000))
+    const pack = packed([base, copiesOf(base, 0x10000, 1_024 * MIB)])
+    expect(pack.length).toBeLessThan(1_000)
+    const answer = await post("git-receive-pack", [
+      headOf([`${NO_OBJECT} ${"1".repeat(40)} refs/heads/main`]),
+      pack,
+    ])
+    expect(answer).toMatch(/attempting to allocate \d+ over limit/)
+    expect(answer).toContain("unpack index-pack abnormal exit")
+    await expectNothing()
+  })
+
+  it("is refused by git over the most that a push sends", async () => {
+    const machine = { isSandboxed: false }
+    const folder = folderOf(here.codeDir, company)
+    await here.desk.commit(AT, "random", randomBytes(200_000))
+    const body = await pushBody(here.desk, AT)
+    const said: Buffer[] = []
+    const conversation = {
+      input: (async function* () {
+        yield body
+      })(),
+      send: async (piece: Uint8Array) => {
+        said.push(Buffer.from(piece))
+      },
+      signal: new AbortController().signal,
+    }
+    const settings = [["receive.maxInputSize", "100000"]] as const
+    const yes = async (): Promise<Verdict> => ({ ok: true })
+    await receive({ machine, limits: LIMITS, folder, settings }, conversation, yes)
+    expect(Buffer.concat(said).toString()).toContain("pack exceeds maximum allowed size")
+    await expectNothing()
+  })
+})
+
+describe("a body packed by gzip", () => {
+  const headers = { "content-encoding": "gzip" }
+  /** 16 MiB of nothing in 16 KiB; a body may have many of them, one behind the other. */
+  const bomb = gzipSync(Buffer.alloc(16 * MIB))
+
+  it.each(["git-receive-pack", "git-upload-pack"] as const)(
+    "is cut off where it goes on and on: %s",
+    async (command) => {
+      const before = mostMemory()
+      const { sent, answered } = beginPost(here.server, company, command)
+      sent.setHeader("content-encoding", "gzip")
+      sent.write(gzipSync(headOf([`${NO_OBJECT} ${"1".repeat(40)} refs/heads/main`])))
+      // 4 GiB.
+      for (let i = 0; i < 256; i += 1) sent.write(bomb)
+      const cut = new Promise((done) => sent.once("close", done))
+      expect(await answered.catch(String)).not.toContain("unpack ok")
+      // It has no end: so it is the server that ends it, also where it has answered long ago.
+      await cut
+      expect(mostMemory() - before).toBeLessThan(150 * MIB)
+      await expectNothing()
+    },
+  )
+
+  it.each(["git-receive-pack", "git-upload-pack"] as const)(
+    "that is none, or torn, ends its own request and nothing else: %s",
+    async (command) => {
+      const whole = gzipSync(await pushBody(here.desk, AT))
+      for (const body of [
+        Buffer.from("this is no gzip"),
+        whole.subarray(0, whole.length / 2),
+        Buffer.concat([whole.subarray(0, 100), randomBytes(1_000)]),
+      ]) {
+        const answer = await post(command, [body], { headers })
+        expect(answer).toMatch(/^Error: |^200 /)
+        expect(answer).not.toContain("unpack ok")
+      }
+      await expectNothing()
+    },
+  )
+})
+
+describe("what a push begins with", () => {
+  const commitAt = () => here.desk.right(["rev-parse", "HEAD"], { in: AT })
+
+  it("is no certificate: it would stay among the objects whatever is said to the push", async () => {
+    const commit = await commitAt()
+    const secret = "what nobody looks through"
+    const lines = [
+      ...["certificate version 0.1\n", "pusher a <a@b> 1 +0000\n", "nonce x\n", "\n"],
+      `${NO_OBJECT} ${commit} refs/heads/main\n`,
+      ...["-----BEGIN PGP SIGNATURE-----\n", `${secret}\n`, "-----END PGP SIGNATURE-----\n"],
+      "push-cert-end\n",
+    ]
+    const head = [pktLine(`push-cert${REPORT}\n`), ...lines.map((line) => pktLine(line)), FLUSH]
+    const pack = await packOf(here.desk, AT, [commit])
+    const answer = await post("git-receive-pack", [Buffer.concat([...head, pack])])
+    expect(answer).toContain("unpack signed pushes are not taken here: push without --signed")
+    const all = ["--git-dir", folderOf(here.codeDir, company), "count-objects", "-v"]
+    expect(await here.desk.right(all)).toContain("count: 0\nsize: 0\nin-pack: 0\n")
+    await expectNothing()
+  })
+
+  it("is bounded: git would hold all of it", async () => {
+    const commit = await commitAt()
+    const update = (i: number) => `${NO_OBJECT} ${commit} refs/heads/${i}`
+    const flood = function* () {
+      yield pktLine(`${update(0)}${REPORT}`)
+      const many = Buffer.concat(Array.from({ length: 1_000 }, (_, i) => pktLine(update(i))))
+      for (let i = 0; i < 100; i += 1) yield many
+      yield FLUSH
+    }
+    const answer = await post("git-receive-pack", flood())
+    expect(answer).toContain("unpack too many refs in one push")
+    // As many as git hands out are still told of in words.
+    const some = headOf(Array.from({ length: 10_000 }, (_, i) => update(i)))
+    const packing = { in: AT, input: `${commit}\n` }
+    const pack = await here.desk.bytes(["pack-objects", "--stdout", "--revs", "-q"], packing)
+    const said = await post("git-receive-pack", [some, pack])
+    expect(said).toContain("A push moves at most 200 refs; this one moves 10000.")
+    await expectNothing()
+  })
+
+  it("is refs: anything else is none of git's", async () => {
+    for (const head of ["GET / HTTP/1.1\r\n\r\n", "0004", "0003", "fffe", "0009hello", "000g"]) {
+      const answer = await post("git-receive-pack", [Buffer.from(`${head}${" ".repeat(8_000)}`)])
+      expect([head, answer]).toEqual([head, expect.stringMatching(/^200 .*unpack |^Error/)])
+    }
+    expect(await post("git-receive-pack", [])).toMatch(/^200 $|^Error/)
+    // Git asks so whether it is let in, before it sends much.
+    expect(await post("git-receive-pack", [FLUSH])).toBe("200 ")
+    await expectNothing()
+  })
+})
+
+it("a repository has at most 5,000 refs, and who pushes one more is told so", async () => {
+  const many = await makeCodeCompany(here.world)
+  const commit = await here.desk.right(["rev-parse", "HEAD"], { in: AT })
+  const address = here.addressOf(many)
+  await here.desk.right(["push", "--quiet", address, "HEAD:refs/heads/main"], { in: AT })
+  // Most of them are there without a push, and found: it is the number that counts.
+  const found = Array.from({ length: MOST_REFS - 200 }, (_, i) => `${commit} refs/tags/${i}\n`)
+  const lines = ["# pack-refs with: peeled fully-peeled sorted \n", ...found.toSorted()]
+  await writeFile(join(folderOf(here.codeDir, many), "packed-refs"), lines.join(""))
+  const pusher = { companyId: many.companyId, cause: causedBy("test") }
+  expect(await compareRefs(here.world.ports, pusher, null)).toBe(true)
+  const rest = Array.from({ length: 199 }, (_, i) => `${NO_OBJECT} ${commit} refs/heads/${i}`)
+  const answer = await post("git-receive-pack", [headOf(rest), packed([])], { who: many })
+  expect(answer.match(/ok refs\/heads\//g)).toHaveLength(199)
+  const one = ["push", address, "HEAD:refs/heads/one-more"]
+  const { code, stderr } = await here.desk.git(one, { in: AT })
+  const sentence = "remote: A repository has at most 5000 branches and tags; delete some first."
+  expect([code, stderr]).toEqual([1, expect.stringContaining(sentence)])
+  await here.desk.right([...one, ":refs/tags/1"], { in: AT })
+  expect(await here.world.ports.repositories.tips(many.companyId)).toHaveLength(MOST_REFS)
+})

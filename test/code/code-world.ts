@@ -1,0 +1,63 @@
+/** A world whose repositories are real ones, in a folder of its own; and git as a person has it. */
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { Repositories } from "../../adapters/git/port.ts"
+import type { World, WorldOptions } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+
+/** A world with repositories, and a folder for files. */
+export interface CodeWorld {
+  readonly world: World
+  readonly folder: string
+  readonly repositories: Repositories
+  readonly close: () => Promise<void>
+}
+
+/** Opens one. */
+export async function openCodeWorld(options: WorldOptions = {}): Promise<CodeWorld> {
+  const folder = mkdtempSync(join(tmpdir(), "ledger-code-"))
+  const settings = { ...options.settings, CODE_DIR: join(folder, "code") }
+  const world = await openWorld({ ...options, settings })
+  return {
+    ...{ world, folder, repositories: world.ports.repositories },
+    close: async () => {
+      await world.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Runs git in a folder, as somebody with a name; answers what it says. */
+export function git(folder: string, ...args: readonly string[]): string {
+  const env = {
+    ...{ PATH: process.env["PATH"], HOME: folder, GIT_CONFIG_NOSYSTEM: "1" },
+    ...{ GIT_AUTHOR_NAME: "Ada", GIT_AUTHOR_EMAIL: "ada@example.com" },
+    ...{ GIT_COMMITTER_NAME: "Ada", GIT_COMMITTER_EMAIL: "ada@example.com" },
+  }
+  return execFileSync("git", args, { cwd: folder, env, encoding: "utf8", stdio: "pipe" }).trim()
+}
+
+/** A working copy with one commit on `main`. */
+export function workingCopy(folder: string, files: Readonly<Record<string, string>>): string {
+  const copy = mkdtempSync(join(folder, "copy-"))
+  git(copy, "init", "-q", "--initial-branch=main")
+  commit(copy, files)
+  return copy
+}
+
+/** Commits files in a working copy; answers the commit. */
+export function commit(copy: string, files: Readonly<Record<string, string>>): string {
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(copy, name), text)
+  git(copy, "add", "-A")
+  git(copy, "commit", "-q", "-m", "more")
+  return git(copy, "rev-parse", "HEAD")
+}
+
+/** All of a working copy as a bundle; answers its file. */
+export function bundleOf(copy: string): string {
+  const file = join(copy, "..", `${Math.random().toString(36).slice(2)}.bundle`)
+  git(copy, "bundle", "create", "-q", file, "--all")
+  return file
+}

@@ -1,0 +1,202 @@
+/** Repositories in backups, in an erasure, and packed from time to time. */
+import { createReadStream, existsSync, readdirSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { GitUnavailable } from "../../adapters/git/port.ts"
+import type { Recorded } from "../../projections/kernel/projection.ts"
+import { writeBackup } from "../../src/moving/write-backup.ts"
+import { repositoriesInBackups } from "../../src/code/in-backups.ts"
+import { maintainRepository } from "../../src/code/reactions/maintain-repository.ts"
+import { workOf } from "../effects/texts.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import { testDatabase } from "../support/postgres.ts"
+import type { CodeWorld } from "./code-world.ts"
+import { bundleOf, commit, openCodeWorld, workingCopy } from "./code-world.ts"
+
+const BUNDLE = "repository-bundle"
+
+let database: { readonly url: string; readonly drop: () => Promise<void> }
+let code: CodeWorld
+let company: Company
+beforeAll(async () => {
+  database = await testDatabase()
+  code = await openCodeWorld({ url: database.url })
+})
+beforeEach(async () => {
+  company = await makeCompany(code.world)
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+afterAll(async () => {
+  await code.close()
+  await database.drop()
+})
+
+const operate = (name: string, input: object = {}) =>
+  code.world.operate(name, { company: company.companyId, ...input })
+const say = () => undefined
+const { signal } = new AbortController()
+
+/** The facts about the company's code, by their types. */
+async function facts(): Promise<readonly string[]> {
+  const { events } = await code.world.operate("audit show", { stream: `code-${company.companyId}` })
+  return events.map(({ type }: { readonly type: string }) => type)
+}
+
+/** Gives the company a repository with one commit; answers its working copy. */
+async function filled(): Promise<string> {
+  const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+  await operate("repository import", { file: bundleOf(copy) })
+  return copy
+}
+
+/** Does what a backup does, and leaves the blobs: the database is then as a restored one. */
+async function asRestored(): Promise<void> {
+  await repositoriesInBackups.putIn(code.world.ports, say, signal)
+}
+
+describe("a backup", () => {
+  it("holds each repository while it is written, and leaves nothing of it behind", async () => {
+    const { backupSet: tables, store, blobs, outsideInBackups } = code.world.ports
+    await filled()
+    const other = await makeCompany(code.world)
+    await code.world.operate("repository create", { company: other.companyId })
+    let text = ""
+    let takeOut: (() => Promise<void>) | null = null
+    await writeBackup({
+      ...{ tables, store, signal, progress: say },
+      putIn: async () => void (takeOut = await outsideInBackups.putIn(say, signal)),
+      send: async (piece) => void (text += piece),
+    })
+    expect(text).toContain(
+      `"company_id":"${company.companyId}","subject":"company","blob_id":"${BUNDLE}"`,
+    )
+    const lines = text.split("\n").map((line) => line.split(" ")[1])
+    expect(lines.lastIndexOf("events")).toBeLessThan(lines.indexOf("blobs"))
+    expect((await blobs.find(other.companyId, BUNDLE))?.length).toBe(0)
+    const second = outsideInBackups.putIn(say, signal)
+    await expect(second).rejects.toMatchObject({ code: "busy" })
+    await (takeOut as (() => Promise<void>) | null)?.()
+    expect(await blobs.companiesWith(BUNDLE)).toEqual([])
+  })
+
+  it("by the operator's command leaves no blob", async () => {
+    await filled()
+    expect((await code.world.operate("backup")).ok).toBe(true)
+    expect(await code.world.ports.blobs.companiesWith(BUNDLE)).toEqual([])
+  })
+
+  it("fails where a repository cannot be read, rather than to lack it", async () => {
+    await filled()
+    const fault = new GitUnavailable("git cannot be run")
+    vi.spyOn(code.repositories, "bundle").mockRejectedValue(fault)
+    await expect(code.world.operate("backup")).rejects.toThrow("git cannot be run")
+  })
+})
+
+describe("a restore", () => {
+  it("makes the repositories anew, and says what the facts do not know of", async () => {
+    const copy = await filled()
+    // It came behind the events of the backup: what is restored is never older than those.
+    const late = commit(copy, { "b.txt": "two\n" })
+    const { companyId } = company
+    const all = async () => ({ ok: true }) as const
+    await code.repositories.importBundle(companyId, createReadStream(bundleOf(copy)), all)
+    await asRestored()
+    await code.repositories.erase(companyId)
+    const { outsideInBackups, blobs } = code.world.ports
+    await outsideInBackups.putBack(say)
+    expect(await code.repositories.tips(companyId)).toEqual([{ ref: "refs/heads/main", id: late }])
+    expect((await facts()).at(-1)).toBe("RefsFound")
+    expect(await blobs.find(companyId, BUNDLE)).toBeNull()
+  })
+
+  it("that was cut short before the repositories goes on at the next start", async () => {
+    await filled()
+    const { companyId } = company
+    const tips = await code.repositories.tips(companyId)
+    await asRestored()
+    const there = await openCodeWorld({ url: database.url })
+    await there.world.ports.housekeep()
+    expect(await there.repositories.tips(companyId)).toEqual(tips)
+    await there.close()
+  })
+
+  it("that is not finished is finished before the next backup, or that one fails and loses nothing", async () => {
+    await filled()
+    const { companyId } = company
+    const tips = await code.repositories.tips(companyId)
+    await asRestored()
+    await code.repositories.erase(companyId)
+    const taking = vi.spyOn(code.repositories, "importBundle").mockRejectedValue(new Error("no"))
+    await expect(code.world.operate("backup")).rejects.toThrow("no")
+    expect(await code.world.ports.blobs.find(companyId, BUNDLE)).not.toBeNull()
+    taking.mockRestore()
+    expect((await code.world.operate("backup")).ok).toBe(true)
+    expect(await code.repositories.tips(companyId)).toEqual(tips)
+  })
+
+  it("leaves a repository that is there as it is", async () => {
+    const copy = await filled()
+    await asRestored()
+    const newer = commit(copy, { "c.txt": "three\n" })
+    await operate("repository import", { file: bundleOf(copy) })
+    await code.world.ports.outsideInBackups.putBack(say)
+    expect((await code.repositories.tips(company.companyId))[0]?.id).toBe(newer)
+    await repositoriesInBackups.takeOut(code.world.ports)
+  })
+})
+
+describe("a company's erasure", () => {
+  it("takes its repository away, and a backup's blob of it, and says so", async () => {
+    await filled()
+    await asRestored()
+    const { companyId, key } = company
+    const { name } = await operate("company show", { company: companyId })
+    await code.world.call(key, "POST", "/api/v1/company/delete", { body: { confirm: name } })
+    expect(await code.repositories.has(companyId)).toBe(true)
+    await code.world.operate("clock advance", { duration: "14d" })
+    await code.world.operate("wait")
+    expect(await code.repositories.has(companyId)).toBe(false)
+    const folder = join(code.folder, "code")
+    const left = readdirSync(folder).filter((one) =>
+      one.includes(Buffer.from(companyId).toString("hex")),
+    )
+    expect([existsSync(folder), left]).toEqual([true, []])
+    expect((await facts()).at(-1)).toBe("RepositoryErased")
+    expect(await code.world.ports.blobs.companiesWith(BUNDLE)).not.toContain(companyId)
+    await expect(operate("repository create")).rejects.toMatchObject({ code: "company_erased" })
+  })
+})
+
+describe("maintenance", () => {
+  const from = maintainRepository.from?.["PushLanded"]
+  const rows = (revision: number) => {
+    const recorded = { companyId: "co_aaaaaa", revision } as unknown as Recorded
+    return from?.({ type: "PushLanded", at: 1, pushId: "push_1" }, recorded)
+  }
+
+  it("is due about every fiftieth push, and not before", () => {
+    const due = Array.from({ length: 1_000 }, (_, i) => i).filter((i) => rows(i)?.length === 1)
+    expect(due.filter((i) => i % 2 === 0).length).toBe(18)
+    expect(due[0]).toBe(100)
+    expect(rows(100)?.[0]).toMatchObject({ name: "co_aaaaaa", subject: "co_aaaaaa maintenance" })
+  })
+
+  it("packs the repository, waits for git, and needs none that is gone", async () => {
+    await filled()
+    const { companyId } = company
+    const work = { companyId, tries: 1 } as Parameters<typeof maintainRepository.perform>[1]
+    expect(await maintainRepository.perform(code.world.ports, work)).toEqual({ result: "done" })
+    const broken = vi.spyOn(code.repositories, "maintain")
+    broken.mockRejectedValueOnce(new GitUnavailable("git cannot be run"))
+    expect(await maintainRepository.perform(code.world.ports, work)).toMatchObject({
+      result: "retry",
+    })
+    await code.repositories.erase(companyId)
+    expect(await maintainRepository.perform(code.world.ports, work)).toEqual({ result: "done" })
+    expect(await workOf(code.world, companyId)).toEqual([])
+  })
+})

@@ -1,0 +1,120 @@
+/** A repository that the facts know and whose folder is not there: nothing hides that, until somebody means it. */
+import { renameSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { folderNameOf } from "../../adapters/git/port.ts"
+import { examineCode } from "../../src/code/examine-code.ts"
+import type { Stored } from "../../src/frame/slice.ts"
+import { settingsIn } from "../../src/frame/settings.ts"
+import { codeFacts } from "../code-checks/pretended.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import type { CodeWorld } from "./code-world.ts"
+import { bundleOf, openCodeWorld, workingCopy } from "./code-world.ts"
+import { zipOf } from "./zips.ts"
+
+let code: CodeWorld
+let company: Company
+let bundle: string
+beforeAll(async () => {
+  code = await openCodeWorld()
+  bundle = bundleOf(workingCopy(code.folder, { a: "one\n" }))
+})
+/** A company whose repository held something, and is lost. */
+beforeEach(async () => {
+  company = await makeCompany(code.world)
+  await operate("import", { file: bundle })
+  rmSync(folderOf(company), { recursive: true })
+})
+afterAll(async () => {
+  await code.close()
+})
+
+const folderOf = ({ companyId }: Company): string =>
+  join(code.folder, "code", folderNameOf(companyId))
+const operate = (name: string, input: object = {}) =>
+  code.world.operate(`repository ${name}`, { company: company.companyId, ...input })
+
+describe("a lost repository", () => {
+  it("is not hidden by an empty one, whatever would make it", async () => {
+    const zip = join(code.folder, "some.zip")
+    writeFileSync(zip, zipOf([{ name: "a", text: "a" }]))
+    const before = await codeFacts(code.world, company)
+    for (const [name, input] of [
+      ["create", {}],
+      ["import", { file: bundle }],
+      ["upload", { file: zip }],
+      ["export", {}],
+    ] as const) {
+      await expect(operate(name, input), name).rejects.toMatchObject({
+        code: "repository_lost",
+        message: expect.stringMatching(
+          new RegExp(
+            `${company.companyId}, and ${join(code.folder, "code")} has none.*CODE_DIR.*--anew`,
+          ),
+        ),
+      })
+    }
+    expect(await codeFacts(code.world, company)).toEqual(before)
+    expect(await code.repositories.has(company.companyId)).toBe(false)
+  })
+
+  it("is made anew by who means it, and takes its code in again", async () => {
+    await operate("create", { anew: true })
+    expect((await codeFacts(code.world, company)).at(-1)).toBe("RefsFound")
+    // Again, or without that word: it is there.
+    await operate("create", { anew: true })
+    await operate("create")
+    expect(await operate("import", { file: bundle })).toMatchObject({ refs: 1 })
+    expect((await codeFacts(code.world, company)).slice(-3)).toEqual([
+      ...["RefsFound", "PushAccepted", "PushLanded"],
+    ])
+  })
+
+  it("is found by doctor, at the server that runs and in a database without one", async () => {
+    const { world, folder } = code
+    const settings = settingsIn({ CODE_DIR: join(folder, "code") })
+    const kept = await makeCompany(world)
+    await operate("create", { company: kept.companyId })
+    const waysToAsk: readonly Stored[] = [
+      { ask: (name, input) => world.operate(name, input) },
+      { readAll: world.ports.readAll },
+    ]
+    for (const stored of waysToAsk) {
+      const found = await examineCode(settings, folder, stored)
+      const about = found.filter(({ says }) => says.includes(company.companyId))
+      expect(about).toMatchObject([
+        { check: "code", state: "wrong", fix: expect.stringMatching(/CODE_DIR.*--anew/) },
+      ])
+      expect(JSON.stringify(found)).not.toContain(kept.companyId)
+      expect(found.every(({ state }) => state === "wrong")).toBe(true)
+    }
+    // Nothing runs: the folder alone is looked at.
+    expect(await examineCode(settings, folder, null)).toMatchObject([{ state: "ok" }])
+    const asking: Stored = { ask: () => Promise.reject(new Error("gone away")) }
+    expect((await examineCode(settings, folder, asking)).at(-1)).toMatchObject({
+      ...{ state: "missing", says: expect.stringContaining("gone away") },
+    })
+  })
+
+  it("is named by ten where all are missing, and listed by the operator's command", async () => {
+    const { world, folder } = code
+    const all = join(folder, "code")
+    for (let i = 0; i < 10; i += 1) {
+      await operate("create", { company: (await makeCompany(world)).companyId })
+    }
+    renameSync(all, `${all}.away`)
+    try {
+      const stored: Stored = { ask: (name, input) => world.operate(name, input) }
+      const found = await examineCode(settingsIn({ CODE_DIR: all }), folder, stored)
+      expect(found.filter(({ says }) => says.includes("the facts know"))).toHaveLength(10)
+      expect(found.at(-1)?.says).toMatch(/^\d+ more are missing: repository list --missing/)
+    } finally {
+      renameSync(`${all}.away`, all)
+    }
+    const { repositories } = await world.operate("repository list", { missing: true })
+    expect(repositories).toContainEqual({ companyId: company.companyId, isThere: false })
+    const every = await world.operate("repository list")
+    expect(every.repositories.length).toBeGreaterThan(repositories.length)
+  })
+})

@@ -1,0 +1,297 @@
+/** The repositories by their port, in the sandbox and without one. */
+import { randomBytes } from "node:crypto"
+import { mkdtemp, readdir, rm, utimes, mkdir, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { LIMITS } from "../../adapters/git/conversation.ts"
+import { openGit } from "../../adapters/git/git.ts"
+import type { Push, Repositories, Verdict } from "../../adapters/git/port.ts"
+import { GitFailed, GitUnavailable, MOST_PIECE, NoRepository } from "../../adapters/git/port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { newId } from "../../src/frame/kernel/ids.ts"
+import type { Desk } from "./git.ts"
+import { openDesk, pushBody } from "./git.ts"
+
+let desk: Desk
+let codeDir: string
+beforeAll(async () => {
+  desk = await openDesk()
+  codeDir = await mkdtemp(join(tmpdir(), "company-ledger-code-"))
+})
+afterAll(async () => {
+  await desk.clear()
+  await rm(codeDir, { recursive: true, force: true })
+})
+
+const YES: Verdict = { ok: true }
+const folderOf = (companyId: CompanyId) => join(codeDir, Buffer.from(companyId).toString("hex"))
+
+/** Where its one ref points. */
+const tipOf = async (git: Repositories, companyId: CompanyId) =>
+  (await git.tips(companyId))[0]?.id ?? ""
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 10_000) yield bytes.subarray(at, at + 10_000)
+}
+
+/** Takes bytes in as a push; what git answered. */
+async function receive(
+  git: Repositories,
+  companyId: CompanyId,
+  input: AsyncIterable<Uint8Array>,
+  judge: (push: Push) => Promise<Verdict>,
+): Promise<string> {
+  const sent: Uint8Array[] = []
+  const send = async (piece: Uint8Array) => {
+    sent.push(piece)
+  }
+  const { signal } = new AbortController()
+  await git.receive({ companyId, protocol: null, input, send, signal }, judge)
+  return Buffer.concat(sent).toString("utf8")
+}
+
+/** Everything of something that comes by and by. */
+async function all<T>(rows: AsyncIterable<T>): Promise<readonly T[]> {
+  const found: T[] = []
+  for await (const row of rows) found.push(row)
+  return found
+}
+
+/** All that is sent. */
+async function collected(
+  write: (send: (piece: Uint8Array) => Promise<void>) => Promise<unknown>,
+): Promise<Buffer> {
+  const sent: Uint8Array[] = []
+  await write(async (piece) => {
+    sent.push(piece)
+  })
+  return Buffer.concat(sent)
+}
+
+describe.each([
+  ["in the sandbox, where there is one", {}],
+  ["plainly", { sandbox: "never" }],
+] as const)("repositories, run %s", (what, options) => {
+  const repository = what.slice(0, 3)
+  const companyId = newId("co")
+  let git: Repositories
+  beforeAll(async () => {
+    git = openGit({ codeDir, ...options })
+    await git.create(companyId)
+    await desk.right(["init", "--quiet", repository])
+  })
+
+  it("show a push before a ref moves: what it brought, and nothing that was there", async () => {
+    const path = "src/sealed/größe file.txt"
+    const first = await desk.commit(repository, path, "sealed\n")
+    const big = randomBytes(3_000_000)
+    const second = await desk.commit(repository, "big.bin", big)
+    const looked = async (push: Push): Promise<Verdict> => {
+      expect(push.updates).toEqual([{ ref: "refs/heads/main", old: null, new: second }])
+      expect(await git.tips(companyId)).toEqual([])
+      const objects = await all(push.objects())
+      const types = objects.map(({ type }) => type).toSorted()
+      expect(types).toEqual(["blob", "blob", "commit", "commit", ...Array(4).fill("tree")])
+      const blobs = objects.filter(({ type }) => type === "blob")
+      const read = await all(push.read(blobs.map(({ id }) => id)))
+      const whole = blobs.map(({ id }) =>
+        Buffer.concat(read.filter((one) => one.id === id).map(({ bytes }) => bytes)),
+      )
+      expect(whole.map(({ length }) => length)).toEqual(blobs.map(({ size }) => size))
+      expect(Math.max(...read.map(({ bytes }) => bytes.length))).toBeLessThanOrEqual(MOST_PIECE)
+      const sealed = read.find(({ size }) => size === 7)
+      expect(Buffer.from(sealed?.bytes ?? []).toString()).toBe("sealed\n")
+      expect(whole.some((bytes) => big.equals(bytes))).toBe(true)
+      expect(await push.pathOf(sealed?.id ?? "")).toBe(path)
+      expect(await push.pathOf(first)).toBeNull()
+      expect(await all(push.commits())).toEqual([
+        { id: second, parents: [first] },
+        { id: first, parents: [] },
+      ])
+      const folders = await all(push.folders([first, second], "src/sealed"))
+      expect(folders).toEqual(
+        [first, second].map((commit) => ({
+          commits: [commit],
+          entries: [{ mode: "100644", name: "größe file.txt", id: sealed?.id }],
+        })),
+      )
+      const [root, none] = [push.folders([first], ""), push.folders([first], path)]
+      expect((await all(root))[0]?.entries).toEqual([
+        { mode: "40000", name: "src", id: expect.stringMatching(/^[0-9a-f]{40}$/) as string },
+      ])
+      expect(await all(none)).toEqual([{ commits: [first], entries: null }])
+      expect([await push.isAncestor(first, second), await push.isAncestor(second, first)]).toEqual([
+        true,
+        false,
+      ])
+      return YES
+    }
+    const answer = await receive(git, companyId, piecesOf(await pushBody(desk, repository)), looked)
+    expect(answer).toContain("ok refs/heads/main")
+    expect(await git.tips(companyId)).toEqual([{ id: second, ref: "refs/heads/main" }])
+  })
+
+  it("leave out what a pack repeats, stop reading when nobody does, and know what refs do not reach", async () => {
+    const old = await tipOf(git, companyId)
+    const third = await desk.commit(repository, "c", "c\n")
+    const body = await pushBody(desk, repository, { old })
+    await receive(git, companyId, piecesOf(body), async (push) => {
+      expect(await all(push.objects())).toHaveLength(3)
+      for await (const one of push.objects()) {
+        expect(one.id).toMatch(/^[0-9a-f]{40}$/)
+        break
+      }
+      await expect(all(push.read(["0".repeat(40)]))).rejects.toThrow("does not find the object")
+      return { ok: false, lines: ["no: name\u001b[31m\nof a file"] }
+    })
+    expect(await git.isReachable(companyId, third)).toBe(false)
+    expect(await git.isReachable(companyId, old)).toBe(true)
+    for (const name of ["main", "--all", `${old}^`, "f".repeat(40)]) {
+      expect(await git.isReachable(companyId, name)).toBe(false)
+    }
+  })
+
+  it("tell a refused push why, by lines that change no terminal", async () => {
+    const old = await tipOf(git, companyId)
+    const body = await pushBody(desk, repository, { old })
+    const lines = ["no: a\u001b[31m\nb\u202e"]
+    const answer = await receive(git, companyId, piecesOf(body), async () => ({ ok: false, lines }))
+    expect(answer).toContain("no: a\\u001b[31m\\u000ab\\u202e\n")
+    expect(answer).toContain("ng refs/heads/main pre-receive hook declined")
+    const fault = new Error("the scanner fell over")
+    const failing = receive(git, companyId, piecesOf(body), async () => Promise.reject(fault))
+    await expect(failing).rejects.toBe(fault)
+    expect((await git.tips(companyId)).map(({ id }) => id)).toEqual([old])
+  })
+
+  it("read a file as it is: not through links, and not more than asked for", async () => {
+    const commit = await tipOf(git, companyId)
+    const path = "src/sealed/größe file.txt"
+    const file = await git.readFile(companyId, commit, path, 7)
+    expect([file?.mode, Buffer.from(file?.bytes ?? []).toString()]).toEqual(["100644", "sealed\n"])
+    const folder = await git.readFile(companyId, commit, "src/sealed", 7)
+    expect([folder?.mode, folder?.bytes.length]).toEqual(["40000", 0])
+    for (const other of ["none", "", "/src", "src/", "*", ":/", "../x", "src/../src/sealed"]) {
+      expect([other, await git.readFile(companyId, commit, other, 7)]).toEqual([other, null])
+    }
+    expect(await git.readFile(companyId, commit, path, 6)).toBeNull()
+    expect(await git.readFile(companyId, "main", path, 7)).toBeNull()
+  })
+
+  it("go out as a bundle and come in again, judged like a push", async () => {
+    const copy = newId("co")
+    await git.create(copy)
+    expect(await collected((send) => git.bundle(copy, send))).toHaveLength(0)
+    const bundle = await collected((send) => git.bundle(companyId, send))
+    const no: Verdict = { ok: false, lines: ["not this one"] }
+    expect(await git.importBundle(copy, piecesOf(bundle), async () => no)).toEqual(no)
+    expect(await git.tips(copy)).toEqual([])
+    expect(await git.importBundle(copy, piecesOf(bundle), async () => YES)).toEqual(YES)
+    expect(await git.tips(copy)).toEqual(await git.tips(companyId))
+    const again = git.importBundle(copy, piecesOf(bundle), async () => no)
+    expect(await again).toEqual(YES)
+    const cut = bundle.subarray(0, bundle.length - 100)
+    const fresh = newId("co")
+    await git.create(fresh)
+    const torn = git.importBundle(fresh, piecesOf(cut), async () => YES)
+    const why = expect.stringMatching(/^unpack /) as string
+    expect(await torn).toMatchObject({ ok: false, lines: expect.arrayContaining([why]) as unknown })
+    expect(await git.tips(fresh)).toEqual([])
+    const other = git.importBundle(fresh, piecesOf(Buffer.from("PK\u0003\u0004")), async () => YES)
+    await expect(other).rejects.toThrow(GitFailed)
+  })
+
+  it("are tidied: what lies about is packed, what a killed push left long ago is taken away", async () => {
+    const objects = join(folderOf(companyId), "objects")
+    const [old, young] = ["tmp_objdir-incoming-old", "tmp_objdir-incoming-young"]
+    for (const name of [old, young]) await mkdir(join(objects, name))
+    await utimes(join(objects, old), 0, 0)
+    await git.maintain(companyId)
+    const left = (await readdir(objects)).filter((name) => name.startsWith("tmp_"))
+    expect(left).toEqual([young])
+    expect(await git.tips(companyId)).toHaveLength(1)
+  })
+
+  it("are swept of what lay about too long, and of nothing else", async () => {
+    const waiting = join(folderOf(companyId), "objects", "tmp_objdir-incoming-swept")
+    const left = ["ab12.erased", "ab12.new-0f3c5a1e-9b7d"].map((name) => join(codeDir, name))
+    const kept = ["cd34.erased", "other"].map((name) => join(codeDir, name))
+    for (const folder of [waiting, ...left, ...kept]) await mkdir(folder)
+    // What guards a pack while its push lands, and what a killed push left of it.
+    const packs = join(folderOf(companyId), "objects", "pack")
+    const [guard, dead] = ["a", "b"].map((one) => `pack-${one.repeat(40)}.keep`)
+    for (const name of [guard, dead]) await writeFile(join(packs, name ?? ""), "receive-pack 1")
+    for (const path of [waiting, ...left, join(packs, dead ?? "")]) await utimes(path, 0, 0)
+    await git.sweep()
+    expect((await readdir(packs)).filter((name) => name.endsWith("keep"))).toEqual([guard])
+    await rm(join(packs, guard ?? ""))
+    const names = await readdir(codeDir)
+    expect(names.filter((name) => /^ab12|^cd34|^other/.test(name)).toSorted()).toEqual([
+      "cd34.erased",
+      "other",
+    ])
+    await expect(readdir(waiting)).rejects.toMatchObject({ code: "ENOENT" })
+    expect(await git.tips(companyId)).toHaveLength(1)
+    for (const folder of kept) await rm(folder, { recursive: true })
+    await openGit({ codeDir: join(codeDir, "not-there") }).sweep()
+  })
+
+  it("are erased with all they have, again and again", async () => {
+    await git.erase(companyId)
+    await git.erase(companyId)
+    expect(await git.has(companyId)).toBe(false)
+    expect((await readdir(codeDir)).filter((name) => folderOf(companyId).endsWith(name))).toEqual(
+      [],
+    )
+    await expect(git.tips(companyId)).rejects.toThrow(NoRepository)
+    await git.create(companyId)
+    expect(await git.tips(companyId)).toEqual([])
+  })
+})
+
+describe("a client", () => {
+  it("that sends a byte now and then is left, too", async () => {
+    const limits = { ...LIMITS, idleMs: 200, graceMs: 10_000 }
+    const git = openGit({ codeDir, limits })
+    const companyId = newId("co")
+    await git.create(companyId)
+    await desk.right(["init", "--quiet", "drip"])
+    await desk.commit("drip", "a", randomBytes(100_000))
+    const body = await pushBody(desk, "drip")
+    const dripping = async function* () {
+      for (let at = 0; ; at += 1) {
+        yield body.subarray(at, at + 1)
+        await new Promise((done) => setTimeout(done, 20))
+      }
+    }
+    const pushing = receive(git, companyId, dripping(), async () => YES)
+    await expect(pushing).rejects.toThrow("the client was silent, or took too long")
+    expect(await git.tips(companyId)).toEqual([])
+  })
+
+  it("that is silent is left, and nothing of its push stays", async () => {
+    const limits = { ...LIMITS, idleMs: 50, graceMs: 10_000 }
+    const git = openGit({ codeDir, limits })
+    const companyId = newId("co")
+    await git.create(companyId)
+    await desk.right(["init", "--quiet", "silent"])
+    await desk.commit("silent", "a", randomBytes(100_000))
+    const body = await pushBody(desk, "silent")
+    const silent = async function* () {
+      yield body.subarray(0, 50_000)
+      await new Promise(() => undefined)
+    }
+    const pushing = receive(git, companyId, silent(), async () => YES)
+    await expect(pushing).rejects.toThrow("the client was silent, or took too long")
+    const objects = await readdir(join(folderOf(companyId), "objects"))
+    expect(objects.filter((name) => name.startsWith("tmp_"))).toEqual([])
+  })
+})
+
+it("a folder that cannot be made is told of, and looked for again", async () => {
+  const below = join(desk.path, ".gitconfig", "code")
+  const git = openGit({ codeDir: below })
+  await expect(git.has(newId("co"))).rejects.toThrow(GitUnavailable)
+  await expect(git.has(newId("co"))).rejects.toThrow(`the folder ${below} cannot be made`)
+})

@@ -1,0 +1,253 @@
+/** The operator's commands on repositories, with a real git. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest"
+import { GitUnavailable } from "../../adapters/git/port.ts"
+import { PROGRAM } from "../../src/slices.ts"
+import type { Company } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import type { CodeWorld } from "./code-world.ts"
+import { bundleOf, commit, git, openCodeWorld, workingCopy } from "./code-world.ts"
+import type { ZipEntry } from "./zips.ts"
+import { zipOf } from "./zips.ts"
+
+let code: CodeWorld
+let company: Company
+beforeAll(async () => {
+  code = await openCodeWorld()
+})
+beforeEach(async () => {
+  company = await makeCompany(code.world)
+})
+afterAll(async () => {
+  await code.close()
+})
+
+const operate = (name: string, input: object = {}) =>
+  code.world.operate(`repository ${name}`, { company: company.companyId, ...input })
+
+/** The facts about the company's code, by their types. */
+async function facts(): Promise<readonly string[]> {
+  const stream = `code-${company.companyId}`
+  const { events } = await code.world.operate("audit show", { stream })
+  return events.map(({ type }: { readonly type: string }) => type)
+}
+
+/** Has an operation send its file; answers that file. */
+async function exported(input: object = {}): Promise<string> {
+  const found = PROGRAM.operations.find(({ name }) => name === "repository export")
+  if (found === undefined) throw new Error("there is no such operation")
+  const pieces: Uint8Array[] = []
+  const cause = { command: "test", actor: "test", keyId: null, personId: null, reason: null }
+  const context = {
+    ...{ ports: code.world.ports, cause, progress: () => undefined },
+    send: async (piece: string | Uint8Array) => void pieces.push(Buffer.from(piece as string)),
+    signal: new AbortController().signal,
+  }
+  const given = found.input.parse({ company: company.companyId, ...input })
+  expect(await found.run(context, given)).toMatchObject({ companyId: company.companyId })
+  const file = join(code.folder, `${company.companyId}.out`)
+  writeFileSync(file, Buffer.concat(pieces))
+  return file
+}
+
+/** A clone of the company's repository, by its export. */
+async function cloned(): Promise<string> {
+  const copy = join(code.folder, `clone-${Math.random().toString(36).slice(2)}`)
+  git(code.folder, "clone", "-q", "-b", "main", await exported(), copy)
+  return copy
+}
+
+describe("repository create", () => {
+  it("makes an empty repository, once", async () => {
+    const { companyId } = company
+    for (let i = 0; i < 2; i += 1) {
+      expect(await operate("create")).toEqual({ companyId, branch: "main" })
+    }
+    expect(await facts()).toEqual(["RepositoryCreated"])
+    await expect(operate("export")).rejects.toMatchObject({ code: "empty_repository" })
+    await expect(operate("export", { format: "zip" })).rejects.toMatchObject({
+      code: "empty_repository",
+    })
+  })
+
+  it("says where git cannot be used, and records nothing", async () => {
+    const fault = new GitUnavailable("git cannot be run")
+    const broken = vi.spyOn(code.repositories, "create").mockRejectedValueOnce(fault)
+    await expect(operate("create")).rejects.toMatchObject({
+      ...{ code: "unavailable", message: "git cannot be run" },
+    })
+    broken.mockRestore()
+    await expect(facts()).rejects.toThrow("There is no")
+  })
+})
+
+describe("repository import and export", () => {
+  it("take a bundle in as a push, and give all of it out again", async () => {
+    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+    git(copy, "tag", "v1")
+    const first = await operate("import", { file: bundleOf(copy) })
+    expect(first).toEqual({
+      companyId: company.companyId,
+      pushId: expect.stringMatching(/^push_/),
+      refs: 2,
+    })
+    const tip = commit(copy, { "b.txt": "two\n" })
+    const file = bundleOf(copy)
+    expect(await operate("import", { file })).toMatchObject({ refs: 2 })
+    // The same again is nothing.
+    expect(await operate("import", { file })).toMatchObject({ pushId: null, refs: 2 })
+    const pushed = ["PushAccepted", "PushLanded"]
+    expect(await facts()).toEqual(["RepositoryCreated", ...pushed, ...pushed])
+    const clone = await cloned()
+    expect(git(clone, "rev-parse", "HEAD")).toBe(tip)
+    expect(git(clone, "tag")).toBe("v1")
+    const { pushes } = await code.world.operate("code pushes", { company: company.companyId })
+    expect(pushes.map(({ status }: { status: string }) => status)).toEqual(["landed", "landed"])
+  })
+
+  it("write the files of the default branch as a zip, which can be uploaded", async () => {
+    const copy = workingCopy(code.folder, { "a.txt": "one\n" })
+    await operate("import", { file: bundleOf(copy) })
+    const zip = await exported({ format: "zip" })
+    expect(readFileSync(zip).subarray(0, 2).toString()).toBe("PK")
+    const uploaded = await operate("upload", { file: zip })
+    expect(uploaded).toMatchObject({ pushId: null, commit: git(copy, "rev-parse", "HEAD") })
+  })
+
+  it("refuse what a push would be refused for, and keep nothing of it", async () => {
+    const copy = workingCopy(code.folder, { "a.txt": `key ${company.key}\n` })
+    await expect(operate("import", { file: bundleOf(copy) })).rejects.toMatchObject({
+      code: "push_refused",
+    })
+    expect(await facts()).toEqual(["RepositoryCreated", "PushRefused"])
+    expect(await code.repositories.tips(company.companyId)).toEqual([])
+  })
+
+  it("say what is wrong with a file", async () => {
+    const file = join(code.folder, "no.bundle")
+    await expect(operate("import", { file })).rejects.toMatchObject({ code: "bad_file" })
+    writeFileSync(file, "no bundle\n")
+    await expect(operate("import", { file })).rejects.toMatchObject({ code: "bad_file" })
+  })
+
+  it("say that there is no repository", async () => {
+    await expect(operate("export")).rejects.toMatchObject({ code: "no_repository" })
+  })
+})
+
+/** Uploads a zip of these entries. */
+function upload(entries: readonly ZipEntry[] | Buffer, input: object = {}) {
+  const file = join(code.folder, "upload.zip")
+  writeFileSync(file, Buffer.isBuffer(entries) ? entries : zipOf(entries))
+  return operate("upload", { file, ...input })
+}
+
+describe("repository upload", () => {
+  it("makes the files of a zip one commit, and another one on top of it", async () => {
+    const first = await upload([
+      { name: "README.md", text: "hello\n" },
+      { name: "bin/run", text: "#!/bin/sh\n", mode: 0o100_755 },
+      { name: "bin/", mode: 0o040_755 },
+      { name: "bin.d/a", text: "", isStored: true },
+      { name: "bin0", text: "hello\n" },
+      { name: "größe/ü.txt", text: "x".repeat(3_000_000) },
+    ])
+    expect(first).toEqual({
+      ...{ companyId: company.companyId, files: 5 },
+      ...{
+        pushId: expect.stringMatching(/^push_/),
+        commit: expect.stringMatching(/^[0-9a-f]{40}$/),
+      },
+    })
+    const second = await upload([{ name: "README.md", text: "hello again\n" }], {
+      message: "Second\n\nwith more to say",
+    })
+    const clone = await cloned()
+    git(clone, "fsck", "--strict")
+    expect(git(clone, "log", "--format=%H %an %s")).toBe(
+      `${second.commit} test Second\n${first.commit} test Upload upload.zip`,
+    )
+    const listed = git(clone, "-c", "core.quotePath=off", "ls-tree", "-r", first.commit)
+    expect(listed.split("\n").map((line) => line.replace(/ blob \w+\t/, " "))).toEqual([
+      "100644 README.md",
+      "100644 bin.d/a",
+      "100755 bin/run",
+      "100644 bin0",
+      "100644 größe/ü.txt",
+    ])
+    expect(git(clone, "ls-files")).toBe("README.md")
+  })
+
+  it("makes no commit of the files that are there already", async () => {
+    const first = await upload([{ name: "a", text: "1" }])
+    const again = await upload([{ name: "a", text: "1" }])
+    expect(again).toEqual({ ...first, pushId: null })
+    expect(await facts()).toEqual(["RepositoryCreated", "PushAccepted", "PushLanded"])
+  })
+
+  it("makes nothing for a deleted company, nor do create and import, until that is undone", async () => {
+    const { companyId } = company
+    await code.world.operate("company delete", { company: companyId }, "a test")
+    const file = bundleOf(workingCopy(code.folder, { "a.txt": "one\n" }))
+    const refused = { code: "company_deleted" }
+    await expect(upload([{ name: "a", text: "1" }])).rejects.toMatchObject(refused)
+    await expect(operate("create")).rejects.toMatchObject(refused)
+    await expect(operate("import", { file })).rejects.toMatchObject(refused)
+    expect(await code.repositories.has(companyId)).toBe(false)
+    await code.world.operate("company restore", { company: companyId }, "a test")
+    await upload([{ name: "a", text: "1" }])
+  })
+
+  it("is checked as a push is", async () => {
+    await expect(upload([{ name: "a", text: company.key }])).rejects.toMatchObject({
+      code: "push_refused",
+    })
+    const sealed = [{ name: "src/sealed/core.ts", text: "mine" }]
+    await expect(upload(sealed)).rejects.toMatchObject({ code: "push_refused" })
+  })
+
+  it.for<[string, readonly ZipEntry[], string]>([
+    ["a link", [{ name: "a", text: "/etc/passwd", mode: 0o120_777 }], "is a link"],
+    ["a device", [{ name: "a", mode: 0o020_644 }], "is no file"],
+    ["a name above it", [{ name: "../a" }], "invalid relative path"],
+    ["a name above it in the middle", [{ name: "a/../../b" }], "invalid relative path"],
+    ["an absolute name", [{ name: "/etc/passwd" }], "absolute path"],
+    ["a drive", [{ name: "C:/a" }], "absolute path"],
+    ["backslashes that lead above it", [{ name: "..\\a" }], "invalid relative path"],
+    ["an empty part of a name", [{ name: "a//b" }], "no name of a file"],
+    ["a NUL in a name", [{ name: "a\0b" }], "no name of a file"],
+    ["a folder .GIT", [{ name: ".GIT/config" }], "leave it out"],
+    ["a file twice", [{ name: "a" }, { name: "a" }], "twice"],
+    ["a file that is a folder", [{ name: "a" }, { name: "a/b" }], "a file and a folder"],
+    ["an encrypted file", [{ name: "a", isEncrypted: true }], "encrypted"],
+    [
+      "a file larger than it says",
+      [{ name: "a", text: "x".repeat(999), says: 3 }],
+      "too many bytes",
+    ],
+    ["a file smaller than it says", [{ name: "a", text: "abc", says: 999 }], "not enough bytes"],
+    ["a file over the bound", [{ name: "a", says: 300 * 1024 * 1024 }], "256 MiB"],
+    [
+      "more than is taken in all",
+      Array.from({ length: 10 }, (_, i) => ({ name: `${i}`, says: 250 * 1024 * 1024 })),
+      "2 GiB",
+    ],
+    ["a damaged file", [{ name: "a", text: "abc", crc: 1 }], "damaged"],
+    ["no files", [{ name: "a/" }], "no files"],
+  ])("refuses %s", async ([, entries, why]) => {
+    await expect(upload(entries)).rejects.toMatchObject({
+      ...{ code: "bad_file", message: expect.stringContaining(why) },
+    })
+    expect(await code.repositories.has(company.companyId)).toBe(false)
+  })
+
+  it("refuses what is no zip, and a file that cannot be read", async () => {
+    await expect(upload(Buffer.from("no zip"))).rejects.toMatchObject({
+      ...{ code: "bad_file", message: expect.stringMatching(/[a-z]\.$/) },
+    })
+    const file = join(code.folder, "folder.zip")
+    mkdirSync(file)
+    await expect(operate("upload", { file })).rejects.toMatchObject({ code: "bad_file" })
+  })
+})

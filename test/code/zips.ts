@@ -1,0 +1,64 @@
+/** Zips as tests want them: also such as no tool would write. */
+import { crc32, deflateRawSync } from "node:zlib"
+
+/** An entry of a zip; what is absent is as it should be. */
+export interface ZipEntry {
+  readonly name: string
+  readonly text?: string | Buffer
+  /** As Unix has it; default an ordinary file. */
+  readonly mode?: number
+  readonly isStored?: boolean
+  readonly isEncrypted?: boolean
+  /** What it says that its size is, unpacked. */
+  readonly says?: number
+  readonly crc?: number
+}
+
+/** A zip of these entries. */
+export function zipOf(entries: readonly ZipEntry[]): Buffer {
+  const parts: Buffer[] = []
+  const directory: Buffer[] = []
+  let at = 0
+  for (const entry of entries) {
+    const { local, central } = entryOf(entry, at)
+    parts.push(local)
+    directory.push(central)
+    at += local.length
+  }
+  const listed = Buffer.concat(directory)
+  const end = Buffer.alloc(22)
+  end.writeUInt32LE(0x06054b50)
+  end.writeUInt16LE(entries.length, 8)
+  end.writeUInt16LE(entries.length, 10)
+  end.writeUInt32LE(listed.length, 12)
+  end.writeUInt32LE(at, 16)
+  return Buffer.concat([...parts, listed, end])
+}
+
+function entryOf(entry: ZipEntry, at: number) {
+  const { name, text = "", mode = 0o100_644, isStored = false, isEncrypted = false } = entry
+  const bytes = Buffer.from(text as string)
+  const packed = isStored ? bytes : deflateRawSync(bytes)
+  const named = Buffer.from(name)
+  const shared = Buffer.alloc(26)
+  shared.writeUInt16LE(20)
+  // Names are UTF-8.
+  shared.writeUInt16LE(0x0800 | (isEncrypted ? 1 : 0), 2)
+  shared.writeUInt16LE(isStored ? 0 : 8, 4)
+  shared.writeUInt32LE(entry.crc ?? crc32(bytes), 10)
+  shared.writeUInt32LE(packed.length, 14)
+  shared.writeUInt32LE(entry.says ?? bytes.length, 18)
+  shared.writeUInt16LE(named.length, 22)
+  const head = Buffer.alloc(6)
+  head.writeUInt32LE(0x02014b50)
+  // Made by Unix.
+  head.writeUInt16LE((3 << 8) | 20, 4)
+  const tail = Buffer.alloc(14)
+  tail.writeUInt32LE((mode << 16) >>> 0, 6)
+  tail.writeUInt32LE(at, 10)
+  const signature = Buffer.from("504b0304", "hex")
+  return {
+    local: Buffer.concat([signature, shared, named, packed]),
+    central: Buffer.concat([head, shared, tail, named]),
+  }
+}

@@ -1,0 +1,94 @@
+/** Forms of companies, and sending them: as a browser does, and as a program does. */
+import type { ApiAnswer, Company, World } from "../support/world.ts"
+
+/** Where leads are listed and collected. */
+export const LEADS = "/api/v1/leads"
+
+/** Opens a form; resolves with its id. */
+export async function openForm(
+  world: World,
+  { companyId }: Partial<Pick<Company, "companyId">>,
+  changed: object = {},
+): Promise<string> {
+  const form = { company: companyId, name: "Contact us", hostnames: ["www.acme.example"] }
+  return (await world.operate("form add", { ...form, ...changed })).formId
+}
+
+/** Values that make a lead. */
+export const ADA = { firstName: "Ada", email: "ada@example.com", message: "Please call me." }
+
+type Headers = Readonly<Record<string, string>>
+
+/** Sends a form as a browser does. */
+export async function post(
+  world: World,
+  formId: string,
+  values: Readonly<Record<string, string>> | string = ADA,
+  headers: Headers = {},
+): Promise<ApiAnswer> {
+  const body = typeof values === "string" ? values : new URLSearchParams(values).toString()
+  const type = { "content-type": "application/x-www-form-urlencoded" }
+  return sendTo(world, `/forms/${formId}`, body, { ...type, ...headers })
+}
+
+/** Sends a form as a program does. */
+export async function postJson(
+  world: World,
+  formId: string,
+  values: object | string = ADA,
+  headers: Headers = {},
+): Promise<ApiAnswer> {
+  const body = typeof values === "string" ? values : JSON.stringify(values)
+  return sendTo(world, `/forms/${formId}`, body, { "content-type": "application/json", ...headers })
+}
+
+async function sendTo(world: World, url: string, payload: string, headers: Headers) {
+  const answer = await world.app.inject({ method: "POST", url, payload, headers })
+  const isJson = String(answer.headers["content-type"]).startsWith("application/json")
+  const body = isJson ? (answer.json() as ApiAnswer["body"]) : answer.body
+  return { status: answer.statusCode, headers: answer.headers, body }
+}
+
+/** All leads of a company, page by page, as its own program reads them. */
+export async function leadsOf(
+  world: World,
+  { key }: Pick<Company, "key">,
+  since: string | null = null,
+): Promise<ApiAnswer["body"][]> {
+  await world.operate("wait")
+  const found: ApiAnswer["body"][] = []
+  let cursor: string | undefined
+  do {
+    const words = {
+      ...(since === null ? {} : { since }),
+      ...(cursor === undefined ? {} : { cursor }),
+    }
+    const query = new URLSearchParams(words).toString()
+    const headers = { authorization: `Bearer ${key}` }
+    // As it is sent: what parses answers elsewhere leaves names such as __proto__ out.
+    const answer = await world.app.inject({ method: "GET", url: `${LEADS}?${query}`, headers })
+    const body = answer.json() as ApiAnswer["body"]
+    found.push(...body.leads)
+    cursor = body.nextCursor
+  } while (cursor !== undefined)
+  return found
+}
+
+/** Does all that there is to do with forms and leads: one is open and one closed, a lead is erased. */
+export async function useForms(
+  world: World,
+  company: Pick<Company, "companyId" | "key">,
+): Promise<void> {
+  const [open, closed] = [await openForm(world, company), await openForm(world, company)]
+  const { body } = await postJson(world, open, {
+    ...ADA,
+    smsConsent: true,
+    consentText: "Text me.",
+  })
+  await postJson(world, open, { phone: "+14155550100", colour: "blue", utm_source: "news" })
+  await post(world, closed)
+  await world.operate("form close", { formId: closed })
+  await world.call(company.key, "POST", LEADS, { body: { collected: [body.id] } })
+  const [, erased] = await leadsOf(world, company)
+  await world.operate("lead erase", { leadId: erased.id })
+}

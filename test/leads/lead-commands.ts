@@ -1,0 +1,40 @@
+/** Random commands to a company's leads. Names are few, so that commands meet. */
+import fc from "fast-check"
+import type { Sealed } from "../../domain/kernel/ids.ts"
+import type { FormId, LeadId } from "../../domain/leads/ids.ts"
+import type { LeadCommand, ReceiveLead } from "../../domain/leads/leads.ts"
+
+const leadId = fc.nat(11).map((i): LeadId => `lead_${i}`)
+const formId = fc.constantFrom<FormId[]>("form_1", "form_1", "form_2")
+
+/** The command that takes a lead in. */
+export function receive(
+  id: LeadId,
+  formerId: LeadId = "lead_before",
+  form: FormId = "form_1",
+): ReceiveLead {
+  return {
+    ...{ type: "ReceiveLead", leadId: id, formerId, formId: form, consentTextHash: null },
+    ...{ content: `s1.${id}.YQ` as Sealed, smsConsent: true, emailConsent: false },
+  }
+}
+
+/** The command that opens a form. */
+export function open(form: FormId = "form_1"): LeadCommand {
+  const hostnames = ["s1.company.Yg" as const]
+  return { type: "OpenForm", formId: form, name: "s1.company.YQ", hostnames, refuseLinks: false }
+}
+
+/** One of them. */
+export const leadCommand: fc.Arbitrary<LeadCommand> = fc.oneof(
+  { weight: 3, arbitrary: formId.map((id) => open(id)) },
+  { weight: 1, arbitrary: formId.map((id) => ({ type: "CloseForm" as const, formId: id })) },
+  { weight: 9, arbitrary: fc.tuple(leadId, leadId, formId).map((args) => receive(...args)) },
+  {
+    weight: 5,
+    arbitrary: fc
+      .array(leadId, { maxLength: 8 })
+      .map((leadIds) => ({ type: "CollectLeads" as const, leadIds })),
+  },
+  { weight: 1, arbitrary: leadId.map((id) => ({ type: "EraseLead" as const, leadId: id })) },
+)

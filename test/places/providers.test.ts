@@ -1,0 +1,232 @@
+/** The providers of addresses: what they have alike, and how the real ones are asked. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { openBuiltInPlaces } from "../../adapters/providers/places/built-in.ts"
+import { openGooglePlaces } from "../../adapters/providers/places/google.ts"
+import { openPhotonPlaces } from "../../adapters/providers/places/photon.ts"
+import type { LookUp, Places } from "../../adapters/providers/places/port.ts"
+import { PlacesRefused } from "../../adapters/providers/places/port.ts"
+import { openMemorySealing } from "../../adapters/sealing/memory.ts"
+import { searchOver } from "../../adapters/providers/places/search.ts"
+import type { PlaceServer } from "./place-servers.ts"
+import { startGoogle, startPhoton } from "./place-servers.ts"
+
+const KEY = "AIza-a-key-of-a-test"
+const LOOK_UP: LookUp = { companyId: "co_a", session: "0195f3c8-1111-4222-8333-444455556666" }
+
+let google: PlaceServer
+let photon: PlaceServer
+const sealing = openMemorySealing()
+const simulators = { next: async () => "ok" as const }
+beforeAll(async () => {
+  google = await startGoogle(KEY)
+  photon = await startPhoton()
+})
+afterAll(async () => {
+  await google.close()
+  await photon.close()
+})
+afterEach(() => {
+  for (const server of [google, photon]) {
+    server.next = null
+    server.heard.splice(0)
+  }
+})
+
+const builtIn = () =>
+  openBuiltInPlaces({ simulators, pacer: { pause: async () => undefined } } as never)
+const ofGoogle = (key = KEY) => openGooglePlaces({ key, url: google.url })
+const ofPhoton = () => openPhotonPlaces({ url: photon.url, sealing })
+
+describe.each([
+  ["built in", builtIn],
+  ["Google", ofGoogle],
+  ["Photon", ofPhoton],
+] as const)("the provider that is %s", (_name, open) => {
+  it("suggests up to five places, and knows the address of each", async () => {
+    const places: Places = open()
+    const found = await places.suggest("12 maple stre", LOOK_UP)
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.length).toBeLessThanOrEqual(5)
+    for (const { placeId, main, secondary } of found) {
+      expect(placeId.length).toBeLessThanOrEqual(1_000)
+      expect(main).toContain("Maple Street")
+      expect(secondary).not.toBe("")
+      const address = await places.details(placeId, LOOK_UP)
+      expect(address).toMatchObject({ country: "US" })
+      expect(address?.line1).toContain("Maple Street")
+      expect(Object.keys(address ?? {}).toSorted()).toEqual([
+        "city",
+        "country",
+        "formatted",
+        "lat",
+        "line1",
+        "lng",
+        "state",
+        "zip",
+      ])
+    }
+  })
+
+  it.for([
+    "../..?key=",
+    "nothing",
+    "demo_99999",
+    "ph_AAAA",
+    "x".repeat(1_000),
+    "%2e%2e",
+    "places/a",
+  ])("knows no place %s", async (placeId) => {
+    expect(await open().details(placeId, LOOK_UP)).toBeNull()
+  })
+})
+
+describe.each([
+  ["Google", () => google, ofGoogle],
+  ["Photon", () => photon, ofPhoton],
+] as const)("%s", (_name, server, open) => {
+  it.for([
+    ["429", { status: 429, body: {} }, ProviderUnavailable],
+    ["500", { status: 500, body: "<html>" }, ProviderUnavailable],
+    ["a redirect", { status: 302, body: "" }, ProviderUnavailable],
+    ["HTML", { status: 200, body: "<html></html>" }, ProviderUnavailable],
+    ["another form", { status: 200, body: [] }, PlacesRefused],
+    ["that it was asked wrongly", { status: 400, body: {} }, PlacesRefused],
+    ["10 MB", "too much", ProviderSilent],
+    ["nothing, and hangs up", "hangs up", ProviderSilent],
+  ] as const)("that answers %s has done nothing", async ([, next, fault]) => {
+    server().next = next
+    await expect(open().suggest("12 map", LOOK_UP)).rejects.toBeInstanceOf(fault)
+  })
+
+  it("that is not there is not available", async () => {
+    const gone = await startPhoton()
+    const { url } = gone
+    await gone.close()
+    const away =
+      open === ofGoogle ? openGooglePlaces({ key: KEY, url }) : openPhotonPlaces({ url, sealing })
+    await expect(away.suggest("12 map", LOOK_UP)).rejects.toBeInstanceOf(ProviderUnavailable)
+  })
+})
+
+describe("Google", () => {
+  it("is told what was typed, the session and nothing of who asks; a pick names the fields it needs", async () => {
+    await ofGoogle().suggest("12 map", LOOK_UP)
+    const address = await ofGoogle().details("ChIJ-maple_12", LOOK_UP)
+    const [suggested, picked] = google.heard
+    expect(JSON.parse(suggested?.body ?? "")).toEqual({
+      ...{ input: "12 map", sessionToken: LOOK_UP.session },
+      ...{ includedRegionCodes: ["us"], languageCode: "en" },
+    })
+    expect(picked?.query.get("sessionToken")).toBe(LOOK_UP.session)
+    expect(picked?.headers["x-goog-fieldmask"]).toBe(
+      "id,formattedAddress,addressComponents,location",
+    )
+    expect(JSON.stringify(google.heard)).not.toContain("co_a")
+    expect(address).toEqual({
+      ...{ line1: "12 Maple Street", city: "Riverton", state: "KY", zip: "40218-1234" },
+      ...{ country: "US", lat: 38.19, lng: -85.67 },
+      formatted: "12 Maple St, Riverton, KY 40218-1234, USA",
+    })
+  })
+
+  it("that knows no such place any more says so", async () => {
+    expect(await ofGoogle().details("gone", LOOK_UP)).toBeNull()
+  })
+
+  it("leaves empty what an address has not, and takes no coordinates that are none", async () => {
+    const place = { id: "a", location: { latitude: 38.19, longitude: -85.67 } }
+    google.next = { status: 200, body: place }
+    expect(await ofGoogle().details("a", LOOK_UP)).toEqual({
+      ...{ line1: "", city: "", state: "", zip: "", country: "", formatted: "" },
+      ...{ lat: 38.19, lng: -85.67 },
+    })
+    google.next = { status: 200, body: { ...place, location: { latitude: -118.2, longitude: 34 } } }
+    await expect(ofGoogle().details("a", LOOK_UP)).rejects.toBeInstanceOf(ProviderUnavailable)
+  })
+
+  it("with a key that it does not know is a fault of the settings", async () => {
+    const asked = ofGoogle("another").suggest("12 map", LOOK_UP)
+    await expect(asked).rejects.toThrow("look at PLACES_GOOGLE_KEY")
+  })
+})
+
+describe("Photon", () => {
+  it("is asked for houses and streets; a pick asks nobody, and is its company's own", async () => {
+    const [house, street] = await ofPhoton().suggest("12 map", LOOK_UP)
+    expect(photon.heard.map(({ query }) => query.toString())).toEqual([
+      "q=12+map&limit=5&lang=en&layer=house&layer=street",
+    ])
+    const placeId = house?.placeId ?? ""
+    expect(await ofPhoton().details(placeId, LOOK_UP)).toEqual({
+      ...{ line1: "12 Maple Street", city: "Riverton", state: "Kentucky", zip: "40218" },
+      ...{ country: "US", lat: 38.19, lng: -85.67 },
+      formatted: "12 Maple Street, Riverton, Kentucky 40218, US",
+    })
+    expect(street).toMatchObject({ main: "Maple Street", secondary: "Riverton, Kentucky" })
+    expect(photon.heard).toHaveLength(1)
+    expect(await ofPhoton().details(placeId, { ...LOOK_UP, companyId: "co_b" })).toBeNull()
+    const changed = `${placeId.slice(0, -3)}AAA`
+    expect(await ofPhoton().details(changed, LOOK_UP)).toBeNull()
+  })
+
+  it("leaves out what is no place with an address, and takes what is said otherwise", async () => {
+    const properties = { housenumber: 12, street: "Elm Street", postcode: 40218, city: null }
+    const at = (coordinates: unknown, of: object = properties) => ({
+      ...{ geometry: { coordinates }, properties: of },
+    })
+    const line = [[1, 2], [3, 4]] // prettier-ignore
+    const features = [at(line), at([38.19, -118.2]), at([1, 2], {}), at([-85.6, 38.1, 30]), null]
+    photon.next = { status: 200, body: { features } }
+    const found = await ofPhoton().suggest("12 elm", LOOK_UP)
+    expect(found).toMatchObject([{ main: "12 Elm Street", secondary: "40218" }])
+    expect(await ofPhoton().details(found[0]?.placeId ?? "", LOOK_UP)).toMatchObject({
+      ...{ zip: "40218", city: "", lat: 38.1, lng: -85.6 },
+    })
+  })
+})
+
+describe("the built-in addresses", () => {
+  it.for([
+    ["12 mapel stret riverton", "12 Maple Street, Riverton Mills, KY 00018"],
+    ["washngton av salem falls", "Washington Avenue, Salem Falls, MA 00019"],
+    ["1 Main St, Eastwick", "1 Main Street, Eastwick, NJ 00005"],
+    ["wilow lane thist", "Willow Lane, Thistledown, MT 00020"],
+    ["221B OAK court dunmore", "221b Oak Court, Dunmore Heights, NY 00004"],
+    ["12 mapel stret", "12 Maple Street, Eastwick, NJ 00005"],
+    ["12 mpale street", "12 Maple Street, Eastwick, NJ 00005"],
+    ["Oak Street 12", "12 Oak Street, Eastwick, NJ 00005"],
+    ["12-14 oak street", "12-14 Oak Street, Eastwick, NJ 00005"],
+    ["Oak Street 00012", "Oak Street, Larkmont, GA 00012"],
+  ] as const)(
+    "are found by parts of words and with a slip of the finger: %s",
+    async ([input, found]) => {
+      const [first] = await builtIn().suggest(input, LOOK_UP)
+      expect(`${first?.main}, ${first?.secondary}`).toBe(found)
+    },
+  )
+
+  it.for(["qqqq zzz", "日本", "12", "-", "1600 Pennsylvania Avenue", "😀".repeat(200)])(
+    "hold nothing like %s",
+    async (input) => {
+      expect(await builtIn().suggest(input, LOOK_UP)).toEqual([])
+    },
+  )
+
+  it("are nowhere: ZIP codes that were never assigned, in the open sea", async () => {
+    for (const placeId of ["demo_0", "demo_5999_1", "demo_11999_221b"]) {
+      const address = await builtIn().details(placeId, LOOK_UP)
+      expect(address?.zip).toMatch(/^000\d\d$/)
+      expect(address?.lat).toBeLessThan(-48)
+      expect(address?.lng).toBeLessThan(-123)
+    }
+    expect(await builtIn().details("demo_12000", LOOK_UP)).toBeNull()
+  })
+
+  it("are found by what two texts have in common, the nearest first", () => {
+    const { find } = searchOver(["elm street", "oak street", "elm road"])
+    expect(find("elm st", 5)).toEqual([0, 2])
+    expect(find("street", 5)).toEqual([0, 1])
+    expect(find("", 5)).toEqual([])
+  })
+})
