@@ -1,0 +1,126 @@
+/**
+ * Where boxes run: machines for AI workers, each with a folder, processes and, mostly, a way out to the
+ * public internet. A box lives as long as its lease, whether this program runs or not.
+ *
+ * All of it may throw ProviderUnavailable (nothing was done) and ProviderSilent (nobody knows).
+ */
+import type { Duplex } from "node:stream"
+import type { BoxSize } from "../../../domain/boxes/box-size.ts"
+import type { BoxId } from "../../../domain/boxes/ids.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+
+/** The folder of the repository in every box; commands begin there, and paths are relative to it. */
+export const WORKSPACE = "/workspace/repo"
+
+/** What a box is to be. */
+export interface BoxPlan {
+  readonly boxId: BoxId
+  readonly companyId: CompanyId
+  readonly size: BoxSize
+  /** How long it lives if nobody extends it, milliseconds. */
+  readonly leaseMs: number
+  /** What every command in it finds in its environment. */
+  readonly environment: Readonly<Record<string, string>>
+}
+
+/** Machines, or what stands for them. */
+export interface BoxHost {
+  /** Whether one more of this size fits now: memory, disk and number. */
+  readonly hasRoom: (size: BoxSize) => Promise<boolean>
+  /**
+   * Makes a box and resolves once commands run in it; one of this id that is there is answered as it is.
+   *
+   * @throws BoxRefused where it can never be made so
+   */
+  readonly start: (plan: BoxPlan) => Promise<Box>
+  /** A box that runs; null where there is none. */
+  readonly find: (boxId: BoxId) => Promise<Box | null>
+  /** Every box that runs here, also those that nobody knows of. */
+  readonly list: () => Promise<readonly BoxId[]>
+}
+
+/** What a box says of itself. */
+export interface BoxSigns {
+  /** How long it lives yet, milliseconds. */
+  readonly leaseLeftMs: number
+  /** How many things were done in it that keep it from being idle; it never falls. */
+  readonly activities: number
+  /** Whether a command runs in it that somebody waits for. */
+  readonly isBusy: boolean
+  readonly network: "slirp" | "pasta" | "none"
+}
+
+/** How a command is run. */
+export interface RunOptions {
+  /** Where; relative to the repository's folder; default that. */
+  readonly cwd?: string
+  readonly stdin?: AsyncIterable<Uint8Array>
+  /** All that it started is ended after this, milliseconds. */
+  readonly timeoutMs: number
+  /** So much of each output is kept, bytes; the rest is read and thrown away. */
+  readonly mostBytes: number
+  /** Beside what the plan says. */
+  readonly environment?: Readonly<Record<string, string>>
+  /** Whether it keeps the box from being idle. */
+  readonly activity: boolean
+}
+
+/** What a command came to. */
+export interface Ran {
+  /** 124 where its time was over, 126 where it could not be started, 128 and more where a signal ended it. */
+  readonly exitCode: number
+  readonly stdout: Uint8Array
+  readonly stderr: Uint8Array
+  /** Whether there was more than is kept. */
+  readonly isCut: { readonly stdout: boolean; readonly stderr: boolean }
+  readonly isTimedOut: boolean
+}
+
+/** A command in the background. */
+export interface BoxProcess {
+  readonly id: string
+  /** In the box. */
+  readonly pid: number
+  readonly command: string
+  readonly status: "running" | "exited"
+  /** Null while it runs. */
+  readonly exitCode: number | null
+}
+
+/** A box. What is asked of one that has ended throws BoxGone. */
+export interface Box {
+  readonly boxId: BoxId
+  readonly hello: () => Promise<BoxSigns>
+  /** From now on it lives so long, milliseconds. */
+  readonly extend: (leaseMs: number) => Promise<void>
+  /**
+   * Runs a command and waits for it. One whose caller went away runs on.
+   *
+   * @throws BoxRefused where there is no such folder to run it in, or too many run
+   */
+  readonly run: (argv: readonly string[], options: RunOptions) => Promise<Ran>
+  /** Begins a command in the background, by the shell. @throws BoxRefused as `run` */
+  readonly spawn: (command: string, cwd?: string) => Promise<BoxProcess>
+  /** Those in the background, the first first; ended ones are among them. */
+  readonly processes: () => Promise<readonly BoxProcess[]>
+  /** What one wrote so far: of more than is kept the newest, behind a line that says so. Null: no such one. */
+  readonly logs: (
+    processId: string,
+  ) => Promise<{ readonly stdout: string; readonly stderr: string } | null>
+  /** Ends one with all that it started; false where there is no such one. One that has ended: true. */
+  readonly stopProcess: (processId: string) => Promise<boolean>
+  /** A connection to a port in the box; null where nobody listens there. */
+  readonly dial: (port: number) => Promise<Duplex | null>
+  /** Ends it; resolves when nothing of it lives and its files are gone. Again: nothing. */
+  readonly stop: () => Promise<void>
+}
+
+/** A box that was there has ended. */
+export class BoxGone extends Error {
+  override readonly name = "BoxGone"
+}
+
+/** What was asked for cannot be had, and trying again does not mend it; the message is for its user. */
+export class BoxRefused extends Error {
+  override readonly name = "BoxRefused"
+}
