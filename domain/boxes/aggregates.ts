@@ -1,0 +1,39 @@
+/** A company's boxes: the stream `boxes-<companyId>` of its slots, and each box. */
+import { streamOf } from "../kernel/aggregate.ts"
+import type { CompanyId } from "../kernel/ids.ts"
+import type { BoxEvent } from "./box-events.ts"
+import { boxCodec } from "./box-events.ts"
+import { box, boxBytes, boxCheckpoint } from "./box.ts"
+import type { BoxId } from "./ids.ts"
+import type { SlotEvent } from "./slots.ts"
+import { slotCheckpoint, slotCodec, slots } from "./slots.ts"
+
+declare module "../kernel/facts.ts" {
+  interface FactsByCategory {
+    readonly box: BoxEvent
+    readonly boxes: SlotEvent
+  }
+}
+
+/** A box. */
+export const BOX = {
+  category: "box" as const,
+  decider: box,
+  codec: boxCodec,
+  checkpoint: boxCheckpoint,
+  bytesOf: boxBytes,
+}
+
+/** The stream `box-<companyId>-<boxId>` of a box. */
+export const boxStreamOf = (companyId: CompanyId, boxId: BoxId) => streamOf(BOX, companyId, boxId)
+
+/** The slots of a company's boxes. */
+export const SLOTS = {
+  category: "boxes" as const,
+  decider: slots,
+  codec: slotCodec,
+  checkpoint: slotCheckpoint,
+}
+
+/** The stream of a company's slots. */
+export const slotsOf = (companyId: CompanyId) => streamOf(SLOTS, companyId)

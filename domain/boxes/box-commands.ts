@@ -1,0 +1,65 @@
+/** What a box can be asked, and what it refuses. */
+import type { BoxEvent, BoxFact } from "./box-events.ts"
+
+type Command<T extends BoxEvent["type"], Type extends string> = { readonly type: Type } & Omit<
+  BoxFact<T>,
+  "type" | "at"
+>
+
+/** Records that a box is to be made. Again: nothing new. */
+export type StartBox = Command<"BoxStarted", "StartBox">
+/** Says that it runs. One that runs: nothing new. */
+export type RunBox = Command<"BoxRunning", "RunBox">
+/** Says that it could not be made. One that failed: nothing new. */
+export type FailBox = Command<"BoxFailed", "FailBox">
+
+/**
+ * Looks whether a minute is due, and whether there is to be one: it begins the next, or stops the box
+ * by what its start asked for. Where nothing is due: nothing new.
+ */
+export interface TickBox {
+  readonly type: "TickBox"
+  readonly boxId: BoxFact<"BoxStarted">["boxId"]
+  /** The minute that may begin, from 2. Any other than the next: nothing new. */
+  readonly minute: number
+  /** How much was done in it by its own count, when that was read; null where it could not be read. */
+  readonly signs: {
+    readonly activities: number
+    /** Whether a command ran just then that somebody waits for. */
+    readonly isBusy: boolean
+  } | null
+  /** Whether the key that started it may still do so. */
+  readonly isKeyGood: boolean
+}
+
+/** Stops it. One that has ended: nothing new. */
+export type StopBox = Command<"BoxStopped", "StopBox">
+/** Opens a port. One that is open: nothing new, and its link stays. */
+export type OpenPreview = Command<"PreviewOpened", "OpenPreview">
+/** Closes a port. One that is not open: nothing new. */
+export type ClosePreview = Command<"PreviewClosed", "ClosePreview">
+/** Records a push. */
+export type PushBox = Command<"BoxPushed", "PushBox">
+/** Takes it off the list. It has to have ended. */
+export type DeleteBox = Command<"BoxDeleted", "DeleteBox">
+
+/** What a box can be asked. */
+export type BoxCommand =
+  StartBox | RunBox | FailBox | TickBox | StopBox | OpenPreview | ClosePreview | PushBox | DeleteBox
+
+/** A command was refused. */
+export interface BoxRefused {
+  readonly type: "BoxRefused"
+  readonly at: number
+  readonly code: keyof typeof MESSAGES
+  readonly message: string
+}
+
+/** What a refusal says. */
+export const MESSAGES = {
+  no_box: "There is no such box.",
+  box_starting: "The box is starting; try again in some seconds.",
+  box_stopped: "The box has ended; start another one.",
+  box_runs: "The box has not ended yet.",
+  too_many_previews: "The box has as many previews as it can; close one.",
+} as const

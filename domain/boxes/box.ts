@@ -1,0 +1,236 @@
+/**
+ * One box: how far it has come, which of its minutes have begun, and what ends it.
+ *
+ * Stream `box-<companyId>-<boxId>`. A minute begins here, while the box is known to run, and is charged
+ * then: so no stop, however it interleaves, leaves a charge for a minute that never began. Minute n + 1
+ * begins one millisecond after minute n is full (decisions.md §8).
+ */
+import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import type { BoxCommand, BoxRefused, OpenPreview, TickBox } from "./box-commands.ts"
+import { MESSAGES } from "./box-commands.ts"
+import type { BoxEvent, BoxFact, FailReason, StopReason } from "./box-events.ts"
+
+/** A minute of a box, milliseconds. */
+export const MINUTE_MS = 60_000
+/** So many ports of a box are open at once. */
+export const MOST_PREVIEWS = 16
+
+/** How far a box has come. */
+export type BoxStatus = "starting" | "running" | "stopped" | "failed"
+
+/** A port that is open. */
+interface Open {
+  readonly port: number
+  readonly token: BoxFact<"PreviewOpened">["token"]
+}
+
+interface State {
+  readonly started: Omit<BoxFact<"BoxStarted">, "type">
+  status: BoxStatus
+  /** When it began to run; null where it never did. */
+  runningAt: number | null
+  endedAt: number | null
+  reason: StopReason | FailReason | null
+  /** How many minutes have begun; the first with the start. */
+  minutes: number
+  activities: number
+  activeAt: number
+  /** What its files were last the same as in the repository. */
+  commit: string | null
+  previews: readonly Open[]
+  isDeleted: boolean
+}
+
+/** A box; null before it was started. Only the functions of this file look inside. */
+export type Box = { box: State | null }
+
+/** The rules of a box. */
+export const box: Decider<BoxCommand, Box, BoxEvent, BoxRefused> = {
+  initial: () => ({ box: null }),
+  decide,
+  evolve,
+}
+
+function decide(
+  command: BoxCommand,
+  { box: known }: Box,
+  { at }: Stamp,
+): readonly BoxEvent[] | BoxRefused {
+  if (command.type === "StartBox") {
+    return known === null ? [{ ...command, type: "BoxStarted", at }] : []
+  }
+  if (known === null) return no("no_box", at)
+  const hasEnded = known.endedAt !== null
+  switch (command.type) {
+    case "RunBox":
+      if (hasEnded) return no("box_stopped", at)
+      return known.status === "running" ? [] : [{ ...command, type: "BoxRunning", at }]
+    case "FailBox":
+      if (known.status === "starting") return [{ ...command, type: "BoxFailed", at }]
+      return known.status === "failed" ? [] : no("box_runs", at)
+    case "TickBox":
+      return tick(command, known, at)
+    case "StopBox":
+      return hasEnded ? [] : [{ ...command, type: "BoxStopped", at }]
+    case "OpenPreview":
+      return openPreview(command, known, at)
+    case "ClosePreview":
+      if (!known.previews.some(({ port }) => port === command.port)) return []
+      return [{ ...command, type: "PreviewClosed", at }]
+    case "PushBox":
+      return [{ ...command, type: "BoxPushed", at }]
+    case "DeleteBox":
+      if (!hasEnded) return no("box_runs", at)
+      return known.isDeleted ? [] : [{ ...command, type: "BoxDeleted", at }]
+    default:
+      return unreachable(command)
+  }
+}
+
+/** A full minute: caps, budget, idle and the key are looked at before the next begins, in this order. */
+function tick(
+  { boxId, minute, signs, isKeyGood }: TickBox,
+  known: State,
+  at: number,
+): readonly BoxEvent[] {
+  const { runningAt } = known
+  if (known.status !== "running" || runningAt === null) return []
+  if (minute !== known.minutes + 1 || at < dueAt(runningAt, minute)) return []
+  const stop = (reason: StopReason): readonly BoxEvent[] => [
+    { type: "BoxStopped", at, boxId, reason, keyId: null, personId: null },
+  ]
+  const cap = capOf(known.started)
+  if (known.minutes >= cap.minutes) return stop(cap.reason)
+  const isActive = signs !== null && (signs.isBusy || signs.activities > known.activities)
+  const activeAt = isActive ? at : known.activeAt
+  // By when the minute was full, however late this is looked at: what is charged is what had begun.
+  const fullAt = runningAt + known.minutes * MINUTE_MS
+  if (fullAt - activeAt >= known.started.idleMinutes * MINUTE_MS) return stop("idle")
+  if (!isKeyGood) return stop("key_changed")
+  const activities = Math.max(known.activities, signs?.activities ?? 0)
+  return [{ type: "BoxMinuteBegun", at, boxId, minute, activities, activeAt }]
+}
+
+/** When a minute falls due, from 2. */
+function dueAt(runningAt: number, minute: number): number {
+  return runningAt + (minute - 1) * MINUTE_MS + 1
+}
+
+/** How many minutes it may run at most, and why it then stops (decisions.md §8). */
+function capOf({
+  maxMinutes,
+  budgetMicros,
+  unitPriceMicros,
+}: Pick<State["started"], "maxMinutes" | "budgetMicros" | "unitPriceMicros">): {
+  readonly minutes: number
+  readonly reason: "time_cap" | "budget"
+} {
+  const covered = minutesCovered(budgetMicros, unitPriceMicros)
+  return covered < maxMinutes
+    ? { minutes: covered, reason: "budget" }
+    : { minutes: maxMinutes, reason: "time_cap" }
+}
+
+/** How many minutes a budget covers; what costs nothing, or has no budget, is covered for ever. */
+export function minutesCovered(budgetMicros: number | null, unitPriceMicros: number): number {
+  if (budgetMicros === null || unitPriceMicros === 0) return Infinity
+  return Math.floor(budgetMicros / unitPriceMicros)
+}
+
+function openPreview(
+  command: OpenPreview,
+  known: State,
+  at: number,
+): readonly BoxEvent[] | BoxRefused {
+  if (known.endedAt !== null) return no("box_stopped", at)
+  if (known.status === "starting") return no("box_starting", at)
+  if (known.previews.some(({ port }) => port === command.port)) return []
+  if (known.previews.length >= MOST_PREVIEWS) return no("too_many_previews", at)
+  return [{ ...command, type: "PreviewOpened", at }]
+}
+
+function no(code: BoxRefused["code"], at: number): BoxRefused {
+  return { type: "BoxRefused", at, code, message: MESSAGES[code] }
+}
+
+function evolve(state: Box, event: BoxEvent): Box {
+  if (event.type === "BoxStarted") {
+    const { type: _type, ...started } = event
+    state.box = {
+      ...{ started, status: "starting", runningAt: null, endedAt: null, reason: null, minutes: 1 },
+      ...{ activities: 0, activeAt: event.at, commit: null, previews: [], isDeleted: false },
+    }
+    return state
+  }
+  // No fact stands before the first.
+  const known = state.box as State
+  switch (event.type) {
+    case "BoxRunning":
+      Object.assign(known, { status: "running", runningAt: event.at, activeAt: event.at })
+      known.commit = event.commit
+      return state
+    case "BoxFailed":
+      Object.assign(known, { status: "failed", endedAt: event.at, reason: event.reason })
+      return state
+    case "BoxMinuteBegun":
+      known.minutes = event.minute
+      known.activities = event.activities
+      known.activeAt = event.activeAt
+      return state
+    case "BoxStopped":
+      Object.assign(known, { status: "stopped", endedAt: event.at, reason: event.reason })
+      known.previews = []
+      return state
+    case "PreviewOpened":
+      known.previews = [...known.previews, { port: event.port, token: event.token }]
+      return state
+    case "PreviewClosed":
+      known.previews = known.previews.filter(({ port }) => port !== event.port)
+      return state
+    case "BoxPushed":
+      known.commit = event.commit
+      return state
+    case "BoxDeleted":
+      known.isDeleted = true
+      return state
+    default:
+      return unreachable(event)
+  }
+}
+
+/** What everybody may know of a box. */
+export interface BoxView extends Readonly<State> {
+  /** The next minute, and when it falls due; null where it does not run. */
+  readonly next: { readonly minute: number; readonly dueAt: number } | null
+}
+
+/** How a box stands; null where there is none. */
+export function boxOf({ box: known }: Box): BoxView | null {
+  if (known === null) return null
+  const { status, runningAt, minutes } = known
+  const isRunning = status === "running" && runningAt !== null
+  const minute = minutes + 1
+  return { ...known, next: isRunning ? { minute, dueAt: dueAt(runningAt, minute) } : null }
+}
+
+/** When it stops at the latest, counted from when it runs, or where it does not yet, from its start. */
+export function stopsBy(
+  startedAt: number,
+  runningAt: number | null,
+  asked: Parameters<typeof capOf>[0],
+): number {
+  return (runningAt ?? startedAt) + capOf(asked).minutes * MINUTE_MS
+}
+
+/** How a box is kept beside its stream. */
+export const boxCheckpoint: CheckpointForm<Box> = {
+  shape: 1,
+  save: ({ box: known }) => known,
+  load: (saved) => ({ box: saved === null ? null : { ...(saved as State) } }),
+}
+
+/** What a box takes in memory, in bytes, about. */
+export function boxBytes({ box: known }: Box): number {
+  return 1_500 + (known?.previews.length ?? 0) * 300
+}

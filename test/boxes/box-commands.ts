@@ -1,0 +1,56 @@
+/** A box to be asked one command after the other, and commands as tests mostly want them. */
+import type { BoxCommand, StartBox } from "../../domain/boxes/box-commands.ts"
+import type { BoxEvent } from "../../domain/boxes/box-events.ts"
+import { box, boxOf } from "../../domain/boxes/box.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { Sealed } from "../../domain/kernel/ids.ts"
+
+/** The box that all of it is about. */
+export const BOX_ID = "box_0001"
+
+/** Who does something in it. */
+export const WHO = { keyId: "key_0001", personId: "per_0001" } as const
+
+const sealed = (text: string): Sealed => `s1.per_0001.${text}` as Sealed
+
+/** Starts a box; with what is asked for otherwise. */
+export function startBox(asked: Partial<StartBox> = {}): StartBox {
+  return {
+    ...{ type: "StartBox", boxId: BOX_ID, chargeId: "chg_0001", ...WHO, size: "medium" },
+    ...{ branch: sealed("main"), label: null, maxMinutes: 60, idleMinutes: 15 },
+    ...{ budgetMicros: null, unitPriceMicros: 4_000, priceVersion: 1, ...asked },
+  }
+}
+
+/** Opens a port. */
+export function openPreview(port: number): BoxCommand {
+  const [token, tag] = [sealed(`t${port}`), "0".repeat(64)]
+  return { type: "OpenPreview", boxId: BOX_ID, port, token, tag, ...WHO }
+}
+
+/** A full minute, with what was seen of the box. */
+export function tickBox(
+  minute: number,
+  activities: number | null = 0,
+  { isBusy = false, isKeyGood = true } = {},
+): BoxCommand {
+  const signs = activities === null ? null : { activities, isBusy }
+  return { type: "TickBox", boxId: BOX_ID, minute, signs, isKeyGood }
+}
+
+/** Stops it, as its person does. */
+export const STOP: BoxCommand = { type: "StopBox", boxId: BOX_ID, reason: "stopped", ...WHO }
+
+/** A box that answers commands with facts, or with the code of a refusal. */
+export function oneBox() {
+  let state = box.initial()
+  const facts: BoxEvent[] = []
+  const ask = (command: BoxCommand, at: number): readonly BoxEvent[] | string => {
+    const answer = box.decide(command, state, { at })
+    if (isRefusal(answer)) return answer.code
+    for (const fact of answer) state = box.evolve(state, fact)
+    facts.push(...answer)
+    return answer
+  }
+  return { ask, facts, view: () => boxOf(state), state: () => state }
+}

@@ -1,0 +1,252 @@
+/** The rules of a box and of its company's slots. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import type { BoxCommand } from "../../domain/boxes/box-commands.ts"
+import { MINUTE_MS, MOST_PREVIEWS, box, boxCheckpoint, stopsBy } from "../../domain/boxes/box.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import type { SlotCommand } from "../../domain/boxes/slots.ts"
+import { boxesWithSlot, slotCheckpoint, slots } from "../../domain/boxes/slots.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { BOX_ID, STOP, WHO, oneBox, openPreview, startBox, tickBox } from "./box-commands.ts"
+
+const NOW = Date.UTC(2026, 10, 23, 10)
+const RUN: BoxCommand = { type: "RunBox", boxId: BOX_ID, commit: null }
+const FAIL: BoxCommand = { type: "FailBox", boxId: BOX_ID, reason: "clone_failed" }
+
+/** A box that runs since `NOW`. */
+function running(asked: Parameters<typeof startBox>[0] = {}) {
+  const one = oneBox()
+  one.ask(startBox(asked), NOW - 5_000)
+  one.ask(RUN, NOW)
+  return one
+}
+
+/** Ticks at each full minute until it stops or so many were tried; nothing is done in it. */
+function tickOn(one: ReturnType<typeof oneBox>, most: number, activities = (_n: number) => 0) {
+  for (let n = 2; n <= most + 1 && one.view()?.status === "running"; n += 1) {
+    one.ask(tickBox(n, activities(n)), NOW + (n - 1) * MINUTE_MS + 1)
+  }
+}
+
+describe("a box's minutes", () => {
+  it("are one at 60.000 seconds and two a millisecond later", () => {
+    const one = running()
+    expect(one.ask(tickBox(2), NOW + 60_000)).toEqual([])
+    expect(one.view()?.minutes).toBe(1)
+    expect(one.view()?.next).toEqual({ minute: 2, dueAt: NOW + 60_001 })
+    expect(one.ask(tickBox(2), NOW + 60_001)).toMatchObject([{ minute: 2 }])
+    expect(one.view()?.minutes).toBe(2)
+  })
+
+  it("begin once each, in order, whoever asks again or ahead", () => {
+    const one = running()
+    expect(one.ask(tickBox(3), NOW + 10 * MINUTE_MS)).toEqual([])
+    expect(one.ask(tickBox(2), NOW + 10 * MINUTE_MS)).toHaveLength(1)
+    expect(one.ask(tickBox(2), NOW + 10 * MINUTE_MS)).toEqual([])
+    expect(one.ask(tickBox(3), NOW + 10 * MINUTE_MS)).toHaveLength(1)
+  })
+
+  it("end with the cap, which one minute of is one charge", () => {
+    const one = running({ maxMinutes: 1 })
+    expect(one.ask(tickBox(2, 5), NOW + 60_001)).toMatchObject([{ reason: "time_cap" }])
+    expect(one.view()).toMatchObject({ status: "stopped", minutes: 1 })
+  })
+
+  it.each([
+    [60, 20_000, 5, "budget"],
+    [60, 23_999, 5, "budget"],
+    [5, 20_000, 5, "time_cap"],
+    [4, 20_000, 4, "time_cap"],
+    [3, null, 3, "time_cap"],
+  ])("of a cap of %d and a budget of %s are %d: %s", (maxMinutes, budgetMicros, count, reason) => {
+    const asked = { maxMinutes, budgetMicros }
+    const one = running({ ...asked, idleMinutes: 60 })
+    tickOn(one, 100)
+    expect(one.view()).toMatchObject({ minutes: count, reason })
+    expect(stopsBy(NOW - 5_000, NOW, startBox(asked))).toBe(NOW + count * MINUTE_MS)
+  })
+
+  it("are not bounded by a budget where they cost nothing", () => {
+    const one = running({ budgetMicros: 10_000, unitPriceMicros: 0, maxMinutes: 7 })
+    tickOn(one, 100)
+    expect(one.view()).toMatchObject({ minutes: 7, reason: "time_cap" })
+  })
+
+  it("end when nothing was done for the idle time, by its clock and not by when that is seen", () => {
+    const late = running({ idleMinutes: 5 })
+    for (let n = 2; n < 20; n += 1) late.ask(tickBox(n), NOW + 300 * MINUTE_MS)
+    expect(late.view()).toMatchObject({ minutes: 5, reason: "idle" })
+  })
+
+  it("go on while the count moves or a command runs, and end so long after the last", () => {
+    const one = running({ idleMinutes: 5 })
+    tickOn(one, 100, (n) => Math.min(n, 10))
+    // The last was seen when minute 10 began, right after minute 9 was full.
+    expect(one.view()).toMatchObject({ minutes: 15, reason: "idle" })
+    const busy = running({ idleMinutes: 5, maxMinutes: 30 })
+    for (let n = 2; busy.view()?.status === "running"; n += 1) {
+      busy.ask(tickBox(n, 0, { isBusy: true }), NOW + (n - 1) * MINUTE_MS + 1)
+    }
+    expect(busy.view()).toMatchObject({ minutes: 30, reason: "time_cap" })
+  })
+
+  it("end where the key may no longer start boxes, behind cap and idle time", () => {
+    const one = running()
+    const noKey = { isKeyGood: false }
+    expect(one.ask(tickBox(2, 0, noKey), NOW + 60_001)).toMatchObject([{ reason: "key_changed" }])
+    const capped = running({ maxMinutes: 1 })
+    expect(capped.ask(tickBox(2, 0, noKey), NOW + 60_001)).toMatchObject([{ reason: "time_cap" }])
+  })
+
+  it("never begin once it has ended, and never fall behind what its host counted", () => {
+    const one = running()
+    one.ask(tickBox(2, 9), NOW + 60_001)
+    expect(one.ask(tickBox(3, null), NOW + 120_001)).toMatchObject([{ activities: 9 }])
+    one.ask(STOP, NOW + 130_000)
+    expect(one.ask(tickBox(4), NOW + 999_999)).toEqual([])
+    expect(one.view()).toMatchObject({ minutes: 3, next: null })
+  })
+})
+
+describe("a box", () => {
+  it("is started once, runs or fails once, and ends once", () => {
+    const one = oneBox()
+    expect(one.ask(RUN, NOW)).toBe("no_box")
+    expect(one.ask(startBox(), NOW)).toHaveLength(1)
+    expect(one.ask(startBox({ size: "large" }), NOW)).toEqual([])
+    expect(one.ask(openPreview(3_000), NOW)).toBe("box_starting")
+    expect(one.ask(RUN, NOW)).toHaveLength(1)
+    expect(one.ask(RUN, NOW)).toEqual([])
+    expect(one.ask(FAIL, NOW)).toBe("box_runs")
+    expect(one.ask(STOP, NOW)).toHaveLength(1)
+    expect(one.ask(STOP, NOW)).toEqual([])
+    expect(one.ask(RUN, NOW)).toBe("box_stopped")
+    expect(one.ask(openPreview(3_000), NOW)).toBe("box_stopped")
+  })
+
+  it("that failed stays so, and that ended while it was made never runs", () => {
+    const failed = oneBox()
+    failed.ask(startBox(), NOW)
+    expect(failed.ask(FAIL, NOW)).toHaveLength(1)
+    expect(failed.ask(FAIL, NOW)).toEqual([])
+    expect(failed.ask(STOP, NOW)).toEqual([])
+    expect(failed.view()).toMatchObject({ status: "failed", reason: "clone_failed" })
+    const stopped = oneBox()
+    stopped.ask(startBox(), NOW)
+    stopped.ask(STOP, NOW)
+    expect(stopped.ask(RUN, NOW)).toBe("box_stopped")
+    expect(stopped.ask(FAIL, NOW)).toBe("box_runs")
+  })
+
+  it("keeps a port's link while that is open, and has sixteen at most", () => {
+    const one = running()
+    for (let i = 0; i < MOST_PREVIEWS; i += 1) {
+      expect(one.ask(openPreview(3_000 + i), NOW)).toHaveLength(1)
+    }
+    expect(one.ask(openPreview(3_000), NOW)).toEqual([])
+    expect(one.ask(openPreview(4_000), NOW)).toBe("too_many_previews")
+    const close: BoxCommand = { type: "ClosePreview", boxId: BOX_ID, port: 3_000, ...WHO }
+    expect(one.ask(close, NOW)).toHaveLength(1)
+    expect(one.ask(close, NOW)).toEqual([])
+    expect(one.ask(openPreview(4_000), NOW)).toHaveLength(1)
+    one.ask(STOP, NOW)
+    expect(one.view()?.previews).toEqual([])
+  })
+
+  it("is deleted in whatever way it ended, and once", () => {
+    const remove: BoxCommand = { type: "DeleteBox", boxId: BOX_ID, ...WHO }
+    const one = running()
+    expect(one.ask(remove, NOW)).toBe("box_runs")
+    one.ask(STOP, NOW)
+    expect(one.ask(remove, NOW)).toHaveLength(1)
+    expect(one.ask(remove, NOW)).toEqual([])
+  })
+
+  it("is the same when it is loaded from beside its stream, at any place", () => {
+    const command = fc.oneof(
+      fc.constantFrom<BoxCommand>(RUN, STOP, FAIL, openPreview(3_000), openPreview(3_001)),
+      fc.tuple(fc.integer({ min: 2, max: 9 }), fc.nat(5)).map(([n, seen]) => tickBox(n, seen)),
+      fc.constant<BoxCommand>({ type: "PushBox", boxId: BOX_ID, commit: "a".repeat(40), ...WHO }),
+    )
+    const step = fc.tuple(command, fc.nat(90_000))
+    fc.assert(
+      fc.property(fc.array(step), fc.nat(20), (steps, savedAt) => {
+        const one = oneBox()
+        one.ask(startBox(), NOW)
+        let at = NOW
+        let kept = ""
+        let factsBefore = 0
+        for (const [i, [asked, after]] of steps.entries()) {
+          at += after
+          if (i === Math.min(savedAt, steps.length - 1)) {
+            kept = JSON.stringify(boxCheckpoint.save(one.state()))
+            factsBefore = one.facts.length
+          }
+          one.ask(asked, at)
+        }
+        if (kept === "") return
+        let loaded = boxCheckpoint.load(JSON.parse(kept))
+        for (const fact of one.facts.slice(factsBefore)) loaded = box.evolve(loaded, fact)
+        expect(loaded).toEqual(one.state())
+      }),
+    )
+  })
+
+  it("begins as many minutes as it ran, in every order of ticks and a stop", () => {
+    const steps = fc.array(fc.nat(100_000), { maxLength: 40 })
+    fc.assert(
+      fc.property(steps, fc.nat(2_000_000), (gaps, stopAfter) => {
+        const one = running({ idleMinutes: 60, maxMinutes: 720 })
+        let at = NOW
+        for (const gap of gaps) {
+          at += gap
+          if (at >= NOW + stopAfter) break
+          // Whoever looks late begins one minute after the other.
+          for (;;) {
+            const answer = one.ask(tickBox((one.view()?.minutes ?? 0) + 1, 1), at)
+            if (answer.length === 0) break
+          }
+          const ranMs = at - NOW
+          expect(one.view()?.minutes).toBe(Math.max(1, Math.ceil(ranMs / MINUTE_MS)))
+        }
+        const before = one.view()?.minutes
+        one.ask(STOP, NOW + stopAfter)
+        expect(one.ask(tickBox((before ?? 0) + 1, 9), NOW + stopAfter + 9_000_000)).toEqual([])
+      }),
+    )
+  })
+})
+
+describe("the slots of a company", () => {
+  const take = (boxId: BoxId, most: number): SlotCommand => ({ type: "TakeSlot", boxId, most })
+  const decided = (given: readonly SlotCommand[]) => {
+    let state = slots.initial()
+    const codes = given.map((command) => {
+      const answer = slots.decide(command, state, { at: NOW })
+      if (isRefusal(answer)) return answer.code
+      for (const fact of answer) state = slots.evolve(state, fact)
+      return answer.length
+    })
+    return { codes, state }
+  }
+
+  it("are as many as the plan has, a box's own but once", () => {
+    const free: SlotCommand = { type: "FreeSlot", boxId: "box_1" }
+    const given = [take("box_1", 2), take("box_1", 2), take("box_2", 2), take("box_3", 2)]
+    const { codes, state } = decided([...given, free, free, take("box_3", 2)])
+    expect(codes).toEqual([1, 0, 1, "too_many_boxes", 1, 0, 1])
+    expect(boxesWithSlot(state)).toEqual(["box_2", "box_3"])
+    const loaded = slotCheckpoint.load(JSON.parse(JSON.stringify(slotCheckpoint.save(state))))
+    expect(loaded).toEqual(state)
+  })
+
+  it("stay taken where a plan became smaller, and none is added", () => {
+    const { codes } = decided([
+      take("box_1", 2),
+      take("box_2", 2),
+      take("box_1", 1),
+      take("box_3", 1),
+    ])
+    expect(codes).toEqual([1, 1, 0, "too_many_boxes"])
+  })
+})
