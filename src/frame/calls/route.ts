@@ -18,6 +18,7 @@ import type { RouteExample } from "./example.ts"
 import type { RateLimit } from "./rate-limits.ts"
 import type { Code, ErrorCode, NamedFault, Refusal } from "./refusal.ts"
 import type { ForPeople, Sent } from "./sent.ts"
+import type { Tool } from "./tool.ts"
 
 /** Who calls, as far as the checks have found out. */
 export interface Caller {
@@ -199,6 +200,8 @@ interface Described {
   readonly client?: OtherClient
   /** Whose state it looks at beside them: for a caller who names a place, as it is at the tail. */
   readonly looks?: readonly Looked[]
+  /** What AI clients call it by; absent where they do not. Its answers are JSON. */
+  readonly tool?: Tool
 }
 
 /** The parts of a route whose types follow from its schemas. */
