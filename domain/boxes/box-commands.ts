@@ -1,5 +1,5 @@
 /** What a box can be asked, and what it refuses. */
-import type { BoxEvent, BoxFact } from "./box-events.ts"
+import type { BoxEvent, BoxFact, StopReason } from "./box-events.ts"
 
 type Command<T extends BoxEvent["type"], Type extends string> = { readonly type: Type } & Omit<
   BoxFact<T>,
@@ -8,6 +8,8 @@ type Command<T extends BoxEvent["type"], Type extends string> = { readonly type:
 
 /** Records that a box is to be made. Again: nothing new. */
 export type StartBox = Command<"BoxStarted", "StartBox">
+/** Makes sure that it never begins. One that began, or never will: nothing new. */
+export type AbandonBox = Command<"BoxAbandoned", "AbandonBox">
 /** Says that it runs. One that runs: nothing new. */
 export type RunBox = Command<"BoxRunning", "RunBox">
 /** Says that it could not be made. One that failed: nothing new. */
@@ -22,14 +24,20 @@ export interface TickBox {
   readonly boxId: BoxFact<"BoxStarted">["boxId"]
   /** The minute that may begin, from 2. Any other than the next: nothing new. */
   readonly minute: number
-  /** How much was done in it by its own count, when that was read; null where it could not be read. */
+  /** What was seen of it just now. */
   readonly signs: {
+    /** How much was done in it, by its own count. */
     readonly activities: number
-    /** Whether a command ran just then that somebody waits for. */
+    /** Whether a command runs that somebody waits for. */
     readonly isBusy: boolean
-  } | null
+  }
   /** Whether the key that started it may still do so. */
   readonly isKeyGood: boolean
+}
+
+/** Says that the ledger refused the last minute that began, and why. Again: nothing new. */
+export type RefuseMinute = Command<"BoxMinuteRefused", "RefuseMinute"> & {
+  readonly reason: StopReason
 }
 
 /** Stops it. One that has ended: nothing new. */
@@ -45,7 +53,17 @@ export type DeleteBox = Command<"BoxDeleted", "DeleteBox">
 
 /** What a box can be asked. */
 export type BoxCommand =
-  StartBox | RunBox | FailBox | TickBox | StopBox | OpenPreview | ClosePreview | PushBox | DeleteBox
+  | StartBox
+  | AbandonBox
+  | RunBox
+  | FailBox
+  | TickBox
+  | RefuseMinute
+  | StopBox
+  | OpenPreview
+  | ClosePreview
+  | PushBox
+  | DeleteBox
 
 /** A command was refused. */
 export interface BoxRefused {

@@ -57,6 +57,8 @@ export const boxFormats = {
       priceVersion: int,
     },
   },
+  /** A charge was made, or a slot taken, for a box that was never started; from now on it cannot be. */
+  BoxAbandoned: { version: 1, fields: base },
   /** Commands run in it: its minutes are counted from here. */
   BoxRunning: {
     version: 1,
@@ -81,6 +83,8 @@ export const boxFormats = {
       activeAt: time,
     },
   },
+  /** The last minute that began was refused: it costs nothing, and the box ends. */
+  BoxMinuteRefused: { version: 1, fields: { ...base, minute: int } },
   /** It ended. */
   BoxStopped: { version: 1, fields: { ...base, reason: oneOf(...STOP_REASONS), ...who } },
   /** A port of it can be opened by whoever has the link. */

@@ -7,7 +7,7 @@
  */
 import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import type { BoxCommand, BoxRefused, OpenPreview, TickBox } from "./box-commands.ts"
+import type { BoxCommand, BoxRefused, OpenPreview, RefuseMinute, TickBox } from "./box-commands.ts"
 import { MESSAGES } from "./box-commands.ts"
 import type { BoxEvent, BoxFact, FailReason, StopReason } from "./box-events.ts"
 
@@ -34,6 +34,8 @@ interface State {
   reason: StopReason | FailReason | null
   /** How many minutes have begun; the first with the start. */
   minutes: number
+  /** Whether the last of them was refused. */
+  isLastRefused: boolean
   activities: number
   activeAt: number
   /** What its files were last the same as in the repository. */
@@ -42,8 +44,10 @@ interface State {
   isDeleted: boolean
 }
 
-/** A box; null before it was started. Only the functions of this file look inside. */
-export type Box = { box: State | null }
+/** A box; null before it was started, "abandoned" where it never will be. */
+export interface Box {
+  box: State | "abandoned" | null
+}
 
 /** The rules of a box. */
 export const box: Decider<BoxCommand, Box, BoxEvent, BoxRefused> = {
@@ -58,9 +62,13 @@ function decide(
   { at }: Stamp,
 ): readonly BoxEvent[] | BoxRefused {
   if (command.type === "StartBox") {
+    if (known === "abandoned") return no("no_box", at)
     return known === null ? [{ ...command, type: "BoxStarted", at }] : []
   }
-  if (known === null) return no("no_box", at)
+  if (command.type === "AbandonBox") {
+    return known === null ? [{ ...command, type: "BoxAbandoned", at }] : []
+  }
+  if (known === null || known === "abandoned") return no("no_box", at)
   const hasEnded = known.endedAt !== null
   switch (command.type) {
     case "RunBox":
@@ -71,6 +79,8 @@ function decide(
       return known.status === "failed" ? [] : no("box_runs", at)
     case "TickBox":
       return tick(command, known, at)
+    case "RefuseMinute":
+      return refuseMinute(command, known, at)
     case "StopBox":
       return hasEnded ? [] : [{ ...command, type: "BoxStopped", at }]
     case "OpenPreview":
@@ -102,14 +112,26 @@ function tick(
   ]
   const cap = capOf(known.started)
   if (known.minutes >= cap.minutes) return stop(cap.reason)
-  const isActive = signs !== null && (signs.isBusy || signs.activities > known.activities)
+  const isActive = signs.isBusy || signs.activities > known.activities
   const activeAt = isActive ? at : known.activeAt
   // By when the minute was full, however late this is looked at: what is charged is what had begun.
   const fullAt = runningAt + known.minutes * MINUTE_MS
   if (fullAt - activeAt >= known.started.idleMinutes * MINUTE_MS) return stop("idle")
   if (!isKeyGood) return stop("key_changed")
-  const activities = Math.max(known.activities, signs?.activities ?? 0)
+  const activities = Math.max(known.activities, signs.activities)
   return [{ type: "BoxMinuteBegun", at, boxId, minute, activities, activeAt }]
+}
+
+/** Who stopped the box meanwhile had begun the minute all the same: it is refused, and nothing else. */
+function refuseMinute(
+  { boxId, minute, reason }: RefuseMinute,
+  known: State,
+  at: number,
+): readonly BoxEvent[] {
+  if (minute !== known.minutes || minute < 2 || known.isLastRefused) return []
+  const refused: BoxEvent = { type: "BoxMinuteRefused", at, boxId, minute }
+  if (known.endedAt !== null) return [refused]
+  return [refused, { type: "BoxStopped", at, boxId, reason, keyId: null, personId: null }]
 }
 
 /** When a minute falls due, from 2. */
@@ -159,8 +181,19 @@ function evolve(state: Box, event: BoxEvent): Box {
     const { type: _type, ...started } = event
     state.box = {
       ...{ started, status: "starting", runningAt: null, endedAt: null, reason: null, minutes: 1 },
-      ...{ activities: 0, activeAt: event.at, commit: null, previews: [], isDeleted: false },
+      ...{
+        isLastRefused: false,
+        activities: 0,
+        activeAt: event.at,
+        commit: null,
+        previews: [],
+        isDeleted: false,
+      },
     }
+    return state
+  }
+  if (event.type === "BoxAbandoned") {
+    state.box = "abandoned"
     return state
   }
   // No fact stands before the first.
@@ -177,6 +210,9 @@ function evolve(state: Box, event: BoxEvent): Box {
       known.minutes = event.minute
       known.activities = event.activities
       known.activeAt = event.activeAt
+      return state
+    case "BoxMinuteRefused":
+      known.isLastRefused = true
       return state
     case "BoxStopped":
       Object.assign(known, { status: "stopped", endedAt: event.at, reason: event.reason })
@@ -205,9 +241,14 @@ export interface BoxView extends Readonly<State> {
   readonly next: { readonly minute: number; readonly dueAt: number } | null
 }
 
+/** Whether it was made sure that it never begins. */
+export function isAbandoned({ box: known }: Box): boolean {
+  return known === "abandoned"
+}
+
 /** How a box stands; null where there is none. */
 export function boxOf({ box: known }: Box): BoxView | null {
-  if (known === null) return null
+  if (known === null || known === "abandoned") return null
   const { status, runningAt, minutes } = known
   const isRunning = status === "running" && runningAt !== null
   const minute = minutes + 1
@@ -227,10 +268,13 @@ export function stopsBy(
 export const boxCheckpoint: CheckpointForm<Box> = {
   shape: 1,
   save: ({ box: known }) => known,
-  load: (saved) => ({ box: saved === null ? null : { ...(saved as State) } }),
+  load: (saved) => {
+    const known = saved as Box["box"]
+    return { box: known === null || known === "abandoned" ? known : { ...known } }
+  },
 }
 
 /** What a box takes in memory, in bytes, about. */
-export function boxBytes({ box: known }: Box): number {
-  return 1_500 + (known?.previews.length ?? 0) * 300
+export function boxBytes(state: Box): number {
+  return 1_500 + (boxOf(state)?.previews.length ?? 0) * 300
 }

@@ -11,6 +11,9 @@ import { codecOf, time } from "../kernel/format.ts"
 import type { BoxId } from "./ids.ts"
 import { boxId } from "./ids.ts"
 
+/** How many boxes each plan has at once (specification, "Box limits"). */
+export const BOXES_OF_PLAN = { payg: 2, "29": 5, "79": 10, "197": 25, "329": 50 } as const
+
 /** Everything that can happen to the slots of a company. */
 export const slotFormats = {
   /** A box that is about to be started has one. */

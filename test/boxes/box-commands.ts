@@ -31,10 +31,10 @@ export function openPreview(port: number): BoxCommand {
 /** A full minute, with what was seen of the box. */
 export function tickBox(
   minute: number,
-  activities: number | null = 0,
+  activities = 0,
   { isBusy = false, isKeyGood = true } = {},
 ): BoxCommand {
-  const signs = activities === null ? null : { activities, isBusy }
+  const signs = { activities, isBusy }
   return { type: "TickBox", boxId: BOX_ID, minute, signs, isKeyGood }
 }
 

@@ -101,10 +101,39 @@ describe("a box's minutes", () => {
   it("never begin once it has ended, and never fall behind what its host counted", () => {
     const one = running()
     one.ask(tickBox(2, 9), NOW + 60_001)
-    expect(one.ask(tickBox(3, null), NOW + 120_001)).toMatchObject([{ activities: 9 }])
+    expect(one.ask(tickBox(3, 4), NOW + 120_001)).toMatchObject([{ activities: 9 }])
     one.ask(STOP, NOW + 130_000)
     expect(one.ask(tickBox(4), NOW + 999_999)).toEqual([])
     expect(one.view()).toMatchObject({ minutes: 3, next: null })
+  })
+})
+
+describe("a minute that the ledger refused", () => {
+  const refuse = (minute: number): BoxCommand => {
+    return { type: "RefuseMinute", boxId: BOX_ID, minute, reason: "spending_limit" }
+  }
+
+  it("ends the box, and is refused once", () => {
+    const one = running()
+    one.ask(tickBox(2), NOW + 60_001)
+    const types = ["BoxMinuteRefused", "BoxStopped"]
+    expect(one.ask(refuse(2), NOW + 60_002)).toMatchObject(types.map((type) => ({ type })))
+    expect(one.view()).toMatchObject({ reason: "spending_limit", minutes: 2, isLastRefused: true })
+    expect(one.ask(refuse(2), NOW + 60_003)).toEqual([])
+  })
+
+  it("is refused also where somebody stopped the box first, and their reason stays", () => {
+    const one = running()
+    one.ask(tickBox(2), NOW + 60_001)
+    one.ask(STOP, NOW + 60_002)
+    expect(one.ask(refuse(2), NOW + 60_003)).toMatchObject([{ type: "BoxMinuteRefused" }])
+    expect(one.view()).toMatchObject({ reason: "stopped", isLastRefused: true })
+  })
+
+  it("is the last that began and no other, and never the first", () => {
+    const one = running()
+    expect(one.ask(refuse(1), NOW)).toEqual([])
+    expect(one.ask(refuse(2), NOW)).toEqual([])
   })
 })
 
@@ -122,6 +151,18 @@ describe("a box", () => {
     expect(one.ask(STOP, NOW)).toEqual([])
     expect(one.ask(RUN, NOW)).toBe("box_stopped")
     expect(one.ask(openPreview(3_000), NOW)).toBe("box_stopped")
+  })
+
+  it("that is abandoned never begins, and one that began cannot be abandoned", () => {
+    const abandon: BoxCommand = { type: "AbandonBox", boxId: BOX_ID }
+    const one = oneBox()
+    expect(one.ask(abandon, NOW)).toHaveLength(1)
+    expect(one.ask(abandon, NOW)).toEqual([])
+    expect(one.ask(startBox(), NOW)).toBe("no_box")
+    expect(one.view()).toBeNull()
+    const begun = running()
+    expect(begun.ask(abandon, NOW)).toEqual([])
+    expect(begun.view()?.status).toBe("running")
   })
 
   it("that failed stays so, and that ended while it was made never runs", () => {

@@ -45,6 +45,23 @@ export type Intended<R> = Told<R> | { readonly refusal: Refusal } | "found" | "a
 /** How an intent stands by its own stream. */
 export type Begun = "no" | "yes" | "undone"
 
+/** What is held for a thing from before it is charged, such as one of few places. */
+export interface Holds<D, T, P extends string> {
+  /** Takes it; again for the same thing: it is taken. Null where it is, else why not. */
+  readonly take: (
+    ports: Ports,
+    caller: Caller,
+    draft: D,
+    prepared: T,
+    named: Named<P>,
+  ) => Promise<{ readonly refusal: Refusal } | null>
+  /**
+   * Frees it where nothing came of the thing. Whoever dies before that leaves it taken: its slice frees
+   * it later.
+   */
+  readonly free: (ports: Ports, caller: Caller, draft: D, named: Named<P>) => Promise<void>
+}
+
 /**
  * Something that is charged: `I` is the checked request, `D` what is asked for, `T` what is known of it
  * before it is paid.
@@ -60,6 +77,8 @@ export interface ChargedSpec<I, D, T, R, P extends string> {
   readonly prepare: (ports: Ports, draft: D) => Promise<T | { refusal: Refusal }>
   /** What it costs as things stand, or why it may not be. */
   readonly price: (ports: Ports, draft: D, prepared: T) => Promise<Price | { refusal: Refusal }>
+  /** What is held from behind its price on. */
+  readonly holds?: Holds<D, T, P>
   /** What the charge says it is for; begins with the thing's id. */
   readonly resource: (draft: D, id: Named<P>["id"]) => string
   /** Records the intent in the resource's own stream. */

@@ -105,16 +105,30 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
     const prepared = await this.#spec.prepare(this.#ports, draft)
     if ("refusal" in prepared) return { seed }
     const paid = { ...named, chargedMicros: -row.amount_micros }
-    const answer = await this.#intend(draft, prepared, paid)
+    // What was held may have been freed since.
+    const held = await this.#spec.holds?.take(this.#ports, this.#caller, draft, prepared, named)
+    const answer =
+      held === undefined || held === null
+        ? await this.#intend(draft, prepared, paid)
+        : await this.#undo(paid, held.refusal)
     return answer === "again" ? { seed: await seed.next() } : { reply: answer }
   }
 
   async #chargeAndIntend(draft: D, prepared: T, named: Named<P>): Promise<Answer<R> | "again"> {
+    const { holds } = this.#spec
     const price = await this.#spec.price(this.#ports, draft, prepared)
     if ("refusal" in price) return { ok: false, refusal: price.refusal }
+    const held = await holds?.take(this.#ports, this.#caller, draft, prepared, named)
+    if (held !== undefined && held !== null) return { ok: false, refusal: held.refusal }
     const made = await this.#charge(price, this.#spec.resource(draft, named.id), named)
-    if ("refusal" in made) return { ok: false, refusal: made.refusal }
-    return this.#intend(draft, prepared, { ...named, ...made })
+    if ("refusal" in made) {
+      await holds?.free(this.#ports, this.#caller, draft, named)
+      return { ok: false, refusal: made.refusal }
+    }
+    const answer = await this.#intend(draft, prepared, { ...named, ...made })
+    const isNothing = answer === "again" || !answer.ok
+    if (isNothing) await holds?.free(this.#ports, this.#caller, draft, named)
+    return answer
   }
 
   /** Charges, open; answers what was charged for it, now or before. */
@@ -149,13 +163,18 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
         if (this.#spec.awaits === undefined) return answerOf(intended, paid.chargeId)
         return await this.#replied(draft, paid)
       }
-      const back = { amountMicros: null, reason: this.#spec.undone }
-      const cause = causeOf(caller)
-      const position = await giveBack(this.#ports, caller.companyId, paid.chargeId, back, cause)
-      return intended === "again" ? "again" : { ok: false, refusal: intended.refusal, position }
+      return await this.#undo(paid, intended === "again" ? null : intended.refusal)
     } catch (error) {
       throw inDoubt(error, paid.chargeId)
     }
+  }
+
+  /** Gives back what was charged; a refusal is answered, and without one the next attempt begins. */
+  async #undo({ chargeId }: Paid<P>, refusal: Refusal | null): Promise<Answer<R> | "again"> {
+    const back = { amountMicros: null, reason: this.#spec.undone }
+    const { companyId } = this.#caller
+    const position = await giveBack(this.#ports, companyId, chargeId, back, causeOf(this.#caller))
+    return refusal === null ? "again" : { ok: false, refusal, position }
   }
 
   /**

@@ -1,0 +1,148 @@
+/** Read model `boxes`: a company's boxes, how far each has come and what it cost. */
+import type { Kysely, Transaction } from "kysely"
+import type { StopReason } from "../../domain/boxes/box-events.ts"
+import type { BoxStatus } from "../../domain/boxes/box.ts"
+import type { BoxSize } from "../../domain/boxes/box-size.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, flag, instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+
+const BOXES = table(
+  "boxes",
+  {
+    company_id: text<CompanyId>(),
+    box_id: text<BoxId>(),
+    key_id: text<KeyId>(),
+    person_id: text<PersonId>(),
+    size: text<BoxSize>(),
+    branch: orNull(text()),
+    label: orNull(text()),
+    status: text<BoxStatus>(),
+    stop_reason: orNull(text<StopReason>()),
+    created_at: instant(),
+    running_at: orNull(instant()),
+    stopped_at: orNull(instant()),
+    max_minutes: integer(),
+    idle_minutes: integer(),
+    budget_micros: orNull(bigint()),
+    unit_price_micros: bigint(),
+    minutes: integer(),
+    is_deleted: flag(),
+  },
+  ["company_id", "box_id"],
+  "(company_id, created_at)",
+)
+
+/** A box; `branch` and `label` are null once erased. `minutes` are those that are charged. */
+export type BoxRow = RowOf<typeof BOXES>
+
+type Tables = RowsOf<typeof BOXES>
+
+/** The read model. */
+export const boxes: Projection = {
+  name: "boxes",
+  version: 1,
+  categories: ["box", "companies"],
+  ignores: ["BoxAbandoned", "BoxPushed", "CompanyRegistered", "PreviewClosed", "PreviewOpened"],
+  ...madeOf(BOXES),
+  personal: ["boxes"],
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact } of facts) {
+      if (fact.type !== "CompanyErased") continue
+      const blank = { branch: null, label: null }
+      await tx.updateTable("boxes").set(blank).where("company_id", "=", fact.companyId).execute()
+    }
+    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
+  },
+}
+
+async function applyOne(
+  tx: Transaction<Tables>,
+  { fact, companyId }: CompanyRecorded,
+  opener: Opener,
+): Promise<void> {
+  const update = (changes: Partial<BoxRow>, boxId: BoxId) =>
+    tx
+      .updateTable("boxes")
+      .set(changes)
+      .where("company_id", "=", companyId)
+      .where("box_id", "=", boxId)
+      .execute()
+  switch (fact.type) {
+    case "BoxStarted": {
+      const branch = await opener.open(companyId, fact.branch)
+      const label = fact.label === null ? null : await opener.open(companyId, fact.label)
+      const row = { ...fact, companyId, branch, label, status: "starting", createdAt: fact.at }
+      const fresh = { stopReason: null, runningAt: null, stoppedAt: null, isDeleted: false }
+      await BOXES.insert(tx, [BOXES.rowOf({ ...row, ...fresh, status: "starting", minutes: 1 })])
+      return
+    }
+    case "BoxRunning":
+      await update({ status: "running", running_at: new Date(fact.at) }, fact.boxId)
+      return
+    case "BoxFailed": {
+      const failed = { status: "failed", stopped_at: new Date(fact.at), minutes: 0 } as const
+      await update(failed, fact.boxId)
+      return
+    }
+    case "BoxMinuteBegun":
+      await update({ minutes: fact.minute }, fact.boxId)
+      return
+    case "BoxMinuteRefused":
+      await update({ minutes: fact.minute - 1 }, fact.boxId)
+      return
+    case "BoxStopped": {
+      const stopped = { status: "stopped", stop_reason: fact.reason } as const
+      await update({ ...stopped, stopped_at: new Date(fact.at) }, fact.boxId)
+      return
+    }
+    case "BoxDeleted":
+      await update({ is_deleted: true }, fact.boxId)
+      return
+    default:
+  }
+}
+
+/** The newest boxes of a company that are not deleted, of one person or of all. */
+export async function listBoxes(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  personId: PersonId | null,
+  limit: number,
+): Promise<readonly BoxRow[]> {
+  const rows = db
+    .selectFrom("boxes")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("is_deleted", "=", false)
+    .orderBy("created_at", "desc")
+    .orderBy("box_id", "desc")
+    .limit(limit)
+  return (personId === null ? rows : rows.where("person_id", "=", personId)).execute()
+}
+
+/** A box by its id, whosever it is; null where there is none, or it was deleted. For operators. */
+export async function findBox(db: Kysely<Tables>, boxId: BoxId): Promise<BoxRow | null> {
+  const found = db
+    .selectFrom("boxes")
+    .selectAll()
+    .where("box_id", "=", boxId)
+    .where("is_deleted", "=", false)
+  return (await found.executeTakeFirst()) ?? null
+}
+
+/** How many boxes there are by how far they have come, deleted ones left out. */
+export async function countBoxes(
+  db: Kysely<Tables>,
+): Promise<readonly { readonly status: BoxStatus; readonly count: number }[]> {
+  const rows = await db
+    .selectFrom("boxes")
+    .select(["status", (eb) => eb.fn.countAll<string>().as("count")])
+    .where("is_deleted", "=", false)
+    .groupBy("status")
+    .execute()
+  return rows.map(({ status, count }) => ({ status, count: Number(count) }))
+}

@@ -1,0 +1,95 @@
+/** Read model `previews`: the ports of boxes that can be opened by a link. */
+import type { Kysely, Transaction } from "kysely"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+
+const PREVIEWS = table(
+  "previews",
+  {
+    company_id: text<CompanyId>(),
+    box_id: text<BoxId>(),
+    port: integer(),
+    token: orNull(text()),
+    tag: text(),
+  },
+  ["company_id", "box_id", "port"],
+  "unique (tag)",
+)
+
+/** A port that is open; `token` is what its host name begins with, null once erased. */
+export type PreviewRow = RowOf<typeof PREVIEWS>
+
+type Tables = RowsOf<typeof PREVIEWS>
+
+/** The read model. */
+export const previews: Projection = {
+  name: "previews",
+  version: 1,
+  categories: ["box", "companies"],
+  ignores: [
+    ...[
+      "BoxAbandoned",
+      "BoxDeleted",
+      "BoxFailed",
+      "BoxMinuteBegun",
+      "BoxMinuteRefused",
+      "BoxPushed",
+    ],
+    ...["BoxRunning", "BoxStarted", "CompanyRegistered"],
+  ],
+  ...madeOf(PREVIEWS),
+  personal: ["previews"],
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact } of facts) {
+      if (fact.type !== "CompanyErased") continue
+      await tx.deleteFrom("previews").where("company_id", "=", fact.companyId).execute()
+    }
+    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
+  },
+}
+
+async function applyOne(
+  tx: Transaction<Tables>,
+  { fact, companyId }: CompanyRecorded,
+  opener: Opener,
+): Promise<void> {
+  if (fact.type === "PreviewOpened") {
+    const token = await opener.open(companyId, fact.token)
+    // Whose key was destroyed has no link any more, as if the company had been erased by now.
+    if (token === null) return
+    await PREVIEWS.insert(tx, [PREVIEWS.rowOf({ ...fact, companyId, token })])
+    return
+  }
+  if (fact.type !== "PreviewClosed" && fact.type !== "BoxStopped") return
+  const own = tx
+    .deleteFrom("previews")
+    .where("company_id", "=", companyId)
+    .where("box_id", "=", fact.boxId)
+  await (fact.type === "BoxStopped" ? own : own.where("port", "=", fact.port)).execute()
+}
+
+/** The open ports of some boxes of a company, by port. */
+export async function listPreviews(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  boxIds: readonly BoxId[],
+): Promise<readonly PreviewRow[]> {
+  if (boxIds.length === 0) return []
+  return db
+    .selectFrom("previews")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("box_id", "in", boxIds)
+    .orderBy("port")
+    .execute()
+}
+
+/** The port that a tag opens; null for none. Runs for all companies: it says whose it is. */
+export async function findPreview(db: Kysely<Tables>, tag: string): Promise<PreviewRow | null> {
+  const found = db.selectFrom("previews").selectAll().where("tag", "=", tag)
+  return (await found.executeTakeFirst()) ?? null
+}
