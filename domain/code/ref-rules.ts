@@ -42,6 +42,11 @@ export function deletesDefault(updates: readonly WantedRef[]): boolean {
   return updates.some((one) => one.ref === DEFAULT_BRANCH && one.new === null)
 }
 
+/** What is wrong with a branch's name; null where nothing is. */
+export function branchFault(name: string): string | null {
+  return nameFault(`refs/heads/${name}`)
+}
+
 const SPACE = /^refs\/(?:heads|tags)\/(.+)$/s
 // It is what must not stand in a name.
 // eslint-disable-next-line no-control-regex

@@ -1,0 +1,73 @@
+/**
+ * A box as its stream has it, and whether a caller may see it or work in it. Only the box's person works
+ * in it; owners and admins see, stop and delete everybody's; for others there is none (decisions.md §8).
+ */
+import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
+import type { BoxView } from "../../domain/boxes/box.ts"
+import { boxOf } from "../../domain/boxes/box.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import { parseBoxId } from "../../domain/boxes/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Refusal } from "../frame/calls/refusal.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { Caller } from "../frame/calls/route.ts"
+import type { Ports } from "../frame/ports.ts"
+import { BOX_STARTING, noBox, stopped } from "./codes.ts"
+import { MESSAGES } from "../../domain/boxes/box-commands.ts"
+
+const NOT_YOURS = "Only the box's own person works in it; you can see, stop and delete it."
+
+/** A box that was found. */
+export interface FoundBox {
+  readonly companyId: CompanyId
+  readonly boxId: BoxId
+  readonly view: BoxView
+}
+
+/** Whether somebody sees all boxes of the company. */
+export function seesAll({ person }: Pick<Caller, "person">): boolean {
+  return person?.role === "owner" || person?.role === "admin"
+}
+
+/** A box, as new as any process has it; null where there is none. */
+export function readBox(
+  { runner }: Ports,
+  companyId: CompanyId,
+  boxId: BoxId,
+): Promise<BoxView | null> {
+  return runner.readLatest(boxStreamOf(companyId, boxId), boxOf)
+}
+
+/** A box that the caller may see. */
+export async function boxToSee(
+  ports: Ports,
+  caller: Caller,
+  name: string,
+): Promise<FoundBox | { readonly refusal: Refusal }> {
+  const boxId = parseBoxId(name)
+  if (boxId === null) return { refusal: noBox() }
+  const { companyId, person } = caller
+  const stream = boxStreamOf(companyId, boxId)
+  const known = await ports.runner.read(stream, boxOf)
+  // One that does not run here may do so by what another process knows.
+  const view = known?.status === "running" ? known : await readBox(ports, companyId, boxId)
+  if (view === null || view.isDeleted) return { refusal: noBox() }
+  const isOwn = person !== null && view.started.personId === person.personId
+  return isOwn || seesAll(caller) ? { companyId, boxId, view } : { refusal: noBox() }
+}
+
+/** A box that runs and that the caller works in. */
+export async function boxToWorkIn(
+  ports: Ports,
+  caller: Caller,
+  name: string,
+): Promise<FoundBox | { readonly refusal: Refusal }> {
+  const found = await boxToSee(ports, caller, name)
+  if ("refusal" in found) return found
+  const { started, status } = found.view
+  if (started.personId !== caller.person?.personId) {
+    return { refusal: refusal("not_allowed", NOT_YOURS) }
+  }
+  if (status === "starting") return { refusal: refusal(BOX_STARTING, MESSAGES.box_starting) }
+  return status === "running" ? found : { refusal: stopped() }
+}

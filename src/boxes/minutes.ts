@@ -1,0 +1,142 @@
+/**
+ * The minutes of a box: each that has begun is charged once, `<boxId>:<n>`, through all limits and the
+ * check of its key; a refused one ends the box.
+ */
+import { findKey, findPerson } from "../../domain/access/access.ts"
+import type { Access } from "../../domain/access/access.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
+import type { StopReason } from "../../domain/boxes/box-events.ts"
+import type { BoxView } from "../../domain/boxes/box.ts"
+import { boxOf } from "../../domain/boxes/box.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { Charge } from "../../domain/charging/ledger-commands.ts"
+import type { ChargeRefusalCode, ChargeRefused } from "../../domain/charging/ledger-events.ts"
+import { ledgerRevision } from "../../domain/charging/ledger-views.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import { operationRefusal, personRefusal } from "../frame/calls/person-checks.ts"
+import { lookUpCharge } from "../frame/effects/charges.ts"
+import { mustSearch } from "../frame/effects/place-charge.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
+import { readBox } from "./find-box.ts"
+import { START_RULES } from "./start-rules.ts"
+
+/** A box whose minutes are looked at. */
+export interface Ticked {
+  readonly companyId: CompanyId
+  readonly boxId: BoxId
+  /** What was seen of it just now. */
+  readonly signs: { readonly activities: number; readonly isBusy: boolean }
+}
+
+/** What the ledger's refusal of a minute stops a box with (decisions.md §8). */
+const REASONS: Readonly<Record<ChargeRefusalCode, StopReason>> = {
+  spend_limit_reached: "spending_limit",
+  payment_required: "funds",
+  account_locked: "funds",
+  amount_too_large: "funds",
+  too_many_open_charges: "funds",
+  ledger_closed: "key_changed",
+}
+
+/**
+ * Begins and charges every minute that is due, one after the other; the box as it then stands, null where
+ * there is none. Again after a crash at any line: nothing is charged twice, and nothing is left out.
+ */
+export async function payDue(ports: Ports, box: Ticked, cause: Cause): Promise<BoxView | null> {
+  const { companyId, boxId, signs } = box
+  const stream = boxStreamOf(companyId, boxId)
+  let view = await readBox(ports, companyId, boxId)
+  if (view === null) return null
+  // Whoever began the last minute may have died before it was charged.
+  view = await payMinute(ports, box, view, null, cause)
+  while (view?.next !== undefined && view?.next !== null) {
+    if (view.next.dueAt > ports.clock.now()) return view
+    const isKeyGood = await mayGoOn(ports, companyId, view)
+    // A charge of this minute can only stand behind what is here before it begins.
+    const searchedTo = await ports.runner.read(ledgerOf(companyId), ledgerRevision)
+    const { minute } = view.next
+    const command = { type: "TickBox" as const, boxId, minute, signs, isKeyGood }
+    const ticked = await ports.runner.execute(stream, command, cause, boxOf)
+    if (ticked.view === null) return null
+    const hasBegun = ticked.facts.some(({ type }) => type === "BoxMinuteBegun")
+    view = await payMinute(ports, box, ticked.view, hasBegun ? searchedTo : null, cause)
+    if (!hasBegun && ticked.facts.length === 0) return view
+  }
+  return view
+}
+
+/**
+ * Charges the last minute that began, where it is not.
+ *
+ * @param searchedTo up to where it is known not to be charged; null where that must be looked for
+ */
+async function payMinute(
+  ports: Ports,
+  { companyId, boxId }: Ticked,
+  view: BoxView,
+  searchedTo: number | null,
+  cause: Cause,
+): Promise<BoxView> {
+  const { minutes: minute, isLastRefused } = view
+  // The first is an open charge, which another row ends.
+  if (minute === 1 || isLastRefused) return view
+  const reason = await chargeMinute(ports, companyId, view, `${boxId}:${minute}`, searchedTo, cause)
+  if (reason === null) return view
+  const command = { type: "RefuseMinute" as const, boxId, minute, reason }
+  const stream = boxStreamOf(companyId, boxId)
+  const refused = await ports.runner.execute(stream, command, cause, boxOf)
+  return refused.view ?? view
+}
+
+/** Charges a minute; null where it is charged, else what the box stops with. */
+async function chargeMinute(
+  ports: Ports,
+  companyId: CompanyId,
+  { started }: BoxView,
+  name: string,
+  knownTo: number | null,
+  cause: Cause,
+): Promise<StopReason | null> {
+  const chargeId = name as ChargeId
+  const { size, keyId, personId, unitPriceMicros, priceVersion, boxId: resource } = started
+  for (let searchedTo = knownTo; ;) {
+    if (searchedTo === null) {
+      const found = await lookUpCharge(ports, companyId, chargeId)
+      if (found.row !== null) return null
+      searchedTo = found.searchedTo
+    }
+    const charge: Charge = {
+      ...{ type: "Charge", chargeId, via: "own_key", keyId, personId, class: "general" },
+      ...{ item: `box_minute_${size}`, quantity: 1, unitPriceMicros, priceVersion },
+      ...{ amountMicros: unitPriceMicros, resource, open: false, exempt: null, searchedTo },
+      ...{ requestedAt: ports.clock.now(), dueAt: null, servedFrom: null },
+    }
+    const made = await ports.runner.execute(ledgerOf(companyId), charge, cause)
+    if (made.accepted) return null
+    if (mustSearch(made.refusal)) {
+      searchedTo = null
+      continue
+    }
+    const refused = made.refusal as ChargeRefused
+    ports.keepRefusal(companyId, refused)
+    return REASONS[refused.code]
+  }
+}
+
+/** Whether the key that started a box may still do so, and its person too. */
+async function mayGoOn(
+  { runner }: Ports,
+  companyId: CompanyId,
+  { started: { keyId, personId } }: BoxView,
+): Promise<boolean> {
+  return runner.readLatest(accessOf(companyId), (state: Access) => {
+    const key = findKey(state, keyId)
+    if (key?.status !== "active") return false
+    const holder = { key, person: findPerson(state, personId) }
+    const refused = operationRefusal(holder, START_RULES) ?? personRefusal(holder, START_RULES)
+    return refused === null
+  })
+}

@@ -1,0 +1,32 @@
+/** The links of previews: a host name of its own for each, that nobody can guess. */
+import { createHash, randomBytes } from "node:crypto"
+import type { Ports } from "../frame/ports.ts"
+import { boxSettings } from "./settings.ts"
+
+const BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
+const TOKEN_LENGTH = 26
+const TOKEN = /^[a-z2-7]{26}$/
+
+/** A new name: 130 bits of chance, in letters that a host name takes. */
+export function newToken(): string {
+  return Array.from(randomBytes(TOKEN_LENGTH), (byte) => BASE32[byte % BASE32.length]).join("")
+}
+
+/** What a name is found by: knowing it, nobody knows the name. */
+export function tagOf(token: string): string {
+  return createHash("sha256").update(token).digest("hex")
+}
+
+/** The link of a name: at the scheme and port of this service's own address. */
+export function previewUrl({ baseUrl, settings }: Ports, token: string): string {
+  const { protocol, port } = new URL(baseUrl())
+  const host = `${token}.${settings(boxSettings).BOX_DOMAIN}`
+  return `${protocol}//${host}${port === "" ? "" : `:${port}`}/`
+}
+
+/** The name that a host name begins with; null where it is none of a preview. */
+export function tokenIn(host: string, domain: string): string | null {
+  if (!host.endsWith(`.${domain}`)) return null
+  const token = host.slice(0, -domain.length - 1)
+  return TOKEN.test(token) ? token : null
+}

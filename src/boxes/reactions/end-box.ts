@@ -1,0 +1,62 @@
+/** What follows from the end of a box: its machine goes, and its slot is another's. */
+import { z } from "zod"
+import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
+import type { BoxId } from "../../../domain/boxes/ids.ts"
+import { parseBoxId } from "../../../domain/boxes/ids.ts"
+import { retryLater } from "../../frame/effects/back-off.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
+import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { abandonBox, freeSlot } from "../slots.ts"
+
+/** A slot whose box was not started by now is looked into: its start died in the middle. */
+const LOOK_INTO_AFTER_MS = 15 * 60_000
+const STOPPED_WITHIN_MS = 30_000
+
+const OfBox = z.object({ boxId: idSchema(parseBoxId) })
+const endOf = ({ boxId, at }: { readonly boxId: BoxId; readonly at: number }) => [
+  { name: boxId, payload: { boxId }, dueAt: at },
+]
+
+/** Ends the machine of a box that has ended. */
+export const clearBox = reaction({
+  kind: "clear-box",
+  payload: OfBox,
+  from: { BoxStopped: endOf, BoxFailed: endOf },
+  // What lives on by mistake ends with its lease.
+  giveUp: "nothing is lost",
+  perform: async (ports, work) => {
+    const { boxId } = work.payload
+    const stop = async () => (await ports.boxHost.find(boxId))?.stop()
+    try {
+      await inTime(ports.pacer, "the host of boxes", stop(), STOPPED_WITHIN_MS)
+      return { result: "done" }
+    } catch (error) {
+      const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
+      if (!isOutside) throw error
+      return retryLater(work, "the host of boxes does not answer")
+    }
+  },
+})
+
+/** Frees a slot: of a box that has ended, or was never started. */
+export const clearSlot = reaction({
+  kind: "free-slot",
+  payload: OfBox,
+  from: {
+    BoxStopped: endOf,
+    BoxFailed: endOf,
+    SlotTaken: ({ boxId, at }) => [
+      { name: `${boxId}:taken`, payload: { boxId }, dueAt: at + LOOK_INTO_AFTER_MS },
+    ],
+  },
+  until: { SlotFreed: ({ boxId }) => [`${boxId}:taken`] },
+  giveUp: "owed",
+  perform: async (ports, { companyId, name, payload: { boxId } }) => {
+    const cause = causedBy(`free-slot ${name}`)
+    const view = await abandonBox(ports, companyId, boxId, cause)
+    const isOver = view === null || view.endedAt !== null
+    if (isOver) await freeSlot(ports, companyId, boxId, cause)
+    return { result: "done" }
+  },
+})

@@ -1,0 +1,122 @@
+/** Making a box that was started: the machine, then the code in it. */
+import { z } from "zod"
+import type { Box } from "../../../adapters/providers/boxhost/port.ts"
+import { BoxGone, BoxRefused } from "../../../adapters/providers/boxhost/port.ts"
+import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
+import type { BoxCommand } from "../../../domain/boxes/box-commands.ts"
+import { BOX_SIZES } from "../../../domain/boxes/box-size.ts"
+import type { FailReason } from "../../../domain/boxes/box-events.ts"
+import type { BoxView } from "../../../domain/boxes/box.ts"
+import { boxOf } from "../../../domain/boxes/box.ts"
+import type { BoxId } from "../../../domain/boxes/ids.ts"
+import { parseBoxId } from "../../../domain/boxes/ids.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { parsePersonId } from "../../../domain/kernel/ids.ts"
+import { effect } from "../../frame/effects/effect.ts"
+import { idSchema, sealed } from "../../frame/kernel/id-schemas.ts"
+import type { Cause } from "../../frame/kernel/envelope.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { CodeNotBrought, bringCode } from "../bring-code.ts"
+import { readBox } from "../find-box.ts"
+import { FIRST_LEASE_MS } from "../leases.ts"
+import { settleFirstMinute } from "../reconciled-box.ts"
+
+/** Who waits for longer than this for a box has none: it failed. */
+const MADE_WITHIN_MS = 3 * 60_000
+/** A large repository is brought within this. */
+const ACT_WITHIN_MS = 2 * 60_000
+
+const Payload = z.object({
+  boxId: idSchema(parseBoxId),
+  personId: idSchema(parsePersonId),
+  size: z.enum(BOX_SIZES),
+  branch: sealed,
+  startedAt: z.number(),
+})
+
+type Payload = z.infer<typeof Payload>
+type Answer =
+  | { readonly is: "made"; readonly commit: string | null }
+  | { readonly is: "failed"; readonly reason: FailReason }
+
+/** Records what became of it, and answers how the box stands after it. */
+async function record(
+  { runner }: Ports,
+  companyId: CompanyId,
+  command: BoxCommand,
+  cause: Cause,
+): Promise<BoxView | null> {
+  const stream = boxStreamOf(companyId, command.boxId)
+  return (await runner.execute(stream, command, cause, boxOf)).view
+}
+
+/** The reaction that makes boxes. */
+export const makeBox = effect<Payload, Answer>({
+  ...{ kind: "make-box", payload: Payload, provider: "the host of boxes", about: "this box" },
+  unknownTo: "nobody knows this box",
+  endsWithCompany: true,
+  isPersonal: true,
+  isLong: true,
+  withinMs: ACT_WITHIN_MS,
+  times: { unavailableForMs: 60_000 },
+  from: {
+    BoxStarted: ({ boxId, personId, size, branch, at }) => {
+      const payload = { boxId, personId, size, branch, startedAt: at }
+      return [{ name: boxId, payload, dueAt: at }]
+    },
+  },
+  begunAt: ({ startedAt }) => startedAt,
+  look: async (ports, { companyId, payload: { boxId, startedAt } }, cause) => {
+    let view = await readBox(ports, companyId, boxId)
+    const isLate = ports.clock.now() - startedAt > MADE_WITHIN_MS
+    if (view?.status === "starting" && isLate) {
+      const failed = { type: "FailBox" as const, boxId, reason: "box_unavailable" as const }
+      view = await record(ports, companyId, failed, cause)
+    }
+    if (view === null) return "not there"
+    return (await settleFirstMinute(ports, companyId, view, cause)) ? "ended" : "open"
+  },
+  act: async (ports, { companyId, payload }) => {
+    try {
+      return await make(ports, companyId, payload)
+    } catch (error) {
+      // Somebody stopped it in the middle, or it died: it never ran.
+      if (error instanceof BoxRefused || error instanceof BoxGone) {
+        return { is: "failed", reason: "box_unavailable" }
+      }
+      if (error instanceof CodeNotBrought) return { is: "failed", reason: "clone_failed" }
+      throw error
+    }
+  },
+  // Making it again finds what is there and goes on with that.
+  ask: async () => "unknown",
+  isRepeatable: () => true,
+  end: async (ports, { companyId, payload: { boxId } }, answer, cause) => {
+    const command =
+      answer.is === "made"
+        ? { type: "RunBox" as const, boxId, commit: answer.commit }
+        : { type: "FailBox" as const, boxId, reason: answer.reason }
+    const view = await record(ports, companyId, command, cause)
+    if (view !== null) await settleFirstMinute(ports, companyId, view, cause)
+    // It ended while it was made: nobody else may know that there is a machine.
+    if (view?.status !== "running") await (await ports.boxHost.find(boxId))?.stop()
+    return true
+  },
+  unavailable: { is: "failed", reason: "box_unavailable" },
+  unknown: async () => ({ is: "failed", reason: "box_unavailable" }),
+  givenUp: { is: "failed", reason: "given_up" },
+})
+
+/** Makes the machine, and brings the code. */
+async function make(ports: Ports, companyId: CompanyId, payload: Payload): Promise<Answer> {
+  const { boxId, size, personId } = payload
+  const branch = (await ports.sealing.open(companyId, payload.branch)) ?? ""
+  const box: Box = await ports.boxHost.start({
+    ...{ boxId, companyId, size, leaseMs: FIRST_LEASE_MS },
+    environment: environmentOf(boxId, branch),
+  })
+  const commit = await bringCode(ports, box, { companyId, personId, branch })
+  return { is: "made", commit }
+}
+
+const environmentOf = (boxId: BoxId, branch: string) => ({ BOX_ID: boxId, BOX_BRANCH: branch })

@@ -1,0 +1,40 @@
+/** What of boxes an operator sets. */
+import { isIP } from "node:net"
+import { z } from "zod"
+import { settings } from "../frame/settings.ts"
+
+const NAME = /^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z][a-z\d-]*[a-z\d]$/
+const DOMAIN_WORDS = "must be a domain name in small letters, such as box.example.com"
+const BLOCK_WORDS = "must be addresses or networks parted by commas, such as 203.0.113.7,198.51.100.0/24"
+
+/** Whether a text is an address, or a network in CIDR notation. */
+function isNetwork(text: string): boolean {
+  const [address = "", bits, ...more] = text.split("/")
+  const family = isIP(address)
+  if (family === 0 || more.length > 0) return false
+  return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+/** Which machines boxes are, what they cannot reach, and the domain of their previews. */
+export const boxSettings = settings({
+  from: import.meta.url,
+  schema: z.object({
+    BOX_HOST: z.enum(["bubblewrap", "simulator"], "must be bubblewrap or simulator").default("bubblewrap"),
+    BOX_DOMAIN: z.string().regex(NAME, DOMAIN_WORDS).default("box.localhost"),
+    LEDGER_BOX_ROOT: z.string().min(1).optional(),
+    LEDGER_BOX_BLOCK: z
+      .string()
+      .transform((text) => text.split(",").map((one) => one.trim()))
+      .refine((networks) => networks.every(isNetwork), BLOCK_WORDS)
+      .default([]),
+  }),
+  faults: (given) => {
+    const domain = given["BOX_DOMAIN"]
+    const base = given["BASE_URL"] ?? ""
+    const own = URL.canParse(base) ? new URL(base).hostname.toLowerCase() : null
+    const isBelow = domain !== undefined && own !== null && (own === domain || own.endsWith(`.${domain}`))
+    return isBelow
+      ? ["BOX_DOMAIN is for what boxes serve: BASE_URL must not be of it, or they could read the API's cookies."]
+      : []
+  },
+})

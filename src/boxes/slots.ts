@@ -1,0 +1,44 @@
+/** The slots of a company's boxes: taken before a box is charged, freed when it has ended. */
+import { boxStreamOf, slotsOf } from "../../domain/boxes/aggregates.ts"
+import { boxOf } from "../../domain/boxes/box.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Refusal } from "../frame/calls/refusal.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
+import { TOO_MANY_BOXES } from "./codes.ts"
+import { mostBoxes } from "./start-rules.ts"
+
+/** Takes a slot; null where the box has one now. */
+export async function takeSlot(
+  ports: Ports,
+  companyId: CompanyId,
+  boxId: BoxId,
+  cause: Cause,
+): Promise<{ readonly refusal: Refusal } | null> {
+  const command = { type: "TakeSlot" as const, boxId, most: await mostBoxes(ports, companyId) }
+  const taken = await ports.runner.execute(slotsOf(companyId), command, cause)
+  return taken.accepted ? null : { refusal: refusal(TOO_MANY_BOXES, taken.refusal.message) }
+}
+
+/** Frees the slot of a box. */
+export async function freeSlot(
+  { runner }: Ports,
+  companyId: CompanyId,
+  boxId: BoxId,
+  cause: Cause,
+): Promise<void> {
+  await runner.execute(slotsOf(companyId), { type: "FreeSlot", boxId }, cause)
+}
+
+/** Makes sure that a box which was not started never is; how it stands, null where it never began. */
+export async function abandonBox(
+  { runner }: Ports,
+  companyId: CompanyId,
+  boxId: BoxId,
+  cause: Cause,
+) {
+  const stream = boxStreamOf(companyId, boxId)
+  return (await runner.execute(stream, { type: "AbandonBox", boxId }, cause, boxOf)).view
+}

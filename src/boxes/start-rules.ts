@@ -1,0 +1,80 @@
+/** What a box may be asked to be (specification, "Box limits"), and what of it is known before it is paid. */
+import { z } from "zod"
+import { companyStanding } from "../../domain/access/access.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { BOX_SIZES } from "../../domain/boxes/box-size.ts"
+import { minutesCovered } from "../../domain/boxes/box.ts"
+import { BOXES_OF_PLAN } from "../../domain/boxes/slots.ts"
+import { branchFault } from "../../domain/code/ref-rules.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { moneyText } from "../../domain/kernel/money.ts"
+import type { Refusal } from "../frame/calls/refusal.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { Route } from "../frame/calls/route.ts"
+import type { Price } from "../frame/effects/charged-spec.ts"
+import { priceOfOne } from "../frame/effects/price-of-one.ts"
+import { shortText } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
+import { BUDGET_TOO_SMALL } from "./codes.ts"
+
+const MICROS_PER_DOLLAR = 1_000_000
+const DEFAULTS = { size: "medium", branch: "main", maxMinutes: 60, idleMinutes: 15 } as const
+
+/** What a start asks for. */
+export const StartBox = z.object({
+  size: z.enum(BOX_SIZES).default(DEFAULTS.size).describe("How large it is"),
+  branch: shortText(190)
+    .refine((name) => branchFault(name) === null, "Must be a branch's name, such as main.")
+    .default(DEFAULTS.branch)
+    .describe("The branch it works on; one that is new begins where the default branch is"),
+  maxMinutes: z.int().min(1).max(720).default(DEFAULTS.maxMinutes).describe("It stops after so many"),
+  budget: z
+    .number()
+    .min(0.01)
+    .max(500)
+    .nullable()
+    .default(null)
+    .describe("US dollars that its minutes may cost; null for no budget"),
+  idleMinutes: z
+    .int()
+    .min(5)
+    .max(60)
+    .default(DEFAULTS.idleMinutes)
+    .describe("It stops after so many minutes in which nothing is done in it"),
+  label: shortText(80).nullable().default(null).describe("What to call it"),
+})
+
+/** What a start asks for. */
+export type StartBox = z.infer<typeof StartBox>
+
+/** Who may start boxes, looked at with the start and at each minute behind it. */
+export const START_RULES = {
+  operation: "sandbox.start",
+  personKey: true,
+  permissions: [
+    ...(["Create test environments", "Spend on environments"] as const),
+    "Download and pull the code",
+  ],
+} as const satisfies Pick<Route, "operation" | "personKey" | "permissions">
+
+/** What a minute costs, and the budget in micros; or why the budget is none. */
+export async function priceOfStart(
+  ports: Ports,
+  { size, budget }: Pick<StartBox, "size" | "budget">,
+): Promise<
+  | { readonly price: Price; readonly budgetMicros: number | null }
+  | { readonly refusal: Refusal }
+> {
+  const price = await priceOfOne(ports, `box_minute_${size}`)
+  const budgetMicros = budget === null ? null : Math.floor(budget * MICROS_PER_DOLLAR + 1e-6)
+  if (minutesCovered(budgetMicros, price.unitPriceMicros) >= 1) return { price, budgetMicros }
+  const cost = moneyText(price.unitPriceMicros)
+  const message = `This budget does not cover one minute, which costs ${cost}.`
+  return { refusal: refusal(BUDGET_TOO_SMALL, message) }
+}
+
+/** How many boxes a company has at once. */
+export async function mostBoxes({ runner }: Ports, companyId: CompanyId): Promise<number> {
+  const standing = await runner.read(accessOf(companyId), companyStanding)
+  return BOXES_OF_PLAN[standing?.plan ?? "payg"]
+}
