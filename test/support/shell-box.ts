@@ -45,7 +45,8 @@ async function run(
     cwd: folder,
     // As in a box: nothing of this machine's settings.
     env: {
-      ...{ PATH: process.env["PATH"], HOME: home, LANG: "C.UTF-8", GIT_CONFIG_NOSYSTEM: "1" },
+      ...{ PATH: process.env["PATH"], HOME: home, LANG: "C.UTF-8", TMPDIR: home },
+      GIT_CONFIG_NOSYSTEM: "1",
       ...environment,
     },
     ...{ timeout: timeoutMs, killSignal: "SIGKILL" },
