@@ -124,3 +124,28 @@ export class BoxGone extends Error {
 export class BoxRefused extends Error {
   override readonly name = "BoxRefused"
 }
+
+/** What a folder of a box has. */
+export interface BoxEntry {
+  readonly name: string
+  readonly type: "file" | "directory" | "link" | "other"
+  /** Bytes. */
+  readonly size: number
+  /** UTC milliseconds since 1970, by the clock of the box. */
+  readonly modifiedAt: number
+}
+
+/**
+ * Why something cannot be done with a path of a box. `folder`: it is one; `no-file`: it is neither file
+ * nor folder; `no-folder`: what was to be listed is none; `failed`: as when the disk is full.
+ */
+export type FileFaultKind =
+  "folder" | "missing" | "no-file" | "no-folder" | "denied" | "too-large" | "failed"
+
+/** Something cannot be done with a path of a box. */
+export interface FileFault {
+  readonly ok: false
+  readonly why: FileFaultKind
+  /** What the box says of it; mostly nothing. */
+  readonly says: string
+}

@@ -1,0 +1,176 @@
+/**
+ * The files of a box, through its own eyes: four fixed scripts that it runs. A path is only ever an
+ * argument, and no path of a box is touched from outside, where a link in it would lead elsewhere.
+ */
+import { WORKSPACE } from "./port.ts"
+import type { Box, BoxEntry, FileFault, FileFaultKind, Ran } from "./port.ts"
+
+/** Reading and writing a file of the size that is allowed takes a second; a pipe that waits is ended. */
+const WITHIN_MS = 20_000
+/** The names of 50,000 files and more. */
+const MOST_LISTED = 8 * 1024 * 1024
+
+/** What the scripts exit with where they do not do what they are asked. */
+export const EXITS = { folder: 20, missing: 21, otherKind: 22, denied: 23, notWritten: 24 } as const
+
+/** A path that begins with a dash, or is one, stays a path. */
+const PATH = String.raw`case $1 in /*) p=$1 ;; *) p=./$1 ;; esac`
+
+/** Lists a folder: type, size, time and name of each entry, ended by a NUL. */
+export const LIST = `${PATH}
+[ -e "$p" ] || exit 21
+[ -d "$p" ] || exit 22
+cd "$p" || exit 23
+exec find . -mindepth 1 -maxdepth 1 -printf '%y\\t%s\\t%T@\\t%f\\0'`
+
+/** Reads so many bytes of a file, at most. */
+export const READ = `${PATH}
+[ -d "$p" ] && exit 20
+[ -e "$p" ] || exit 21
+[ -f "$p" ] || exit 22
+[ -r "$p" ] || exit 23
+exec head -c "$2" -- "$p"`
+
+/**
+ * Writes its input, so many bytes, to a file. It is there whole or not at all: what was cut off on its
+ * way has another length. Folders that are missing are made; a link stays one, and where it leads is
+ * written.
+ */
+export const WRITE = `${PATH}
+[ -d "$p" ] && exit 20
+if [ -L "$p" ]; then
+  p=$(readlink -f -- "$p" && printf x) || exit 23
+  p=\${p%x}; p=\${p%?}
+fi
+[ ! -e "$p" ] || [ -f "$p" ] || exit 22
+[ -n "\${p##*/}" ] || exit 20
+d=\${p%/*}
+mkdir -p -- "$d/" || exit 23
+t=$(mktemp -- "$d/.write-XXXXXXXXXX") || exit 23
+if cat > "$t" && [ "$(stat -c %s -- "$t")" = "$2" ] &&
+  if [ -e "$p" ]; then chmod --reference="$p" -- "$t"; else chmod =rw -- "$t"; fi &&
+  mv -fT -- "$t" "$p"
+then exit 0; fi
+rm -f -- "$t"
+exit 24`
+
+/** Takes a file or a link away. */
+export const REMOVE = `${PATH}
+[ -d "$p" ] && [ ! -L "$p" ] && exit 20
+[ -e "$p" ] || [ -L "$p" ] || exit 21
+[ -f "$p" ] || [ -L "$p" ] || exit 22
+rm -f -- "$p" || exit 23`
+
+type Answer<T> = ({ readonly ok: true } & T) | FileFault
+
+/** What a folder has, by its names; `isCut` where it has more than is told. @throws what `Box.run` does */
+export async function listFiles(
+  box: Box,
+  path: string,
+  { hidden }: { readonly hidden: boolean },
+): Promise<Answer<{ readonly entries: readonly BoxEntry[]; readonly isCut: boolean }>> {
+  const ran = await runScript(box, LIST, [path], { mostBytes: MOST_LISTED, isRead: true })
+  if ("why" in ran) return ran
+  const text = Buffer.from(ran.stdout).toString("utf8")
+  // What stands behind the last NUL is an entry that was cut off.
+  const entries = text.split("\0").slice(0, -1).map(entryOf)
+  const shown = entries.filter(({ name }) => hidden || !name.startsWith("."))
+  return {
+    ok: true,
+    entries: shown.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    isCut: ran.isCut.stdout,
+  }
+}
+
+/** The bytes of a file that has so many at most. @throws what `Box.run` does */
+export async function readFile(
+  box: Box,
+  path: string,
+  mostBytes: number,
+): Promise<Answer<{ readonly bytes: Uint8Array }>> {
+  const most = mostBytes + 1
+  const ran = await runScript(box, READ, [path, String(most)], { mostBytes: most, isRead: true })
+  if ("why" in ran) return ran
+  if (ran.stdout.length > mostBytes) {
+    return { ok: false, why: "too-large", says: `it has more than ${mostBytes} bytes` }
+  }
+  return { ok: true, bytes: ran.stdout }
+}
+
+/** Makes a file or replaces one, which keeps its mode. @throws what `Box.run` does */
+export async function writeFile(
+  box: Box,
+  path: string,
+  bytes: Uint8Array,
+): Promise<Answer<object>> {
+  const stdin = (async function* () {
+    yield bytes
+  })()
+  const ran = await runScript(box, WRITE, [path, String(bytes.length)], { stdin })
+  return "why" in ran ? ran : { ok: true }
+}
+
+/** Takes a file or a link away; a folder stays. @throws what `Box.run` does */
+export async function removeFile(box: Box, path: string): Promise<Answer<object>> {
+  const ran = await runScript(box, REMOVE, [path])
+  return "why" in ran ? ran : { ok: true }
+}
+
+interface ScriptOptions {
+  readonly stdin?: AsyncIterable<Uint8Array>
+  readonly mostBytes?: number
+  readonly isRead?: boolean
+}
+
+async function runScript(
+  box: Box,
+  script: string,
+  args: readonly string[],
+  { stdin, mostBytes = 0, isRead = false }: ScriptOptions = {},
+): Promise<Ran | FileFault> {
+  // No file has such a name, and none can be handed over.
+  if (args[0]?.includes("\0") === true) return { ok: false, why: "missing", says: "" }
+  const ran = await box.run(["sh", "-c", script, "sh", ...args], {
+    ...(stdin === undefined ? {} : { stdin }),
+    cwd: WORKSPACE,
+    timeoutMs: WITHIN_MS,
+    mostBytes: Math.max(mostBytes, MOST_SAID),
+    activity: !isRead,
+  })
+  return ran.exitCode === 0 ? ran : { ok: false, ...faultOf(script, ran) }
+}
+
+const MOST_SAID = 4_096
+
+function faultOf(
+  script: string,
+  { exitCode, stderr, isTimedOut }: Ran,
+): { readonly why: FileFaultKind; readonly says: string } {
+  const said = Buffer.from(stderr).toString("utf8").slice(0, MOST_SAID).trim()
+  const says = isTimedOut ? "it took too long" : said
+  switch (exitCode) {
+    case EXITS.folder:
+      return { why: "folder", says }
+    case EXITS.missing:
+      return { why: "missing", says }
+    case EXITS.otherKind:
+      return { why: script === LIST ? "no-folder" : "no-file", says }
+    case EXITS.denied:
+      return { why: "denied", says }
+    default:
+      return { why: "failed", says: says === "" ? `it ended with ${exitCode}` : says }
+  }
+}
+
+const TYPES: Readonly<Record<string, BoxEntry["type"]>> = { f: "file", d: "directory", l: "link" }
+
+function entryOf(row: string): BoxEntry {
+  const [type = "", size, seconds] = row.split("\t", 3)
+  // Whatever stands behind the third tab is the name, also tabs.
+  const name = row.split("\t").slice(3).join("\t")
+  return {
+    ...{ name, type: TYPES[type] ?? "other" },
+    size: Number(size),
+    modifiedAt: Math.floor(Number(seconds) * 1_000),
+  }
+}

@@ -1,0 +1,69 @@
+/** Built-in boxes with a clock that stands still until it is moved, and pauses that a test ends. */
+import { openBuiltInBoxHost } from "../../adapters/providers/boxhost/built-in.ts"
+import type { BuiltInMachine } from "../../adapters/providers/boxhost/built-in.ts"
+import { failingBoxHost } from "../../adapters/providers/boxhost/failing.ts"
+import type { BoxPlan, RunOptions } from "../../adapters/providers/boxhost/port.ts"
+import type { SimulatorSetting, Simulators } from "../../adapters/providers/simulators/port.ts"
+
+/** What a box is to be, where a test does not say. */
+export const PLAN: BoxPlan = {
+  ...{ boxId: "box_1", companyId: "co_abcdef", size: "small", leaseMs: 60_000 },
+  environment: { BOX_ID: "box_1" },
+}
+
+/** How a command is run, where a test does not say. */
+export const OPTIONS: RunOptions = { timeoutMs: 10_000, mostBytes: 10_000, activity: true }
+
+/** Simulators in memory. */
+function memorySimulators(): Simulators {
+  const settings = new Map<string, SimulatorSetting>()
+  return {
+    next: async ({ name }) => {
+      const set = settings.get(name)
+      if (set === undefined) return "ok"
+      const left = set.times === null ? null : set.times - 1
+      if (left === 0) settings.delete(name)
+      else settings.set(name, { ...set, times: left })
+      return set.outcome as "ok"
+    },
+    set: async (setting) => {
+      settings.set(setting.name, setting)
+    },
+    list: async () => [...settings.values()],
+  }
+}
+
+/** Opens them. Pauses of `sleep` and of `slow` end when the test says so, and when they are stopped. */
+export function openBoxes(machine: BuiltInMachine = new Map()) {
+  const time = { now: Date.UTC(2026, 0, 1) }
+  const waiting: { readonly ms: number; readonly end: () => void }[] = []
+  const paused: (() => void)[] = []
+  const pacer = {
+    elapsedMs: () => time.now,
+    pause: (ms: number, signal?: AbortSignal) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      signal?.addEventListener("abort", () => resolve())
+      if (signal?.aborted === true) resolve()
+      waiting.push({ ms, end: resolve })
+      paused.shift()?.()
+      return promise
+    },
+  }
+  const simulators = memorySimulators()
+  const clock = { now: () => time.now }
+  const host = failingBoxHost(openBuiltInBoxHost({ clock, pacer, machine }), { simulators, pacer })
+  return {
+    ...{ host, time, waiting },
+    /** Resolves when the next command pauses. */
+    nextPause: () => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      paused.push(resolve)
+      return promise
+    },
+    tell: (outcome: string, times: number | null = null) =>
+      simulators.set({ name: "boxhost", outcome, times }),
+  }
+}
+
+/** A command for the shell. */
+export const sh = (command: string): readonly string[] => ["sh", "-c", command]

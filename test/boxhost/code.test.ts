@@ -1,0 +1,243 @@
+/** Code into a box and out of it, with the real git in a folder and with that of the built-in boxes. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { CodeOut } from "../../adapters/providers/boxhost/code.ts"
+import { CodeTorn, bringCode, takeCode } from "../../adapters/providers/boxhost/code.ts"
+import { PACK, PIECE } from "../../adapters/providers/boxhost/code-scripts.ts"
+import { readFile, removeFile, writeFile } from "../../adapters/providers/boxhost/files.ts"
+import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import type { Desk } from "../code/git.ts"
+import { openDesk } from "../code/git.ts"
+import type { ShellBox } from "../support/shell-box.ts"
+import { openShellBox } from "../support/shell-box.ts"
+import { PLAN, openBoxes } from "./built-in-boxes.ts"
+
+const PERSON = { name: "Ada Worker", email: "ada@example.com" }
+const AT = "at"
+
+let desk: Desk
+/** The tip of `main` at the desk: two commits, with files of which git packs some as differences. */
+let tip: string
+beforeAll(async () => {
+  desk = await openDesk()
+  await desk.right(["init", "--quiet", AT])
+  const long = Array.from({ length: 2_000 }, (_none, i) => `line ${i * 7919}`).join("\n")
+  await desk.commit(AT, "folder/long", long)
+  await desk.commit(AT, "README.md", "# Read me\n")
+  tip = await desk.commit(AT, "folder/long", long.replace("line 7919", "another line"))
+  await desk.right(["gc", "--quiet", "--aggressive"], { in: AT })
+})
+afterAll(() => desk.clear())
+
+let shell: ShellBox
+let builtIn: Box
+beforeEach(async () => {
+  shell = await openShellBox()
+  builtIn = await openBoxes().host.start(PLAN)
+})
+afterEach(() => shell.clear())
+
+async function* piecesOf(...pieces: readonly Uint8Array[]) {
+  yield* pieces
+}
+const packed = (...words: readonly string[]) =>
+  desk.bytes(["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"], {
+    ...{ in: AT, input: `${words.join("\n")}\n` },
+  })
+const bring = async (box: Box, branch = "main") =>
+  bringCode(box, { pack: piecesOf(await packed(tip)), branch, tip, person: PERSON })
+const take = (box: Box, more: { branch?: string; base?: string | null; message?: string } = {}) =>
+  takeCode(box, { branch: "main", base: tip, message: "Work", author: PERSON, ...more })
+
+/** Takes what came out in at the desk, as a branch of a name of its own; answers that. */
+async function landed(out: CodeOut): Promise<string> {
+  if (out.is !== "commit") throw new Error(`nothing came out: ${JSON.stringify(out)}`)
+  const pieces: Uint8Array[] = []
+  for await (const piece of out.pack) pieces.push(piece)
+  const input = Buffer.concat(pieces)
+  expect(input.length).toBe(out.bytes)
+  await desk.right(["index-pack", "--stdin", "--fix-thin", "--strict"], { in: AT, input })
+  const branch = `taken-${out.tip}`
+  await desk.right(["branch", "--force", branch, out.tip], { in: AT })
+  return branch
+}
+
+describe.each([
+  ["has the real git", () => shell.box],
+  ["is built in", () => builtIn],
+] as const)("a box that %s", (_name, boxOf) => {
+  it("has the files of the commit that it was brought", async () => {
+    const box = boxOf()
+    expect(await bring(box)).toBeNull()
+    const long = await readFile(box, "folder/long", 1_000_000)
+    const expected = await desk.bytes(["show", `${tip}:folder/long`], { in: AT })
+    expect(long.ok && expected.equals(long.bytes)).toBe(true)
+    expect(await readFile(box, "README.md", 100)).toMatchObject({ ok: true })
+    // Nothing was done: nothing is to be taken.
+    expect(await take(box)).toEqual({ is: "nothing" })
+  })
+
+  it("gives out one commit with all that was done, by whoever it is said", async () => {
+    const box = boxOf()
+    await bring(box)
+    await writeFile(box, "new/file", Buffer.from("new\n"))
+    await writeFile(box, "README.md", Buffer.from("# Changed\n"))
+    await removeFile(box, "folder/long")
+    const author = { name: "Ben", email: "ben@example.com" }
+    const out = await takeCode(box, {
+      branch: "main",
+      base: tip,
+      message: "# A line\n\n-m",
+      author,
+    })
+    const branch = await landed(out)
+    const shown = ["log", "-1", "--format=%P|%an|%ae|%cn|%ce|%B", branch]
+    const who = "Ben|ben@example.com|Ben|ben@example.com"
+    expect(await desk.right(shown, { in: AT })).toBe(`${tip}|${who}|# A line\n\n-m`)
+    const changed = ["diff", "--name-status", tip, branch]
+    expect(await desk.right(changed, { in: AT })).toBe("M\tREADME.md\nD\tfolder/long\nA\tnew/file")
+  })
+
+  it("gives out what came since it was taken the last time", async () => {
+    const box = boxOf()
+    await bring(box)
+    await writeFile(box, "one", Buffer.from("1"))
+    const first = await landed(await take(box))
+    const base = await desk.right(["rev-parse", first], { in: AT })
+    expect(await take(box, { base })).toEqual({ is: "nothing" })
+    // What was not taken in there comes again.
+    expect(await take(box)).toMatchObject({ is: "commit", tip: base })
+    await writeFile(box, "two", Buffer.from("2"))
+    const second = await landed(await take(box, { base }))
+    expect(await desk.right(["rev-parse", `${second}^`], { in: AT })).toBe(base)
+  })
+
+  it("keeps the work that was begun where the same code is brought again", async () => {
+    const box = boxOf()
+    await bring(box)
+    await writeFile(box, "README.md", Buffer.from("# Begun\n"))
+    expect(await bring(box)).toBeNull()
+    expect(await readFile(box, "README.md", 100)).toMatchObject({ bytes: Buffer.from("# Begun\n") })
+  })
+
+  it("works on a new branch", async () => {
+    const box = boxOf()
+    expect(await bring(box, "feature/one")).toBeNull()
+    await writeFile(box, "one", Buffer.from("1"))
+    const other = await take(box)
+    expect(other).toMatchObject({ is: "refused", says: expect.stringContaining("main") })
+    const branch = await landed(await take(box, { branch: "feature/one" }))
+    expect(await desk.right(["rev-parse", `${branch}^`], { in: AT })).toBe(tip)
+  })
+
+  it("begins with an empty repository", async () => {
+    const box = boxOf()
+    const empty = { pack: piecesOf(), branch: "main", tip: null, person: null }
+    expect(await bringCode(box, empty)).toBeNull()
+    expect(await take(box, { base: null })).toEqual({ is: "nothing" })
+    await writeFile(box, "first", Buffer.from("1"))
+    const branch = await landed(await take(box, { base: null }))
+    expect(await desk.right(["log", "--format=%an", branch], { in: AT })).toBe(PERSON.name)
+  })
+
+  it("refuses a torn pack, in git's own words, and can be brought a whole one then", async () => {
+    const box = boxOf()
+    const pack = await packed(tip)
+    const torn = { branch: "main", tip, person: null }
+    const cut = pack.subarray(0, pack.length - 30)
+    expect(await bringCode(box, { ...torn, pack: piecesOf(cut) })).toMatch(/^fatal: /m)
+    expect(await bring(box)).toBeNull()
+    expect(await readFile(box, "README.md", 100)).toMatchObject({ ok: true })
+  })
+
+  it("says so where it does not know what is to be built on", async () => {
+    const box = boxOf()
+    await bring(box)
+    await writeFile(box, "one", Buffer.from("1"))
+    const out = await take(box, { base: "1".repeat(40) })
+    expect(out).toMatchObject({
+      is: "refused",
+      says: expect.stringMatching(/bad (object|revision)/),
+    })
+  })
+})
+
+describe("a box with a repository that was made to do harm", () => {
+  const at = (name: string) => join(shell.folder, name)
+
+  it("runs no hook, no file system monitor and no signing", async () => {
+    await bring(shell.box)
+    const seen = at("../seen")
+    const script = `#!/bin/sh\necho "$0" >> '${seen}'\n`
+    mkdirSync(at(".git/hooks"), { recursive: true })
+    const hooks = [
+      "pre-commit",
+      "commit-msg",
+      "prepare-commit-msg",
+      "post-commit",
+      "post-index-change",
+    ]
+    const evil = at("../evil")
+    for (const path of [...hooks.map((name) => at(`.git/hooks/${name}`)), evil]) {
+      writeFileSync(path, script)
+      chmodSync(path, 0o755)
+    }
+    const settings = { "core.fsmonitor": evil, "gpg.program": evil, "commit.gpgSign": "true" }
+    const config = Object.entries({ ...settings, "core.hooksPath": at(".git/hooks") })
+    const lines = config.map(([name, value]) => `[${name.replace(".", "]\n")} = ${value}\n`)
+    writeFileSync(at(".git/config"), `${readFileSync(at(".git/config"), "utf8")}${lines.join("")}`)
+    writeFileSync(at("work"), "work")
+    const branch = await landed(await take(shell.box))
+    expect(await desk.right(["show", `${branch}:work`], { in: AT })).toBe("work")
+    expect(existsSync(seen)).toBe(false)
+  })
+
+  it("is refused where it has no repository any more", async () => {
+    await bring(shell.box)
+    rmSync(at(".git"), { recursive: true })
+    expect(await take(shell.box)).toMatchObject({ is: "refused" })
+  })
+
+  it.each([
+    ["no-size", "a number"],
+    ["no-path", "12 "],
+    ["minus", "-5 /tmp/x"],
+    ["nothing", ""],
+  ])("is refused where it says of its pack: %s", async (_name, said) => {
+    await bring(shell.box)
+    writeFileSync(at("work"), "work")
+    const lying = lyingAbout(shell.box, PACK, Buffer.from(said))
+    expect(await take(lying)).toMatchObject({ is: "refused", says: expect.stringContaining("git") })
+  })
+
+  it("is refused where its pack is larger than a push may be", async () => {
+    await bring(shell.box)
+    writeFileSync(at("work"), "work")
+    const lying = lyingAbout(shell.box, PACK, Buffer.from("536870913 /tmp/none"))
+    expect(await take(lying)).toMatchObject({
+      is: "refused",
+      says: expect.stringContaining("most"),
+    })
+  })
+
+  it("is torn where it gives less, or more, than it said", async () => {
+    await bring(shell.box)
+    writeFileSync(at("work"), "work")
+    for (const bytes of [Buffer.alloc(0), Buffer.alloc(5_000_000)]) {
+      const out = await take(lyingAbout(shell.box, PIECE, bytes))
+      await expect(landed(out)).rejects.toThrow(CodeTorn)
+    }
+  })
+})
+
+/** The same box, which says something else when it is asked by one of the scripts. */
+function lyingAbout(box: Box, script: string, stdout: Uint8Array): Box {
+  return {
+    ...box,
+    run: async (argv, options) => {
+      const ran = await box.run(argv, options)
+      return argv[2] === script ? { ...ran, stdout } : ran
+    },
+  }
+}

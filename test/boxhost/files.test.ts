@@ -1,0 +1,201 @@
+/** The files of a box: of one that runs the scripts with the machine's shell, and of a built-in one. */
+import { execFileSync } from "node:child_process"
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import {
+  listFiles,
+  readFile,
+  removeFile,
+  writeFile,
+} from "../../adapters/providers/boxhost/files.ts"
+import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import type { ShellBox } from "../support/shell-box.ts"
+import { openShellBox } from "../support/shell-box.ts"
+import { PLAN, openBoxes } from "./built-in-boxes.ts"
+
+const MOST = 20_000_000
+
+let shell: ShellBox
+let builtIn: Box
+beforeAll(async () => {
+  shell = await openShellBox()
+  builtIn = await openBoxes().host.start(PLAN)
+})
+afterAll(() => shell.clear())
+
+const refused = (why: string) => ({ ok: false, why, says: expect.any(String) })
+const namesIn = async (box: Box, path: string, hidden = true) => {
+  const listed = await listFiles(box, path, { hidden })
+  return listed.ok ? listed.entries.map(({ name }) => name) : listed
+}
+
+const NAMES = [
+  ...["plain", "-rf", "-", "--", "a b", "a\nb", "a\n", "a\tb", "it's", 'say "x"', "$HOME", "`id`"],
+  ...["*", "\\n", "ä", "🙂", ".hidden", "a'; rm -rf ~; '", "%s", "~"],
+]
+
+describe.each([
+  ["runs the machine's shell", () => shell.box],
+  ["is built in", () => builtIn],
+] as const)("a box that %s", (_name, boxOf) => {
+  it.each(NAMES)("writes, lists, reads and removes a file named %j", async (name) => {
+    const box = boxOf()
+    const path = `names/${name}`
+    const bytes = Buffer.from(`of ${name}`)
+    expect(await writeFile(box, path, bytes)).toEqual({ ok: true })
+    expect(await namesIn(box, "names")).toEqual([name])
+    expect(await readFile(box, path, MOST)).toEqual({ ok: true, bytes })
+    expect(await removeFile(box, path)).toEqual({ ok: true })
+    expect(await namesIn(box, "names")).toEqual([])
+  })
+
+  it("keeps a name at the top that looks like an option", async () => {
+    const box = boxOf()
+    expect(await writeFile(box, "-rf", Buffer.from("x"))).toEqual({ ok: true })
+    expect(await readFile(box, "-rf", MOST)).toEqual({ ok: true, bytes: Buffer.from("x") })
+    expect(await listFiles(box, "-rf", { hidden: false })).toEqual(refused("no-folder"))
+    expect(await removeFile(box, "-rf")).toEqual({ ok: true })
+    expect(await readFile(box, "-", MOST)).toEqual(refused("missing"))
+  })
+
+  it("keeps bytes as they are, and replaces all of them", async () => {
+    const box = boxOf()
+    const bytes = Buffer.from(Array.from({ length: 70_000 }, (_none, i) => i % 256))
+    for (const content of [bytes, Buffer.alloc(0), bytes.subarray(3)]) {
+      expect(await writeFile(box, "bytes", content)).toEqual({ ok: true })
+      expect(await readFile(box, "bytes", MOST)).toEqual({ ok: true, bytes: content })
+    }
+  })
+
+  it("shows of each entry what it is, and hidden ones to who asks for them", async () => {
+    const box = boxOf()
+    const before = Date.UTC(2020, 0, 1)
+    await writeFile(box, "shown/folder/x", Buffer.from("x"))
+    await writeFile(box, "shown/file", Buffer.from("four"))
+    await writeFile(box, "shown/.file", Buffer.from(""))
+    const listed = await listFiles(box, "shown", { hidden: false })
+    const modifiedAt = expect.toSatisfy((ms: number) => Number.isInteger(ms) && ms > before)
+    expect(listed).toEqual({
+      ...{ ok: true, isCut: false },
+      entries: [
+        { name: "file", type: "file", size: 4, modifiedAt },
+        { name: "folder", type: "directory", size: expect.any(Number), modifiedAt },
+      ],
+    })
+    expect(await namesIn(box, "shown")).toEqual([".file", "file", "folder"])
+  })
+
+  it("says why it does not do what is asked", async () => {
+    const box = boxOf()
+    await writeFile(box, "faults/file", Buffer.from("12345"))
+    expect(await readFile(box, "faults", MOST)).toEqual(refused("folder"))
+    expect(await writeFile(box, "faults", Buffer.from(""))).toEqual(refused("folder"))
+    expect(await writeFile(box, "faults/new/", Buffer.from(""))).toEqual(refused("folder"))
+    expect(await removeFile(box, "faults")).toEqual(refused("folder"))
+    expect(await readFile(box, "faults/none", MOST)).toEqual(refused("missing"))
+    expect(await readFile(box, "faults/file/x", MOST)).toEqual(refused("missing"))
+    expect(await removeFile(box, "faults/none")).toEqual(refused("missing"))
+    expect(await listFiles(box, "none", { hidden: true })).toEqual(refused("missing"))
+    expect(await listFiles(box, "faults/file", { hidden: true })).toEqual(refused("no-folder"))
+    expect(await writeFile(box, "faults/file/x", Buffer.from(""))).toEqual(refused("denied"))
+    expect(await readFile(box, "faults/file\0", MOST)).toEqual(refused("missing"))
+    expect(await readFile(box, "faults/file", 4)).toEqual(refused("too-large"))
+    expect(await readFile(box, "faults/file", 5)).toMatchObject({ ok: true })
+    expect(await namesIn(box, "faults")).toEqual(["file"])
+  })
+
+  it("takes a file of 20,000,000 bytes and gives it back", async () => {
+    const box = boxOf()
+    const bytes = Buffer.alloc(MOST, "0123456789abcdef")
+    expect(await writeFile(box, "large", bytes)).toEqual({ ok: true })
+    const read = await readFile(box, "large", MOST)
+    expect(read.ok && bytes.equals(read.bytes)).toBe(true)
+    expect(await readFile(box, "large", MOST - 1)).toEqual(refused("too-large"))
+  })
+})
+
+describe("what only a real file system has", () => {
+  const at = (name: string) => join(shell.folder, name)
+
+  it("keeps the mode of a file that is replaced, and gives a new one that of the box", async () => {
+    writeFileSync(at("run.sh"), "old")
+    chmodSync(at("run.sh"), 0o750)
+    await writeFile(shell.box, "run.sh", Buffer.from("new"))
+    expect([statSync(at("run.sh")).mode & 0o777, readFileSync(at("run.sh"), "utf8")]).toEqual([
+      ...[0o750, "new"],
+    ])
+    await writeFile(shell.box, "fresh", Buffer.from("x"))
+    expect(statSync(at("fresh")).mode & 0o777).toBe(0o666 & ~process.umask())
+  })
+
+  it("writes where a link leads, and takes away the link alone", async () => {
+    mkdirSync(at("real"))
+    writeFileSync(at("real/target\n"), "old")
+    symlinkSync("real/target\n", at("link"))
+    expect(await writeFile(shell.box, "link", Buffer.from("new"))).toEqual({ ok: true })
+    expect(readFileSync(at("real/target\n"), "utf8")).toBe("new")
+    expect(lstatSync(at("link")).isSymbolicLink()).toBe(true)
+    symlinkSync("real", at("link-to-folder"))
+    expect(await removeFile(shell.box, "link-to-folder")).toEqual({ ok: true })
+    expect(await removeFile(shell.box, "link")).toEqual({ ok: true })
+    expect(readdirSync(at("real"))).toEqual(["target\n"])
+    symlinkSync("nowhere", at("dangling"))
+    expect(await readFile(shell.box, "dangling", MOST)).toEqual(refused("missing"))
+    expect(await removeFile(shell.box, "dangling")).toEqual({ ok: true })
+  })
+
+  it("waits for no pipe and reads no device", async () => {
+    execFileSync("mkfifo", [at("pipe")])
+    expect(await readFile(shell.box, "pipe", MOST)).toEqual(refused("no-file"))
+    expect(await writeFile(shell.box, "pipe", Buffer.from("x"))).toEqual(refused("no-file"))
+    expect(await removeFile(shell.box, "pipe")).toEqual(refused("no-file"))
+    expect(await readFile(shell.box, "/dev/zero", MOST)).toEqual(refused("no-file"))
+    const listed = await listFiles(shell.box, ".", { hidden: false })
+    const types = listed.ok ? listed.entries.map(({ name, type }) => [name, type]) : []
+    expect(types).toContainEqual(["pipe", "other"])
+  })
+
+  it("leaves the old file and nothing else where its input ends early", async () => {
+    writeFileSync(at("whole"), "old")
+    const torn = {
+      ...shell.box,
+      run: (argv: readonly string[], options: Parameters<Box["run"]>[1]) =>
+        shell.box.run(argv, { ...options, stdin: (async function* () {})() }),
+    }
+    expect(await writeFile(torn, "whole", Buffer.from("new"))).toEqual(refused("failed"))
+    expect(readFileSync(at("whole"), "utf8")).toBe("old")
+    expect(readdirSync(shell.folder).filter((name) => name.startsWith(".write-"))).toEqual([])
+  })
+
+  it("shows the time of a file to the millisecond, also with a name that has tabs", async () => {
+    mkdirSync(at("timed"))
+    writeFileSync(at("timed/a\tb\t"), "")
+    const seconds = 1_600_000_000.25
+    utimesSync(at("timed/a\tb\t"), seconds, seconds)
+    const listed = await listFiles(shell.box, "timed", { hidden: false })
+    const entry = { name: "a\tb\t", type: "file", size: 0, modifiedAt: seconds * 1_000 }
+    expect(listed).toMatchObject({ ok: true, entries: [entry] })
+    expect(existsSync(at("timed/a\tb\t"))).toBe(true)
+  })
+
+  it("says what the box said where a file cannot be written", async () => {
+    expect(await writeFile(shell.box, "/proc/nothing/x", Buffer.from("x"))).toMatchObject({
+      ...{ ok: false, why: "denied", says: expect.stringContaining("/proc/nothing") },
+    })
+    expect(await writeFile(shell.box, "a".repeat(300), Buffer.from("x"))).toMatchObject({
+      ...{ ok: false, why: "failed", says: expect.stringContaining("too long") },
+    })
+  })
+})
