@@ -124,6 +124,21 @@ export async function listBoxes(
   return (personId === null ? rows : rows.where("person_id", "=", personId)).execute()
 }
 
+/** A box of a company, as a list of one; none where there is none, or it was deleted. */
+export async function boxRow(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  boxId: BoxId,
+): Promise<readonly BoxRow[]> {
+  return db
+    .selectFrom("boxes")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("box_id", "=", boxId)
+    .where("is_deleted", "=", false)
+    .execute()
+}
+
 /** A box by its id, whosever it is; null where there is none, or it was deleted. For operators. */
 export async function findBox(db: Kysely<Tables>, boxId: BoxId): Promise<BoxRow | null> {
   const found = db

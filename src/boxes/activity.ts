@@ -1,0 +1,112 @@
+/**
+ * What was done in a box, with the key that did it: the newest 200 entries, the details sealed under the
+ * key of the box's person, for commands hold secrets. It is a journal and no facts: what is in it decides
+ * nothing.
+ */
+import { z } from "zod"
+import type { KeyId, Sealed } from "../../domain/kernel/ids.ts"
+import type { Caller } from "../frame/calls/route.ts"
+import { route } from "../frame/calls/route.ts"
+import { idOrNull, isoTime } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { FoundBox } from "./find-box.ts"
+import { boxToSee } from "./find-box.ts"
+import { BOX_ROUTE, OfBox } from "./box-route.ts"
+import { BOX_TOOLS } from "./tools.ts"
+
+const MOST_ENTRIES = 200
+/** A command of 10,000 characters says in its first what it is. */
+const MOST_DETAIL = 1_000
+
+const KIND = { slice: "boxes", kind: "activity", most: MOST_ENTRIES }
+
+/** Every kind of thing that is done in boxes. */
+export const ACTIONS = [
+  ...["start", "exec", "start_process", "stop_process", "write_file", "delete_file"],
+  ...["open_preview", "preview", "close_preview", "push", "stop", "notice"],
+] as const
+
+/** Something that was done in a box. */
+export type Action = (typeof ACTIONS)[number]
+
+interface Kept {
+  readonly action: Action
+  readonly detail: Sealed | null
+  readonly result: string
+  readonly keyId: KeyId | null
+}
+
+/** Something that was done. */
+export interface Done {
+  readonly action: Action
+  /** What exactly: a command, a path; null where the action says all. */
+  readonly detail: string | null
+  /** What it came to, in a word or two. */
+  readonly result: string
+}
+
+/** Notes what a caller did in a box. */
+export async function note(
+  ports: Ports,
+  { spender }: Pick<Caller, "spender">,
+  box: FoundBox,
+  done: Done,
+): Promise<void> {
+  await noteBy(ports, spender.keyId, box, done)
+}
+
+/** Notes what happened in a box; `keyId` is null where no key did it. */
+export async function noteBy(
+  { journal, sealing, clock }: Ports,
+  keyId: KeyId | null,
+  { companyId, boxId, view }: FoundBox,
+  { action, detail, result }: Done,
+): Promise<void> {
+  const { personId } = view.started
+  const short = detail === null || detail.length <= MOST_DETAIL ? detail : cut(detail)
+  const sealed = short === null ? null : await sealing.seal(companyId, personId, short)
+  const content = { action, detail: sealed, result, keyId }
+  await journal.of<Kept>(KIND).add(companyId, boxId, { at: clock.now(), content })
+}
+
+/** The beginning, not within a character of two. */
+const cut = (text: string): string => `${[...text.slice(0, MOST_DETAIL)].slice(0, -1).join("")}…`
+
+const BoxEvent = z
+  .object({
+    at: isoTime.describe("When it was done"),
+    action: z.enum(ACTIONS).describe("What was done"),
+    detail: z.string().nullable().describe("A command, a path; null for nothing, or once erased"),
+    result: z.string().describe("What it came to"),
+    apiKeyId: idOrNull("the key that did it; null for nobody's"),
+  })
+  .meta({ id: "BoxEvent", description: "Something that was done in a box" })
+
+/** Lists what was done in a box. */
+export const boxEvents = route({
+  ...BOX_ROUTE,
+  name: "listBoxEvents",
+  method: "GET",
+  url: "/api/v1/sandboxes/:id/events",
+  summary: "Read a box's activity",
+  operation: "sandbox.read",
+  tool: BOX_TOOLS.box_activity,
+  params: OfBox,
+  reply: z.object({
+    events: z.array(BoxEvent).describe(`The newest first, up to ${MOST_ENTRIES}`),
+  }),
+  refuses: ["not_found"],
+  handle: async (ports, caller, { params }) => {
+    const found = await boxToSee(ports, caller, params.id)
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    const { companyId, boxId } = found
+    const entries = await ports.journal.of<Kept>(KIND).newest(companyId, boxId, MOST_ENTRIES)
+    const events = await Promise.all(
+      entries.map(async ({ at, content: { action, detail, result, keyId } }) => ({
+        ...{ at: new Date(at).toISOString(), action, result, apiKeyId: keyId },
+        detail: detail === null ? null : await ports.sealing.open(companyId, detail),
+      })),
+    )
+    return { ok: true, body: { events } }
+  },
+})

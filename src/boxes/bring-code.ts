@@ -1,0 +1,58 @@
+/** The company's code, into a box: on the branch that was asked for, a new one from the default branch. */
+import type { BroughtCode, GitPerson } from "../../adapters/providers/boxhost/code.ts"
+import { bringCode as bring } from "../../adapters/providers/boxhost/code.ts"
+import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
+import { findPersonRow } from "../../projections/access/people.ts"
+import type { Ports } from "../frame/ports.ts"
+
+/** There is no code, or git in the box did not take it. */
+export class CodeNotBrought extends Error {
+  override readonly name = "CodeNotBrought"
+}
+
+/** What is to be in a box, and for whom. */
+export interface Wanted {
+  readonly companyId: CompanyId
+  readonly personId: PersonId
+  readonly branch: string
+}
+
+/**
+ * Brings it, and answers the commit that the files are of; null where the repository is empty.
+ *
+ * @throws CodeNotBrought; what the host of boxes and the repositories throw
+ */
+export async function bringCode(
+  ports: Ports,
+  box: Box,
+  { companyId, personId, branch }: Wanted,
+): Promise<string | null> {
+  const code = await ports.companyCode.find(companyId)
+  if (code === null) throw new CodeNotBrought("the company has no repository")
+  const tip = code.tips.get(branch) ?? code.tips.get(code.defaultBranch) ?? null
+  const reading = new AbortController()
+  const pack: BroughtCode["pack"] =
+    tip === null ? nothing() : ports.companyCode.pack(companyId, tip, reading.signal)
+  try {
+    const person = await gitPersonOf(ports, companyId, personId)
+    const fault = await bring(box, { pack, branch, tip, person })
+    if (fault !== null) throw new CodeNotBrought(fault)
+    return tip
+  } finally {
+    reading.abort()
+  }
+}
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
+
+/** A person as git names them; null where they were erased, or are not shown yet. */
+export async function gitPersonOf(
+  { readAs }: Ports,
+  companyId: CompanyId,
+  personId: PersonId,
+): Promise<GitPerson | null> {
+  const row = await readAs(companyId, (db) => findPersonRow(db, companyId, personId))
+  if (row === null || row.email === null) return null
+  return { name: row.name ?? row.email, email: row.email }
+}

@@ -1,0 +1,92 @@
+/**
+ * How long a box lives when nobody extends it: what is paid, and a minute more. So boxes of a server that
+ * is gone end by themselves, and at most two minutes of one are late (decisions.md §8).
+ */
+import { BoxGone } from "../../adapters/providers/boxhost/port.ts"
+import type { BoxView } from "../../domain/boxes/box.ts"
+import { MINUTE_MS } from "../../domain/boxes/box.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import { findBox } from "../../projections/boxes/boxes.ts"
+import type { Daemon } from "../frame/daemon.ts"
+import type { Ports } from "../frame/ports.ts"
+import { readBox } from "./find-box.ts"
+
+/** While it is made nobody extends it. */
+export const FIRST_LEASE_MS = 5 * MINUTE_MS
+const MOST_LEASE_MS = 2 * MINUTE_MS
+const EACH_MS = 20_000
+
+/** The lease of a box that runs, from now on, milliseconds; 0 or less where it is over. */
+export function leaseMs({ runningAt, minutes }: BoxView, now: number): number {
+  const paidTo = (runningAt ?? now) + minutes * MINUTE_MS
+  return Math.min(MOST_LEASE_MS, paidTo - now + MINUTE_MS)
+}
+
+/** Extends what is paid, and ends what runs and should not. */
+export async function keepBoxes(ports: Ports, unknown: Set<BoxId>): Promise<void> {
+  const live = await ports.boxHost.list()
+  const unknownNow = new Set<BoxId>()
+  for (const boxId of live) {
+    try {
+      await keepBox(ports, boxId, () => {
+        // One that nobody knows yet may be known the next time: its row is on its way.
+        unknownNow.add(boxId)
+        return unknown.has(boxId)
+      })
+    } catch (error) {
+      if (!(error instanceof BoxGone)) throw error
+    }
+  }
+  unknown.clear()
+  for (const boxId of unknownNow) unknown.add(boxId)
+}
+
+async function keepBox(ports: Ports, boxId: BoxId, isOrphan: () => boolean): Promise<void> {
+  const box = await ports.boxHost.find(boxId)
+  if (box === null) return
+  const row = await findBox(ports.readAll, boxId)
+  const view = row === null ? null : await readBox(ports, row.company_id, boxId)
+  if (view?.status === "starting") return
+  if (view === null && !isOrphan()) return
+  if (view?.status === "running") {
+    const lease = leaseMs(view, ports.clock.now())
+    if (lease > 0) await box.extend(lease)
+    return
+  }
+  ports.counts.add("orphans", {})
+  await box.stop()
+}
+
+declare module "../frame/counts.ts" {
+  interface Counted {
+    /** Boxes that ran on though they had ended, or that nobody knew. */
+    readonly orphans: never
+  }
+}
+
+/** Keeps the leases of boxes, and ends orphans. */
+export const boxKeeper: Daemon = {
+  what: "the keeping of boxes",
+  start: async (ports) => {
+    const stopping = new AbortController()
+    const unknown = new Set<BoxId>()
+    const keep = async () => {
+      while (!stopping.signal.aborted) {
+        try {
+          await keepBoxes(ports, unknown)
+        } catch (error) {
+          // Whatever it was: the leases are long enough for another look.
+          ports.log.warn("boxes could not be looked at", error)
+        }
+        await ports.pacer.pause(EACH_MS, stopping.signal)
+      }
+    }
+    const kept = keep()
+    return {
+      stop: async () => {
+        stopping.abort()
+        await kept
+      },
+    }
+  },
+}

@@ -1,0 +1,135 @@
+/** Listing, looking at, stopping and deleting boxes. */
+import { z } from "zod"
+import type { Position } from "../../adapters/eventstore/port.ts"
+import { boxRow, listBoxes } from "../../projections/boxes/boxes.ts"
+import type { Refusal } from "../frame/calls/refusal.ts"
+import type { Caller } from "../frame/calls/route.ts"
+import { route } from "../frame/calls/route.ts"
+import type { Ports } from "../frame/ports.ts"
+import { BoxReply, boxAnswers } from "./box-reply.ts"
+import type { BoxAnswer } from "./box-reply.ts"
+import { BOXES_URL, BOX_ROUTE, OfBox, VERB_GAP, byCaller, change } from "./box-route.ts"
+import { noBox } from "./codes.ts"
+import type { FoundBox } from "./find-box.ts"
+import { boxToSee, seesAll } from "./find-box.ts"
+import { BOX_TOOLS } from "./tools.ts"
+import { note } from "./activity.ts"
+
+const MOST_BOXES = 50
+const OWN_WRITE_WAIT_MS = 2_000
+
+/** Whether everybody's are meant: 1, "1" or true. */
+const all = z
+  .union([z.literal("1"), z.literal("true"), z.literal(1), z.literal(true)])
+  .optional()
+  .describe("1 for everyone's boxes, for owners and admins; nothing for others")
+
+/** Lists boxes. */
+export const boxList = route({
+  ...BOX_ROUTE,
+  name: "listBoxes",
+  method: "GET",
+  url: BOXES_URL,
+  summary: "List boxes",
+  operation: "sandbox.read",
+  tool: BOX_TOOLS.list_boxes,
+  query: z.object({ all }),
+  reply: z.object({ boxes: z.array(BoxReply).describe(`The newest first, up to ${MOST_BOXES}`) }),
+  reads: ["boxes", "previews"],
+  handle: async (ports, caller, { query }) => {
+    const { companyId, person } = caller
+    const personId = query.all !== undefined && seesAll(caller) ? null : (person?.personId ?? null)
+    const rows = await ports.readAs(companyId, (db) =>
+      listBoxes(db, companyId, personId, MOST_BOXES),
+    )
+    return { ok: true, body: { boxes: [...(await boxAnswers(ports, companyId, rows))] } }
+  },
+})
+
+/** Shows a box. */
+export const boxDetail = route({
+  ...BOX_ROUTE,
+  name: "getBox",
+  method: "GET",
+  url: `${BOXES_URL}/:id`,
+  summary: "Look at a box",
+  operation: "sandbox.read",
+  tool: BOX_TOOLS.get_box,
+  params: OfBox,
+  reply: BoxReply,
+  refuses: ["not_found"],
+  reads: ["boxes", "previews"],
+  handle: async (ports, caller, { params }) => {
+    const found = await boxToSee(ports, caller, params.id)
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    return shown(ports, found, null)
+  },
+})
+
+/** Stops a box. */
+export const stopBox = route({
+  ...BOX_ROUTE,
+  name: "stopBox",
+  method: "POST",
+  url: `${BOXES_URL}/:id/stop`,
+  summary: "Stop a box",
+  operation: "sandbox.stop",
+  tool: BOX_TOOLS.stop_box,
+  params: OfBox,
+  reply: BoxReply,
+  refuses: ["not_found"],
+  handle: async (ports, caller, { params }) => {
+    const found = await boxToSee(ports, caller, params.id)
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    const position = await stop(ports, caller, found)
+    return shown(ports, found, position)
+  },
+})
+
+/** Takes a box off the list; one that runs is stopped first. */
+export const deleteBox = route({
+  ...BOX_ROUTE,
+  name: "deleteBox",
+  method: "DELETE",
+  url: `${BOXES_URL}/:id`,
+  summary: "Delete a box",
+  operation: "sandbox.delete",
+  params: OfBox,
+  reply: z.object({ ok: z.literal(true).describe("It is not listed any more") }),
+  refuses: ["not_found"],
+  specGap: VERB_GAP,
+  handle: async (ports, caller, { params }) => {
+    const found = await boxToSee(ports, caller, params.id)
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    await stop(ports, caller, found)
+    const removed = await change(ports, caller, found, { type: "DeleteBox", ...byCaller(caller, found) })
+    if ("refusal" in removed) return { ok: false, refusal: removed.refusal }
+    return { ok: true, body: { ok: true }, position: removed.position }
+  },
+})
+
+async function stop(ports: Ports, caller: Caller, found: FoundBox): Promise<Position | null> {
+  const command = { type: "StopBox" as const, reason: "stopped" as const }
+  const stopped = await change(ports, caller, found, { ...command, ...byCaller(caller, found) })
+  if ("refusal" in stopped) throw new Error(`box ${found.boxId} could not be stopped`)
+  const isNew = found.view.endedAt === null
+  if (isNew) await note(ports, caller, found, { action: "stop", detail: null, result: "stopped" })
+  return stopped.position
+}
+
+/** The box once the read models show what was written at `own`. */
+async function shown(
+  ports: Ports,
+  { companyId, boxId }: FoundBox,
+  own: Position | null,
+): Promise<
+  | { readonly ok: true; readonly body: BoxAnswer; readonly position: Position | null }
+  | { readonly ok: false; readonly refusal: Refusal }
+> {
+  const models = ["boxes", "previews"]
+  if (own !== null) await ports.projector.waitFor(own, OWN_WRITE_WAIT_MS, models)
+  const rows = await ports.readAs(companyId, (db) => boxRow(db, companyId, boxId))
+  const [body] = await boxAnswers(ports, companyId, rows)
+  if (body === undefined) return { ok: false, refusal: noBox() }
+  return { ok: true, body, position: own }
+}

@@ -1,0 +1,130 @@
+/** The box routes as tools of AI clients: exactly those of the specification's table. */
+import type { Tool } from "../frame/calls/tool.ts"
+
+const OF_BOX = { box: "id" }
+const READS = { readOnlyHint: true, destructiveHint: false }
+const CHANGES = { readOnlyHint: false, destructiveHint: false }
+const DESTROYS = { readOnlyHint: false, destructiveHint: true }
+
+/** Each tool by its name. */
+export const BOX_TOOLS = {
+  list_boxes: {
+    name: "list_boxes",
+    title: "List boxes",
+    description:
+      "Lists your boxes, the newest first, with their status, links and cost. Stopped boxes stay listed until they are deleted.",
+    arguments: { query: ["all"] },
+    annotations: READS,
+  },
+  start_box: {
+    name: "start_box",
+    title: "Start a box",
+    description:
+      "Starts a Linux machine with the company's repository at /workspace/repo on a branch. It is charged by the started minute until it stops: by stop_box, its limits, or when nothing is done in it. It answers at once with status `starting`; ask get_box until it is `running`, mostly a few seconds.",
+    arguments: { body: ["size", "branch", "maxMinutes", "budget", "idleMinutes", "label"] },
+    annotations: CHANGES,
+  },
+  get_box: {
+    name: "get_box",
+    title: "Look at a box",
+    description: "Tells how a box stands: its status, why it stopped, its links, and what it cost so far.",
+    arguments: { path: OF_BOX },
+    annotations: READS,
+  },
+  run_command: {
+    name: "run_command",
+    title: "Run a command",
+    description:
+      "Runs a shell command in a box and waits for it: exit code, stdout and stderr, each cut at 200,000 characters. Many clients give up after 60 seconds: for servers, watchers and long builds use start_process and process_logs. After timeoutMs everything the command started is ended, and the exit code is 124.",
+    arguments: { path: OF_BOX, body: ["command", "cwd", "timeoutMs"] },
+    annotations: DESTROYS,
+  },
+  start_process: {
+    name: "start_process",
+    title: "Start a background command",
+    description:
+      "Starts a shell command in a box and answers at once; read what it writes with process_logs. It does not keep the box from being idle.",
+    arguments: { path: OF_BOX, body: ["command", "cwd"] },
+    annotations: CHANGES,
+  },
+  list_processes: {
+    name: "list_processes",
+    title: "List background commands",
+    description: "Lists the background commands of a box with their status and exit code.",
+    arguments: { path: OF_BOX },
+    annotations: READS,
+  },
+  process_logs: {
+    name: "process_logs",
+    title: "Read a background command's output",
+    description: "What a background command wrote so far; of very much, the newest.",
+    arguments: { path: { ...OF_BOX, process: "process" } },
+    annotations: READS,
+  },
+  stop_process: {
+    name: "stop_process",
+    title: "Stop a background command",
+    description: "Ends a background command and all that it started.",
+    arguments: { path: { ...OF_BOX, process: "process" } },
+    annotations: DESTROYS,
+  },
+  list_files: {
+    name: "list_files",
+    title: "List files",
+    description: "Lists a folder of a box, by default the repository's; hidden files are left out.",
+    arguments: { path: OF_BOX, query: ["path"] },
+    annotations: READS,
+  },
+  read_file: {
+    name: "read_file",
+    title: "Read a file",
+    description: "Reads a text file of a box; the path is absolute, or relative to the repository.",
+    arguments: { path: OF_BOX, query: ["path"] },
+    annotations: READS,
+  },
+  write_file: {
+    name: "write_file",
+    title: "Write a file",
+    description:
+      "Makes a file in a box, or replaces it as a whole; folders that are missing are made. The path is absolute, or relative to the repository.",
+    arguments: { path: OF_BOX, body: ["path", "content"] },
+    annotations: CHANGES,
+  },
+  delete_file: {
+    name: "delete_file",
+    title: "Delete a file",
+    description: "Deletes a file of a box; folders are deleted by run_command.",
+    arguments: { path: OF_BOX, query: ["path"] },
+    annotations: DESTROYS,
+  },
+  open_preview: {
+    name: "open_preview",
+    title: "Open a preview link",
+    description:
+      "Makes a link by which anyone who has it can open what listens on a port of the box, until the box stops. The same port again gives the same link.",
+    arguments: { path: OF_BOX, body: ["port"] },
+    annotations: CHANGES,
+  },
+  push: {
+    name: "push",
+    title: "Commit and push",
+    description:
+      "Commits everything in the repository of the box and pushes its branch, through the checks of the code server. Where those refuse it, `pushed` is false and `output` says why.",
+    arguments: { path: OF_BOX, body: ["message"] },
+    annotations: CHANGES,
+  },
+  box_activity: {
+    name: "box_activity",
+    title: "Read a box's activity",
+    description: "What was done in a box, the newest first: each entry with its result and the key that did it.",
+    arguments: { path: OF_BOX },
+    annotations: READS,
+  },
+  stop_box: {
+    name: "stop_box",
+    title: "Stop a box",
+    description: "Ends a box now: its files are gone, so push first what is to stay. It costs nothing from here on.",
+    arguments: { path: OF_BOX },
+    annotations: DESTROYS,
+  },
+} as const satisfies Readonly<Record<string, Tool>>

@@ -1,0 +1,205 @@
+/** Files of a box, through the box's own eyes. */
+import { z } from "zod"
+import { listFiles, readFile, removeFile, writeFile } from "../../../adapters/providers/boxhost/files.ts"
+import type { FileFault } from "../../../adapters/providers/boxhost/port.ts"
+import { WORKSPACE } from "../../../adapters/providers/boxhost/port.ts"
+import type { Refusal } from "../../frame/calls/refusal.ts"
+import { refusal } from "../../frame/calls/refusal.ts"
+import { route } from "../../frame/calls/route.ts"
+import { isoTime, shortText } from "../../frame/kernel/schema.ts"
+import { note } from "../activity.ts"
+import { BOXES_URL, BOX_ROUTE, OfBox } from "../box-route.ts"
+import { WORK_REFUSALS } from "../codes.ts"
+import { BOX_TOOLS } from "../tools.ts"
+import { inBox } from "./in-box.ts"
+
+/** A larger file is not read: an answer holds it whole. */
+const MOST_READ = 20_000_000
+const MOST_CONTENT = 5_000_000
+/** In JSON a character of content has up to twelve bytes, where it is one that is escaped as two. */
+const MOST_BODY = 12 * MOST_CONTENT + 64 * 1024
+
+const FILES_URL = `${BOXES_URL}/:id/files`
+const CONTENT_URL = `${FILES_URL}/content`
+
+const path = shortText(1_000)
+  .refine((text) => text !== "", "Must not be empty.")
+  .describe("In the box: absolute, or relative to the repository's folder")
+
+const encoding = z.enum(["utf-8", "base64"])
+
+const FAULTS: Readonly<Record<FileFault["why"], string>> = {
+  missing: "There is nothing at this path in the box.",
+  folder: "This is a folder; a file is needed.",
+  "no-file": "This is no ordinary file.",
+  "no-folder": "This is no folder; a file is read by its content.",
+  denied: "The box may not do this with the path.",
+  "too-large": "This file is larger than 20,000,000 bytes; read a part of it by a command.",
+  failed: "The box could not do this.",
+}
+
+/** What a box says no with, as callers see it. */
+function refusalBy({ why, says }: FileFault): Refusal {
+  const message = why === "failed" && says !== "" ? `${FAULTS[why]} ${says}` : FAULTS[why]
+  if (why === "missing") return refusal("not_found", message)
+  if (why === "too-large") return refusal("too_large", message)
+  return refusal("validation", message, { fields: { path: message } })
+}
+
+const FILE_REFUSALS = [...WORK_REFUSALS, "too_large"] as const
+
+/** Lists a folder. */
+export const fileList = route({
+  ...BOX_ROUTE,
+  name: "listFiles",
+  method: "GET",
+  url: FILES_URL,
+  summary: "List a folder of a box",
+  operation: "sandbox.read",
+  tool: BOX_TOOLS.list_files,
+  params: OfBox,
+  query: z.object({
+    path: path.default(WORKSPACE),
+    hidden: z.literal("1").optional().describe("1 for names that begin with a dot, too"),
+  }),
+  reply: z.object({
+    path: z.string().describe("As it was asked for"),
+    files: z
+      .array(
+        z
+          .object({
+            name: z.string().describe("In its folder"),
+            type: z.enum(["file", "directory", "link", "other"]).describe("What it is"),
+            size: z.int().describe("Bytes"),
+            modifiedAt: isoTime.describe("When it changed last, by the box"),
+          })
+          .meta({ id: "FileEntry", description: "Something in a folder of a box" }),
+      )
+      .describe("By name"),
+  }),
+  refuses: WORK_REFUSALS,
+  handle: (ports, caller, { params, query }) =>
+    inBox(ports, caller, params.id, async (box) => {
+      const listed = await listFiles(box, query.path, { hidden: query.hidden !== undefined })
+      if (!listed.ok) return { ok: false, refusal: refusalBy(listed) }
+      const files = listed.entries.map(({ modifiedAt, ...entry }) => ({
+        ...entry,
+        modifiedAt: timeText(modifiedAt),
+      }))
+      return { ok: true, body: { path: query.path, files } }
+    }),
+})
+
+/** An instant that a box says: what is none is the first there is. */
+const timeText = (at: number): string =>
+  new Date(Number.isFinite(at) && Math.abs(at) < 8.64e15 ? Math.max(at, 0) : 0).toISOString()
+
+/** Reads a file. */
+export const fileRead = route({
+  ...BOX_ROUTE,
+  name: "readFile",
+  method: "GET",
+  url: CONTENT_URL,
+  summary: "Read a file of a box",
+  example: { params: { id: "box_1" }, query: { path: "README.md" } },
+  operation: "sandbox.read",
+  tool: BOX_TOOLS.read_file,
+  params: OfBox,
+  query: z.object({
+    path,
+    encoding: encoding
+      .default("utf-8")
+      .describe("base64 for the bytes as they are; in utf-8 what is none is replaced"),
+  }),
+  reply: z.object({
+    path: z.string().describe("As it was asked for"),
+    content: z.string().describe("The whole file"),
+    encoding: encoding.describe("What the content is in"),
+  }),
+  refuses: FILE_REFUSALS,
+  handle: (ports, caller, { params, query }) =>
+    inBox(ports, caller, params.id, async (box) => {
+      const read = await readFile(box, query.path, MOST_READ)
+      if (!read.ok) return { ok: false, refusal: refusalBy(read) }
+      const bytes = Buffer.from(read.bytes.buffer, read.bytes.byteOffset, read.bytes.byteLength)
+      const isBytes = query.encoding === "base64"
+      const content = isBytes ? bytes.toString("base64") : new TextDecoder().decode(bytes)
+      return { ok: true, body: { path: query.path, content, encoding: query.encoding } }
+    }),
+})
+
+const Write = z
+  .object({
+    path,
+    content: z
+      .string()
+      .refine((text) => text.isWellFormed(), "Must be well-formed Unicode.")
+      .refine((text) => text.length <= MOST_CONTENT, "Must be at most 5,000,000 characters.")
+      .describe("The whole file"),
+    encoding: encoding.default("utf-8").describe("What the content is in"),
+  })
+
+const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?$/
+
+/** Makes a file, or replaces one. */
+export const fileWrite = route({
+  ...BOX_ROUTE,
+  name: "writeFile",
+  method: "PUT",
+  url: CONTENT_URL,
+  summary: "Create or replace a file of a box",
+  example: { params: { id: "box_1" }, body: { path: "notes.md", content: "# Notes\n" } },
+  operation: "sandbox.files.write",
+  also: ["sandbox.read"],
+  tool: BOX_TOOLS.write_file,
+  bodyLimitBytes: MOST_BODY,
+  params: OfBox,
+  body: Write,
+  reply: z.object({
+    ok: z.literal(true).describe("It is there, whole"),
+    path: z.string().describe("As it was asked for"),
+  }),
+  refuses: WORK_REFUSALS,
+  handle: (ports, caller, { params, body }) =>
+    inBox(ports, caller, params.id, async (box, found) => {
+      if (body.encoding === "base64" && !BASE64.test(body.content)) {
+        const fields = { content: "Must be base64." }
+        const why = refusal("validation", "The content is no base64.", { fields })
+        return { ok: false, refusal: why }
+      }
+      const isBytes = body.encoding === "base64"
+      const bytes = Buffer.from(body.content, isBytes ? "base64" : "utf8")
+      const written = await writeFile(box, body.path, bytes)
+      const result = written.ok ? `${bytes.length} bytes` : written.why
+      await note(ports, caller, found, { action: "write_file", detail: body.path, result })
+      if (!written.ok) return { ok: false, refusal: refusalBy(written) }
+      return { ok: true, body: { ok: true, path: body.path } }
+    }),
+})
+
+/** Deletes a file. */
+export const fileDelete = route({
+  ...BOX_ROUTE,
+  name: "deleteFile",
+  method: "DELETE",
+  url: CONTENT_URL,
+  summary: "Delete a file of a box",
+  example: { params: { id: "box_1" }, query: { path: "notes.md" } },
+  operation: "sandbox.files.write",
+  tool: BOX_TOOLS.delete_file,
+  params: OfBox,
+  query: z.object({ path }),
+  reply: z.object({
+    ok: z.literal(true).describe("It is gone"),
+    path: z.string().describe("As it was asked for"),
+  }),
+  refuses: WORK_REFUSALS,
+  handle: (ports, caller, { params, query }) =>
+    inBox(ports, caller, params.id, async (box, found) => {
+      const removed = await removeFile(box, query.path)
+      const result = removed.ok ? "deleted" : removed.why
+      await note(ports, caller, found, { action: "delete_file", detail: query.path, result })
+      if (!removed.ok) return { ok: false, refusal: refusalBy(removed) }
+      return { ok: true, body: { ok: true, path: query.path } }
+    }),
+})

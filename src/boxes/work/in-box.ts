@@ -1,0 +1,44 @@
+/** Work in a box: who may, the box itself, and what its host says no with. */
+import type { Box } from "../../../adapters/providers/boxhost/port.ts"
+import { BoxGone, BoxRefused } from "../../../adapters/providers/boxhost/port.ts"
+import { ProviderSilent, ProviderUnavailable } from "../../../adapters/providers/outside.ts"
+import type { Refusal } from "../../frame/calls/refusal.ts"
+import { refusal } from "../../frame/calls/refusal.ts"
+import type { Caller, Reply } from "../../frame/calls/route.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { stopped, unavailable } from "../codes.ts"
+import type { FoundBox } from "../find-box.ts"
+import { boxToWorkIn } from "../find-box.ts"
+
+/** What work in a box came to. */
+export type Worked<R, S extends number = 200> = Reply<R, S>
+
+/**
+ * Works in a box of the caller's own that runs. A box that ends in the middle is 409 `box_stopped`; what it
+ * cannot do is 400 `validation` in its own words.
+ */
+export async function inBox<R, S extends number = 200>(
+  ports: Ports,
+  caller: Caller,
+  name: string,
+  work: (box: Box, found: FoundBox) => Promise<Worked<R, S>>,
+): Promise<Worked<R, S>> {
+  const found = await boxToWorkIn(ports, caller, name)
+  if ("refusal" in found) return { ok: false, refusal: found.refusal }
+  try {
+    const box = await ports.boxHost.find(found.boxId)
+    // It runs by its facts and is gone: the next look at it says so there as well.
+    return box === null ? { ok: false, refusal: stopped() } : await work(box, found)
+  } catch (error) {
+    const why = refusalBy(error)
+    if (why === null) throw error
+    return { ok: false, refusal: why }
+  }
+}
+
+function refusalBy(error: unknown): Refusal | null {
+  if (error instanceof BoxGone) return stopped()
+  if (error instanceof BoxRefused) return refusal("validation", error.message, { fields: {} })
+  const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
+  return isOutside ? unavailable("The box does not answer now. Try again in a minute.") : null
+}

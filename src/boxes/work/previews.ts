@@ -1,0 +1,106 @@
+/** Opening and closing links to ports of a box. */
+import { z } from "zod"
+import type { BoxView } from "../../../domain/boxes/box.ts"
+import { boxOf } from "../../../domain/boxes/box.ts"
+import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
+import { causeOf } from "../../frame/calls/caller-cause.ts"
+import { refusal } from "../../frame/calls/refusal.ts"
+import { route } from "../../frame/calls/route.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { note } from "../activity.ts"
+import { BOXES_URL, BOX_ROUTE, OfBox, VERB_GAP, byCaller, change } from "../box-route.ts"
+import { PreviewReply } from "../box-reply.ts"
+import { WORK_REFUSALS, refusalOf } from "../codes.ts"
+import type { FoundBox } from "../find-box.ts"
+import { boxToWorkIn } from "../find-box.ts"
+import { newToken, previewUrl, tagOf } from "../preview-url.ts"
+import { BOX_TOOLS } from "../tools.ts"
+
+const port = z.int().min(1_024).max(65_535).describe("The port in the box")
+
+/** Opens a link; the same port again keeps its own. */
+export const openPreview = route({
+  ...BOX_ROUTE,
+  name: "openPreview",
+  method: "POST",
+  url: `${BOXES_URL}/:id/previews`,
+  summary: "Open a link to a port of a box",
+  example: { params: { id: "box_1" }, body: { port: 3_000 } },
+  operation: "sandbox.preview",
+  also: ["sandbox.read"],
+  tool: BOX_TOOLS.open_preview,
+  params: OfBox,
+  body: z.object({ port }),
+  reply: PreviewReply,
+  refuses: [...WORK_REFUSALS, "conflict"],
+  handle: async (ports, caller, { params, body }) => {
+    const found = await boxToWorkIn(ports, caller, params.id)
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    const { companyId, boxId, view } = found
+    const token = newToken()
+    const sealed = await ports.sealing.seal(companyId, view.started.personId, token)
+    const command = { type: "OpenPreview" as const, port: body.port, token: sealed }
+    const opened = await ports.runner.execute(
+      boxStreamOf(companyId, boxId),
+      { ...command, tag: tagOf(token), ...byCaller(caller, found) },
+      causeOf(caller),
+      boxOf,
+    )
+    if (!opened.accepted) return { ok: false, refusal: refusalOf(opened.refusal) }
+    const url = await urlOf(ports, found, opened.view, body.port)
+    if (opened.facts.length > 0) {
+      const done = { detail: String(body.port), result: "open" }
+      await note(ports, caller, found, { action: "open_preview", ...done })
+    }
+    return { ok: true, body: { port: body.port, url }, position: opened.position }
+  },
+})
+
+/** The link of an open port. @throws Error where its key is gone, and so its company */
+async function urlOf(
+  ports: Ports,
+  { companyId, boxId }: FoundBox,
+  view: BoxView | null,
+  asked: number,
+): Promise<string> {
+  const own = view?.previews.find((one) => one.port === asked)
+  const token = own === undefined ? null : await ports.sealing.open(companyId, own.token)
+  if (token === null) throw new Error(`the link of port ${asked} of ${boxId} cannot be read`)
+  return previewUrl(ports, token)
+}
+
+const OfPreview = OfBox.extend({
+  port: z
+    .string()
+    .regex(/^\d{1,5}$/, "Must be a port's number.")
+    .transform(Number)
+    .describe("The port in the box"),
+})
+
+const NOT_OPEN = "This port has no open link."
+
+/** Closes a link. */
+export const closePreview = route({
+  ...BOX_ROUTE,
+  name: "closePreview",
+  method: "DELETE",
+  url: `${BOXES_URL}/:id/previews/:port`,
+  summary: "Close a link to a port of a box",
+  operation: "sandbox.preview",
+  params: OfPreview,
+  reply: z.object({ ok: z.literal(true).describe("Nobody can open it any more") }),
+  refuses: WORK_REFUSALS,
+  specGap: VERB_GAP,
+  handle: async (ports, caller, { params }) => {
+    const found = await boxToWorkIn(ports, caller, params.id)
+    if ("refusal" in found) return { ok: false, refusal: found.refusal }
+    const isOpen = found.view.previews.some((one) => one.port === params.port)
+    if (!isOpen) return { ok: false, refusal: refusal("not_found", NOT_OPEN) }
+    const command = { type: "ClosePreview" as const, port: params.port }
+    const closed = await change(ports, caller, found, { ...command, ...byCaller(caller, found) })
+    if ("refusal" in closed) return { ok: false, refusal: closed.refusal }
+    const done = { detail: String(params.port), result: "closed" }
+    await note(ports, caller, found, { action: "close_preview", ...done })
+    return { ok: true, body: { ok: true }, position: closed.position }
+  },
+})
