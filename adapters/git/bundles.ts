@@ -72,7 +72,7 @@ async function headOf(reader: { readonly line: () => Promise<string | null> }) {
 }
 
 /** What git says in its report was not done. */
-function faultsIn(report: Buffer): readonly string[] {
+export function faultsIn(report: Buffer): readonly string[] {
   const faults: string[] = []
   for (let at = 0; at + 4 <= report.length;) {
     const length = Number.parseInt(report.toString("latin1", at, at + 4), 16)

@@ -19,6 +19,7 @@ import {
   folderNameOf,
   pktLine,
 } from "./port.ts"
+import { packOf, takePack } from "./packs.ts"
 import { failed, outputOf, run, sendOutput } from "./process.ts"
 import type { Machine } from "./process.ts"
 import { fileAt, hasRefs, reachedBy, tipsOf } from "./reading.ts"
@@ -77,6 +78,11 @@ export function openGit(options: GitOptions): Repositories {
       const env = protocolOf(conversation.protocol)
       await receive({ ...(await of(conversation.companyId)), env }, conversation, judge)
     },
+    takePack: async (pack, judge) => {
+      await mayRunHook()
+      return takePack(await of(pack.companyId), pack, judge)
+    },
+    pack: async (companyId, commit) => packOf(await of(companyId), objectId(commit)),
     tips: async (companyId) => tipsOf(await of(companyId)),
     readFile: async (companyId, commit, path, mostBytes) =>
       fileAt(await of(companyId), commit, path, mostBytes),

@@ -87,6 +87,19 @@ export interface Conversation {
   readonly signal: AbortSignal
 }
 
+/** The new commits of one branch, as whoever is not trusted sends them. */
+export interface BranchPack {
+  readonly companyId: CompanyId
+  /** A branch: `refs/heads/main`. It is made where it is not there. */
+  readonly ref: string
+  /** The commit that it is to point to. */
+  readonly tip: string
+  /** All that the repository lacks of that commit; it may be told as differences to what it has. */
+  readonly pack: AsyncIterable<Uint8Array>
+  /** Aborted when nobody waits for it any more, or the process is about to stop. */
+  readonly signal: AbortSignal
+}
+
 /** A git that did not do what it should; its message is for the log. */
 export class GitFailed extends Error {
   override readonly name = "GitFailed"
@@ -155,6 +168,13 @@ export interface Repositories {
     conversation: Conversation,
     judge: (push: Push) => Promise<Verdict>,
   ) => Promise<void>
+  /**
+   * Takes the new commits of a branch, judged like a push of it. What does not descend from the commit that
+   * the branch points to is refused before it is judged. @throws what `judge` and the pack throw
+   */
+  readonly takePack: (pack: BranchPack, judge: (push: Push) => Promise<Verdict>) => Promise<Verdict>
+  /** A pack of all that a commit reaches, made while it is read. */
+  readonly pack: (companyId: CompanyId, commit: string) => Promise<AsyncIterable<Uint8Array>>
   readonly tips: (companyId: CompanyId) => Promise<readonly Tip[]>
   /**
    * What stands at a path of a commit; null where nothing does, or more than `mostBytes`. Of what is no

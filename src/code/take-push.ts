@@ -1,5 +1,5 @@
 /** Takes a push, once its key still may and it holds to what pushes must. */
-import type { Conversation } from "../../adapters/git/port.ts"
+import type { Conversation, Push, Verdict } from "../../adapters/git/port.ts"
 import { findKey, findPerson } from "../../domain/access/access.ts"
 import type { Access, Key } from "../../domain/access/access.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
@@ -9,7 +9,7 @@ import { causeOf } from "../frame/calls/caller-cause.ts"
 import { badKey } from "../frame/calls/key-check.ts"
 import { operationRefusal, personRefusal } from "../frame/calls/person-checks.ts"
 import type { Refusal } from "../frame/calls/refusal.ts"
-import type { Caller } from "../frame/calls/route.ts"
+import type { Caller, Route } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
 import { lineOf } from "./git-client.ts"
 import type { Judged } from "./push-checks.ts"
@@ -25,19 +25,39 @@ declare module "../frame/counts.ts" {
 /** What who pushes must be granted. */
 export const PUSH_RULES = { operation: "code.push", also: ["code.pull"] } as const
 
+/** What of a route says who may push by it. */
+export type PushRules = Pick<Route, "operation" | "also" | "permissions">
+
 /** Serves a push to its end. */
 export async function takePush(
   ports: Ports,
   caller: Caller,
   conversation: Conversation,
 ): Promise<void> {
+  await judgedFor(ports, caller, PUSH_RULES, (judge) =>
+    ports.repositories.receive(conversation, judge),
+  )
+}
+
+/**
+ * Takes what a caller pushes, whatever way it comes.
+ *
+ * @param take has what comes judged, once it is there
+ * @throws what `take` throws
+ */
+export async function judgedFor<T>(
+  ports: Ports,
+  caller: Caller,
+  rules: PushRules,
+  take: (judge: (push: Push) => Promise<Verdict>) => Promise<T>,
+): Promise<T> {
   const pusher = { companyId: caller.companyId, cause: causeOf(caller) }
   // Before git looks for what it builds on; where it cannot be read, the person is told at the end.
   const [before] = await Promise.allSettled([cleanings(ports, pusher)])
   let accepted: PushId | null = null
   try {
-    await ports.repositories.receive(conversation, async (push) => {
-      const { verdict, said } = await verdictOn(ports, caller, push.left, async () => {
+    return await take(async (push) => {
+      const { verdict, said } = await verdictOn(ports, caller, rules, push.left, async () => {
         if (before.status === "rejected") throw before.reason
         return judgePush(ports, pusher, push, before.value)
       })
@@ -57,11 +77,12 @@ type Said = "yes" | "no" | "fault" | "left"
 async function verdictOn(
   ports: Ports,
   caller: Caller,
+  rules: PushRules,
   left: AbortSignal,
   judge: () => Promise<Judged>,
 ): Promise<{ readonly verdict: Judged; readonly said: Said }> {
   try {
-    const barred = await noLonger(ports, caller)
+    const barred = await noLonger(ports, caller, rules)
     const verdict =
       barred === null ? await judge() : { ok: false as const, lines: [lineOf(barred)] }
     return { verdict, said: verdict.ok ? "yes" : "no" }
@@ -79,7 +100,7 @@ const findPersonOf = (state: Access, key: Key | null) =>
   key === null || key.personId === null ? null : findPerson(state, key.personId)
 
 /** Why the caller may not push any more: much may have changed while so much was sent. */
-async function noLonger(ports: Ports, caller: Caller): Promise<Refusal | null> {
+async function noLonger(ports: Ports, caller: Caller, rules: PushRules): Promise<Refusal | null> {
   const { companyId, key } = caller
   if (key === null) return null
   const now = await ports.runner.readLatest(accessOf(companyId), (state: Access) => {
@@ -91,7 +112,7 @@ async function noLonger(ports: Ports, caller: Caller): Promise<Refusal | null> {
   const own = { ...caller, key: now.key, person: now.person }
   return (
     (await checkCompany(ports, own, true)) ??
-    operationRefusal(own, PUSH_RULES) ??
-    personRefusal(own, { ...PUSH_RULES, personKey: true })
+    operationRefusal(own, rules) ??
+    personRefusal(own, { ...rules, personKey: true })
   )
 }

@@ -3,6 +3,7 @@ import { GIT, failingGit } from "../../../adapters/git/failing.ts"
 import { openGit } from "../../../adapters/git/git.ts"
 import type { Repositories } from "../../../adapters/git/port.ts"
 import type { Provider } from "../../frame/provider.ts"
+import type { CompanyCode } from "../company-code.ts"
 import type { PackPlaces } from "../pack-places.ts"
 import { openPackPlaces } from "../pack-places.ts"
 import { codeDirIn, codeSettings } from "../settings.ts"
@@ -11,6 +12,8 @@ declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
     readonly repositories: Repositories
     readonly packPlaces: PackPlaces
+    /** The companies' code for other slices. */
+    readonly companyCode: CompanyCode
     /** The folder of the repositories, to tell operators. */
     readonly codeDir: string
   }
@@ -22,9 +25,12 @@ export const gitProvider: Provider = {
   name: "git",
   ofMachine: true,
   simulator: GIT,
-  open: async ({ settings, dataDir, simulators, pacer }) => {
+  open: async ({ settings, dataDir, simulators, pacer }, ports) => {
     const codeDir = codeDirIn(settings(codeSettings), dataDir)
     const repositories = failingGit(openGit({ codeDir }), { simulators, pacer })
-    return { repositories, codeDir, packPlaces: openPackPlaces(pacer) }
+    const packPlaces = openPackPlaces(pacer)
+    // To show settings this module is loaded alone.
+    const { openCompanyCode } = await import("../company-code.ts")
+    return { repositories, codeDir, packPlaces, companyCode: openCompanyCode(ports) }
   },
 }

@@ -1,0 +1,114 @@
+/** Packs without a client of git: of what a commit reaches, out; with the new commits of a branch, in. */
+import { faultsIn } from "./bundles.ts"
+import type { BranchPack, Push, Verdict } from "./port.ts"
+import { FLUSH, pktLine } from "./port.ts"
+import { failed, run } from "./process.ts"
+import { tipsOf } from "./reading.ts"
+import type { Read } from "./reading.ts"
+import type { Receiving } from "./receiving.ts"
+import { receive } from "./receiving.ts"
+
+const YES: Verdict = { ok: true }
+const NO_OBJECT = "0".repeat(40)
+const IS_ID = /^[0-9a-f]{40}$/
+
+/** A pack of all that a commit reaches. Git is ended where its reader stops. @throws GitFailed */
+export async function* packOf(
+  { machine, folder }: Read,
+  commit: string,
+): AsyncGenerator<Uint8Array> {
+  const args = ["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"]
+  const running = run(machine, { folder, args })
+  running.stdin.end(`${commit}\n`)
+  let isWhole = false
+  try {
+    yield* running.stdout as AsyncIterable<Buffer>
+    isWhole = true
+  } finally {
+    if (!isWhole) running.kill()
+  }
+  const ended = await running.ended
+  if (ended.code !== 0) throw failed({ args }, ended)
+}
+
+/**
+ * Takes the new commits of a branch in, as a push of that branch alone: the pack is completed, checked and
+ * judged in the quarantine of a push, and nobody but git reads it.
+ *
+ * @throws what `judge` throws, and what `pack` does; GitFailed
+ */
+export async function takePack(
+  receiving: Receiving,
+  { ref, tip, pack, signal }: BranchPack,
+  judge: (push: Push) => Promise<Verdict>,
+): Promise<Verdict> {
+  if (!IS_ID.test(tip)) return no("What was sent names no commit.")
+  if (!/^refs\/heads\/[^\0-\x20\x7f]+$/.test(ref)) return no("What was sent names no branch.")
+  const old = await idAt(receiving, ref)
+  if (old === tip) return YES
+  let verdict: Verdict = YES
+  let torn: { readonly error: unknown } | null = null
+  const answer: Buffer[] = []
+  const update = `${old ?? NO_OBJECT} ${tip} ${ref}\0report-status side-band-64k atomic`
+  const conversation = {
+    input: (async function* () {
+      yield Buffer.concat([pktLine(update), FLUSH])
+      try {
+        yield* pack
+      } catch (error) {
+        torn = { error }
+        throw error
+      }
+    })(),
+    send: async (piece: Uint8Array) => {
+      answer.push(Buffer.from(piece))
+    },
+    signal,
+  }
+  await receive(receiving, conversation, async (push) => {
+    verdict = (await notOnTop(push, old, tip)) ?? (await judge(push))
+    return verdict
+  })
+  if (!verdict.ok) return verdict
+  const { report, words } = bandsIn(Buffer.concat(answer))
+  const faults = faultsIn(report)
+  // Where nobody listened any more to what git said, the branch says it.
+  if (faults.length === 0 || (await idAt(receiving, ref)) === tip) return YES
+  throwTorn(torn)
+  return { ok: false, lines: [...words, ...faults] }
+}
+
+/** @throws what a pack that ended early has thrown */
+function throwTorn(torn: { readonly error: unknown } | null): void {
+  if (torn !== null) throw torn.error
+}
+
+const no = (line: string): Verdict => ({ ok: false, lines: [line] })
+
+const idAt = async (read: Read, ref: string): Promise<string | null> =>
+  (await tipsOf(read)).find((one) => one.ref === ref)?.id ?? null
+
+/** Why what was sent cannot stand on top of a branch; null where it can. */
+async function notOnTop(push: Push, old: string | null, tip: string): Promise<Verdict | null> {
+  for await (const { type } of push.read([tip])) {
+    if (type !== "commit") return no(`What was sent is a ${type} and no commit.`)
+    break
+  }
+  if (old === null || (await push.isAncestor(old, tip))) return null
+  return no("The branch has commits that are not in what was sent: it moved meanwhile.")
+}
+
+/** What git answered, by its bands: its report, and what it says to people. */
+function bandsIn(answer: Buffer): { readonly report: Buffer; readonly words: readonly string[] } {
+  const bands: readonly [Buffer[], Buffer[]] = [[], []]
+  for (let at = 0; at + 5 <= answer.length;) {
+    const length = Number.parseInt(answer.toString("latin1", at, at + 4), 16)
+    if (!(length > 4)) break
+    bands[answer[at + 4] === 1 ? 0 : 1].push(answer.subarray(at + 5, at + length))
+    at += length
+  }
+  const words = Buffer.concat(bands[1])
+    .toString("utf8")
+    .split(/[\r\n]+/)
+  return { report: Buffer.concat(bands[0]), words: words.filter((word) => word.trim() !== "") }
+}

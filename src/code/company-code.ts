@@ -1,0 +1,144 @@
+/**
+ * The companies' code for other slices: those that bring it elsewhere, where somebody works on it, and
+ * back. They have it by `ports.companyCode` alone, and what comes back passes every check of a push.
+ */
+import type { BranchPack } from "../../adapters/git/port.ts"
+import { GitFailed, GitUnavailable, NoRepository } from "../../adapters/git/port.ts"
+import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { codeOf } from "../../domain/code/aggregates.ts"
+import { hasRepository } from "../../domain/code/code.ts"
+import { DEFAULT_BRANCH } from "../../domain/code/ref-rules.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Caller } from "../frame/calls/route.ts"
+import type { Ports } from "../frame/ports.ts"
+import { inOneLine } from "./refused-push.ts"
+import type { PushRules } from "./take-push.ts"
+import { judgedFor } from "./take-push.ts"
+
+/** What a company's repository has. */
+interface FoundCode {
+  /** Its name; an empty repository has none so far. */
+  readonly defaultBranch: string
+  /** The commits of its branches, by their names. */
+  readonly tips: ReadonlyMap<string, string>
+}
+
+/** New commits of a branch, as a machine sends them that nobody trusts. */
+interface PushedPack extends Pick<BranchPack, "tip" | "pack" | "signal"> {
+  /** By its name; it is made where it is not there. */
+  readonly branch: string
+}
+
+/** What came of a push. */
+interface PushedCode {
+  readonly pushed: boolean
+  /** What is told to whoever pushed, line by line; nothing where it was taken. */
+  readonly lines: readonly string[]
+}
+
+/** The companies' code. */
+export interface CompanyCode {
+  /** Null where a company has no repository. @throws ProviderUnavailable where it cannot be read now */
+  readonly find: (companyId: CompanyId) => Promise<FoundCode | null>
+  /**
+   * A pack of all that a commit reaches, made while it is read.
+   *
+   * @throws ProviderUnavailable, while it is read, where it cannot be made now
+   */
+  readonly pack: (
+    companyId: CompanyId,
+    commit: string,
+    signal: AbortSignal,
+  ) => AsyncIterable<Uint8Array>
+  /**
+   * Takes a thin pack as a push of the caller's: with its checks, its facts, its limits.
+   *
+   * @param rules what the caller must be granted, also when the pack is there
+   * @throws what the pack throws, and nothing of it is taken
+   */
+  readonly takePack: (caller: Caller, rules: PushRules, pushed: PushedPack) => Promise<PushedCode>
+}
+
+/** Opens it. */
+export function openCompanyCode(ports: () => Ports): CompanyCode {
+  return {
+    find: (companyId) => find(ports(), companyId),
+    pack: (companyId, commit, signal) => packOf(ports(), companyId, commit, signal),
+    takePack: (caller, rules, pushed) => takePack(ports(), caller, rules, pushed),
+  }
+}
+
+const BRANCHES = "refs/heads/"
+
+const nameOf = (ref: string): string => ref.slice(BRANCHES.length)
+
+async function find({ repositories, runner }: Ports, companyId: CompanyId) {
+  return orUnavailable(async (): Promise<FoundCode | null> => {
+    if (await repositories.has(companyId)) {
+      const tips = (await repositories.tips(companyId)).filter(({ ref }) =>
+        ref.startsWith(BRANCHES),
+      )
+      const named = tips.map(({ ref, id }) => [nameOf(ref), id] as const)
+      return { defaultBranch: nameOf(DEFAULT_BRANCH), tips: new Map(named) }
+    }
+    if (!(await runner.read(codeOf(companyId), hasRepository))) return null
+    throw new ProviderUnavailable(`the repository of ${companyId} is not in its folder`)
+  })
+}
+
+/** @throws ProviderUnavailable where git cannot be used */
+async function orUnavailable<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!(error instanceof GitUnavailable || error instanceof NoRepository)) throw error
+    throw new ProviderUnavailable(`the code cannot be had: ${error.message}`, { cause: error })
+  }
+}
+
+async function* packOf(
+  { packPlaces, repositories }: Ports,
+  companyId: CompanyId,
+  commit: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const leave = await packPlaces.take("out", companyId, signal)
+  if (leave === null) throw new ProviderUnavailable("too many packs are under way here")
+  try {
+    yield* await orUnavailable(() => repositories.pack(companyId, commit))
+  } finally {
+    leave()
+  }
+}
+
+const LATER = "Nothing was changed. Push again later."
+
+async function takePack(
+  ports: Ports,
+  caller: Caller,
+  rules: PushRules,
+  { branch, ...sent }: PushedPack,
+): Promise<PushedCode> {
+  const { companyId } = caller
+  const leave = await ports.packPlaces.take("in", companyId, sent.signal)
+  if (leave === null) return no(`Too many pushes are under way here. ${LATER}`)
+  const pack: BranchPack = { companyId, ref: `${BRANCHES}${branch}`, ...sent }
+  try {
+    const verdict = await judgedFor(ports, caller, rules, (judge) =>
+      ports.repositories.takePack(pack, judge),
+    )
+    return verdict.ok ? { pushed: true, lines: [] } : no(...verdict.lines)
+  } catch (error) {
+    const isOfGit =
+      error instanceof GitFailed || error instanceof GitUnavailable || error instanceof NoRepository
+    if (!isOfGit) throw error
+    ports.log.warn(`the push of request ${caller.requestId} could not be taken`, error)
+    return no(`The push could not be taken. ${LATER}`)
+  } finally {
+    leave()
+  }
+}
+
+const no = (...lines: readonly string[]): PushedCode => ({
+  ...{ pushed: false, lines: lines.map(inOneLine) },
+})
