@@ -8,6 +8,7 @@ import { company } from "./company/slice.ts"
 import { connection } from "./connection/slice.ts"
 import { credits } from "./credits/slice.ts"
 import { email } from "./email/slice.ts"
+import { boxes } from "./boxes/slice.ts"
 import { billing } from "./exports/slice.ts"
 import { own } from "./frame/operator/own/slice.ts"
 import type { Slice } from "./frame/slice.ts"
@@ -20,7 +21,8 @@ import { places } from "./places/slice.ts"
 /** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
   own,
-  ...[access, phone, email, places, leads, credits, affiliate, company, code, connection],
+  ...[access, phone, email, places, leads, credits, affiliate, company, code],
+  ...[boxes, connection],
   ...[charging, billing, audit, moving],
 ]
 

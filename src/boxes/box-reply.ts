@@ -49,7 +49,10 @@ export const BoxReply = z
       })
       .describe("What it cost so far"),
   })
-  .meta({ id: "Box", description: "A box: a Linux machine with the company's code, for AI workers" })
+  .meta({
+    id: "Box",
+    description: "A box: a Linux machine with the company's code, for AI workers",
+  })
 
 /** A box, as answers show it. */
 export type BoxAnswer = z.infer<typeof BoxReply>

@@ -60,7 +60,7 @@ export async function payDue(ports: Ports, box: Ticked, cause: Cause): Promise<B
     const { minute } = view.next
     const command = { type: "TickBox" as const, boxId, minute, signs, isKeyGood }
     const ticked = await ports.runner.execute(stream, command, cause, boxOf)
-    if (ticked.view === null) return null
+    if (!ticked.accepted || ticked.view === null) return ticked.view
     const hasBegun = ticked.facts.some(({ type }) => type === "BoxMinuteBegun")
     view = await payMinute(ports, box, ticked.view, hasBegun ? searchedTo : null, cause)
     if (!hasBegun && ticked.facts.length === 0) return view

@@ -102,7 +102,10 @@ export const deleteBox = route({
     const found = await boxToSee(ports, caller, params.id)
     if ("refusal" in found) return { ok: false, refusal: found.refusal }
     await stop(ports, caller, found)
-    const removed = await change(ports, caller, found, { type: "DeleteBox", ...byCaller(caller, found) })
+    const removed = await change(ports, caller, found, {
+      type: "DeleteBox",
+      ...byCaller(caller, found),
+    })
     if ("refusal" in removed) return { ok: false, refusal: removed.refusal }
     return { ok: true, body: { ok: true }, position: removed.position }
   },

@@ -5,7 +5,8 @@ import { settings } from "../frame/settings.ts"
 
 const NAME = /^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z][a-z\d-]*[a-z\d]$/
 const DOMAIN_WORDS = "must be a domain name in small letters, such as box.example.com"
-const BLOCK_WORDS = "must be addresses or networks parted by commas, such as 203.0.113.7,198.51.100.0/24"
+const BLOCK_WORDS =
+  "must be addresses or networks parted by commas, such as 203.0.113.7,198.51.100.0/24"
 
 /** Whether a text is an address, or a network in CIDR notation. */
 function isNetwork(text: string): boolean {
@@ -19,7 +20,9 @@ function isNetwork(text: string): boolean {
 export const boxSettings = settings({
   from: import.meta.url,
   schema: z.object({
-    BOX_HOST: z.enum(["bubblewrap", "simulator"], "must be bubblewrap or simulator").default("bubblewrap"),
+    BOX_HOST: z
+      .enum(["bubblewrap", "simulator"], "must be bubblewrap or simulator")
+      .default("bubblewrap"),
     BOX_DOMAIN: z.string().regex(NAME, DOMAIN_WORDS).default("box.localhost"),
     LEDGER_BOX_ROOT: z.string().min(1).optional(),
     LEDGER_BOX_BLOCK: z
@@ -32,9 +35,12 @@ export const boxSettings = settings({
     const domain = given["BOX_DOMAIN"]
     const base = given["BASE_URL"] ?? ""
     const own = URL.canParse(base) ? new URL(base).hostname.toLowerCase() : null
-    const isBelow = domain !== undefined && own !== null && (own === domain || own.endsWith(`.${domain}`))
+    const isBelow =
+      domain !== undefined && own !== null && (own === domain || own.endsWith(`.${domain}`))
     return isBelow
-      ? ["BOX_DOMAIN is for what boxes serve: BASE_URL must not be of it, or they could read the API's cookies."]
+      ? [
+          "BOX_DOMAIN is for what boxes serve: BASE_URL must not be of it, or they could read the API's cookies.",
+        ]
       : []
   },
 })

@@ -61,62 +61,58 @@ async function hold(
   return { refusal: unavailable() }
 }
 
-const box = charged<
-  Checked<z.infer<typeof StartBox>>,
-  Draft,
-  object,
-  BoxAnswer,
-  typeof BOX_PREFIX
->({
-  prefix: BOX_PREFIX,
-  undone: "the box could not be started",
-  draft: async (ports, { companyId, key, person }, { body }) => {
-    if (key === null || person === null) return { refusal: refusal("not_allowed", NO_PERSON) }
-    const priced = await priceOfStart(ports, body)
-    if ("refusal" in priced) return priced
-    return { ...body, companyId, keyId: key.keyId, personId: person.personId, ...priced }
+const box = charged<Checked<z.infer<typeof StartBox>>, Draft, object, BoxAnswer, typeof BOX_PREFIX>(
+  {
+    prefix: BOX_PREFIX,
+    undone: "the box could not be started",
+    draft: async (ports, { companyId, key, person }, { body }) => {
+      if (key === null || person === null) return { refusal: refusal("not_allowed", NO_PERSON) }
+      const priced = await priceOfStart(ports, body)
+      if ("refusal" in priced) return priced
+      return { ...body, companyId, keyId: key.keyId, personId: person.personId, ...priced }
+    },
+    prepare: async ({ repositories }, { companyId }) =>
+      (await repositories.has(companyId))
+        ? {}
+        : { refusal: refusal(CLONE_FAILED, CLONE_FAILED.example.message) },
+    price: async (_ports, { price }) => price,
+    holds: {
+      take: (ports, caller, draft, _prepared, named) => hold(ports, caller, draft, named),
+      free: (ports, caller, { companyId }, { id }) =>
+        freeSlot(ports, companyId, id, causeOf(caller)),
+    },
+    resource: (_draft, id) => id,
+    intend: async ({ runner, sealing }, caller, draft, _prepared, { id: boxId, chargeId }) => {
+      const { companyId, personId, keyId, size, maxMinutes, idleMinutes, budgetMicros } = draft
+      const { unitPriceMicros, priceVersion } = draft.price
+      const seal = (text: string) => sealing.seal(companyId, personId, text)
+      const started = await runner.execute(
+        boxStreamOf(companyId, boxId),
+        {
+          ...{ type: "StartBox", boxId, chargeId, keyId, personId, size, maxMinutes, idleMinutes },
+          ...{ budgetMicros, unitPriceMicros, priceVersion, branch: await seal(draft.branch) },
+          label: draft.label === null ? null : await seal(draft.label),
+        },
+        causeOf(caller),
+        boxOf,
+      )
+      // Else it was abandoned meanwhile.
+      if (!started.accepted || started.view === null) return "again"
+      if (started.facts.length === 0) return "found"
+      return { reply: replyOf(draft, boxId, started.view), position: started.position }
+    },
+    begun: async ({ runner }, { companyId }, boxId) => {
+      const stream = boxStreamOf(companyId, boxId)
+      if (await runner.read(stream, isAbandoned)) return "undone"
+      return (await runner.read(stream, boxOf)) === null ? "no" : "yes"
+    },
+    reply: async ({ runner }, draft, boxId) => {
+      const view = await runner.read(boxStreamOf(draft.companyId, boxId), boxOf)
+      if (view === null) throw new Error(`box ${boxId} is known to have been started`)
+      return { reply: replyOf(draft, boxId, view), position: null }
+    },
   },
-  prepare: async ({ repositories }, { companyId }) =>
-    (await repositories.has(companyId))
-      ? {}
-      : { refusal: refusal(CLONE_FAILED, CLONE_FAILED.example.message) },
-  price: async (_ports, { price }) => price,
-  holds: {
-    take: (ports, caller, draft, _prepared, named) => hold(ports, caller, draft, named),
-    free: (ports, caller, { companyId }, { id }) =>
-      freeSlot(ports, companyId, id, causeOf(caller)),
-  },
-  resource: (_draft, id) => id,
-  intend: async ({ runner, sealing }, caller, draft, _prepared, { id: boxId, chargeId }) => {
-    const { companyId, personId, keyId, size, maxMinutes, idleMinutes, budgetMicros } = draft
-    const { unitPriceMicros, priceVersion } = draft.price
-    const seal = (text: string) => sealing.seal(companyId, personId, text)
-    const started = await runner.execute(
-      boxStreamOf(companyId, boxId),
-      {
-        ...{ type: "StartBox", boxId, chargeId, keyId, personId, size, maxMinutes, idleMinutes },
-        ...{ budgetMicros, unitPriceMicros, priceVersion, branch: await seal(draft.branch) },
-        label: draft.label === null ? null : await seal(draft.label),
-      },
-      causeOf(caller),
-      boxOf,
-    )
-    // Else it was abandoned meanwhile.
-    if (!started.accepted || started.view === null) return "again"
-    if (started.facts.length === 0) return "found"
-    return { reply: replyOf(draft, boxId, started.view), position: started.position }
-  },
-  begun: async ({ runner }, { companyId }, boxId) => {
-    const stream = boxStreamOf(companyId, boxId)
-    if (await runner.read(stream, isAbandoned)) return "undone"
-    return (await runner.read(stream, boxOf)) === null ? "no" : "yes"
-  },
-  reply: async ({ runner }, draft, boxId) => {
-    const view = await runner.read(boxStreamOf(draft.companyId, boxId), boxOf)
-    if (view === null) throw new Error(`box ${boxId} is known to have been started`)
-    return { reply: replyOf(draft, boxId, view), position: null }
-  },
-})
+)
 
 /** The box right after its start, whatever became of it since. */
 function replyOf(draft: Draft, id: string, { started }: BoxView): BoxAnswer {

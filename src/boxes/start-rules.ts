@@ -27,7 +27,12 @@ export const StartBox = z.object({
     .refine((name) => branchFault(name) === null, "Must be a branch's name, such as main.")
     .default(DEFAULTS.branch)
     .describe("The branch it works on; one that is new begins where the default branch is"),
-  maxMinutes: z.int().min(1).max(720).default(DEFAULTS.maxMinutes).describe("It stops after so many"),
+  maxMinutes: z
+    .int()
+    .min(1)
+    .max(720)
+    .default(DEFAULTS.maxMinutes)
+    .describe("It stops after so many"),
   budget: z
     .number()
     .min(0.01)
@@ -62,8 +67,7 @@ export async function priceOfStart(
   ports: Ports,
   { size, budget }: Pick<StartBox, "size" | "budget">,
 ): Promise<
-  | { readonly price: Price; readonly budgetMicros: number | null }
-  | { readonly refusal: Refusal }
+  { readonly price: Price; readonly budgetMicros: number | null } | { readonly refusal: Refusal }
 > {
   const price = await priceOfOne(ports, `box_minute_${size}`)
   const budgetMicros = budget === null ? null : Math.floor(budget * MICROS_PER_DOLLAR + 1e-6)

@@ -27,7 +27,8 @@ export const BOX_TOOLS = {
   get_box: {
     name: "get_box",
     title: "Look at a box",
-    description: "Tells how a box stands: its status, why it stopped, its links, and what it cost so far.",
+    description:
+      "Tells how a box stands: its status, why it stopped, its links, and what it cost so far.",
     arguments: { path: OF_BOX },
     annotations: READS,
   },
@@ -116,14 +117,16 @@ export const BOX_TOOLS = {
   box_activity: {
     name: "box_activity",
     title: "Read a box's activity",
-    description: "What was done in a box, the newest first: each entry with its result and the key that did it.",
+    description:
+      "What was done in a box, the newest first: each entry with its result and the key that did it.",
     arguments: { path: OF_BOX },
     annotations: READS,
   },
   stop_box: {
     name: "stop_box",
     title: "Stop a box",
-    description: "Ends a box now: its files are gone, so push first what is to stay. It costs nothing from here on.",
+    description:
+      "Ends a box now: its files are gone, so push first what is to stay. It costs nothing from here on.",
     arguments: { path: OF_BOX },
     annotations: DESTROYS,
   },

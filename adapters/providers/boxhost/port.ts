@@ -109,7 +109,7 @@ export interface Box {
   ) => Promise<{ readonly stdout: string; readonly stderr: string } | null>
   /** Ends one with all that it started; false where there is no such one. One that has ended: true. */
   readonly stopProcess: (processId: string) => Promise<boolean>
-  /** A connection to a port in the box; null where nobody listens there. */
+  /** A connection to a port in the box, which keeps it from being idle; null where nobody listens there. */
   readonly dial: (port: number) => Promise<Duplex | null>
   /** Ends it; resolves when nothing of it lives and its files are gone. Again: nothing. */
   readonly stop: () => Promise<void>

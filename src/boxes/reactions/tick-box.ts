@@ -34,9 +34,7 @@ export const tickBox = reaction({
   kind: "tick-box",
   payload: z.object({ boxId: idSchema(parseBoxId) }),
   from: {
-    BoxRunning: ({ boxId, at }) => [
-      { name: boxId, payload: { boxId }, dueAt: at + MINUTE_MS + 1 },
-    ],
+    BoxRunning: ({ boxId, at }) => [{ name: boxId, payload: { boxId }, dueAt: at + MINUTE_MS + 1 }],
   },
   giveUp: "owed",
   perform: async (ports, work) => {

@@ -19,9 +19,7 @@ const MOST_OUTPUT_BYTES = 4 * MOST_OUTPUT
 const command = shortText(10_000)
   .refine((text) => text !== "", "Must not be empty.")
   .describe("A command of the shell, as it would be typed")
-const cwd = shortText(1_000)
-  .optional()
-  .describe(`The folder it begins in; default ${WORKSPACE}`)
+const cwd = shortText(1_000).optional().describe(`The folder it begins in; default ${WORKSPACE}`)
 
 const Exec = z.object({
   command,

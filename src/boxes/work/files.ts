@@ -1,6 +1,11 @@
 /** Files of a box, through the box's own eyes. */
 import { z } from "zod"
-import { listFiles, readFile, removeFile, writeFile } from "../../../adapters/providers/boxhost/files.ts"
+import {
+  listFiles,
+  readFile,
+  removeFile,
+  writeFile,
+} from "../../../adapters/providers/boxhost/files.ts"
 import type { FileFault } from "../../../adapters/providers/boxhost/port.ts"
 import { WORKSPACE } from "../../../adapters/providers/boxhost/port.ts"
 import type { Refusal } from "../../frame/calls/refusal.ts"
@@ -128,16 +133,15 @@ export const fileRead = route({
     }),
 })
 
-const Write = z
-  .object({
-    path,
-    content: z
-      .string()
-      .refine((text) => text.isWellFormed(), "Must be well-formed Unicode.")
-      .refine((text) => text.length <= MOST_CONTENT, "Must be at most 5,000,000 characters.")
-      .describe("The whole file"),
-    encoding: encoding.default("utf-8").describe("What the content is in"),
-  })
+const Write = z.object({
+  path,
+  content: z
+    .string()
+    .refine((text) => text.isWellFormed(), "Must be well-formed Unicode.")
+    .refine((text) => text.length <= MOST_CONTENT, "Must be at most 5,000,000 characters.")
+    .describe("The whole file"),
+  encoding: encoding.default("utf-8").describe("What the content is in"),
+})
 
 const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?$/
 

@@ -59,7 +59,12 @@ export const pushBox = route({
       // Both sides have what the box was given, or pushed last.
       const given = { branch, base: view.commit, message: body.message }
       const out = await takeCode(box, { ...given, author: author ?? NOBODY })
-      const pushed = await take(ports, caller, { out, branch, found }, AbortSignal.any([gone, stopping]))
+      const pushed = await take(
+        ports,
+        caller,
+        { out, branch, found },
+        AbortSignal.any([gone, stopping]),
+      )
       const result = pushed.pushed ? "pushed" : pushed.exitCode === 0 ? "nothing" : "refused"
       await note(ports, caller, found, { action: "push", detail: body.message, result })
       return { ok: true, body: { ...pushed, branch } }

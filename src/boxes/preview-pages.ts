@@ -1,0 +1,23 @@
+/** What a link shows where nothing can be shown by it. */
+import type { ServerResponse } from "node:http"
+
+const PAGES = {
+  404: ["There is nothing here", "This link is closed, or was never one."],
+  502: ["Nothing answers yet", "The box does not listen on this port now. This page tries again."],
+} as const
+
+/** Answers with a page that says so; of what may come yet, one that looks again. */
+export function pageOf(response: ServerResponse, status: keyof typeof PAGES): void {
+  const [title, text] = PAGES[status]
+  response.writeHead(status, {
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "referrer-policy": "no-referrer",
+    "x-robots-tag": "noindex",
+    ...(status === 502 ? { refresh: "2" } : {}),
+  })
+  response.end(
+    `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><h1>${title}</h1><p>${text}</p></html>\n`,
+  )
+}
