@@ -45,6 +45,7 @@ const TABLES = [
   "claims",
   "company_keys",
   "connect_codes",
+  "journal",
   "kept",
   "presence",
   "simulated",
@@ -53,7 +54,7 @@ const TABLES = [
 ]
 
 /** Of these a company's rows go as they are; what hangs on them goes with them. */
-const DELETED = ["blobs", "claims", "connect_codes", "kept", "presence"]
+const DELETED = ["blobs", "claims", "connect_codes", "journal", "kept", "presence"]
 
 /** Erasing in PostgreSQL. */
 export function openPostgresErasure(ports: ErasurePorts): Erasure {

@@ -46,6 +46,7 @@ const WHOLE_BLOBS = "(select * from ledger.blobs where mark is not null)"
  * - `simulated`: what the built-in carrier, mailer and payment processor took, and what that one does
  *   with whose card. They stand for things outside, which a restore does not set back.
  * - `kept`: what slices keep for a time; who asks again after a restore finds it still.
+ * - `journal`: what was done, as people are shown it; nothing else knows of it.
  * - `blobs`, `blob_chunks`: bytes that facts speak of, as far as they are whole.
  */
 const KEPT: readonly TableInBackup[] = [
@@ -80,6 +81,7 @@ const KEPT: readonly TableInBackup[] = [
   whole("stand_ins", "after", "name"),
   whole("simulated", "after", "place", "place"),
   whole("kept", "after", "company_id, slice, kind, name"),
+  whole("journal", "after", "place", "place"),
   {
     table: "blobs",
     rows: [{ name: "blobs", part: "after", from: WHOLE_BLOBS, key: "edition" }],

@@ -21,6 +21,7 @@ import { handedOver } from "./migrations/0015-handed-over.ts"
 import { machines } from "./migrations/0016-machines.ts"
 import { parkedWork } from "./migrations/0017-parked-work.ts"
 import { kept } from "./migrations/0018-kept.ts"
+import { journal } from "./migrations/0019-journal.ts"
 
 /** Every migration of the program itself, in the order of their names. */
 export const MIGRATIONS: Migrations = {
@@ -42,6 +43,7 @@ export const MIGRATIONS: Migrations = {
   "0016-machines": machines,
   "0017-parked-work": parkedWork,
   "0018-kept": kept,
+  "0019-journal": journal,
 }
 
 /** The database was made by a newer version of this program. */

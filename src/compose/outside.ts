@@ -3,6 +3,7 @@ import { PROGRAM } from "../slices.ts"
 import type { Pool } from "pg"
 import { openBackupSet } from "../../adapters/installation/backup-set.ts"
 import { openPostgresBlobs } from "../../adapters/blobs/postgres.ts"
+import { openPostgresJournals } from "../../adapters/journal/postgres.ts"
 import { openPostgresKept } from "../../adapters/kept/postgres.ts"
 import { openPostgresCheckpoints } from "../../adapters/checkpoints/postgres.ts"
 import { openPostgresClaims } from "../../adapters/claims/postgres.ts"
@@ -100,6 +101,7 @@ export async function openOutside(
     claims: openPostgresClaims(pool, processes),
     work: openPostgresWork(behind, processes),
     kept: openPostgresKept({ pool, clock: time.clock.clock }),
+    journal: openPostgresJournals(pool),
     blobs: openPostgresBlobs({ pool, behind, sealing }),
     simulators: openPostgresSimulators(pool),
     presence: openPostgresPresence(pool),

@@ -7,6 +7,7 @@ import type { ConnectCodes } from "../../adapters/connect-codes/port.ts"
 import type { Erasure } from "../../adapters/erasure/port.ts"
 import type { EventStore, Position } from "../../adapters/eventstore/port.ts"
 import type { Projector } from "../../adapters/postgres/projector/port.ts"
+import type { Journals } from "../../adapters/journal/port.ts"
 import type { Kept } from "../../adapters/kept/port.ts"
 import type { Presence } from "../../adapters/presence/port.ts"
 import type { Sealing } from "../../adapters/sealing/port.ts"
@@ -65,6 +66,7 @@ export interface Ports extends ProvidedPorts {
   readonly claims: Claims
   readonly work: WorkQueue
   readonly kept: Kept
+  readonly journal: Journals
   readonly blobs: Blobs
   readonly presence: Presence
   readonly connectCodes: ConnectCodes

@@ -1,0 +1,48 @@
+import type { Pool } from "pg"
+import type { Entry, Journal, JournalKind, Journals } from "./port.ts"
+
+const OF_SUBJECT = "company_id = $1 and slice = $2 and kind = $3 and subject = $4"
+const NEWEST_FIRST = "order by at desc, place desc"
+/**
+ * What is one too many goes with the addition behind it: a statement does not see its own rows. Rows that
+ * another one is taking away are left to it, so that no two wait for each other.
+ */
+const ADD = `
+  with added as (
+    insert into ledger.journal (company_id, slice, kind, subject, at, content)
+    values ($1, $2, $3, $4, $6, $7::jsonb))
+  delete from ledger.journal where place in (
+    select place from ledger.journal where place in (
+      select place from ledger.journal where ${OF_SUBJECT} ${NEWEST_FIRST} offset $5)
+    for update skip locked)`
+const NEWEST = `
+  select at, content from ledger.journal where ${OF_SUBJECT} ${NEWEST_FIRST} limit $5`
+const FORGET = `delete from ledger.journal where ${OF_SUBJECT}`
+
+interface Row<T> {
+  readonly at: Date
+  readonly content: T
+}
+
+/** Journals in the table `ledger.journal`. What a company's erasure takes is its rows. */
+export function openPostgresJournals(pool: Pool): Journals {
+  return { of: (kind) => openJournal(pool, kind) }
+}
+
+function openJournal<T extends object>(pool: Pool, { slice, kind, most }: JournalKind): Journal<T> {
+  return {
+    add: async (companyId, subject, { at, content }) => {
+      const entry = [new Date(at), JSON.stringify(content)]
+      const values = [companyId, slice, kind, subject, most, ...entry]
+      await pool.query({ name: "journal-add", text: ADD, values })
+    },
+    newest: async (companyId, subject, limit) => {
+      const values = [companyId, slice, kind, subject, Math.min(limit, most)]
+      const { rows } = await pool.query<Row<T>>({ name: "journal-newest", text: NEWEST, values })
+      return rows.map(({ at, content }): Entry<T> => ({ at: at.getTime(), content }))
+    },
+    forget: async (companyId, subject) => {
+      await pool.query(FORGET, [companyId, slice, kind, subject])
+    },
+  }
+}
