@@ -13,6 +13,8 @@ import type { BoxEvent, BoxFact, FailReason, StopReason } from "./box-events.ts"
 
 /** A minute of a box, milliseconds. */
 export const MINUTE_MS = 60_000
+/** A full minute is looked at within this, unless its server was away or very busy. */
+const LATE_MS = 1_000
 /** So many ports of a box are open at once. */
 export const MOST_PREVIEWS = 16
 
@@ -113,9 +115,11 @@ function tick(
   const cap = capOf(known.started)
   if (known.minutes >= cap.minutes) return stop(cap.reason)
   const isActive = signs.isBusy || signs.activities > known.activities
-  const activeAt = isActive ? at : known.activeAt
   // By when the minute was full, however late this is looked at: what is charged is what had begun.
   const fullAt = runningAt + known.minutes * MINUTE_MS
+  // What was done is of before the look; only a late one may see what was done behind the minute.
+  const seenAt = at - fullAt < LATE_MS ? fullAt : at
+  const activeAt = isActive ? seenAt : known.activeAt
   if (fullAt - activeAt >= known.started.idleMinutes * MINUTE_MS) return stop("idle")
   if (!isKeyGood) return stop("key_changed")
   const activities = Math.max(known.activities, signs.activities)

@@ -81,8 +81,8 @@ describe("a box's minutes", () => {
   it("go on while the count moves or a command runs, and end so long after the last", () => {
     const one = running({ idleMinutes: 5 })
     tickOn(one, 100, (n) => Math.min(n, 10))
-    // The last was seen when minute 10 began, right after minute 9 was full.
-    expect(one.view()).toMatchObject({ minutes: 15, reason: "idle" })
+    // The last was seen when minute 9 was full.
+    expect(one.view()).toMatchObject({ minutes: 14, reason: "idle" })
     const busy = running({ idleMinutes: 5, maxMinutes: 30 })
     for (let n = 2; busy.view()?.status === "running"; n += 1) {
       busy.ask(tickBox(n, 0, { isBusy: true }), NOW + (n - 1) * MINUTE_MS + 1)

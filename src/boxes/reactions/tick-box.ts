@@ -1,6 +1,7 @@
 /** Looks at a running box whenever a minute of it is full, until it has ended and is paid. */
 import { z } from "zod"
 import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
+import type { Box } from "../../../adapters/providers/boxhost/port.ts"
 import { BoxGone } from "../../../adapters/providers/boxhost/port.ts"
 import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
 import { MINUTE_MS } from "../../../domain/boxes/box.ts"
@@ -8,25 +9,50 @@ import type { BoxId } from "../../../domain/boxes/ids.ts"
 import { parseBoxId } from "../../../domain/boxes/ids.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
+import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
 import type { Ports } from "../../frame/ports.ts"
+import { leaseMs } from "../leases.ts"
 import type { Ticked } from "../minutes.ts"
 import { payDue } from "../minutes.ts"
 
 const NOTHING_DONE = { activities: 0, isBusy: false }
 
-/** What is seen of a box; null where it is gone. @throws ProviderUnavailable, ProviderSilent */
-async function seen({ boxHost, pacer }: Ports, boxId: BoxId): Promise<Ticked["signs"] | null> {
+/** Asks a box something; null where it is gone. @throws ProviderUnavailable, ProviderSilent */
+async function asked<T>(
+  { boxHost, pacer }: Ports,
+  boxId: BoxId,
+  ask: (box: Box) => Promise<T>,
+): Promise<T | null> {
   const look = async () => {
-    try {
-      return (await (await boxHost.find(boxId))?.hello()) ?? null
-    } catch (error) {
-      if (error instanceof BoxGone) return null
-      throw error
-    }
+    const box = await boxHost.find(boxId)
+    return box === null ? null : ask(box)
   }
-  return inTime(pacer, "the host of boxes", look())
+  try {
+    return await inTime(pacer, "the host of boxes", look())
+  } catch (error) {
+    if (error instanceof BoxGone) return null
+    throw error
+  }
+}
+
+/** Looks at a box, charges what is due, and extends its lease to what is paid; the box as it then stands. */
+async function tick(ports: Ports, box: Omit<Ticked, "signs">, cause: Cause) {
+  const { companyId, boxId } = box
+  const signs = await asked(ports, boxId, (one) => one.hello())
+  if (signs === null) {
+    // Lost: nothing is charged beyond what had begun by its last sign of life (decisions.md §8).
+    const command = { type: "StopBox" as const, boxId, reason: "stopped" as const }
+    const stream = boxStreamOf(companyId, boxId)
+    await ports.runner.execute(stream, { ...command, keyId: null, personId: null }, cause)
+  }
+  const view = await payDue(ports, { ...box, signs: signs ?? NOTHING_DONE }, cause)
+  if (view?.next !== null && view !== null) {
+    const lease = leaseMs(view, ports.clock.now())
+    await asked(ports, boxId, (one) => one.extend(lease))
+  }
+  return view
 }
 
 /** Charges what is due of a box. */
@@ -41,22 +67,14 @@ export const tickBox = reaction({
     const { companyId, name, payload } = work
     const { boxId } = payload
     const cause = causedBy(`tick-box ${name}`)
-    let signs: Ticked["signs"] | null
     try {
-      signs = await seen(ports, boxId)
+      const view = await tick(ports, { companyId, boxId }, cause)
+      const next = view?.next ?? null
+      return next === null ? { result: "done" } : { result: "later", dueAt: next.dueAt }
     } catch (error) {
       const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
       if (!isOutside) throw error
       return retryLater(work, "the host of boxes does not answer")
     }
-    if (signs === null) {
-      // Lost: nothing is charged beyond what had begun by its last sign of life (decisions.md §8).
-      const command = { type: "StopBox" as const, boxId, reason: "stopped" as const }
-      const stream = boxStreamOf(companyId, boxId)
-      await ports.runner.execute(stream, { ...command, keyId: null, personId: null }, cause)
-    }
-    const view = await payDue(ports, { companyId, boxId, signs: signs ?? NOTHING_DONE }, cause)
-    const next = view?.next ?? null
-    return next === null ? { result: "done" } : { result: "later", dueAt: next.dueAt }
   },
 })

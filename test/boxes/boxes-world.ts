@@ -1,0 +1,78 @@
+/** A world whose companies have code and boxes; boxes are the built-in ones. */
+import { expect } from "vitest"
+import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
+import type { BoxView } from "../../domain/boxes/box.ts"
+import { boxOf } from "../../domain/boxes/box.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CodeWorld } from "../code/code-world.ts"
+import { bundleOf, openCodeWorld, workingCopy } from "../code/code-world.ts"
+import type { Company, World, WorldOptions } from "../support/world.ts"
+import { makeCallsFree, makeCompany } from "../support/world.ts"
+
+/** What a small, a medium box costs a minute, micro-dollars. */
+export const PRICES = { small: 2_000, medium: 4_000 } as const
+
+/** The path of all boxes. */
+export const BOXES = "/api/v1/sandboxes"
+
+/** Opens one in which calls of the API cost nothing. */
+export async function openBoxWorld(options: WorldOptions = {}): Promise<CodeWorld> {
+  const settings = { ...options.settings, BOX_HOST: "simulator" }
+  const one = await openCodeWorld({ ...options, settings, rateLimits: "off" })
+  await makeCallsFree(one.world)
+  return one
+}
+
+/** A company with a repository of one commit. */
+export async function makeBoxCompany({ world, folder }: CodeWorld, funds = "50"): Promise<Company> {
+  const company = await makeCompany(world, funds)
+  const copy = workingCopy(folder, { "README.md": "# Hello\n" })
+  await world.operate("repository import", {
+    ...{ company: company.companyId, file: bundleOf(copy) },
+  })
+  return company
+}
+
+/** Starts a box; what is asked for beside a small one. */
+export async function start(world: World, { key }: Pick<Company, "key">, asked: object = {}) {
+  const body = { size: "small", ...asked }
+  return world.call(key, "POST", BOXES, { body })
+}
+
+/** Starts a box and waits until it runs, or failed; answers its id. */
+export async function running(
+  world: World,
+  company: Pick<Company, "key">,
+  asked: object = {},
+): Promise<BoxId> {
+  const started = await start(world, company, asked)
+  expect(started).toMatchObject({ status: 201, body: { status: "starting" } })
+  await world.operate("wait")
+  return started.body.id
+}
+
+/** A box by the API. */
+export async function see(world: World, { key }: Pick<Company, "key">, boxId: BoxId) {
+  return (await world.call(key, "GET", `${BOXES}/${boxId}`)).body
+}
+
+/** A box by its stream. */
+export function viewOf(
+  { ports }: World,
+  companyId: CompanyId,
+  boxId: BoxId,
+): Promise<BoxView | null> {
+  return ports.runner.readLatest(boxStreamOf(companyId, boxId), boxOf)
+}
+
+/** Moves the clock; everything that falls due on the way is done at its time. */
+export async function advance(world: World, duration: string): Promise<void> {
+  await world.operate("clock advance", { duration })
+}
+
+/** What a company spent of what it had, micro-dollars. */
+export async function spentOf(world: World, { companyId }: Company, funds = 50): Promise<number> {
+  const { balanceMicros } = await world.operate("company show", { company: companyId })
+  return funds * 1_000_000 - balanceMicros
+}

@@ -1,0 +1,280 @@
+/** A box from its start to its end, and what of it is charged. */
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest"
+import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import type { CodeWorld } from "../code/code-world.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import { BOXES, PRICES, makeBoxCompany, openBoxWorld, running, start } from "./boxes-world.ts"
+import { advance, see, spentOf, viewOf } from "./boxes-world.ts"
+
+let one: CodeWorld
+let world: World
+beforeAll(async () => {
+  one = await openBoxWorld()
+  world = one.world
+})
+afterAll(async () => {
+  await one.close()
+})
+const told = (outcome: string) => world.operate("stand-in set", { name: "boxhost", outcome })
+afterEach(async () => {
+  await told("ok")
+})
+
+describe("a start", () => {
+  it("answers a box that starts, charges its first minute, and has it run with the code", async () => {
+    const company = await makeBoxCompany(one)
+    const asked = { branch: "work", label: "Fix it", maxMinutes: 30, budget: 0.5, idleMinutes: 10 }
+    const started = await start(world, company, asked)
+    expect(started).toMatchObject({
+      status: 201,
+      body: {
+        ...{ size: "small", branch: "work", label: "Fix it", status: "starting", stopReason: null },
+        ...{ workspace: "/workspace/repo", maxMinutes: 30, idleMinutes: 10, budget: 0.5 },
+        ...{ previews: [], spent: { minutes: 1, dollars: 0.002 }, stoppedAt: null },
+      },
+    })
+    expect(await spentOf(world, company)).toBe(PRICES.small)
+    await world.operate("wait")
+    const seen = await see(world, company, started.body.id)
+    expect(seen).toMatchObject({ status: "running", label: "Fix it", branch: "work" })
+    const { key } = company
+    const path = `${BOXES}/${started.body.id}/files/content?path=README.md`
+    expect((await world.call(key, "GET", path)).body.content).toBe("# Hello\n")
+    const { charges } = await world.operate("charge list", { company: company.companyId })
+    expect(charges).toMatchObject([{ state: "final", amountMicros: PRICES.small }])
+  })
+
+  it("takes what is asked for as it is written, or says what is wrong with it", async () => {
+    const company = await makeBoxCompany(one)
+    const faults = [
+      { size: "huge" },
+      { branch: "a..b" },
+      { branch: "" },
+      { maxMinutes: 0 },
+      { maxMinutes: 721 },
+      { maxMinutes: 1.5 },
+      { budget: 0.009 },
+      { budget: 500.01 },
+      { idleMinutes: 4 },
+      { idleMinutes: 61 },
+      { label: "x".repeat(81) },
+    ]
+    for (const fault of faults) {
+      const refused = await start(world, company, fault)
+      expect(refused, JSON.stringify(fault)).toMatchObject({
+        ...{ status: 400, body: { error: "validation" } },
+      })
+      expect(Object.keys(refused.body.fields)).toEqual(Object.keys(fault))
+    }
+    expect(await spentOf(world, company)).toBe(0)
+  })
+
+  it("is refused in the specification's order, and nothing is charged or kept of it", async () => {
+    const bare = await makeCompany(world)
+    expect(await start(world, bare)).toMatchObject({ status: 502, body: { error: "clone_failed" } })
+    const poor = { ...(await makeBoxCompany(one)) }
+    await world.operate("price set", { item: "box_minute_large", dollars: "0.02" })
+    const small = await start(world, bare, { size: "large", budget: 0.01 })
+    expect(small).toMatchObject({ status: 400, body: { error: "budget_too_small" } })
+    await told("full")
+    const full = await start(world, poor)
+    expect(full).toMatchObject({ status: 503, body: { error: "box_unavailable" } })
+    expect(full.headers["retry-after"]).toBe("60")
+    await told("ok")
+    const limit = { company: poor.companyId, class: "general", period: "week" }
+    await world.operate("limit set", { ...limit, dollars: "0.001" })
+    expect(await start(world, poor)).toMatchObject({ body: { error: "spend_limit_reached" } })
+    await world.operate("limit remove", limit)
+    expect(await spentOf(world, poor)).toBe(0)
+    // No refusal kept a slot: the plan has two.
+    await running(world, poor)
+    await running(world, poor)
+    const many = await start(world, poor)
+    expect(many).toMatchObject({ status: 429, body: { error: "too_many_boxes" } })
+    expect(many.headers["retry-after"]).toBeUndefined()
+  })
+
+  it("gives one of ten that come at once the last slot, and as many as the plan has", async () => {
+    const company = await makeBoxCompany(one)
+    const answers = await Promise.all(Array.from({ length: 10 }, () => start(world, company)))
+    const statuses = answers.map(({ status }) => status).toSorted((a, b) => a - b)
+    expect(statuses).toEqual([201, 201, ...Array.from({ length: 8 }, () => 429)])
+    expect(await spentOf(world, company)).toBe(2 * PRICES.small)
+  })
+
+  it("with an Idempotency-Key is one box, however often it comes", async () => {
+    const company = await makeBoxCompany(one)
+    const headers = { "idempotency-key": "start-1" }
+    const request = { body: { size: "small" }, headers }
+    const first = await world.call(company.key, "POST", BOXES, request)
+    const again = await world.call(company.key, "POST", BOXES, request)
+    expect(again).toMatchObject({ status: 201, body: { id: first.body.id } })
+    expect(await spentOf(world, company)).toBe(PRICES.small)
+  })
+
+  it("whose code cannot be brought fails, and is given back with its slot", async () => {
+    const company = await makeBoxCompany(one)
+    await told("clone-fails")
+    const boxId = await running(world, company)
+    await told("ok")
+    const seen = await see(world, company, boxId)
+    expect(seen).toMatchObject({ status: "failed", spent: { minutes: 0, dollars: 0 } })
+    expect(await spentOf(world, company)).toBe(0)
+    await running(world, company)
+    await running(world, company)
+  })
+})
+
+describe("the minutes of a box", () => {
+  it("are charged one by one until the cap, in the shown sum as in the ledger", async () => {
+    const company = await makeBoxCompany(one)
+    const boxId = await running(world, company, { maxMinutes: 7, idleMinutes: 60 })
+    await advance(world, "1h")
+    const seen = await see(world, company, boxId)
+    expect(seen).toMatchObject({ status: "stopped", stopReason: "time_cap" })
+    expect(seen.spent).toEqual({ minutes: 7, dollars: 0.014 })
+    expect(await spentOf(world, company)).toBe(7 * PRICES.small)
+    expect(Date.parse(seen.stoppedAt) - Date.parse(seen.stopsBy)).toBe(1)
+  })
+
+  it("are one where it is stopped at 60.000 seconds, and two a millisecond later", async () => {
+    const company = await makeBoxCompany(one)
+    const [first, second] = [await running(world, company), await running(world, company)]
+    const { runningAt } = (await viewOf(world, company.companyId, second)) ?? {}
+    const { runningAt: earlier } = (await viewOf(world, company.companyId, first)) ?? {}
+    expect(runningAt).toBe(earlier)
+    await advance(world, "60s")
+    await world.call(company.key, "POST", `${BOXES}/${first}/stop`)
+    const to = new Date((runningAt ?? 0) + 60_001).toISOString()
+    await world.operate("clock set", { to })
+    await world.call(company.key, "POST", `${BOXES}/${second}/stop`)
+    await advance(world, "1h")
+    expect((await see(world, company, first)).spent.minutes).toBe(1)
+    expect((await see(world, company, second)).spent.minutes).toBe(2)
+    expect(await spentOf(world, company)).toBe(3 * PRICES.small)
+  })
+
+  it("stop at exactly as many as a limit has room for", async () => {
+    const company = await makeBoxCompany(one)
+    const { companyId: company_, keyId: key } = company
+    await world.operate("limit set", { company: company_, key, period: "day", dollars: "0.01" })
+    const boxId = await running(world, company, { idleMinutes: 60 })
+    await advance(world, "1h")
+    const { boxes: listed } = await world.operate("box list", { company: company_ })
+    const stopped = { id: boxId, stopReason: "spending_limit", spent: { minutes: 5 } }
+    expect(listed).toMatchObject([stopped])
+    expect(await spentOf(world, company)).toBe(5 * PRICES.small)
+  })
+
+  it("stop where the funds are used up, and where the account is locked", async () => {
+    const company = await makeBoxCompany(one, "0.02")
+    await world.operate("company change", { company: company.companyId, prepaidOnly: "on" })
+    const boxId = await running(world, company, { idleMinutes: 60 })
+    await advance(world, "1h")
+    const seen = await see(world, company, boxId)
+    expect(seen).toMatchObject({ stopReason: "funds", spent: { minutes: 10 } })
+    expect(await spentOf(world, company, 0.02)).toBe(20_000)
+  })
+
+  it("stop for lack of activity, which an exec is, by the ledger's clock", async () => {
+    const company = await makeBoxCompany(one)
+    const boxId = await running(world, company, { idleMinutes: 5 })
+    await advance(world, "4m")
+    const exec = { body: { command: "echo hi" } }
+    await world.call(company.key, "POST", `${BOXES}/${boxId}/exec`, exec)
+    await advance(world, "1h")
+    const seen = await see(world, company, boxId)
+    // Seen at the fourth full minute: five more.
+    expect(seen).toMatchObject({ stopReason: "idle", spent: { minutes: 9 } })
+  })
+
+  it("stop within a minute where the key is paused, loses the operation, or its person is gone", async () => {
+    const company = await makeBoxCompany(one)
+    const { companyId, ownerId } = company
+    const { keyId, key } = await world.operate("key create", {
+      ...{ company: companyId, person: ownerId, operations: ["sandbox.start", "sandbox.read"] },
+    })
+    const paused = await running(world, { key })
+    const narrowed = await running(world, company)
+    await world.operate("key pause", { keyId })
+    const less = { keyId: company.keyId, operations: ["sandbox.read"] }
+    await world.operate("key change", less)
+    await advance(world, "90s")
+    for (const boxId of [paused, narrowed]) {
+      expect(await viewOf(world, companyId, boxId)).toMatchObject({
+        reason: "key_changed",
+        minutes: 1,
+      })
+    }
+  })
+
+  it("end with the host where that loses the box: nothing beyond its last sign of life", async () => {
+    const company = await makeBoxCompany(one)
+    const boxId = await running(world, company, { idleMinutes: 60 })
+    await advance(world, "2m")
+    await told("lost")
+    await advance(world, "1h")
+    const seen = await see(world, company, boxId)
+    expect(seen).toMatchObject({ stopReason: "stopped", spent: { minutes: 2 } })
+    expect(await spentOf(world, company)).toBe(2 * PRICES.small)
+  })
+
+  it("end when the company is deleted", async () => {
+    const company = await makeBoxCompany(one)
+    const boxId = await running(world, company)
+    await world.operate("company delete", { company: company.companyId })
+    await world.operate("wait")
+    const view = await viewOf(world, company.companyId, boxId)
+    expect(view).toMatchObject({ status: "stopped", reason: "key_changed", minutes: 1 })
+    expect(await world.ports.boxHost.find(boxId)).toBeNull()
+  })
+})
+
+describe("the end of a box", () => {
+  it("answers the box, ends its machine, frees its slot, and is the same again", async () => {
+    const company = await makeBoxCompany(one)
+    const [boxId] = [await running(world, company), await running(world, company)]
+    const stopped = await world.call(company.key, "POST", `${BOXES}/${boxId}/stop`)
+    expect(stopped).toMatchObject({
+      status: 200,
+      body: { status: "stopped", stopReason: "stopped" },
+    })
+    const again = await world.call(company.key, "POST", `${BOXES}/${boxId}/stop`)
+    expect(again.body).toEqual(stopped.body)
+    await world.operate("wait")
+    expect(await world.ports.boxHost.find(boxId)).toBeNull()
+    await running(world, company)
+    const listed = await world.call(company.key, "GET", BOXES)
+    expect(listed.body.boxes).toHaveLength(3)
+  })
+
+  it("while it starts charges its first minute, and it never runs", async () => {
+    const company = await makeBoxCompany(one)
+    const { boxHost } = world.ports
+    const making = vi.spyOn(boxHost, "start").mockRejectedValue(new ProviderUnavailable("no"))
+    const started = await start(world, company)
+    making.mockRestore()
+    const boxId = started.body.id
+    const stopped = await world.call(company.key, "POST", `${BOXES}/${boxId}/stop`)
+    expect(stopped.body.status).toBe("stopped")
+    await world.operate("wait")
+    await advance(world, "10m")
+    expect(await see(world, company, boxId)).toMatchObject({ status: "stopped" })
+    expect(await spentOf(world, company)).toBe(PRICES.small)
+    expect(await world.ports.boxHost.find(boxId)).toBeNull()
+  })
+
+  it("and its deletion take it off the list in every status", async () => {
+    const company = await makeBoxCompany(one)
+    const boxId = await running(world, company)
+    const removed = await world.call(company.key, "DELETE", `${BOXES}/${boxId}`)
+    expect(removed).toMatchObject({ status: 200, body: { ok: true } })
+    expect((await world.call(company.key, "GET", BOXES)).body.boxes).toEqual([])
+    for (const path of ["", "/events"]) {
+      const gone = await world.call(company.key, "GET", `${BOXES}/${boxId}${path}`)
+      expect(gone.status).toBe(404)
+    }
+    expect((await world.call(company.key, "DELETE", `${BOXES}/${boxId}`)).status).toBe(404)
+  })
+})
