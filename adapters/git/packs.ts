@@ -90,12 +90,16 @@ const idAt = async (read: Read, ref: string): Promise<string | null> =>
 
 /** Why what was sent cannot stand on top of a branch; null where it can. */
 async function notOnTop(push: Push, old: string | null, tip: string): Promise<Verdict | null> {
-  for await (const { type } of push.read([tip])) {
-    if (type !== "commit") return no(`What was sent is a ${type} and no commit.`)
-    break
-  }
+  if (!(await isCommit(push, tip))) return no("What was sent has no such commit.")
   if (old === null || (await push.isAncestor(old, tip))) return null
   return no("The branch has commits that are not in what was sent: it moved meanwhile.")
+}
+
+/** Whether an object is there, and a commit: git asks its hook also of what is missing. */
+async function isCommit(push: Push, id: string): Promise<boolean> {
+  for await (const { entries } of push.folders([id], "")) if (entries === null) return false
+  for await (const { type } of push.read([id])) return type === "commit"
+  return false
 }
 
 /** What git answered, by its bands: its report, and what it says to people. */
