@@ -34,6 +34,7 @@ export async function plant(world: World, mark: string, numbers: string): Promis
     "text that came in": `please ring the ${mark} bell twice`,
     "text that hangs": `the ${mark} carrier says nothing`,
     "name of a request": `order of ${mark}`,
+    "what was done": `looked behind the ${mark} curtain`,
   }
   const { companyId, ownerId } = await world.operate("company create", {
     name: secrets["company's name"],
@@ -59,6 +60,9 @@ export async function plant(world: World, mark: string, numbers: string): Promis
   await world.operate("limit set", { ...limit, reminders: ["0.001"] })
   await world.operate("funds notice", { ...company, below: "1000" })
   await text(world, key, secrets)
+  const journal = world.ports.journal.of({ slice: "company", kind: "visit", most: 1 })
+  const at = world.ports.clock.now()
+  await journal.add(companyId, "box", { at, content: { what: secrets["what was done"] } })
   await world.call(key, "POST", "/api/v1/checkin", {
     body: { installId: null, version: "2.0.0", platform: "linux" },
   })

@@ -47,6 +47,14 @@ describe("an installation of before", () => {
     expect(shown.balanceMicros).toBe(KNOWN.funds)
   })
 
+  it("has journals, and nothing in them yet", async () => {
+    const journal = world.ports.journal.of({ slice: "boxes", kind: "command", most: 2 })
+    expect(await journal.newest(company.companyId, "box_1", 2)).toEqual([])
+    const entry = { at: world.ports.clock.now(), content: { n: 1 } }
+    await journal.add(company.companyId, "box_1", entry)
+    expect(await journal.newest(company.companyId, "box_1", 2)).toEqual([entry])
+  })
+
   it("does the work that waited: a text is sent, one is tried again, a reminder is mailed", async () => {
     await world.operate("wait")
     expect((await messageOf(world, KNOWN.queued.id)).status).not.toBe("queued")
