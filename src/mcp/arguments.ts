@@ -1,6 +1,17 @@
 /** What a model gives a tool: what of it the tool's route cannot see, and how it stands in a query. */
 import { nearestName } from "../frame/kernel/nearest.ts"
-import type { Argument } from "./tools.ts"
+import type { Json } from "../frame/http/documents/named-schemas.ts"
+
+/** An argument of a tool. */
+export interface Argument {
+  readonly name: string
+  readonly place: "path" | "query" | "body"
+  /** What the route calls it. */
+  readonly field: string
+  /** Its form as JSON Schema, without references. */
+  readonly schema: Json
+  readonly isRequired: boolean
+}
 
 type Given = Readonly<Record<string, unknown>>
 

@@ -70,7 +70,7 @@ async function callTool({ tools, onward }: Server, params: unknown, id: Id): Pro
   if (!called.success) {
     const what = called.error.issues[0]?.path.join(".") ?? ""
     const why =
-      "tools/call takes a name, arguments as an object and perhaps _meta.idempotencyKey as text"
+      "Give tools/call a name, arguments as an object and perhaps _meta.idempotencyKey as text"
     return errorOf(id, "badParams", `${why}; look at ${what}.`)
   }
   const { name, arguments: given, _meta: meta } = called.data

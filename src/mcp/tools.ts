@@ -5,18 +5,8 @@ import { PIECES } from "../frame/calls/route.ts"
 import type { Tool as Words } from "../frame/calls/tool.ts"
 import type { Json } from "../frame/http/documents/named-schemas.ts"
 import { schemaOf } from "../frame/http/documents/named-schemas.ts"
+import type { Argument } from "./arguments.ts"
 import { argumentFaults, queryValue } from "./arguments.ts"
-
-/** An argument of a tool. */
-export interface Argument {
-  readonly name: string
-  readonly place: "path" | "query" | "body"
-  /** What the route calls it. */
-  readonly field: string
-  /** Its form as JSON Schema, without references. */
-  readonly schema: Json
-  readonly isRequired: boolean
-}
 
 /** A tool. */
 export interface Tool {
