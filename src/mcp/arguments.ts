@@ -50,7 +50,9 @@ function faultOf({ place, schema }: Argument, isGiven: boolean, value: unknown):
   if (typeof value === "string") return null
   const values = schema["enum"]
   if (!Array.isArray(values)) return "Must be text."
-  return values.includes(value) ? null : `Must be ${values.join(" or ")}.`
+  // 1 and "1" are one word here.
+  const words = new Set(values.map(String))
+  return values.includes(value) ? null : `Must be ${[...words].join(" or ")}.`
 }
 
 /** Whether JSON can write a value down again: a number such as 1e999 is read as an endless one. */

@@ -71,7 +71,7 @@ export const getThing = route({
 export const changed: string[] = []
 
 /** What a change waits for before it is done. */
-export const waits: { before: (text: string) => Promise<void> } = {
+export const waits: { before: (stopping: AbortSignal) => Promise<void> } = {
   before: async () => undefined,
 }
 
@@ -100,9 +100,9 @@ export const changeThing = route({
     arguments: { path: { thing: "id" }, body: ["text", "times", "note", "size", "budget"] },
     annotations: changes,
   },
-  handle: async (_ports, _caller, { params: { id }, body }) => {
+  handle: async (_ports, _caller, { params: { id }, body, stopping }) => {
     const { text, ...rest } = body
-    await waits.before(text)
+    await waits.before(stopping)
     changed.push(text.slice(0, 20))
     return { ok: true, body: { id, length: text.length, ...rest } }
   },
