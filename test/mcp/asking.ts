@@ -11,7 +11,7 @@ import { pretendedTools } from "./pretended-tools.ts"
 export const MCP = "/api/v1/mcp"
 
 /** The program with them. */
-export const PROGRAM_WITH_TOOLS = assemble([...SLICES, pretendedTools])
+const PROGRAM_WITH_TOOLS = assemble([...SLICES, pretendedTools])
 
 /** The program's app, with them. Its caller closes it. */
 export async function appWithTools(

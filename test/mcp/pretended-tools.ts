@@ -109,7 +109,7 @@ export const changeThing = route({
 })
 
 /** Needs a parameter of its query, and takes no body. */
-export const deleteThing = route({
+const deleteThing = route({
   ...base,
   name: "toolDeleteThing",
   method: "DELETE",
@@ -130,7 +130,7 @@ export const deleteThing = route({
 })
 
 /** Charges. */
-export const buyThing = route({
+const buyThing = route({
   ...base,
   name: "toolBuyThing",
   method: "POST",

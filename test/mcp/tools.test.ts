@@ -6,15 +6,10 @@ import { PIECES } from "../../src/frame/calls/route.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { assemble } from "../../src/frame/slice.ts"
 import { SLICES, PROGRAM } from "../../src/slices.ts"
+import type { Tool } from "../../src/mcp/tools.ts"
 import { toolsIn } from "../../src/mcp/tools.ts"
 import { readFileSync } from "node:fs"
-import {
-  TOOLS,
-  changeThing,
-  getThing,
-  listThings,
-  pretendedTools,
-} from "./pretended-tools.ts"
+import { TOOLS, changeThing, getThing, listThings, pretendedTools } from "./pretended-tools.ts"
 
 const tools = toolsIn(TOOLS)
 const listedOf = (name: string) => tools.get(name)?.listed
@@ -128,9 +123,8 @@ describe("the tools of the program", () => {
   it("are those of the specification's table, each over its route and with its arguments", () => {
     const listed = toolsIn(built)
     const found = built.map(({ tool, method, url }) => {
-      const { properties } = listed.get(tool?.name ?? "")?.listed["inputSchema"] as {
-        readonly properties: object
-      }
+      const { inputSchema } = (listed.get(tool?.name ?? "") as Tool).listed
+      const { properties } = inputSchema as { readonly properties: object }
       return [tool?.name, method, url, Object.keys(properties).toSorted()]
     })
     const wanted = rows
