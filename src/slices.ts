@@ -14,6 +14,7 @@ import { own } from "./frame/operator/own/slice.ts"
 import type { Slice } from "./frame/slice.ts"
 import { assemble } from "./frame/slice.ts"
 import { leads } from "./leads/slice.ts"
+import { mcp } from "./mcp/slice.ts"
 import { moving } from "./moving/slice.ts"
 import { phone } from "./phone/slice.ts"
 import { places } from "./places/slice.ts"
@@ -22,7 +23,7 @@ import { places } from "./places/slice.ts"
 export const SLICES: readonly Slice[] = [
   own,
   ...[access, phone, email, places, leads, credits, affiliate, company, code],
-  ...[boxes, connection],
+  ...[boxes, mcp, connection],
   ...[charging, billing, audit, moving],
 ]
 

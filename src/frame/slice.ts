@@ -37,6 +37,8 @@ export interface Slice {
   readonly streams?: StreamKinds
   /** In the order of the documents. */
   readonly routes?: readonly (Route | OneOf)[]
+  /** Routes over those of all slices, such as a door of their tools; behind its own. */
+  readonly routesOver?: (routes: readonly Route[]) => readonly Route[]
   /** What its groups of routes are for, by the group, in Markdown: a page each of the documents. */
   readonly groups?: Readonly<Record<string, string>>
   /** Paths that answer 410 to every verb, before a key is looked at. */
@@ -164,7 +166,11 @@ export interface Program {
  * nobody reconciles what a route charges for, a route has no name for clients, or its group no page
  */
 export function assemble(slices: readonly Slice[]): Program {
-  const entries = slices.flatMap((one) => one.routes ?? [])
+  const listed = routesIn(slices.flatMap((one) => one.routes ?? []))
+  const entries = slices.flatMap((one) => [
+    ...(one.routes ?? []),
+    ...(one.routesOver?.(listed) ?? []),
+  ])
   const retired = slices.flatMap((one) => one.retired ?? [])
   const readModels = slices
     .flatMap((one) => one.readModels ?? [])
@@ -185,6 +191,7 @@ export function assemble(slices: readonly Slice[]): Program {
     slice: slices.map(({ name }) => name),
     route: [...entries.map(({ method, url }) => `${method} ${url}`), ...retired],
     "name of a route": namesOf(entries),
+    tool: listed.flatMap(({ tool }) => tool?.name ?? []),
     group: slices.flatMap((one) => Object.keys(one.groups ?? {})),
     "read model": readModels.map(({ name }) => name),
     reaction: reactions.map(({ kind }) => kind),

@@ -9,12 +9,14 @@ import type { Permission, Role } from "../../domain/access/permissions.ts"
 import { makeApiKey } from "../../src/frame/calls/api-key.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
+import { refusalIn } from "../support/refusal-in.ts"
 import { rightRequest } from "../support/right-requests.ts"
 import type { SpecRoute } from "../support/route-rows.ts"
 import { compared, routesOf } from "../support/route-rows.ts"
 import {
   ALL_ROUTES,
   GRANTABLE,
+  isOtherVerb,
   isRetired,
   nameOf,
   standInOf,
@@ -38,7 +40,7 @@ interface Row {
 
 const ROWS: readonly Row[] = ALL_ROUTES.filter(
   // What is no verb, or answers nobody whoever asks, lets nobody in.
-  (spec) => spec.method !== "GIT" && !isRetired(spec) && spec.success !== 405,
+  (spec) => spec.method !== "GIT" && !isRetired(spec) && !isOtherVerb(spec),
 ).map((spec, i) => {
   const [route = null] = routesOf(spec, PROGRAM.routes)
   const url = route?.url ?? `/api/v1/stand-ins/${i}`
@@ -97,9 +99,9 @@ const REFUSED = ["invalid_key", "operation_not_granted", "not_allowed", "role"]
 async function outcome(row: Row, who: Who): Promise<string> {
   const { status, body } = await ask(row, who)
   expect(status, `${row.name}: ${JSON.stringify(body)}`).toBeLessThan(500)
-  if (!REFUSED.includes(body.error)) return "let in"
-  const what = body.error === "operation_not_granted" ? ` ${body.operation}` : ""
-  return `${status} ${body.error}${what}`
+  const { error, operation } = refusalIn(body)
+  if (!REFUSED.includes(error)) return "let in"
+  return `${status} ${error}${error === "operation_not_granted" ? ` ${operation}` : ""}`
 }
 
 const BAD_KEY = "401 invalid_key"

@@ -1,6 +1,7 @@
 /** A query parameter that a route does not have is 400 on every route, whatever else is asked. */
 import { beforeAll, describe, expect, it } from "vitest"
 import { PROGRAM } from "../../src/slices.ts"
+import { refusalIn } from "../support/refusal-in.ts"
 import { rightRequest } from "../support/right-requests.ts"
 import { nameOfRoute } from "../support/route-rows.ts"
 import type { Company, World } from "../support/world.ts"
@@ -22,8 +23,9 @@ describe("an unknown query parameter", () => {
     const key = route.auth === false ? null : company.key
     const asked = { headers: { ...headers }, ...(body === undefined ? {} : { body }) }
     const answer = await world.call(key, route.method, url, asked)
-    expect([answer.status, answer.body.error]).toEqual([400, "validation"])
-    expect(answer.body.fields.sinse).toMatch(/^Is no query parameter of this route[;,] .*\.$/)
+    const { error, fields } = refusalIn(answer.body)
+    expect([answer.status, error]).toEqual([400, "validation"])
+    expect(fields?.["sinse"]).toMatch(/^Is no query parameter of this route[;,] .*\.$/)
   })
 
   it("changes nothing of what is retired, and of paths that are not there", async () => {

@@ -72,6 +72,7 @@ const NOTHING_ELSE = {
   ...{ query: {}, params: {} },
   ...{ gone: new AbortController().signal, stopping: new AbortController().signal },
   sent: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
+  onward: () => Promise.reject(new Error("nothing is sent on")),
 }
 
 /** What a text came to: its id where it was queued. */

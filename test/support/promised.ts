@@ -8,7 +8,7 @@ interface Response {
   readonly headers: Readonly<
     Record<string, { readonly required?: boolean; readonly $ref?: string }>
   >
-  readonly content: { readonly "application/json": { readonly examples?: object } }
+  readonly content?: { readonly "application/json": { readonly examples?: object } }
 }
 
 interface Document {
@@ -42,6 +42,6 @@ export function promisedOf(method: string, url: string, status: number) {
     const { required = false } = DOCUMENT.components.headers[header.$ref ? name : ""] ?? header
     return { name, required }
   })
-  const { examples = {} } = response?.content["application/json"] ?? {}
+  const { examples = {} } = response?.content?.["application/json"] ?? {}
   return { isThere: response !== undefined, headers, codes: Object.keys(examples).map(codeIn) }
 }

@@ -56,11 +56,14 @@ export function nameOf({ method, path, body, operation }: SpecRoute): string {
 /** Whether a line is of a path that is over. */
 export const isRetired = ({ success }: SpecRoute): boolean => success === 410
 
+/** Whether a line is of a verb that is refused before a key is looked at. */
+export const isOtherVerb = ({ success }: SpecRoute): boolean => success === 405
+
 /** Whether there is a route for a line. */
 export const isBuilt = (spec: SpecRoute): boolean => routesOf(spec, PROGRAM.routes).length > 0
 
 /** Whole groups that the app's shared key never uses (decisions.md §2). */
-const OWN_KEYS_ONLY = ["boxes", "publishing", "mcp", "code", "company"]
+const OWN_KEYS_ONLY = ["boxes", "publishing", "code", "company"]
 
 /** Whether a line takes a person's own key alone. */
 export const takesOwnKey = ({ personKey, group }: SpecRoute): boolean =>

@@ -83,7 +83,7 @@ export function answerTo(ports: Ports, route: Route, result: AnyReply): Answer {
   if (page !== undefined) {
     return { ...answer, headers: { ...answer.headers, ...PAGE_HEADERS }, body: page }
   }
-  if (result.location !== undefined) {
+  if (result.location !== undefined || route.bodiless?.includes(kept.status) === true) {
     const { "content-type": _ofNothing, ...headers } = answer.headers
     return { ...answer, headers, body: null }
   }

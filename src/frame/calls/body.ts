@@ -28,23 +28,31 @@ export interface ReadBody {
 /** Nothing was sent. */
 export const NO_BODY: ReadBody = { bytes: null, value: undefined }
 
-/** Reads the body of a call at most once. @throws BodyTooLarge, BodyCutOff, BodyTooLate */
-export function openBody(call: Call): () => Promise<ReadBody> {
+/**
+ * Reads the body of a call at most once, up to as many bytes as the first who asks takes of it; default as
+ * many as its route does.
+ *
+ * @throws BodyTooLarge, BodyCutOff, BodyTooLate
+ */
+export type OpenBody = (mostBytes?: number) => Promise<ReadBody>
+
+/** The body of a call, to be read. */
+export function openBody(call: Call): OpenBody {
   let read: Promise<ReadBody> | null = null
-  return () => {
-    read ??= readBody(call)
+  return (mostBytes) => {
+    read ??= readBody(call, mostBytes)
     return read
   }
 }
 
-async function readBody(call: Call): Promise<ReadBody> {
+async function readBody(call: Call, mostBytes?: number): Promise<ReadBody> {
   const { route, body } = call
   // What is asked for by GET is in its address.
   if (route.method === "GET") return NO_BODY
   if (!isOneOf(route) && route.body === PIECES) return NO_BODY
   const { bodyLimitBytes = BODY_LIMIT_BYTES } = route
   const withinMs = isOneOf(route) ? BODY_WITHIN_MS : (route.bodyWithinMs ?? BODY_WITHIN_MS)
-  const bytes = await body.bytes(bodyLimitBytes, withinMs)
+  const bytes = await body.bytes(mostBytes ?? bodyLimitBytes, withinMs)
   if (bytes === null || bytes.length === 0) return NO_BODY
   return { bytes, value: jsonIn(call, bytes) }
 }

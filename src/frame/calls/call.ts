@@ -40,6 +40,8 @@ export interface Call extends AsSent {
   readonly stopping: AbortSignal
   /** Null: the call says it itself, by a key. */
   readonly who: Who | null
+  /** What whoever brings it found wrong with what it was given, by the field; default nothing. */
+  readonly faults?: Readonly<Record<string, string>>
 }
 
 /** The body is longer than the route takes. */

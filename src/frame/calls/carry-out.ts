@@ -19,7 +19,7 @@ import type { Ports } from "../ports.ts"
 import { accountRefusal, checkCompany, enter } from "./account-checks.ts"
 import type { Answer, TracedAnswer } from "./answer.ts"
 import { answerAgain, answerOf, answerTo, keptOf, keyRequired, refused } from "./answer.ts"
-import type { ReadBody } from "./body.ts"
+import type { OpenBody } from "./body.ts"
 import { NO_BODY, openBody } from "./body.ts"
 import type { Call } from "./call.ts"
 import { fieldOf } from "./as-sent.ts"
@@ -29,6 +29,7 @@ import { faultRefusal } from "./faults.ts"
 import { claimRequest, freshSeed, idempotencyFault, keep, letGo } from "./idempotency.ts"
 import type { Known } from "./key-check.ts"
 import { checkCaller } from "./key-check.ts"
+import { sendOn } from "./onward.ts"
 import { portsOfRequest } from "./time-budget.ts"
 import { operationRefusal, personRefusal } from "./person-checks.ts"
 import { rateRefusal } from "./rate-check.ts"
@@ -57,12 +58,17 @@ interface Progress {
   asked: Asked
   caller: Caller | null
   chargeId: string | null
+  readonly body: OpenBody
+  readonly onward: Checked["onward"]
 }
 
 /** Carries out a call. Whatever goes wrong is an answer too: nothing is thrown. */
 export async function carryOut(calls: CallPorts, call: Call): Promise<TracedAnswer> {
-  const progress: Progress = { asked: askedBy(call), caller: null, chargeId: null }
-  const answer = shownTo(call, await answered(calls, call, progress))
+  const body = openBody(call)
+  // What is sent on has a time budget of its own.
+  const onward = sendOn(call, calls.ports.log, (next) => carryOut(calls, next))
+  const progress: Progress = { asked: askedBy(call), caller: null, chargeId: null, body, onward }
+  const answer = await shownTo(call, body, await answered(calls, call, progress))
   const { caller, chargeId } = progress
   const [companyId, keyId] = [caller?.companyId ?? null, caller?.key?.keyId ?? null]
   return { ...answer, trace: { companyId, keyId, chargeId } }
@@ -72,7 +78,8 @@ async function answered(calls: CallPorts, call: Call, progress: Progress): Promi
   try {
     const own = { ...calls, ports: portsOfRequest(calls.ports) }
     const { route } = call
-    if (!isOneOf(route) && route.auth === false) return await answerAnybody(own, call, route)
+    if (!isOneOf(route) && route.auth === false)
+      return await answerAnybody(own, call, route, progress)
     return await answerCaller(own, call, progress)
   } catch (error) {
     const fault = error instanceof Error ? error : new Error(String(error))
@@ -89,9 +96,9 @@ function chargeIn({ details, chargeId: ofRefused }: Refusal): string | null {
 }
 
 /** What a handler is given of a call beside its values. */
-function aroundOf(call: Call): Pick<Checked, "gone" | "stopping" | "sent"> {
+function aroundOf({ call, progress: { onward } }: Pick<Let, "call" | "progress">) {
   const { gone, stopping } = call
-  return { gone, stopping, sent: call }
+  return { gone, stopping, sent: call, onward }
 }
 
 /** A route that is open to everybody: no caller is known, so only the rate is checked. */
@@ -99,15 +106,16 @@ async function answerAnybody(
   { ports, rates }: CallPorts,
   call: Call,
   route: Route,
+  progress: Progress,
 ): Promise<Answer> {
   const { limit } = route
   const often = limit === undefined ? null : rates.refuse(limit, call.address)
   if (often !== null) return refused(often)
-  const input = validate(route, call, await openBody(call)())
+  const input = validate(route, call, await progress.body())
   if ("refusal" in input) return refused(input.refusal)
   // The handler of such a route takes no caller (`openRoute`).
   const nobody = null as never
-  const given = { ...input, seed: freshSeed(), ...aroundOf(call) }
+  const given = { ...input, seed: freshSeed(), ...aroundOf({ call, progress }) }
   return answerTo(ports, route, await route.handle(ports, nobody, given))
 }
 
@@ -115,13 +123,12 @@ async function answerAnybody(
 interface Let extends Known {
   readonly progress: Progress
   readonly call: Call
-  readonly body: () => Promise<ReadBody>
 }
 
 async function answerCaller(calls: CallPorts, call: Call, progress: Progress): Promise<Answer> {
   const { ports } = calls
   const { route, target } = call
-  const body = openBody(call)
+  const { body } = progress
   const key = idempotencyKeyOf(call)
   const read = key !== null || isSigned(call.headers) ? await body() : null
   const signed = { method: route.method, target, body: read?.bytes ?? null }
@@ -129,7 +136,7 @@ async function answerCaller(calls: CallPorts, call: Call, progress: Progress): P
   if ("error" in known) return refused(known)
   const { caller } = known
   progress.caller = caller
-  const given: Let = { ...known, progress, call, body }
+  const given: Let = { ...known, progress, call }
   const mustBeNamed = !isOneOf(route) && route.once !== undefined && (key ?? "") === ""
   if (mustBeNamed) return refused(await orElse(calls, given, keyRequired()))
   if (key === null) {
@@ -166,7 +173,7 @@ async function orElse(calls: CallPorts, given: Let, last: Refusal): Promise<Refu
 /** The checks between who calls and what is asked, in their order; the route that is meant. */
 async function admit(
   { ports, rates }: CallPorts,
-  { call, caller, standing, body }: Let,
+  { call, caller, standing, progress }: Let,
 ): Promise<{ readonly route: Route } | { readonly refusal: Refusal }> {
   const entry = call.route
   const need = isOneOf(entry) ? undefined : entry.account
@@ -174,7 +181,7 @@ async function admit(
   const lacking = accountRefusal(need, standing)
   const barred = await enter(ports, caller, { ...entry, goesOn }, lacking)
   if (barred !== null) return { refusal: barred }
-  const shape = shapeFor(entry, isOneOf(entry) ? (await body()).value : undefined)
+  const shape = shapeFor(entry, isOneOf(entry) ? (await progress.body()).value : undefined)
   if ("refusal" in shape) return shape
   const { route } = shape
   const why =
@@ -231,30 +238,29 @@ function isDecidedNo(result: AnyReply): boolean {
 
 /** What is told of a request that somebody else is carrying out just now. */
 async function inProgress(ports: Ports, given: Let, seed: Seed): Promise<Answer> {
-  const { call, caller, body } = given
+  const { call, caller, progress } = given
   const route = call.route as Route
-  const input = validate(route, call, await body())
+  const input = validate(route, call, await progress.body())
   if ("refusal" in input) return refused(input.refusal)
   const once = route.once as OnceForEver<unknown, unknown, number>
-  const told = await once.inProgress(ports, caller, { ...input, seed, ...aroundOf(call) })
+  const told = await once.inProgress(ports, caller, { ...input, seed, ...aroundOf(given) })
   return answerTo(ports, route, told)
 }
 
 async function handle(calls: CallPorts, given: Let, mine: Mine): Promise<Handled> {
   const { ports, lastWrites } = calls
-  const { call, caller, body } = given
+  const { call, caller, progress } = given
   const resumed = mine.takenOver ? await resume(ports, given, mine.seed) : mine
   if ("reply" in resumed) return { route: resumed.route, result: resumed.reply }
-  const refusing = (why: Refusal): Handled => ({
-    route: null,
-    result: { ok: false, refusal: why },
-  })
+  const refusing = (why: Refusal): Handled => {
+    return { route: null, result: { ok: false, refusal: why } }
+  }
   const admitted = await admit(calls, given)
   if ("refusal" in admitted) return refusing(admitted.refusal)
   const { route } = admitted
   const named = await namedPosition(ports, fieldOf(call, "ledger-position"))
   if ("refusal" in named) return refusing(named.refusal)
-  const input = validate(route, call, await body())
+  const input = validate(route, call, await progress.body())
   if ("refusal" in input) return refusing(input.refusal)
   if (route.looks !== undefined && named.position !== null) {
     await lookAgain(ports, caller.companyId, route.looks)
@@ -266,7 +272,7 @@ async function handle(calls: CallPorts, given: Let, mine: Mine): Promise<Handled
   }
   const result = await route.handle(ports, caller, {
     ...input,
-    ...{ seed: resumed.seed, ...aroundOf(call) },
+    ...{ seed: resumed.seed, ...aroundOf(given) },
   })
   return { route, result, isStale }
 }
@@ -274,10 +280,11 @@ async function handle(calls: CallPorts, given: Let, mine: Mine): Promise<Handled
 /** Goes on with a request that was begun before. */
 async function resume(
   ports: Ports,
-  { call, caller, body }: Let,
+  given: Let,
   seed: Seed,
 ): Promise<{ readonly route: Route; readonly reply: AnyReply } | { readonly seed: Seed }> {
-  const read = await body()
+  const { call, caller, progress } = given
+  const read = await progress.body()
   const shape = shapeFor(call.route, read.value)
   if ("refusal" in shape) return { seed }
   const { route } = shape
@@ -286,7 +293,7 @@ async function resume(
   if (route.resume === undefined || "refusal" in input) return { seed }
   const resumed: Resumed<unknown, number> = await route.resume(ports, caller, {
     ...input,
-    ...{ seed, ...aroundOf(call) },
+    ...{ seed, ...aroundOf(given) },
   })
   return "reply" in resumed ? { route, reply: resumed.reply } : resumed
 }

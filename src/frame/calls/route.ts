@@ -14,6 +14,7 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { Ports } from "../ports.ts"
 import type { Looked } from "./read-position.ts"
 import type { AsSent } from "./as-sent.ts"
+import type { ErrorForm } from "./error-form.ts"
 import type { RouteExample } from "./example.ts"
 import type { RateLimit } from "./rate-limits.ts"
 import type { Code, ErrorCode, NamedFault, Refusal } from "./refusal.ts"
@@ -47,6 +48,20 @@ export interface Checked<B = undefined, Q = undefined, P = undefined> {
   readonly stopping: AbortSignal
   /** The call as it was sent, for what is said by more than its values: a signature, an address. */
   readonly sent: AsSent
+  /** Carries another call out by the same key, through all checks, as if it had come by itself. */
+  readonly onward: (call: Onward) => Promise<{ readonly status: number; readonly body: string }>
+}
+
+/** A call that a handler sends on, to a route that answers in JSON. */
+export interface Onward {
+  readonly route: Route
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  /** Sent as JSON; undefined for none. */
+  readonly body?: object
+  readonly idempotencyKey: string | null
+  /** What is wrong with it, by the field, that its values do not show: the call is refused for it. */
+  readonly faults: Readonly<Record<string, string>>
 }
 
 /** What ids derive from. */
@@ -67,7 +82,7 @@ export type Reply<R, S extends number = 200> =
       readonly status?: S
       /** Where the facts of this command stand; sent as `Ledger-Position`. */
       readonly position?: Position | null
-      /** What is sent instead of the body, of a route with `files`. */
+      /** What is sent instead of the body: a file, or a long body piece by piece. */
       readonly sends?: Sent
       /** What was charged for it. */
       readonly chargeId?: string
@@ -84,10 +99,7 @@ export type Reply<R, S extends number = 200> =
 /** What any handler answers. */
 export type AnyReply = Reply<unknown, number>
 
-/**
- * What came of a request that was begun before, by a process that died or left it in doubt: its
- * answer, or the seed to begin with, from the checks on.
- */
+/** What came of a request that a process had begun that died or left it in doubt: its answer, or the seed to go on with. */
 export type Resumed<R, S extends number = 200> =
   { readonly reply: Reply<R, S> } | { readonly seed: Seed }
 
@@ -182,6 +194,10 @@ interface Described {
   readonly paysFor?: string
   /** The content types of the files that it answers with; default JSON. */
   readonly files?: readonly string[]
+  /** The statuses of those of its answers that have no body. */
+  readonly bodiless?: readonly number[]
+  /** How its refusals are said, where not as those of the API. */
+  readonly errorForm?: ErrorForm
   /** The codes it can refuse with, beside those of the checks. */
   readonly refuses?: readonly Code[]
   /** What stands above its refusals, whoever's, where a browser asks: those are pages then. */

@@ -21,6 +21,8 @@ export function validate(
   call: Call,
   { bytes, value }: ReadBody,
 ): Parts | { readonly refusal: Refusal } {
+  const { faults = {} } = call
+  if (Object.keys(faults).length > 0) return { refusal: invalid(faults) }
   const isRaw = route.body === BYTES || route.body === PIECES
   const params = parse(route.params, call.params)
   const query = parse(route.query, call.query, "query")

@@ -268,11 +268,12 @@ function routeOf(entry: Served, { query }: FastifyRequest): Route | OneOf | Refu
   return "parameter" in entry ? (meantBy(entry, query) ?? entry.otherwise) : entry
 }
 
-/** Who an entry is for, as far as those are no clients of the API. */
+/** Who an entry is for, as far as those are no clients of the API, and how it refuses. */
 function configOf(entry: Served): EntryConfig {
   if ("shapes" in entry) return {}
   const [route] = "parameter" in entry ? Object.values(entry.routes) : [entry]
-  return route?.client === undefined ? {} : { client: route.client }
+  const { client, errorForm } = route ?? {}
+  return { ...(client && { client }), ...(errorForm && { errorForm }) }
 }
 
 /** A known path with another verb: 405 with the verbs it has. */

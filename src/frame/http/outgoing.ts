@@ -4,6 +4,8 @@ import { PassThrough, Readable } from "node:stream"
 import type { FastifyReply } from "fastify"
 import type { Trace, TracedAnswer } from "../calls/answer.ts"
 import { answerFor, refused } from "../calls/answer.ts"
+import type { ErrorForm } from "../calls/error-form.ts"
+import { formed } from "../calls/error-form.ts"
 import type { OtherClient } from "../calls/route.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import type { SentBytes, SentFile } from "../calls/sent.ts"
@@ -44,12 +46,15 @@ export async function sendAnswer(
 export interface EntryConfig {
   /** Who it is for, where those are no clients of the API. */
   readonly client?: OtherClient
+  /** How its refusals are said, where not as those of the API. */
+  readonly errorForm?: ErrorForm
 }
 
 /** Sends a refusal that no route has a part in. */
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): void {
-  const { client } = reply.request.routeOptions.config as EntryConfig
-  const { status, headers, body, error } = answerFor(client, refused(refusal))
+  const { client, errorForm } = reply.request.routeOptions.config as EntryConfig
+  const answer = answerFor(client, refused(refusal))
+  const { status, headers, body, error } = formed(errorForm, answer, undefined)
   if (error !== null) refusedReplies.set(reply, error)
   // What is refused now may be answered next time, whoever stands between.
   void reply.code(status).header("cache-control", "no-store").headers(headers).send(body)

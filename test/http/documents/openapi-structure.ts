@@ -95,7 +95,9 @@ class Walk {
       const where = `${place} ${status}`
       this.#need(/^([1-5]\d\d|default)$/.test(status), where, "is no status")
       this.#need(isText(objectOf(response)["description"]), where, "must have a description")
-      this.#content(objectOf(response)["content"], where)
+      const { content } = objectOf(response)
+      // What was taken may be answered with nothing.
+      if (content !== undefined || status !== "202") this.#content(content, where)
     }
   }
 

@@ -39,7 +39,8 @@ async function writeAnew(): Promise<void> {
   await writeFile(ANSWERS_FILE, `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
 }
 
-const statusesOf = ({ success = [200] }: Route): readonly number[] => success
+const statusesOf = ({ success = [200], bodiless = [] }: Route): readonly number[] =>
+  success.filter((status) => !bodiless.includes(status))
 
 /** The names within an answer, those of what is listed too. */
 function namesIn(value: unknown): unknown {

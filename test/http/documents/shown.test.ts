@@ -22,7 +22,7 @@ interface Operation {
   readonly tags: readonly string[]
   readonly parameters?: readonly { readonly name: string; readonly description?: string }[]
   readonly requestBody?: { readonly content: Content }
-  readonly responses: Readonly<Record<string, { readonly content: Content }>>
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>
 }
 interface Document {
   readonly info: { readonly title: string; readonly description: string }
@@ -40,7 +40,7 @@ const OPERATIONS = Object.values(DOCUMENT.paths).flatMap((verbs) => Object.value
 /** The schemas of what an operation takes and of what it answers when all went well. */
 const schemasOf = ({ requestBody, responses }: Operation): readonly Schema[] => {
   const right = Object.entries(responses).filter(([status]) => Number(status) < 300)
-  const contents = [requestBody?.content ?? {}, ...right.map(([, { content }]) => content)]
+  const contents = [requestBody?.content ?? {}, ...right.map(([, { content }]) => content ?? {})]
   return contents.flatMap((content) => Object.values(content).map(({ schema }) => schema))
 }
 

@@ -1,9 +1,12 @@
 /** The answers of a route in the OpenAPI document: bodies, examples, and what their heads carry. */
+import type { ZodType } from "zod"
 import { codesOf } from "./codes.ts"
 import type { Code } from "../../calls/refusal.ts"
 import { errorOf, statusOf } from "../../calls/refusal.ts"
 import type { Json } from "./named-schemas.ts"
-import { bySchemaName, namedSchema, typeName } from "./named-schemas.ts"
+import { bySchemaName, namedSchema, schemaOf, typeName } from "./named-schemas.ts"
+import { exampleOf } from "./examples.ts"
+import { exampleOf as exampleRequestOf } from "./document-requests.ts"
 import { ownExampleOf } from "./route-examples.ts"
 import type { Route } from "../../calls/route.ts"
 
@@ -166,6 +169,8 @@ function successesOf(route: Route, answers: Answers): Json {
   return Object.fromEntries(
     statuses.map((status) => {
       const description = STATUSES[status] ?? "Done"
+      if (route.bodiless?.includes(status) === true)
+        return [status, { description: "Taken", headers }]
       const content = types.map((type) => [
         type,
         { schema: schemaIn(type), ...exampleIn(answers, route, status, type) },
@@ -197,16 +202,26 @@ function exampleIn(answers: Answers, { name, files }: Route, status: number, typ
   return own === type ? { examples: { [name]: { value: file } } } : {}
 }
 
+/** The codes of bodies that nobody can read. */
+const UNREADABLE: readonly Code[] = ["validation", "too_large", "unsupported_media_type"]
+
 /** The refusals of a status: the codes it can carry, and one example a code. */
 function refusalsOf(route: Route, codes: readonly Code[], verbs: readonly string[]): Json {
+  // Who comes by another verb is told before there is a route.
+  const form = codes.includes("method_not_allowed") ? undefined : route.errorForm
   const examples = codes.map((code) => {
     const value = ownExampleOf(route, code, verbs)
-    return [errorOf(code), value === null ? exampleReference(code) : { value }] as const
+    if (form === undefined)
+      return [errorOf(code), value === null ? exampleReference(code) : { value }]
+    const why = { status: statusOf(code), body: value ?? exampleOf(code) }
+    // What cannot be read says nothing of itself.
+    const sent = UNREADABLE.includes(code) ? undefined : exampleRequestOf(route).body
+    return [errorOf(code), { value: form.of(why, sent) }]
   })
   return {
     description: codes.map(errorOf).join(", "),
     headers: headOfRefusal(route, codes),
-    content: errorContent(Object.fromEntries(examples)),
+    content: errorContent(Object.fromEntries(examples) as Json, form?.schema),
   }
 }
 
@@ -214,8 +229,10 @@ const exampleReference = (code: Code): Json => ({
   $ref: `#/components/examples/${errorOf(code)}`,
 })
 
-function errorContent(examples: Json): Json {
-  return { "application/json": { schema: { $ref: "#/components/schemas/ApiError" }, examples } }
+function errorContent(examples: Json, form?: ZodType): Json {
+  const schema =
+    form === undefined ? { $ref: "#/components/schemas/ApiError" } : schemaOf(form, "output")
+  return { "application/json": { schema, examples } }
 }
 
 /** What a retired path answers to everything. */

@@ -8,7 +8,7 @@ import { namedSchema, schemaOf, typeName } from "./named-schemas.ts"
 import { EXAMPLE_TIME } from "./examples.ts"
 
 /** The route's own example. */
-const exampleOf = ({ example = {} }: Route): Example =>
+export const exampleOf = ({ example = {} }: Route): Example =>
   typeof example === "function" ? example(EXAMPLE_TIME) : example
 
 /** The body of a route: JSON of a form, or bytes as they are; nothing where it takes none. */

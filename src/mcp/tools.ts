@@ -1,0 +1,120 @@
+/** The tools of AI clients, made from the routes that are tools: what is listed of them, and what calls them. */
+import type { ZodType } from "zod"
+import type { Onward, Route } from "../frame/calls/route.ts"
+import { PIECES } from "../frame/calls/route.ts"
+import type { Tool as Words } from "../frame/calls/tool.ts"
+import type { Json } from "../frame/http/documents/named-schemas.ts"
+import { schemaOf } from "../frame/http/documents/named-schemas.ts"
+import type { Argument } from "./arguments.ts"
+import { argumentFaults, queryValue } from "./arguments.ts"
+
+/** A tool. */
+export interface Tool {
+  /** As `tools/list` tells it. */
+  readonly listed: Json
+  /** The call of its route with these arguments. */
+  readonly call: (given: Readonly<Record<string, unknown>>) => Omit<Onward, "idempotencyKey">
+}
+
+/**
+ * The tools among some routes, by name, in their order.
+ *
+ * @throws RangeError where a tool names an argument that its route does not take or describe, or its
+ * answers are no JSON
+ */
+export function toolsIn(routes: readonly Route[]): ReadonlyMap<string, Tool> {
+  return new Map(
+    routes.flatMap((route) => {
+      const { tool } = route
+      return tool === undefined ? [] : [[tool.name, toolOf(route, tool)] as const]
+    }),
+  )
+}
+
+function toolOf(route: Route, words: Words): Tool {
+  const { name, title, description, annotations } = words
+  if (route.files !== undefined || route.bodiless !== undefined || route.body === PIECES) {
+    throw new RangeError(`${name} is no tool: its route does not speak JSON`)
+  }
+  const taken = argumentsOf(route, words)
+  const inputSchema = {
+    type: "object",
+    properties: Object.fromEntries(taken.map((one) => [one.name, one.schema])),
+    required: taken.filter(({ isRequired }) => isRequired).map((one) => one.name),
+    additionalProperties: false,
+  }
+  return {
+    listed: { name, title, description, inputSchema, annotations },
+    call: (given) => ({ route, ...placed(taken, given), faults: argumentFaults(taken, given) }),
+  }
+}
+
+/** @throws RangeError where the route does not take one, or does not describe it */
+function argumentsOf(route: Route, { name: tool, arguments: taken }: Words): readonly Argument[] {
+  const { path = {}, query = [], body = [] } = taken
+  const own = (
+    schema: ZodType | undefined,
+    place: Argument["place"],
+    names: Words["arguments"]["path"],
+  ) => {
+    const { properties = {}, required = [] } = inlinedSchema(schema)
+    return Object.entries(names ?? {}).map(([name, field]): Argument => {
+      const found = properties[field]
+      if (typeof found?.["description"] !== "string") {
+        throw new RangeError(`${tool} takes ${name}, and its route does not describe ${field}`)
+      }
+      const isRequired = place === "path" || required.includes(field)
+      return { name, place, field, schema: place === "query" ? flagged(found) : found, isRequired }
+    })
+  }
+  const alike = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, name]))
+  return [
+    ...own(route.params, "path", path),
+    ...own(route.query, "query", alike(query)),
+    ...own(route.body, "body", alike(body)),
+  ]
+}
+
+/** What a query can only say by `1`, models say by true as well. */
+const flagged = (schema: Json): Json => {
+  const { type: _text, const: value, ...rest } = schema
+  return value === "1" ? { ...rest, enum: [1, "1", true] } : schema
+}
+
+/** The fields of a schema, with whatever they refer to in its place. */
+function inlinedSchema(schema: ZodType | undefined): {
+  readonly properties?: Readonly<Record<string, Json>>
+  readonly required?: readonly string[]
+} {
+  if (schema === undefined) return {}
+  const { $defs = {}, ...made } = schemaOf(schema, "input")
+  const inlined = (part: unknown): unknown => {
+    if (Array.isArray(part)) return part.map(inlined)
+    if (typeof part !== "object" || part === null) return part
+    const { $ref, ...rest } = part as Json
+    const found = typeof $ref === "string" ? ($defs as Json)[$ref.replace("#/$defs/", "")] : {}
+    // The name by which it was referred to is a text; a field that is called so is a schema.
+    const own = Object.entries({ ...(found as Json), ...rest }).filter(
+      ([name, one]) => name !== "id" || typeof one !== "string",
+    )
+    return Object.fromEntries(own.map(([name, one]) => [name, inlined(one)]))
+  }
+  return inlined(made) as ReturnType<typeof inlinedSchema>
+}
+
+/** Arguments at their places in the call. What is not right is told by the faults that stand beside. */
+function placed(
+  taken: readonly Argument[],
+  given: Readonly<Record<string, unknown>>,
+): Pick<Onward, "params" | "query" | "body"> {
+  const at = (place: Argument["place"]) =>
+    taken.flatMap(({ name, field, place: own }) => {
+      if (own !== place || !Object.hasOwn(given, name)) return []
+      const value = given[name]
+      return [[field, place === "body" ? value : queryValue(value)] as const]
+    })
+  const [params, query] = [Object.fromEntries(at("path")), Object.fromEntries(at("query"))]
+  const parts = { params, query } as Pick<Onward, "params" | "query">
+  const takesBody = taken.some(({ place }) => place === "body")
+  return takesBody ? { ...parts, body: Object.fromEntries(at("body")) } : parts
+}

@@ -1,0 +1,138 @@
+/** Tools as they are listed, made from routes. */
+import { Ajv2020 } from "ajv/dist/2020.js"
+import { describe, expect, it } from "vitest"
+import { z } from "zod"
+import { PIECES } from "../../src/frame/calls/route.ts"
+import type { Route } from "../../src/frame/calls/route.ts"
+import { assemble } from "../../src/frame/slice.ts"
+import { SLICES, PROGRAM } from "../../src/slices.ts"
+import type { Tool } from "../../src/mcp/tools.ts"
+import { toolsIn } from "../../src/mcp/tools.ts"
+import { readFileSync } from "node:fs"
+import { TOOLS, changeThing, getThing, listThings, pretendedTools } from "./pretended-tools.ts"
+
+const tools = toolsIn(TOOLS)
+const listedOf = (name: string) => tools.get(name)?.listed
+
+describe("a tool", () => {
+  it("says what it is, and takes what its route takes in path and body, described", () => {
+    expect(listedOf("change_thing")).toEqual({
+      name: "change_thing",
+      title: "Change a thing",
+      description: "Changes a thing.",
+      inputSchema: {
+        type: "object",
+        properties: {
+          thing: { type: "string", description: "The thing's id" },
+          text: { type: "string", maxLength: 5_000_000, description: "What to write" },
+          times: { type: "integer", minimum: 1, maximum: 9, default: 1, description: "How often" },
+          note: { type: ["string", "null"], description: "A note" },
+          size: { type: "string", enum: ["small", "large"], description: "How large" },
+          budget: {
+            anyOf: [{ type: "number", minimum: 0.01, maximum: 500 }, { type: "null" }],
+            description: "Dollars",
+          },
+        },
+        required: ["thing", "text"],
+        additionalProperties: false,
+      },
+      annotations: { readOnlyHint: false, destructiveHint: false },
+    })
+  })
+
+  it("takes what its query takes, and a flag as models say it", () => {
+    expect(listedOf("list_things")).toMatchObject({
+      inputSchema: {
+        properties: {
+          all: { enum: [1, "1", true], description: "Everybody's" },
+          path: { type: "string", description: "Where to look" },
+        },
+        required: [],
+      },
+      annotations: { readOnlyHint: true, destructiveHint: false },
+    })
+    expect(listedOf("delete_thing")).toMatchObject({
+      inputSchema: { required: ["thing", "path"] },
+      annotations: { readOnlyHint: false, destructiveHint: true },
+    })
+  })
+
+  it("has a schema that is one, and refers to nothing", () => {
+    for (const { listed } of tools.values()) {
+      const { inputSchema } = listed as { readonly inputSchema: object }
+      expect(() =>
+        new Ajv2020({ strict: true, allowUnionTypes: true }).compile(inputSchema),
+      ).not.toThrow()
+      expect(JSON.stringify(listed)).not.toMatch(/\$ref|\$defs|outputSchema/)
+    }
+    expect([...tools.keys()]).toEqual(TOOLS.map(({ tool }) => tool?.name))
+  })
+})
+
+describe("a route that is no tool as it says", () => {
+  const words = changeThing.tool
+  const broken: readonly (readonly [string, Partial<Route>, string])[] = [
+    [
+      "takes what the route does not",
+      { tool: { ...words, arguments: { body: ["nothing"] } } as NonNullable<typeof words> },
+      "change_thing takes nothing, and its route does not describe nothing",
+    ],
+    [
+      "takes what nothing describes",
+      { body: z.object({ text: z.string() }) },
+      "change_thing takes text, and its route does not describe text",
+    ],
+    [
+      "takes a path's name that has no schema",
+      { params: z.object({}) },
+      "change_thing takes thing",
+    ],
+    ["answers with a file", { files: ["audio/mpeg"] }, "change_thing is no tool"],
+    ["answers with nothing", { bodiless: [200] }, "change_thing is no tool"],
+    ["takes pieces", { body: PIECES }, "change_thing is no tool"],
+  ]
+
+  it.for(broken)("is found before anybody calls it: it %s", ([, change, why]) => {
+    expect(() => toolsIn([{ ...changeThing, ...change }])).toThrow(why)
+  })
+
+  it("is found where two have one name", () => {
+    const twin = { ...listThings, name: "twin", url: "/api/v1/twin" }
+    const slices = [...SLICES, { ...pretendedTools, routes: [...TOOLS, twin] }]
+    expect(() => assemble(slices)).toThrow("two slices bring the tool list_things")
+  })
+
+  it("is no tool where it does not say that it is", () => {
+    const { tool: _none, ...plain } = getThing
+    expect([...toolsIn([plain]).keys()]).toEqual([])
+  })
+})
+
+describe("the tools of the program", () => {
+  const table = JSON.parse(
+    readFileSync(new URL("../data/routes.json", import.meta.url), "utf8"),
+  ) as readonly {
+    readonly tool?: string
+    readonly arguments?: readonly string[]
+    readonly method: string
+    readonly path: string
+  }[]
+  const rows = table.filter(({ tool }) => tool !== undefined)
+  const built = PROGRAM.routes.filter(({ tool }) => tool !== undefined)
+
+  it("are those of the specification's table, each over its route and with its arguments", () => {
+    const listed = toolsIn(built)
+    const found = built.map(({ tool, method, url }) => {
+      const { inputSchema } = (listed.get(tool?.name ?? "") as Tool).listed
+      const { properties } = inputSchema as { readonly properties: object }
+      return [tool?.name, method, url, Object.keys(properties).toSorted()]
+    })
+    const wanted = rows
+      .filter((row) =>
+        PROGRAM.routes.some(({ method, url }) => method === row.method && url === row.path),
+      )
+      .map((row) => [row.tool, row.method, row.path, row.arguments?.toSorted()])
+    expect(found).toEqual(wanted)
+    expect(rows).toHaveLength(16)
+  })
+})
