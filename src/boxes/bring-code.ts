@@ -1,7 +1,5 @@
 /** The company's code, into a box: on the branch that was asked for, a new one from the default branch. */
-import type { BroughtCode, GitPerson } from "../../adapters/providers/boxhost/code.ts"
-import { bringCode as bring } from "../../adapters/providers/boxhost/code.ts"
-import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import type { Box, BroughtCode, GitPerson } from "../../adapters/providers/boxhost/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { findPersonRow } from "../../projections/access/people.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -36,7 +34,7 @@ export async function bringCode(
     tip === null ? nothing() : ports.companyCode.pack(companyId, tip, reading.signal)
   try {
     const person = await gitPersonOf(ports, companyId, personId)
-    const fault = await bring(box, { pack, branch, tip, person })
+    const fault = await ports.boxCode.bring(box, { pack, branch, tip, person })
     if (fault !== null) throw new CodeNotBrought(fault)
     return tip
   } finally {

@@ -40,7 +40,7 @@ export const BOX_STARTING: OwnCode = {
 }
 
 /** The box has ended. */
-export const BOX_STOPPED: OwnCode = {
+const BOX_STOPPED: OwnCode = {
   error: "box_stopped",
   status: 409,
   example: { message: MESSAGES.box_stopped },

@@ -3,7 +3,8 @@
  * way to the code server. What comes out is untrusted, whatever a script of ours did in the box.
  */
 import { BRING, DROP, PACK, PIECE, RECORD } from "./code-scripts.ts"
-import type { Box, Ran } from "./port.ts"
+import { CodeTorn } from "./port.ts"
+import type { Box, BroughtCode, CodeOut, Ran, TakenCode } from "./port.ts"
 
 /** Unpacking a repository of some GiB takes so long. */
 const WITHIN_MS = 600_000
@@ -12,52 +13,6 @@ const PIECE_BYTES = 8 * 1024 * 1024
 /** As much as a push over the wire sends. */
 const MOST_PACK = 512 * 1024 * 1024
 const MOST_SAID = 64 * 1024
-
-/** Somebody, as git names them. */
-export interface GitPerson {
-  readonly name: string
-  readonly email: string
-}
-
-/** What a box begins with. */
-export interface BroughtCode {
-  /** All that the commit reaches; empty where there is none. */
-  readonly pack: AsyncIterable<Uint8Array>
-  /** Without `refs/heads/`; it is made where the repository has none of its name. */
-  readonly branch: string
-  /** Null for an empty repository: its branch begins with the first commit. */
-  readonly tip: string | null
-  /** Who commits in the box, unless told otherwise; null: nobody. */
-  readonly person: GitPerson | null
-}
-
-/** What is to be taken out of a box. */
-export interface TakenCode {
-  readonly branch: string
-  /** The commit that the repository has of it, and the box: nothing that it reaches is packed. */
-  readonly base: string | null
-  readonly message: string
-  readonly author: GitPerson
-}
-
-/** What came of taking code out of a box. */
-export type CodeOut =
-  | { readonly is: "nothing" }
-  /** Git's own words; they may be anything that is written in a box. */
-  | { readonly is: "refused"; readonly exitCode: number; readonly says: string }
-  | {
-      readonly is: "commit"
-      readonly tip: string
-      /** A thin pack, to be read once: then nothing of it is left in the box. @throws CodeTorn */
-      readonly pack: AsyncIterable<Uint8Array>
-      /** As the box says. */
-      readonly bytes: number
-    }
-
-/** What a box says of its code is none, or is torn. */
-export class CodeTorn extends Error {
-  override readonly name = "CodeTorn"
-}
 
 /**
  * Makes the repository of a box and checks its branch out. Again: nothing, so that a work that was

@@ -3,7 +3,7 @@
  * argument, and no path of a box is touched from outside, where a link in it would lead elsewhere.
  */
 import { WORKSPACE } from "./port.ts"
-import type { Box, BoxEntry, FileFault, FileFaultKind, Ran } from "./port.ts"
+import type { Box, BoxEntry, FileAnswer, FileFault, FileFaultKind, Ran } from "./port.ts"
 
 /** Reading and writing a file of the size that is allowed takes a second; a pipe that waits is ended. */
 const WITHIN_MS = 20_000
@@ -61,14 +61,12 @@ export const REMOVE = `${PATH}
 [ -f "$p" ] || [ -L "$p" ] || exit 22
 rm -f -- "$p" || exit 23`
 
-type Answer<T> = ({ readonly ok: true } & T) | FileFault
-
 /** What a folder has, by its names; `isCut` where it has more than is told. @throws what `Box.run` does */
 export async function listFiles(
   box: Box,
   path: string,
   { hidden }: { readonly hidden: boolean },
-): Promise<Answer<{ readonly entries: readonly BoxEntry[]; readonly isCut: boolean }>> {
+): Promise<FileAnswer<{ readonly entries: readonly BoxEntry[]; readonly isCut: boolean }>> {
   const ran = await runScript(box, LIST, [path], { mostBytes: MOST_LISTED, isRead: true })
   if ("why" in ran) return ran
   const text = Buffer.from(ran.stdout).toString("utf8")
@@ -87,7 +85,7 @@ export async function readFile(
   box: Box,
   path: string,
   mostBytes: number,
-): Promise<Answer<{ readonly bytes: Uint8Array }>> {
+): Promise<FileAnswer<{ readonly bytes: Uint8Array }>> {
   const most = mostBytes + 1
   const ran = await runScript(box, READ, [path, String(most)], { mostBytes: most, isRead: true })
   if ("why" in ran) return ran
@@ -102,7 +100,7 @@ export async function writeFile(
   box: Box,
   path: string,
   bytes: Uint8Array,
-): Promise<Answer<object>> {
+): Promise<FileAnswer<object>> {
   const stdin = (async function* () {
     yield bytes
   })()
@@ -111,7 +109,7 @@ export async function writeFile(
 }
 
 /** Takes a file or a link away; a folder stays. @throws what `Box.run` does */
-export async function removeFile(box: Box, path: string): Promise<Answer<object>> {
+export async function removeFile(box: Box, path: string): Promise<FileAnswer<object>> {
   const ran = await runScript(box, REMOVE, [path])
   return "why" in ran ? ran : { ok: true }
 }

@@ -149,3 +149,83 @@ export interface FileFault {
   /** What the box says of it; mostly nothing. */
   readonly says: string
 }
+
+/** Somebody, as git names them. */
+export interface GitPerson {
+  readonly name: string
+  readonly email: string
+}
+
+/** What a box begins with. */
+export interface BroughtCode {
+  /** All that the commit reaches; empty where there is none. */
+  readonly pack: AsyncIterable<Uint8Array>
+  /** Without `refs/heads/`; it is made where the repository has none of its name. */
+  readonly branch: string
+  /** Null for an empty repository: its branch begins with the first commit. */
+  readonly tip: string | null
+  /** Who commits in the box, unless told otherwise; null: nobody. */
+  readonly person: GitPerson | null
+}
+
+/** What is to be taken out of a box. */
+export interface TakenCode {
+  readonly branch: string
+  /** The commit that the repository has of it, and the box: nothing that it reaches is packed. */
+  readonly base: string | null
+  readonly message: string
+  readonly author: GitPerson
+}
+
+/** What came of taking code out of a box. */
+export type CodeOut =
+  | { readonly is: "nothing" }
+  /** Git's own words; they may be anything that is written in a box. */
+  | { readonly is: "refused"; readonly exitCode: number; readonly says: string }
+  | {
+      readonly is: "commit"
+      readonly tip: string
+      /** A thin pack, to be read once: then nothing of it is left in the box. @throws CodeTorn */
+      readonly pack: AsyncIterable<Uint8Array>
+      /** As the box says. */
+      readonly bytes: number
+    }
+
+/** What a box says of its code is none, or is torn. */
+export class CodeTorn extends Error {
+  override readonly name = "CodeTorn"
+}
+
+/** Code into boxes and out of them, as packs of git. All of it throws what `Box.run` does. */
+export interface BoxCode {
+  /**
+   * Makes the repository of a box and checks its branch out. Again: nothing, so that a work that was
+   * begun is kept. Answers git's own words where it did not; null where it did.
+   */
+  readonly bring: (box: Box, brought: BroughtCode) => Promise<string | null>
+  /** Commits what is in a box, and packs what its branch has beyond the base. */
+  readonly take: (box: Box, taken: TakenCode) => Promise<CodeOut>
+}
+
+/** What came of something done with a path of a box. */
+export type FileAnswer<T> = ({ readonly ok: true } & T) | FileFault
+
+/** The files of boxes, through the boxes' own eyes. All of it throws what `Box.run` does. */
+export interface BoxFiles {
+  /** What a folder has, by its names; `isCut` where it has more than is told. */
+  readonly list: (
+    box: Box,
+    path: string,
+    shown: { readonly hidden: boolean },
+  ) => Promise<FileAnswer<{ readonly entries: readonly BoxEntry[]; readonly isCut: boolean }>>
+  /** The bytes of a file that has so many at most. */
+  readonly read: (
+    box: Box,
+    path: string,
+    mostBytes: number,
+  ) => Promise<FileAnswer<{ readonly bytes: Uint8Array }>>
+  /** Makes a file or replaces one, which keeps its mode. */
+  readonly write: (box: Box, path: string, bytes: Uint8Array) => Promise<FileAnswer<object>>
+  /** Takes a file or a link away; a folder stays. */
+  readonly remove: (box: Box, path: string) => Promise<FileAnswer<object>>
+}

@@ -1,11 +1,20 @@
 /** Where boxes run: on this machine, by bubblewrap, or nowhere, in a simulator for tests. */
 import { BOXHOST, failingBoxHost } from "../../../adapters/providers/boxhost/failing.ts"
-import type { BoxHost } from "../../../adapters/providers/boxhost/port.ts"
+import type { BoxCode, BoxFiles, BoxHost } from "../../../adapters/providers/boxhost/port.ts"
+import { bringCode, takeCode } from "../../../adapters/providers/boxhost/code.ts"
+import {
+  listFiles,
+  readFile,
+  removeFile,
+  writeFile,
+} from "../../../adapters/providers/boxhost/files.ts"
 import type { Provider } from "../../frame/provider.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
     readonly boxHost: BoxHost
+    readonly boxCode: BoxCode
+    readonly boxFiles: BoxFiles
   }
 }
 
@@ -18,6 +27,10 @@ export const boxHostProvider: Provider = {
   open: async ({ clock, pacer, simulators }) => {
     const { openBuiltInBoxHost } = await import("../../../adapters/providers/boxhost/built-in.ts")
     const host = openBuiltInBoxHost({ clock, pacer })
-    return { boxHost: failingBoxHost(host, { simulators, pacer }) }
+    return {
+      boxHost: failingBoxHost(host, { simulators, pacer }),
+      boxCode: { bring: bringCode, take: takeCode },
+      boxFiles: { list: listFiles, read: readFile, write: writeFile, remove: removeFile },
+    }
   },
 }

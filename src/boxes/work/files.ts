@@ -1,11 +1,5 @@
 /** Files of a box, through the box's own eyes. */
 import { z } from "zod"
-import {
-  listFiles,
-  readFile,
-  removeFile,
-  writeFile,
-} from "../../../adapters/providers/boxhost/files.ts"
 import type { FileFault } from "../../../adapters/providers/boxhost/port.ts"
 import { WORKSPACE } from "../../../adapters/providers/boxhost/port.ts"
 import type { Refusal } from "../../frame/calls/refusal.ts"
@@ -85,7 +79,9 @@ export const fileList = route({
   refuses: WORK_REFUSALS,
   handle: (ports, caller, { params, query }) =>
     inBox(ports, caller, params.id, async (box) => {
-      const listed = await listFiles(box, query.path, { hidden: query.hidden !== undefined })
+      const listed = await ports.boxFiles.list(box, query.path, {
+        hidden: query.hidden !== undefined,
+      })
       if (!listed.ok) return { ok: false, refusal: refusalBy(listed) }
       const files = listed.entries.map(({ modifiedAt, ...entry }) => ({
         ...entry,
@@ -124,7 +120,7 @@ export const fileRead = route({
   refuses: FILE_REFUSALS,
   handle: (ports, caller, { params, query }) =>
     inBox(ports, caller, params.id, async (box) => {
-      const read = await readFile(box, query.path, MOST_READ)
+      const read = await ports.boxFiles.read(box, query.path, MOST_READ)
       if (!read.ok) return { ok: false, refusal: refusalBy(read) }
       const bytes = Buffer.from(read.bytes.buffer, read.bytes.byteOffset, read.bytes.byteLength)
       const isBytes = query.encoding === "base64"
@@ -173,7 +169,7 @@ export const fileWrite = route({
       }
       const isBytes = body.encoding === "base64"
       const bytes = Buffer.from(body.content, isBytes ? "base64" : "utf8")
-      const written = await writeFile(box, body.path, bytes)
+      const written = await ports.boxFiles.write(box, body.path, bytes)
       const result = written.ok ? `${bytes.length} bytes` : written.why
       await note(ports, caller, found, { action: "write_file", detail: body.path, result })
       if (!written.ok) return { ok: false, refusal: refusalBy(written) }
@@ -200,7 +196,7 @@ export const fileDelete = route({
   refuses: WORK_REFUSALS,
   handle: (ports, caller, { params, query }) =>
     inBox(ports, caller, params.id, async (box, found) => {
-      const removed = await removeFile(box, query.path)
+      const removed = await ports.boxFiles.remove(box, query.path)
       const result = removed.ok ? "deleted" : removed.why
       await note(ports, caller, found, { action: "delete_file", detail: query.path, result })
       if (!removed.ok) return { ok: false, refusal: refusalBy(removed) }

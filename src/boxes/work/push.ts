@@ -1,7 +1,7 @@
 /** `POST /api/v1/sandboxes/:id/push`: what stands in a box, onto its branch, through every check of a push. */
 import { z } from "zod"
-import { CodeTorn, takeCode } from "../../../adapters/providers/boxhost/code.ts"
-import type { CodeOut } from "../../../adapters/providers/boxhost/code.ts"
+import { CodeTorn } from "../../../adapters/providers/boxhost/port.ts"
+import type { CodeOut } from "../../../adapters/providers/boxhost/port.ts"
 import { route } from "../../frame/calls/route.ts"
 import type { Caller } from "../../frame/calls/route.ts"
 import { shortText } from "../../frame/kernel/schema.ts"
@@ -58,7 +58,7 @@ export const pushBox = route({
       const author = await gitPersonOf(ports, companyId, view.started.personId)
       // Both sides have what the box was given, or pushed last.
       const given = { branch, base: view.commit, message: body.message }
-      const out = await takeCode(box, { ...given, author: author ?? NOBODY })
+      const out = await ports.boxCode.take(box, { ...given, author: author ?? NOBODY })
       const pushed = await take(
         ports,
         caller,
