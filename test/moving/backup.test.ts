@@ -88,12 +88,6 @@ async function truth(url: string): Promise<Record<string, unknown>> {
   return Object.fromEntries(await Promise.all(tables))
 }
 
-const NOW = Date.UTC(2031, 4, 6, 7, 8, 9, 123)
-/** Of the same instant: only their places tell which was added last. */
-const ENTRIES = [1, 2, 3].map((n) => ({ at: NOW, content: { n } }))
-const journalOf = ({ ports }: World) =>
-  ports.journal.of({ slice: "boxes", kind: "command", most: ENTRIES.length })
-
 /** An installation in which something of every kind happened. */
 async function lived(place: { readonly url: string; readonly eventStoreUrl?: string }) {
   const world = await openWorld(place)
@@ -109,7 +103,6 @@ async function lived(place: { readonly url: string; readonly eventStoreUrl?: str
   const charge = { company: companyId, class: "ai", dollars: "0.42", item: "chat", id: "run-1" }
   await world.operate("charge", charge)
   await world.operate("wait")
-  for (const entry of ENTRIES) await journalOf(world).add(companyId, "box_1", entry)
   // The signing key is made behind a start, and not after the backup.
   await world.ports.housekeep()
   return { world, ...company }
@@ -143,7 +136,7 @@ it.each([
     const shown = await world.operate("company show", { company: companyId })
     await world.close()
     const kept = await truth(home.url)
-    for (const name of ["claims", "work", "simulated", "subject_keys", "journal"]) {
+    for (const name of ["claims", "work", "simulated", "subject_keys"]) {
       expect(kept[name], name).not.toEqual([])
     }
 
@@ -162,11 +155,6 @@ it.each([
     expect(await factsOf(again.ports.store)).toEqual(facts)
     expect(await again.operate("company show", { company: companyId })).toEqual(shown)
     expect(await again.operate("mail list")).toMatchObject({ mails: [{ to: "owner@example.com" }] })
-    const journal = journalOf(again)
-    expect(await journal.newest(companyId, "box_1", 9)).toEqual(ENTRIES.toReversed())
-    const next = { at: NOW, content: { n: 4 } }
-    await journal.add(companyId, "box_1", next)
-    expect(await journal.newest(companyId, "box_1", 2)).toEqual([next, ENTRIES.at(-1)])
     const options = {
       body: { to: "+14155550101", body: "hello" },
       headers: { "idempotency-key": "one" },

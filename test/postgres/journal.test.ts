@@ -5,6 +5,7 @@ import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openPostgresErasure } from "../../adapters/erasure/postgres.ts"
 import type { Journal, JournalKind } from "../../adapters/journal/port.ts"
 import { openPostgresJournals } from "../../adapters/journal/postgres.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { DatabaseUnderTest } from "./database-under-test.ts"
 
 const COMPANY = "co_aaaaaa"
@@ -23,8 +24,11 @@ let pool: pg.Pool
 const open = (differing: Partial<JournalKind> = {}) =>
   openPostgresJournals(pool).of<Command>({ ...KIND, ...differing })
 const entry = (n: number, at = NOW + n) => ({ at, content: { n } })
-const newest = async (journal: Journal<Command> = open(), limit = 100, company = COMPANY) =>
-  (await journal.newest(company, "box_1", limit)).map(({ content }) => content.n)
+const newest = async (
+  journal: Journal<Command> = open(),
+  limit = 100,
+  company: CompanyId = COMPANY,
+) => (await journal.newest(company, "box_1", limit)).map(({ content }) => content.n)
 const rows = async () => (await pool.query("select from ledger.journal")).rowCount
 
 beforeAll(() => {
