@@ -75,10 +75,17 @@ function argumentsOf(route: Route, { name: tool, arguments: taken }: Words): rea
   ]
 }
 
-/** What a query can only say by `1`, models say by true as well. */
-const flagged = (schema: Json): Json => {
-  const { type: _text, const: value, ...rest } = schema
-  return value === "1" ? { ...rest, enum: [1, "1", true] } : schema
+/** What a query says by `1`, models say by true as well. */
+function flagged(schema: Json): Json {
+  if (!constantsIn(schema).includes("1")) return schema
+  const { description } = schema
+  return { description, enum: [1, "1", true] }
+}
+
+/** The values that a schema names one by one. */
+function constantsIn(schema: Json): readonly unknown[] {
+  const { const: constant, enum: values = [], anyOf = [] } = schema
+  return [constant, ...(values as unknown[]), ...(anyOf as Json[]).flatMap(constantsIn)]
 }
 
 /** The fields of a schema, with whatever they refer to in its place. */

@@ -145,9 +145,11 @@ function absolute(schema: object): object {
   ) as object
 }
 
-/** The code of a refusal as JSON-RPC says it; undefined where it is none. */
-const refusalCodeIn = (text: string): unknown =>
-  (JSON.parse(text) as { readonly error?: { readonly code?: unknown } }).error?.code
+/** The code of a refusal as JSON-RPC says it, of the first of a batch; undefined where it is none. */
+function refusalCodeIn(text: string): unknown {
+  const [answer] = [JSON.parse(text)].flat() as { readonly error?: { readonly code?: unknown } }[]
+  return answer?.error?.code
+}
 
 /** How often each status came. */
 const seen = new Map<string, Set<number>>()

@@ -57,6 +57,18 @@ describe("a tool", () => {
     })
   })
 
+  it("takes a flag alike where its query takes more than 1 for it", () => {
+    const all = z.union([z.literal("1"), z.literal("true"), z.literal(1)]).optional()
+    const query = z.object({ all: all.describe("All"), path: z.string().describe("Where") })
+    const [listed] = [...toolsIn([{ ...listThings, query }]).values()].map((one) => one.listed)
+    expect(listed).toMatchObject({
+      inputSchema: {
+        properties: { all: { enum: [1, "1", true], description: "All" } },
+        required: ["path"],
+      },
+    })
+  })
+
   it("has a schema that is one, and refers to nothing", () => {
     for (const { listed } of tools.values()) {
       const { inputSchema } = listed as { readonly inputSchema: object }
