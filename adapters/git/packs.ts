@@ -75,6 +75,7 @@ export async function takePack(
   // Where nobody listened any more to what git said, the branch says it.
   if (faults.length === 0 || (await idAt(receiving, ref)) === tip) return YES
   throwTorn(torn)
+  if (signal.aborted) return no("Nobody waited for it any more, and nothing was changed.")
   return { ok: false, lines: [...words, ...faults] }
 }
 

@@ -66,7 +66,7 @@ export interface MemoryBoxPorts {
   readonly pacer: Pick<Pacer, "pause">
 }
 
-/** A box as whoever found it has it. */
+/** A box as whoever found it has it. What is asked of it throws BoxGone once it has ended, and BoxRefused. */
 export function openMemoryBox(box: MemoryBox, ports: MemoryBoxPorts): Box {
   const { clock } = ports
   const mustLive = async (): Promise<void> => {

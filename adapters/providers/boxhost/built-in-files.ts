@@ -10,7 +10,7 @@ const NO_BYTES = Buffer.alloc(0)
 /** The files of a box that has just begun: some folders. */
 export function newFiles(now: number): MemoryFiles {
   const files: MemoryFiles = new Map()
-  for (const path of [WORKSPACE, "/home/worker", "/tmp"]) makeFolder(files, path, now)
+  for (const path of [WORKSPACE, "/tmp"]) makeFolder(files, path, now)
   return files
 }
 

@@ -1,0 +1,147 @@
+/** How packs of boxes are judged, and the code that a box begins with. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { bringCode, takeCode } from "../../adapters/providers/boxhost/code.ts"
+import { writeFile } from "../../adapters/providers/boxhost/files.ts"
+import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { PLAN, openBoxes } from "../boxhost/built-in-boxes.ts"
+import type { ShellBox } from "../support/shell-box.ts"
+import { openShellBox } from "../support/shell-box.ts"
+import { SECRETS } from "../code-checks/secrets.ts"
+import { makeCodeCompany } from "./git.ts"
+import type { PackWorld } from "./pack-world.ts"
+import { AT, openPackWorld } from "./pack-world.ts"
+
+let at: PackWorld
+beforeAll(async () => {
+  at = await openPackWorld()
+})
+beforeEach(() => at.renew())
+afterAll(() => at.here.close())
+
+describe("what every push is judged by", () => {
+  it("refuses a secret, and writes that down", async () => {
+    const tip = await at.here.desk.commit(AT, "key", `${SECRETS["github"]}\n`)
+    const pack = await at.packFrom(at.first, tip)
+    await at.git("reset", "--quiet", "--hard", at.second)
+    const { pushed, text } = await at.take(pack, { tip })
+    expect([pushed, text]).toEqual([false, expect.stringContaining("key, line 1: github")])
+    await at.expectNothing(["PushRefused"])
+  })
+
+  it("refuses another core than an official one, and writes that down", async () => {
+    const tip = await at.here.desk.commit(AT, "src/sealed/core.ts", "mine\n")
+    const pack = await at.packFrom(at.first, tip)
+    await at.git("reset", "--quiet", "--hard", at.second)
+    const { pushed, text } = await at.take(pack, { tip })
+    expect([pushed, text]).toEqual([false, expect.stringContaining("protected core")])
+    await at.expectNothing(["PushRefused"])
+  })
+
+  it("refuses a key that was switched off while so much was sent", async () => {
+    const { companyId, keyId } = at.company
+    const bytes = await at.packFrom(at.first, at.second)
+    const slowly = (async function* () {
+      yield bytes.subarray(0, 20)
+      await at.here.world.operate("key delete", { company: companyId, keyId })
+      yield bytes.subarray(20)
+    })()
+    expect(await at.take(slowly)).toMatchObject({ pushed: false })
+    await at.expectNothing()
+  })
+
+  it("refuses a key that was never granted what its route needs", async () => {
+    const { companyId, ownerId: person } = at.company
+    const asked = { company: companyId, person, operations: ["code.push"] }
+    at.company = { ...at.company, ...(await at.here.world.operate("key create", asked)) }
+    const { pushed, text } = await at.take(await at.packFrom(at.first, at.second))
+    expect([pushed, text]).toEqual([false, expect.stringContaining("may not use sandbox.push")])
+    await at.expectNothing()
+  })
+
+  it("takes nothing for who does not wait any more", async () => {
+    const gone = AbortSignal.abort()
+    const taken = await at.take(await at.packFrom(at.first, at.second), { signal: gone })
+    expect(taken).toMatchObject({
+      pushed: false,
+      text: expect.stringContaining("nothing was changed"),
+    })
+    await at.expectNothing()
+  })
+})
+
+describe("the code that a box begins with", () => {
+  it("is found by its branches, and packed by a commit", async () => {
+    await at.here.desk.right(
+      ["push", at.here.addressOf(at.company), `${at.second}:refs/heads/topic`],
+      {
+        in: AT,
+      },
+    )
+    const found = await at.code.find(at.company.companyId)
+    expect(found?.defaultBranch).toBe("main")
+    expect([...(found?.tips ?? [])].toSorted()).toEqual([
+      ["main", at.first],
+      ["topic", at.second],
+    ])
+    const pieces: Uint8Array[] = []
+    const signal = new AbortController().signal
+    for await (const piece of at.code.pack(at.company.companyId, at.second, signal))
+      pieces.push(piece)
+    const into = `into-${at.company.companyId}`
+    await at.here.desk.right(["init", "--quiet", into])
+    const input = Buffer.concat(pieces)
+    await at.here.desk.right(["index-pack", "--stdin", "--strict"], { in: into, input })
+    expect(await at.here.desk.right(["rev-list", at.second], { in: into })).toBe(
+      `${at.second}\n${at.first}`,
+    )
+    expect(at.here.world.ports.packPlaces.count()).toMatchObject({ out: 0 })
+  })
+
+  it("is given up by who stops reading, and takes no place then", async () => {
+    const signal = new AbortController().signal
+    for await (const piece of at.code.pack(at.company.companyId, at.first, signal)) {
+      expect(piece.length).toBeGreaterThan(0)
+      expect(at.here.world.ports.packPlaces.count()).toMatchObject({ out: 1 })
+      break
+    }
+    expect(at.here.world.ports.packPlaces.count()).toMatchObject({ out: 0 })
+  })
+
+  it("is nothing where there is no repository, and unavailable where there is no git", async () => {
+    const { companyId } = await makeCodeCompany(at.here.world, { repository: false })
+    expect(await at.code.find(companyId)).toBeNull()
+    const empty = await makeCodeCompany(at.here.world)
+    expect(await at.code.find(empty.companyId)).toMatchObject({ tips: new Map() })
+    await at.here.world.operate("stand-in set", { name: "git", outcome: "unavailable", times: 1 })
+    await expect(at.code.find(companyId)).rejects.toThrow(ProviderUnavailable)
+  })
+})
+
+describe("code that goes into a box and comes back", () => {
+  const author = { name: "Ben", email: "ben@example.com" }
+  let shell: ShellBox
+  beforeAll(async () => {
+    shell = await openShellBox()
+  })
+  afterAll(() => shell.clear())
+
+  it.each([
+    ["the real git", async () => shell.box],
+    ["that of a built-in box", () => openBoxes().host.start(PLAN)],
+  ])("is pushed with %s, again and again", async (_name, open) => {
+    const box = await open()
+    const { signal } = new AbortController()
+    const pack = at.code.pack(at.company.companyId, at.first, signal)
+    expect(await bringCode(box, { pack, branch: "main", tip: at.first, person: null })).toBeNull()
+    let base = at.first
+    for (const text of ["one\n", "two\n"]) {
+      await writeFile(box, "worked/on", Buffer.from(text))
+      const out = await takeCode(box, { branch: "main", base, message: text, author })
+      if (out.is !== "commit") throw new Error(`nothing came out: ${JSON.stringify(out)}`)
+      expect(await at.take(out.pack, { tip: out.tip })).toEqual({ pushed: true, text: "" })
+      expect(await at.tips()).toEqual({ main: out.tip })
+      base = out.tip
+    }
+    expect(await at.told()).toEqual(["PushAccepted", "PushLanded", "PushAccepted", "PushLanded"])
+  })
+})

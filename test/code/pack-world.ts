@@ -1,0 +1,92 @@
+/** A company with one commit, and packs that a machine of somebody's sends to it. */
+import type { CompanyCode } from "../../src/code/company-code.ts"
+import { expect } from "vitest"
+import type { Attacked } from "./attacked.ts"
+import { factsOf, openAttacked, quarantines } from "./attacked.ts"
+import { callerOf } from "./callers.ts"
+import type { CodeCompany } from "./git.ts"
+import { makeCodeCompany } from "./git.ts"
+
+/** The folder of the working copy at the desk. */
+export const AT = "at"
+const RULES = { operation: "sandbox.push", also: ["sandbox.read"], permissions: [] } as const
+
+/** How a pack is sent; else as the second commit, to `main`. */
+export interface SentPack {
+  readonly tip?: string
+  readonly branch?: string
+  readonly signal?: AbortSignal
+}
+
+/** A world with code that packs are sent to. */
+export interface PackWorld {
+  readonly here: Attacked
+  readonly code: CompanyCode
+  /** The first commit, which every company has on its `main`; and one on top of it. */
+  readonly first: string
+  readonly second: string
+  /** The company that packs are sent to. */
+  company: CodeCompany
+  /** Another company from now on. */
+  readonly renew: () => Promise<void>
+  readonly git: (...args: readonly string[]) => Promise<string>
+  /** A thin pack of what a commit has and another has not. */
+  readonly packFrom: (base: string, tip: string) => Promise<Buffer>
+  readonly take: (
+    pack: Uint8Array | AsyncIterable<Uint8Array>,
+    sent?: SentPack,
+  ) => Promise<{ readonly pushed: boolean; readonly text: string }>
+  readonly tips: () => Promise<Readonly<Record<string, string>>>
+  /** What was told of the pushes behind the first. */
+  readonly told: () => Promise<readonly string[]>
+  /** Nothing is left of what was sent, and no branch has moved. */
+  readonly expectNothing: (facts?: readonly string[]) => Promise<void>
+}
+
+/** Opens one. */
+export async function openPackWorld(): Promise<PackWorld> {
+  const here = await openAttacked()
+  const code = here.world.ports.companyCode
+  await here.desk.right(["init", "--quiet", AT])
+  const long = "a long line\n".repeat(500)
+  const first = await here.desk.commit(AT, "a", long)
+  const second = await here.desk.commit(AT, "a", `${long}and another\n`)
+  const made = async () => {
+    const company = await makeCodeCompany(here.world)
+    const push = ["push", "--quiet", here.addressOf(company), `${first}:refs/heads/main`]
+    await here.desk.right(push, { in: AT })
+    return company
+  }
+  const world: PackWorld = {
+    ...{ here, code, first, second, company: await made() },
+    renew: async () => {
+      world.company = await made()
+    },
+    git: (...args) => here.desk.right(args, { in: AT }),
+    packFrom: (base, tip) =>
+      here.desk.bytes(["pack-objects", "--revs", "--stdout", "--thin", "--quiet"], {
+        ...{ in: AT, input: `${tip}\n^${base}\n` },
+      }),
+    take: async (pack, { tip = second, branch = "main", signal } = {}) => {
+      const pieces = pack instanceof Uint8Array ? inPieces(pack) : pack
+      const caller = await callerOf(here.world, world.company)
+      const sent = { tip, branch, pack: pieces, signal: signal ?? new AbortController().signal }
+      const { pushed, lines } = await code.takePack(caller, RULES, sent)
+      return { pushed, text: lines.join("\n") }
+    },
+    tips: async () => Object.fromEntries((await code.find(world.company.companyId))?.tips ?? []),
+    told: async () => (await factsOf(here.world, world.company)).slice(2),
+    expectNothing: async (facts = []) => {
+      expect(await world.tips()).toEqual({ main: first })
+      expect(await quarantines(here.codeDir, world.company)).toEqual([])
+      expect(await world.told()).toEqual(facts)
+      expect(here.world.ports.packPlaces.count()).toMatchObject({ in: 0, waiting: 0 })
+    },
+  }
+  return world
+}
+
+/** Bytes as they come. */
+export async function* inPieces(...pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* pieces
+}
