@@ -16,12 +16,8 @@ const VENDORS = {
 }
 const POSTGRES_CLIENTS = ["pg", "kysely"]
 
-/** What an adapter shows of itself, the words that all providers share, and what is done in any box. */
-const SHOWN = [
-  "^adapters/.+/port\\.ts$",
-  "^adapters/providers/outside\\.ts$",
-  "^adapters/providers/boxhost/(code|files)\\.ts$",
-]
+/** What an adapter shows of itself, and the words that all providers share. */
+const SHOWN = ["^adapters/.+/port\\.ts$", "^adapters/providers/outside\\.ts$"]
 
 /** The path of a package, or of the types that stand in for it. */
 const packages = (names) => `^node_modules/(@types/)?(${names.join("|")})(/|$)`

@@ -89,6 +89,7 @@ export const boxEvents = route({
   method: "GET",
   url: "/api/v1/sandboxes/:id/events",
   summary: "Read a box's activity",
+  example: { params: { id: "box_4Zb0x7" } },
   operation: "sandbox.read",
   tool: BOX_TOOLS.box_activity,
   params: OfBox,

@@ -18,8 +18,7 @@ export const BOXES = "/api/v1/sandboxes"
 
 /** Opens one in which calls of the API cost nothing. */
 export async function openBoxWorld(options: WorldOptions = {}): Promise<CodeWorld> {
-  const settings = { ...options.settings, BOX_HOST: "simulator" }
-  const one = await openCodeWorld({ ...options, settings, rateLimits: "off" })
+  const one = await openCodeWorld({ ...options, rateLimits: "off" })
   await makeCallsFree(one.world)
   return one
 }

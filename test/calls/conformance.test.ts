@@ -28,26 +28,6 @@ import {
 
 /** What is not built yet, group by group. The list only ever gets shorter. */
 const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
-  boxes: [
-    "GET /api/v1/sandboxes",
-    "POST /api/v1/sandboxes",
-    "GET /api/v1/sandboxes/:id",
-    "GET /api/v1/sandboxes/:id/events",
-    "POST /api/v1/sandboxes/:id/exec",
-    "POST /api/v1/sandboxes/:id/processes",
-    "GET /api/v1/sandboxes/:id/processes",
-    "GET /api/v1/sandboxes/:id/processes/:process/logs",
-    "DELETE /api/v1/sandboxes/:id/processes/:process",
-    "GET /api/v1/sandboxes/:id/files",
-    "GET /api/v1/sandboxes/:id/files/content",
-    "PUT /api/v1/sandboxes/:id/files/content",
-    "DELETE /api/v1/sandboxes/:id/files/content",
-    "POST /api/v1/sandboxes/:id/previews",
-    "DELETE /api/v1/sandboxes/:id/previews/:port",
-    "POST /api/v1/sandboxes/:id/push",
-    "POST /api/v1/sandboxes/:id/stop",
-    "DELETE /api/v1/sandboxes/:id",
-  ],
   publishing: ["POST /api/v1/publish/preview", "GET /api/v1/publish", "GET /api/v1/publish/:id"],
   phone: [
     "GET /api/v1/phone/state",

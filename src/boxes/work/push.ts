@@ -41,7 +41,7 @@ export const pushBox = route({
   method: "POST",
   url: `${BOXES_URL}/:id/push`,
   summary: "Commit what is in a box and push its branch",
-  example: { params: { id: "box_1" }, body: { message: "Fix the tests" } },
+  example: { params: { id: "box_4Zb0x7" }, body: { message: "Fix the tests" } },
   tool: BOX_TOOLS.push,
   params: OfBox,
   body: z.object({

@@ -30,7 +30,9 @@ export async function askAll(world: World): Promise<Answers> {
   const routes = PROGRAM.routes.toSorted(
     (a, b) => last(a) - last(b) || ORDER.indexOf(a.method) - ORDER.indexOf(b.method),
   )
-  for (const route of routes.filter((one) => last(one) === 0)) {
+  // What stands at a path's name is made up in an example: the slice's tests ask for one that is there.
+  const isNamed = ({ url }: Route) => url.includes("/:")
+  for (const route of routes.filter((one) => last(one) === 0 && !isNamed(one))) {
     take(route.name, await asShown(world, company, route))
   }
   for (const [name, ask] of Object.entries(await allOtherAnswers())) {
