@@ -49,9 +49,9 @@ key that started it; a minute that is refused stops it. Start one, ask until its
 what is to stay, and stop it: its files are gone then. The same functions are tools of the MCP server.`,
   },
   routes: [
-    ...[boxList, startBox, boxDetail, boxEvents, runCommand, startProcess, processList],
-    ...[processLogs, stopProcess, fileList, fileRead, fileWrite, fileDelete, openPreview],
-    ...[closePreview, pushBox, stopBox, deleteBox],
+    ...[boxList, startBox, boxDetail, deleteBox, boxEvents, runCommand, startProcess],
+    ...[processList, processLogs, stopProcess, fileList, fileRead, fileWrite, fileDelete],
+    ...[openPreview, closePreview, pushBox, stopBox],
   ],
   readModels: [boxRows, previews],
   reactions: [...makeBox, tickBox, clearBox, clearSlot, stopBoxes],

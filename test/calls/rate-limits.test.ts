@@ -67,7 +67,7 @@ async function tally(): Promise<readonly number[]> {
 
 describe("paid calls", () => {
   it("are one bucket over all paid routes: of 121 one is refused, and the tally says 121", async () => {
-    expect(PAID.length).toBeGreaterThan(20)
+    expect(PAID.length).toBeGreaterThan(3)
     const answers = await pay(company.key, 121)
     expect(limited(answers)).toHaveLength(1)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(120)
@@ -91,7 +91,9 @@ describe("paid calls", () => {
 
   it("are counted though they are refused after it, and not where they are before", async () => {
     const { key } = await makeKey(world, company, { operations: ["team.people.read"] })
-    const refused = await Promise.all(Array.from({ length: 121 }, (_, i) => read(key, PAID[i % 9])))
+    const refused = await Promise.all(
+      Array.from({ length: 121 }, (_, i) => read(key, PAID[i % PAID.length])),
+    )
     expect(limited(refused)).toHaveLength(1)
     expect(refused.filter(({ status }) => status === 403)).toHaveLength(120)
     await world.operate("company lock", { company: company.companyId })

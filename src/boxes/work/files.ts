@@ -54,6 +54,7 @@ export const fileList = route({
   method: "GET",
   url: FILES_URL,
   summary: "List a folder of a box",
+  example: { params: { id: "box_4Zb0x7" } },
   operation: "sandbox.read",
   tool: BOX_TOOLS.list_files,
   params: OfBox,

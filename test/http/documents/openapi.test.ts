@@ -2,6 +2,7 @@ import { SHOWN } from "../../../src/shown.ts"
 import { PROGRAM } from "../../../src/slices.ts"
 import { beforeAll, describe, expect, it } from "vitest"
 import { codeIn } from "../../../src/frame/http/documents/document-answers.ts"
+import { errorOf, statusOf } from "../../../src/frame/calls/refusal.ts"
 import { openApi } from "../../../src/frame/http/documents/documents.ts"
 import { refusalIn } from "../../support/refusal-in.ts"
 import { STATUSES } from "../../support/statuses.ts"
@@ -126,12 +127,14 @@ describe("the errors", () => {
 
 describe("503", () => {
   it("is on every route, overloaded, damaged or unavailable, and says when to come again", () => {
-    for (const { method, url } of PROGRAM.routes) {
+    for (const { method, url, refuses = [] } of PROGRAM.routes) {
       const { headers, content } = find(method, url)?.responses["503"] ?? { content: {} }
       expect(Object.keys(headers ?? {})).toContain("Retry-After")
       const { examples = {} } = content["application/json"] ?? {}
       const codes = new Set(Object.keys(examples).map(codeIn))
-      expect([...codes].toSorted()).toEqual(["overloaded", "stream_damaged", "unavailable"])
+      const own = refuses.filter((code) => statusOf(code) === 503).map(errorOf)
+      const all = new Set([...own, "overloaded", "stream_damaged", "unavailable"])
+      expect([...codes].toSorted()).toEqual([...all].toSorted())
     }
   })
 })
