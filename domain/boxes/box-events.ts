@@ -66,6 +66,8 @@ export const boxFormats = {
       ...base,
       /** The commit that its files are of; null where there was none yet. */
       commit: optional(plain),
+      /** Where it lives, as its host calls itself: nobody else can reach it. */
+      host: plain,
     },
   },
   /** It could not be made. */

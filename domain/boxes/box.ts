@@ -32,6 +32,8 @@ interface State {
   status: BoxStatus
   /** When it began to run; null where it never did. */
   runningAt: number | null
+  /** Where it lives; null before it runs. */
+  host: string | null
   endedAt: number | null
   reason: StopReason | FailReason | null
   /** How many minutes have begun; the first with the start. */
@@ -184,7 +186,8 @@ function evolve(state: Box, event: BoxEvent): Box {
   if (event.type === "BoxStarted") {
     const { type: _type, ...started } = event
     state.box = {
-      ...{ started, status: "starting", runningAt: null, endedAt: null, reason: null, minutes: 1 },
+      ...{ started, status: "starting", runningAt: null, host: null, endedAt: null },
+      ...{ reason: null, minutes: 1 },
       ...{
         isLastRefused: false,
         activities: 0,
@@ -206,6 +209,7 @@ function evolve(state: Box, event: BoxEvent): Box {
     case "BoxRunning":
       Object.assign(known, { status: "running", runningAt: event.at, activeAt: event.at })
       known.commit = event.commit
+      known.host = event.host
       return state
     case "BoxFailed":
       Object.assign(known, { status: "failed", endedAt: event.at, reason: event.reason })

@@ -11,6 +11,8 @@ import type { Daemon } from "../frame/daemon.ts"
 import type { Ports } from "../frame/ports.ts"
 import { readBox } from "./find-box.ts"
 
+/** A box that is so late with a minute has ended wherever it lived: no lease is as long. */
+export const LOST_AFTER_MS = 3 * MINUTE_MS
 /** While it is made nobody extends it. */
 export const FIRST_LEASE_MS = 5 * MINUTE_MS
 const MOST_LEASE_MS = 2 * MINUTE_MS
@@ -48,7 +50,7 @@ async function keepBox(ports: Ports, boxId: BoxId, isOrphan: () => boolean): Pro
   const view = row === null ? null : await readBox(ports, row.company_id, boxId)
   if (view?.status === "starting") return
   if (view === null && !isOrphan()) return
-  if (view?.status === "running") {
+  if (view?.status === "running" && view.host === ports.boxHost.hostId) {
     const lease = leaseMs(view, ports.clock.now())
     if (lease > 0) await box.extend(lease)
     return

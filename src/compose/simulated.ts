@@ -6,6 +6,9 @@ import type { Given } from "../frame/settings.ts"
 /** For tests alone: beside a real provider they would fake its time, or let anybody flood it. */
 const FOR_TESTS_ONLY = { LEDGER_CLOCK: "test", RATE_LIMITS: "off" } as const
 
+const isOfMachine = ({ ofMachine = false }: Provider, given: Given): boolean =>
+  typeof ofMachine === "function" ? ofMachine(given) : ofMachine
+
 const listed = (text: string): readonly string[] => text.split(",").map((part) => part.trim())
 
 const chosenBy = ({ chosenBy: choose }: Provider, given: Given): string | null =>
@@ -24,7 +27,7 @@ export function simulatedOf(providers: readonly Provider[], given: Given): Simul
   const isReal = (one: Provider) => chosenBy(one, given) !== null
   return {
     names: providers
-      .filter((one) => one.ofMachine !== true && !isReal(one))
+      .filter((one) => !isOfMachine(one, given) && !isReal(one))
       .map(({ name }) => name),
     besideMoney: providers.some((one) => one.takesMoney === true && isReal(one)),
   }

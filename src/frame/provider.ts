@@ -40,8 +40,8 @@ export interface Provider {
    * answers strangers. Null: the simulator is used. Absent: there is no other so far.
    */
   readonly chosenBy?: (given: Given) => string | null
-  /** It is of this machine: nothing of it is simulated, and nobody is reached by it. */
-  readonly ofMachine?: true
+  /** Whether it is of this machine: nothing of it is simulated then, and nobody is reached by it. */
+  readonly ofMachine?: boolean | ((given: Given) => boolean)
   /** It takes money where it is real: then whatever else is simulated must be meant. */
   readonly takesMoney?: true
   /** What can be told to fail, and how. */

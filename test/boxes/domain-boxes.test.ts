@@ -10,7 +10,7 @@ import { isRefusal } from "../../domain/kernel/decider.ts"
 import { BOX_ID, STOP, WHO, oneBox, openPreview, startBox, tickBox } from "./box-commands.ts"
 
 const NOW = Date.UTC(2026, 10, 23, 10)
-const RUN: BoxCommand = { type: "RunBox", boxId: BOX_ID, commit: null }
+const RUN: BoxCommand = { type: "RunBox", boxId: BOX_ID, commit: null, host: "here" }
 const FAIL: BoxCommand = { type: "FailBox", boxId: BOX_ID, reason: "clone_failed" }
 
 /** A box that runs since `NOW`. */

@@ -3,6 +3,7 @@
  * commits, and background commands, of which `serve PORT` answers whoever dials it. What they do next
  * can be set (`stand-in set boxhost …`): see `failing.ts`, which plays it before any host.
  */
+import { randomUUID } from "node:crypto"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
 import type { Clock, Pacer } from "../../clock/port.ts"
 import type { MemoryBox } from "./built-in-box.ts"
@@ -20,6 +21,8 @@ export interface BuiltInBoxHostPorts {
   readonly pacer: Pick<Pacer, "pause">
   /** Default one of its own. */
   readonly machine?: BuiltInMachine
+  /** What that machine is called; default a name of its own. */
+  readonly hostId?: string
 }
 
 /** The built-in boxes. */
@@ -27,6 +30,7 @@ export function openBuiltInBoxHost({
   clock,
   pacer,
   machine = new Map(),
+  hostId = `simulator:${randomUUID()}`,
 }: BuiltInBoxHostPorts): BoxHost {
   /** A lease is looked at when somebody asks: nothing of a box acts by itself that anybody could see. */
   const sweep = async (): Promise<void> => {
@@ -35,6 +39,7 @@ export function openBuiltInBoxHost({
   }
   const viewOf = (box: MemoryBox) => openMemoryBox(box, { clock, pacer })
   return {
+    hostId,
     hasRoom: async () => true,
     start: async (plan) => {
       await sweep()

@@ -36,6 +36,7 @@ export function failingBoxHost(host: BoxHost, ports: FailingBoxHostPorts): BoxHo
   const told = toldBy(ports)
   const failing = (box: Box) => failingBox(box, told)
   return {
+    hostId: host.hostId,
     hasRoom: (size) =>
       told("room", async (outcome) => {
         if (outcome === "full" || outcome === "down") return false

@@ -25,6 +25,8 @@ export interface BoxPlan {
 
 /** Machines, or what stands for them. */
 export interface BoxHost {
+  /** Names where its boxes live: whoever has another name cannot reach them. Plain characters. */
+  readonly hostId: string
   /** Whether one more of this size fits now: memory, disk and number. */
   readonly hasRoom: (size: BoxSize) => Promise<boolean>
   /**

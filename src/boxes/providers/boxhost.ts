@@ -22,7 +22,7 @@ declare module "../../frame/ports.ts" {
 export const boxHostProvider: Provider = {
   from: import.meta.url,
   name: "boxhost",
-  ofMachine: true,
+  ofMachine: ({ BOX_HOST }) => BOX_HOST !== "simulator",
   simulator: BOXHOST,
   open: async ({ clock, pacer, simulators }) => {
     const { openBuiltInBoxHost } = await import("../../../adapters/providers/boxhost/built-in.ts")

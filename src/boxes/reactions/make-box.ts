@@ -36,7 +36,7 @@ const Payload = z.object({
 
 type Payload = z.infer<typeof Payload>
 type Answer =
-  | { readonly is: "made"; readonly commit: string | null }
+  | { readonly is: "made"; readonly commit: string | null; readonly host: string }
   | { readonly is: "failed"; readonly reason: FailReason }
 
 /** Records what became of it, and answers how the box stands after it. */
@@ -94,12 +94,13 @@ export const makeBox = effect<Payload, Answer>({
   end: async (ports, { companyId, payload: { boxId } }, answer, cause) => {
     const command =
       answer.is === "made"
-        ? { type: "RunBox" as const, boxId, commit: answer.commit }
+        ? { type: "RunBox" as const, boxId, commit: answer.commit, host: answer.host }
         : { type: "FailBox" as const, boxId, reason: answer.reason }
     const view = await record(ports, companyId, command, cause)
     if (view !== null) await settleFirstMinute(ports, companyId, view, cause)
-    // It ended while it was made: nobody else may know that there is a machine.
-    if (view?.status !== "running") await (await ports.boxHost.find(boxId))?.stop()
+    // It ended while it was made, or another host has it: nobody else may know of this machine.
+    const isHere = view?.status === "running" && view.host === ports.boxHost.hostId
+    if (!isHere) await (await ports.boxHost.find(boxId))?.stop()
     return true
   },
   unavailable: { is: "failed", reason: "box_unavailable" },
@@ -116,7 +117,7 @@ async function make(ports: Ports, companyId: CompanyId, payload: Payload): Promi
     environment: environmentOf(boxId, branch),
   })
   const commit = await bringCode(ports, box, { companyId, personId, branch })
-  return { is: "made", commit }
+  return { is: "made", commit, host: ports.boxHost.hostId }
 }
 
 const environmentOf = (boxId: BoxId, branch: string) => ({ BOX_ID: boxId, BOX_BRANCH: branch })

@@ -13,7 +13,8 @@ import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
 import type { Ports } from "../../frame/ports.ts"
-import { leaseMs } from "../leases.ts"
+import { readBox } from "../find-box.ts"
+import { LOST_AFTER_MS, leaseMs } from "../leases.ts"
 import type { Ticked } from "../minutes.ts"
 import { payDue } from "../minutes.ts"
 
@@ -35,6 +36,16 @@ async function asked<T>(
     if (error instanceof BoxGone) return null
     throw error
   }
+}
+
+/** Another process is to look at a box: it has its machine. */
+const ELSEWHERE_MS = 1_000
+
+/** Whether a box lives where another process is, and may be alive there. */
+async function isElsewhere(ports: Ports, { companyId, boxId }: Omit<Ticked, "signs">) {
+  const view = await readBox(ports, companyId, boxId)
+  if (view === null || view.next === null || view.host === ports.boxHost.hostId) return false
+  return ports.clock.now() - view.next.dueAt < LOST_AFTER_MS
 }
 
 /** Looks at a box, charges what is due, and extends its lease to what is paid; the box as it then stands. */
@@ -67,6 +78,9 @@ export const tickBox = reaction({
     const { companyId, name, payload } = work
     const { boxId } = payload
     const cause = causedBy(`tick-box ${name}`)
+    if (await isElsewhere(ports, { companyId, boxId })) {
+      return { result: "later", dueAt: ports.clock.now() + ELSEWHERE_MS }
+    }
     try {
       const view = await tick(ports, { companyId, boxId }, cause)
       const next = view?.next ?? null

@@ -10,6 +10,8 @@ import { stopped, unavailable } from "../codes.ts"
 import type { FoundBox } from "../find-box.ts"
 import { boxToWorkIn } from "../find-box.ts"
 
+const ELSEWHERE = "The box lives on another machine of this service. Try again."
+
 /** What work in a box came to. */
 export type Worked<R, S extends number = 200> = Reply<R, S>
 
@@ -25,6 +27,9 @@ export async function inBox<R, S extends number = 200>(
 ): Promise<Worked<R, S>> {
   const found = await boxToWorkIn(ports, caller, name)
   if ("refusal" in found) return { ok: false, refusal: found.refusal }
+  if (found.view.host !== ports.boxHost.hostId) {
+    return { ok: false, refusal: unavailable(ELSEWHERE) }
+  }
   try {
     const box = await ports.boxHost.find(found.boxId)
     // It runs by its facts and is gone: the next look at it says so there as well.
