@@ -2,6 +2,7 @@
  * Boxes as sandboxes of this machine: bubblewrap within bubblewrap, and a keeper between the two. They
  * go on without the program that made them, and every program of the installation here finds them.
  */
+import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { availableParallelism, totalmem } from "node:os"
 import type { BoxSize } from "../../../../domain/boxes/box-size.ts"
@@ -26,7 +27,10 @@ export type { BubblewrapOptions } from "./settings.ts"
 export type { Swept } from "./ending.ts"
 
 const MOST_BOXES = 100
+/** Users of boxes begin here; each run folder has a thousand of its own, by its name. */
 const FIRST_UID = 2_000_000
+const UIDS = 1_000
+const RUN_FOLDERS = 1_000_000
 /** So much of the machine's memory boxes may have together. */
 const MEMORY_SHARE = 0.8
 /** Another program's launch of the same box is looked at so often, for so long. */
@@ -54,7 +58,8 @@ export async function openShaped(
 }
 
 async function machineOf(options: BubblewrapOptions, shape: Shape): Promise<Machine> {
-  const { firstUid = FIRST_UID, mostBoxes = MOST_BOXES, pacer, runDir, without = [] } = options
+  const { mostBoxes = MOST_BOXES, pacer, runDir, without = [] } = options
+  const { firstUid = firstUidOf(runDir) } = options
   const isRoot = process.getuid?.() === 0
   const lacks: Machine["lacks"] = (part) => without.includes(part)
   const runs = await openRunFolder(runDir, { mostBoxes, firstUid: isRoot ? firstUid : null })
@@ -62,6 +67,12 @@ async function machineOf(options: BubblewrapOptions, shape: Shape): Promise<Mach
   let laid: ReturnType<Machine["keeperProgram"]> | null = null
   const keeperProgram = () => (laid ??= layKeeper(runs.programs))
   return { options, pacer, runs, groups, keeperProgram, shape, isRoot, lacks }
+}
+
+/** Two installations on a machine must not take each other's boxes for their own. */
+function firstUidOf(runDir: string): number {
+  const folder = createHash("sha256").update(runDir).digest().readUInt32BE() % RUN_FOLDERS
+  return FIRST_UID + UIDS * folder
 }
 
 class Host implements BubblewrapHost {

@@ -156,7 +156,11 @@ async function answerTo(socket: string, pacer: Pacer, question: Question): Promi
 
 async function answered(socketPath: string, question: Question, signal: AbortSignal): Promise<Answer> {
   const { asked, mostBytes = 0, name, stdin } = question
-  const call = request({ socketPath, path: `/${name}`, method: "POST", agent: false, signal })
+  const call = request({
+    ...{ socketPath, path: `/${name}`, method: "POST", agent: false, signal },
+    // A keeper that closed the connection with its answer might close it while we still write.
+    headers: { connection: "keep-alive" },
+  })
   const came = new Promise<IncomingMessage>((resolve, reject) => {
     call.once("response", resolve)
     call.on("error", reject)

@@ -28,7 +28,10 @@ export interface BubblewrapOptions {
   readonly pacer: Pacer
   /** An unpacked root file system that boxes see in the place of this machine's programs. */
   readonly root?: string
-  /** As root each box is a user of its own: this one, and those after it. Default 2,000,000. */
+  /**
+   * As root each box is a user of its own: this one, and those after it. They must be nobody else's:
+   * whatever runs as one of them is ended with its box. Default: from 2,000,000 on, by the run folder.
+   */
   readonly firstUid?: number
   /** Default 100. */
   readonly mostBoxes?: number

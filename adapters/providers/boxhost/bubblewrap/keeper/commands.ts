@@ -3,7 +3,7 @@ import type { Readable } from "node:stream"
 import { setTimeout as pause } from "node:timers/promises"
 import { type Beginning, beginningOf, endOf, newestOf } from "./capture.ts"
 import { type Entered, enter } from "./entering.ts"
-import { killMarked } from "./inhabitants.ts"
+import { hasMemory, killMarked } from "./inhabitants.ts"
 import type { Pipes } from "./pipes.ts"
 import type { CommandAsked, KeeperPlan } from "./plan.ts"
 
@@ -13,6 +13,11 @@ const STRAGGLERS_MS = 500
 /** What was asked for is refused, for a reason that its caller can mend. */
 export class Refused extends Error {
   override readonly name = "Refused"
+}
+
+/** The box ended, and what was asked of it with it. */
+export class Gone extends Error {
+  override readonly name = "Gone"
 }
 
 /** The box, as its commands need it. */
@@ -156,12 +161,17 @@ interface Brought {
   readonly stdin: Readable
 }
 
-/** Sees a command to its end. @throws Refused where there is no such folder */
+/** Sees a command to its end. @throws Refused where there is no such folder; Gone with the box */
 async function fate(home: Home, { asked, entered, mark, stdin }: Brought): Promise<Ended> {
   const stdout = beginningOf(entered.stdout, asked.mostBytes)
   const stderr = beginningOf(entered.stderr, asked.mostBytes)
-  if (entered.stdin === null) stdin.resume()
-  else stdin.pipe(entered.stdin)
+  const { stdin: reader } = entered
+  if (reader === null) stdin.resume()
+  else {
+    stdin.pipe(reader)
+    // Whoever sends may go away in the middle of it.
+    stdin.once("close", () => reader.end())
+  }
   const over = new AbortController()
   const timer = pause(asked.timeoutMs, "late" as const, { signal: over.signal })
   // It is cut short where the command ends before.
@@ -173,6 +183,7 @@ async function fate(home: Home, { asked, entered, mark, stdin }: Brought): Promi
     await killMarked(home.space, home.first, mark)
   }
   const exitCode = await entered.ended
+  if (!hasMemory(home.first)) throw new Gone("the box ended with the command")
   const outputs = Promise.all([endOf(entered.stdout), endOf(entered.stderr)])
   await Promise.race([outputs, pause(STRAGGLERS_MS, undefined, { ref: false })])
   const result = { stdout: stdout(), stderr: stderr() }

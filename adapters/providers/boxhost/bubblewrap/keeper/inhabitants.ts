@@ -41,6 +41,12 @@ function send(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
+/** Whether a process lives: one that is about to end has given its memory back first. */
+export function hasMemory(pid: number): boolean {
+  const statm = ofProcess(() => readFileSync(`/proc/${pid}/statm`, "utf8"))
+  return statm !== null && !statm.startsWith("0 ")
+}
+
 /** How much of the memory a process has for itself, bytes. */
 export function residentBytes(pid: number): number {
   const statm = ofProcess(() => readFileSync(`/proc/${pid}/statm`, "utf8"))

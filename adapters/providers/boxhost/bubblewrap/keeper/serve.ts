@@ -1,11 +1,15 @@
 /** What can be asked of a box, over a socket that only its launcher's user reaches. */
 import { once } from "node:events"
-import { type IncomingMessage, type ServerResponse, createServer } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
 import { type Socket, connect } from "node:net"
 import { type Duplex, pipeline } from "node:stream"
-import { type Commands, type Ended, Refused } from "./commands.ts"
+import { type Commands, type Ended, Gone, Refused } from "./commands.ts"
 import { front, readFront } from "./framed.ts"
 import type { BoxNetwork, CommandAsked, CommandEnded } from "./plan.ts"
+
+// An import would load all that its names lead to, a client of the web among it: longer than all else
+// that a keeper loads, and a third of its memory.
+const { createServer } = process.getBuiltinModule("node:http")
 
 /** A question may be as long as a command line. */
 const MOST_ASKED_BYTES = 8 * 1024 * 1024
@@ -125,7 +129,6 @@ export async function serve(path: string, keeping: Keeping): Promise<void> {
 
 async function visit(visitor: Omit<Visit, "asked">, answer: ServerResponse): Promise<void> {
   const { rest } = visitor
-  answer.setHeader("connection", "close")
   try {
     const asked = await readFront(rest, MOST_ASKED_BYTES)
     const make = VISITS[(rest.url ?? "").slice(1)]
@@ -135,6 +138,7 @@ async function visit(visitor: Omit<Visit, "asked">, answer: ServerResponse): Pro
     for (const piece of bytes) answer.write(piece)
     answer.end()
   } catch (error) {
+    if (error instanceof Gone) return void answer.destroy()
     // A fault of the keeper's own is told to who asked; it goes on for all others.
     answer.statusCode = error instanceof Refused ? 409 : 500
     answer.end(front((error as Error).message))
