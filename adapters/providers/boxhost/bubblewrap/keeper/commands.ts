@@ -80,6 +80,8 @@ export function commandsIn(home: Home): Commands {
   const { plan } = home
   const background = new Map<string, Background>()
   let running = 0
+  /** Background processes that are not among them yet. */
+  let arriving = 0
   let begun = 0
   let activities = 0
 
@@ -107,8 +109,18 @@ export function commandsIn(home: Home): Commands {
 
   const spawn: Commands["spawn"] = async (command, cwd) => {
     const alive = [...background.values()].filter(({ exitCode }) => exitCode === null).length
-    if (alive >= plan.most.background) throw new Refused(`${alive} processes run in this box`)
+    const all = alive + arriving
+    if (all >= plan.most.background) throw new Refused(`${all} processes run in this box`)
     activities += 1
+    arriving += 1
+    try {
+      return told(await begin(command, cwd))
+    } finally {
+      arriving -= 1
+    }
+  }
+
+  const begin = async (command: string, cwd: string): Promise<Background> => {
     const argv = ["sh", "-c", command]
     const { entered, mark } = await bring({ argv, cwd, environment: {}, reads: false })
     const arrival = await entered.arrived
@@ -120,12 +132,11 @@ export function commandsIn(home: Home): Commands {
       stderr: newestOf(entered.stderr, plan.most.logBytes),
     }
     background.set(mark, process)
-    const result = told(process)
     void entered.ended.then((exitCode) => {
       process.exitCode = arrival.kind === "there" ? exitCode : 126
       forget(background, plan.most.keptProcesses)
     })
-    return result
+    return process
   }
 
   return {

@@ -23,17 +23,20 @@ export async function readFront(stream: Readable, mostBytes: number): Promise<un
   return JSON.parse((await take(stream, length)).toString("utf8"))
 }
 
-/** Takes so many bytes, waiting for them. */
+/** Takes so many bytes, waiting for them, and not one more. */
 async function take(stream: Readable, bytes: number): Promise<Buffer> {
-  if (bytes === 0) return Buffer.alloc(0)
-  for (;;) {
-    const piece: unknown = stream.read(bytes)
-    if (Buffer.isBuffer(piece) && piece.length === bytes) return piece
-    if (piece !== null || stream.readableEnded || stream.destroyed) {
-      throw new Broken("a message broke off")
+  const pieces: Buffer[] = []
+  for (let left = bytes; left > 0;) {
+    const piece: unknown = stream.read(Math.min(left, stream.readableLength || left))
+    if (Buffer.isBuffer(piece)) {
+      pieces.push(piece)
+      left -= piece.length
+    } else {
+      if (stream.readableEnded || stream.destroyed) throw new Broken("a message broke off")
+      await moreOf(stream)
     }
-    await moreOf(stream)
   }
+  return Buffer.concat(pieces)
 }
 
 /** Resolves when there is more to read, or never will be. */
