@@ -1,5 +1,6 @@
 /** What the box's packets may not go to. Loaded before there is a way out, in a place the box cannot reach. */
 import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
 import type { Firewall } from "./plan.ts"
 
 /** The rules of nftables: one a line, for networks may lie in one another. */
@@ -25,7 +26,7 @@ function rules({ networks, ports, nameServer }: Firewall): string {
     ...networks.map((network) => `to ${network}`),
     ...ports.map((port) => `ipproto tcp dport ${port}`),
   ].map((what, index) => `rule add pref ${100 + index} ${what} unreachable`)
-  return [...allowed, ...forbidden, "-6 rule add pref 100 unreachable", ""].join("\n")
+  return [...allowed, ...forbidden, ""].join("\n")
 }
 
 /** Whether a program did what it was told. */
@@ -39,14 +40,20 @@ function took(program: string, args: readonly string[], told: string): Promise<b
   })
 }
 
+/** What each way tells which program. */
+function steps(by: "nft" | "ip", firewall: Firewall): readonly (readonly [string[], string])[] {
+  if (by === "nft") return [[["-f", "-"], tables(firewall)]]
+  const knowsIPv6 = existsSync("/proc/net/if_inet6")
+  const none = [["-6", "-batch", "-"], "rule add pref 100 unreachable\n"] as [string[], string]
+  return [[["-batch", "-"], rules(firewall)], ...(knowsIPv6 ? [none] : [])]
+}
+
 /** Loads it by the first way that works; null where none does, and there must be no network then. */
 export async function load(firewall: Firewall): Promise<"nft" | "ip" | null> {
   for (const by of firewall.by) {
-    const [args, told] =
-      by === "nft"
-        ? [["-f", "-"], tables(firewall)]
-        : [["-batch", "-"], rules(firewall)]
-    if (await took(by, args, told)) return by
+    let isLoaded = true
+    for (const [args, told] of steps(by, firewall)) isLoaded &&= await took(by, args, told)
+    if (isLoaded) return by
   }
   return null
 }
