@@ -7,7 +7,10 @@ import type { Provider } from "../../src/frame/provider.ts"
 import { PROGRAM } from "../../src/slices.ts"
 
 const STRIPE = { CARDS_STRIPE_KEY: "sk_live_x" }
-const NAMES = PROGRAM.providers.filter((one) => one.ofMachine !== true).map(({ name }) => name)
+/** Those that can be simulated: boxes only where that is chosen. */
+const ALL = PROGRAM.providers.filter((one) => one.ofMachine !== true).map(({ name }) => name)
+const byPlace = (a: string, b: string) => ALL.indexOf(a) - ALL.indexOf(b)
+const NAMES = ALL.filter((name) => name !== "boxhost")
 
 describe("what is simulated", () => {
   it("is everything where nothing is chosen", () => {
@@ -36,8 +39,13 @@ describe("what is simulated", () => {
 
   it("can be said of what there is alone", () => {
     expect(() => readConfig({ LEDGER_SIMULATED: "carier" })).toThrow(
-      `LEDGER_SIMULATED must be all, or names of ${NAMES.join(", ")} with commas between them.`,
+      `LEDGER_SIMULATED must be all, or names of ${ALL.join(", ")} with commas between them.`,
     )
+  })
+
+  it("is also what is of the machine, where its simulator is chosen", () => {
+    const { simulated } = readConfig({ BOX_HOST: "simulator" })
+    expect(simulated.names).toEqual([...NAMES, "boxhost"].toSorted(byPlace))
   })
 
   it("may stand beside what is real and takes no money", () => {

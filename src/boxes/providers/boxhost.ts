@@ -1,4 +1,7 @@
-/** Where boxes run: on this machine, by bubblewrap, or nowhere, in a simulator for tests. */
+/** Where boxes run: on this machine, by bubblewrap; or nowhere, in a simulator, where that is chosen. */
+import { createHash } from "node:crypto"
+import { lookup } from "node:dns/promises"
+import { resolve } from "node:path"
 import { BOXHOST, failingBoxHost } from "../../../adapters/providers/boxhost/failing.ts"
 import type { BoxCode, BoxFiles, BoxHost } from "../../../adapters/providers/boxhost/port.ts"
 import { bringCode, takeCode } from "../../../adapters/providers/boxhost/code.ts"
@@ -8,13 +11,17 @@ import {
   removeFile,
   writeFile,
 } from "../../../adapters/providers/boxhost/files.ts"
-import type { Provider } from "../../frame/provider.ts"
+import type { Outside, Provider } from "../../frame/provider.ts"
+import type { BoxMachine } from "../examine-boxes.ts"
+import { boxSettings } from "../settings.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
     readonly boxHost: BoxHost
     readonly boxCode: BoxCode
     readonly boxFiles: BoxFiles
+    /** This machine, for those who look after it; null where boxes are simulated. */
+    readonly boxMachine: BoxMachine | null
   }
 }
 
@@ -24,13 +31,57 @@ export const boxHostProvider: Provider = {
   name: "boxhost",
   ofMachine: ({ BOX_HOST }) => BOX_HOST !== "simulator",
   simulator: BOXHOST,
-  open: async ({ clock, pacer, simulators }) => {
-    const { openBuiltInBoxHost } = await import("../../../adapters/providers/boxhost/built-in.ts")
-    const host = openBuiltInBoxHost({ clock, pacer })
+  open: async (outside, ports) => {
+    const { host, machine } = await hostOf(outside, () => ports().baseUrl())
     return {
-      boxHost: failingBoxHost(host, { simulators, pacer }),
+      boxHost: failingBoxHost(host, outside),
+      boxMachine: machine,
       boxCode: { bring: bringCode, take: takeCode },
       boxFiles: { list: listFiles, read: readFile, write: writeFile, remove: removeFile },
     }
   },
+}
+
+/** What the settings choose. A driver's module is loaded where it is chosen. */
+async function hostOf(
+  outside: Outside,
+  baseUrl: () => string,
+): Promise<{ readonly host: BoxHost; readonly machine: BoxMachine | null }> {
+  const { BOX_HOST, LEDGER_BOX_ROOT, LEDGER_BOX_BLOCK } = outside.settings(boxSettings)
+  if (BOX_HOST === "simulator") {
+    const { openBuiltInBoxHost } = await import("../../../adapters/providers/boxhost/built-in.ts")
+    return { host: openBuiltInBoxHost(outside), machine: null }
+  }
+  const { openBubblewrap } = await import(
+    "../../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
+  )
+  const host = await openBubblewrap({
+    pacer: outside.pacer,
+    runDir: runFolderOf(outside),
+    blocked: async () => [...LEDGER_BOX_BLOCK, ...(await addressesOf(baseUrl()))],
+    ...(LEDGER_BOX_ROOT === undefined ? {} : { root: resolve(LEDGER_BOX_ROOT) }),
+  })
+  return { host, machine: host }
+}
+
+/** The folder of this installation's boxes: short, for sockets lie in it, and where its users may look. */
+function runFolderOf({ settings, dataDir }: Outside): string {
+  const { LEDGER_BOX_DIR } = settings(boxSettings)
+  if (LEDGER_BOX_DIR !== undefined) return resolve(LEDGER_BOX_DIR)
+  const name = createHash("sha256").update(dataDir).digest("hex").slice(0, 8)
+  return `/var/tmp/ledger-boxes-${process.getuid?.() ?? 0}-${name}`
+}
+
+/**
+ * The addresses of this service's own name: they may lead to this machine by a router, as in clouds. A name
+ * that cannot be looked up here leads no box here either.
+ */
+async function addressesOf(baseUrl: string): Promise<readonly string[]> {
+  try {
+    const found = await lookup(new URL(baseUrl).hostname, { all: true, family: 4 })
+    return found.map(({ address }) => address)
+  } catch (error) {
+    if (error instanceof Error && "code" in error) return []
+    throw error
+  }
 }

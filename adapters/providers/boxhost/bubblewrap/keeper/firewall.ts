@@ -1,0 +1,59 @@
+/** What the box's packets may not go to. Loaded before there is a way out, in a place the box cannot reach. */
+import { spawn } from "node:child_process"
+import { existsSync } from "node:fs"
+import type { Firewall } from "./plan.ts"
+
+/** The rules of nftables: one a line, for networks may lie in one another. */
+function tables({ networks, ports, nameServer }: Firewall): string {
+  const rules = [
+    'oifname "lo" accept',
+    "meta nfproto ipv6 reject",
+    ...["udp", "tcp"].map((kind) => `ip daddr ${nameServer} ${kind} dport 53 accept`),
+    ...networks.map((network) => `ip daddr ${network} reject`),
+    ...ports.map((port) => `tcp dport ${port} reject`),
+  ]
+  const chain = ["type filter hook output priority 0; policy accept;", ...rules].join("\n")
+  return `table inet box {\nchain out {\n${chain}\n}\n}\n`
+}
+
+/** The same as rules for choosing routes: packets to the machine itself are judged before them. */
+function rules({ networks, ports, nameServer }: Firewall): string {
+  const allowed = ["udp", "tcp"].map(
+    (kind, index) =>
+      `rule add pref ${10 + index} to ${nameServer} ipproto ${kind} dport 53 lookup main`,
+  )
+  const forbidden = [
+    ...networks.map((network) => `to ${network}`),
+    ...ports.map((port) => `ipproto tcp dport ${port}`),
+  ].map((what, index) => `rule add pref ${100 + index} ${what} unreachable`)
+  return [...allowed, ...forbidden, ""].join("\n")
+}
+
+/** Whether a program did what it was told. */
+function took(program: string, args: readonly string[], told: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { stdio: ["pipe", "ignore", "inherit"] })
+    child.once("error", () => resolve(false))
+    child.once("exit", (code) => resolve(code === 0))
+    child.stdin.on("error", () => undefined)
+    child.stdin.end(told)
+  })
+}
+
+/** What each way tells which program. */
+function steps(by: "nft" | "ip", firewall: Firewall): readonly (readonly [string[], string])[] {
+  if (by === "nft") return [[["-f", "-"], tables(firewall)]]
+  const knowsIPv6 = existsSync("/proc/net/if_inet6")
+  const none = [["-6", "-batch", "-"], "rule add pref 100 unreachable\n"] as [string[], string]
+  return [[["-batch", "-"], rules(firewall)], ...(knowsIPv6 ? [none] : [])]
+}
+
+/** Loads it by the first way that works; null where none does, and there must be no network then. */
+export async function load(firewall: Firewall): Promise<"nft" | "ip" | null> {
+  for (const by of firewall.by) {
+    let isLoaded = true
+    for (const [args, told] of steps(by, firewall)) isLoaded &&= await took(by, args, told)
+    if (isLoaded) return by
+  }
+  return null
+}

@@ -1,0 +1,52 @@
+/** What the machine does not hold within limits by itself, the keeper looks at. */
+import { execFile } from "node:child_process"
+import { setTimeout as pause } from "node:timers/promises"
+import type { Home } from "./commands.ts"
+import { inhabitants, kill, residentBytes } from "./inhabitants.ts"
+
+const MEMORY_EVERY_MS = 1_000
+const DISK_EVERY_MS = 5_000
+
+/** Looks from now on, as long as the keeper lives. */
+export function watch(home: Home): void {
+  const { disk, memoryBytes } = home.plan
+  if (memoryBytes !== null) {
+    void every(MEMORY_EVERY_MS, async () => killLargest(home, memoryBytes))
+  }
+  if (disk !== null) {
+    void every(DISK_EVERY_MS, async () => {
+      if ((await usedBytes(disk.folder)) > disk.bytes) {
+        inhabitants(home.space, home.first).forEach(kill)
+      }
+    })
+  }
+}
+
+async function every(ms: number, look: () => Promise<void>): Promise<never> {
+  for (;;) {
+    await pause(ms, undefined, { ref: false })
+    await look()
+  }
+}
+
+/** Ends the largest process where all together have more than they may. */
+function killLargest({ first, space }: Home, mostBytes: number): void {
+  const sizes = inhabitants(space, first)
+    .map((pid) => ({ pid, bytes: residentBytes(pid) }))
+    .toSorted((a, b) => b.bytes - a.bytes)
+  const [largest] = sizes
+  const total = sizes.reduce((sum, { bytes }) => sum + bytes, 0)
+  if (total > mostBytes && largest !== undefined) kill(largest.pid)
+}
+
+/** What lies in a folder, bytes of the disk; a program knows how to go as deep as folders may lie. */
+function usedBytes(folder: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    // It complains of what is taken away meanwhile, and counts the rest.
+    execFile("du", ["-sx", "-B1", folder], (_, stdout) => {
+      const bytes = Number.parseInt(stdout, 10)
+      if (Number.isSafeInteger(bytes)) resolve(bytes)
+      else reject(new Error("du did not say how much lies in the box"))
+    })
+  })
+}

@@ -1,0 +1,357 @@
+/** Launching a box: its record, its disk, its limits, its walls, its keeper, its way out; in this order. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { chmod, chown, mkdir, open, readFile, writeFile } from "node:fs/promises"
+import { type Server, type Socket, createServer } from "node:net"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import type { Readable } from "node:stream"
+import { text } from "node:stream/consumers"
+import type { FileHandle } from "node:fs/promises"
+import { z } from "zod"
+import { type BoxPlan, WORKSPACE } from "../port.ts"
+import { type DiskKind, hideDisk, makeDisk } from "./disk.ts"
+import type { BoxGroups } from "./groups.ts"
+import type { KeeperPlan, LaunchAnswer } from "./keeper/plan.ts"
+import { type Attached, attach, firewall, ownTun } from "./network.ts"
+import { type KnownProcess, killProcess, known, program } from "./processes.ts"
+import type { BoxPlaces, BoxRecord } from "./run-folder.ts"
+import { CannotLaunch, type Machine } from "./settings.ts"
+import { ENVIRONMENT, OWN_ETC, SEEN } from "./shape.ts"
+import { MOST, SIZES, type SizeLimits } from "./sizes.ts"
+
+const LAUNCH_WITHIN_MS = 60_000
+/** The keeper's own threads and programs count among its user's. */
+const OWN_PROCESSES = 32
+/** So many pipes lie ready for the first commands. */
+const FIRST_PIPES = 8
+
+/** The box's first process: nothing in the box can end it, and it reaps what others leave. */
+const FIRST_PROCESS = "echo up >&4; exec 4>&-; while :; do sleep 2147483647 & wait $!; done"
+
+/** Of what a keeper says nothing is believed but its form. */
+const newsForm = z.discriminatedUnion("step", [
+  z.strictObject({ step: z.literal("firewall"), by: z.enum(["nft", "ip"]).nullable() }),
+  z.strictObject({ step: z.literal("ready"), firstProcess: z.int().positive() }),
+  z.strictObject({ step: z.literal("failed"), why: z.string().max(10_000) }),
+])
+
+/** How a box turned out. */
+export interface Launched {
+  readonly disk: DiskKind
+  readonly firewall: "nft" | "ip" | null
+  readonly network: Attached["network"]
+}
+
+/** A launch under way. */
+interface Launch {
+  readonly machine: Machine
+  readonly plan: BoxPlan
+  readonly name: string
+  readonly limits: SizeLimits
+  readonly places: BoxPlaces
+  readonly log: FileHandle
+  /** Stores what is known by now. */
+  readonly note: (more: Partial<BoxRecord>) => Promise<BoxRecord>
+}
+
+/**
+ * Launches a box that this program has claimed. Whatever it throws, the box is to be ended.
+ *
+ * @param name what its record and its folder are called
+ * @throws CannotLaunch with what the machine said
+ */
+export async function launch(
+  machine: Machine,
+  plan: BoxPlan,
+  { name, record }: { readonly name: string; readonly record: BoxRecord },
+): Promise<Launched> {
+  const { runs } = machine
+  const places = runs.placesOf(name)
+  let noted = record
+  let isOver = false
+  const note: Launch["note"] = async (more) => {
+    // A launch that was given up may still go on for a moment; the box is no longer its own.
+    if (isOver) throw new CannotLaunch("the launch was given up")
+    noted = { ...noted, ...more }
+    await runs.write(name, noted)
+    return noted
+  }
+  const log = await open(places.log, "a", 0o600)
+  try {
+    const launching = { machine, plan, name, places, log, note, limits: SIZES[plan.size] }
+    return await inOrder(launching, record.uid)
+  } finally {
+    isOver = true
+    await log.close()
+  }
+}
+
+async function inOrder(launching: Launch, uid: number | null): Promise<Launched> {
+  const { limits, machine, name, note, places } = launching
+  await mkdir(places.folder, { mode: 0o700 })
+  if (uid !== null) await chown(places.folder, uid, uid)
+  const [disk, groups, tun, meeting] = await together([
+    makeDisk(machine, places, { bytes: limits.diskBytes, uid }),
+    machine.groups.make(name, limits, uid),
+    ownTun(`${places.image}.tun`, uid),
+    meetingPlace(places.launch),
+    makePipes(places, uid),
+  ])
+  try {
+    await note({ groups: [...groups.folders] })
+    await writeFiles(launching, { disk, groups, uid })
+    const child = await spawnOuter(launching, groups, uid)
+    const result = await inTime(machine, child, async () => {
+      const keeper = await keeperOf(child)
+      await note({ processes: [...(await knownOf(child.pid)), keeper], keeper })
+      if (groups.keeper !== null) await writeFile(groups.keeper, String(keeper.pid))
+      return seeThrough(launching, { keeper, meeting, uid, tun, disk })
+    })
+    await note({ isReady: true })
+    return { disk, ...result }
+  } finally {
+    meeting.close()
+  }
+}
+
+/** What several come to, once all of them have come to something: none goes on alone. */
+async function together<T extends readonly unknown[]>(
+  parts: readonly [...{ [K in keyof T]: Promise<T[K]> }],
+): Promise<T> {
+  await Promise.allSettled(parts)
+  return (await Promise.all(parts)) as unknown as T
+}
+
+/** Where the keeper meets this program. */
+async function meetingPlace(path: string): Promise<Server> {
+  const meeting = createServer()
+  meeting.listen(path)
+  await once(meeting, "listening")
+  await chmod(path, 0o777)
+  return meeting
+}
+
+/** The pipe that tells of the keeper's end, and those of the first commands. */
+async function makePipes({ exit, folder, pipes }: BoxPlaces, uid: number | null): Promise<void> {
+  await mkdir(pipes, { mode: 0o700 })
+  if (uid !== null) await chown(pipes, uid, uid)
+  const first = Array.from({ length: FIRST_PIPES }, (_, index) => join(pipes, `first-${index}`))
+  const whose = uid === null ? {} : { uid, gid: uid }
+  await program("mkfifo", ["-m", "600", exit, ...first], { cwd: folder, ...whose })
+}
+
+/** What the sandbox and the keeper read. */
+async function writeFiles(
+  { limits, machine, places, plan }: Launch,
+  { disk, groups, uid }: { disk: DiskKind; groups: BoxGroups; uid: number | null },
+): Promise<void> {
+  await mkdir(join(places.folder, "etc"), { mode: 0o755 })
+  for (const [name, content] of Object.entries(OWN_ETC)) {
+    await writeFile(join(places.folder, "etc", name), content, { mode: 0o644 })
+  }
+  const { holds } = machine.groups
+  const root = machine.options.root ?? null
+  const inner = await machine.shape.inner({
+    ...{ folder: places.folder, root, sharedMemoryBytes: limits.sharedMemoryBytes },
+  })
+  const first = ["--chdir", WORKSPACE, "--info-fd", "3", "sh", "-c", FIRST_PROCESS]
+  const keeperPlan: KeeperPlan = {
+    ...{ launch: places.launch, socket: places.socket, exit: places.exit },
+    ...{ pipes: places.pipes, leaseMs: plan.leaseMs, workspace: WORKSPACE },
+    inner: ["bwrap", ...inner, ...first],
+    bounds: { groups: groups.commands, limiting: await limitingBy(machine, limits) },
+    environment: { ...ENVIRONMENT, ...plan.environment },
+    firewall: machine.shape.firewall(firewall(machine)),
+    memoryBytes: holds.has("memory") ? null : limits.memoryBytes,
+    disk: disk === "image" ? null : { folder: SEEN.disk, bytes: limits.diskBytes },
+    most: MOST,
+  }
+  const path = join(places.folder, "plan.json")
+  await writeFile(path, JSON.stringify(keeperPlan), { mode: 0o600 })
+  if (uid !== null) await chown(path, uid, uid)
+}
+
+/**
+ * What each process may use at most, no more than this program itself may; as the shell's own commands,
+ * for one more program before each command would be felt.
+ */
+async function limitingBy({ groups }: Machine, limits: SizeLimits): Promise<string> {
+  const own = await readFile("/proc/self/limits", "utf8")
+  const most = (name: string, wanted: number): number => {
+    const hard = new RegExp(`^${name} +\\S+ +(\\S+)`, "m").exec(own)?.[1]
+    return Math.min(wanted, hard === undefined || hard === "unlimited" ? wanted : Number(hard))
+  }
+  const processes = most("Max processes", limits.processes + OWN_PROCESSES)
+  const data = Math.floor(most("Max data size", limits.memoryBytes) / 1_024)
+  return [
+    `ulimit -c 0 && ulimit -n ${most("Max open files", limits.openFiles)} &&`,
+    `ulimit -f ${Math.floor(most("Max file size", limits.fileBytes) / 512)} &&`,
+    // Shells do not agree on the letter.
+    `{ ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes}; } || exit 125;`,
+    ...(groups.holds.has("memory") ? [] : [`ulimit -d ${data} || exit 125;`]),
+    ...(groups.holds.has("cpu") ? [] : ["renice -n 10 $$ >/dev/null;"]),
+  ].join(" ")
+}
+
+/** Starts the outer sandbox with the keeper in it. @throws CannotLaunch where there is no such program */
+async function spawnOuter(
+  { log, machine, places }: Launch,
+  groups: BoxGroups,
+  uid: number | null,
+): Promise<ChildProcess> {
+  const laid = await machine.keeperProgram()
+  const root = machine.options.root ?? null
+  const view = { node: laid.node, program: laid.folder, root, groups: groups.shown }
+  const walls = await machine.shape.outer({ ...view, folder: places.folder, disk: places.disk })
+  const filter = machine.lacks("seccomp") ? null : machine.shape.filter(process.arch)
+  const filterFile = filter === null ? null : await written(join(places.folder, "calls"), filter)
+  const keeper = [SEEN.node, "--max-old-space-size=64", join(SEEN.program, "keeper.js")]
+  const filtered = filter === null ? [] : ["--seccomp", "3"]
+  const args = [...walls, ...filtered, "--info-fd", "4", ...keeper]
+  const bwrap = machine.lacks("bwrap") ? join(machine.runs.path, "no-bwrap-here") : "bwrap"
+  const child = spawn(bwrap, [...args, join(places.folder, "plan.json")], {
+    ...{ detached: true, cwd: "/", env: { PATH: process.env["PATH"] ?? "" } },
+    stdio: ["ignore", log.fd, log.fd, filterFile?.fd ?? "ignore", "pipe"],
+    ...(uid === null ? {} : { uid, gid: uid }),
+  })
+  await filterFile?.close()
+  child.unref()
+  return child
+}
+
+/** A file of these bytes, opened for whoever inherits it. */
+async function written(path: string, bytes: Buffer): Promise<FileHandle> {
+  await writeFile(path, bytes, { mode: 0o600 })
+  return open(path, "r")
+}
+
+/** The keeper, as the sandbox tells it. */
+async function keeperOf(child: ChildProcess): Promise<KnownProcess> {
+  const told = await text(child.stdio[4] as Readable)
+  const about = z.looseObject({ "child-pid": z.int().positive() }).safeParse(jsonOf(told))
+  const keeper = about.success ? await known(about.data["child-pid"]) : null
+  if (keeper === null) throw new CannotLaunch("the sandbox ended as it began")
+  return keeper
+}
+
+function jsonOf(words: string): unknown {
+  try {
+    return JSON.parse(words)
+  } catch {
+    return null
+  }
+}
+
+async function knownOf(pid: number | undefined): Promise<readonly KnownProcess[]> {
+  const process = pid === undefined ? null : await known(pid)
+  return process === null ? [] : [process]
+}
+
+/** What a keeper is seen through with. */
+interface Keeper {
+  readonly keeper: KnownProcess
+  readonly meeting: Server
+  readonly uid: number | null
+  readonly tun: string | null
+  readonly disk: DiskKind
+}
+
+/**
+ * Sees the keeper through. The way out is made while the keeper loads the firewall, and taken away again
+ * where that could not be loaded; the box is made when both are settled.
+ */
+async function seeThrough(
+  launching: Launch,
+  { disk, keeper, meeting, tun, uid }: Keeper,
+): Promise<Omit<Launched, "disk">> {
+  const { log, machine, note, places } = launching
+  // Whoever waits at the pipe for the keeper's end waits for this program's as well, until then.
+  const exit = await open(places.exit, "r+")
+  const out = attach(machine, { keeper, uid, exit: places.exit, log: log.fd, tun }).then(
+    async (attached) => {
+      if (attached.process !== null) await noteMore(note, [attached.process])
+      return attached
+    },
+  )
+  // What it comes to is asked for when the keeper said how the firewall went.
+  out.catch(() => undefined)
+  try {
+    const [socket] = (await once(meeting, "connection")) as [Socket]
+    const news = newsOf(socket)
+    const first = await next(news)
+    if (first.step !== "firewall") throw new CannotLaunch("the keeper said what no keeper says")
+    const [network] = await together([
+      settledWay(machine, await out, first.by),
+      disk === "image" ? hideDisk(places) : Promise.resolve(),
+    ])
+    socket.write(`${JSON.stringify({ network } satisfies LaunchAnswer)}\n`)
+    const last = await next(news)
+    if (last.step !== "ready") throw new CannotLaunch("the keeper said what no keeper says")
+    await noteMore(note, await knownOf(last.firstProcess))
+    return { firewall: first.by, network }
+  } finally {
+    await exit.close()
+  }
+}
+
+/** Without a firewall there is no way out at all. */
+async function settledWay(
+  { pacer }: Machine,
+  { network, process }: Attached,
+  firewalledBy: "nft" | "ip" | null,
+): Promise<Attached["network"]> {
+  if (firewalledBy !== null) return network
+  if (process !== null) await killProcess(process, pacer)
+  return "none"
+}
+
+type News = z.infer<typeof newsForm>
+
+/** What the keeper says, a line each. */
+async function* newsOf(socket: Socket): AsyncGenerator<News, void> {
+  for await (const line of createInterface(socket)) {
+    const news = newsForm.safeParse(jsonOf(line))
+    if (!news.success) throw new CannotLaunch("the keeper said what no keeper says")
+    yield news.data
+  }
+}
+
+/** The next that it says. @throws CannotLaunch where that is that it failed, or nothing */
+async function next(news: AsyncGenerator<News, void>): Promise<News> {
+  const { value } = await news.next()
+  if (value === undefined) throw new CannotLaunch("the keeper ended as it began")
+  if (value.step === "failed") throw new CannotLaunch(value.why)
+  return value
+}
+
+async function noteMore(note: Launch["note"], more: readonly KnownProcess[]): Promise<void> {
+  const { processes } = await note({})
+  await note({ processes: [...processes, ...more] })
+}
+
+/** What comes of a launch, unless its sandbox ends before or it takes too long. */
+async function inTime<T>(
+  { pacer }: Machine,
+  child: ChildProcess,
+  launching: () => Promise<T>,
+): Promise<T> {
+  const over = new AbortController()
+  const failure = Promise.withResolvers<never>()
+  child.once("error", (error) => failure.reject(new CannotLaunch(`bwrap: ${error.message}`)))
+  child.once("exit", (code) => {
+    failure.reject(new CannotLaunch(`the sandbox ended as it began, with ${code}`))
+  })
+  void pacer.pause(LAUNCH_WITHIN_MS, over.signal).then(() => {
+    failure.reject(new CannotLaunch("the box was not made in time"))
+  })
+  failure.promise.catch(() => undefined)
+  const launched = launching()
+  // Where it is given up, what it still comes to is of no interest.
+  launched.catch(() => undefined)
+  try {
+    return await Promise.race([launched, failure.promise])
+  } finally {
+    over.abort()
+  }
+}

@@ -1,0 +1,175 @@
+/** The way out of a box: a program in the machine's own network, in the place of a router. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { chown, readFile, stat } from "node:fs/promises"
+import { isIPv4 } from "node:net"
+import { networkInterfaces } from "node:os"
+import type { Readable } from "node:stream"
+import type { BoxNetwork, Firewall } from "./keeper/plan.ts"
+import { ProgramFailed, type KnownProcess, isAbsent, known, killProcess, program } from "./processes.ts"
+import type { Machine } from "./settings.ts"
+
+const GATEWAY = "10.0.2.2"
+const NAME_SERVER = "10.0.2.3"
+const TUN = "/dev/net/tun"
+const TUN_NUMBERS = ["10", "200"]
+const READY_WITHIN_MS = 10_000
+
+/** Networks that are nobody's on the internet: this machine's neighbours, itself, and services of clouds. */
+const PRIVATE = [
+  ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16"],
+  ...["172.16.0.0/12", "192.0.0.0/24", "192.168.0.0/16", "198.18.0.0/15", "224.0.0.0/4"],
+  ...["240.0.0.0/4"],
+]
+/** Where mail is handed over: boxes send none. */
+const MAIL = 25
+
+/** What no box may reach: private networks, this machine by any of its addresses, and what is set. */
+export function firewall({ lacks, options }: Machine): Firewall {
+  const own = Object.values(networkInterfaces())
+    .flat()
+    .flatMap((address) => (address?.family === "IPv4" ? [`${address.address}/32`] : []))
+  const set = options.blocked.filter((network) => isIPv4(network.split("/")[0] ?? ""))
+  return {
+    by: (["nft", "ip"] as const).filter((way) => !lacks(way)),
+    networks: [...new Set([...PRIVATE, ...own, ...set])],
+    ports: [MAIL],
+    nameServer: NAME_SERVER,
+  }
+}
+
+/** A box that a way out is made for. */
+export interface WithoutNetwork {
+  readonly keeper: KnownProcess
+  readonly uid: number | null
+  /** A pipe that the keeper holds open as long as it lives. */
+  readonly exit: string
+  /** A device to make networks with, where the machine's own is not for everybody. */
+  readonly tun: string | null
+  /** A descriptor of the box's log. */
+  readonly log: number
+}
+
+/** A way out of a box. */
+export interface Attached {
+  readonly network: BoxNetwork
+  readonly process: KnownProcess | null
+}
+
+/** Makes the way out of a box by the first program that can. */
+export async function attach(machine: Machine, box: WithoutNetwork): Promise<Attached> {
+  if (!machine.lacks("slirp4netns")) {
+    const process = await slirp(machine, box)
+    if (process !== null) return { network: "slirp", process }
+  }
+  if (!machine.lacks("pasta")) {
+    const process = await pasta(machine, box)
+    if (process !== null) return { network: "pasta", process }
+  }
+  return { network: "none", process: null }
+}
+
+/** It ends with the keeper: by the FIFO that the keeper holds open as long as it lives. */
+async function slirp(machine: Machine, box: WithoutNetwork): Promise<KnownProcess | null> {
+  const pid = String(box.keeper.pid)
+  // It may not enter the box's user namespace by itself once it has put itself into a sandbox.
+  const script =
+    "exec slirp4netns --configure --mtu=65520 --disable-host-loopback --enable-sandbox " +
+    '--enable-seccomp --exit-fd=3 --ready-fd=4 --netns-type=path "/proc/$1/ns/net" tap0 3< "$2"'
+  const child = begun(box, [
+    ...["nsenter", "-t", pid, "-U", "--preserve-credentials", "--"],
+    ...["sh", "-c", script, "sh", pid, box.exit],
+  ])
+  const ready = child.stdio[4] as Readable
+  const isReady = once(ready, "data").then(() => true)
+  return settled(machine, child, isReady).finally(() => ready.destroy())
+}
+
+/** It has no such way to learn of the keeper's end: whoever ends the box ends it. */
+async function pasta(machine: Machine, box: WithoutNetwork): Promise<KnownProcess | null> {
+  const { pid } = box.keeper
+  const addresses = ["-a", "10.0.2.100", "-n", "24", "-g", GATEWAY, "--dns-forward", NAME_SERVER]
+  const ports = ["-t", "none", "-u", "none", "-T", "none", "-U", "none"]
+  const child = begun(box, [
+    ...["pasta", "-f", "-q", "--config-net", "-4", "--no-map-gw", ...ports, ...addresses],
+    ...["--userns", `/proc/${pid}/ns/user`, "--netns", `/proc/${pid}/ns/net`],
+  ])
+  return settled(machine, child, isRouted(machine, pid))
+}
+
+/** Begins a program that outlives this one, as the box's user. */
+function begun({ log, tun, uid }: WithoutNetwork, argv: readonly string[]): ChildProcess {
+  const own = tun !== null && uid !== null ? withTun(tun, uid, argv) : argv
+  const [file = "", ...args] = own
+  const child = spawn(file, args, {
+    ...{ detached: true, stdio: ["ignore", log, log, "ignore", "pipe"] },
+    env: { PATH: process.env["PATH"] ?? "" },
+    ...(uid === null || own !== argv ? {} : { uid, gid: uid }),
+  })
+  child.unref()
+  return child
+}
+
+/** The process once it has done its part; null where it ended instead, or took too long. */
+async function settled(
+  { pacer }: Machine,
+  child: ChildProcess,
+  isReady: Promise<boolean>,
+): Promise<KnownProcess | null> {
+  const over = new AbortController()
+  const ended = new Promise<boolean>((resolve) => {
+    child.once("error", () => resolve(false))
+    child.once("exit", () => resolve(false))
+  })
+  const late = pacer.pause(READY_WITHIN_MS, over.signal).then(() => false)
+  const isDone = await Promise.race([isReady, ended, late])
+  over.abort()
+  const process = child.pid === undefined ? null : await known(child.pid)
+  if (isDone || process === null) return process
+  await killProcess(process, pacer)
+  return null
+}
+
+/** Whether a process's network has a way out, as soon as it has. */
+async function isRouted({ pacer }: Machine, pid: number): Promise<boolean> {
+  for (;;) {
+    try {
+      // The second and third column: to everywhere, by the gateway.
+      if (/^\w+\t00000000\t/m.test(await readFile(`/proc/${pid}/net/route`, "utf8"))) return true
+    } catch (error) {
+      if (isAbsent(error)) return false
+      throw error
+    }
+    await pacer.pause(5)
+  }
+}
+
+/** The command line of a program that finds a device of its own in the place of the machine's. */
+function withTun(tun: string, uid: number, argv: readonly string[]): readonly string[] {
+  const script = `mount --bind "$0" ${TUN} && exec "$@"`
+  const user = String(uid)
+  return [
+    ...["unshare", "-m", "sh", "-c", script, tun],
+    ...["setpriv", "--reuid", user, "--regid", user, "--clear-groups", "--", ...argv],
+  ]
+}
+
+/**
+ * A device to make networks with, for a box's user alone: the machine's own is root's on some machines.
+ * Null where the machine's will do, or none can be made.
+ *
+ * @param path where nobody but root writes
+ */
+export async function ownTun(path: string, uid: number | null): Promise<string | null> {
+  if (uid === null) return null
+  try {
+    const { mode } = await stat(TUN)
+    if ((mode & 0o006) === 0o006) return null
+    await program("mknod", ["-m", "600", path, "c", ...TUN_NUMBERS])
+    await chown(path, uid, uid)
+    return path
+  } catch (error) {
+    if (error instanceof ProgramFailed || isAbsent(error)) return null
+    throw error
+  }
+}

@@ -1,0 +1,79 @@
+/** What boxes come to on this machine, in sentences. */
+import type { Launched } from "./launch.ts"
+import type { Machine } from "./settings.ts"
+
+/** Something about the boxes of a machine. */
+export interface HostFinding {
+  readonly part: "driver" | "limits" | "disk" | "network"
+  readonly isWell: boolean
+  readonly says: string
+  /** What to do about it; null where all is well. */
+  readonly fix: string | null
+}
+
+const finding = (part: HostFinding["part"], says: string, fix: string | null): HostFinding => {
+  return { part, isWell: fix === null, says, fix }
+}
+
+/** What was found by making a box: how it turned out, or why it could not be made. */
+export function findings(machine: Machine, outcome: Launched | string): readonly HostFinding[] {
+  if (typeof outcome === "string") {
+    const fix =
+      "Install bubblewrap 0.8 or newer and util-linux, and allow user namespaces: " +
+      "kernel.unprivileged_userns_clone=1, on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0; " +
+      "a container needs a seccomp profile and an AppArmor profile that allow them."
+    return [finding("driver", `No box can be made here: ${outcome}`, fix)]
+  }
+  return [driver(machine), limits(machine), disk(outcome), network(outcome)]
+}
+
+function driver({ isRoot, lacks, shape }: Machine): HostFinding {
+  const whose = isRoot ? "each with a user of its own" : "all with the user of this program"
+  const filter = lacks("seccomp") ? null : shape.filter(process.arch)
+  if (filter !== null) return finding("driver", `Boxes are made by bubblewrap, ${whose}.`, null)
+  const says = `Boxes are made by bubblewrap, ${whose}, without a filter of system calls.`
+  return finding("driver", says, "Run on x64 or arm64: no filter is known for other processors.")
+}
+
+function limits({ groups: { holds, version } }: Machine): HostFinding {
+  const held = [...holds].join(", ")
+  if (holds.size === 3) {
+    return finding("limits", `Control groups of version ${version} hold ${held} of boxes.`, null)
+  }
+  const rest = holds.size === 0 ? "Nothing but limits of single processes" : `Only ${held}`
+  return finding(
+    "limits",
+    `${rest} held by the kernel; the keepers of boxes look at the rest.`,
+    "Run as root, or give the program control groups of its own with memory, pids and cpu: " +
+      "Delegate=yes in its systemd unit.",
+  )
+}
+
+function disk({ disk: kind }: Launched): HostFinding {
+  if (kind === "image") {
+    return finding("disk", "Boxes have file systems of their own, as large as they may be.", null)
+  }
+  return finding(
+    "disk",
+    "The files of boxes lie in folders whose sizes are looked at every five seconds.",
+    "Run as root with mkfs.ext4 (e2fsprogs) and loop devices, for limits that are never passed.",
+  )
+}
+
+function network({ firewall, network: way }: Launched): HostFinding {
+  if (way !== "none") {
+    const program = way === "slirp" ? "slirp4netns" : "pasta"
+    const rules = firewall === "nft" ? "nftables" : "rules of routing"
+    return finding("network", `Boxes reach the internet by ${program}, fenced by ${rules}.`, null)
+  }
+  const says =
+    firewall === null
+      ? "Boxes have no network: their firewall cannot be loaded."
+      : "Boxes have no network: no program that makes one works here."
+  const fix =
+    firewall === null
+      ? "Install nftables or iproute2."
+      : "Install slirp4netns or passt, and let the program use /dev/net/tun: mode 0666, and in " +
+        "containers --device /dev/net/tun."
+  return finding("network", says, fix)
+}

@@ -1,0 +1,229 @@
+/**
+ * The folder that says which boxes there are. All programs of an installation on a machine share it, and
+ * it is the truth: a box is one's who made its record, and gone when its record is.
+ */
+import { randomUUID } from "node:crypto"
+import {
+  chmod,
+  link,
+  mkdir,
+  readFile,
+  readdir,
+  readlink,
+  rename,
+  rm,
+  symlink,
+  unlink,
+  writeFile,
+} from "node:fs/promises"
+import { join } from "node:path"
+import { z } from "zod"
+import { type KnownProcess, codeOf, isAbsent, known, lives } from "./processes.ts"
+
+/** The longest path of a socket, bytes. */
+const MOST_SOCKET_BYTES = 107
+
+const process_ = z.strictObject({ pid: z.int().positive(), startedAt: z.string() })
+
+const recordForm = z.strictObject({
+  /** Which program launches it, or did. */
+  launcher: process_,
+  /** Its number among the boxes of the machine. */
+  slot: z.int().nonnegative(),
+  /** The user that is this box's alone; null where boxes are the user's who runs the program. */
+  uid: z.int().positive().nullable(),
+  size: z.enum(["small", "medium", "large", "xlarge"]),
+  /** Folders of control groups that were made for it. */
+  groups: z.array(z.string()),
+  /** What was started for it so far: the outer sandbox, its keeper, the first process in it, its network. */
+  processes: z.array(process_),
+  keeper: process_.nullable(),
+  /** Whether it is no longer its launcher's. */
+  isReady: z.boolean(),
+})
+
+/** What is known of a box. */
+export type BoxRecord = z.infer<typeof recordForm>
+
+/** Where a box's things lie. */
+export interface BoxPlaces {
+  /** The box's own folder; its keeper may write there. */
+  readonly folder: string
+  readonly disk: string
+  readonly image: string
+  readonly log: string
+  readonly socket: string
+  readonly launch: string
+  /** A pipe that the keeper holds open, and a folder of others for its commands. */
+  readonly exit: string
+  readonly pipes: string
+}
+
+/** The folder, opened. */
+export interface RunFolder {
+  readonly path: string
+  readonly programs: string
+  readonly placesOf: (id: string) => BoxPlaces
+  /** All boxes there are records of, by name. */
+  readonly names: () => Promise<readonly string[]>
+  readonly read: (id: string) => Promise<BoxRecord | null>
+  /** Makes the record of a box, with a slot: unless there is a record, or all slots are taken. */
+  readonly claim: (id: string, size: BoxRecord["size"]) => Promise<BoxRecord | "taken" | "full">
+  readonly write: (id: string, record: BoxRecord) => Promise<void>
+  /** Takes a box for the one who ends it; null where another does, or there is none. */
+  readonly take: (id: string) => Promise<BoxRecord | null>
+  /** Whether somebody is about to end it. */
+  readonly isEnding: (id: string) => Promise<boolean>
+  /** Takes boxes over whose ender has died; their names. */
+  readonly leftByEnders: () => Promise<readonly string[]>
+  /** Forgets a box that was taken. */
+  readonly forget: (id: string) => Promise<void>
+}
+
+/** Opens the folder, and makes it where there is none. @throws RangeError where its path is too long */
+export async function openRunFolder(
+  path: string,
+  { mostBoxes, firstUid }: { mostBoxes: number; firstUid: number | null },
+): Promise<RunFolder> {
+  const inside = (...names: readonly string[]) => join(path, ...names)
+  const longest = Buffer.byteLength(inside("boxes", `box_${"x".repeat(32)}`, "keeper.sock"))
+  if (longest > MOST_SOCKET_BYTES) {
+    throw new RangeError(`The run folder's path is too long for sockets in it: ${path}`)
+  }
+  await mkdir(path, { recursive: true })
+  // Each box is another user, and sees of the others that they are there.
+  await chmod(path, 0o711)
+  for (const [name, mode] of [
+    ...[["programs", 0o755] as const, ["boxes", 0o711] as const],
+    ...(["records", "slots", "images", "logs"] as const).map((name) => [name, 0o700] as const),
+  ]) {
+    await mkdir(inside(name), { recursive: true })
+    await chmod(inside(name), mode)
+  }
+  const self = await known(process.pid)
+  if (self === null) throw new Error("/proc does not show this process")
+  const records = recordsIn(inside("records"), self)
+  return {
+    ...records,
+    ...{ path, programs: inside("programs") },
+    placesOf: (id) => ({
+      ...{ folder: inside("boxes", id), disk: inside("boxes", id, "disk") },
+      ...{ image: inside("images", id), log: inside("logs", id) },
+      ...{ socket: inside("boxes", id, "keeper.sock"), launch: inside("boxes", id, "launch.sock") },
+      ...{ exit: inside("boxes", id, "exit"), pipes: inside("boxes", id, "pipes") },
+    }),
+    claim: async (id, size) => {
+      const blank = { launcher: self, size, groups: [], processes: [], keeper: null, isReady: false }
+      if (!(await records.make(id, { ...blank, slot: 0, uid: null }))) return "taken"
+      const slot = await freeSlot(inside("slots"), id, mostBoxes)
+      if (slot === null) {
+        await records.remove(id)
+        return "full"
+      }
+      const record = { ...blank, slot, uid: firstUid === null ? null : firstUid + slot }
+      await records.write(id, record)
+      return record
+    },
+    forget: async (id) => {
+      await releaseSlots(inside("slots"), id)
+      await records.removeEnding(id)
+    },
+  }
+}
+
+/** Takes the first free number for a box; null where all are taken. */
+async function freeSlot(slots: string, id: string, mostBoxes: number): Promise<number | null> {
+  for (let slot = 0; slot < mostBoxes; slot += 1) {
+    try {
+      await symlink(id, join(slots, String(slot)))
+      return slot
+    } catch (error) {
+      if (codeOf(error) !== "EEXIST") throw error
+    }
+  }
+  return null
+}
+
+/** Gives back whatever number a box has: also one that its record does not name yet. */
+async function releaseSlots(slots: string, id: string): Promise<void> {
+  for (const name of await readdir(slots)) {
+    const path = join(slots, name)
+    try {
+      if ((await readlink(path)) === id) await unlink(path)
+    } catch (error) {
+      if (!isAbsent(error)) throw error
+    }
+  }
+}
+
+/** The records, a file each. One that is being ended has the name of who ends it in its own. */
+function recordsIn(folder: string, self: KnownProcess) {
+  const pathOf = (id: string) => join(folder, `${id}.json`)
+  const endingPath = (id: string, by: KnownProcess) =>
+    join(folder, `${id}.ending-${by.pid}-${by.startedAt}`)
+
+  const parsed = async (path: string): Promise<BoxRecord | null> => {
+    try {
+      return recordForm.parse(JSON.parse(await readFile(path, "utf8")))
+    } catch (error) {
+      if (isAbsent(error)) return null
+      throw error
+    }
+  }
+  const written = async (record: BoxRecord): Promise<string> => {
+    const path = join(folder, `.${randomUUID()}`)
+    await writeFile(path, JSON.stringify(record), { mode: 0o600 })
+    return path
+  }
+  const endings = async () =>
+    (await readdir(folder)).flatMap((name) => {
+      const [, id, pid, startedAt] = /^(\w+)\.ending-(\d+)-(\d+)$/.exec(name) ?? []
+      if (id === undefined || startedAt === undefined) return []
+      return [{ id, by: { pid: Number(pid), startedAt } }]
+    })
+
+  return {
+    names: async () =>
+      (await readdir(folder)).flatMap((name) => /^(\w+)\.json$/.exec(name)?.[1] ?? []),
+    read: (id: string) => parsed(pathOf(id)),
+    write: async (id: string, record: BoxRecord) => rename(await written(record), pathOf(id)),
+    remove: async (id: string) => rm(pathOf(id), { force: true }),
+    /** Whether this one made it. */
+    make: async (id: string, record: BoxRecord): Promise<boolean> => {
+      const path = await written(record)
+      try {
+        await link(path, pathOf(id))
+        return true
+      } catch (error) {
+        if (codeOf(error) === "EEXIST") return false
+        throw error
+      } finally {
+        await unlink(path)
+      }
+    },
+    take: async (id: string): Promise<BoxRecord | null> => {
+      try {
+        await rename(pathOf(id), endingPath(id, self))
+      } catch (error) {
+        if (isAbsent(error)) return null
+        throw error
+      }
+      return parsed(endingPath(id, self))
+    },
+    isEnding: async (id: string) => (await endings()).some((ending) => ending.id === id),
+    leftByEnders: async () => {
+      const taken: string[] = []
+      for (const { id, by } of await endings()) {
+        if (await lives(by)) continue
+        try {
+          await rename(endingPath(id, by), pathOf(id))
+          taken.push(id)
+        } catch (error) {
+          if (!isAbsent(error)) throw error
+        }
+      }
+      return taken
+    },
+    removeEnding: async (id: string) => rm(endingPath(id, self), { force: true }),
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * A filter of system calls, as a program of the kernel's classic packet filter: what no box needs, and
+ * what reaches past the walls of namespaces. Everything in a box inherits it, and so does its keeper.
+ */
+
+/** What the filter must know of a processor. */
+interface Architecture {
+  readonly audit: number
+  /** Calls from this number on have another form of arguments; null where there are none. */
+  readonly otherForm: number | null
+  readonly forbidden: readonly number[]
+  readonly ioctl: number
+  readonly sockets: readonly number[]
+}
+
+const ARCHITECTURES: Readonly<Record<string, Architecture>> = {
+  x64: {
+    audit: 0xc000_003e,
+    otherForm: 0x4000_0000,
+    forbidden: [
+      ...[321, 323], // bpf, userfaultfd
+      ...[250, 248, 249], // keyctl, add_key, request_key
+      ...[298, 246, 320], // perf_event_open, kexec_load, kexec_file_load
+      ...[175, 313, 176], // init_module, finit_module, delete_module
+      ...[304, 167, 168], // open_by_handle_at, swapon, swapoff
+      ...[169, 163, 179, 443], // reboot, acct, quotactl, quotactl_fd
+    ],
+    ioctl: 16,
+    sockets: [41, 53],
+  },
+  arm64: {
+    audit: 0xc000_00b7,
+    otherForm: null,
+    forbidden: [
+      ...[280, 282], // bpf, userfaultfd
+      ...[219, 217, 218], // keyctl, add_key, request_key
+      ...[241, 104, 294], // perf_event_open, kexec_load, kexec_file_load
+      ...[105, 273, 106], // init_module, finit_module, delete_module
+      ...[265, 224, 225], // open_by_handle_at, swapon, swapoff
+      ...[142, 89, 60, 443], // reboot, acct, quotactl, quotactl_fd
+    ],
+    ioctl: 29,
+    sockets: [198, 199],
+  },
+}
+
+/** io_uring_setup, io_uring_enter, io_uring_register: the same everywhere. */
+const RINGS = [425, 426, 427]
+/** Pushing input into a terminal, and into a console. */
+const TERMINAL_INPUT = [0x5412, 0x541c]
+/** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. Others, as AF_VSOCK, know no namespaces. */
+const FAMILIES = [1, 2, 10, 16]
+
+const ALLOW = 0x7fff_0000
+const KILL = 0x8000_0000
+const refuse = (errno: number): number => 0x0005_0000 + errno
+const [EPERM, ENOSYS, EAFNOSUPPORT] = [1, 38, 97]
+
+/** Where the kernel lays out a call: its number, the architecture, the first two arguments. */
+const [NUMBER, ARCHITECTURE, FIRST, SECOND] = [0, 4, 16, 24]
+
+type Instruction = readonly [code: number, jumpTrue: number, jumpFalse: number, value: number]
+
+const load = (offset: number): Instruction => [0x20, 0, 0, offset]
+const answer = (value: number): Instruction => [0x06, 0, 0, value]
+/** Skips the next `length` instructions unless the value is equal. */
+const unlessEqual = (value: number, length: number): Instruction => [0x15, 0, length, value]
+const unlessFrom = (value: number, length: number): Instruction => [0x35, 0, length, value]
+
+/** Answers where the loaded value is one of these. */
+const among = (values: readonly number[], then: number): readonly Instruction[] =>
+  values.flatMap((value) => [unlessEqual(value, 1), answer(then)])
+
+/** Looks at an argument where the loaded number is this call's. */
+function ofCall(call: number, inner: readonly Instruction[]): readonly Instruction[] {
+  return [unlessEqual(call, inner.length), ...inner]
+}
+
+/** The filter for a processor's architecture, as Node names it; null where none is known. */
+export function callFilter(name: string): Buffer | null {
+  const architecture = ARCHITECTURES[name]
+  if (architecture === undefined) return null
+  const { audit, forbidden, ioctl, otherForm, sockets } = architecture
+  const instructions = [
+    load(ARCHITECTURE),
+    ...[[0x15, 1, 0, audit] as const, answer(KILL)],
+    load(NUMBER),
+    ...(otherForm === null ? [] : [unlessFrom(otherForm, 1), answer(refuse(ENOSYS))]),
+    ...among(RINGS, refuse(ENOSYS)),
+    ...among(forbidden, refuse(EPERM)),
+    ...ofCall(ioctl, [load(SECOND), ...among(TERMINAL_INPUT, refuse(EPERM)), answer(ALLOW)]),
+    ...sockets.flatMap((call) =>
+      ofCall(call, [load(FIRST), ...among(FAMILIES, ALLOW), answer(refuse(EAFNOSUPPORT))]),
+    ),
+    answer(ALLOW),
+  ]
+  return Buffer.concat(
+    instructions.map(([code, jumpTrue, jumpFalse, value]) => {
+      const bytes = Buffer.alloc(8)
+      bytes.writeUInt16LE(code, 0)
+      bytes.writeUInt8(jumpTrue, 2)
+      bytes.writeUInt8(jumpFalse, 3)
+      bytes.writeUInt32LE(value, 4)
+      return bytes
+    }),
+  )
+}

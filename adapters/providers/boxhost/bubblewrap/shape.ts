@@ -1,0 +1,141 @@
+/** The walls of a box: the arguments of its two sandboxes, one inside the other. */
+import { lstat, readdir, readlink } from "node:fs/promises"
+import { join } from "node:path"
+import type { Firewall } from "./keeper/plan.ts"
+import { isAbsent } from "./processes.ts"
+import { callFilter } from "./seccomp.ts"
+
+/** Where the keeper sees things. */
+export const SEEN = {
+  ...{ node: "/keeper/node", program: "/keeper/src", disk: "/disk", root: "/keeper/root" },
+} as const
+
+/** Where commands find programs; the product's Node comes first. */
+const NODE_FOLDER = "/opt/node/bin"
+const PATH = `${NODE_FOLDER}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
+
+/** What every command finds in its environment, unless the plan says otherwise. */
+export const ENVIRONMENT = { PATH, HOME: "/home/worker", LANG: "C.UTF-8", USER: "worker" } as const
+
+/** Folders at the root that programs are made of: links into `/usr` on most machines. */
+const TOP = ["bin", "lib", "lib64", "sbin"]
+
+/** What programs read of `/etc`; whatever else is there is the machine's own business. */
+const ETC = [
+  ...["ssl", "pki", "ca-certificates", "alternatives", "ld.so.cache", "services", "protocols"],
+  ...["localtime", "python3", "os-release", "debian_version", "mime.types"],
+]
+
+/** Files of `/etc` that are the box's own. */
+export const OWN_ETC = {
+  "resolv.conf": "nameserver 10.0.2.3\n",
+  "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
+  hosts: "127.0.0.1 localhost box\n::1 localhost\n",
+  passwd:
+    "root:x:0:0:root:/nonexistent:/bin/sh\nworker:x:1000:1000:worker:/home/worker:/bin/sh\n" +
+    "nobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n",
+  group: "root:x:0:\nworker:x:1000:\nnogroup:x:65534:\n",
+} as const
+
+/** What the outer sandbox shows. */
+export interface OuterView {
+  readonly node: string
+  readonly program: string
+  readonly folder: string
+  readonly disk: string
+  readonly root: string | null
+  readonly groups: readonly string[]
+}
+
+/** What the inner sandbox shows. */
+export interface InnerView {
+  readonly folder: string
+  readonly root: string | null
+  readonly sharedMemoryBytes: number
+}
+
+/** The walls of boxes. Tests put weaker ones in their place, to see what they keep out. */
+export interface Shape {
+  readonly outer: (view: OuterView) => Promise<readonly string[]>
+  readonly inner: (view: InnerView) => Promise<readonly string[]>
+  readonly filter: (architecture: string) => Buffer | null
+  readonly firewall: (firewall: Firewall) => Firewall
+}
+
+/** The arguments that show an entry of a root folder as it is there: a link, or what lies in it. */
+async function shown(from: string, seen: string, to: string): Promise<readonly string[]> {
+  try {
+    const entry = await lstat(from)
+    return entry.isSymbolicLink()
+      ? ["--symlink", await readlink(from), to]
+      : ["--ro-bind", seen, to]
+  } catch (error) {
+    if (isAbsent(error)) return []
+    throw error
+  }
+}
+
+/** The machine's programs. */
+async function ownPrograms(): Promise<readonly string[]> {
+  const top = await Promise.all(TOP.map((name) => shown(`/${name}`, `/${name}`, `/${name}`)))
+  return ["--ro-bind", "/usr", "/usr", ...top.flat()]
+}
+
+/** What the inner sandbox's root is made of: the machine's programs, or another root file system's. */
+async function rootOf(root: string | null): Promise<readonly string[]> {
+  if (root === null) {
+    const etc = ETC.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`])
+    return [...(await ownPrograms()), ...etc]
+  }
+  const kept = new Set(["proc", "dev", "sys", "tmp", "run", "home", "workspace", "etc", "mnt"])
+  const names = (await readdir(root)).filter((name) => !kept.has(name))
+  const etc = (await readdir(join(root, "etc"))).filter((name) => !(name in OWN_ETC))
+  const all = [...names, ...etc.map((name) => `etc/${name}`)]
+  const args = await Promise.all(
+    all.map((name) => shown(join(root, name), join(SEEN.root, name), `/${name}`)),
+  )
+  return args.flat()
+}
+
+/**
+ * The outer sandbox. No second user namespace may come of it, or the network is no longer the keeper's:
+ * hence uid 0 and no `--disable-userns`. It does not die with its parent: boxes outlive the program.
+ */
+async function outer(view: OuterView): Promise<readonly string[]> {
+  const { disk, folder, groups, node, program, root } = view
+  const etc = root === null ? ETC.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`]) : ["--ro-bind", root, SEEN.root]
+  return [
+    ...["--unshare-user", "--uid", "0", "--gid", "0", "--unshare-net", "--cap-add", "ALL"],
+    ...["--new-session", ...(await ownPrograms()), ...etc],
+    // The inner sandbox puts its root together in /tmp.
+    ...["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp"],
+    ...["--ro-bind", node, SEEN.node, "--ro-bind", program, SEEN.program],
+    ...["--bind", folder, folder, "--bind", disk, SEEN.disk],
+    ...groups.flatMap((group) => ["--bind", group, group]),
+  ]
+}
+
+/** The box itself: no capability, no way to any, and nothing of the machine but what it is given. */
+async function inner({ folder, root, sharedMemoryBytes }: InnerView): Promise<readonly string[]> {
+  const etc = Object.keys(OWN_ETC).flatMap((name) => [
+    ...["--ro-bind", join(folder, "etc", name), `/etc/${name}`],
+  ])
+  return [
+    // `--disable-userns` wants `--unshare-user` by name.
+    ...["--unshare-user", "--unshare-all", "--share-net", "--uid", "1000", "--gid", "1000"],
+    ...["--disable-userns", "--die-with-parent", "--new-session", "--as-pid-1"],
+    ...["--hostname", "box", "--clearenv", "--setenv", "PATH", PATH],
+    ...(await rootOf(root)),
+    ...["--proc", "/proc", "--dev", "/dev"],
+    // Shared memory counts as the box's: without a bound its first process would be ended for it.
+    ...["--size", String(sharedMemoryBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
+    ...["--bind", `${SEEN.disk}/tmp`, "/tmp", "--bind", `${SEEN.disk}/workspace`, "/workspace"],
+    ...["--bind", `${SEEN.disk}/home`, "/home/worker"],
+    ...["--ro-bind", SEEN.node, `${NODE_FOLDER}/node`, ...etc],
+    // The root is a file system in memory, as large as half of the machine's.
+    ...["--remount-ro", "/"],
+  ]
+}
+
+/** The walls as they are meant to be. */
+export const WALLS: Shape = { outer, inner, filter: callFilter, firewall: (firewall) => firewall }

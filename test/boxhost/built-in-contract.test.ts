@@ -1,0 +1,35 @@
+/** The built-in boxes keep what every host of boxes does. Their time goes by when the suite says so. */
+import type { BuiltInMachine } from "../../adapters/providers/boxhost/built-in.ts"
+import { openBuiltInBoxHost } from "../../adapters/providers/boxhost/built-in.ts"
+import { boxHostContract } from "../contracts/box-host-contract.ts"
+import { PLAN } from "./built-in-boxes.ts"
+
+boxHostContract("the built-in boxes", {
+  absent: null,
+  open: async () => {
+    let now = Date.UTC(2026, 0, 1)
+    let made = 0
+    const waiting = new Set<{ readonly until: number; readonly end: () => void }>()
+    const pacer = {
+      pause: (ms: number, signal?: AbortSignal) => {
+        const { promise, resolve } = Promise.withResolvers<void>()
+        signal?.addEventListener("abort", () => resolve())
+        waiting.add({ until: now + ms, end: resolve })
+        return promise
+      },
+    }
+    const machine: BuiltInMachine = new Map()
+    const opened = () => openBuiltInBoxHost({ clock: { now: () => now }, pacer, machine })
+    return {
+      ...{ host: opened(), another: opened() },
+      plan: () => ({ ...PLAN, boxId: `box_${(made += 1)}` as const, leaseMs: 600_000 }),
+      pass: async (ms) => {
+        // What was asked for before is under way by then.
+        await new Promise(setImmediate)
+        now += ms
+        for (const one of waiting) if (one.until <= now) one.end()
+      },
+      close: async () => undefined,
+    }
+  },
+})

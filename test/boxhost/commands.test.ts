@@ -1,0 +1,202 @@
+/** Commands and processes in real boxes, beyond what every host of boxes keeps. */
+import { spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { createServer } from "node:net"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Box, BoxRefused } from "../../adapters/providers/boxhost/port.ts"
+import { absent, errorOf, type Hosts, needed, newPlan, openHosts, OPTIONS, sh } from "./machine.ts"
+
+let hosts: Hosts
+let box: Box
+beforeAll(async () => {
+  if (absent !== null) return
+  hosts = await openHosts()
+  box = await hosts.host.start(newPlan({ environment: { GREETING: "two  words 'quoted'" } }))
+})
+afterAll(async () => {
+  if (absent === null) await hosts.close()
+})
+
+async function* bytes(count: number): AsyncIterable<Uint8Array> {
+  const piece = Buffer.alloc(64 * 1024, "x")
+  for (let left = count; left > 0; left -= piece.length) yield piece.subarray(0, left)
+}
+
+describe("a command in a box", () => {
+  it("finds git, python, a shell and the product's Node", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const said = await sh(box, "git --version && python3 -c 'print(6 * 7)' && node --version")
+    expect([said.exitCode, said.stderr]).toEqual([0, ""])
+    expect(said.stdout.split("\n").slice(1)).toEqual(["42", process.version, ""])
+  })
+
+  it("begins in the repository's folder, in the environment of its box", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const environment = { EXTRA: "$HOME\n" }
+    const said = await sh(box, 'pwd; echo "$GREETING"; printf %s "$EXTRA"; echo "$HOME"; whoami', {
+      environment,
+    })
+    expect(said.stdout).toBe(
+      "/workspace/repo\ntwo  words 'quoted'\n$HOME\n/home/worker\nworker\n",
+    )
+    await sh(box, "mkdir -p 'a folder'")
+    expect((await sh(box, "pwd", { cwd: "a folder" })).stdout).toBe("/workspace/repo/a folder\n")
+  })
+
+  it("may write to its outputs by their names", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const said = await sh(box, "echo out > /dev/stdout; echo err > /dev/stderr; exit 300")
+    expect(said).toMatchObject({ stdout: "out\n", stderr: "err\n", exitCode: 44 })
+  })
+
+  it("tells what ended it", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    expect((await sh(box, "kill -TERM $$")).exitCode).toBe(143)
+    expect((await box.run(["no-such-program"], OPTIONS)).exitCode).toBe(127)
+    expect((await box.run(["/etc/passwd"], OPTIONS)).exitCode).toBe(126)
+    const long = await box.run(["echo", "x".repeat(3_000_000)], OPTIONS)
+    expect([long.exitCode, Buffer.from(long.stderr).toString()]).toEqual([
+      126,
+      expect.stringMatching(/^The command could not be started: .*E2BIG/),
+    ])
+  })
+
+  it("never waits for its reader, however much it writes", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const said = await sh(box, "head -c 300000000 /dev/zero; echo done >&2", { mostBytes: 1_000 })
+    expect(said).toMatchObject({ stderr: "done\n", isCut: { stdout: true, stderr: false } })
+    expect(said.stdout.length).toBe(1_000)
+  })
+
+  it("reads as much as there is, and need not read all of it", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const stdin = () => bytes(5_000_000)
+    expect((await sh(box, "wc -c", { stdin: stdin() })).stdout).toBe("5000000\n")
+    expect((await sh(box, "head -c 3", { stdin: stdin() })).stdout).toBe("xxx")
+    expect((await sh(box, "true", { stdin: stdin() })).exitCode).toBe(0)
+  })
+
+  it("takes all that it started with it when its time is over", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const line = "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM; sleep 7777 & wait' & done; wait"
+    const said = await sh(box, line, { timeoutMs: 700 })
+    expect(said).toMatchObject({ exitCode: 124, isTimedOut: true })
+    // The bracket keeps the search from finding itself.
+    expect((await sh(box, "ps ax | grep -c '[s]leep 7777'")).stdout).toBe("0\n")
+  })
+
+  it("is answered though something holds its outputs open", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const said = await sh(box, "sleep 8888 & echo begun")
+    expect(said).toMatchObject({ exitCode: 0, stdout: "begun\n" })
+    expect((await sh(box, "pkill -f '[s]leep 8888'; echo $?")).stdout).toBe("0\n")
+  })
+
+  it("runs on when its caller goes away, and keeps the box busy no more", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const source = `
+      import { openBubblewrap } from "./adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
+      import { machinePacer } from "./adapters/clock/pacer.ts"
+      const host = await openBubblewrap({ runDir: ${JSON.stringify(hosts.runDir)}, blocked: [], pacer: machinePacer })
+      const box = await host.find("${box.boxId}")
+      const line = "touch begun; while [ ! -e go ]; do sleep 0.05; done; touch went"
+      void box.run(["sh", "-c", line], { timeoutMs: 60000, mostBytes: 1, activity: true })
+      while ((await box.run(["test", "-e", "begun"], { timeoutMs: 9000, mostBytes: 1, activity: false })).exitCode !== 0);
+      process.kill(process.pid, "SIGKILL")`
+    const args = ["--input-type=module", "-e", source]
+    expect(spawnSync(process.execPath, args, { encoding: "utf8" })).toMatchObject({
+      ...{ signal: "SIGKILL", stderr: "" },
+    })
+    await expect.poll(async () => (await box.hello()).isBusy).toBe(false)
+    await sh(box, "touch go")
+    await expect.poll(async () => (await sh(box, "ls went")).exitCode).toBe(0)
+  })
+
+  it("is refused where too many run, or its words are none", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const environment = { "A B": "" }
+    expect(await errorOf(box.run(["echo", "a\0b"], OPTIONS))).toBeInstanceOf(BoxRefused)
+    expect(await errorOf(box.run(["echo"], { ...OPTIONS, environment }))).toBeInstanceOf(BoxRefused)
+    const line = "while [ ! -e enough ]; do sleep 0.1; done"
+    const running = Array.from({ length: 64 }, () => errorOf(sh(box, line)))
+    const one = () => errorOf(sh(box, "true"))
+    await expect.poll(one).toEqual(new BoxRefused("64 commands run in this box"))
+    // It is by a process in the background that they are told: no command may come in.
+    await box.spawn("touch enough")
+    expect(await Promise.all(running)).toEqual(running.map(() => null))
+  })
+})
+
+describe("a process in the background", () => {
+  it("keeps the newest of what it writes", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    for (const { id } of await box.processes()) await box.stopProcess(id)
+    const { id } = await box.spawn("head -c 5000000 /dev/zero | tr '\\0' a; echo end; echo bad >&2")
+    const logs = async () => (await box.logs(id)) ?? { stdout: "", stderr: "" }
+    await expect.poll(async () => (await logs()).stderr).toBe("bad\n")
+    await expect.poll(async () => (await logs()).stdout.endsWith("aaaend\n")).toBe(true)
+    const { stdout } = await logs()
+    expect(stdout.split("\n", 1)).toEqual(["[4000004 bytes before this are no longer kept]"])
+    expect(stdout.length).toBeLessThan(1_000_100)
+  })
+
+  it("is ended with what left its group", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const { id } = await box.spawn("setsid sleep 6666 & setsid sleep 6666 & wait")
+    await expect.poll(async () => (await sh(box, "pgrep -fc '^sleep 6666'")).stdout).toBe("2\n")
+    expect(await box.stopProcess(id)).toBe(true)
+    expect((await sh(box, "pgrep -fc '^sleep 6666'")).stdout).toBe("0\n")
+  })
+
+  it("may be one of thirty-two", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const begun = await Promise.all(Array.from({ length: 32 }, () => box.spawn("sleep 600")))
+    expect(await errorOf(box.spawn("sleep 600"))).toEqual(
+      new BoxRefused("32 processes run in this box"),
+    )
+    for (const { id } of begun) await box.stopProcess(id)
+  })
+})
+
+describe("a port in a box", () => {
+  it("is connected with, by either family", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const server = (host: string, port: number) =>
+      `require("net").createServer((s) => s.end("by " + s.localAddress)).listen(${port}, "${host}")`
+    for (const [host, port] of [["127.0.0.1", 3_001] as const, ["::1", 3_002] as const]) {
+      const { id } = await box.spawn(`exec node -e '${server(host, port)}'`)
+      const heard = async () => {
+        let text = ""
+        for await (const piece of (await box.dial(port)) ?? []) text += String(piece)
+        return text
+      }
+      await expect.poll(heard).toBe(`by ${host}`)
+      await box.stopProcess(id)
+    }
+  })
+
+  it("is this box's, not the machine's", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const server = createServer().listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const { port } = server.address() as { port: number }
+    expect(await box.dial(port)).toBeNull()
+    server.close()
+  })
+})
+
+describe("a box's first process", () => {
+  it("cannot be ended from within, nor the box with it", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const before = await box.hello()
+    await sh(box, "kill -9 1; pkill -9 node; kill -9 -1", { timeoutMs: 5_000 })
+    expect((await sh(box, "echo still")).stdout).toBe("still\n")
+    expect((await box.hello()).activities).toBeGreaterThan(before.activities)
+  })
+
+  it("hears of what others leave to it", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    await sh(box, "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done")
+    await expect.poll(async () => (await sh(box, "ps ax | grep -c '[d]efunct'")).stdout).toBe("0\n")
+  })
+})

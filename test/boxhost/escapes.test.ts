@@ -1,0 +1,195 @@
+/**
+ * Ways out of a box, each tried in one as it is meant to be, where it must lead nowhere, and in one whose
+ * walls were taken down on purpose, where it must lead out: else it would prove nothing.
+ */
+import { spawnSync } from "node:child_process"
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
+import { once } from "node:events"
+import { type Server, createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { type Shape, WALLS } from "../../adapters/providers/boxhost/bubblewrap/shape.ts"
+import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import { absent, type Hosts, isRoot, needed, newPlan, openHosts, sh } from "./machine.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "canary-"))
+chmodSync(folder, 0o755)
+const canary = join(folder, "canary")
+writeFileSync(canary, "reached\n")
+
+const servers: Server[] = []
+let port = 0
+
+/** Arguments of a sandbox with some taken out and others put in the place of some. */
+function weakened(
+  args: readonly string[],
+  { without, instead, more }: { without: string[]; instead: [string, string[]][]; more: string[] },
+): readonly string[] {
+  const replaced = instead.reduce<readonly string[]>((words, [what, by]) => {
+    const at = words.findIndex((_, index) => words.slice(index).join(" ").startsWith(what))
+    return [...words.slice(0, at), ...by, ...words.slice(at + what.split(" ").length)]
+  }, args)
+  return [...replaced.filter((word) => !without.includes(word)), ...more]
+}
+
+/** The machine's processes, devices, network and a folder, all calls, and root's rights in the box. */
+const WEAK: Shape = {
+  outer: async (view) =>
+    weakened(await WALLS.outer(view), {
+      without: ["--unshare-net"],
+      instead: [["--dev /dev", ["--dev-bind", "/dev", "/dev"]]],
+      more: ["--ro-bind", folder, folder],
+    }),
+  inner: async (view) =>
+    weakened(await WALLS.inner(view), {
+      without: ["--disable-userns"],
+      instead: [
+        ["--uid 1000 --gid 1000", ["--uid", "0", "--gid", "0", "--cap-add", "ALL"]],
+        ["--proc /proc", ["--ro-bind", "/proc", "/proc"]],
+        ["--dev /dev", ["--dev-bind", "/dev", "/dev"]],
+        ["--remount-ro /dev", []],
+        ["--remount-ro /", []],
+      ],
+      more: ["--ro-bind", folder, folder],
+    }),
+  filter: () => null,
+  firewall: (firewall) => firewall,
+}
+
+/** Calls the kernel by number and says `reached` unless it answers one of these errors. */
+const call = (words: string, refusal: number): string =>
+  `python3 -c '
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+result = libc.syscall(${words})
+if result >= 0 or ctypes.get_errno() != ${refusal}: print("reached")
+'`
+const socketOf = (family: number, kind: number): string =>
+  `python3 -c 'import socket; socket.socket(${family}, ${kind}, 0); print("reached")'`
+/** What is tried; each prints `reached` where it leads out. */
+const ATTEMPTS: readonly {
+  readonly way: string
+  readonly line: () => string
+  /** Whether it is a call that a kernel may not know, and that does no harm outside. */
+  readonly asksKernel?: true
+}[] = [
+  { way: "a file by its path", line: () => `cat ${canary}` },
+  { way: "a file by a link", line: () => `ln -sf ${canary} l; cat l` },
+  { way: "a file by many folders up", line: () => `cat ../../../../../../../..${canary}` },
+  { way: "a file by the root of another", line: () => `cat /proc/[0-9]*/root${canary}` },
+  { way: "a keeper's words", line: () => "cat /proc/[0-9]*/cmdline | grep -qa keeper[.]js && echo reached" },
+  { way: "the root folder", line: () => "touch /written && echo reached" },
+  { way: "other devices", line: () => "[ -e /dev/kmsg ] && echo reached" },
+  { way: "mounting", line: () => "mkdir -p m; mount -t tmpfs none m && echo reached" },
+  { way: "another root", line: () => `python3 -c 'import os; os.chroot("/tmp"); print("reached")'` },
+  { way: "users of its own", line: () => "unshare -U true && echo reached" },
+  { way: "namespaces of its own", line: () => "unshare -m true && echo reached" },
+  { way: "another's name of the machine", line: () => "hostname other && echo reached" },
+  {
+    way: "users of its own by clone3",
+    line: () => `python3 -c '
+import ctypes, os
+args = (ctypes.c_uint64 * 11)(0x10000000, 0, 0, 0, 17)
+pid = ctypes.CDLL(None).syscall(435, args, 88)
+if pid == 0: os._exit(0)
+if pid > 0: print("reached")
+'`,
+  },
+  { way: "rings", line: () => call("425, 1, ctypes.create_string_buffer(200)", 38), asksKernel: true },
+  { way: "keys", line: () => call("250, 0, -3, 0", 1), asksKernel: true },
+  { way: "handling faults", line: () => call("323, 1", 1), asksKernel: true },
+  { way: "watching the processor", line: () => call("298, 0, 0, -1, -1, 0", 1), asksKernel: true },
+  { way: "programs in the kernel", line: () => call("321, 999, 0, 0", 1), asksKernel: true },
+  { way: "files by handle", line: () => call("304, -1, 0, 0", 1), asksKernel: true },
+  { way: "sockets of the hypervisor", line: () => socketOf(40, 1), asksKernel: true },
+  { way: "sockets of ciphers", line: () => socketOf(38, 5), asksKernel: true },
+  { way: "words in a terminal's mouth", line: () => call("16, 0, 0x5412, 0", 1), asksKernel: true },
+  {
+    way: "a server of the machine",
+    line: () => `node -e 'require("net").connect(${port}, "127.0.0.1").on("error", () => {}).pipe(process.stdout)'`,
+  },
+  {
+    way: "a socket without a file",
+    line: () =>
+      `node -e 'require("net").connect("\\0canary-${port}").on("error", () => {}).pipe(process.stdout)'`,
+  },
+]
+
+let hosts: Hosts
+let strong: Box
+let weak: Box
+beforeAll(async () => {
+  if (absent !== null) return
+  for (const place of [{ port: 0, host: "127.0.0.1" }, null]) {
+    const server = createServer((socket) => socket.end("reached"))
+    servers.push(server.listen(place ?? { path: `\0canary-${port}` }))
+    await once(server, "listening")
+    if (place !== null) port = (server.address() as { port: number }).port
+  }
+  hosts = await openHosts()
+  strong = await hosts.host.start(newPlan())
+  weak = await (await hosts.open({}, WEAK)).start(newPlan())
+})
+afterAll(async () => {
+  if (absent === null) await hosts.close()
+  for (const server of servers) server.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** Whether a line leads out. */
+const leads = async (box: Box, line: string): Promise<boolean> =>
+  (await sh(box, line, { timeoutMs: 20_000 })).stdout.includes("reached")
+
+describe("nothing leads out of a box:", () => {
+  it.for(ATTEMPTS)("not $way", async ({ asksKernel, line }, ctx) => {
+    ctx.skip(absent !== null, needed)
+    expect(await leads(strong, line())).toBe(false)
+    // What this kernel does not have at all no box can reach, however weak its walls.
+    const isHere = asksKernel !== true || spawnSync("sh", ["-c", line()]).stdout.includes("reached")
+    expect(await leads(weak, line())).toBe(isHere)
+  })
+})
+
+describe("a box", () => {
+  it("sees no file of another while commands come and go", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const search =
+      "end=$(($(date +%s) + 3)); while [ $(date +%s) -lt $end ]; do " +
+      `cat /proc/[0-9]*/root${canary} /proc/[0-9]*/cwd/canary 2>/dev/null; ` +
+      "for l in /proc/[0-9]*/exe /proc/[0-9]*/fd/*; do readlink $l; done | " +
+      "grep -vE '^(/usr|/opt/node|/dev/null|/dev/zero|/proc|pipe:|socket:|anon_inode:|.*/pipes/)'; done"
+    const searching = sh(strong, search)
+    for (let count = 0; count < 20; count += 1) {
+      await Promise.all([1, 2, 3].map(() => sh(strong, "true", { cwd: "/tmp" })))
+    }
+    expect((await searching).stdout).toBe("")
+  })
+
+  it("has three descriptors open and no right to anything", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const open = await sh(strong, "ls /proc/self/fd /proc/1/fd; readlink /proc/1/fd/1")
+    // The third of the list is its own: the folder that it reads.
+    expect(open.stdout).toBe("/proc/1/fd:\n0\n1\n2\n\n/proc/self/fd:\n0\n1\n2\n3\n/dev/null\n")
+    const status = await sh(strong, "grep -E '^(CapEff|CapPrm|CapInh|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status")
+    expect(status.stdout.replaceAll(/\s+/g, " ")).toBe(
+      "CapInh: 0000000000000000 CapPrm: 0000000000000000 CapEff: 0000000000000000 " +
+        "CapAmb: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 ",
+    )
+  })
+
+  it("cannot set anything of the machine", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    for (const path of ["sys/kernel/core_pattern", "sysrq-trigger", "sys/vm/drop_caches"]) {
+      expect((await sh(strong, `: >> /proc/${path}`)).exitCode).not.toBe(0)
+    }
+    expect((await sh(strong, "head -c 1 /proc/kcore")).exitCode).not.toBe(0)
+    expect((await sh(strong, "echo root | su -c id; touch /usr/x /etc/x /dev/x")).exitCode).not.toBe(0)
+  })
+
+  it("is another user than all other boxes and than the program", async (ctx) => {
+    ctx.skip(absent !== null || !isRoot, absent ?? "boxes are users of their own only for root")
+    const uids = [strong, weak].map(({ boxId }) => statSync(join(hosts.runDir, "boxes", boxId)).uid)
+    expect(new Set([...uids, 0]).size).toBe(3)
+  })
+})

@@ -1,0 +1,99 @@
+/** Real boxes for tests, where this machine can make them. */
+import { spawnSync } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import {
+  type BubblewrapHost,
+  type BubblewrapOptions,
+  openShaped,
+} from "../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
+import { type Shape, WALLS } from "../../adapters/providers/boxhost/bubblewrap/shape.ts"
+import type { Box, BoxPlan, Ran, RunOptions } from "../../adapters/providers/boxhost/port.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+
+/** Why no box can be made on this machine; null where some can. */
+export const absent: string | null = whyAbsent()
+
+/** What a skipped test says. */
+export const needed = absent ?? "boxes can be made here"
+
+/** Whether boxes are users of their own here. */
+export const isRoot = process.getuid?.() === 0
+
+/** A new name of a box. */
+export const newBoxId = (): BoxId => `box_${randomUUID().replaceAll("-", "").slice(0, 26)}`
+
+/** A plan of a small box that nobody else has. */
+export const newPlan = (more: Partial<BoxPlan> = {}): BoxPlan => ({
+  ...{ boxId: newBoxId(), companyId: "co_boxes", size: "small", leaseMs: 300_000 },
+  environment: { BOX_NAME: "one of the tests' boxes" },
+  ...more,
+})
+
+function whyAbsent(): string | null {
+  if (process.platform !== "linux") return "boxes of bubblewrap are made on Linux only"
+  const words = ["--unshare-user", "--uid", "0", "--gid", "0", "--unshare-net", "--ro-bind", "/", "/"]
+  const tried = spawnSync("bwrap", [...words, "true"], { encoding: "utf8" })
+  if (tried.error !== undefined) return "bubblewrap is not installed here"
+  return tried.status === 0 ? null : `bubblewrap makes nothing here: ${tried.stderr.trim()}`
+}
+
+/** Two programs with the same boxes, and what takes all of it away. */
+export interface Hosts {
+  readonly runDir: string
+  readonly host: BubblewrapHost
+  readonly another: BubblewrapHost
+  /** One more program with these boxes, set otherwise. */
+  readonly open: (more?: Partial<BubblewrapOptions>, shape?: Shape) => Promise<BubblewrapHost>
+  readonly close: () => Promise<void>
+}
+
+/** A run folder of its own, and two programs that share it. */
+export async function openHosts(
+  settings: Partial<BubblewrapOptions> = {},
+  shape: Shape = WALLS,
+): Promise<Hosts> {
+  // Short: sockets lie in it. And open to users that boxes are.
+  const runDir = mkdtempSync(join(tmpdir(), "boxes-"))
+  const base = { runDir, blocked: [], pacer: machinePacer, ...settings }
+  const open: Hosts["open"] = (more = {}, walls = shape) => openShaped({ ...base, ...more }, walls)
+  const [host, another] = [await open(), await open()]
+  const close = async () => {
+    for (const boxId of await host.list()) await (await host.find(boxId))?.stop()
+    await host.sweep()
+    rmSync(runDir, { recursive: true })
+  }
+  return { runDir, host, another, open, close }
+}
+
+/** How a command of a test is run, unless it says otherwise. */
+export const OPTIONS: RunOptions = { timeoutMs: 60_000, mostBytes: 200_000, activity: true }
+
+/** What a command said, as text. */
+export interface Said extends Omit<Ran, "stdout" | "stderr"> {
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a line of shell in a box. */
+export async function sh(box: Box, line: string, more: Partial<RunOptions> = {}): Promise<Said> {
+  const ran = await box.run(["sh", "-c", line], { ...OPTIONS, ...more })
+  return { ...ran, stdout: textOf(ran.stdout), stderr: textOf(ran.stderr) }
+}
+
+/** Runs a program of Node in a box, and answers what it printed. */
+export async function node(box: Box, source: string, more: Partial<RunOptions> = {}): Promise<Said> {
+  const ran = await box.run(["node", "-e", source], { ...OPTIONS, ...more })
+  return { ...ran, stdout: textOf(ran.stdout), stderr: textOf(ran.stderr) }
+}
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
+
+/** What a promise was rejected with; null where it was not. */
+export async function errorOf(promise: Promise<unknown>): Promise<unknown> {
+  const [settled] = await Promise.allSettled([promise])
+  return settled?.status === "rejected" ? settled.reason : null
+}

@@ -1,0 +1,118 @@
+/** What boxes reach of the network: the internet, and nothing that is near. */
+import { execFileSync } from "node:child_process"
+import { randomInt } from "node:crypto"
+import { once } from "node:events"
+import { type AddressInfo, type Server, createServer } from "node:net"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Lacking } from "../../adapters/providers/boxhost/bubblewrap/settings.ts"
+import { WALLS } from "../../adapters/providers/boxhost/bubblewrap/shape.ts"
+import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import { absent, type Hosts, isRoot, newPlan, openHosts, sh } from "./machine.ts"
+
+/** Addresses for documents: nobody's on the internet, and given to this machine for a while. */
+const NEAR = `192.0.2.${randomInt(1, 255)}`
+const FAR = `198.51.100.${randomInt(1, 255)}`
+const SET = `203.0.113.${randomInt(1, 255)}`
+
+const why = absent ?? (isRoot ? null : "only root may give this machine addresses to look for")
+const needed = why ?? "root gives this machine addresses here"
+
+const LENT = [FAR, SET]
+
+let hosts: Hosts
+const servers: Server[] = []
+let port = 0
+
+function address(verb: "add" | "del", ip: string): void {
+  execFileSync("ip", ["address", verb, `${ip}/32`, "dev", "lo"])
+}
+
+/** Gives this machine an address, with a server on it. */
+async function serveOn(ip: string): Promise<void> {
+  address("add", ip)
+  const server = createServer((socket) => socket.end("reached"))
+  server.listen(port, ip)
+  await once(server, "listening")
+  port = (server.address() as AddressInfo).port
+  servers.push(server)
+}
+
+beforeAll(async () => {
+  if (why !== null) return
+  hosts = await openHosts({ blocked: ["203.0.113.0/24"] })
+  for (const ip of [NEAR, ...LENT]) await serveOn(ip)
+  // Their servers wait until the addresses are back.
+  for (const ip of LENT) address("del", ip)
+})
+afterAll(async () => {
+  if (why !== null) return
+  await hosts.close()
+  for (const server of servers) server.close()
+  address("del", NEAR)
+})
+
+/** What a server says to a box; the empty text where it is not reached. */
+async function said(box: Box, ip: string): Promise<string> {
+  const source =
+    `require("net").connect({ host: "${ip}", port: ${port}, timeout: 3000 })` +
+    '.on("timeout", () => process.exit()).on("error", () => process.exit()).pipe(process.stdout)'
+  return (await sh(box, `exec node -e '${source}'`, { mostBytes: 100 })).stdout
+}
+
+/** A box of a program that lacks something. */
+async function boxWithout(...without: readonly Lacking[]): Promise<Box> {
+  return (await hosts.open({ without })).start(newPlan())
+}
+
+const CLOSED = ["10.0.2.2", "169.254.169.254", "192.168.0.1", "172.16.0.1", "100.64.0.1", "::1"]
+
+describe("the network of a box", () => {
+  it.for([
+    { ways: "slirp4netns and nftables", without: [], network: "slirp" },
+    { ways: "slirp4netns and rules of routing", without: ["nft"], network: "slirp" },
+    { ways: "pasta and nftables", without: ["slirp4netns"], network: "pasta" },
+  ] as const)("by $ways leads far and not near", async ({ network, without }, ctx) => {
+    ctx.skip(why !== null, needed)
+    const box = await boxWithout(...without)
+    expect(await box.hello()).toMatchObject({ network })
+    // What is this machine's only since the box was made is as far as the rest of the internet.
+    for (const ip of LENT) address("add", ip)
+    expect(await said(box, FAR)).toBe("reached")
+    expect(await said(box, NEAR)).toBe("")
+    expect(await said(box, SET)).toBe("")
+    expect(await said(box, "127.0.0.1")).toBe("")
+    for (const ip of CLOSED) expect(await said(box, ip)).toBe("")
+    for (const ip of LENT) address("del", ip)
+    await box.stop()
+  })
+
+  it("would lead near without its firewall", async (ctx) => {
+    ctx.skip(why !== null, needed)
+    const open = { ...WALLS, firewall: (firewall: object) => ({ ...firewall, networks: [] }) as never }
+    const weak = await (await hosts.open({}, open)).start(newPlan())
+    expect(await said(weak, NEAR)).toBe("reached")
+    await weak.stop()
+  })
+
+  it("cannot be changed from within", async (ctx) => {
+    ctx.skip(why !== null, needed)
+    const box = await hosts.host.start(newPlan())
+    const lines = [
+      ...["nft flush ruleset", "nft delete table inet box", "ip rule flush"],
+      ...["ip route add 10.0.0.0/8 dev tap0", "ip link set tap0 down", "ip rule del pref 100"],
+    ]
+    for (const line of lines) expect((await sh(box, line)).exitCode).not.toBe(0)
+    expect(await said(box, NEAR)).toBe("")
+    await box.stop()
+  })
+
+  it("is none where its firewall cannot be loaded, or nothing makes one", async (ctx) => {
+    ctx.skip(why !== null, needed)
+    for (const without of [["nft", "ip"] as const, ["slirp4netns", "pasta"] as const]) {
+      const box = await boxWithout(...without)
+      expect(await box.hello()).toMatchObject({ network: "none" })
+      expect((await sh(box, "cat /proc/net/route")).stdout.split("\n").length).toBe(2)
+      await box.stop()
+    }
+  })
+})
