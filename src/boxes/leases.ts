@@ -26,6 +26,7 @@ export function leaseMs({ runningAt, minutes }: BoxView, now: number): number {
 
 /** Extends what is paid, and ends what runs and should not. */
 export async function keepBoxes(ports: Ports, unknown: Set<BoxId>): Promise<void> {
+  await ports.boxMachine?.sweep()
   const live = await ports.boxHost.list()
   const unknownNow = new Set<BoxId>()
   for (const boxId of live) {

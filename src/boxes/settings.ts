@@ -1,5 +1,7 @@
 /** What of boxes an operator sets. */
+import { createHash } from "node:crypto"
 import { isIP } from "node:net"
+import { resolve } from "node:path"
 import { z } from "zod"
 import { settings } from "../frame/settings.ts"
 
@@ -24,6 +26,7 @@ export const boxSettings = settings({
       .enum(["bubblewrap", "simulator"], "must be bubblewrap or simulator")
       .default("bubblewrap"),
     BOX_DOMAIN: z.string().regex(NAME, DOMAIN_WORDS).default("box.localhost"),
+    LEDGER_BOX_DIR: z.string().min(1).max(60, "must have at most 60 characters").optional(),
     LEDGER_BOX_ROOT: z.string().min(1).optional(),
     LEDGER_BOX_BLOCK: z
       .string()
@@ -44,3 +47,13 @@ export const boxSettings = settings({
       : []
   },
 })
+
+/** The folder of an installation's boxes: short, for sockets lie in it, and where their users may look. */
+export function runFolderIn(
+  { LEDGER_BOX_DIR }: { readonly LEDGER_BOX_DIR?: string | undefined },
+  dataDir: string,
+): string {
+  if (LEDGER_BOX_DIR !== undefined) return resolve(LEDGER_BOX_DIR)
+  const name = createHash("sha256").update(resolve(dataDir)).digest("hex").slice(0, 8)
+  return `/var/tmp/ledger-boxes-${process.getuid?.() ?? 0}-${name}`
+}

@@ -9,6 +9,7 @@ import { boxKeeper } from "./leases.ts"
 import { boxOperations } from "./operate/boxes.ts"
 import { previewDoor } from "./preview-door.ts"
 import { boxHostProvider } from "./providers/boxhost.ts"
+import { examineBoxes } from "./providers/examine-boxes.ts"
 import { clearBox, clearSlot } from "./reactions/end-box.ts"
 import { makeBox } from "./reactions/make-box.ts"
 import { stopBoxes } from "./reactions/stop-boxes.ts"
@@ -60,6 +61,7 @@ what is to stay, and stop it: its files are gone then. The same functions are to
   providers: [boxHostProvider],
   doors: (ports) => [previewDoor(ports)],
   daemons: [boxKeeper],
+  examine: examineBoxes,
   operations: boxOperations,
   topics: { box: "AI worker boxes" },
   measures: [boxMeasure, orphanMeasure],

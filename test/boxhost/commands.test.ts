@@ -36,9 +36,7 @@ describe("a command in a box", () => {
     const said = await sh(box, 'pwd; echo "$GREETING"; printf %s "$EXTRA"; echo "$HOME"; whoami', {
       environment,
     })
-    expect(said.stdout).toBe(
-      "/workspace/repo\ntwo  words 'quoted'\n$HOME\n/home/worker\nworker\n",
-    )
+    expect(said.stdout).toBe("/workspace/repo\ntwo  words 'quoted'\n$HOME\n/home/worker\nworker\n")
     await sh(box, "mkdir -p 'a folder'")
     expect((await sh(box, "pwd", { cwd: "a folder" })).stdout).toBe("/workspace/repo/a folder\n")
   })
@@ -97,7 +95,7 @@ describe("a command in a box", () => {
     const source = `
       import { openBubblewrap } from "./adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
       import { machinePacer } from "./adapters/clock/pacer.ts"
-      const host = await openBubblewrap({ runDir: ${JSON.stringify(hosts.runDir)}, blocked: [], pacer: machinePacer })
+      const host = await openBubblewrap({ runDir: ${JSON.stringify(hosts.runDir)}, blocked: async () => [], pacer: machinePacer })
       const box = await host.find("${box.boxId}")
       const line = "touch begun; while [ ! -e go ]; do sleep 0.05; done; touch went"
       void box.run(["sh", "-c", line], { timeoutMs: 60000, mostBytes: 1, activity: true })

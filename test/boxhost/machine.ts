@@ -35,7 +35,17 @@ export const newPlan = (more: Partial<BoxPlan> = {}): BoxPlan => ({
 
 function whyAbsent(): string | null {
   if (process.platform !== "linux") return "boxes of bubblewrap are made on Linux only"
-  const words = ["--unshare-user", "--uid", "0", "--gid", "0", "--unshare-net", "--ro-bind", "/", "/"]
+  const words = [
+    "--unshare-user",
+    "--uid",
+    "0",
+    "--gid",
+    "0",
+    "--unshare-net",
+    "--ro-bind",
+    "/",
+    "/",
+  ]
   const tried = spawnSync("bwrap", [...words, "true"], { encoding: "utf8" })
   if (tried.error !== undefined) return "bubblewrap is not installed here"
   return tried.status === 0 ? null : `bubblewrap makes nothing here: ${tried.stderr.trim()}`
@@ -58,7 +68,7 @@ export async function openHosts(
 ): Promise<Hosts> {
   // Short: sockets lie in it. And open to users that boxes are.
   const runDir = mkdtempSync(join(tmpdir(), "boxes-"))
-  const base = { runDir, blocked: [], pacer: machinePacer, ...settings }
+  const base = { runDir, blocked: async () => [], pacer: machinePacer, ...settings }
   const open: Hosts["open"] = (more = {}, walls = shape) => openShaped({ ...base, ...more }, walls)
   const [host, another] = [await open(), await open()]
   const close = async () => {
@@ -85,7 +95,11 @@ export async function sh(box: Box, line: string, more: Partial<RunOptions> = {})
 }
 
 /** Runs a program of Node in a box, and answers what it printed. */
-export async function node(box: Box, source: string, more: Partial<RunOptions> = {}): Promise<Said> {
+export async function node(
+  box: Box,
+  source: string,
+  more: Partial<RunOptions> = {},
+): Promise<Said> {
   const ran = await box.run(["node", "-e", source], { ...OPTIONS, ...more })
   return { ...ran, stdout: textOf(ran.stdout), stderr: textOf(ran.stderr) }
 }

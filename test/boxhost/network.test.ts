@@ -39,7 +39,7 @@ async function serveOn(ip: string): Promise<void> {
 
 beforeAll(async () => {
   if (why !== null) return
-  hosts = await openHosts({ blocked: ["203.0.113.0/24"] })
+  hosts = await openHosts({ blocked: async () => ["203.0.113.0/24"] })
   for (const ip of [NEAR, ...LENT]) await serveOn(ip)
   // Their servers wait until the addresses are back.
   for (const ip of LENT) address("del", ip)
@@ -88,7 +88,10 @@ describe("the network of a box", () => {
 
   it("would lead near without its firewall", async (ctx) => {
     ctx.skip(why !== null, needed)
-    const open = { ...WALLS, firewall: (firewall: object) => ({ ...firewall, networks: [] }) as never }
+    const open = {
+      ...WALLS,
+      firewall: (firewall: object) => ({ ...firewall, networks: [] }) as never,
+    }
     const weak = await (await hosts.open({}, open)).start(newPlan())
     expect(await said(weak, NEAR)).toBe("reached")
     await weak.stop()

@@ -1,5 +1,4 @@
 /** Where boxes run: on this machine, by bubblewrap; or nowhere, in a simulator, where that is chosen. */
-import { createHash } from "node:crypto"
 import { lookup } from "node:dns/promises"
 import { resolve } from "node:path"
 import { BOXHOST, failingBoxHost } from "../../../adapters/providers/boxhost/failing.ts"
@@ -12,8 +11,8 @@ import {
   writeFile,
 } from "../../../adapters/providers/boxhost/files.ts"
 import type { Outside, Provider } from "../../frame/provider.ts"
-import type { BoxMachine } from "../examine-boxes.ts"
-import { boxSettings } from "../settings.ts"
+import type { BoxMachine } from "../box-machine.ts"
+import { boxSettings, runFolderIn } from "../settings.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
@@ -52,24 +51,15 @@ async function hostOf(
     const { openBuiltInBoxHost } = await import("../../../adapters/providers/boxhost/built-in.ts")
     return { host: openBuiltInBoxHost(outside), machine: null }
   }
-  const { openBubblewrap } = await import(
-    "../../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
-  )
+  const { openBubblewrap } =
+    await import("../../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts")
   const host = await openBubblewrap({
     pacer: outside.pacer,
-    runDir: runFolderOf(outside),
+    runDir: runFolderIn(outside.settings(boxSettings), outside.dataDir),
     blocked: async () => [...LEDGER_BOX_BLOCK, ...(await addressesOf(baseUrl()))],
     ...(LEDGER_BOX_ROOT === undefined ? {} : { root: resolve(LEDGER_BOX_ROOT) }),
   })
   return { host, machine: host }
-}
-
-/** The folder of this installation's boxes: short, for sockets lie in it, and where its users may look. */
-function runFolderOf({ settings, dataDir }: Outside): string {
-  const { LEDGER_BOX_DIR } = settings(boxSettings)
-  if (LEDGER_BOX_DIR !== undefined) return resolve(LEDGER_BOX_DIR)
-  const name = createHash("sha256").update(dataDir).digest("hex").slice(0, 8)
-  return `/var/tmp/ledger-boxes-${process.getuid?.() ?? 0}-${name}`
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
-import { availableParallelism, totalmem } from "node:os"
+import { availableParallelism, hostname, totalmem } from "node:os"
 import type { BoxSize } from "../../../../domain/boxes/box-size.ts"
 import type { BoxId } from "../../../../domain/boxes/ids.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../outside.ts"
@@ -69,6 +69,9 @@ async function machineOf(options: BubblewrapOptions, shape: Shape): Promise<Mach
   return { options, pacer, runs, groups, keeperProgram, shape, isRoot, lacks }
 }
 
+const shortHash = (text: string): string =>
+  createHash("sha256").update(text).digest("hex").slice(0, 8)
+
 /** Two installations on a machine must not take each other's boxes for their own. */
 function firstUidOf(runDir: string): number {
   const folder = createHash("sha256").update(runDir).digest().readUInt32BE() % RUN_FOLDERS
@@ -82,8 +85,12 @@ class Host implements BubblewrapHost {
   /** Whether a box was made here, by whatever. */
   #isProven = false
 
+  readonly hostId: string
+
   constructor(machine: Machine) {
     this.#machine = machine
+    // Two installations of a machine have run folders of their own, and machines have names.
+    this.hostId = `${hostname().replaceAll(/[^\w.-]/g, "-")}:${shortHash(machine.runs.path)}`
   }
 
   readonly start = (plan: BoxPlan): Promise<Box> => {
@@ -107,9 +114,7 @@ class Host implements BubblewrapHost {
   }
 
   readonly list = async (): Promise<readonly BoxId[]> =>
-    (await this.#running()).flatMap(({ name }) =>
-      name.startsWith("box_") ? [name as BoxId] : [],
-    )
+    (await this.#running()).flatMap(({ name }) => (name.startsWith("box_") ? [name as BoxId] : []))
 
   readonly hasRoom = async (size: BoxSize): Promise<boolean> => {
     const { options, runs } = this.#machine
@@ -169,7 +174,7 @@ class Host implements BubblewrapHost {
   async #start(plan: BoxPlan): Promise<Box> {
     environmentOf(plan.environment)
     const { pacer } = this.#machine
-    for (const from = pacer.elapsedMs(); ; ) {
+    for (const from = pacer.elapsedMs(); ;) {
       const found = await this.find(plan.boxId)
       if (found !== null) return found
       const launched = await this.#launch(plan.boxId, plan)
@@ -238,7 +243,10 @@ class Host implements BubblewrapHost {
 /** What the sandbox complained of, in one line. */
 async function logged(path: string): Promise<string> {
   try {
-    return (await readFile(path, "utf8")).trim().replaceAll(/\s*\n\s*/g, "; ").slice(0, 500)
+    return (await readFile(path, "utf8"))
+      .trim()
+      .replaceAll(/\s*\n\s*/g, "; ")
+      .slice(0, 500)
   } catch (error) {
     if (isAbsent(error)) return ""
     throw error

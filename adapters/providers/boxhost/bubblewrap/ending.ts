@@ -43,7 +43,10 @@ export interface Swept {
  */
 export async function sweepBoxes(
   machine: Machine,
-  { isSilent, isOurs }: { isSilent: (name: string) => Promise<boolean>; isOurs: (name: string) => boolean },
+  {
+    isSilent,
+    isOurs,
+  }: { isSilent: (name: string) => Promise<boolean>; isOurs: (name: string) => boolean },
 ): Promise<readonly Swept[]> {
   const swept: Swept[] = []
   const takeAwayFor = async (name: string, why: Swept["why"]): Promise<void> => {

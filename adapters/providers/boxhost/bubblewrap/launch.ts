@@ -162,7 +162,7 @@ async function writeFiles(
     inner: ["bwrap", ...inner, ...first],
     bounds: { groups: groups.commands, limiting: await limitingBy(machine, limits) },
     environment: { ...ENVIRONMENT, ...plan.environment },
-    firewall: machine.shape.firewall(firewall(machine)),
+    firewall: machine.shape.firewall(await firewall(machine)),
     memoryBytes: holds.has("memory") ? null : limits.memoryBytes,
     disk: disk === "image" ? null : { folder: SEEN.disk, bytes: limits.diskBytes },
     most: MOST,

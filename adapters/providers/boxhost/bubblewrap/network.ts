@@ -6,7 +6,14 @@ import { isIPv4 } from "node:net"
 import { networkInterfaces } from "node:os"
 import type { Readable } from "node:stream"
 import type { BoxNetwork, Firewall } from "./keeper/plan.ts"
-import { ProgramFailed, type KnownProcess, isAbsent, known, killProcess, program } from "./processes.ts"
+import {
+  ProgramFailed,
+  type KnownProcess,
+  isAbsent,
+  known,
+  killProcess,
+  program,
+} from "./processes.ts"
 import type { Machine } from "./settings.ts"
 
 const GATEWAY = "10.0.2.2"
@@ -25,11 +32,11 @@ const PRIVATE = [
 const MAIL = 25
 
 /** What no box may reach: private networks, this machine by any of its addresses, and what is set. */
-export function firewall({ lacks, options }: Machine): Firewall {
+export async function firewall({ lacks, options }: Machine): Promise<Firewall> {
   const own = Object.values(networkInterfaces())
     .flat()
     .flatMap((address) => (address?.family === "IPv4" ? [`${address.address}/32`] : []))
-  const set = options.blocked.filter((network) => isIPv4(network.split("/")[0] ?? ""))
+  const set = (await options.blocked()).filter((network) => isIPv4(network.split("/")[0] ?? ""))
   return {
     by: (["nft", "ip"] as const).filter((way) => !lacks(way)),
     networks: [...new Set([...PRIVATE, ...own, ...set])],

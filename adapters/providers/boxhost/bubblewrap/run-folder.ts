@@ -113,7 +113,14 @@ export async function openRunFolder(
       ...{ exit: inside("boxes", id, "exit"), pipes: inside("boxes", id, "pipes") },
     }),
     claim: async (id, size) => {
-      const blank = { launcher: self, size, groups: [], processes: [], keeper: null, isReady: false }
+      const blank = {
+        launcher: self,
+        size,
+        groups: [],
+        processes: [],
+        keeper: null,
+        isReady: false,
+      }
       if (!(await records.make(id, { ...blank, slot: 0, uid: null }))) return "taken"
       const slot = await freeSlot(inside("slots"), id, mostBoxes)
       if (slot === null) {

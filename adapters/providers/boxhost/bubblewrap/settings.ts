@@ -7,14 +7,7 @@ import type { Shape } from "./shape.ts"
 
 /** What tests pretend that the machine lacks. */
 export type Lacking =
-  | "bwrap"
-  | "slirp4netns"
-  | "pasta"
-  | "nft"
-  | "ip"
-  | "groups"
-  | "images"
-  | "seccomp"
+  "bwrap" | "slirp4netns" | "pasta" | "nft" | "ip" | "groups" | "images" | "seccomp"
 
 /** How boxes are made. */
 export interface BubblewrapOptions {
@@ -23,8 +16,11 @@ export interface BubblewrapOptions {
    * machine share it.
    */
   readonly runDir: string
-  /** IPv4 addresses and networks that no box may reach, beside all private ones and this machine's. */
-  readonly blocked: readonly string[]
+  /**
+   * IPv4 addresses and networks that no box may reach, beside all private ones and this machine's; asked
+   * for each box.
+   */
+  readonly blocked: () => Promise<readonly string[]>
   readonly pacer: Pacer
   /** An unpacked root file system that boxes see in the place of this machine's programs. */
   readonly root?: string
