@@ -38,6 +38,22 @@ const orphanMeasure: Measure = {
   read: async ({ counts }) => counts.read("orphans"),
 }
 
+const startMeasures: readonly Measure[] = [
+  {
+    name: "ledger_box_starts_total",
+    help: "Boxes that were to be made, by what came of it.",
+    labels: ["result"],
+    isCount: true,
+    read: async ({ counts }) => counts.read("box_starts"),
+  },
+  {
+    name: "ledger_box_start_seconds_total",
+    help: "How long the starts took together whose box ran, from the call on.",
+    isCount: true,
+    read: async ({ counts }) => counts.read("box_start_seconds"),
+  },
+]
+
 /** AI worker boxes. */
 export const boxes: Slice = {
   name: "boxes",
@@ -64,5 +80,5 @@ what is to stay, and stop it: its files are gone then. The same functions are to
   examine: examineBoxes,
   operations: boxOperations,
   topics: { box: "AI worker boxes" },
-  measures: [boxMeasure, orphanMeasure],
+  measures: [boxMeasure, orphanMeasure, ...startMeasures],
 }

@@ -7,6 +7,10 @@ import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { noteBy } from "../activity.ts"
+import { readBox } from "../find-box.ts"
 import { abandonBox, freeSlot } from "../slots.ts"
 
 /** A slot whose box was not started by now is looked into: its start died in the middle. */
@@ -18,6 +22,16 @@ const endOf = ({ boxId, at }: { readonly boxId: BoxId; readonly at: number }) =>
   { name: boxId, payload: { boxId }, dueAt: at },
 ]
 
+/** Notes why a box ended, where nobody of its company's stopped it: who did has an entry of their own. */
+async function noteEnd(ports: Ports, companyId: CompanyId, boxId: BoxId): Promise<void> {
+  const view = await readBox(ports, companyId, boxId)
+  const reason = view?.reason ?? null
+  if (view === null || reason === null || reason === "stopped") return
+  const action = view.status === "failed" ? "start" : "stop"
+  const done = { action, detail: null, result: reason } as const
+  await noteBy(ports, null, { companyId, boxId, view }, done)
+}
+
 /** Ends the machine of a box that has ended. */
 export const clearBox = reaction({
   kind: "clear-box",
@@ -26,10 +40,12 @@ export const clearBox = reaction({
   // What lives on by mistake ends with its lease.
   giveUp: "nothing is lost",
   perform: async (ports, work) => {
-    const { boxId } = work.payload
+    const { companyId, payload } = work
+    const { boxId } = payload
     const stop = async () => (await ports.boxHost.find(boxId))?.stop()
     try {
       await inTime(ports.pacer, "the host of boxes", stop(), STOPPED_WITHIN_MS)
+      await noteEnd(ports, companyId, boxId)
       return { result: "done" }
     } catch (error) {
       const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent

@@ -16,15 +16,27 @@ import { effect } from "../../frame/effects/effect.ts"
 import { idSchema, sealed } from "../../frame/kernel/id-schemas.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import type { Ports } from "../../frame/ports.ts"
+import { noteBy } from "../activity.ts"
 import { CodeNotBrought, bringCode } from "../bring-code.ts"
 import { readBox } from "../find-box.ts"
 import { FIRST_LEASE_MS } from "../leases.ts"
 import { settleFirstMinute } from "../reconciled-box.ts"
 
+declare module "../../frame/counts.ts" {
+  interface Counted {
+    /** Boxes that were to be made, by what came of it. */
+    readonly box_starts: "result"
+    /** How long those took together that ran, from the call on, seconds. */
+    readonly box_start_seconds: never
+  }
+}
+
 /** Who waits for longer than this for a box has none: it failed. */
 const MADE_WITHIN_MS = 3 * 60_000
 /** A large repository is brought within this. */
 const ACT_WITHIN_MS = 2 * 60_000
+
+const NO_NETWORK = "The machine gives boxes no way to the internet."
 
 const Payload = z.object({
   boxId: idSchema(parseBoxId),
@@ -98,6 +110,11 @@ export const makeBox = effect<Payload, Answer>({
         : { type: "FailBox" as const, boxId, reason: answer.reason }
     const view = await record(ports, companyId, command, cause)
     if (view !== null) await settleFirstMinute(ports, companyId, view, cause)
+    ports.counts.add("box_starts", { result: answer.is })
+    if (view !== null && view.runningAt !== null) {
+      const seconds = (view.runningAt - view.started.at) / 1_000
+      ports.counts.add("box_start_seconds", {}, seconds)
+    }
     // It ended while it was made, or another host has it: nobody else may know of this machine.
     const isHere = view?.status === "running" && view.host === ports.boxHost.hostId
     if (!isHere) await (await ports.boxHost.find(boxId))?.stop()
@@ -117,6 +134,12 @@ async function make(ports: Ports, companyId: CompanyId, payload: Payload): Promi
     environment: environmentOf(boxId, branch),
   })
   const commit = await bringCode(ports, box, { companyId, personId, branch })
+  const { network } = await box.hello()
+  if (network === "none") {
+    const done = { action: "notice", detail: NO_NETWORK, result: "network: none" } as const
+    const view = await readBox(ports, companyId, boxId)
+    if (view !== null) await noteBy(ports, null, { companyId, boxId, view }, done)
+  }
   return { is: "made", commit, host: ports.boxHost.hostId }
 }
 

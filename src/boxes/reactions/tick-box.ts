@@ -4,7 +4,7 @@ import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/p
 import type { Box } from "../../../adapters/providers/boxhost/port.ts"
 import { BoxGone } from "../../../adapters/providers/boxhost/port.ts"
 import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
-import { MINUTE_MS } from "../../../domain/boxes/box.ts"
+import { MINUTE_MS, stopsBy } from "../../../domain/boxes/box.ts"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
 import { parseBoxId } from "../../../domain/boxes/ids.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
@@ -13,10 +13,15 @@ import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
 import type { Ports } from "../../frame/ports.ts"
+import { noteBy } from "../activity.ts"
 import { readBox } from "../find-box.ts"
 import { LOST_AFTER_MS, leaseMs } from "../leases.ts"
 import type { Ticked } from "../minutes.ts"
 import { payDue } from "../minutes.ts"
+
+/** So long before a box ends by its cap or budget its people can read so. */
+const WARNED_MS = 5 * MINUTE_MS
+const ENDS_SOON = { action: "notice", detail: null, result: "stops in five minutes" } as const
 
 const NOTHING_DONE = { activities: 0, isBusy: false }
 
@@ -60,7 +65,12 @@ async function tick(ports: Ports, box: Omit<Ticked, "signs">, cause: Cause) {
   }
   const view = await payDue(ports, { ...box, signs: signs ?? NOTHING_DONE }, cause)
   if (view?.next !== null && view !== null) {
-    const lease = leaseMs(view, ports.clock.now())
+    const now = ports.clock.now()
+    const lease = leaseMs(view, now)
+    const leftMs = stopsBy(view.started.at, view.runningAt, view.started) - now
+    if (leftMs <= WARNED_MS && leftMs > WARNED_MS - MINUTE_MS) {
+      await noteBy(ports, null, { companyId, boxId, view }, ENDS_SOON)
+    }
     await asked(ports, boxId, (one) => one.extend(lease))
   }
   return view

@@ -17,9 +17,12 @@ const BOUND =
   'oom=$1; shift; while [ "$1" != -- ]; do echo $$ > "$1" || exit 125; shift; done; shift; ' +
   'echo "$oom" > /proc/self/oom_score_adj; '
 
-/** In the box: goes into the folder, says that it is there and as whom, and becomes the program. */
+/**
+ * In the box: goes into the folder, says that it is there and as whom, and becomes the program, with the
+ * usual rights for new files: the keeper's own are its alone.
+ */
 const ARRIVE =
-  'cd -- "$1" 2>/dev/null || { echo no >&3; exit; }; echo $$ >&3; shift; ' +
+  'umask 022; cd -- "$1" 2>/dev/null || { echo no >&3; exit; }; echo $$ >&3; shift; ' +
   'while [ "$1" != -- ]; do export "$1"; shift; done; shift; exec "$@" 3>&-'
 
 /** What becomes of the keeper's own programs must not be for the box to say: its variables come later. */
