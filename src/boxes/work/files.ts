@@ -69,6 +69,7 @@ export const fileList = route({
         z
           .object({
             name: z.string().describe("In its folder"),
+            path: z.string().describe("What it is read, written and deleted by"),
             type: z.enum(["file", "directory", "link", "other"]).describe("What it is"),
             size: z.int().describe("Bytes"),
             modifiedAt: isoTime.describe("When it changed last, by the box"),
@@ -84,8 +85,9 @@ export const fileList = route({
         hidden: query.hidden !== undefined,
       })
       if (!listed.ok) return { ok: false, refusal: refusalBy(listed) }
-      const files = listed.entries.map(({ modifiedAt, ...entry }) => ({
-        ...entry,
+      const folder = query.path.endsWith("/") ? query.path : `${query.path}/`
+      const files = listed.entries.map(({ name, type, size, modifiedAt }) => ({
+        ...{ name, path: `${folder}${name}`, type, size },
         modifiedAt: timeText(modifiedAt),
       }))
       return { ok: true, body: { path: query.path, files } }
