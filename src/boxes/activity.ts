@@ -23,7 +23,7 @@ const KIND = { slice: "boxes", kind: "activity", most: MOST_ENTRIES }
 /** Every kind of thing that is done in boxes. */
 export const ACTIONS = [
   ...["start", "exec", "start_process", "stop_process", "write_file", "delete_file"],
-  ...["open_preview", "preview", "close_preview", "push", "stop", "notice"],
+  ...["open_preview", "preview", "close_preview", "push", "stop"],
 ] as const
 
 /** Something that was done in a box. */
@@ -82,6 +82,8 @@ const BoxEvent = z
   })
   .meta({ id: "BoxEvent", description: "Something that was done in a box" })
 
+const STARTED = { action: "start", detail: null, result: "started" } as const
+
 /** Lists what was done in a box. */
 export const boxEvents = route({
   ...BOX_ROUTE,
@@ -100,7 +102,7 @@ export const boxEvents = route({
   handle: async (ports, caller, { params }) => {
     const found = await boxToSee(ports, caller, params.id)
     if ("refusal" in found) return { ok: false, refusal: found.refusal }
-    const { companyId, boxId } = found
+    const { companyId, boxId, view } = found
     const entries = await ports.journal.of<Kept>(KIND).newest(companyId, boxId, MOST_ENTRIES)
     const events = await Promise.all(
       entries.map(async ({ at, content: { action, detail, result, keyId } }) => ({
@@ -108,6 +110,9 @@ export const boxEvents = route({
         detail: detail === null ? null : await ports.sealing.open(companyId, detail),
       })),
     )
-    return { ok: true, body: { events } }
+    // That is a fact, which nobody has to note.
+    const { at, keyId } = view.started
+    const start = { ...STARTED, at: new Date(at).toISOString(), apiKeyId: keyId }
+    return { ok: true, body: { events: [...events, start].slice(0, MOST_ENTRIES) } }
   },
 })

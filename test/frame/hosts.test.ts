@@ -137,6 +137,37 @@ describe("a connection that is to speak another protocol", () => {
   })
 })
 
+describe("what a door serves", () => {
+  it("has none of the headers of the API's own answers", async () => {
+    const { headers } = await get("a.box.test")
+    expect(Object.keys(headers).toSorted()).toEqual([
+      ...["connection", "content-type", "date", "transfer-encoding"],
+    ])
+  })
+
+  it("without end is ended where the server stops, and holds up nothing", async () => {
+    const endless: Door = {
+      ...boxes,
+      serve: (_request, response) => void response.writeHead(200).write("one"),
+      upgrade: (_request, socket) => void socket.write("HTTP/1.1 101 Yes\r\n\r\n"),
+    }
+    const listening = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
+      ...{ rateLimits: "on", doors: [endless] },
+    })
+    await listening.listen({ host: "127.0.0.1", port: 0 })
+    const { port } = listening.server.address() as AddressInfo
+    const visits = ["", "connection: upgrade\r\nupgrade: echo\r\n"].map(async (more) => {
+      const socket = connect(port, "127.0.0.1")
+      socket.write(`GET / HTTP/1.1\r\nhost: a.box.test\r\n${more}\r\n`)
+      await once(socket, "data")
+      return { ended: once(socket, "close") }
+    })
+    const [first, second] = await Promise.all(visits)
+    await listening.close()
+    expect(await Promise.all([first?.ended, second?.ended])).toEqual([[false], [false]])
+  })
+})
+
 describe("behind a proxy", () => {
   /** Asks so often to be connected as one address may, and once more as another. */
   async function askAs(trustProxy: readonly string[]): Promise<readonly number[]> {

@@ -68,7 +68,7 @@ export const runCommand = route({
 
 /** Bytes as text of so many characters at most; what is no UTF-8 is replaced. */
 function textOf(bytes: Uint8Array): string {
-  const text = new TextDecoder().decode(bytes)
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes)
   return text.length <= MOST_OUTPUT ? text : text.slice(0, MOST_OUTPUT).toWellFormed()
 }
 

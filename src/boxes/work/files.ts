@@ -69,6 +69,7 @@ export const fileList = route({
         z
           .object({
             name: z.string().describe("In its folder"),
+            path: z.string().describe("What it is read, written and deleted by"),
             type: z.enum(["file", "directory", "link", "other"]).describe("What it is"),
             size: z.int().describe("Bytes"),
             modifiedAt: isoTime.describe("When it changed last, by the box"),
@@ -84,8 +85,9 @@ export const fileList = route({
         hidden: query.hidden !== undefined,
       })
       if (!listed.ok) return { ok: false, refusal: refusalBy(listed) }
-      const files = listed.entries.map(({ modifiedAt, ...entry }) => ({
-        ...entry,
+      const folder = query.path.endsWith("/") ? query.path : `${query.path}/`
+      const files = listed.entries.map(({ name, type, size, modifiedAt }) => ({
+        ...{ name, path: `${folder}${name}`, type, size },
         modifiedAt: timeText(modifiedAt),
       }))
       return { ok: true, body: { path: query.path, files } }
@@ -125,22 +127,40 @@ export const fileRead = route({
       if (!read.ok) return { ok: false, refusal: refusalBy(read) }
       const bytes = Buffer.from(read.bytes.buffer, read.bytes.byteOffset, read.bytes.byteLength)
       const isBytes = query.encoding === "base64"
-      const content = isBytes ? bytes.toString("base64") : new TextDecoder().decode(bytes)
+      const content = isBytes ? bytes.toString("base64") : textOf(bytes)
       return { ok: true, body: { path: query.path, content, encoding: query.encoding } }
     }),
 })
+
+/** Bytes as text: what is no UTF-8 is replaced; a mark at its beginning is the file's own. */
+const textOf = (bytes: Uint8Array): string =>
+  new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes)
+
+/** Whether a text has more characters than so many; only one that may have is counted. */
+function isLonger(text: string, most: number): boolean {
+  if (text.length <= most) return false
+  if (text.length > 2 * most) return true
+  let count = 0
+  for (const _character of text) count += 1
+  return count > most
+}
 
 const Write = z.object({
   path,
   content: z
     .string()
     .refine((text) => text.isWellFormed(), "Must be well-formed Unicode.")
-    .refine((text) => text.length <= MOST_CONTENT, "Must be at most 5,000,000 characters.")
+    .refine((text) => !isLonger(text, MOST_CONTENT), "Must be at most 5,000,000 characters.")
     .describe("The whole file"),
   encoding: encoding.default("utf-8").describe("What the content is in"),
 })
 
-const BASE64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}(?:==)?|[A-Za-z\d+/]{3}=?)?$/
+/** Whether a text is base64, with or without its end filled up; of any length, in one go. */
+function isBase64(text: string): boolean {
+  const [, digits, filling] = /^([A-Za-z\d+/]*)(={0,2})$/.exec(text) ?? []
+  if (digits === undefined) return false
+  return filling === "" ? digits.length % 4 !== 1 : text.length % 4 === 0
+}
 
 /** Makes a file, or replaces one. */
 export const fileWrite = route({
@@ -163,7 +183,7 @@ export const fileWrite = route({
   refuses: WORK_REFUSALS,
   handle: (ports, caller, { params, body }) =>
     inBox(ports, caller, params.id, async (box, found) => {
-      if (body.encoding === "base64" && !BASE64.test(body.content)) {
+      if (body.encoding === "base64" && !isBase64(body.content)) {
         const fields = { content: "Must be base64." }
         const why = refusal("validation", "The content is no base64.", { fields })
         return { ok: false, refusal: why }

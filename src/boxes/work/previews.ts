@@ -1,5 +1,6 @@
 /** Opening and closing links to ports of a box. */
 import { z } from "zod"
+import type { Position } from "../../../adapters/eventstore/port.ts"
 import type { BoxView } from "../../../domain/boxes/box.ts"
 import { boxOf } from "../../../domain/boxes/box.ts"
 import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
@@ -47,6 +48,7 @@ export const openPreview = route({
       boxOf,
     )
     if (!opened.accepted) return { ok: false, refusal: refusalOf(opened.refusal) }
+    await shownBy(ports, opened.position)
     const url = await urlOf(ports, found, opened.view, body.port)
     if (opened.facts.length > 0) {
       const done = { detail: String(body.port), result: "open" }
@@ -55,6 +57,13 @@ export const openPreview = route({
     return { ok: true, body: { port: body.port, url }, position: opened.position }
   },
 })
+
+const OWN_WRITE_WAIT_MS = 2_000
+
+/** Waits until a link leads where it was said to: its next visitor comes at once. */
+async function shownBy({ projector }: Ports, own: Position | null): Promise<void> {
+  if (own !== null) await projector.waitFor(own, OWN_WRITE_WAIT_MS, ["previews"])
+}
 
 /** The link of an open port. @throws Error where its key is gone, and so its company */
 async function urlOf(
@@ -100,6 +109,7 @@ export const closePreview = route({
     const command = { type: "ClosePreview" as const, port: params.port }
     const closed = await change(ports, caller, found, { ...command, ...byCaller(caller, found) })
     if ("refusal" in closed) return { ok: false, refusal: closed.refusal }
+    await shownBy(ports, closed.position)
     const done = { detail: String(params.port), result: "closed" }
     await note(ports, caller, found, { action: "close_preview", ...done })
     return { ok: true, body: { ok: true }, position: closed.position }

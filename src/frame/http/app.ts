@@ -1,7 +1,5 @@
 /** Builds the Fastify app from the list of routes and the ports. It does not listen. */
-import type { IncomingMessage } from "node:http"
 import { METHODS } from "node:http"
-import type { Socket } from "node:net"
 import helmet from "@fastify/helmet"
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify"
 import fastify from "fastify"
@@ -28,18 +26,13 @@ import type { Page } from "../slice.ts"
 import type { Simulated } from "../provider.ts"
 import type { Admission, Place } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
+import { addDoors, upgradeOf } from "./doors.ts"
 import type { Alias, Door } from "./hosts.ts"
-import { doorOf, hostOf, leadingTo, misdirected } from "./hosts.ts"
+import { hostOf, leadingTo, misdirected } from "./hosts.ts"
 import { callOf, fieldsOf } from "./incoming.ts"
 import type { EntryConfig } from "./outgoing.ts"
 import { sendAnswer, sendRefusal } from "./outgoing.ts"
-import {
-  NO_UPGRADE,
-  hostRefusal,
-  newRequestId,
-  refuseBytes,
-  refuseExpectation,
-} from "./outside-routes.ts"
+import { hostRefusal, newRequestId, refuseBytes, refuseExpectation } from "./outside-routes.ts"
 import { logRequests } from "./request-log.ts"
 import { watchPressure } from "./pressure.ts"
 import { answeredVerbs, otherVerb, retiredPath, unknownPath } from "./router-refusals.ts"
@@ -97,11 +90,12 @@ export async function buildApp(
   app.server.on("checkExpectation", refuseExpectation)
   // A body is read by the call it belongs to, once that is let in: the framework looks at none.
   for (const verb of VERBS) app.addHttpMethod(verb, { hasBody: false, overrideExisting: true })
-  await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: NOTHING } })
   const stopping = new AbortController()
   app.addHook("preClose", async () => stopping.abort())
   endUnreadBodies(app, ports.pacer)
-  addDoors(app, doors)
+  // Before the headers of this API's own answers.
+  addDoors(app, doors, ports.pacer)
+  await app.register(helmet, { contentSecurityPolicy: { useDefaults: false, directives: NOTHING } })
   app.addHook("onRequest", async (request, reply) => {
     if (reply.sent) return
     void reply.header("x-request-id", request.id)
@@ -178,34 +172,6 @@ function openServer(
       shouldUpgradeCallback: (request) => upgradeOf(doors, request) !== null,
     },
   })
-}
-
-/** Hands what comes to a door's host names to that door, before anything else is looked at. */
-function addDoors(app: FastifyInstance, doors: readonly Door[]): void {
-  app.addHook("onRequest", async (request, reply) => {
-    const door = doorOf(doors, hostOf(request.raw))
-    if (door === null) return
-    // From here on the answer is the door's.
-    void reply.hijack()
-    door.serve(request.raw, reply.raw)
-  })
-  // Before 24.9 Node asks for every one, as soon as anybody listens.
-  if (doors.every(({ upgrade }) => upgrade === undefined)) return
-  app.server.on("upgrade", (request, socket: Socket, head) => {
-    const take = upgradeOf(doors, request)
-    if (take === null) return refuseBytes({ code: NO_UPGRADE }, socket)
-    // Who leaves in the middle says so by an error, which is nobody's fault here.
-    socket.on("error", () => socket.destroy())
-    return take(request, socket, head)
-  })
-}
-
-/** Who takes a connection that is to speak another protocol; null where nobody does. */
-function upgradeOf(
-  doors: readonly Door[],
-  request: IncomingMessage,
-): NonNullable<Door["upgrade"]> | null {
-  return doorOf(doors, hostOf(request))?.upgrade ?? null
 }
 
 /** What is known of a request that no route has taken. */

@@ -1,0 +1,88 @@
+/**
+ * Passing on what comes by the link of a preview, over a connection to the box. What a box answers is
+ * untrusted: whatever it is, one visitor's request ends with it and nothing else.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { request as httpRequest } from "node:http"
+import type { Duplex } from "node:stream"
+import { finished, pipeline } from "node:stream"
+import { headersFrom, headersTo } from "./preview-headers.ts"
+import { pageOf } from "./preview-pages.ts"
+
+/** A connection to a port of a box. */
+export interface Dialled {
+  readonly port: number
+  readonly connection: Duplex
+}
+
+/** Passes a request on, and its answer back. Neither outlives the other, nor the connection both. */
+export function passRequest(
+  { port, connection }: Dialled,
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  const { method = "GET", url = "/" } = request
+  const headers = headersTo(port, request)
+  const createConnection = () => connection
+  const inner = httpRequest({ createConnection, method, path: url, headers })
+  inner.on("response", (answer) => answerWith(answer, response))
+  inner.on("error", () => {
+    // What is answered already stands or falls by itself: the rest of the question may be unwanted.
+    if (!response.headersSent) pageOf(response, 502)
+  })
+  // What nobody takes any more is still read, or the visitor's next request would never be seen.
+  inner.on("close", () => {
+    request.unpipe(inner)
+    request.resume()
+  })
+  response.on("close", () => {
+    inner.destroy()
+    connection.destroy()
+  })
+  // What listens may answer before there is a byte of the body.
+  inner.flushHeaders()
+  request.pipe(inner)
+}
+
+/** The first status that ends an answer; what is below was not asked for, or is none. */
+const FIRST_STATUS = 200
+
+function answerWith(answer: IncomingMessage, response: ServerResponse): void {
+  const { statusCode = 0 } = answer
+  if (statusCode < FIRST_STATUS) {
+    answer.destroy()
+    pageOf(response, 502)
+    return
+  }
+  // Without its phrase, in which anything may stand.
+  response.writeHead(statusCode, headersFrom(answer))
+  // Whichever fails takes the other with it: half an answer is not taken for a whole one.
+  pipeline(answer, response, () => undefined)
+}
+
+/** Passes a connection on that is to speak another protocol, byte for byte. */
+export function passConnection(
+  { port, connection }: Dialled,
+  request: IncomingMessage,
+  socket: Duplex,
+  head: Buffer,
+): void {
+  const { method = "GET", url = "/", headers } = request
+  const told = { ...headersTo(port, request), connection: "Upgrade", upgrade: headers.upgrade }
+  const fields = Object.entries(told).flatMap(([name, value]) =>
+    [value ?? []].flat().map((one) => `${name}: ${one}\r\n`),
+  )
+  // Headers are bytes, which Node reads as Latin-1.
+  connection.write(`${method} ${url} HTTP/1.1\r\n${fields.join("")}\r\n`, "latin1")
+  connection.write(head)
+  connection.pipe(socket)
+  socket.pipe(connection)
+  // What the box said last is still sent; who left is sent nothing.
+  finished(connection, { writable: false }, () => endOf(socket))
+  finished(socket, () => connection.destroy())
+}
+
+/** Ends a connection once all of what is on its way is sent, whether its other side ends or not. */
+export function endOf(socket: Duplex, last = ""): void {
+  socket.end(last, () => socket.destroy())
+}

@@ -1,0 +1,189 @@
+/** Files of boxes by the API: listed, read, written and deleted, by whatever name and of whatever bytes. */
+import { randomBytes } from "node:crypto"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import type { CodeWorld } from "../code/code-world.ts"
+import type { Company, World } from "../support/world.ts"
+import { BOXES, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
+
+let one: CodeWorld
+let world: World
+let company: Company
+let boxId: BoxId
+beforeAll(async () => {
+  one = await openBoxWorld()
+  world = one.world
+  company = await makeBoxCompany(one)
+  boxId = await running(world, company)
+})
+afterAll(() => one.close())
+
+const call = (method: "GET" | "PUT" | "DELETE", path: string, body?: object) =>
+  world.call(
+    company.key,
+    method,
+    `${BOXES}/${boxId}/files${path}`,
+    body === undefined ? {} : { body },
+  )
+const queryOf = (asked: Readonly<Record<string, string>>) =>
+  `?${String(new URLSearchParams(asked))}`
+const write = (path: string, content: string, more: object = {}) =>
+  call("PUT", "/content", { path, content, ...more })
+const read = (path: string, more: Readonly<Record<string, string>> = {}) =>
+  call("GET", `/content${queryOf({ path, ...more })}`)
+const remove = (path: string) => call("DELETE", `/content${queryOf({ path })}`)
+const list = (asked: Readonly<Record<string, string>> = {}) => call("GET", queryOf(asked))
+const namesIn = async (asked: Readonly<Record<string, string>>): Promise<readonly string[]> =>
+  (await list(asked)).body.files.map(({ name }: { name: string }) => name)
+
+describe("a file", () => {
+  it("is written, read as it was, replaced, and deleted", async () => {
+    expect(await write("notes/today.md", "# Hello\n")).toMatchObject({
+      ...{ status: 200, body: { ok: true, path: "notes/today.md" } },
+    })
+    const shown = { path: "notes/today.md", content: "# Hello\n", encoding: "utf-8" }
+    expect((await read("notes/today.md")).body).toEqual(shown)
+    await write("/workspace/repo/notes/today.md", "")
+    expect((await read("notes/../notes/today.md")).body.content).toBe("")
+    expect((await remove("notes/today.md")).body).toEqual({ ok: true, path: "notes/today.md" })
+    expect(await read("notes/today.md")).toMatchObject({
+      status: 404,
+      body: { error: "not_found" },
+    })
+    expect((await remove("notes/today.md")).status).toBe(404)
+  })
+
+  it("has the bytes that base64 says, and is shown as text with what is none replaced", async () => {
+    const bytes = Buffer.concat([randomBytes(1_000), Buffer.of(0xff, 0xfe, 0x00)])
+    for (const content of [bytes.toString("base64"), bytes.toString("base64").replace(/=+$/, "")]) {
+      expect((await write("bytes", content, { encoding: "base64" })).status).toBe(200)
+      const back = await read("bytes", { encoding: "base64" })
+      expect(back.body).toEqual({
+        ...{ path: "bytes", encoding: "base64", content: bytes.toString("base64") },
+      })
+    }
+    await write("bytes", Buffer.from("a\xff\xfeb", "latin1").toString("base64"), {
+      encoding: "base64",
+    })
+    expect((await read("bytes")).body.content).toBe("a\ufffd\ufffdb")
+    for (const content of ["a", "a===", "a b=", "ab=c", "_-8="]) {
+      const refused = await write("bytes", content, { encoding: "base64" })
+      expect([content, refused.status, refused.body.fields]).toEqual([
+        ...[content, 400, { content: "Must be base64." }],
+      ])
+    }
+  })
+
+  it("keeps a mark at its beginning, and its line ends", async () => {
+    const text = "\ufeffone\r\ntwo\u2028three\0four"
+    await write("marked", text)
+    expect((await read("marked")).body.content).toBe(text)
+  })
+
+  it.for([
+    ...["with space", "-rf", "--", "quote'\"`$(echo hi)", "new\nline", "tab\tname", "ünï/😀"],
+    ...["percent%2F", "#hash?query&and=so", "\\back\\slash", "*", "a/./b", "x".repeat(255)],
+  ])("has its name as it is: %j", async (path) => {
+    expect((await write(path, path)).body).toEqual({ ok: true, path })
+    expect((await read(path)).body).toEqual({ path, content: path, encoding: "utf-8" })
+    expect((await remove(path)).body).toEqual({ ok: true, path })
+    expect((await read(path)).status).toBe(404)
+  })
+
+  it("is as large as said, in characters, and no larger", async () => {
+    const [plain, wide] = ["a".repeat(5_000_000), "\u{1f600}".repeat(2_600_000)]
+    for (const content of [plain, wide]) {
+      expect((await write("large", content)).status).toBe(200)
+      expect((await read("large")).body.content === content).toBe(true)
+    }
+    const bytes = randomBytes(3_750_000).toString("base64")
+    expect((await write("large", bytes, { encoding: "base64" })).status).toBe(200)
+    const back = await read("large", { encoding: "base64" })
+    expect(back.body.content === bytes).toBe(true)
+    const refused = await write("large", `${plain}b`)
+    expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
+    expect(Object.keys(refused.body.fields)).toEqual(["content"])
+    // What a command wrote may be larger, and is read by commands then.
+    const half = "b".repeat(4_999_999)
+    await write("part", half)
+    const body = { command: `cat ${"part ".repeat(5)} > whole` }
+    await world.call(company.key, "POST", `${BOXES}/${boxId}/exec`, { body })
+    expect(await read("whole")).toMatchObject({ status: 413, body: { error: "too_large" } })
+  })
+
+  it.for([
+    ["PUT", { content: "a" }, "path"],
+    ["PUT", { path: "", content: "a" }, "path"],
+    ["PUT", { path: "x".repeat(1_001), content: "a" }, "path"],
+    ["PUT", { path: "a\0b", content: "a" }, "path"],
+    ["PUT", { path: "a" }, "content"],
+    ["PUT", { path: "a", content: "\ud800" }, "content"],
+    ["PUT", { path: "a", content: "a", encoding: "latin1" }, "encoding"],
+  ] as const)("is refused where it is out of bounds: %#", async ([method, body, field]) => {
+    const refused = await call(method, "/content", body)
+    expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
+    expect(Object.keys(refused.body.fields)).toEqual([field])
+  })
+
+  it("is no folder, and nothing below a file", async () => {
+    await write("folder/file", "a")
+    const refusals = [
+      await read("folder"),
+      await write("folder", "a"),
+      await write("folder/", "a"),
+      await remove("folder"),
+      await write("folder/file/below", "a"),
+      await list({ path: "folder/file" }),
+    ]
+    for (const { status, body } of refusals) {
+      expect([status, body.error, Object.keys(body.fields)]).toEqual([400, "validation", ["path"]])
+    }
+    expect((await list({ path: "nowhere" })).status).toBe(404)
+    expect((await read("x".repeat(1_001))).status).toBe(400)
+    expect((await call("GET", "/content")).status).toBe(400)
+  })
+})
+
+describe("a folder", () => {
+  it("is listed by name, with what each is, and hidden names only where asked for", async () => {
+    await write("shown/b", "12345")
+    await write("shown/.hidden", "")
+    await write("shown/a/deep", "")
+    await write("shown/B", "")
+    const { body } = await list({ path: "shown" })
+    expect(body.path).toBe("shown")
+    expect(body.files).toEqual([
+      {
+        name: "B",
+        path: "shown/B",
+        type: "file",
+        size: 0,
+        modifiedAt: expect.any(String) as string,
+      },
+      {
+        ...{ name: "a", path: "shown/a", type: "directory" },
+        size: 0,
+        modifiedAt: expect.any(String) as string,
+      },
+      {
+        ...{ name: "b", path: "shown/b", type: "file" },
+        size: 5,
+        modifiedAt: expect.any(String) as string,
+      },
+    ])
+    expect(await namesIn({ path: "shown", hidden: "1" })).toEqual([".hidden", "B", "a", "b"])
+    expect((await list({ path: "shown", hidden: "0" })).status).toBe(400)
+  })
+
+  it("is the repository where none is named; what is listed is read by its path", async () => {
+    const { body } = await list()
+    expect(body.path).toBe("/workspace/repo")
+    const readme = body.files.find(({ name }: { name: string }) => name === "README.md")
+    expect(readme.path).toBe("/workspace/repo/README.md")
+    expect((await read(readme.path)).body.content).toBe("# Hello\n")
+    expect((await list({ path: "/" })).body.files).toContainEqual(
+      expect.objectContaining({ name: "workspace", path: "/workspace" }),
+    )
+    expect((await list({ path: "shown/" })).body.files[0].path).toBe("shown/B")
+  })
+})

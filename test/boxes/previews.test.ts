@@ -1,0 +1,238 @@
+/** Links to what listens in a box: opened, visited and closed, over a server that listens. */
+import { once } from "node:events"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { PAGE } from "../../adapters/providers/boxhost/built-in-page.ts"
+import { MOST_PREVIEWS } from "../../domain/boxes/box.ts"
+import { BOXES, advance, makeBoxCompany, running, see } from "./boxes-world.ts"
+import type { PreviewWorld } from "./preview-world.ts"
+import { answering, openPreviewWorld, textOf } from "./preview-world.ts"
+
+let at: PreviewWorld
+beforeAll(async () => {
+  at = await openPreviewWorld()
+})
+afterAll(() => at.close())
+
+const begun = (command: string, boxId = at.boxId, { key } = at.company) =>
+  at.one.world.call(key, "POST", `${BOXES}/${boxId}/processes`, { body: { command } })
+const closed = (port: number, boxId = at.boxId) =>
+  at.one.world.call(at.company.key, "DELETE", `${BOXES}/${boxId}/previews/${port}`)
+
+describe("a link", () => {
+  it("opens a port by a name that nobody guesses, and shows its page", async () => {
+    await begun("serve 3000")
+    const { status, body } = await at.opened(3_000)
+    expect([status, body.port]).toEqual([200, 3_000])
+    expect(body.url).toMatch(/^http:\/\/[a-z2-7]{26}\.box\.localhost\/$/)
+    expect((await see(at.one.world, at.company, at.boxId)).previews).toEqual([body])
+    const { host } = new URL(body.url)
+    const page = await at.visit(host, { path: "/any/where?a=b" })
+    expect([page.status, page.body]).toEqual([200, `${PAGE}<p>0 bytes were sent</p>\n`])
+    expect((await at.visit(`${host.toUpperCase()}:8080`)).status).toBe(200)
+    const posted = await at.visit(host, { method: "POST", body: Buffer.alloc(3_000_000) })
+    expect(posted.body).toContain("<p>3000000 bytes were sent</p>")
+  })
+
+  it("is the same for the same port, and another one once it was closed", async () => {
+    const first = await at.hostOf(3_100)
+    expect(await at.hostOf(3_100)).toBe(first)
+    expect((await at.visit(first)).status).toBe(502)
+    expect(await closed(3_100)).toMatchObject({ status: 200, body: { ok: true } })
+    expect((await at.visit(first)).status).toBe(404)
+    expect((await closed(3_100)).status).toBe(404)
+    expect(await at.hostOf(3_100)).not.toBe(first)
+    expect((await at.visit(first)).status).toBe(404)
+  })
+
+  it("says that nothing listens yet, and looks again; or that it is none", async () => {
+    const waiting = await at.visit(await at.hostOf(3_200))
+    expect(waiting.status).toBe(502)
+    expect(waiting.headers).toMatchObject({
+      ...{ refresh: "2", "cache-control": "no-store", "referrer-policy": "no-referrer" },
+      ...{ "x-robots-tag": "noindex", "content-type": "text/html; charset=utf-8" },
+    })
+    expect(waiting.body).toContain("The box does not listen on this port now.")
+    const others = [`${"a".repeat(26)}.box.localhost`, "box.localhost", "x.y.box.localhost"]
+    for (const host of others) {
+      const none = await at.visit(host, { path: "/api/v1/account" })
+      expect([host, none.status, none.headers.refresh]).toEqual([host, 404, undefined])
+      expect(none.headers).toMatchObject({ "cache-control": "no-store" })
+      expect(none.body).toContain("This link is closed, or was never one.")
+    }
+  })
+
+  it("is refused for a port that is none, and where there are as many as can be", async () => {
+    for (const port of [80, 65_536, 3_000.5, "3000"]) {
+      expect((await at.opened(port as number)).status, String(port)).toBe(400)
+    }
+    const boxId = await running(at.one.world, at.company)
+    const ports = Array.from({ length: MOST_PREVIEWS }, (_, i) => 4_000 + i)
+    for (const port of ports) expect((await at.opened(port, boxId)).status).toBe(200)
+    expect(await at.opened(5_000, boxId)).toMatchObject({
+      status: 409,
+      body: { error: "conflict" },
+    })
+    expect((await at.opened(4_000, boxId)).status).toBe(200)
+    await closed(4_000, boxId)
+    expect((await at.opened(5_000, boxId)).status).toBe(200)
+    await at.one.world.call(at.company.key, "DELETE", `${BOXES}/${boxId}`)
+    await at.one.world.operate("wait")
+  })
+
+  it("ends with its box", async () => {
+    const boxId = await running(at.one.world, at.company)
+    await begun("serve 3000", boxId)
+    const { host } = new URL((await at.opened(3_000, boxId)).body.url)
+    expect((await at.visit(host)).status).toBe(200)
+    await at.one.world.call(at.company.key, "POST", `${BOXES}/${boxId}/stop`)
+    expect((await at.visit(host)).status).toBe(404)
+    expect((await see(at.one.world, at.company, boxId)).previews).toEqual([])
+    expect(await at.opened(3_000, boxId)).toMatchObject({ body: { error: "box_stopped" } })
+  })
+})
+
+describe("what passes by a link", () => {
+  it("reaches the box under its own name, without what ends at this hop", async () => {
+    const seen = Promise.withResolvers<IncomingMessage>()
+    await at.listen(
+      3_300,
+      answering((request, response) => {
+        seen.resolve(request)
+        response.writeHead(418, "Kettle", {
+          ...{ connection: "X-Inner, close", "x-inner": "1", "keep-alive": "timeout=5" },
+          ...{
+            "set-cookie": ["a=1", "b=2"],
+            "x-kept": "2",
+            "content-security-policy": "img-src *",
+          },
+        })
+        response.end("tea")
+      }),
+    )
+    const host = await at.hostOf(3_300)
+    const answer = await at.visit(host, {
+      ...{ method: "PATCH", path: "/a%20b?c=%2F", body: "hello" },
+      headers: {
+        ...{ connection: "close, X-Secret", "x-secret": "1", te: "trailers", "x-own": "2" },
+        ...{ origin: `http://${host}`, cookie: "c=3", "proxy-authorization": "Basic YTpi" },
+        ...{ "x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https", authorization: "B x" },
+      },
+    })
+    const { method, url, headers } = await seen.promise
+    expect([method, url]).toEqual(["PATCH", "/a%20b?c=%2F"])
+    expect(headers).toEqual({
+      ...{ host: "localhost:3300", origin: "http://localhost:3300", cookie: "c=3", "x-own": "2" },
+      ...{ authorization: "B x", connection: "close", "content-length": "5" },
+      ...{ "x-forwarded-for": "127.0.0.1", "x-forwarded-host": host, "x-forwarded-proto": "https" },
+    })
+    expect([answer.status, answer.body]).toEqual([418, "tea"])
+    expect(answer.headers).toEqual({
+      ...{ date: expect.any(String) as string, connection: "close", "x-kept": "2" },
+      ...{ "set-cookie": ["a=1", "b=2"], "content-security-policy": "img-src *" },
+      ...{ "referrer-policy": "no-referrer", "x-robots-tag": "noindex" },
+      "transfer-encoding": "chunked",
+    })
+  })
+
+  it("keeps a foreign origin, and says http where nobody said otherwise", async () => {
+    const host = await at.hostOf(3_301)
+    await at.listen(
+      3_301,
+      answering(({ headers }, response) => {
+        response.end(JSON.stringify([headers.origin, headers["x-forwarded-proto"]]))
+      }),
+    )
+    const headers = { origin: "https://other.test", "x-forwarded-proto": "gopher" }
+    expect((await at.visit(host, { headers })).body).toBe('["https://other.test","http"]')
+  })
+
+  it.for(["GET", "DELETE", "POST"])("is whole in pieces, too: %s", async (method) => {
+    const host = await at.hostOf(3_302)
+    await at.listen(
+      3_302,
+      answering((request, response) => {
+        void textOf(request).then((text) => response.end(`${request.method} ${text}`))
+      }),
+    )
+    const asked = at.begin(host, { method, headers: { "transfer-encoding": "chunked" } })
+    asked.write("one ")
+    asked.end("two")
+    const [answer] = (await once(asked, "response")) as [IncomingMessage]
+    expect(await textOf(answer)).toBe(`${method} one two`)
+  })
+
+  it("is seen as it comes, both ways", async () => {
+    const host = await at.hostOf(3_303)
+    await at.listen(
+      3_303,
+      answering((request, response) => void request.pipe(response)),
+    )
+    const asked = at.begin(host, { method: "POST" })
+    const answered = once(asked, "response")
+    for (const text of ["one", "two", "three"]) {
+      asked.write(text)
+      const [answer] = (await answered) as [IncomingMessage]
+      const [piece] = (await once(answer, "data")) as [Buffer]
+      expect(piece.toString()).toBe(text)
+    }
+    asked.end()
+    const [answer] = (await answered) as [IncomingMessage]
+    await once(answer, "end")
+  })
+
+  it("has a body or none, as what listens says", async () => {
+    const host = await at.hostOf(3_304)
+    await at.listen(
+      3_304,
+      answering(({ url = "" }, response: ServerResponse) => {
+        response.writeHead(Number(url.slice(1)), { "content-length": url === "/200" ? 5 : 0 })
+        response.end(url === "/200" ? "hello" : "")
+      }),
+    )
+    const head = await at.visit(host, { method: "HEAD", path: "/200" })
+    expect([head.status, head.headers["content-length"], head.body]).toEqual([200, "5", ""])
+    expect((await at.visit(host, { path: "/200" })).body).toBe("hello")
+    for (const path of ["/204", "/304", "/500"]) {
+      expect((await at.visit(host, { path })).status).toBe(Number(path.slice(1)))
+    }
+  })
+})
+
+describe("the API", () => {
+  it("is never served by a link, nor a link by its name", async () => {
+    const host = await at.hostOf(3_000)
+    const headers = { authorization: `Bearer ${at.company.key}` }
+    for (const path of ["/api/v1/account", "/livez", "/docs", "/metrics"]) {
+      const page = await at.visit(host, { path, headers })
+      expect([path, page.body]).toEqual([path, expect.stringContaining(PAGE)])
+      expect(page.headers["x-request-id"]).toBeUndefined()
+    }
+    for (const forged of [{ "x-forwarded-host": host }, { forwarded: `host=${host}` }]) {
+      expect((await at.visit("ledger.test", { path: "/livez", headers: forged })).body).toBe("ok\n")
+    }
+  })
+
+  it("writes one visit of a link down a minute, as nobody's", async () => {
+    const company = await makeBoxCompany(at.one)
+    const { world } = at.one
+    const boxId = await running(world, company)
+    await begun("serve 3000", boxId, company)
+    const open = { body: { port: 3_000 } }
+    const { body } = await world.call(company.key, "POST", `${BOXES}/${boxId}/previews`, open)
+    const { host } = new URL(body.url)
+    const read = async () => {
+      const { events } = (await world.call(company.key, "GET", `${BOXES}/${boxId}/events`)).body
+      return events.filter(({ action }: { action: string }) => action === "preview")
+    }
+    await at.visit(host)
+    await Promise.all([at.visit(host), at.visit(host)])
+    expect(await read()).toMatchObject([{ detail: "3000", result: "opened", apiKeyId: null }])
+    await advance(world, "59s")
+    await at.visit(host)
+    expect(await read()).toHaveLength(1)
+    await advance(world, "1s")
+    await at.visit(host)
+    expect(await read()).toHaveLength(2)
+  })
+})

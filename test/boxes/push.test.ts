@@ -1,0 +1,155 @@
+/** What stands in a box, onto its branch: through every check of a push, with what those say. */
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { CodeTorn } from "../../adapters/providers/boxhost/port.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import { SECRETS } from "../code-checks/secrets.ts"
+import type { CodeWorld } from "../code/code-world.ts"
+import { git } from "../code/code-world.ts"
+import type { Company, World } from "../support/world.ts"
+import { BOXES, makeBoxCompany, openBoxWorld, running, viewOf } from "./boxes-world.ts"
+
+let one: CodeWorld
+let world: World
+beforeAll(async () => {
+  one = await openBoxWorld()
+  world = one.world
+})
+afterAll(() => one.close())
+
+type Key = Pick<Company, "key">
+
+const push = ({ key }: Key, boxId: BoxId, message = "More") =>
+  world.call(key, "POST", `${BOXES}/${boxId}/push`, { body: { message } })
+const write = ({ key }: Key, boxId: BoxId, path: string, content: string) =>
+  world.call(key, "PUT", `${BOXES}/${boxId}/files/content`, { body: { path, content } })
+/** Git in the company's repository, as the code server has it. */
+const inCode = ({ companyId }: Company, ...args: readonly string[]) =>
+  git(join(one.folder, "code", Buffer.from(companyId).toString("hex")), ...args)
+const resultOf = async ({ key }: Key, boxId: BoxId): Promise<string> =>
+  (await world.call(key, "GET", `${BOXES}/${boxId}/events`)).body.events[0].result
+
+describe("a push", () => {
+  it("commits all as the box's person, moves the branch, and has nothing to do again", async () => {
+    const company = await makeBoxCompany(one)
+    const boxId = await running(world, company)
+    await write(company, boxId, "src/a.ts", "export const a = 1\n")
+    await world.call(company.key, "DELETE", `${BOXES}/${boxId}/files/content?path=README.md`)
+    const message = "Say what 'a' is\n\n-m \"$(true)\" 😀"
+    const { status, body } = await push(company, boxId, message)
+    const tip = inCode(company, "rev-parse", "main")
+    expect([status, body]).toEqual([
+      200,
+      { pushed: true, branch: "main", exitCode: 0, output: `main is at ${tip} now.` },
+    ])
+    expect(inCode(company, "log", "-1", "--format=%ae %ce%n%B", "main")).toBe(
+      `owner@example.com owner@example.com\n${message}`,
+    )
+    expect(inCode(company, "ls-tree", "-r", "--name-only", "main")).toBe("src/a.ts")
+    expect(inCode(company, "rev-list", "--count", "main")).toBe("2")
+    expect(await viewOf(world, company.companyId, boxId)).toMatchObject({ commit: tip })
+    expect(await resultOf(company, boxId)).toBe("pushed")
+    expect((await push(company, boxId)).body).toEqual({
+      ...{ pushed: false, branch: "main", exitCode: 0 },
+      output: "There is nothing to commit or push.",
+    })
+    expect(await resultOf(company, boxId)).toBe("nothing")
+    await write(company, boxId, "src/a.ts", "export const a = 2\n")
+    expect((await push(company, boxId)).body.pushed).toBe(true)
+    expect(inCode(company, "rev-list", "--count", "main")).toBe("3")
+  })
+
+  it("makes a branch that is new, from the default branch, and leaves that alone", async () => {
+    const company = await makeBoxCompany(one)
+    const first = inCode(company, "rev-parse", "main")
+    const boxId = await running(world, company, { branch: "work/über" })
+    await write(company, boxId, "b", "b\n")
+    expect((await push(company, boxId)).body).toMatchObject({ pushed: true, branch: "work/über" })
+    expect(inCode(company, "rev-parse", "work/über~1")).toBe(first)
+    expect(inCode(company, "rev-parse", "main")).toBe(first)
+  })
+
+  it("is refused, with the reason, where somebody else was first", async () => {
+    const company = await makeBoxCompany(one)
+    const [boxId, other] = [await running(world, company), await running(world, company)]
+    await write(company, boxId, "a", "mine\n")
+    await write(company, other, "a", "theirs\n")
+    expect((await push(company, other)).body.pushed).toBe(true)
+    const tip = inCode(company, "rev-parse", "main")
+    const refused = await push(company, boxId)
+    expect(refused).toMatchObject({ status: 200, body: { pushed: false, exitCode: 1 } })
+    expect(refused.body.output).toContain("it moved meanwhile")
+    expect(inCode(company, "rev-parse", "main")).toBe(tip)
+    expect(await resultOf(company, boxId)).toBe("refused")
+  })
+
+  it.for([
+    ["a secret", "key", SECRETS["github"] ?? "", "key, line 1: github"],
+    ["another core than an official one", "src/sealed/core.ts", "mine\n", "protected core"],
+  ] as const)("is refused, with the reason, for %s", async ([, path, content, reason]) => {
+    const company = await makeBoxCompany(one)
+    const tip = inCode(company, "rev-parse", "main")
+    const boxId = await running(world, company)
+    await write(company, boxId, path, content)
+    const refused = await push(company, boxId)
+    expect(refused).toMatchObject({ status: 200, body: { pushed: false, exitCode: 1 } })
+    expect(refused.body.output).toContain(reason)
+    expect(inCode(company, "rev-parse", "main")).toBe(tip)
+    expect((await viewOf(world, company.companyId, boxId))?.commit).toBe(tip)
+  })
+
+  it("says what git in the box says, and that a pack is torn", async () => {
+    const company = await makeBoxCompany(one)
+    const boxId = await running(world, company)
+    await write(company, boxId, "a", "a\n")
+    await world.operate("stand-in set", { name: "boxhost", outcome: "clone-fails", times: 1 })
+    expect((await push(company, boxId)).body).toMatchObject({
+      ...{ pushed: false, exitCode: 128, output: "fatal: git was told to fail" },
+    })
+    const code: { take: typeof world.ports.boxCode.take } = world.ports.boxCode
+    const { take } = code
+    code.take = async (...args) => {
+      code.take = take
+      const out = await take(...args)
+      if (out.is !== "commit") throw new Error("nothing came out")
+      const torn = (async function* () {
+        yield* [] as Uint8Array[]
+        throw new CodeTorn("it ended")
+      })()
+      return { ...out, pack: torn }
+    }
+    const refused = await push(company, boxId)
+    expect(refused.body).toMatchObject({ pushed: false, exitCode: 1 })
+    expect(refused.body.output).toContain("torn")
+    expect((await push(company, boxId)).body.pushed).toBe(true)
+  })
+
+  it("needs its own operation, sandbox.read, and a person who may push", async () => {
+    const company = await makeBoxCompany(one)
+    const { companyId } = company
+    const { personId } = await world.operate("person add", {
+      ...{ company: companyId, name: "Dev", email: "dev@example.com", role: "developer" },
+    })
+    const named = { company: companyId, person: personId }
+    const whole = await world.operate("key create", { ...named, allOperations: true })
+    const boxId = await running(world, whole)
+    await write(whole, boxId, "a", "a\n")
+    for (const operations of [["sandbox.read"], ["sandbox.push"]]) {
+      const less = await world.operate("key create", { ...named, operations })
+      expect((await push(less, boxId)).status, operations.join()).toBe(403)
+    }
+    await world.operate("person change", { personId, role: "user" })
+    expect(await push(whole, boxId)).toMatchObject({ status: 403 })
+    await world.operate("person change", { personId, role: "developer" })
+    expect((await push(whole, boxId)).body.pushed).toBe(true)
+  })
+
+  it.for(["", " \n", "x".repeat(2_001), "a\0b", "\ud800"])(
+    "has a message that says something: %#",
+    async (message) => {
+      const { key } = await makeBoxCompany(one)
+      const refused = await push({ key }, "box_none" as BoxId, message)
+      expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
+    },
+  )
+})
