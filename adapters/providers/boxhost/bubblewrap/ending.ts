@@ -43,7 +43,10 @@ export interface Swept {
  */
 export async function sweepBoxes(
   machine: Machine,
-  { isSilent, isOurs }: { isSilent: (name: string) => Promise<boolean>; isOurs: (name: string) => boolean },
+  {
+    isSilent,
+    isOurs,
+  }: { isSilent: (name: string) => Promise<boolean>; isOurs: (name: string) => boolean },
 ): Promise<readonly Swept[]> {
   const swept: Swept[] = []
   const takeAwayFor = async (name: string, why: Swept["why"]): Promise<void> => {
@@ -58,6 +61,7 @@ export async function sweepBoxes(
     const why = record === null ? null : await whyEnd(name, record, isSilent)
     if (why !== null) await takeAwayFor(name, why)
   }
+  await machine.runs.removeUnfinished()
   await sweepGroups(machine)
   return swept
 }
