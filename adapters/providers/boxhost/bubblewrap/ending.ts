@@ -61,6 +61,7 @@ export async function sweepBoxes(
     const why = record === null ? null : await whyEnd(name, record, isSilent)
     if (why !== null) await takeAwayFor(name, why)
   }
+  await machine.runs.removeUnfinished()
   await sweepGroups(machine)
   return swept
 }

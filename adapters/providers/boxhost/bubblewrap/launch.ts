@@ -101,8 +101,8 @@ async function inOrder(launching: Launch, uid: number | null): Promise<Launched>
   try {
     await note({ groups: [...groups.folders] })
     await writeFiles(launching, { disk, groups, uid })
-    const child = await spawnOuter(launching, groups, uid)
-    const result = await inTime(machine, child, async () => {
+    const { child, failure } = await spawnOuter(launching, groups, uid)
+    const result = await inTime(machine, failure, async () => {
       const keeper = await keeperOf(child)
       await note({ processes: [...(await knownOf(child.pid)), keeper], keeper })
       if (groups.keeper !== null) await writeFile(groups.keeper, String(keeper.pid))
@@ -194,12 +194,19 @@ async function limitingBy({ groups }: Machine, limits: SizeLimits): Promise<stri
   ].join(" ")
 }
 
+/** The outer sandbox. */
+interface Outer {
+  readonly child: ChildProcess
+  /** Rejected when it ends, also much later. */
+  readonly failure: Promise<never>
+}
+
 /** Starts the outer sandbox with the keeper in it. @throws CannotLaunch where there is no such program */
 async function spawnOuter(
   { log, machine, places }: Launch,
   groups: BoxGroups,
   uid: number | null,
-): Promise<ChildProcess> {
+): Promise<Outer> {
   const laid = await machine.keeperProgram()
   const root = machine.options.root ?? null
   const view = { node: laid.node, program: laid.folder, root, groups: groups.shown }
@@ -215,9 +222,17 @@ async function spawnOuter(
     stdio: ["ignore", log.fd, log.fd, filterFile?.fd ?? "ignore", "pipe"],
     ...(uid === null ? {} : { uid, gid: uid }),
   })
-  await filterFile?.close()
+  // At once: a program that is not there says so at the next moment.
+  const failure = new Promise<never>((_, reject) => {
+    child.once("error", (error) => reject(new CannotLaunch(`bwrap: ${error.message}`)))
+    child.once("exit", (code) => {
+      reject(new CannotLaunch(`the sandbox ended as it began, with ${code}`))
+    })
+  })
+  failure.catch(() => undefined)
   child.unref()
-  return child
+  await filterFile?.close()
+  return { child, failure }
 }
 
 /** A file of these bytes, opened for whoever inherits it. */
@@ -333,24 +348,24 @@ async function noteMore(note: Launch["note"], more: readonly KnownProcess[]): Pr
 /** What comes of a launch, unless its sandbox ends before or it takes too long. */
 async function inTime<T>(
   { pacer }: Machine,
-  child: ChildProcess,
+  failure: Promise<never>,
   launching: () => Promise<T>,
 ): Promise<T> {
   const over = new AbortController()
-  const failure = Promise.withResolvers<never>()
-  child.once("error", (error) => failure.reject(new CannotLaunch(`bwrap: ${error.message}`)))
-  child.once("exit", (code) => {
-    failure.reject(new CannotLaunch(`the sandbox ended as it began, with ${code}`))
+  const late = pacer.pause(LAUNCH_WITHIN_MS, over.signal).then((): never => {
+    throw new CannotLaunch("the box was not made in time")
   })
-  void pacer.pause(LAUNCH_WITHIN_MS, over.signal).then(() => {
-    failure.reject(new CannotLaunch("the box was not made in time"))
-  })
-  failure.promise.catch(() => undefined)
+  late.catch(() => undefined)
   const launched = launching()
-  // Where it is given up, what it still comes to is of no interest.
+  // Where it is given up, what it still comes to is of no interest; what the sandbox said is.
   launched.catch(() => undefined)
   try {
-    return await Promise.race([launched, failure.promise])
+    return await Promise.race([failure, launched, late])
+  } catch (error) {
+    throw await Promise.race([
+      failure.catch((ended: unknown) => ended),
+      pacer.pause(50).then(() => error),
+    ])
   } finally {
     over.abort()
   }

@@ -76,6 +76,8 @@ export interface RunFolder {
   readonly isEnding: (id: string) => Promise<boolean>
   /** Takes boxes over whose ender has died; their names. */
   readonly leftByEnders: () => Promise<readonly string[]>
+  /** Takes away what programs that have died were about to write. */
+  readonly removeUnfinished: () => Promise<void>
   /** Forgets a box that was taken. */
   readonly forget: (id: string) => Promise<void>
 }
@@ -178,7 +180,7 @@ function recordsIn(folder: string, self: KnownProcess) {
     }
   }
   const written = async (record: BoxRecord): Promise<string> => {
-    const path = join(folder, `.${randomUUID()}`)
+    const path = join(folder, `.${self.pid}-${self.startedAt}-${randomUUID()}`)
     await writeFile(path, JSON.stringify(record), { mode: 0o600 })
     return path
   }
@@ -230,6 +232,14 @@ function recordsIn(folder: string, self: KnownProcess) {
         }
       }
       return taken
+    },
+    removeUnfinished: async (): Promise<void> => {
+      for (const name of await readdir(folder)) {
+        const [, pid, startedAt] = /^\.(\d+)-(\d+)-/.exec(name) ?? []
+        if (pid === undefined || startedAt === undefined) continue
+        if (await lives({ pid: Number(pid), startedAt })) continue
+        await rm(join(folder, name), { force: true })
+      }
     },
     removeEnding: async (id: string) => rm(endingPath(id, self), { force: true }),
   }

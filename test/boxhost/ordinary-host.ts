@@ -1,0 +1,47 @@
+/** A program of an ordinary user that makes boxes, and does with them what its parent asks. */
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import { openBubblewrap } from "../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+
+/** A question of the parent; it is answered under its number. */
+interface Asked {
+  readonly number: number
+  readonly what: string
+  readonly boxId: BoxId
+  readonly line: string
+  readonly timeoutMs: number
+}
+
+const host = await openBubblewrap({
+  ...{ runDir: process.argv[2] ?? "", blocked: [], pacer: machinePacer },
+})
+
+async function answer({ boxId, line, timeoutMs, what }: Asked): Promise<unknown> {
+  if (what === "probe") return host.probe()
+  if (what === "sweep") return host.sweep()
+  if (what === "list") return host.list()
+  if (what === "start") {
+    const plan = {
+      companyId: "co_boxes",
+      size: "small",
+      leaseMs: 300_000,
+      environment: {},
+    } as const
+    return (await (await host.start({ ...plan, boxId })).hello()).network
+  }
+  const box = await host.find(boxId)
+  if (box === null) return null
+  if (what === "stop") return box.stop().then(() => true)
+  const ran = await box.run(["sh", "-c", line], { timeoutMs, mostBytes: 10_000, activity: true })
+  const [stdout, stderr] = [ran.stdout, ran.stderr].map((bytes) => Buffer.from(bytes).toString())
+  return { exitCode: ran.exitCode, stdout, stderr }
+}
+
+process.on("message", (asked: Asked) => {
+  void answer(asked).then(
+    (answered) => process.send?.({ number: asked.number, answered }),
+    (error: unknown) => process.send?.({ number: asked.number, failed: String(error) }),
+  )
+})
+process.on("disconnect", () => process.exit())
+process.send?.({ number: 0, answered: process.getuid?.() })
