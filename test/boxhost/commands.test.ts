@@ -36,9 +36,7 @@ describe("a command in a box", () => {
     const said = await sh(box, 'pwd; echo "$GREETING"; printf %s "$EXTRA"; echo "$HOME"; whoami', {
       environment,
     })
-    expect(said.stdout).toBe(
-      "/workspace/repo\ntwo  words 'quoted'\n$HOME\n/home/worker\nworker\n",
-    )
+    expect(said.stdout).toBe("/workspace/repo\ntwo  words 'quoted'\n$HOME\n/home/worker\nworker\n")
     await sh(box, "mkdir -p 'a folder'")
     expect((await sh(box, "pwd", { cwd: "a folder" })).stdout).toBe("/workspace/repo/a folder\n")
   })

@@ -78,11 +78,17 @@ const ATTEMPTS: readonly {
   { way: "a file by a link", line: () => `ln -sf ${canary} l; cat l` },
   { way: "a file by many folders up", line: () => `cat ../../../../../../../..${canary}` },
   { way: "a file by the root of another", line: () => `cat /proc/[0-9]*/root${canary}` },
-  { way: "a keeper's words", line: () => "cat /proc/[0-9]*/cmdline | grep -qa keeper[.]js && echo reached" },
+  {
+    way: "a keeper's words",
+    line: () => "cat /proc/[0-9]*/cmdline | grep -qa keeper[.]js && echo reached",
+  },
   { way: "the root folder", line: () => "touch /written && echo reached" },
   { way: "other devices", line: () => "[ -e /dev/kmsg ] && echo reached" },
   { way: "mounting", line: () => "mkdir -p m; mount -t tmpfs none m && echo reached" },
-  { way: "another root", line: () => `python3 -c 'import os; os.chroot("/tmp"); print("reached")'` },
+  {
+    way: "another root",
+    line: () => `python3 -c 'import os; os.chroot("/tmp"); print("reached")'`,
+  },
   { way: "users of its own", line: () => "unshare -U true && echo reached" },
   { way: "namespaces of its own", line: () => "unshare -m true && echo reached" },
   { way: "another's name of the machine", line: () => "hostname other && echo reached" },
@@ -96,7 +102,11 @@ if pid == 0: os._exit(0)
 if pid > 0: print("reached")
 '`,
   },
-  { way: "rings", line: () => call("425, 1, ctypes.create_string_buffer(200)", 38), asksKernel: true },
+  {
+    way: "rings",
+    line: () => call("425, 1, ctypes.create_string_buffer(200)", 38),
+    asksKernel: true,
+  },
   { way: "keys", line: () => call("250, 0, -3, 0", 1), asksKernel: true },
   { way: "handling faults", line: () => call("323, 1", 1), asksKernel: true },
   { way: "watching the processor", line: () => call("298, 0, 0, -1, -1, 0", 1), asksKernel: true },
@@ -107,7 +117,8 @@ if pid > 0: print("reached")
   { way: "words in a terminal's mouth", line: () => call("16, 0, 0x5412, 0", 1), asksKernel: true },
   {
     way: "a server of the machine",
-    line: () => `node -e 'require("net").connect(${port}, "127.0.0.1").on("error", () => {}).pipe(process.stdout)'`,
+    line: () =>
+      `node -e 'require("net").connect(${port}, "127.0.0.1").on("error", () => {}).pipe(process.stdout)'`,
   },
   {
     way: "a socket without a file",
@@ -171,7 +182,10 @@ describe("a box", () => {
     const open = await sh(strong, "ls /proc/self/fd /proc/1/fd; readlink /proc/1/fd/1")
     // The third of the list is its own: the folder that it reads.
     expect(open.stdout).toBe("/proc/1/fd:\n0\n1\n2\n\n/proc/self/fd:\n0\n1\n2\n3\n/dev/null\n")
-    const status = await sh(strong, "grep -E '^(CapEff|CapPrm|CapInh|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status")
+    const status = await sh(
+      strong,
+      "grep -E '^(CapEff|CapPrm|CapInh|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status",
+    )
     expect(status.stdout.replaceAll(/\s+/g, " ")).toBe(
       "CapInh: 0000000000000000 CapPrm: 0000000000000000 CapEff: 0000000000000000 " +
         "CapAmb: 0000000000000000 NoNewPrivs: 1 Seccomp: 2 ",
@@ -184,7 +198,9 @@ describe("a box", () => {
       expect((await sh(strong, `: >> /proc/${path}`)).exitCode).not.toBe(0)
     }
     expect((await sh(strong, "head -c 1 /proc/kcore")).exitCode).not.toBe(0)
-    expect((await sh(strong, "echo root | su -c id; touch /usr/x /etc/x /dev/x")).exitCode).not.toBe(0)
+    expect(
+      (await sh(strong, "echo root | su -c id; touch /usr/x /etc/x /dev/x")).exitCode,
+    ).not.toBe(0)
   })
 
   it("is another user than all other boxes and than the program", async (ctx) => {

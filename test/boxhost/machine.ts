@@ -35,7 +35,17 @@ export const newPlan = (more: Partial<BoxPlan> = {}): BoxPlan => ({
 
 function whyAbsent(): string | null {
   if (process.platform !== "linux") return "boxes of bubblewrap are made on Linux only"
-  const words = ["--unshare-user", "--uid", "0", "--gid", "0", "--unshare-net", "--ro-bind", "/", "/"]
+  const words = [
+    "--unshare-user",
+    "--uid",
+    "0",
+    "--gid",
+    "0",
+    "--unshare-net",
+    "--ro-bind",
+    "/",
+    "/",
+  ]
   const tried = spawnSync("bwrap", [...words, "true"], { encoding: "utf8" })
   if (tried.error !== undefined) return "bubblewrap is not installed here"
   return tried.status === 0 ? null : `bubblewrap makes nothing here: ${tried.stderr.trim()}`
@@ -81,12 +91,6 @@ export interface Said extends Omit<Ran, "stdout" | "stderr"> {
 /** Runs a line of shell in a box. */
 export async function sh(box: Box, line: string, more: Partial<RunOptions> = {}): Promise<Said> {
   const ran = await box.run(["sh", "-c", line], { ...OPTIONS, ...more })
-  return { ...ran, stdout: textOf(ran.stdout), stderr: textOf(ran.stderr) }
-}
-
-/** Runs a program of Node in a box, and answers what it printed. */
-export async function node(box: Box, source: string, more: Partial<RunOptions> = {}): Promise<Said> {
-  const ran = await box.run(["node", "-e", source], { ...OPTIONS, ...more })
   return { ...ran, stdout: textOf(ran.stdout), stderr: textOf(ran.stderr) }
 }
 

@@ -88,7 +88,10 @@ describe("the network of a box", () => {
 
   it("would lead near without its firewall", async (ctx) => {
     ctx.skip(why !== null, needed)
-    const open = { ...WALLS, firewall: (firewall: object) => ({ ...firewall, networks: [] }) as never }
+    const open = {
+      ...WALLS,
+      firewall: (firewall: object) => ({ ...firewall, networks: [] }) as never,
+    }
     const weak = await (await hosts.open({}, open)).start(newPlan())
     expect(await said(weak, NEAR)).toBe("reached")
     await weak.stop()

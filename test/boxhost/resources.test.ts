@@ -26,7 +26,10 @@ async function expectBothWell(): Promise<void> {
 describe("a box that wants more than its share", () => {
   it.for([
     { bomb: "plain", line: "b() { b | b & }; b; sleep 60" },
-    { bomb: "of sessions of their own", line: "echo 'setsid sh b & setsid sh b & sleep 9' > b; sh b; sleep 60" },
+    {
+      bomb: "of sessions of their own",
+      line: "echo 'setsid sh b & setsid sh b & sleep 9' > b; sh b; sleep 60",
+    },
   ])("ends its processes: a bomb $bomb", async ({ line }, ctx) => {
     ctx.skip(absent !== null, needed)
     const bomb = sh(box, line, { timeoutMs: 2_500 })
@@ -70,7 +73,10 @@ open("full", "w").close(); time.sleep(60)
 
   it("has no more shared memory than it may", async (ctx) => {
     ctx.skip(absent !== null, needed)
-    const said = await sh(box, "head -c 200M /dev/zero > /dev/shm/big; stat -c %s /dev/shm/big; rm /dev/shm/big")
+    const said = await sh(
+      box,
+      "head -c 200M /dev/zero > /dev/shm/big; stat -c %s /dev/shm/big; rm /dev/shm/big",
+    )
     expect(Number(said.stdout)).toBe(64 * 1024 * 1024)
     await expectBothWell()
   })

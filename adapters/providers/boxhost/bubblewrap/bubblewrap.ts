@@ -107,9 +107,7 @@ class Host implements BubblewrapHost {
   }
 
   readonly list = async (): Promise<readonly BoxId[]> =>
-    (await this.#running()).flatMap(({ name }) =>
-      name.startsWith("box_") ? [name as BoxId] : [],
-    )
+    (await this.#running()).flatMap(({ name }) => (name.startsWith("box_") ? [name as BoxId] : []))
 
   readonly hasRoom = async (size: BoxSize): Promise<boolean> => {
     const { options, runs } = this.#machine
@@ -159,8 +157,8 @@ class Host implements BubblewrapHost {
     const all = await Promise.all(
       (await runs.names()).map(async (name) => {
         const record = await runs.read(name)
-        const isRunning = record?.keeper != null && (await lives(record.keeper))
-        return isRunning ? { name, size: record.size } : null
+        if (record === null || record.keeper === null) return null
+        return (await lives(record.keeper)) ? { name, size: record.size } : null
       }),
     )
     return all.filter((box) => box !== null)
@@ -169,7 +167,7 @@ class Host implements BubblewrapHost {
   async #start(plan: BoxPlan): Promise<Box> {
     environmentOf(plan.environment)
     const { pacer } = this.#machine
-    for (const from = pacer.elapsedMs(); ; ) {
+    for (const from = pacer.elapsedMs(); ;) {
       const found = await this.find(plan.boxId)
       if (found !== null) return found
       const launched = await this.#launch(plan.boxId, plan)
@@ -238,7 +236,10 @@ class Host implements BubblewrapHost {
 /** What the sandbox complained of, in one line. */
 async function logged(path: string): Promise<string> {
   try {
-    return (await readFile(path, "utf8")).trim().replaceAll(/\s*\n\s*/g, "; ").slice(0, 500)
+    return (await readFile(path, "utf8"))
+      .trim()
+      .replaceAll(/\s*\n\s*/g, "; ")
+      .slice(0, 500)
   } catch (error) {
     if (isAbsent(error)) return ""
     throw error

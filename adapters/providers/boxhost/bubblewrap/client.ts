@@ -154,7 +154,11 @@ async function answerTo(socket: string, pacer: Pacer, question: Question): Promi
   }
 }
 
-async function answered(socketPath: string, question: Question, signal: AbortSignal): Promise<Answer> {
+async function answered(
+  socketPath: string,
+  question: Question,
+  signal: AbortSignal,
+): Promise<Answer> {
   const { asked, mostBytes = 0, name, stdin } = question
   const call = request({
     ...{ socketPath, path: `/${name}`, method: "POST", agent: false, signal },

@@ -6,7 +6,14 @@ import { isIPv4 } from "node:net"
 import { networkInterfaces } from "node:os"
 import type { Readable } from "node:stream"
 import type { BoxNetwork, Firewall } from "./keeper/plan.ts"
-import { ProgramFailed, type KnownProcess, isAbsent, known, killProcess, program } from "./processes.ts"
+import {
+  ProgramFailed,
+  type KnownProcess,
+  isAbsent,
+  known,
+  killProcess,
+  program,
+} from "./processes.ts"
 import type { Machine } from "./settings.ts"
 
 const GATEWAY = "10.0.2.2"

@@ -7,14 +7,7 @@ import type { Shape } from "./shape.ts"
 
 /** What tests pretend that the machine lacks. */
 export type Lacking =
-  | "bwrap"
-  | "slirp4netns"
-  | "pasta"
-  | "nft"
-  | "ip"
-  | "groups"
-  | "images"
-  | "seccomp"
+  "bwrap" | "slirp4netns" | "pasta" | "nft" | "ip" | "groups" | "images" | "seccomp"
 
 /** How boxes are made. */
 export interface BubblewrapOptions {

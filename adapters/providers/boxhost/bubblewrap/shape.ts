@@ -103,7 +103,10 @@ async function rootOf(root: string | null): Promise<readonly string[]> {
  */
 async function outer(view: OuterView): Promise<readonly string[]> {
   const { disk, folder, groups, node, program, root } = view
-  const etc = root === null ? ETC.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`]) : ["--ro-bind", root, SEEN.root]
+  const etc =
+    root === null
+      ? ETC.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`])
+      : ["--ro-bind", root, SEEN.root]
   return [
     ...["--unshare-user", "--uid", "0", "--gid", "0", "--unshare-net", "--cap-add", "ALL"],
     ...["--new-session", ...(await ownPrograms()), ...etc],

@@ -125,7 +125,9 @@ function fateOf(child: ChildProcess): Fate {
     if (!said.endsWith("\n")) return
     arrived.resolve(said === "no\n" ? { kind: "no folder" } : { kind: "there", pid: Number(said) })
   })
-  words.once("end", () => arrived.resolve({ kind: "not started", why: "the box has no room for it" }))
+  words.once("end", () =>
+    arrived.resolve({ kind: "not started", why: "the box has no room for it" }),
+  )
   const end = () => {
     if (child.pid !== undefined && child.exitCode === null && child.signalCode === null) {
       kill(-child.pid)
