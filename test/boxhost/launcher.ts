@@ -27,7 +27,7 @@ syncBuiltinESMExports()
 // Not before: they keep what they import.
 const { openBubblewrap } = await import("../../adapters/providers/boxhost/bubblewrap/bubblewrap.ts")
 const { machinePacer } = await import("../../adapters/clock/pacer.ts")
-const host = await openBubblewrap({ runDir, blocked: [], pacer: machinePacer })
+const host = await openBubblewrap({ runDir, blocked: async () => [], pacer: machinePacer })
 const box = await host.start({
   ...{ boxId: boxId as BoxId, companyId: "co_boxes", size: "small", leaseMs: 300_000 },
   environment: {},

@@ -94,16 +94,6 @@ export async function sh(box: Box, line: string, more: Partial<RunOptions> = {})
   return { ...ran, stdout: textOf(ran.stdout), stderr: textOf(ran.stderr) }
 }
 
-/** Runs a program of Node in a box, and answers what it printed. */
-export async function node(
-  box: Box,
-  source: string,
-  more: Partial<RunOptions> = {},
-): Promise<Said> {
-  const ran = await box.run(["node", "-e", source], { ...OPTIONS, ...more })
-  return { ...ran, stdout: textOf(ran.stdout), stderr: textOf(ran.stderr) }
-}
-
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
 
 /** What a promise was rejected with; null where it was not. */

@@ -80,7 +80,7 @@ beforeAll(async () => {
     program.once("exit", () => reject(new Error("the ordinary user's program ended")))
     program.on("message", (message: Answer) => answers.get(message.number)?.(message))
   })
-  expect(uid).toBe(UID)
+  if (uid !== UID) throw new Error(`the ordinary user is ${String(uid)}`)
 })
 afterAll(async () => {
   if (why !== null) return

@@ -1,9 +1,7 @@
 /** For each rule the imports that break it, and imports like them that are right. */
-export const CASES: readonly {
-  readonly rule: string
-  readonly wrong: Readonly<Record<string, string>>
-  readonly right: Readonly<Record<string, string>>
-}[] = [
+export const CASES: readonly ({ readonly rule: string } & Readonly<
+  Record<"wrong" | "right", Readonly<Record<string, string>>>
+>)[] = [
   {
     rule: "domain-pure",
     wrong: { "domain/phone/a.ts": 'import "node:fs"' },
@@ -83,6 +81,16 @@ export const CASES: readonly {
     rule: "adapter-providers-places-vendor",
     wrong: { "adapters/providers/places/a.ts": 'import "fastify"' },
     right: { "adapters/providers/places/a.ts": 'import "zod"' },
+  },
+  {
+    rule: "adapter-providers-boxhost-vendor",
+    wrong: { "adapters/providers/boxhost/a.ts": 'import "fastify"' },
+    right: { "adapters/providers/boxhost/a.ts": 'import "zod"' },
+  },
+  {
+    rule: "adapter-keeper-alone",
+    wrong: { "adapters/providers/boxhost/bubblewrap/keeper/a.ts": 'import "zod"' },
+    right: { "adapters/providers/boxhost/bubblewrap/keeper/a.ts": 'import "node:fs"' },
   },
   {
     rule: "adapter-providers-cards-vendor",
@@ -184,10 +192,7 @@ export const CASES: readonly {
   },
   {
     rule: "src-providers-behind-slice",
-    wrong: {
-      "src/phone/send.ts": 'import "./providers/a.ts"',
-      "src/phone/providers/a.ts": "",
-    },
+    wrong: { "src/phone/send.ts": 'import "./providers/a.ts"', "src/phone/providers/a.ts": "" },
     right: {
       "src/phone/slice.ts": 'import "./providers/a.ts"',
       "src/phone/providers/a.ts": 'import "./b.ts"',

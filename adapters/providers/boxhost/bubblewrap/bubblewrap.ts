@@ -164,8 +164,8 @@ class Host implements BubblewrapHost {
     const all = await Promise.all(
       (await runs.names()).map(async (name) => {
         const record = await runs.read(name)
-        const isRunning = record?.keeper != null && (await lives(record.keeper))
-        return isRunning ? { name, size: record.size } : null
+        if (record === null || record.keeper === null) return null
+        return (await lives(record.keeper)) ? { name, size: record.size } : null
       }),
     )
     return all.filter((box) => box !== null)

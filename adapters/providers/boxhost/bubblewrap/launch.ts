@@ -1,7 +1,7 @@
 /** Launching a box: its record, its disk, its limits, its walls, its keeper, its way out; in this order. */
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chmod, chown, mkdir, open, readFile, writeFile } from "node:fs/promises"
+import { chmod, chown, mkdir, open, writeFile } from "node:fs/promises"
 import { type Server, type Socket, createServer } from "node:net"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -9,25 +9,19 @@ import type { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
 import type { FileHandle } from "node:fs/promises"
 import { z } from "zod"
-import { type BoxPlan, WORKSPACE } from "../port.ts"
+import type { BoxPlan } from "../port.ts"
 import { type DiskKind, hideDisk, makeDisk } from "./disk.ts"
 import type { BoxGroups } from "./groups.ts"
-import type { KeeperPlan, LaunchAnswer } from "./keeper/plan.ts"
-import { type Attached, attach, firewall, ownTun } from "./network.ts"
-import { type KnownProcess, killProcess, known, program } from "./processes.ts"
-import type { BoxPlaces, BoxRecord } from "./run-folder.ts"
+import type { LaunchAnswer } from "./keeper/plan.ts"
+import { type Attached, attach, ownTun } from "./network.ts"
+import { type Prepared, makePipes, writeFiles } from "./preparing.ts"
+import { type KnownProcess, killProcess, known } from "./processes.ts"
+import type { BoxRecord } from "./run-folder.ts"
 import { CannotLaunch, type Machine } from "./settings.ts"
-import { ENVIRONMENT, OWN_ETC, SEEN } from "./shape.ts"
-import { MOST, SIZES, type SizeLimits } from "./sizes.ts"
+import { SEEN } from "./shape.ts"
+import { SIZES } from "./sizes.ts"
 
 const LAUNCH_WITHIN_MS = 60_000
-/** The keeper's own threads and programs count among its user's. */
-const OWN_PROCESSES = 32
-/** So many pipes lie ready for the first commands. */
-const FIRST_PIPES = 8
-
-/** The box's first process: nothing in the box can end it, and it reaps what others leave. */
-const FIRST_PROCESS = "echo up >&4; exec 4>&-; while :; do sleep 2147483647 & wait $!; done"
 
 /** Of what a keeper says nothing is believed but its form. */
 const newsForm = z.discriminatedUnion("step", [
@@ -44,12 +38,8 @@ export interface Launched {
 }
 
 /** A launch under way. */
-interface Launch {
-  readonly machine: Machine
-  readonly plan: BoxPlan
+interface Launch extends Prepared {
   readonly name: string
-  readonly limits: SizeLimits
-  readonly places: BoxPlaces
   readonly log: FileHandle
   /** Stores what is known by now. */
   readonly note: (more: Partial<BoxRecord>) => Promise<BoxRecord>
@@ -130,68 +120,6 @@ async function meetingPlace(path: string): Promise<Server> {
   await once(meeting, "listening")
   await chmod(path, 0o777)
   return meeting
-}
-
-/** The pipe that tells of the keeper's end, and those of the first commands. */
-async function makePipes({ exit, folder, pipes }: BoxPlaces, uid: number | null): Promise<void> {
-  await mkdir(pipes, { mode: 0o700 })
-  if (uid !== null) await chown(pipes, uid, uid)
-  const first = Array.from({ length: FIRST_PIPES }, (_, index) => join(pipes, `first-${index}`))
-  const whose = uid === null ? {} : { uid, gid: uid }
-  await program("mkfifo", ["-m", "600", exit, ...first], { cwd: folder, ...whose })
-}
-
-/** What the sandbox and the keeper read. */
-async function writeFiles(
-  { limits, machine, places, plan }: Launch,
-  { disk, groups, uid }: { disk: DiskKind; groups: BoxGroups; uid: number | null },
-): Promise<void> {
-  await mkdir(join(places.folder, "etc"), { mode: 0o755 })
-  for (const [name, content] of Object.entries(OWN_ETC)) {
-    await writeFile(join(places.folder, "etc", name), content, { mode: 0o644 })
-  }
-  const { holds } = machine.groups
-  const root = machine.options.root ?? null
-  const inner = await machine.shape.inner({
-    ...{ folder: places.folder, root, sharedMemoryBytes: limits.sharedMemoryBytes },
-  })
-  const first = ["--chdir", WORKSPACE, "--info-fd", "3", "sh", "-c", FIRST_PROCESS]
-  const keeperPlan: KeeperPlan = {
-    ...{ launch: places.launch, socket: places.socket, exit: places.exit },
-    ...{ pipes: places.pipes, leaseMs: plan.leaseMs, workspace: WORKSPACE },
-    inner: ["bwrap", ...inner, ...first],
-    bounds: { groups: groups.commands, limiting: await limitingBy(machine, limits) },
-    environment: { ...ENVIRONMENT, ...plan.environment },
-    firewall: machine.shape.firewall(await firewall(machine)),
-    memoryBytes: holds.has("memory") ? null : limits.memoryBytes,
-    disk: disk === "image" ? null : { folder: SEEN.disk, bytes: limits.diskBytes },
-    most: MOST,
-  }
-  const path = join(places.folder, "plan.json")
-  await writeFile(path, JSON.stringify(keeperPlan), { mode: 0o600 })
-  if (uid !== null) await chown(path, uid, uid)
-}
-
-/**
- * What each process may use at most, no more than this program itself may; as the shell's own commands,
- * for one more program before each command would be felt.
- */
-async function limitingBy({ groups }: Machine, limits: SizeLimits): Promise<string> {
-  const own = await readFile("/proc/self/limits", "utf8")
-  const most = (name: string, wanted: number): number => {
-    const hard = new RegExp(`^${name} +\\S+ +(\\S+)`, "m").exec(own)?.[1]
-    return Math.min(wanted, hard === undefined || hard === "unlimited" ? wanted : Number(hard))
-  }
-  const processes = most("Max processes", limits.processes + OWN_PROCESSES)
-  const data = Math.floor(most("Max data size", limits.memoryBytes) / 1_024)
-  return [
-    `ulimit -c 0 && ulimit -n ${most("Max open files", limits.openFiles)} &&`,
-    `ulimit -f ${Math.floor(most("Max file size", limits.fileBytes) / 512)} &&`,
-    // Shells do not agree on the letter.
-    `{ ulimit -u ${processes} 2>/dev/null || ulimit -p ${processes}; } || exit 125;`,
-    ...(groups.holds.has("memory") ? [] : [`ulimit -d ${data} || exit 125;`]),
-    ...(groups.holds.has("cpu") ? [] : ["renice -n 10 $$ >/dev/null;"]),
-  ].join(" ")
 }
 
 /** The outer sandbox. */

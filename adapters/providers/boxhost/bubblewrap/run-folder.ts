@@ -23,11 +23,11 @@ import { type KnownProcess, codeOf, isAbsent, known, lives } from "./processes.t
 /** The longest path of a socket, bytes. */
 const MOST_SOCKET_BYTES = 107
 
-const process_ = z.strictObject({ pid: z.int().positive(), startedAt: z.string() })
+const processForm = z.strictObject({ pid: z.int().positive(), startedAt: z.string() })
 
 const recordForm = z.strictObject({
   /** Which program launches it, or did. */
-  launcher: process_,
+  launcher: processForm,
   /** Its number among the boxes of the machine. */
   slot: z.int().nonnegative(),
   /** The user that is this box's alone; null where boxes are the user's who runs the program. */
@@ -36,8 +36,8 @@ const recordForm = z.strictObject({
   /** Folders of control groups that were made for it. */
   groups: z.array(z.string()),
   /** What was started for it so far: the outer sandbox, its keeper, the first process in it, its network. */
-  processes: z.array(process_),
-  keeper: process_.nullable(),
+  processes: z.array(processForm),
+  keeper: processForm.nullable(),
   /** Whether it is no longer its launcher's. */
   isReady: z.boolean(),
 })
@@ -97,7 +97,7 @@ export async function openRunFolder(
   await chmod(path, 0o711)
   for (const [name, mode] of [
     ...[["programs", 0o755] as const, ["boxes", 0o711] as const],
-    ...(["records", "slots", "images", "logs"] as const).map((name) => [name, 0o700] as const),
+    ...(["records", "slots", "images", "logs"] as const).map((closed) => [closed, 0o700] as const),
   ]) {
     await mkdir(inside(name), { recursive: true })
     await chmod(inside(name), mode)

@@ -5,14 +5,14 @@ import type { Firewall } from "./plan.ts"
 
 /** The rules of nftables: one a line, for networks may lie in one another. */
 function tables({ networks, ports, nameServer }: Firewall): string {
-  const rules = [
+  const lines = [
     'oifname "lo" accept',
     "meta nfproto ipv6 reject",
     ...["udp", "tcp"].map((kind) => `ip daddr ${nameServer} ${kind} dport 53 accept`),
     ...networks.map((network) => `ip daddr ${network} reject`),
     ...ports.map((port) => `tcp dport ${port} reject`),
   ]
-  const chain = ["type filter hook output priority 0; policy accept;", ...rules].join("\n")
+  const chain = ["type filter hook output priority 0; policy accept;", ...lines].join("\n")
   return `table inet box {\nchain out {\n${chain}\n}\n}\n`
 }
 

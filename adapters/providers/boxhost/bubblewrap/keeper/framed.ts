@@ -4,7 +4,7 @@ import type { Readable } from "node:stream"
 const LENGTH_BYTES = 4
 
 /** A stream broke off within a message, or its message is longer than any may be. */
-export class Broken extends Error {
+class Broken extends Error {
   override readonly name = "Broken"
 }
 
