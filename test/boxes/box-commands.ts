@@ -1,7 +1,10 @@
 /** A box to be asked one command after the other, and commands as tests mostly want them. */
+import fc from "fast-check"
 import type { BoxCommand, StartBox } from "../../domain/boxes/box-commands.ts"
 import type { BoxEvent } from "../../domain/boxes/box-events.ts"
 import { box, boxOf } from "../../domain/boxes/box.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import type { SlotCommand } from "../../domain/boxes/slots.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import type { Sealed } from "../../domain/kernel/ids.ts"
 
@@ -54,3 +57,34 @@ export function oneBox() {
   }
   return { ask, facts, view: () => boxOf(state), state: () => state }
 }
+
+const startCommand = fc.constantFrom<BoxCommand>(startBox(), startBox({ maxMinutes: 3 }))
+const restCommand = fc.oneof(
+  fc.constantFrom<BoxCommand>(
+    ...[STOP, openPreview(3_000), openPreview(3_001)],
+    { type: "AbandonBox", boxId: BOX_ID },
+    { type: "RunBox", boxId: BOX_ID, commit: null, host: "here" },
+    { type: "FailBox", boxId: BOX_ID, reason: "clone_failed" },
+    { type: "ClosePreview", boxId: BOX_ID, port: 3_000, ...WHO },
+    { type: "PushBox", boxId: BOX_ID, commit: "a".repeat(40), ...WHO },
+    { type: "DeleteBox", boxId: BOX_ID, ...WHO },
+  ),
+  fc.tuple(fc.integer({ min: 2, max: 6 }), fc.nat(5)).map(([n, seen]) => tickBox(n, seen)),
+  fc.integer({ min: 2, max: 6 }).map((minute): BoxCommand => ({
+    ...{ type: "RefuseMinute", boxId: BOX_ID, minute, reason: "funds" },
+  })),
+)
+
+/** Any command to a box; starts among them, so that most find one. */
+export const boxCommand: fc.Arbitrary<BoxCommand> = fc.oneof(
+  { weight: 1, arbitrary: startCommand },
+  { weight: 4, arbitrary: restCommand },
+)
+
+const anyBox = fc.constantFrom<BoxId>("box_1", "box_2", "box_3")
+
+/** Any command to the slots of a company. */
+export const slotCommand: fc.Arbitrary<SlotCommand> = fc.oneof(
+  anyBox.map((boxId): SlotCommand => ({ type: "TakeSlot", boxId, most: 2 })),
+  anyBox.map((boxId): SlotCommand => ({ type: "FreeSlot", boxId })),
+)

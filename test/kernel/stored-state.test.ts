@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { ACCESS } from "../../domain/access/aggregates.ts"
+import { BOX, SLOTS } from "../../domain/boxes/aggregates.ts"
 import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
 import { CODE } from "../../domain/code/aggregates.ts"
 import { COMPANIES } from "../../domain/company/aggregates.ts"
@@ -13,6 +14,7 @@ import { isRefusal } from "../../domain/kernel/decider.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { LEADS } from "../../domain/leads/aggregates.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
+import { boxCommand, slotCommand } from "../boxes/box-commands.ts"
 import { histories } from "../charging/histories.ts"
 import { play } from "../charging/play.ts"
 import { runsOf } from "../charging/runs.ts"
@@ -75,6 +77,8 @@ const CASES: readonly Case[] = [
   caseOf(RECIPIENT, recipientHistories),
   caseOf(LEADS, historiesOf(leadCommand)),
   caseOf(CODE, historiesOf(codeCommand)),
+  caseOf(BOX, historiesOf(boxCommand)),
+  caseOf(SLOTS, historiesOf(slotCommand)),
 ]
 
 describe("the state after deciding is the state folded from what was stored", () => {
