@@ -23,7 +23,7 @@ const KIND = { slice: "boxes", kind: "activity", most: MOST_ENTRIES }
 /** Every kind of thing that is done in boxes. */
 export const ACTIONS = [
   ...["start", "exec", "start_process", "stop_process", "write_file", "delete_file"],
-  ...["open_preview", "preview", "close_preview", "push", "stop"],
+  ...["open_preview", "preview", "close_preview", "push", "stop", "notice"],
 ] as const
 
 /** Something that was done in a box. */

@@ -89,7 +89,7 @@ describe("box sweep, and what is measured", () => {
     expect(await world.operate("box sweep")).toEqual({ machines: 1, ended: [] })
     expect(await world.ports.boxHost.list()).toEqual([kept])
     const { body } = await world.call(null, "GET", "/metrics")
-    const lines = body.split("\n").filter((line: string) => /^ledger_box/.test(line))
+    const lines = body.split("\n").filter((line: string) => line.startsWith("ledger_box"))
     expect(lines.toSorted()).toEqual([
       "ledger_box_orphans_total 1",
       'ledger_boxes{status="running"} 1',

@@ -2,7 +2,7 @@
 import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
 import { BOXES, makeBoxCompany, running } from "./boxes-world.ts"
 import type { PreviewWorld } from "./preview-world.ts"
 import { answering, openPreviewWorld, textOf } from "./preview-world.ts"
@@ -11,12 +11,11 @@ let at: PreviewWorld
 beforeAll(async () => {
   at = await openPreviewWorld()
 })
-afterAll(async () => {
+afterEach(() => {
   // Nothing that a box or a visitor did is a fault of the house.
-  const { warnings } = at.one.world
-  await at.close()
-  expect(warnings).toEqual([])
+  expect(at.one.world.warnings).toEqual([])
 })
+afterAll(() => at.close())
 
 let last = 6_000
 /** A port of its own where this listens; with the link to it. */
@@ -52,7 +51,7 @@ describe("a box that answers", () => {
     ["headers without end", `HTTP/1.1 200 OK\r\n${`x: ${"y".repeat(1_000)}\r\n`.repeat(40)}`],
   ])("%s is shown as one that does not", async ([, bytes]) => {
     const answer = await at.visit(await saying(bytes ?? ""))
-    expect([answer.status, answer.headers.refresh]).toEqual([502, "2"])
+    expect([answer.status, answer.headers["refresh"]]).toEqual([502, "2"])
   })
 
   it("a phrase that cannot be said, or bytes in a header, is heard", async () => {
@@ -145,7 +144,8 @@ describe("a visitor who leaves", () => {
       const socket = at.say(`${begun}host: ${host}\r\n\r\n`)
       await came.promise
       socket.resetAndDestroy()
-      await gone.promise
+      // Reset or ended: whether with an error is the box's affair.
+      expect(typeof (await gone.promise)).toBe("boolean")
     }
   })
 
@@ -173,7 +173,7 @@ describe("a visitor who leaves", () => {
       other.once("close", closed.resolve)
       if (!other.destroyed) await closed.promise
       left.resolve(null)
-      await gone.promise
+      expect(typeof (await gone.promise)).toBe("boolean")
     }
   })
 })
@@ -211,10 +211,10 @@ describe("a connection that speaks another protocol", () => {
   })
 
   it("hears all that the box said last, and ends with it", async () => {
-    const last_ = "bye".repeat(500_000)
-    const host = await linkTo((inner) => inner.once("data", () => inner.end(ACCEPT + last_)))
+    const said = "bye".repeat(500_000)
+    const host = await linkTo((inner) => inner.once("data", () => inner.end(ACCEPT + said)))
     const socket = at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
-    expect(await textOf(socket)).toBe(ACCEPT + last_)
+    expect(await textOf(socket)).toBe(ACCEPT + said)
   })
 
   it("ends in the box where the visitor leaves", async () => {
@@ -226,7 +226,7 @@ describe("a connection that speaks another protocol", () => {
     const socket = at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
     await once(socket, "data")
     socket.resetAndDestroy()
-    await gone.promise
+    expect(typeof (await gone.promise)).toBe("boolean")
   })
 
   it("ends where its box stops, as an answer does that goes on", async () => {

@@ -56,7 +56,7 @@ describe("a link", () => {
     const others = [`${"a".repeat(26)}.box.localhost`, "box.localhost", "x.y.box.localhost"]
     for (const host of others) {
       const none = await at.visit(host, { path: "/api/v1/account" })
-      expect([host, none.status, none.headers.refresh]).toEqual([host, 404, undefined])
+      expect([host, none.status, none.headers["refresh"]]).toEqual([host, 404, undefined])
       expect(none.headers).toMatchObject({ "cache-control": "no-store" })
       expect(none.body).toContain("This link is closed, or was never one.")
     }
