@@ -92,6 +92,8 @@ describe("box sweep, and what is measured", () => {
     const lines = body.split("\n").filter((line: string) => line.startsWith("ledger_box"))
     expect(lines.toSorted()).toEqual([
       "ledger_box_orphans_total 1",
+      "ledger_box_start_seconds_total 0",
+      'ledger_box_starts_total{result="made"} 4',
       'ledger_boxes{status="running"} 1',
       'ledger_boxes{status="stopped"} 3',
     ])
