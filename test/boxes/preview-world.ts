@@ -51,9 +51,9 @@ export async function openPreviewWorld(): Promise<PreviewWorld> {
   const one = await openBoxWorld()
   const { world } = one
   const machine = openMachine()
-  const host: { find: BoxHost["find"] } = world.ports.boxHost
-  const { find } = host
-  host.find = async (id) => {
+  const boxHost: { find: BoxHost["find"] } = world.ports.boxHost
+  const { find } = boxHost
+  boxHost.find = async (id) => {
     const box = await find(id)
     if (box === null) return null
     return { ...box, dial: async (port) => (await machine.dial(port)) ?? box.dial(port) }

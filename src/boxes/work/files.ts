@@ -141,7 +141,7 @@ function isLonger(text: string, most: number): boolean {
   if (text.length <= most) return false
   if (text.length > 2 * most) return true
   let count = 0
-  for (const _character of text) count += 1
+  for (let at = 0; at < text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) count += 1
   return count > most
 }
 
