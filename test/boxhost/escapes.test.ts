@@ -155,6 +155,8 @@ const leads = async (box: Box, line: string): Promise<boolean> =>
 describe("nothing leads out of a box:", () => {
   it.for(ATTEMPTS)("not $way", async ({ asksKernel, line }, ctx) => {
     ctx.skip(absent !== null, needed)
+    const isKnown = asksKernel !== true || process.arch === "x64"
+    ctx.skip(!isKnown, "the numbers of these calls are another processor's")
     expect(await leads(strong, line())).toBe(false)
     // What this kernel does not have at all no box can reach, however weak its walls.
     const isHere = asksKernel !== true || spawnSync("sh", ["-c", line()]).stdout.includes("reached")
