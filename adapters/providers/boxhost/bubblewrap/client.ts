@@ -100,7 +100,7 @@ function clean(word: string): string {
   return word
 }
 
-/** The names of variables, as every shell takes them. */
+/** The names of variables, as every shell takes them. @throws BoxRefused where one is not */
 export function environmentOf(
   variables: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
 import { chmod, chown, mkdir, open, writeFile } from "node:fs/promises"
-import { type Server, type Socket, createServer } from "node:net"
+import { type Socket, createServer } from "node:net"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import type { Readable } from "node:stream"
@@ -114,12 +114,20 @@ async function together<T extends readonly unknown[]>(
 }
 
 /** Where the keeper meets this program. */
-async function meetingPlace(path: string): Promise<Server> {
-  const meeting = createServer()
-  meeting.listen(path)
-  await once(meeting, "listening")
+async function meetingPlace(path: string): Promise<Meeting> {
+  const server = createServer()
+  // Looked for from the beginning: the keeper may be there before anybody asks for it.
+  const came = new Promise<Socket>((resolve) => server.once("connection", resolve))
+  server.listen(path)
+  await once(server, "listening")
   await chmod(path, 0o777)
-  return meeting
+  return { came, close: () => void server.close() }
+}
+
+/** A keeper that is expected. */
+interface Meeting {
+  readonly came: Promise<Socket>
+  readonly close: () => void
 }
 
 /** The outer sandbox. */
@@ -194,7 +202,7 @@ async function knownOf(pid: number | undefined): Promise<readonly KnownProcess[]
 /** What a keeper is seen through with. */
 interface Keeper {
   readonly keeper: KnownProcess
-  readonly meeting: Server
+  readonly meeting: Meeting
   readonly uid: number | null
   readonly tun: string | null
   readonly disk: DiskKind
@@ -220,7 +228,7 @@ async function seeThrough(
   // What it comes to is asked for when the keeper said how the firewall went.
   out.catch(() => undefined)
   try {
-    const [socket] = (await once(meeting, "connection")) as [Socket]
+    const socket = await meeting.came
     const news = newsOf(socket)
     const first = await next(news)
     if (first.step !== "firewall") throw new CannotLaunch("the keeper said what no keeper says")
