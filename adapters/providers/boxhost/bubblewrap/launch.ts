@@ -1,10 +1,7 @@
 /** Launching a box: its record, its disk, its limits, its walls, its keeper, its way out; in this order. */
 import { type ChildProcess, spawn } from "node:child_process"
-import { once } from "node:events"
-import { chmod, chown, mkdir, open, writeFile } from "node:fs/promises"
-import { type Socket, createServer } from "node:net"
+import { chown, mkdir, open, writeFile } from "node:fs/promises"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import type { Readable } from "node:stream"
 import { text } from "node:stream/consumers"
 import type { FileHandle } from "node:fs/promises"
@@ -13,6 +10,7 @@ import type { BoxPlan } from "../port.ts"
 import { type DiskKind, hideDisk, makeDisk } from "./disk.ts"
 import type { BoxGroups } from "./groups.ts"
 import type { LaunchAnswer } from "./keeper/plan.ts"
+import { type Meeting, jsonOf, meetingPlace, newsOf, next } from "./meeting.ts"
 import { type Attached, attach, ownTun } from "./network.ts"
 import { type Prepared, makePipes, writeFiles } from "./preparing.ts"
 import { type KnownProcess, killProcess, known } from "./processes.ts"
@@ -22,13 +20,6 @@ import { SEEN } from "./shape.ts"
 import { SIZES } from "./sizes.ts"
 
 const LAUNCH_WITHIN_MS = 60_000
-
-/** Of what a keeper says nothing is believed but its form. */
-const newsForm = z.discriminatedUnion("step", [
-  z.strictObject({ step: z.literal("firewall"), by: z.enum(["nft", "ip"]).nullable() }),
-  z.strictObject({ step: z.literal("ready"), firstProcess: z.int().positive() }),
-  z.strictObject({ step: z.literal("failed"), why: z.string().max(10_000) }),
-])
 
 /** How a box turned out. */
 export interface Launched {
@@ -113,23 +104,6 @@ async function together<T extends readonly unknown[]>(
   return (await Promise.all(parts)) as unknown as T
 }
 
-/** Where the keeper meets this program. */
-async function meetingPlace(path: string): Promise<Meeting> {
-  const server = createServer()
-  // Looked for from the beginning: the keeper may be there before anybody asks for it.
-  const came = new Promise<Socket>((resolve) => server.once("connection", resolve))
-  server.listen(path)
-  await once(server, "listening")
-  await chmod(path, 0o777)
-  return { came, close: () => void server.close() }
-}
-
-/** A keeper that is expected. */
-interface Meeting {
-  readonly came: Promise<Socket>
-  readonly close: () => void
-}
-
 /** The outer sandbox. */
 interface Outer {
   readonly child: ChildProcess
@@ -184,14 +158,6 @@ async function keeperOf(child: ChildProcess): Promise<KnownProcess> {
   const keeper = about.success ? await known(about.data["child-pid"]) : null
   if (keeper === null) throw new CannotLaunch("the sandbox ended as it began")
   return keeper
-}
-
-function jsonOf(words: string): unknown {
-  try {
-    return JSON.parse(words)
-  } catch {
-    return null
-  }
 }
 
 async function knownOf(pid: number | undefined): Promise<readonly KnownProcess[]> {
@@ -255,25 +221,6 @@ async function settledWay(
   if (firewalledBy !== null) return network
   if (process !== null) await killProcess(process, pacer)
   return "none"
-}
-
-type News = z.infer<typeof newsForm>
-
-/** What the keeper says, a line each. */
-async function* newsOf(socket: Socket): AsyncGenerator<News, void> {
-  for await (const line of createInterface(socket)) {
-    const news = newsForm.safeParse(jsonOf(line))
-    if (!news.success) throw new CannotLaunch("the keeper said what no keeper says")
-    yield news.data
-  }
-}
-
-/** The next that it says. @throws CannotLaunch where that is that it failed, or nothing */
-async function next(news: AsyncGenerator<News, void>): Promise<News> {
-  const { value } = await news.next()
-  if (value === undefined) throw new CannotLaunch("the keeper ended as it began")
-  if (value.step === "failed") throw new CannotLaunch(value.why)
-  return value
 }
 
 async function noteMore(note: Launch["note"], more: readonly KnownProcess[]): Promise<void> {

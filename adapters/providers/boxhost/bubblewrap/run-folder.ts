@@ -184,12 +184,6 @@ function recordsIn(folder: string, self: KnownProcess) {
     await writeFile(path, JSON.stringify(record), { mode: 0o600 })
     return path
   }
-  const endings = async () =>
-    (await readdir(folder)).flatMap((name) => {
-      const [, id, pid, startedAt] = /^(\w+)\.ending-(\d+)-(\d+)$/.exec(name) ?? []
-      if (id === undefined || startedAt === undefined) return []
-      return [{ id, by: { pid: Number(pid), startedAt } }]
-    })
 
   return {
     names: async () =>
@@ -219,10 +213,10 @@ function recordsIn(folder: string, self: KnownProcess) {
       }
       return parsed(endingPath(id, self))
     },
-    isEnding: async (id: string) => (await endings()).some((ending) => ending.id === id),
+    isEnding: async (id: string) => (await endingsIn(folder)).some((ending) => ending.id === id),
     leftByEnders: async () => {
       const taken: string[] = []
-      for (const { id, by } of await endings()) {
+      for (const { id, by } of await endingsIn(folder)) {
         if (await lives(by)) continue
         try {
           await rename(endingPath(id, by), pathOf(id))
@@ -233,14 +227,28 @@ function recordsIn(folder: string, self: KnownProcess) {
       }
       return taken
     },
-    removeUnfinished: async (): Promise<void> => {
-      for (const name of await readdir(folder)) {
-        const [, pid, startedAt] = /^\.(\d+)-(\d+)-/.exec(name) ?? []
-        if (pid === undefined || startedAt === undefined) continue
-        if (await lives({ pid: Number(pid), startedAt })) continue
-        await rm(join(folder, name), { force: true })
-      }
-    },
+    removeUnfinished: () => removeUnfinished(folder),
     removeEnding: async (id: string) => rm(endingPath(id, self), { force: true }),
+  }
+}
+
+/** The records that somebody is ending, or was. */
+async function endingsIn(
+  folder: string,
+): Promise<readonly { readonly id: string; readonly by: KnownProcess }[]> {
+  return (await readdir(folder)).flatMap((name) => {
+    const [, id, pid, startedAt] = /^(\w+)\.ending-(\d+)-(\d+)$/.exec(name) ?? []
+    if (id === undefined || startedAt === undefined) return []
+    return [{ id, by: { pid: Number(pid), startedAt } }]
+  })
+}
+
+/** Takes records away that were half written by who has died. */
+async function removeUnfinished(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const [, pid, startedAt] = /^\.(\d+)-(\d+)-/.exec(name) ?? []
+    if (pid === undefined || startedAt === undefined) continue
+    if (await lives({ pid: Number(pid), startedAt })) continue
+    await rm(join(folder, name), { force: true })
   }
 }

@@ -14,8 +14,12 @@ export const SEEN = {
 const NODE_FOLDER = "/opt/node/bin"
 const PATH = `${NODE_FOLDER}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`
 
+/** Who commands are in a box, and where that one is at home. */
+const WORKER = "worker"
+const HOME = `/home/${WORKER}`
+
 /** What every command finds in its environment, unless the plan says otherwise. */
-export const ENVIRONMENT = { PATH, HOME: "/home/worker", LANG: "C.UTF-8", USER: "worker" } as const
+export const ENVIRONMENT = { PATH, HOME, LANG: "C.UTF-8", USER: WORKER } as const
 
 /** Folders at the root that programs are made of: links into `/usr` on most machines. */
 const TOP = ["bin", "lib", "lib64", "sbin"]
@@ -32,7 +36,7 @@ export const OWN_ETC = {
   "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n",
   hosts: "127.0.0.1 localhost box\n::1 localhost\n",
   passwd:
-    "root:x:0:0:root:/nonexistent:/bin/sh\nworker:x:1000:1000:worker:/home/worker:/bin/sh\n" +
+    `root:x:0:0:root:/nonexistent:/bin/sh\n${WORKER}:x:1000:1000:${WORKER}:${HOME}:/bin/sh\n` +
     "nobody:x:65534:65534:nobody:/nonexistent:/bin/sh\n",
   group: "root:x:0:\nworker:x:1000:\nnogroup:x:65534:\n",
 } as const
@@ -133,7 +137,7 @@ async function inner({ folder, root, sharedMemoryBytes }: InnerView): Promise<re
     // Shared memory counts as the box's: without a bound its first process would be ended for it.
     ...["--size", String(sharedMemoryBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
     ...["--bind", `${SEEN.disk}/tmp`, "/tmp", "--bind", `${SEEN.disk}/workspace`, "/workspace"],
-    ...["--bind", `${SEEN.disk}/home`, "/home/worker"],
+    ...["--bind", `${SEEN.disk}/home`, HOME],
     ...["--ro-bind", SEEN.node, `${NODE_FOLDER}/node`, ...etc],
     // The root is a file system in memory, as large as half of the machine's.
     ...["--remount-ro", "/"],

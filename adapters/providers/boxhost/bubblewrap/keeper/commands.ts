@@ -140,7 +140,18 @@ export function commandsIn(home: Home): Commands {
   }
 
   return {
-    ...{ run, spawn },
+    ...{ run, spawn, ...lookedAt(home, background) },
+    activities: () => activities,
+    countActivity: () => void (activities += 1),
+  }
+}
+
+/** What is done with commands in the background once they are there. */
+function lookedAt(
+  { space, first }: Home,
+  background: ReadonlyMap<string, Background>,
+): Pick<Commands, "processes" | "logs" | "stop"> {
+  return {
     processes: () => [...background.values()].map(told),
     logs: (id) => {
       const one = background.get(id)
@@ -150,11 +161,9 @@ export function commandsIn(home: Home): Commands {
       const one = background.get(id)
       if (one === undefined) return false
       one.entered.kill()
-      await killMarked(home.space, home.first, id)
+      await killMarked(space, first, id)
       return true
     },
-    activities: () => activities,
-    countActivity: () => void (activities += 1),
   }
 }
 
