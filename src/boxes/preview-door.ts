@@ -15,31 +15,40 @@ import type { Ports } from "../frame/ports.ts"
 import { pageOf } from "./preview-pages.ts"
 import type { Dialled } from "./preview-pass.ts"
 import { endOf, passConnection, passRequest } from "./preview-pass.ts"
+import type { PreviewPlaces } from "./preview-places.ts"
+import { openPlaces } from "./preview-places.ts"
 import { previewSeen } from "./preview-traffic.ts"
 import { tagOf, tokenIn } from "./preview-url.ts"
 import { boxSettings } from "./settings.ts"
 
-/** Why there is no connection: 404 where the name is nobody's, 502 where nothing listens now. */
-type None = 404 | 502
+/** Why there is no connection: the name is nobody's, nothing listens now, or too many look at it. */
+type None = 404 | 502 | 503
+
+/** What the door works with. */
+interface Hall {
+  readonly ports: Ports
+  readonly domain: string
+  readonly places: PreviewPlaces
+}
 
 /** The door of previews. */
 export function previewDoor(ports: Ports): Door {
   const domain = ports.settings(boxSettings).BOX_DOMAIN
+  const hall: Hall = { ports, domain, places: openPlaces() }
   return {
     name: "previews",
     takes: (host) => host === domain || host.endsWith(`.${domain}`),
-    serve: (request, response) => void serve(ports, domain, request, response),
-    upgrade: (request, socket, head) => void upgrade(ports, domain, request, socket, head),
+    serve: (request, response) => void serve(hall, request, response),
+    upgrade: (request, socket, head) => void upgrade(hall, request, socket, head),
   }
 }
 
 async function serve(
-  ports: Ports,
-  domain: string,
+  hall: Hall,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const dialled = await connectionFor(ports, domain, request)
+  const dialled = await connectionFor(hall, request)
   if (typeof dialled === "number") return pageOf(response, dialled)
   // Who left by now will not say so again.
   if (response.destroyed) dialled.connection.destroy()
@@ -47,13 +56,12 @@ async function serve(
 }
 
 async function upgrade(
-  ports: Ports,
-  domain: string,
+  hall: Hall,
   request: IncomingMessage,
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
-  const dialled = await connectionFor(ports, domain, request)
+  const dialled = await connectionFor(hall, request)
   if (typeof dialled === "number") endOf(socket, REFUSALS[dialled])
   else if (socket.destroyed) dialled.connection.destroy()
   else passConnection(dialled, request, socket, head)
@@ -63,20 +71,23 @@ const REST = "Connection: close\r\nContent-Length: 0\r\nCache-Control: no-store\
 const REFUSALS: Readonly<Record<None, string>> = {
   404: `HTTP/1.1 404 Not Found\r\n${REST}`,
   502: `HTTP/1.1 502 Bad Gateway\r\n${REST}`,
+  503: `HTTP/1.1 503 Service Unavailable\r\n${REST}`,
 }
 
 /** A connection to what a request is for, whose errors end it and nothing else. */
 async function connectionFor(
-  ports: Ports,
-  domain: string,
+  { ports, domain, places }: Hall,
   request: IncomingMessage,
 ): Promise<Dialled | None> {
   try {
     const token = tokenIn(hostOf(request) ?? "", domain)
     const row = token === null ? null : await findPreview(ports.readAll, tagOf(token))
     if (row === null) return 404
-    const connection = await dial(ports, row)
+    const leave = places.take(`${row.box_id}:${row.port}`)
+    if (leave === null) return 503
+    const connection = await dialOr(ports, row, leave)
     if (connection === null) return 502
+    connection.once("close", leave)
     // Before anything is waited for: an error that nobody hears ends the whole server.
     connection.on("error", () => connection.destroy())
     await noteTraffic(ports, row)
@@ -84,6 +95,17 @@ async function connectionFor(
   } catch (error) {
     ports.log.warn("a preview could not be served", error)
     return 502
+  }
+}
+
+/** The same; where there is none, its place is given back. */
+async function dialOr(ports: Ports, row: PreviewRow, leave: () => void): Promise<Duplex | null> {
+  let connection: Duplex | null = null
+  try {
+    connection = await dial(ports, row)
+    return connection
+  } finally {
+    if (connection === null) leave()
   }
 }
 

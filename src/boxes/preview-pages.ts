@@ -4,6 +4,7 @@ import type { ServerResponse } from "node:http"
 const PAGES = {
   404: ["There is nothing here", "This link is closed, or was never one."],
   502: ["Nothing answers yet", "The box does not listen on this port now. This page tries again."],
+  503: ["Too many look at this now", "The box is busy with others. This page tries again."],
 } as const
 
 /** Answers with a page that says so; of what may come yet, one that looks again. */
@@ -15,7 +16,7 @@ export function pageOf(response: ServerResponse, status: keyof typeof PAGES): vo
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
     "referrer-policy": "no-referrer",
     "x-robots-tag": "noindex",
-    ...(status === 502 ? { refresh: "2" } : {}),
+    ...(status === 404 ? {} : { refresh: "2" }),
   })
   response.end(
     `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><h1>${title}</h1><p>${text}</p></html>\n`,

@@ -3,6 +3,7 @@ import { once } from "node:events"
 import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { MOST_CONNECTIONS } from "../../src/boxes/preview-places.ts"
 import { BOXES, makeBoxCompany, running } from "./boxes-world.ts"
 import type { PreviewWorld } from "./preview-world.ts"
 import { answering, openPreviewWorld, textOf } from "./preview-world.ts"
@@ -249,6 +250,29 @@ describe("a connection that speaks another protocol", () => {
       textOf(at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`))
     expect(await asked(await at.hostOf(5_999))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
     expect(await asked(`${"a".repeat(26)}.box.localhost`)).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+  })
+})
+
+describe("a link that too many visit", () => {
+  it("is refused to more than a hundred at once, and open again once they leave", async () => {
+    let came = 0
+    const all = Promise.withResolvers<null>()
+    const host = await linkTo((inner) => {
+      inner.once("data", () => {
+        came += 1
+        if (came === MOST_CONNECTIONS) all.resolve(null)
+        if (came > MOST_CONNECTIONS) inner.end("HTTP/1.1 204 No\r\n\r\n")
+      })
+    })
+    const head = `GET / HTTP/1.1\r\nhost: ${host}\r\n`
+    const sockets = Array.from({ length: MOST_CONNECTIONS }, () => at.say(`${head}\r\n`))
+    await all.promise
+    const refused = await at.visit(host)
+    expect([refused.status, refused.headers["refresh"]]).toEqual([503, "2"])
+    expect(await textOf(at.say(`${head}${OFFER}\r\n`))).toMatch(/^HTTP\/1\.1 503 /)
+    expect((await at.visit(await saying(""))).status).toBe(502)
+    for (const socket of sockets) socket.destroy()
+    await expect.poll(async () => (await at.visit(host)).status).toBe(204)
   })
 })
 

@@ -140,6 +140,9 @@ describe("when", () => {
     await expect.poll(isBusy).toBe(true)
     await ask("POST", "/stop", undefined, own)
     expect(await ran).toMatchObject({ status: 409, body: { error: "box_stopped" } })
+    const { events } = (await ask("GET", "/events", undefined, own)).body
+    const told = { action: "exec", detail: "sleep infinity", result: "the box ended" }
+    expect(events).toContainEqual(expect.objectContaining(told))
     await world.operate("wait")
   })
 

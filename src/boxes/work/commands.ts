@@ -1,7 +1,8 @@
 /** Commands in a box: run and waited for, or in the background. */
 import { z } from "zod"
 import type { BoxProcess } from "../../../adapters/providers/boxhost/port.ts"
-import { WORKSPACE } from "../../../adapters/providers/boxhost/port.ts"
+import { BoxGone, WORKSPACE } from "../../../adapters/providers/boxhost/port.ts"
+import { ProviderSilent } from "../../../adapters/providers/outside.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
 import { route } from "../../frame/calls/route.ts"
 import { shortText } from "../../frame/kernel/schema.ts"
@@ -57,10 +58,16 @@ export const runCommand = route({
     inBox(ports, caller, params.id, async (box, found) => {
       const asked = { timeoutMs: body.timeoutMs, mostBytes: MOST_OUTPUT_BYTES, activity: true }
       const options = body.cwd === undefined ? asked : { ...asked, cwd: body.cwd }
-      const ran = await box.run(["sh", "-c", body.command], options)
+      const noted = (result: string) =>
+        note(ports, caller, found, { action: "exec", detail: body.command, result })
+      const ran = await box.run(["sh", "-c", body.command], options).catch(async (error) => {
+        // It began, whatever it did before nobody heard of it any more.
+        if (error instanceof BoxGone) await noted("the box ended")
+        if (error instanceof ProviderSilent) await noted("no answer")
+        throw error
+      })
       const { exitCode } = ran
-      const result = ran.isTimedOut ? "timed out" : `exit ${exitCode}`
-      await note(ports, caller, found, { action: "exec", detail: body.command, result })
+      await noted(ran.isTimedOut ? "timed out" : `exit ${exitCode}`)
       const [stdout, stderr] = [textOf(ran.stdout), textOf(ran.stderr)]
       return { ok: true, body: { exitCode, success: exitCode === 0, stdout, stderr } }
     }),
