@@ -118,6 +118,7 @@ function gather(facts: readonly Recorded[], wrong: string[]) {
         if (box !== null) box.end = fact
         break
       case "Charged": {
+        if (!fact.item.startsWith("box_minute_")) break
         const before = bill.get(fact.chargeId)
         const { amountMicros, resource, open: isOpen } = fact
         const times = (before?.times ?? 0) + 1

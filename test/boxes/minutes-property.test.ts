@@ -9,6 +9,9 @@ import { settled } from "./minute-world.ts"
 
 const LOT_TIMEOUT_MS = 120_000
 const RUNS = 300
+const ASKED = { size: "small", maxMinutes: 9, idleMinutes: 60, budget: null } as const
+/** A look at a box, or a start, has no more turns. */
+const MOST_TURNS = 18
 
 /** What has to happen in so many histories, so that they show anything. */
 const HAPPENS = [
@@ -41,8 +44,38 @@ describe("minutes", () => {
     },
   )
 
-  const ASKED = { size: "small", maxMinutes: 9, idleMinutes: 60, budget: null } as const
-  const MOST_TURNS = 14
+  it(
+    "are the same whoever dies at any line of a start, of making the box, or of a minute",
+    { timeout: LOT_TIMEOUT_MS },
+    async () => {
+      const wrong: string[] = []
+      for (const what of ["start", "make-box", "tick-box"] as const) {
+        for (let at = 1; at <= MOST_TURNS; at += 1) {
+          for (const isDone of [false, true]) {
+            const played = new Play()
+            const { world } = played
+            await played.open(what === "tick-box" ? [ASKED] : [])
+            world.isFree = true
+            const fate = { at, isDone }
+            const own = what === "start" ? fate : null
+            await played.step({ does: "start", asked: ASKED, by: 0, fate: own })
+            await world.finish()
+            const row = [...world.stored.rows.values()].find(({ key }) => key.startsWith(what))
+            if (row !== undefined) {
+              world.pass(Math.max(0, row.dueAt - world.now))
+              world.work(row, 0, fate)
+              await world.finish()
+            }
+            await played.end()
+            const found = reckon(world.stored.facts, true).wrong
+            if (found.length > 0) wrong.push(`${what} ${at} ${isDone}: ${found.join()}`)
+            wrong.push(...world.faults.map(String))
+          }
+        }
+      }
+      expect(wrong).toEqual([])
+    },
+  )
 
   /** One process comes so far, there is no room for another so far, and then there is room for both. */
   async function flip(first: number, second: number, late: number): Promise<Play> {
