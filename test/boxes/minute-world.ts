@@ -34,7 +34,7 @@ export interface Fate {
 const MOMENT_MS = 0.001
 
 /** Somebody died, as a process does: nothing of it goes on. */
-export class Died extends Error {
+class Died extends Error {
   override readonly name = "Died"
 }
 

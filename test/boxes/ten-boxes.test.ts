@@ -58,11 +58,11 @@ it("ten boxes for an hour", { timeout: 60_000 }, async () => {
       ...{ status: "stopped", stopReason, spent: { minutes, dollars } },
     })
   }
-  const sum = TEN.reduce((sum, [{ size }, minutes]) => sum + minutes * MICROS[size], 0)
+  const sum = TEN.reduce((total, [{ size }, minutes]) => total + minutes * MICROS[size], 0)
   expect(await spentOf(world, company)).toBe(sum)
   const { charges } = await world.operate("charge list", { company: companyId, limit: 1_000 })
   const billed = charges.reduce(
-    (sum: number, { amountMicros }: { amountMicros: number }) => sum + amountMicros,
+    (total: number, { amountMicros }: { amountMicros: number }) => total + amountMicros,
     0,
   )
   expect(billed).toBe(sum)
@@ -70,9 +70,9 @@ it("ten boxes for an hour", { timeout: 60_000 }, async () => {
   const events = await collect(world.ports.store.readAll({ prefixes }))
   const { wrong, owedMicros } = reckon(events.map(world.ports.streams.recorded), true)
   expect(wrong).toEqual([])
-  expect([...owedMicros.values()].reduce((sum, one) => sum + one, 0)).toBe(sum)
+  expect([...owedMicros.values()].reduce((total, micros) => total + micros, 0)).toBe(sum)
   const month = new Date(world.ports.clock.now()).toISOString().slice(0, 7)
   const { lines } = await exported(world, company, month)
   const minutes = lines.filter(({ item }) => item?.startsWith("box_minute_") === true)
-  expect(minutes.reduce((sum, line) => sum - Number(line["amount_micros"]), 0)).toBe(sum)
+  expect(minutes.reduce((total, line) => total - Number(line["amount_micros"]), 0)).toBe(sum)
 })
