@@ -233,12 +233,12 @@ export class Play {
   }
 
   /** Starts a box; again only where nobody is at it: whoever carries a request out has a claim. */
-  #start(i: number, by: number, fate: Fate | null, isAgain: boolean): void {
+  #start(i: number, process: number, dies: Fate | null, isAgain: boolean): void {
     const wanted = this.#starts[i]
     if (wanted === undefined || this.#claimed.has(i)) return
     this.#claimed.add(i)
     void this.world
-      .begin(by, fate, (ports) => start(ports, COMPANY, `start ${i}`, wanted, isAgain))
+      .begin(process, dies, (ports) => start(ports, COMPANY, `start ${i}`, wanted, isAgain))
       .then(() => this.#claimed.delete(i))
   }
 
