@@ -15,6 +15,7 @@ import type { Charge } from "../../domain/charging/ledger-commands.ts"
 import type { ChargeRefusalCode, ChargeRefused } from "../../domain/charging/ledger-events.ts"
 import { ledgerRevision } from "../../domain/charging/ledger-views.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import { endedCharge } from "../../projections/charging/charges.ts"
 import { operationRefusal, personRefusal } from "../frame/calls/person-checks.ts"
 import { lookUpCharge } from "../frame/effects/charges.ts"
 import { mustSearch } from "../frame/effects/place-charge.ts"
@@ -71,24 +72,74 @@ export async function payDue(ports: Ports, box: Ticked, cause: Cause): Promise<B
 /**
  * Charges the last minute that began, where it is not.
  *
+ * Two may do so at once, and there may be room for one and not for the other: a refusal that is stored has
+ * the last word. Who refused looks for a charge behind that, who charged looks for a refusal behind that,
+ * so one of the two finds the other's, and gives the charge back.
+ *
  * @param searchedTo up to where it is known not to be charged; null where that must be looked for
  */
 async function payMinute(
   ports: Ports,
-  { companyId, boxId }: Ticked,
-  view: BoxView,
+  box: Ticked,
+  given: BoxView,
   searchedTo: number | null,
   cause: Cause,
 ): Promise<BoxView> {
-  const { minutes: minute, isLastRefused } = view
-  // The first is an open charge, which another row ends.
-  if (minute === 1 || isLastRefused) return view
-  const reason = await chargeMinute(ports, companyId, view, `${boxId}:${minute}`, searchedTo, cause)
-  if (reason === null) return view
+  const { companyId, boxId } = box
+  for (let view = given, knownTo = searchedTo; ; knownTo = null) {
+    const { minutes: minute, isLastRefused } = view
+    // The first is an open charge, which another row ends.
+    if (minute === 1) return view
+    if (isLastRefused) {
+      await takeMinuteBack(ports, companyId, minuteName(boxId, minute), cause)
+      return view
+    }
+    const name = minuteName(boxId, minute)
+    const reason = await chargeMinute(ports, companyId, view, name, knownTo, cause)
+    const now =
+      reason === null
+        ? await readBox(ports, companyId, boxId)
+        : await refuseMinute(ports, box, minute, reason, cause)
+    if (now === null) return view
+    // Else another one was refused, or began behind this one, meanwhile.
+    if (reason === null && now.minutes === minute && !now.isLastRefused) return now
+    view = now
+  }
+}
+
+const minuteName = (boxId: BoxId, minute: number) => `${boxId}:${minute}` as ChargeId
+
+/** Records that a minute was refused, unless it was charged meanwhile and the next one began. */
+async function refuseMinute(
+  { runner }: Ports,
+  { companyId, boxId }: Ticked,
+  minute: number,
+  reason: StopReason,
+  cause: Cause,
+): Promise<BoxView | null> {
   const command = { type: "RefuseMinute" as const, boxId, minute, reason }
-  const stream = boxStreamOf(companyId, boxId)
-  const refused = await ports.runner.execute(stream, command, cause, boxOf)
-  return refused.view ?? view
+  return (await runner.execute(boxStreamOf(companyId, boxId), command, cause, boxOf)).view
+}
+
+/** Gives the charge of a refused minute back, where somebody else had made one. */
+async function takeMinuteBack(
+  ports: Ports,
+  companyId: CompanyId,
+  chargeId: ChargeId,
+  cause: Cause,
+): Promise<void> {
+  for (;;) {
+    const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
+    if (row === null || row.state === "given_back") return
+    const command = {
+      ...{ type: "GiveBackEnded" as const, charge: endedCharge(row), amountMicros: null },
+      ...{ reason: "the box had stopped", searchedTo },
+    }
+    const given = await ports.runner.execute(ledgerOf(companyId), command, cause)
+    if (given.accepted) return
+    if (mustSearch(given.refusal)) continue
+    throw new Error(`${chargeId} could not be given back: ${given.refusal.code}`)
+  }
 }
 
 /** Charges a minute; null where it is charged, else what the box stops with. */
@@ -96,11 +147,10 @@ async function chargeMinute(
   ports: Ports,
   companyId: CompanyId,
   { started }: BoxView,
-  name: string,
+  chargeId: ChargeId,
   knownTo: number | null,
   cause: Cause,
 ): Promise<StopReason | null> {
-  const chargeId = name as ChargeId
   const { size, keyId, personId, unitPriceMicros, priceVersion, boxId: resource } = started
   for (let searchedTo = knownTo; ;) {
     if (searchedTo === null) {

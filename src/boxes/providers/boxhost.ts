@@ -33,7 +33,7 @@ export const boxHostProvider: Provider = {
   open: async (outside, ports) => {
     const { host, machine } = await hostOf(outside, () => ports().baseUrl())
     return {
-      boxHost: failingBoxHost(host, outside),
+      boxHost: outside.failing(failingBoxHost(host, outside), "start"),
       boxMachine: machine,
       boxCode: { bring: bringCode, take: takeCode },
       boxFiles: { list: listFiles, read: readFile, write: writeFile, remove: removeFile },

@@ -4,6 +4,7 @@ import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/p
 import type { Box } from "../../../adapters/providers/boxhost/port.ts"
 import { BoxGone } from "../../../adapters/providers/boxhost/port.ts"
 import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
+import type { BoxView } from "../../../domain/boxes/box.ts"
 import { MINUTE_MS, stopsBy } from "../../../domain/boxes/box.ts"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
 import { parseBoxId } from "../../../domain/boxes/ids.ts"
@@ -76,6 +77,16 @@ async function tick(ports: Ports, box: Omit<Ticked, "signs">, cause: Cause) {
   return view
 }
 
+/** Whoever was about to charge a minute when it was refused has done so by then, or died of it. */
+const CHARGED_WITHIN_MS = 10 * MINUTE_MS
+
+/** When a box is to be looked at again; null where nothing more can come of it. */
+function lookAgainAt(view: BoxView | null, now: number): number | null {
+  if (view === null || view.endedAt === null) return view?.next?.dueAt ?? null
+  const lastAt = view.endedAt + CHARGED_WITHIN_MS
+  return view.isLastRefused && now < lastAt ? lastAt : null
+}
+
 /** Charges what is due of a box. */
 export const tickBox = reaction({
   kind: "tick-box",
@@ -93,8 +104,8 @@ export const tickBox = reaction({
     }
     try {
       const view = await tick(ports, { companyId, boxId }, cause)
-      const next = view?.next ?? null
-      return next === null ? { result: "done" } : { result: "later", dueAt: next.dueAt }
+      const dueAt = lookAgainAt(view, ports.clock.now())
+      return dueAt === null ? { result: "done" } : { result: "later", dueAt }
     } catch (error) {
       const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
       if (!isOutside) throw error

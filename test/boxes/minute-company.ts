@@ -1,0 +1,128 @@
+/** Companies of a world of minutes, and what is asked of their boxes. */
+import type { AccessCommand } from "../../domain/access/access.ts"
+import { accessOf } from "../../domain/access/aggregates.ts"
+import { PERMISSIONS } from "../../domain/access/permissions.ts"
+import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
+import { PRICES, ledgerOf } from "../../domain/charging/aggregates.ts"
+import type { LedgerCommand } from "../../domain/charging/ledger-commands.ts"
+import { DEFAULT_BOOK } from "../../domain/charging/price-book.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import type { AnyReply, Caller, Seed } from "../../src/frame/calls/route.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { startBox } from "../../src/boxes/start-box.ts"
+import { plainSealing } from "../simulation/sealing.ts"
+import type { MinuteWorld } from "./minute-world.ts"
+
+/** Who starts boxes everywhere. */
+export const KEY = { keyId: "key_aaaaaaaa", personId: "per_1" } as const
+
+const CAUSE = causedBy("test")
+
+/** A company as it is made. */
+export interface Terms {
+  readonly companyId: CompanyId
+  readonly plan: "29" | "79" | "197" | "329"
+  readonly fundsMicros: number
+}
+
+/** What a start asks for. */
+export interface Asked {
+  readonly size: "small" | "medium" | "large" | "xlarge"
+  readonly maxMinutes: number
+  readonly idleMinutes: number
+  readonly budget: number | null
+}
+
+/** Makes the price book. */
+export async function openPrices({ processes }: MinuteWorld): Promise<void> {
+  const prices = DEFAULT_BOOK.map((one) => one)
+  await processes[0]?.runner.execute(PRICES, { type: "OpenPriceBook", prices }, CAUSE)
+}
+
+/** Makes a company with a key that may start boxes. */
+export async function openCompany(world: MinuteWorld, terms: Terms): Promise<void> {
+  const { companyId, plan, fundsMicros } = terms
+  const sealed = (text: string) => plainSealing.seal(companyId, "company", text)
+  const name = await sealed("company")
+  await change(world, companyId, { type: "OpenCompany", companyId, name, plan, pays: "prepaid" })
+  const person = { personId: KEY.personId, name, email: name, emailTag: "tag", role: "developer" }
+  const added = { ...person, permissions: PERMISSIONS, type: "AddPerson" } as const
+  await change(world, companyId, { ...added, role: "developer" })
+  const operations = ["sandbox.start", "sandbox.read"] as const
+  const key = { ...KEY, keyHash: "ab12", operations, label: null }
+  await change(world, companyId, { type: "CreateKey", ...key })
+  await arrange(world, companyId, { type: "OpenLedger", prepaidOnly: true, creditLineMicros: 0 })
+  await arrange(world, companyId, addFunds(fundsMicros))
+}
+
+/** Changes people and keys at once, in no turn of anybody's. */
+export async function change(world: MinuteWorld, companyId: CompanyId, command: AccessCommand) {
+  await world.processes[0]?.runner.execute(accessOf(companyId), command, CAUSE)
+}
+
+/** Changes money and limits at once; what a company that was deleted refuses is left. */
+export async function arrange(world: MinuteWorld, companyId: CompanyId, command: LedgerCommand) {
+  const [{ runner }] = world.processes as [MinuteWorld["processes"][number]]
+  const made = await runner.execute(ledgerOf(companyId), command, CAUSE)
+  if (made.accepted || LEFT.has(made.refusal.code)) return
+  throw new Error(`${command.type} was refused: ${made.refusal.code}`)
+}
+
+const LEFT = new Set(["ledger_closed", "no_such_limit"])
+
+/** Adds funds. */
+export function addFunds(amountMicros: number): LedgerCommand {
+  return { type: "AddFunds", amountMicros, reference: null }
+}
+
+/** Sets the limit of a company's week; null takes it away. */
+export function limitWeek(amountMicros: number | null): LedgerCommand {
+  const name = { holder: "company", holderId: null, class: "general" } as const
+  if (amountMicros === null) return { type: "RemoveLimit", ...name }
+  const limit = { period: "week", amountMicros, remindersMicros: [], leaveKeysOut: false } as const
+  return { type: "SetLimit", ...name, ...limit }
+}
+
+const NOTHING_ELSE = {
+  ...{ query: {}, params: {} },
+  ...{ gone: new AbortController().signal, stopping: new AbortController().signal },
+  sent: { headers: {}, target: "/", address: "127.0.0.1", requestId: "req_0" },
+  onward: () => Promise.reject(new Error("nothing is sent on")),
+}
+
+/** Starts a box by the route's own way; `isAgain` where the same request may have begun before. */
+export async function start(
+  ports: Ports,
+  companyId: CompanyId,
+  name: string,
+  asked: Asked,
+  isAgain: boolean,
+): Promise<AnyReply> {
+  const key = { ...KEY, keyHash: "ab12", operations: new Set([]), status: "active" } as const
+  const person = { personId: KEY.personId }
+  const spender = { via: "own_key", ...KEY } as const
+  const caller = { companyId, key, person, spender, requestId: name } as unknown as Caller
+  const seedOf = (attempt: number): Seed => ({
+    ...{ parts: [companyId, name, String(attempt)], isNamed: true },
+    next: async () => seedOf(attempt + 1),
+  })
+  const body = { ...asked, branch: "main", label: null }
+  const input = { ...NOTHING_ELSE, body, seed: seedOf(0) } as never
+  if (!isAgain) return startBox.handle(ports, caller, input)
+  const { resume } = startBox
+  if (resume === undefined) throw new Error("a start goes on after a lost answer")
+  const found = await resume(ports, caller, input)
+  if ("reply" in found) return found.reply
+  return startBox.handle(ports, caller, { ...NOTHING_ELSE, body, seed: found.seed } as never)
+}
+
+/** Stops a box, and takes it off the list where that is asked for. */
+export async function stop(ports: Ports, companyId: CompanyId, boxId: BoxId, deletes: boolean) {
+  const stream = boxStreamOf(companyId, boxId)
+  const stopping = { type: "StopBox", boxId, reason: "stopped", ...KEY } as const
+  await ports.runner.execute(stream, stopping, CAUSE)
+  if (!deletes) return
+  await ports.runner.execute(stream, { type: "DeleteBox", boxId, ...KEY }, CAUSE)
+}

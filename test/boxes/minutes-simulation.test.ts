@@ -1,0 +1,107 @@
+/** Two hundred boxes for twelve hours, on a virtual clock: what they cost adds up to the micro-dollar. */
+import { describe, expect, it } from "vitest"
+import { boxStreamOf, slotsOf } from "../../domain/boxes/aggregates.ts"
+import { boxesWithSlot } from "../../domain/boxes/slots.ts"
+import { boxOf } from "../../domain/boxes/box.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { accountOf } from "../../domain/charging/ledger-views.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { Chance } from "../simulation/chance.ts"
+import { openCompany, openPrices, start, stop } from "./minute-company.ts"
+import { reckon } from "./minute-law.ts"
+import type { Row } from "./minute-store.ts"
+import { MinuteWorld, NOON } from "./minute-world.ts"
+
+const COMPANIES: readonly CompanyId[] = ["co_aaaaaa", "co_bbbbbb", "co_cccccc", "co_dddddd"]
+const BOXES = 200
+const HOURS_MS = 12 * 3_600_000
+const FUNDS_MICROS = 40_000_000
+const LOT_TIMEOUT_MS = 120_000
+
+/** Boxes of every kind, started over the first hours by a seed. */
+async function begin(world: MinuteWorld, chance: Chance): Promise<void> {
+  world.isFree = true
+  await openPrices(world)
+  for (const companyId of COMPANIES) {
+    await openCompany(world, { companyId, plan: "329", fundsMicros: FUNDS_MICROS })
+  }
+  for (let i = 0; i < BOXES; i += 1) {
+    const companyId = COMPANIES[i % COMPANIES.length] as CompanyId
+    const wanted = {
+      size: chance.pick(["small", "medium", "large", "xlarge"] as const),
+      maxMinutes: chance.pick([1, 30, 60, 120, 720]),
+      idleMinutes: chance.pick([5, 15, 60]),
+      budget: chance.pick([null, null, 0.1, 0.25]),
+    }
+    void world.begin(i % 2, null, (ports) => start(ports, companyId, `start ${i}`, wanted, false))
+    await world.finish()
+    await catchUp(world, world.now + chance.between(0, 20_000))
+  }
+}
+
+/** Does everything that falls due until then; boxes are worked in, stopped and lost on the way. */
+async function catchUp(world: MinuteWorld, until: number, chance?: Chance): Promise<void> {
+  for (let i = 0; ; i += 1) {
+    let next: Row | null = null
+    for (const row of world.stored.rows.values()) {
+      if (next === null || row.dueAt < next.dueAt) next = row
+    }
+    if (next === null || next.dueAt > until) break
+    if (next.dueAt > world.now) world.pass(next.dueAt - world.now)
+    // Every hundredth look is made by both at once.
+    world.work(next, i % 2, null)
+    if (i % 100 === 0) world.work(next, (i + 1) % 2, null)
+    await world.finish()
+    if (chance !== undefined) await disturb(world, chance)
+  }
+  if (until > world.now) world.pass(until - world.now)
+}
+
+async function disturb(world: MinuteWorld, chance: Chance): Promise<void> {
+  const boxes = [...(world.processes[0]?.machine.values() ?? [])]
+  if (boxes.length === 0) return
+  const box = chance.pick(boxes)
+  if (chance.happens(0.3)) box.activities += 1
+  if (chance.happens(0.001)) world.processes[0]?.machine.delete(box.plan.boxId)
+  const { companyId, boxId } = box.plan
+  if (chance.happens(0.002))
+    await world.begin(0, null, (ports) => stop(ports, companyId, boxId, false))
+}
+
+describe("two hundred boxes for twelve hours", () => {
+  it.each([2])("add up (seed %d)", { timeout: LOT_TIMEOUT_MS }, async (seed) => {
+    const world = new MinuteWorld(2)
+    const chance = new Chance(seed)
+    await begin(world, chance)
+    await catchUp(world, NOON + HOURS_MS, chance)
+    // Whatever runs longer is stopped, and everything that is owed is done.
+    const facts = world.stored.facts.map(({ fact }) => fact)
+    const all = world.stored.facts.flatMap(({ fact, companyId }) =>
+      fact.type === "BoxStarted" && companyId !== null ? [{ companyId, boxId: fact.boxId }] : [],
+    )
+    for (const { companyId, boxId } of all) {
+      await world.begin(0, null, (ports) => stop(ports, companyId, boxId, false))
+    }
+    await catchUp(world, NOON + HOURS_MS + 3_600_000)
+    expect(world.faults).toEqual([])
+    expect(world.stored.rows.size).toBe(0)
+    const { wrong, owedMicros } = reckon(world.stored.facts, true)
+    expect(wrong).toEqual([])
+    expect(facts.filter(({ type }) => type === "BoxMinuteBegun").length).toBeGreaterThan(4_000)
+    const [{ runner }] = world.processes as [MinuteWorld["processes"][number]]
+    let shownMicros = 0
+    for (const { companyId, boxId } of all) {
+      const view = await runner.readLatest(boxStreamOf(companyId, boxId), boxOf)
+      if (view === null) throw new Error(`${boxId} was started`)
+      const minutes = view.minutes - (view.isLastRefused ? 1 : 0)
+      expect(view.started.unitPriceMicros * minutes).toBe(owedMicros.get(boxId))
+      shownMicros += view.started.unitPriceMicros * minutes
+    }
+    let leftMicros = 0
+    for (const companyId of COMPANIES) {
+      leftMicros += (await runner.readLatest(ledgerOf(companyId), accountOf)).fundsMicros
+      expect(await runner.readLatest(slotsOf(companyId), boxesWithSlot)).toEqual([])
+    }
+    expect(COMPANIES.length * FUNDS_MICROS - leftMicros).toBe(shownMicros)
+  })
+})
