@@ -32,7 +32,7 @@ export interface Meeting {
   readonly close: () => void
 }
 
-/** What the keeper says, a line each. */
+/** What the keeper says, a line each. @throws CannotLaunch where that is what no keeper says */
 export async function* newsOf(socket: Socket): AsyncGenerator<News, void> {
   for await (const line of createInterface(socket)) {
     const news = newsForm.safeParse(jsonOf(line))
