@@ -18,7 +18,9 @@ async function look(
   readiness = "ok serving\nok database\nok event store\nok clock\nok read models\nready\n",
   missing: readonly string[] = [],
 ): Promise<Readonly<Record<string, Finding>>> {
-  const config = readConfig({ LEDGER_DATA_DIR: await testFolder(), PORT: "0", ...env })
+  // What boxes come to on a machine is tried where those are.
+  const own = { LEDGER_DATA_DIR: await testFolder(), PORT: "0", BOX_HOST: "simulator" }
+  const config = readConfig({ ...own, ...env })
   const server = models && {
     url: "http://127.0.0.1:4101",
     readiness: async () => readiness,
@@ -46,7 +48,7 @@ it("finds what the program stands on in order", async () => {
   const found = await look({ DATABASE_URL: url })
   expect(Object.keys(found)).toEqual([
     ...["node", "git", "bwrap", "user namespaces", "port", "disk"],
-    ...["code", "database", "event store", "read models", "simulated"],
+    ...["code", "boxes", "database", "event store", "read models", "simulated"],
   ])
   expect(found["database"]).toMatchObject({
     state: "ok",

@@ -140,6 +140,7 @@ it("asks before nothing else", async () => {
     "lead erase",
     "company delete",
     "repository scrub",
+    "box stop",
   ])
   expect(parseLine("company lock acme --yes").kind).toBe("usage")
   const answer = await runOperation(
