@@ -138,10 +138,10 @@ describe("a charge whose text was never queued", () => {
   })
 
   it("of something else is parked, for nobody knows how to end it", async () => {
-    await chargeOnly("msg_other", "box_1234")
+    await chargeOnly("msg_other", "thing_1234")
     await world.operate("clock advance", { duration: "10m" })
     expect(await workOf(world, company.companyId)).toMatchObject([
-      { kind: "end-charge", parked: "nobody knows how to end a charge for box_1234" },
+      { kind: "end-charge", parked: "nobody knows how to end a charge for thing_1234" },
     ])
     const audit = await world.operate("audit verify", { company: company.companyId })
     const owned = "every open charge has somebody who ends it"

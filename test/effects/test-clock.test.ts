@@ -138,6 +138,7 @@ describe("stand-ins", () => {
       { name: "places", outcome: "ok", times: null, knows: expect.arrayContaining(["none"]) },
       { name: "cards", outcome: "ok", times: null, knows: expect.arrayContaining(["declined"]) },
       { name: "git", outcome: "ok", times: null, knows: expect.arrayContaining(["unavailable"]) },
+      { name: "boxhost", outcome: "ok", times: null, knows: expect.arrayContaining(["lost"]) },
     ])
     const next = () => world.ports.simulators.next(CARRIER)
     expect([await next(), await next(), await next()]).toEqual(["reject", "reject", "ok"])
@@ -147,6 +148,7 @@ describe("stand-ins", () => {
       { name: "places", outcome: "ok", times: null },
       { name: "cards", outcome: "ok", times: null },
       { name: "git", outcome: "ok", times: null },
+      { name: "boxhost", outcome: "ok", times: null },
     ])
     await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
     const asked = await Promise.all(Array.from({ length: 5 }, next))

@@ -40,6 +40,7 @@ beforeAll(async () => {
   company = await makeCompany(world)
   await world.operate("funds add", { company: company.companyId, dollars: "100000" })
   await world.operate("card set", { company: company.companyId, verified: true })
+  await world.operate("repository create", { company: company.companyId })
   const allowance = { addFundsPerPurchase: "5000", addFundsPerMonth: "10000000" }
   await world.operate("key change", { keyId: company.keyId, purchases: "on", ...allowance })
   const { key } = await world.operate("key create", {
@@ -179,7 +180,10 @@ describe("a request made from the document", () => {
 
   it("was sometimes right and sometimes wrong, on every route that takes something", () => {
     // What is right there ends the company that all of this is asked for.
-    for (const name of NAMES.filter((one) => one !== "POST /api/v1/company/delete")) {
+    // What is asked of a box is asked of none: who makes requests up does not know its id.
+    const isAsked = (name: string) =>
+      name !== "POST /api/v1/company/delete" && !name.includes("/sandboxes/:id")
+    for (const name of NAMES.filter(isAsked)) {
       const statuses = [...(seen.get(name) ?? [])]
       expect(
         statuses.some((status) => status < 300),

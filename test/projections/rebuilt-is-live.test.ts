@@ -13,6 +13,7 @@ import { optIn } from "../phone/opted-in.ts"
 import type { World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
 import { useCode } from "../code-checks/pretended.ts"
+import { useBoxes } from "../boxes/pretended.ts"
 import { useForms } from "../leads/forms.ts"
 import { askEverything } from "./asking.ts"
 import { RECIPIENTS, deed, perform } from "./deeds.ts"
@@ -49,6 +50,7 @@ describe("every read model", () => {
       }),
       { numRuns: 4, endOnFailure: true },
     )
+    await useBoxes(world, everywhere)
     // Of what was checked, nothing was empty but what the histories may have left out.
     const { projections } = await world.operate("projections verify")
     const empty = projections
@@ -66,10 +68,13 @@ describe("every read model", () => {
     await optIn(world, company, "+14155550198")
     await useForms(world, company)
     await useCode(world, company)
+    await useBoxes(world, company)
     await world.operate("wait")
     const changes: Readonly<Record<string, string>> = {
       accounts: "update accounts set balance_micros = balance_micros + 1 where account = 'funds'",
       "api-calls": "update api_calls set calls = calls + 1",
+      boxes: "update boxes set minutes = minutes + 1",
+      previews: "update previews set port = port + 1",
       apps: "update devices set sequence = sequence + 1",
       charges: "update charges set given_back_micros = 1 where kind = 'charge'",
       forms: "update forms set closed_at = null",
