@@ -373,9 +373,18 @@ function keyIdsIn(state: Access, status: Key["status"]): readonly KeyId[] {
   return [...state.keys.values()].filter((key) => key.status === status).map(({ keyId }) => keyId)
 }
 
+/**
+ * Whether a key lets its holder in, as far as access knows. One that was switched off with its company
+ * is refused by the closed ledger alone: it works from the very moment in which that is open again,
+ * however late the key's own fact follows.
+ */
+export function keyWorks({ status }: Key): boolean {
+  return status === "active" || status === "switched_off"
+}
+
 /** How many keys work, or did until their company was deleted. */
 export function keysInUse(state: Access): number {
-  return keyIdsIn(state, "active").length + keyIdsIn(state, "switched_off").length
+  return [...state.keys.values()].filter(keyWorks).length
 }
 
 /** The key of this id, whatever its status; null where the company has none. */

@@ -2,7 +2,7 @@
  * The minutes of a box: each that has begun is charged once, `<boxId>:<n>`, through all limits and the
  * check of its key; a refused one ends the box.
  */
-import { findKey, findPerson } from "../../domain/access/access.ts"
+import { findKey, findPerson, keyWorks } from "../../domain/access/access.ts"
 import type { Access } from "../../domain/access/access.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
@@ -184,7 +184,7 @@ async function mayGoOn(
 ): Promise<boolean> {
   return runner.readLatest(accessOf(companyId), (state: Access) => {
     const key = findKey(state, keyId)
-    if (key?.status !== "active") return false
+    if (key === null || !keyWorks(key)) return false
     const holder = { key, person: findPerson(state, personId) }
     const refused = operationRefusal(holder, START_RULES) ?? personRefusal(holder, START_RULES)
     return refused === null

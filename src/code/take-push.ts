@@ -1,6 +1,6 @@
 /** Takes a push, once its key still may and it holds to what pushes must. */
 import type { Conversation, Push, Verdict } from "../../adapters/git/port.ts"
-import { findKey, findPerson } from "../../domain/access/access.ts"
+import { findKey, findPerson, keyWorks } from "../../domain/access/access.ts"
 import type { Access, Key } from "../../domain/access/access.ts"
 import { accessOf } from "../../domain/access/aggregates.ts"
 import type { PushId } from "../../domain/code/ids.ts"
@@ -108,7 +108,7 @@ async function noLonger(ports: Ports, caller: Caller, rules: PushRules): Promise
     const person = findPersonOf(state, found)
     return { key: found, person }
   })
-  if (now.key?.status !== "active") return badKey()
+  if (now.key === null || !keyWorks(now.key)) return badKey()
   const own = { ...caller, key: now.key, person: now.person }
   return (
     (await checkCompany(ports, own, true)) ??

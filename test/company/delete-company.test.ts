@@ -1,7 +1,9 @@
 /** `POST /company/delete`, and the operator's delete and restore. */
+import { accessOf } from "../../domain/access/aggregates.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { KeyId } from "../../domain/kernel/ids.ts"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callAs, makeSharedKey } from "../access/signing.ts"
 import type { Company, World } from "../support/world.ts"
 import { makeCompany, openWorld } from "../support/world.ts"
@@ -187,6 +189,18 @@ describe("an operator", () => {
     await restore()
     await world.operate("wait")
     expect(await statuses()).toEqual({ [company.keyId]: "active" })
+    expect(await reads(company.key)).toBe(200)
+  })
+
+  it("restores it at once: keys work before their own facts follow, or where those come late", async () => {
+    await removeIt()
+    await world.operate("wait")
+    const { runner } = world.ports
+    const reopening = { type: "ReopenLedger" } as const
+    await runner.execute(ledgerOf(company.companyId), reopening, causedBy("a test"))
+    expect(await reads(company.key)).toBe(200)
+    const late = { type: "SwitchKeysOff" } as const
+    await runner.execute(accessOf(company.companyId), late, causedBy("a test"))
     expect(await reads(company.key)).toBe(200)
   })
 

@@ -1,7 +1,7 @@
 /** Who calls: by a key that works, or by a session that somebody else has looked at. */
 import { accessOf } from "../../../domain/access/aggregates.ts"
 import type { Access, CompanyStanding, Key } from "../../../domain/access/access.ts"
-import { companyStanding, findKey, findPerson } from "../../../domain/access/access.ts"
+import { companyStanding, findKey, findPerson, keyWorks } from "../../../domain/access/access.ts"
 import type { Person } from "../../../domain/access/grants.ts"
 import type { Spender } from "../../../domain/charging/limits.ts"
 import type { CompanyId, KeyId } from "../../../domain/kernel/ids.ts"
@@ -44,7 +44,7 @@ export async function checkCaller(
   if (named === null) return badKey()
   const found = await lookUpKey(ports, named)
   if (found === null || !isKeyOf(text, found.key.keyHash)) return badKey()
-  if (found.key.status !== "active") return badKey()
+  if (!keyWorks(found.key)) return badKey()
   const { key, standing } = found
   const { companyId } = named
   const signedIn = await signedInPerson(ports, call, signed, companyId, key)
@@ -139,8 +139,7 @@ async function lookUpKey(
     return { key, person, standing }
   }
   const found = await runner.read(access, find)
-  const works = found?.key.status === "active"
-  return works ? found : runner.readLatest(access, find)
+  return found !== null && keyWorks(found.key) ? found : runner.readLatest(access, find)
 }
 
 function spenderOf(key: Key, person: Person | null): Spender {
