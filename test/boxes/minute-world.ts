@@ -141,11 +141,16 @@ export class MinuteWorld {
     return which >= 0
   }
 
-  /** Everybody goes on until nothing is in hand. */
+  /**
+   * Everybody goes on until nothing is in hand.
+   *
+   * @throws the first fault: a row that goes wrong is due as before, and would be done for ever
+   */
   async finish(): Promise<void> {
     this.isFree = true
     for (const { go } of this.#waiting.splice(0)) go()
     while (this.#inHand.size > 0) await Promise.all(this.#inHand)
+    if (this.faults.length > 0) throw this.faults[0]
   }
 
   #turnOf(process: number, fate: Fate | null): Turn {
@@ -183,6 +188,9 @@ export class MinuteWorld {
         const row = charges.get(String(query.parameters[1]))
         return turn(async () => (row === undefined ? [] : [row]))
       }),
+      counts: { add: () => undefined },
+      // Nobody asks what was done in a box.
+      journal: { of: () => ({ add: () => turn(async () => undefined) }) },
       // Nobody has a name here.
       readAs: async () => null,
       sealing: plainSealing,
