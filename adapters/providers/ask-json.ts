@@ -1,5 +1,5 @@
 /** Asking a provider over HTTP for JSON, with bounds on its time and on what it sends. */
-import { ProviderSilent, ProviderUnavailable } from "./outside.ts"
+import { ProviderSilent, ProviderUnavailable, isOutside } from "./outside.ts"
 
 const WITHIN_MS = 5_000
 const MOST_BYTES = 1_000_000
@@ -48,7 +48,7 @@ export async function askJson(request: JsonRequest): Promise<JsonAnswer> {
     }
     return { status, value: parsed(await textOf(response, provider)) }
   } catch (error) {
-    if (error instanceof ProviderUnavailable || error instanceof ProviderSilent) throw error
+    if (isOutside(error)) throw error
     const cause = (error as { readonly cause?: { readonly code?: unknown } }).cause
     if (NEVER_SENT.has(cause?.code)) {
       throw new ProviderUnavailable(`${provider} cannot be reached`, { cause: error })

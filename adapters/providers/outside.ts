@@ -20,6 +20,11 @@ export class ProviderSilent extends Error {
   override readonly name = "ProviderSilent"
 }
 
+/** Whether an error says only that a provider does not answer now: nobody did anything wrong. */
+export function isOutside(error: unknown): error is ProviderUnavailable | ProviderSilent {
+  return error instanceof ProviderUnavailable || error instanceof ProviderSilent
+}
+
 /**
  * A provider's answer, for which there are ten seconds unless said otherwise.
  *
@@ -60,7 +65,7 @@ export async function knownInTime<T>(
   try {
     return await inTime(pacer, provider, answer, withinMs)
   } catch (error) {
-    if (error instanceof ProviderSilent || error instanceof ProviderUnavailable) return null
+    if (isOutside(error)) return null
     throw error
   }
 }

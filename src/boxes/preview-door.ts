@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Duplex } from "node:stream"
 import { BoxGone } from "../../adapters/providers/boxhost/port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { isOutside } from "../../adapters/providers/outside.ts"
 import type { PreviewRow } from "../../projections/boxes/previews.ts"
 import { findPreview } from "../../projections/boxes/previews.ts"
 import type { Door } from "../frame/http/hosts.ts"
@@ -115,11 +115,7 @@ async function dial({ boxHost }: Ports, row: PreviewRow): Promise<Duplex | null>
     const box = await boxHost.find(row.box_id)
     return (await box?.dial(row.port)) ?? null
   } catch (error) {
-    const isNoBox =
-      error instanceof BoxGone ||
-      error instanceof ProviderUnavailable ||
-      error instanceof ProviderSilent
-    if (!isNoBox) throw error
+    if (!(error instanceof BoxGone || isOutside(error))) throw error
     return null
   }
 }

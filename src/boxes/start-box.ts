@@ -3,7 +3,7 @@ import type { z } from "zod"
 import { boxStreamOf } from "../../domain/boxes/aggregates.ts"
 import { boxOf, isAbandoned } from "../../domain/boxes/box.ts"
 import type { BoxView } from "../../domain/boxes/box.ts"
-import { ProviderSilent, ProviderUnavailable, inTime } from "../../adapters/providers/outside.ts"
+import { inTime, isOutside } from "../../adapters/providers/outside.ts"
 import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
 import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
@@ -52,7 +52,7 @@ async function hold(
   if (full !== null) return full
   const room = await inTime(ports.pacer, "the host of boxes", ports.boxHost.hasRoom(size)).catch(
     (error: unknown) => {
-      if (error instanceof ProviderUnavailable || error instanceof ProviderSilent) return false
+      if (isOutside(error)) return false
       throw error
     },
   )

@@ -1,7 +1,7 @@
 /** `POST /api/v1/places` with `action: details`: the address of a suggestion, charged once a session. */
 import { z } from "zod"
 import type { Position } from "../../adapters/eventstore/port.ts"
-import { ProviderSilent, ProviderUnavailable, inTime } from "../../adapters/providers/outside.ts"
+import { inTime, isOutside } from "../../adapters/providers/outside.ts"
 import type { Address } from "../../adapters/providers/places/port.ts"
 import type { ChargeId } from "../../domain/kernel/ids.ts"
 import { causeOf } from "../frame/calls/caller-cause.ts"
@@ -105,8 +105,7 @@ async function lookUp(
     const details = asked(ports, (places) => places.details(placeId, session))
     result = await inTime(ports.pacer, PROVIDER, details, WITHIN_MS)
   } catch (error) {
-    const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
-    if (!isOutside) throw error
+    if (!isOutside(error)) throw error
     await letGo(ports, pick, chargeId)
     const message = "The address provider does not answer; nothing was charged. Send it again."
     const why = { ...refusal("unavailable", message), headers: { "retry-after": "5" } }

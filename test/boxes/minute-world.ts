@@ -189,6 +189,7 @@ export class MinuteWorld {
         return turn(async () => (row === undefined ? [] : [row]))
       }),
       counts: { add: () => undefined },
+      log: { info: () => undefined },
       // Nobody asks what was done in a box.
       journal: { of: () => ({ add: () => turn(async () => undefined) }) },
       // Nobody has a name here.

@@ -37,6 +37,28 @@ it("a box whose process is gone ends as lost within minutes, and costs what had 
   await one.close()
 }, 60_000)
 
+it("a host that is away for two hours costs nobody a minute, and leaves no work for an operator", async () => {
+  const one = await openBoxWorld()
+  const { world } = one
+  const company = await makeBoxCompany(one)
+  const boxId = await running(world, company, { maxMinutes: 720, idleMinutes: 60 })
+  await advance(world, "150s")
+  await world.operate("stand-in set", { name: "boxhost", outcome: "unavailable" })
+  await advance(world, "2h")
+  const away = await viewOf(world, company.companyId, boxId)
+  expect(away).toMatchObject({ status: "stopped", reason: "stopped", minutes: 3 })
+  await world.operate("stand-in set", { name: "boxhost", outcome: "ok" })
+  await advance(world, "10m")
+  expect(await spentOf(world, company)).toBe(3 * PRICES.small)
+  const { work } = await world.operate("work list", {})
+  const asks = ({ kind, parked }: { kind: string; parked: unknown }) =>
+    kind === "tick-box" || parked !== null
+  expect(work.filter(asks)).toEqual([])
+  await running(world, company)
+  await running(world, company)
+  await one.close()
+}, 60_000)
+
 it("a box ticks in the process that has its machine, whoever else looks", async () => {
   const one = await openBoxWorld()
   const company = await makeBoxCompany(one)

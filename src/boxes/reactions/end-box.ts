@@ -1,6 +1,6 @@
 /** What follows from the end of a box: its machine goes, and its slot is another's. */
 import { z } from "zod"
-import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
+import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
 import { parseBoxId } from "../../../domain/boxes/ids.ts"
 import { retryLater } from "../../frame/effects/back-off.ts"
@@ -48,8 +48,7 @@ export const clearBox = reaction({
       await noteEnd(ports, companyId, boxId)
       return { result: "done" }
     } catch (error) {
-      const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
-      if (!isOutside) throw error
+      if (!isOutside(error)) throw error
       return retryLater(work, "the host of boxes does not answer")
     }
   },

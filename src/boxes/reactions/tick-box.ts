@@ -1,6 +1,6 @@
 /** Looks at a running box whenever a minute of it is full, until it has ended and is paid. */
 import { z } from "zod"
-import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
+import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
 import type { Box } from "../../../adapters/providers/boxhost/port.ts"
 import { BoxGone } from "../../../adapters/providers/boxhost/port.ts"
 import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
@@ -8,7 +8,6 @@ import type { BoxView } from "../../../domain/boxes/box.ts"
 import { MINUTE_MS, stopsBy } from "../../../domain/boxes/box.ts"
 import type { BoxId } from "../../../domain/boxes/ids.ts"
 import { parseBoxId } from "../../../domain/boxes/ids.ts"
-import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import type { Cause } from "../../frame/kernel/envelope.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
@@ -44,20 +43,37 @@ async function asked<T>(
   }
 }
 
-/** Another process is to look at a box: it has its machine. */
-const ELSEWHERE_MS = 1_000
+/** When a box is looked at again that another process is to look at, or that did not answer. */
+const AGAIN_MS = 1_000
+
+/** Whether a minute of a box is later than any lease is long: wherever it lived, it has ended. */
+const isLost = ({ clock }: Ports, view: BoxView | null): boolean =>
+  view !== null && view.next !== null && clock.now() - view.next.dueAt >= LOST_AFTER_MS
 
 /** Whether a box lives where another process is, and may be alive there. */
-async function isElsewhere(ports: Ports, { companyId, boxId }: Omit<Ticked, "signs">) {
-  const view = await readBox(ports, companyId, boxId)
-  if (view === null || view.next === null || view.host === ports.boxHost.hostId) return false
-  return ports.clock.now() - view.next.dueAt < LOST_AFTER_MS
+const isElsewhere = (ports: Ports, view: BoxView | null): boolean =>
+  view !== null && view.next !== null && view.host !== ports.boxHost.hostId && !isLost(ports, view)
+
+/** What a box shows of itself; null where it is gone. @throws ProviderUnavailable, ProviderSilent */
+async function signsOf(ports: Ports, boxId: BoxId, known: BoxView | null) {
+  try {
+    return await asked(ports, boxId, (one) => one.hello())
+  } catch (error) {
+    // Who says nothing of it for so long does not have it either.
+    if (isOutside(error) && isLost(ports, known)) return null
+    throw error
+  }
 }
 
 /** Looks at a box, charges what is due, and extends its lease to what is paid; the box as it then stands. */
-async function tick(ports: Ports, box: Omit<Ticked, "signs">, cause: Cause) {
+async function tick(
+  ports: Ports,
+  box: Omit<Ticked, "signs">,
+  known: BoxView | null,
+  cause: Cause,
+): Promise<BoxView | null> {
   const { companyId, boxId } = box
-  const signs = await asked(ports, boxId, (one) => one.hello())
+  const signs = await signsOf(ports, boxId, known)
   if (signs === null) {
     // Lost: nothing is charged beyond what had begun by its last sign of life (decisions.md §8).
     const command = { type: "StopBox" as const, boxId, reason: "stopped" as const }
@@ -95,21 +111,20 @@ export const tickBox = reaction({
     BoxRunning: ({ boxId, at }) => [{ name: boxId, payload: { boxId }, dueAt: at + MINUTE_MS + 1 }],
   },
   giveUp: "owed",
-  perform: async (ports, work) => {
-    const { companyId, name, payload } = work
-    const { boxId } = payload
+  perform: async (ports, { companyId, name, payload: { boxId } }) => {
     const cause = causedBy(`tick-box ${name}`)
-    if (await isElsewhere(ports, { companyId, boxId })) {
-      return { result: "later", dueAt: ports.clock.now() + ELSEWHERE_MS }
+    const known = await readBox(ports, companyId, boxId)
+    if (isElsewhere(ports, known)) {
+      return { result: "later", dueAt: ports.clock.now() + AGAIN_MS }
     }
     try {
-      const view = await tick(ports, { companyId, boxId }, cause)
+      const view = await tick(ports, { companyId, boxId }, known, cause)
       const dueAt = lookAgainAt(view, ports.clock.now())
       return dueAt === null ? { result: "done" } : { result: "later", dueAt }
     } catch (error) {
-      const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
-      if (!isOutside) throw error
-      return retryLater(work, "the host of boxes does not answer")
+      if (!isOutside(error)) throw error
+      ports.log.info("a box did not answer", { boxId, error: error.message })
+      return { result: "later", dueAt: ports.clock.now() + AGAIN_MS }
     }
   },
 })

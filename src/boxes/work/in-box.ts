@@ -1,7 +1,7 @@
 /** Work in a box: who may, the box itself, and what its host says no with. */
 import type { Box } from "../../../adapters/providers/boxhost/port.ts"
 import { BoxGone, BoxRefused } from "../../../adapters/providers/boxhost/port.ts"
-import { ProviderSilent, ProviderUnavailable } from "../../../adapters/providers/outside.ts"
+import { isOutside } from "../../../adapters/providers/outside.ts"
 import type { Refusal } from "../../frame/calls/refusal.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
 import type { Caller, Reply } from "../../frame/calls/route.ts"
@@ -44,6 +44,7 @@ export async function inBox<R, S extends number = 200>(
 function refusalBy(error: unknown): Refusal | null {
   if (error instanceof BoxGone) return stopped()
   if (error instanceof BoxRefused) return refusal("validation", error.message, { fields: {} })
-  const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
-  return isOutside ? unavailable("The box does not answer now. Try again in a minute.") : null
+  return isOutside(error)
+    ? unavailable("The box does not answer now. Try again in a minute.")
+    : null
 }

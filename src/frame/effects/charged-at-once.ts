@@ -4,7 +4,7 @@
  * for without another one. Where the provider does nothing, refuses or is silent, it is given back.
  */
 import type { Position } from "../../../adapters/eventstore/port.ts"
-import { ProviderSilent, ProviderUnavailable, inTime } from "../../../adapters/providers/outside.ts"
+import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
 import { ledgerOf } from "../../../domain/charging/aggregates.ts"
 import type { EndedCharge } from "../../../domain/charging/ledger-commands.ts"
 import type { Charged } from "../../../domain/charging/ledger-events.ts"
@@ -135,8 +135,7 @@ async function perform<I, R>(
   const { chargeId } = made.charge
   const done = await inTime(ports.pacer, spec.provider, spec.act(ports, caller, input)).catch(
     (error: unknown) => {
-      const isOutside = error instanceof ProviderUnavailable || error instanceof ProviderSilent
-      if (!isOutside) throw inDoubt(error, chargeId)
+      if (!isOutside(error)) throw inDoubt(error, chargeId)
       const message = `${capitalised(spec.provider)} does not answer; nothing was charged. Send it again.`
       const headers = { "retry-after": "5" }
       return { refusal: { ...refusal("unavailable", message), headers } }
