@@ -10,8 +10,7 @@ import { companiesWithCode } from "../../projections/code/repositories.ts"
 import { idSchema } from "../frame/kernel/id-schemas.ts"
 import type { Finding } from "../frame/operator/cli/finding.ts"
 import { well } from "../frame/operator/cli/finding.ts"
-import type { ReadSettings } from "../frame/settings.ts"
-import type { Stored } from "../frame/slice.ts"
+import type { Examined, Stored } from "../frame/operator/examined.ts"
 import { codeDirIn, codeSettings } from "./settings.ts"
 
 /** What `repository list` answers, of which this needs some. */
@@ -21,11 +20,11 @@ const Listed = z.object({
 })
 
 /** Looks whether repositories can be kept where the settings say, and whether all of the facts are there. */
-export async function examineCode(
-  settings: ReadSettings,
-  dataDir: string,
-  stored: Stored,
-): Promise<readonly Finding[]> {
+export async function examineCode({
+  settings,
+  dataDir,
+  stored,
+}: Examined): Promise<readonly Finding[]> {
   const folder = codeDirIn(settings(codeSettings), dataDir)
   const found = await folderFinding(folder)
   const missing = await missingFindings(folder, stored)

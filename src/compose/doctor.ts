@@ -1,5 +1,6 @@
 /** `doctor`: looks at everything that the program stands on, and says how to mend what is wrong. */
 import { z } from "zod"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { openInstallationMemory } from "../../adapters/installation/postgres.ts"
 import { kyselyOf, openPool } from "../../adapters/postgres/database.ts"
 import { findPrograms } from "../../adapters/postgres/embedded/programs.ts"
@@ -8,7 +9,7 @@ import type { AdminAnswer } from "../frame/operator/protocol.ts"
 import type { Finding } from "../frame/operator/cli/finding.ts"
 import { well } from "../frame/operator/cli/finding.ts"
 import { maskedAddress } from "../frame/kernel/event-store-address.ts"
-import type { Stored } from "../frame/slice.ts"
+import type { Stored } from "../frame/operator/examined.ts"
 import { PROGRAM } from "../slices.ts"
 import type { Config } from "./config.ts"
 import type { ChosenStore } from "./event-store.ts"
@@ -54,7 +55,9 @@ async function sliceFindings(
   server: LivingServer | null,
 ): Promise<readonly Finding[]> {
   const look = async (stored: Stored) => {
-    const all = PROGRAM.examines.map((one) => one(settings, dataDir, stored))
+    const all = PROGRAM.examines.map((one) =>
+      one({ settings, dataDir, stored, pacer: machinePacer }),
+    )
     return (await Promise.all(all)).flat()
   }
   if (server !== null) {

@@ -2,7 +2,6 @@
  * A slice of the program, as data: everything that a kind of thing brings with it. The program is made
  * from the list of its slices, and nothing else has to know of them.
  */
-import type { Kysely } from "kysely"
 import type { Migrations, OwnTable } from "../../adapters/installation/port.ts"
 import type { Projection } from "../../projections/kernel/projection.ts"
 import { followUps } from "../../projections/kernel/follow-ups.ts"
@@ -20,11 +19,12 @@ import type { Measure } from "./http/metrics.ts"
 import type { Finding } from "./operator/cli/finding.ts"
 import type { Command } from "./operator/commands.ts"
 import type { AdminOperation } from "./operator/operation.ts"
+import type { Examined } from "./operator/examined.ts"
 import { simulatorOperations } from "./operator/own/simulators.ts"
 import type { Ports } from "./ports.ts"
 import type { Provider } from "./provider.ts"
 import type { Daemon } from "./daemon.ts"
-import type { ReadSettings, Settings } from "./settings.ts"
+import type { Settings } from "./settings.ts"
 import type { StreamKinds, Streams } from "./writer/streams.ts"
 import { streamsOf } from "./writer/streams.ts"
 
@@ -76,11 +76,7 @@ export interface Slice {
   /** What `/readyz` looks at. */
   readonly probes?: readonly Probe[]
   /** What `doctor` looks at. */
-  readonly examine?: (
-    settings: ReadSettings,
-    dataDir: string,
-    stored: Stored,
-  ) => Promise<readonly Finding[]>
+  readonly examine?: (installation: Examined) => Promise<readonly Finding[]>
   /** What `/metrics` tells. */
   readonly measures?: readonly Measure[]
   /** What an operator can do, in the order of help. */
@@ -88,18 +84,6 @@ export interface Slice {
   /** What the commands are about whose names have two words, by the first of them. */
   readonly topics?: Readonly<Record<string, string>>
 }
-
-/**
- * Where `doctor` finds what is stored: at the server that runs, which it asks by operations; in the read
- * models of a database that runs without one; nowhere, where what there is does not run.
- */
-export type Stored =
-  /** @throws Error where the server does not answer, or refuses */
-  | { readonly ask: (operation: string, input: object) => Promise<unknown> }
-  // Each query names the tables it needs.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  | { readonly readAll: Kysely<any> }
-  | null
 
 /** How something that stands outside of PostgreSQL and the event store comes into backups, and back. */
 export interface InBackups {

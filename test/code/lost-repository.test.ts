@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
 import { folderNameOf } from "../../adapters/git/port.ts"
 import { examineCode } from "../../src/code/examine-code.ts"
-import type { Stored } from "../../src/frame/slice.ts"
+import type { Stored } from "../../src/frame/operator/examined.ts"
 import { settingsIn } from "../../src/frame/settings.ts"
 import { codeFacts } from "../code-checks/pretended.ts"
 import type { Company } from "../support/world.ts"
@@ -74,6 +74,8 @@ describe("a lost repository", () => {
   it("is found by doctor, at the server that runs and in a database without one", async () => {
     const { world, folder } = code
     const settings = settingsIn({ CODE_DIR: join(folder, "code") })
+    const look = (stored: Stored) =>
+      examineCode({ settings, dataDir: folder, stored, pacer: world.ports.pacer })
     const kept = await makeCompany(world)
     await operate("create", { company: kept.companyId })
     const waysToAsk: readonly Stored[] = [
@@ -81,7 +83,7 @@ describe("a lost repository", () => {
       { readAll: world.ports.readAll },
     ]
     for (const stored of waysToAsk) {
-      const found = await examineCode(settings, folder, stored)
+      const found = await look(stored)
       const about = found.filter(({ says }) => says.includes(company.companyId))
       expect(about).toMatchObject([
         { check: "code", state: "wrong", fix: expect.stringMatching(/CODE_DIR.*--anew/) },
@@ -90,9 +92,9 @@ describe("a lost repository", () => {
       expect(found.every(({ state }) => state === "wrong")).toBe(true)
     }
     // Nothing runs: the folder alone is looked at.
-    expect(await examineCode(settings, folder, null)).toMatchObject([{ state: "ok" }])
+    expect(await look(null)).toMatchObject([{ state: "ok" }])
     const asking: Stored = { ask: () => Promise.reject(new Error("gone away")) }
-    expect((await examineCode(settings, folder, asking)).at(-1)).toMatchObject({
+    expect((await look(asking)).at(-1)).toMatchObject({
       ...{ state: "missing", says: expect.stringContaining("gone away") },
     })
   })
@@ -106,7 +108,10 @@ describe("a lost repository", () => {
     renameSync(all, `${all}.away`)
     try {
       const stored: Stored = { ask: (name, input) => world.operate(name, input) }
-      const found = await examineCode(settingsIn({ CODE_DIR: all }), folder, stored)
+      const found = await examineCode({
+        ...{ settings: settingsIn({ CODE_DIR: all }), dataDir: folder, stored },
+        pacer: world.ports.pacer,
+      })
       expect(found.filter(({ says }) => says.includes("the facts know"))).toHaveLength(10)
       expect(found.at(-1)?.says).toMatch(/^\d+ more are missing: repository list --missing/)
     } finally {

@@ -1,4 +1,5 @@
 /** Whatever a slice can bring beside what is charged, brought by one that is a folder and a line in a list. */
+import { machinePacer } from "../../adapters/clock/pacer.ts"
 import { once } from "node:events"
 import type { AddressInfo } from "node:net"
 import { connect } from "node:net"
@@ -197,9 +198,9 @@ describe("beside the API", () => {
   })
 
   it("doctor looks at it, and the command line offers its commands", async () => {
-    const found = await Promise.all(
-      program.examines.map((look) => look(settingsIn({ ECHO_PREFIX: "x" }), "/nowhere", null)),
-    )
+    const settings = settingsIn({ ECHO_PREFIX: "x" })
+    const examined = { settings, dataDir: "/nowhere", stored: null, pacer: machinePacer }
+    const found = await Promise.all(program.examines.map((look) => look(examined)))
     expect(found.flat()).toContainEqual(
       expect.objectContaining({ check: "echo", says: 'prefix "x"' }),
     )

@@ -216,7 +216,7 @@ export function pretendedParts(parts: Parts): Slice {
         },
       },
     ],
-    examine: async (read) => [
+    examine: async ({ settings: read }) => [
       { check: "echo", state: "ok", says: `prefix "${read(echoSettings).ECHO_PREFIX}"`, fix: null },
     ],
     measures: [

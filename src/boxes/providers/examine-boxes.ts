@@ -1,24 +1,13 @@
 /** What `doctor` finds of this machine's boxes: it makes one for a moment, apart from the installation's. */
 import { mkdtemp, rm } from "node:fs/promises"
 import { resolve } from "node:path"
-import { setTimeout as pause } from "node:timers/promises"
-import type { Pacer } from "../../../adapters/clock/port.ts"
 import type { Finding } from "../../frame/operator/cli/finding.ts"
 import { well } from "../../frame/operator/cli/finding.ts"
-import type { ReadSettings } from "../../frame/settings.ts"
+import type { Examined } from "../../frame/operator/examined.ts"
 import { boxSettings } from "../settings.ts"
 
-/** The machine's own time. */
-const pacer: Pacer = {
-  elapsedMs: () => performance.now(),
-  pause: (ms, signal) =>
-    pause(ms, undefined, signal === undefined ? {} : { signal }).catch((error: Error) => {
-      if (error.name !== "AbortError") throw error
-    }),
-}
-
 /** Looks whether boxes can be made here, and what holds them. */
-export async function examineBoxes(settings: ReadSettings): Promise<readonly Finding[]> {
+export async function examineBoxes({ settings, pacer }: Examined): Promise<readonly Finding[]> {
   const { BOX_HOST, LEDGER_BOX_ROOT } = settings(boxSettings)
   if (BOX_HOST === "simulator") return [well("boxes", "simulated: no command runs anywhere")]
   const { openBubblewrap } =
