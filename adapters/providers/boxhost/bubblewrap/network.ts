@@ -20,6 +20,7 @@ const GATEWAY = "10.0.2.2"
 const NAME_SERVER = "10.0.2.3"
 const TUN = "/dev/net/tun"
 const TUN_NUMBERS = ["10", "200"]
+/** A way out that does not come is not waited for as long as the rules that wait for it. */
 const READY_WITHIN_MS = 10_000
 
 /** Networks that are nobody's on the internet: this machine's neighbours, itself, and services of clouds. */
@@ -61,6 +62,11 @@ export interface WithoutNetwork {
 export interface Attached {
   readonly network: BoxNetwork
   readonly process: KnownProcess | null
+}
+
+/** Whether there is a program here that could make a way out. */
+export function hasWayOut({ lacks }: Machine): boolean {
+  return !lacks("slirp4netns") || !lacks("pasta")
 }
 
 /** Makes the way out of a box by the first program that can. */

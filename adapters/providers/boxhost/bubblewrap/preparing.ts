@@ -5,7 +5,7 @@ import { type BoxPlan, WORKSPACE } from "../port.ts"
 import type { DiskKind } from "./disk.ts"
 import type { BoxGroups } from "./groups.ts"
 import type { KeeperPlan } from "./keeper/plan.ts"
-import { firewall } from "./network.ts"
+import { firewall, hasWayOut } from "./network.ts"
 import { program } from "./processes.ts"
 import type { BoxPlaces } from "./run-folder.ts"
 import type { Machine } from "./settings.ts"
@@ -61,7 +61,7 @@ export async function writeFiles(
     inner: ["bwrap", ...inner, ...first],
     bounds: { groups: groups.commands, limiting: await limitingBy(machine, limits) },
     environment: { ...ENVIRONMENT, ...plan.environment },
-    firewall: machine.shape.firewall(await firewall(machine)),
+    firewall: hasWayOut(machine) ? machine.shape.firewall(await firewall(machine)) : null,
     memoryBytes: holds.has("memory") ? null : limits.memoryBytes,
     disk: disk === "image" ? null : { folder: SEEN.disk, bytes: limits.diskBytes },
     most: MOST,

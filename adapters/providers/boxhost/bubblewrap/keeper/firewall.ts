@@ -1,7 +1,11 @@
-/** What the box's packets may not go to. Loaded before there is a way out, in a place the box cannot reach. */
+/** What the box's packets may not go to. Loaded before there is anybody in it, where nobody in it reaches. */
 import { spawn } from "node:child_process"
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
+import { setTimeout as pause } from "node:timers/promises"
 import type { Firewall } from "./plan.ts"
+
+const ROUTED_WITHIN_MS = 20_000
+const LOOK_EACH_MS = 5
 
 /** The rules of nftables: one a line, for networks may lie in one another. */
 function tables({ networks, ports, nameServer }: Firewall): string {
@@ -48,9 +52,21 @@ function steps(by: "nft" | "ip", firewall: Firewall): readonly (readonly [string
   return [[["-batch", "-"], rules(firewall)], ...(knowsIPv6 ? [none] : [])]
 }
 
+/**
+ * Resolves once the network has its route to everywhere, or none comes: no kernel takes one by a gateway
+ * that its rules for choosing routes forbid.
+ */
+async function routed(): Promise<void> {
+  const until = performance.now() + ROUTED_WITHIN_MS
+  // The second column, and the third: to everywhere, by the gateway.
+  const isRouted = () => /^\w+\t00000000\t/m.test(readFileSync("/proc/net/route", "utf8"))
+  while (!isRouted() && performance.now() < until) await pause(LOOK_EACH_MS)
+}
+
 /** Loads it by the first way that works; null where none does, and there must be no network then. */
 export async function load(firewall: Firewall): Promise<"nft" | "ip" | null> {
   for (const by of firewall.by) {
+    if (by === "ip") await routed()
     let isLoaded = true
     for (const [args, told] of steps(by, firewall)) isLoaded &&= await took(by, args, told)
     if (isLoaded) return by
