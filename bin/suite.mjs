@@ -11,6 +11,7 @@ import { ROOT, runOnNode } from "./node.mjs"
  */
 export const DEEP_SUITES = [
   "test/audit",
+  "test/boxes",
   "test/charging",
   "test/faults",
   "test/fuzz",

@@ -139,7 +139,7 @@ describe("pushes at once", () => {
     const take = (direction: "in" | "out") =>
       packPlaces.take(direction, company.companyId, never.signal)
     const taken = [await take("in"), await take("in")]
-    for (let i = 0; i < 8; i += 1) taken.push(await take("out"))
+    for (let i = 0; i < 4; i += 1) taken.push(await take("out"))
     const queue = Array.from({ length: 32 }, () => take("in"))
     const full = "overloaded: Too many clones and pushes are under way here. Try again later."
     const push = await desk.git(["push", "origin", "main"], { in: "waiting" })
