@@ -1,6 +1,7 @@
 /** Every benchmark there is, in the order in which they run. */
 import { audit } from "./audit/benchmark.ts"
 import type { Benchmark } from "./benchmark.ts"
+import { boxes } from "./boxes/benchmark.ts"
 import { catchUp } from "./catch-up/benchmark.ts"
 import { charges } from "./charges/benchmark.ts"
 import { code } from "./code/benchmark.ts"
@@ -31,6 +32,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   texts,
   reads,
   code,
+  boxes,
   growthHistory,
   growthCallers,
   growthCompanies,

@@ -12,7 +12,8 @@ import { findPreview } from "../../projections/boxes/previews.ts"
 import type { Door } from "../frame/http/hosts.ts"
 import { hostOf } from "../frame/http/hosts.ts"
 import type { Ports } from "../frame/ports.ts"
-import { pageOf } from "./preview-pages.ts"
+import type { None } from "./preview-pages.ts"
+import { pageOf, refusalOf } from "./preview-pages.ts"
 import type { Dialled } from "./preview-pass.ts"
 import { endOf, passConnection, passRequest } from "./preview-pass.ts"
 import type { PreviewPlaces } from "./preview-places.ts"
@@ -20,9 +21,6 @@ import { openPlaces } from "./preview-places.ts"
 import { previewSeen } from "./preview-traffic.ts"
 import { tagOf, tokenIn } from "./preview-url.ts"
 import { boxSettings } from "./settings.ts"
-
-/** Why there is no connection: the name is nobody's, nothing listens now, or too many look at it. */
-type None = 404 | 502 | 503
 
 /** What the door works with. */
 interface Hall {
@@ -62,16 +60,9 @@ async function upgrade(
   head: Buffer,
 ): Promise<void> {
   const dialled = await connectionFor(hall, request)
-  if (typeof dialled === "number") endOf(socket, REFUSALS[dialled])
+  if (typeof dialled === "number") endOf(socket, refusalOf(dialled))
   else if (socket.destroyed) dialled.connection.destroy()
   else passConnection(dialled, request, socket, head)
-}
-
-const REST = "Connection: close\r\nContent-Length: 0\r\nCache-Control: no-store\r\n\r\n"
-const REFUSALS: Readonly<Record<None, string>> = {
-  404: `HTTP/1.1 404 Not Found\r\n${REST}`,
-  502: `HTTP/1.1 502 Bad Gateway\r\n${REST}`,
-  503: `HTTP/1.1 503 Service Unavailable\r\n${REST}`,
 }
 
 /** A connection to what a request is for, whose errors end it and nothing else. */

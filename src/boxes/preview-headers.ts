@@ -41,12 +41,18 @@ export function headersTo(
 
 /** The headers of what it answers: its link is told to nobody, and found by no search. */
 export function headersFrom({ headers }: Pick<IncomingMessage, "headers">): OutgoingHttpHeaders {
+  const cookies = headers["set-cookie"]
   return {
     ...withoutHops(headers),
+    ...(cookies === undefined ? {} : { "set-cookie": cookies.map(withoutDomain) }),
     "referrer-policy": "no-referrer",
     "x-robots-tag": "noindex",
   }
 }
+
+/** A cookie of its own host name alone: one for the whole domain would reach the boxes of others. */
+const withoutDomain = (cookie: string): string =>
+  cookie.replace(/;\s*domain\s*(?=[=;]|$)[^;]*/gi, "")
 
 const hostIn = (origin: string): string | null =>
   URL.canParse(origin) ? new URL(origin).host : null

@@ -2,12 +2,12 @@
  * Passing on what comes by the link of a preview, over a connection to the box. What a box answers is
  * untrusted: whatever it is, one visitor's request ends with it and nothing else.
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
-import { request as httpRequest } from "node:http"
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import { STATUS_CODES, request as httpRequest } from "node:http"
 import type { Duplex } from "node:stream"
 import { finished, pipeline } from "node:stream"
 import { headersFrom, headersTo } from "./preview-headers.ts"
-import { pageOf } from "./preview-pages.ts"
+import { pageOf, refusalOf } from "./preview-pages.ts"
 
 /** A connection to a port of a box. */
 export interface Dialled {
@@ -60,7 +60,7 @@ function answerWith(answer: IncomingMessage, response: ServerResponse): void {
   pipeline(answer, response, () => undefined)
 }
 
-/** Passes a connection on that is to speak another protocol, byte for byte. */
+/** Passes a connection on that is to speak another protocol: byte for byte, once the box agrees to it. */
 export function passConnection(
   { port, connection }: Dialled,
   request: IncomingMessage,
@@ -69,17 +69,45 @@ export function passConnection(
 ): void {
   const { method = "GET", url = "/", headers } = request
   const told = { ...headersTo(port, request), connection: "Upgrade", upgrade: headers.upgrade }
-  const fields = Object.entries(told).flatMap(([name, value]) =>
+  const createConnection = () => connection
+  const inner = httpRequest({ createConnection, method, path: url, headers: told })
+  let isAnswered = false
+  inner.on("upgrade", (answer, other, first) => {
+    isAnswered = true
+    const agreed = {
+      ...headersFrom(answer),
+      connection: "Upgrade",
+      upgrade: answer.headers.upgrade,
+    }
+    socket.write(headOf(101, agreed), "latin1")
+    socket.write(first)
+    other.write(head)
+    other.pipe(socket)
+    socket.pipe(other)
+    // What the box said last is still sent.
+    finished(other, { writable: false }, () => endOf(socket))
+  })
+  inner.on("response", (answer) => {
+    isAnswered = true
+    const { statusCode = 0 } = answer
+    if (statusCode < FIRST_STATUS) return endOf(socket, refusalOf(502))
+    socket.write(headOf(statusCode, { ...headersFrom(answer), connection: "close" }), "latin1")
+    pipeline(answer, socket, () => undefined)
+  })
+  inner.on("error", () => {
+    if (!isAnswered) endOf(socket, refusalOf(502))
+  })
+  // Who left is sent nothing.
+  finished(socket, () => connection.destroy())
+  inner.end()
+}
+
+/** The head of an answer; headers are bytes, which Node reads as Latin-1. */
+function headOf(status: number, headers: OutgoingHttpHeaders): string {
+  const fields = Object.entries(headers).flatMap(([name, value]) =>
     [value ?? []].flat().map((one) => `${name}: ${one}\r\n`),
   )
-  // Headers are bytes, which Node reads as Latin-1.
-  connection.write(`${method} ${url} HTTP/1.1\r\n${fields.join("")}\r\n`, "latin1")
-  connection.write(head)
-  connection.pipe(socket)
-  socket.pipe(connection)
-  // What the box said last is still sent; who left is sent nothing.
-  finished(connection, { writable: false }, () => endOf(socket))
-  finished(socket, () => connection.destroy())
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}\r\n${fields.join("")}\r\n`
 }
 
 /** Ends a connection once all of what is on its way is sent, whether its other side ends or not. */

@@ -58,6 +58,15 @@ describe("a box that answers", () => {
   })
 
   it.for([
+    ["a=1; Domain=box.localhost; Secure", "a=1; Secure"],
+    ["a=1;domain = .localhost", "a=1"],
+    ["a=domain=x; DOMAIN; Path=/domain", "a=domain=x; Path=/domain"],
+  ])("a cookie for others, %s, has it for itself", async ([cookie, own]) => {
+    const host = await saying(`HTTP/1.1 200 OK\r\nset-cookie: ${cookie}\r\n\r\n`)
+    expect((await at.visit(host)).headers["set-cookie"]).toEqual([own])
+  })
+
+  it.for([
     ["less than it said", "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"],
     [
       "pieces that are none",
@@ -177,6 +186,10 @@ describe("a visitor who leaves", () => {
 
 const OFFER = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-key: abc\r\n"
 const ACCEPT = "HTTP/1.1 101 Yes\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
+/** The same as visitors hear it: in the house's own words. */
+const AGREED =
+  "HTTP/1.1 101 Switching Protocols\r\nreferrer-policy: no-referrer\r\nx-robots-tag: noindex\r\n" +
+  "connection: Upgrade\r\nupgrade: websocket\r\n\r\n"
 
 describe("a connection that speaks another protocol", () => {
   it("is passed on byte for byte, by the name that the box knows itself by", async () => {
@@ -191,7 +204,7 @@ describe("a connection that speaks another protocol", () => {
     const socket = at.say(
       `GET /hot?a=b HTTP/1.1\r\nhost: ${host}\r\norigin: http://${host}\r\n${OFFER}x-n: J\u00fcrg\r\n\r\n`,
     )
-    expect(String(await once(socket, "data"))).toBe(ACCEPT)
+    expect(String(await once(socket, "data"))).toBe(AGREED)
     const fields = (await asked.promise).split("\r\n")
     expect(fields[0]).toBe("GET /hot?a=b HTTP/1.1")
     expect(fields).toEqual(
@@ -211,7 +224,19 @@ describe("a connection that speaks another protocol", () => {
     const said = "bye".repeat(500_000)
     const host = await linkTo((inner) => inner.once("data", () => inner.end(ACCEPT + said)))
     const socket = at.say(`GET / HTTP/1.1\r\nhost: ${host}\r\n${OFFER}\r\n`)
-    expect(await textOf(socket)).toBe(ACCEPT + said)
+    expect(await textOf(socket)).toBe(AGREED + said)
+  })
+
+  it("is answered as any other where the box does not agree to it, and says no cookie for others", async () => {
+    const cookies = "set-cookie: a=1; Domain=box.localhost; Path=/\r\n"
+    const no = `HTTP/1.1 426 \x01No\r\n${cookies}transfer-encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n`
+    const refused = `GET / HTTP/1.1\r\nhost: ${await saying(no)}\r\n${OFFER}\r\n`
+    expect(await textOf(at.say(refused))).toBe(
+      "HTTP/1.1 426 Upgrade Required\r\nset-cookie: a=1; Path=/\r\nreferrer-policy: no-referrer\r\n" +
+        "x-robots-tag: noindex\r\nconnection: close\r\n\r\nno",
+    )
+    const mute = `GET / HTTP/1.1\r\nhost: ${await saying("")}\r\n${OFFER}\r\n`
+    expect(await textOf(at.say(mute))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
   })
 
   it("ends in the box where the visitor leaves", async () => {

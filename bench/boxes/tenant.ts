@@ -1,0 +1,51 @@
+/** A company whose people have boxes, for benchmarks. */
+import type { Box } from "../../adapters/providers/boxhost/port.ts"
+import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
+import { honest } from "../benchmark.ts"
+import type { House } from "../ground/house.ts"
+
+/** One. */
+export interface Tenant {
+  readonly companyId: CompanyId
+  readonly personId: PersonId
+  /** Of its repository, as git is told of it. */
+  readonly address: string
+  /** Calls the API with its key; answers the body. @throws Dishonest where it is refused */
+  // Each benchmark knows what it asked for.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly call: (method: string, path: string, body?: object) => Promise<any>
+  /** Starts a box by the API. */
+  readonly box: () => Promise<{ readonly box: Box }>
+}
+
+/** Opens one with a verified card, funds and an empty repository, at a server of this port. */
+export async function openTenant({ operate, ports, settle }: House, port: number): Promise<Tenant> {
+  const name = "boxes"
+  const asked = { name, plan: "329", funds: "50", ownerEmail: "owner@example.com" }
+  const { companyId, ownerId } = await operate("company create", asked)
+  await operate("card set", { company: companyId, verified: true })
+  const keys = { company: companyId, person: ownerId, allOperations: true }
+  const { key } = await operate("key create", keys)
+  await operate("repository create", { company: companyId })
+  const call: Tenant["call"] = async (method, path, body) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
+    const told = await answer.text()
+    honest(answer.ok, `${method} ${path} answered ${answer.status}: ${told}`)
+    return JSON.parse(told)
+  }
+  return {
+    ...{ companyId, personId: ownerId, call },
+    address: `http://${name}:${key}@127.0.0.1:${port}/git/${name}.git`,
+    box: async () => {
+      const { id } = await call("POST", "/sandboxes", { size: "small", idleMinutes: 60 })
+      await settle()
+      const box = await ports.boxHost.find(id)
+      honest(box !== null, `${id} does not run`)
+      return { box }
+    },
+  }
+}
