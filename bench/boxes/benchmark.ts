@@ -14,6 +14,7 @@ import type { Benchmark, Opened, Setting } from "../benchmark.ts"
 import { honest } from "../benchmark.ts"
 import type { Desk } from "../code/git.ts"
 import { makeBare, makeCopy, openDesk } from "../code/git.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
 import type { House } from "../ground/house.ts"
 import { openHouse } from "../ground/house.ts"
 import type { Tenant } from "./tenant.ts"
@@ -39,6 +40,7 @@ export const boxes: Benchmark = {
   stores: ["postgres"],
   rounds: 5,
   figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
     { name: "ground", title: "a bare node and a bare bwrap, one after the other", unit: "ms" },
     { name: "start", title: "a box until its first command has run", unit: "ms" },
     { name: "clone", title: "git clone --no-local of 20 MB on the machine", unit: "ms" },
@@ -90,7 +92,7 @@ async function openBoxes({ report }: Setting): Promise<Opened> {
     const why = await whyNone(house)
     if (why !== null) return { measure: {}, absent: absentBy(why), check: nothing, close }
     const app = await buildApp(house.ports, PROGRAM.entries, PROGRAM.retired, {
-      ...{ rateLimits: "off", doors: PROGRAM.doors(house.ports) },
+      ...{ rateLimits: "off", pages: PROGRAM.pages, doors: PROGRAM.doors(house.ports) },
     })
     const port = await house.listen(app)
     report("boxes: making 20 MB of files")
@@ -136,6 +138,7 @@ async function measuring(
   const run = () => ran(worked)
   return {
     measure: {
+      flush: () => flushMicroseconds(house.pool),
       ground: async () => {
         const node = await elapsed(() => exec(process.execPath, ["-e", "0"]))
         return node + (await elapsed(() => exec("bwrap", ["--ro-bind", "/", "/", "true"])))
