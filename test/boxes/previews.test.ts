@@ -181,6 +181,22 @@ describe("what passes by a link", () => {
     await once(answer, "end")
   })
 
+  it("keeps a cookie for others to itself", async () => {
+    const host = await at.hostOf(3_305)
+    const own = {
+      "a=1; Domain=box.localhost; Secure": "a=1; Secure",
+      "a=1;domain = .localhost": "a=1",
+      "a=domain=x; DOMAIN; Path=/domain": "a=domain=x; Path=/domain",
+    }
+    await at.listen(
+      3_305,
+      answering((_request, response) =>
+        response.writeHead(200, { "set-cookie": Object.keys(own) }).end(),
+      ),
+    )
+    expect((await at.visit(host)).headers["set-cookie"]).toEqual(Object.values(own))
+  })
+
   it("has a body or none, as what listens says", async () => {
     const host = await at.hostOf(3_304)
     await at.listen(

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
+import { runFolderIn } from "../../src/boxes/settings.ts"
 
 const run = promisify(execFile)
 const MAIN = resolve(import.meta.dirname, "../../src/main.ts")
@@ -78,7 +79,10 @@ export async function makePlace(settings: Record<string, string> = {}): Promise<
         child.kill("SIGTERM")
         await ended
       }
-      await rm(root, { recursive: true, force: true })
+      // Where its boxes would be, which is beside no data folder.
+      for (const folder of [root, runFolderIn({}, dataDir)]) {
+        await rm(folder, { recursive: true, force: true })
+      }
     },
   }
 }

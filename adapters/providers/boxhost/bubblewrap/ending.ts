@@ -71,10 +71,12 @@ async function whyEnd(
   { isReady, keeper, launcher }: BoxRecord,
   isSilent: (name: string) => Promise<boolean>,
 ): Promise<Swept["why"] | null> {
-  // Who launches it ends it as well, where it comes to nothing.
-  if (!isReady && (await lives(launcher))) return null
-  if (keeper === null) return "its launch was broken off"
-  if (!(await lives(keeper))) return isReady ? "it ended" : "its launch was broken off"
+  // Who launches it ends it as well, where it comes to nothing. Without them nobody would find it, though
+  // its keeper may live: a launch ends with a word in the record.
+  if (!isReady || keeper === null) {
+    return (await lives(launcher)) ? null : "its launch was broken off"
+  }
+  if (!(await lives(keeper))) return "it ended"
   return (await isSilent(name)) ? "it is silent" : null
 }
 

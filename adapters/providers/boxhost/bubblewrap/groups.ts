@@ -1,6 +1,15 @@
 /** Control groups: what the kernel holds a whole box to, where this user may make them. */
 import { createHash } from "node:crypto"
-import { chown, mkdir, readFile, readdir, rmdir, writeFile } from "node:fs/promises"
+import {
+  access,
+  chown,
+  constants,
+  mkdir,
+  readFile,
+  readdir,
+  rmdir,
+  writeFile,
+} from "node:fs/promises"
 import { dirname, join } from "node:path"
 import type { Pacer } from "../../../clock/port.ts"
 import { codeOf, isAbsent } from "./processes.ts"
@@ -9,7 +18,7 @@ import type { SizeLimits } from "./sizes.ts"
 const CONTROLLERS = ["memory", "pids", "cpu"] as const
 type Controller = (typeof CONTROLLERS)[number]
 const PERIOD_US = 100_000
-/** The folder of all boxes of a machine, and in it one of each run folder. */
+/** The folder of all boxes of a machine; each is called after its run folder and itself. */
 const BOXES = "ledger-boxes"
 
 /** The groups of one box. */
@@ -77,11 +86,11 @@ const OPTIONAL = new Set(["memory.memsw.limit_in_bytes", "memory.swap.max"])
  * the root of whichever tree there is, which only root may make
  */
 export async function findGroups(runDir: string, groupsRoot: string | null): Promise<Groups> {
-  const own = createHash("sha256").update(runDir).digest("hex").slice(0, 12)
-  if (groupsRoot !== null) return version2(join(groupsRoot, own))
+  const own = `${createHash("sha256").update(runDir).digest("hex").slice(0, 12)}-`
+  if (groupsRoot !== null) return version2(groupsRoot, own)
   const { unified, controllers } = await mounts()
   if (controllers.memory !== undefined) return version1(controllers, own)
-  return unified === null ? noGroups : version2(join(unified, BOXES, own))
+  return unified === null ? noGroups : version2(join(unified, BOXES), own)
 }
 
 type Mounts = Partial<Record<Controller, string>>
@@ -114,7 +123,9 @@ async function couldWrite(writing: Promise<unknown>): Promise<boolean> {
   }
 }
 
-const makeFolder = (path: string) => couldWrite(mkdir(path, { recursive: true }))
+/** Whether this folder is there, and groups may be made in it: another user's may be in the way. */
+const makeFolder = (path: string): Promise<boolean> =>
+  couldWrite(mkdir(path, { recursive: true }).then(() => access(path, constants.W_OK)))
 
 async function setLimits(
   folder: string,
@@ -139,7 +150,7 @@ async function version1(mounted: Mounts, own: string): Promise<Groups> {
   const trees = new Map<Controller, string>()
   for (const controller of CONTROLLERS) {
     const place = mounted[controller]
-    const tree = place === undefined ? null : join(place, BOXES, own)
+    const tree = place === undefined ? null : join(place, BOXES)
     if (tree !== null && (await makeFolder(tree))) trees.set(controller, tree)
   }
   if (trees.size === 0) return noGroups
@@ -149,7 +160,7 @@ async function version1(mounted: Mounts, own: string): Promise<Groups> {
     make: async (id, limits, uid) => {
       const folders: string[] = []
       for (const [controller, tree] of trees) {
-        const folder = join(tree, id)
+        const folder = join(tree, own + id)
         await mkdir(folder, { recursive: true })
         await setLimits(folder, limitsOfV1(limits)[controller])
         await giveTo(uid, [join(folder, "cgroup.procs")])
@@ -158,7 +169,7 @@ async function version1(mounted: Mounts, own: string): Promise<Groups> {
       const commands = folders.map((folder) => join(folder, "cgroup.procs"))
       return { folders, shown: folders, commands, keeper: null }
     },
-    left: () => leftIn([...trees.values()], () => []),
+    left: () => leftIn([...trees.values()], own, () => []),
   }
 }
 
@@ -166,9 +177,9 @@ async function version1(mounted: Mounts, own: string): Promise<Groups> {
  * The second version: one tree. Who is in a part of it that is a box's own may move within that part,
  * so the keeper is put there, beside the group of its commands, and is not held to their limits.
  */
-async function version2(tree: string): Promise<Groups> {
+async function version2(tree: string, own: string): Promise<Groups> {
   if (!(await makeFolder(tree))) return noGroups
-  for (const folder of [dirname(dirname(tree)), dirname(tree), tree]) await allow(folder)
+  for (const folder of [dirname(tree), tree]) await allow(folder)
   const allowed = (await readFile(join(tree, "cgroup.subtree_control"), "utf8")).split(/\s/)
   const holds = new Set(CONTROLLERS.filter((controller) => allowed.includes(controller)))
   const partsOf = (folder: string) => [join(folder, "keeper"), join(folder, "work")] as const
@@ -176,7 +187,7 @@ async function version2(tree: string): Promise<Groups> {
     version: 2,
     holds,
     make: async (id, limits, uid) => {
-      const folder = join(tree, id)
+      const folder = join(tree, own + id)
       await mkdir(folder, { recursive: true })
       await allow(folder)
       const [keeper, work] = partsOf(folder)
@@ -190,7 +201,7 @@ async function version2(tree: string): Promise<Groups> {
         keeper: join(keeper, "cgroup.procs"),
       }
     },
-    left: () => leftIn([tree], partsOf),
+    left: () => leftIn([tree], own, partsOf),
   }
 }
 
@@ -201,17 +212,18 @@ async function allow(folder: string): Promise<void> {
   }
 }
 
-/** Every box that has a folder in one of these trees. */
+/** Every box of this run folder that has a group in one of these trees. */
 async function leftIn(
   trees: readonly string[],
+  own: string,
   partsOf: (folder: string) => readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
   const found = new Map<string, readonly string[]>()
   for (const tree of trees) {
     for (const entry of await readdir(tree, { withFileTypes: true })) {
-      if (!entry.isDirectory()) continue
-      const folder = join(tree, entry.name)
-      found.set(entry.name, [...(found.get(entry.name) ?? []), folder, ...partsOf(folder)])
+      if (!entry.isDirectory() || !entry.name.startsWith(own)) continue
+      const [folder, id] = [join(tree, entry.name), entry.name.slice(own.length)]
+      found.set(id, [...(found.get(id) ?? []), folder, ...partsOf(folder)])
     }
   }
   return found
