@@ -9,7 +9,8 @@ import type { Ports } from "../frame/ports.ts"
 import type { Program } from "../frame/slice.ts"
 
 const LOCK = "outside in backups"
-const AT_ONCE_MS = 1_000
+/** A backup or a restore takes longer; a connection to ask for the turn on, not even on a busy machine. */
+const AT_ONCE_MS = 5_000
 /** Putting back 200 MB takes seconds; whoever waits longer is told. */
 const PUT_BACK_WITHIN_MS = 3_600_000
 
@@ -52,7 +53,7 @@ export function finishingRestores({ inBackups }: Program, locks: Locks): Program
   return {
     slice: "a restore",
     sweep: async (ports) => {
-      const release = await locks.take(LOCK, 1)
+      const release = await locks.take(LOCK, AT_ONCE_MS)
       if (release === null) return
       try {
         for (const one of inBackups) await one.putBack(ports, () => undefined)
