@@ -49,17 +49,16 @@ export async function addDocuments(
   baseUrl: () => string,
   shown?: Shown,
 ): Promise<readonly string[]> {
-  // The address alone can change, and everybody may ask for it: it is made once.
+  // The address alone can change, and everybody may ask for it: it is made once, and by no start, which
+  // it would hold up.
   let made: { readonly url: string; readonly document: Json } | null = null
   const document = (): Json => {
     const url = baseUrl()
     if (made?.url !== url) made = { url, document: openApi(entries, retired, url, shown) }
     return made.document
   }
-  await app.register(swagger, {
-    mode: "static",
-    specification: { document: document() as never },
-  })
+  // The package of the page asks for one at a start; what it shows is made below.
+  await app.register(swagger, { mode: "static", specification: { document: {} as never } })
   const urls = new Set([DOCUMENT_URL, `${DOCS_URL}/`])
   await app.register(async (page) => {
     page.addHook("onRoute", (route) => {
