@@ -17,6 +17,7 @@ const [MOST_LINES, USUAL_WIDTH] = [3, 220]
 const LEADING = 1.25
 const GREY = "#999999"
 const [INK, DIM] = ["#000000", "#666666"]
+/** By their files: pdfkit opens a font anew each time it is called by another name than it had first. */
 const FONTS = {
   plain: fileURLToPath(import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans.ttf")),
   bold: fileURLToPath(import.meta.resolve("dejavu-fonts-ttf/ttf/DejaVuSans-Bold.ttf")),
@@ -57,7 +58,6 @@ export function openPages(title: string, at: Date): Pages {
     font: FONTS.plain,
     info: { Title: title, Producer: "company-ledger", Creator: "company-ledger", CreationDate: at },
   })
-  doc.registerFont("plain", FONTS.plain).registerFont("bold", FONTS.bold)
   const pieces: Buffer[] = []
   doc.on("data", (piece: Buffer) => pieces.push(piece))
   const sheet: Sheet = { doc, width: doc.page.width - 2 * MARGIN, widths: new Map(), y: MARGIN }
@@ -113,7 +113,7 @@ function widthOf(sheet: Sheet, { font, size }: Face, text: string): number {
   for (const character of text) {
     let width = known.get(character)
     if (width === undefined) {
-      width = sheet.doc.font(font).fontSize(size).widthOfString(character)
+      width = sheet.doc.font(FONTS[font]).fontSize(size).widthOfString(character)
       known.set(character, width)
     }
     sum += width
@@ -129,13 +129,13 @@ function linesOf(
   width: number,
   most: number = MOST_LINES,
 ): readonly string[] {
-  sheet.doc.font(face.font)
+  sheet.doc.font(FONTS[face.font])
   return linesIn(shown(sheet.doc, text), (part) => widthOf(sheet, face, part), width, most)
 }
 
 /** Writes lines below one another. They were measured: nothing may break or cut them again. */
 function putLines({ doc }: Sheet, face: Face, lines: readonly string[], x: number, y: number) {
-  doc.font(face.font).fontSize(face.size)
+  doc.font(FONTS[face.font]).fontSize(face.size)
   for (const [i, line] of lines.entries()) {
     doc.text(line, x, y + i * face.size * LEADING, { lineBreak: false })
   }
@@ -260,7 +260,7 @@ function putFeet({ doc, width }: Sheet, foot: string): void {
     // Text below the margin would begin a page of its own.
     doc.page.margins.bottom = 0
     const y = doc.page.height - MARGIN
-    doc.font("plain").fontSize(SMALL).text(foot, MARGIN, y, box)
+    doc.font(FONTS.plain).fontSize(SMALL).text(foot, MARGIN, y, box)
     doc.text(`${i + 1}/${count}`, MARGIN, y + ROW, { ...box, align: "right" })
   }
 }
