@@ -93,7 +93,10 @@ const idAt = async (read: Read, ref: string): Promise<string | null> =>
 async function notOnTop(push: Push, old: string | null, tip: string): Promise<Verdict | null> {
   if (!(await isCommit(push, tip))) return no("What was sent has no such commit.")
   if (old === null || (await push.isAncestor(old, tip))) return null
-  return no("The branch has commits that are not in what was sent: it moved meanwhile.")
+  return no(
+    "The branch has commits that are not in what was sent: it moved meanwhile. " +
+      "A box cannot fetch them: start another on this branch, and make the changes there.",
+  )
 }
 
 /** Whether an object is there, and a commit: git asks its hook also of what is missing. */

@@ -22,10 +22,15 @@ export interface Entry<T> {
   readonly content: T
 }
 
+/** Where an entry is stored. */
+export type Place = string & { readonly place: unique symbol }
+
 /** Entries of one kind, by what they are about: a company's subject. */
 export interface Journal<T> {
-  /** Writes an entry; resolves when it is stored. */
-  readonly add: (companyId: CompanyId, subject: string, entry: Entry<T>) => Promise<void>
+  /** Writes an entry; resolves when it is stored, to where. */
+  readonly add: (companyId: CompanyId, subject: string, entry: Entry<T>) => Promise<Place>
+  /** Says anew what an entry says, such as what came of it; of one that made room by now nothing. */
+  readonly change: (companyId: CompanyId, place: Place, content: T) => Promise<void>
   /** The newest first; of the same instant the one that was added last. Never more than are kept. */
   readonly newest: (
     companyId: CompanyId,

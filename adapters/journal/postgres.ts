@@ -1,5 +1,5 @@
 import type { Pool } from "pg"
-import type { Entry, Journal, JournalKind, Journals } from "./port.ts"
+import type { Entry, Journal, JournalKind, Journals, Place } from "./port.ts"
 
 const OF_SUBJECT = "company_id = $1 and slice = $2 and kind = $3 and subject = $4"
 const NEWEST_FIRST = "order by at desc, place desc"
@@ -10,11 +10,17 @@ const NEWEST_FIRST = "order by at desc, place desc"
 const ADD = `
   with added as (
     insert into ledger.journal (company_id, slice, kind, subject, at, content)
-    values ($1, $2, $3, $4, $6, $7::jsonb))
-  delete from ledger.journal where place in (
-    select place from ledger.journal where place in (
-      select place from ledger.journal where ${OF_SUBJECT} ${NEWEST_FIRST} offset $5)
-    for update skip locked)`
+    values ($1, $2, $3, $4, $6, $7::jsonb)
+    returning place),
+  gone as (
+    delete from ledger.journal where place in (
+      select place from ledger.journal where place in (
+        select place from ledger.journal where ${OF_SUBJECT} ${NEWEST_FIRST} offset $5)
+      for update skip locked))
+  select place::text from added`
+const CHANGE = `
+  update ledger.journal set content = $5::jsonb
+  where company_id = $1 and slice = $2 and kind = $3 and place = $4::bigint`
 const NEWEST = `
   select at, content from ledger.journal where ${OF_SUBJECT} ${NEWEST_FIRST} limit $5`
 const FORGET = `delete from ledger.journal where ${OF_SUBJECT}`
@@ -34,7 +40,18 @@ function openJournal<T extends object>(pool: Pool, { slice, kind, most }: Journa
     add: async (companyId, subject, { at, content }) => {
       const entry = [new Date(at), JSON.stringify(content)]
       const values = [companyId, slice, kind, subject, most, ...entry]
-      await pool.query({ name: "journal-add", text: ADD, values })
+      const { rows } = await pool.query<{ place: Place }>({
+        name: "journal-add",
+        text: ADD,
+        values,
+      })
+      const [row] = rows
+      if (row === undefined) throw new Error("an entry was stored nowhere")
+      return row.place
+    },
+    change: async (companyId, place, content) => {
+      const values = [companyId, slice, kind, place, JSON.stringify(content)]
+      await pool.query({ name: "journal-change", text: CHANGE, values })
     },
     newest: async (companyId, subject, limit) => {
       const values = [companyId, slice, kind, subject, Math.min(limit, most)]

@@ -41,7 +41,13 @@ export type RefuseMinute = Command<"BoxMinuteRefused", "RefuseMinute"> & {
 }
 
 /** Stops it. One that has ended: nothing new. */
-export type StopBox = Command<"BoxStopped", "StopBox">
+export type StopBox = Omit<Command<"BoxStopped", "StopBox">, "seenAt">
+
+/** Says that it is gone although nobody stopped it. One that has ended: nothing new. */
+export interface LoseBox {
+  readonly type: "LoseBox"
+  readonly boxId: BoxFact<"BoxStarted">["boxId"]
+}
 /** Opens a port. One that is open: nothing new, and its link stays. */
 export type OpenPreview = Command<"PreviewOpened", "OpenPreview">
 /** Closes a port. One that is not open: nothing new. */
@@ -60,6 +66,7 @@ export type BoxCommand =
   | TickBox
   | RefuseMinute
   | StopBox
+  | LoseBox
   | OpenPreview
   | ClosePreview
   | PushBox

@@ -88,7 +88,16 @@ export const boxFormats = {
   /** The last minute that began was refused: it costs nothing, and the box ends. */
   BoxMinuteRefused: { version: 1, fields: { ...base, minute: int } },
   /** It ended. */
-  BoxStopped: { version: 1, fields: { ...base, reason: oneOf(...STOP_REASONS), ...who } },
+  BoxStopped: {
+    version: 1,
+    fields: {
+      ...base,
+      reason: oneOf(...STOP_REASONS),
+      /** When it was last seen to live, where it was found gone; null where it was stopped now. */
+      seenAt: optional(time),
+      ...who,
+    },
+  },
   /** A port of it can be opened by whoever has the link. */
   PreviewOpened: {
     version: 1,

@@ -34,7 +34,12 @@ interface State {
   runningAt: number | null
   /** Where it lives; null before it runs. */
   host: string | null
+  /** When it was last seen to live. */
+  seenAt: number
+  /** When its end was recorded. */
   endedAt: number | null
+  /** When it ended, as far as is known: where it was lost, when it was last seen. */
+  stoppedAt: number | null
   reason: StopReason | FailReason | null
   /** How many minutes have begun; the first with the start. */
   minutes: number
@@ -86,7 +91,11 @@ function decide(
     case "RefuseMinute":
       return refuseMinute(command, known, at)
     case "StopBox":
-      return hasEnded ? [] : [{ ...command, type: "BoxStopped", at }]
+      return hasEnded ? [] : [{ ...command, type: "BoxStopped", at, seenAt: null }]
+    case "LoseBox":
+      // What had begun by its last sign of life is charged, and nothing beyond it (decisions.md §8).
+      if (hasEnded) return []
+      return [{ ...ended(command.boxId, "stopped", at), seenAt: known.seenAt }]
     case "OpenPreview":
       return openPreview(command, known, at)
     case "ClosePreview":
@@ -111,9 +120,7 @@ function tick(
   const { runningAt } = known
   if (known.status !== "running" || runningAt === null) return []
   if (minute !== known.minutes + 1 || at < dueAt(runningAt, minute)) return []
-  const stop = (reason: StopReason): readonly BoxEvent[] => [
-    { type: "BoxStopped", at, boxId, reason, keyId: null, personId: null },
-  ]
+  const stop = (reason: StopReason): readonly BoxEvent[] => [ended(boxId, reason, at)]
   const cap = capOf(known.started)
   if (known.minutes >= cap.minutes) return stop(cap.reason)
   const isActive = signs.isBusy || signs.activities > known.activities
@@ -137,7 +144,12 @@ function refuseMinute(
   if (minute !== known.minutes || minute < 2 || known.isLastRefused) return []
   const refused: BoxEvent = { type: "BoxMinuteRefused", at, boxId, minute }
   if (known.endedAt !== null) return [refused]
-  return [refused, { type: "BoxStopped", at, boxId, reason, keyId: null, personId: null }]
+  return [refused, ended(boxId, reason, at)]
+}
+
+/** It ended by itself, and not by anybody's word. */
+function ended(boxId: TickBox["boxId"], reason: StopReason, at: number): BoxFact<"BoxStopped"> {
+  return { type: "BoxStopped", at, boxId, reason, seenAt: null, keyId: null, personId: null }
 }
 
 /** When a minute falls due, from 2. */
@@ -187,15 +199,9 @@ function evolve(state: Box, event: BoxEvent): Box {
     const { type: _type, ...started } = event
     state.box = {
       ...{ started, status: "starting", runningAt: null, host: null, endedAt: null },
-      ...{ reason: null, minutes: 1 },
-      ...{
-        isLastRefused: false,
-        activities: 0,
-        activeAt: event.at,
-        commit: null,
-        previews: [],
-        isDeleted: false,
-      },
+      ...{ seenAt: event.at, stoppedAt: null, reason: null, minutes: 1 },
+      ...{ isLastRefused: false, activities: 0, activeAt: event.at, commit: null },
+      ...{ previews: [], isDeleted: false },
     }
     return state
   }
@@ -208,22 +214,26 @@ function evolve(state: Box, event: BoxEvent): Box {
   switch (event.type) {
     case "BoxRunning":
       Object.assign(known, { status: "running", runningAt: event.at, activeAt: event.at })
+      known.seenAt = event.at
       known.commit = event.commit
       known.host = event.host
       return state
     case "BoxFailed":
       Object.assign(known, { status: "failed", endedAt: event.at, reason: event.reason })
+      known.stoppedAt = event.at
       return state
     case "BoxMinuteBegun":
       known.minutes = event.minute
       known.activities = event.activities
       known.activeAt = event.activeAt
+      known.seenAt = event.at
       return state
     case "BoxMinuteRefused":
       known.isLastRefused = true
       return state
     case "BoxStopped":
       Object.assign(known, { status: "stopped", endedAt: event.at, reason: event.reason })
+      known.stoppedAt = event.seenAt ?? event.at
       known.previews = []
       return state
     case "PreviewOpened":
@@ -274,7 +284,7 @@ export function stopsBy(
 
 /** How a box is kept beside its stream. */
 export const boxCheckpoint: CheckpointForm<Box> = {
-  shape: 1,
+  shape: 2,
   save: ({ box: known }) => known,
   load: (saved) => {
     const known = saved as Box["box"]

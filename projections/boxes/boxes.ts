@@ -96,7 +96,8 @@ async function applyOne(
       return
     case "BoxStopped": {
       const stopped = { status: "stopped", stop_reason: fact.reason } as const
-      await update({ ...stopped, stopped_at: new Date(fact.at) }, fact.boxId)
+      const stoppedAt = new Date(fact.seenAt ?? fact.at)
+      await update({ ...stopped, stopped_at: stoppedAt }, fact.boxId)
       return
     }
     case "BoxDeleted":

@@ -9,6 +9,7 @@ import type { Caller } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import { idOrNull, isoTime } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
+import { firstOf } from "./work/cut-text.ts"
 import type { FoundBox } from "./find-box.ts"
 import { boxToSee } from "./find-box.ts"
 import { BOX_ROUTE, OfBox } from "./box-route.ts"
@@ -57,27 +58,61 @@ export async function note(
 
 /** Notes what happened in a box; `keyId` is null where no key did it. */
 export async function noteBy(
+  ports: Ports,
+  keyId: KeyId | null,
+  box: FoundBox,
+  { result, ...begun }: Done,
+): Promise<void> {
+  await add(ports, keyId, box, begun, result)
+}
+
+/**
+ * Notes what a caller begins to do in a box, and then what came of it: of what nobody sees the end of, as
+ * when this process is killed, it stays known that it began.
+ *
+ * @returns what notes the result; it waits for the entry
+ */
+export function noteBegun(
+  ports: Ports,
+  { spender: { keyId } }: Pick<Caller, "spender">,
+  box: FoundBox,
+  begun: Omit<Done, "result">,
+): (result: string) => Promise<void> {
+  const added = add(ports, keyId, box, begun, "began")
+  // Whoever notes the result hears of it.
+  added.catch(() => undefined)
+  return async (result) => {
+    const { place, content } = await added
+    await ports.journal.of<Kept>(KIND).change(box.companyId, place, { ...content, result })
+  }
+}
+
+async function add(
   { journal, sealing, clock }: Ports,
   keyId: KeyId | null,
   { companyId, boxId, view }: FoundBox,
-  { action, detail, result }: Done,
-): Promise<void> {
+  { action, detail }: Omit<Done, "result">,
+  result: string,
+) {
   const { personId } = view.started
   const short = detail === null || detail.length <= MOST_DETAIL ? detail : cut(detail)
   const sealed = short === null ? null : await sealing.seal(companyId, personId, short)
-  const content = { action, detail: sealed, result, keyId }
-  await journal.of<Kept>(KIND).add(companyId, boxId, { at: clock.now(), content })
+  const content: Kept = { action, detail: sealed, result, keyId }
+  const place = await journal.of<Kept>(KIND).add(companyId, boxId, { at: clock.now(), content })
+  return { place, content }
 }
 
-/** The beginning, not within a character of two. */
-const cut = (text: string): string => `${[...text.slice(0, MOST_DETAIL)].slice(0, -1).join("")}…`
+/** The beginning. */
+const cut = (text: string): string => `${firstOf(text, MOST_DETAIL - 1)}…`
 
 const BoxEvent = z
   .object({
     at: isoTime.describe("When it was done"),
     action: z.enum(ACTIONS).describe("What was done"),
     detail: z.string().nullable().describe("A command, a path; null for nothing, or once erased"),
-    result: z.string().describe("What it came to"),
+    result: z
+      .string()
+      .describe("What it came to; of a command that runs, or whose end nobody saw: began"),
     apiKeyId: idOrNull("the key that did it; null for nobody's"),
   })
   .meta({ id: "BoxEvent", description: "Something that was done in a box" })

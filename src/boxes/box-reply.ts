@@ -67,7 +67,7 @@ export interface BoxFields {
   readonly stopReason: StopReason | null
   readonly startedAt: number
   readonly runningAt: number | null
-  readonly endedAt: number | null
+  readonly stoppedAt: number | null
   readonly maxMinutes: number
   readonly idleMinutes: number
   readonly budgetMicros: number | null
@@ -81,12 +81,12 @@ const timeText = (at: number): string => new Date(at).toISOString()
 /** The answer of a box. */
 export function boxAnswer(box: BoxFields): BoxAnswer {
   const { id, size, label, status, stopReason, maxMinutes, idleMinutes, previews, minutes } = box
-  const { budgetMicros, unitPriceMicros, endedAt } = box
+  const { budgetMicros, unitPriceMicros, stoppedAt } = box
   return {
     ...{ id, size, branch: box.branch ?? "", label, status, stopReason, workspace: WORKSPACE },
     createdAt: timeText(box.startedAt),
     stopsBy: timeText(stopsBy(box.startedAt, box.runningAt, box)),
-    stoppedAt: endedAt === null ? null : timeText(endedAt),
+    stoppedAt: stoppedAt === null ? null : timeText(stoppedAt),
     ...{ maxMinutes, idleMinutes },
     budget: budgetMicros === null ? null : dollarsFromMicros(budgetMicros),
     previews,
@@ -108,7 +108,7 @@ export async function boxAnswers(
       ...{ id: row.box_id, size: row.size, branch: row.branch, label: row.label },
       ...{ status: row.status, stopReason: row.stop_reason, minutes: row.minutes },
       ...{ startedAt: row.created_at.getTime(), runningAt: row.running_at?.getTime() ?? null },
-      ...{ endedAt: row.stopped_at?.getTime() ?? null, maxMinutes: row.max_minutes },
+      ...{ stoppedAt: row.stopped_at?.getTime() ?? null, maxMinutes: row.max_minutes },
       ...{ idleMinutes: row.idle_minutes, budgetMicros: row.budget_micros },
       unitPriceMicros: row.unit_price_micros,
       previews: own.flatMap(({ port, token }) =>

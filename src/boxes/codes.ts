@@ -46,8 +46,11 @@ const BOX_STOPPED: OwnCode = {
   example: { message: MESSAGES.box_stopped },
 }
 
-/** What all work in a box may be refused with. */
-export const WORK_REFUSALS = ["not_found", BOX_STARTING, BOX_STOPPED, BOX_UNAVAILABLE] as const
+/** What all work in a box may be refused with; `conflict` where as much is done in it as may be at once. */
+export const WORK_REFUSALS = [
+  ...(["not_found", "conflict"] as const),
+  ...[BOX_STARTING, BOX_STOPPED, BOX_UNAVAILABLE],
+] as const
 
 const UNAVAILABLE_RETRY_S = "60"
 

@@ -16,9 +16,9 @@ import type { None } from "./preview-pages.ts"
 import { pageOf, refusalOf } from "./preview-pages.ts"
 import type { Dialled } from "./preview-pass.ts"
 import { endOf, passConnection, passRequest } from "./preview-pass.ts"
-import type { PreviewPlaces } from "./preview-places.ts"
-import { openPlaces } from "./preview-places.ts"
-import { previewSeen } from "./preview-traffic.ts"
+import type { PreviewConnections } from "./preview-connections.ts"
+import { openConnections } from "./preview-connections.ts"
+import { noteTraffic } from "./preview-traffic.ts"
 import { tagOf, tokenIn } from "./preview-url.ts"
 import { boxSettings } from "./settings.ts"
 
@@ -26,13 +26,13 @@ import { boxSettings } from "./settings.ts"
 interface Hall {
   readonly ports: Ports
   readonly domain: string
-  readonly places: PreviewPlaces
+  readonly connections: PreviewConnections
 }
 
 /** The door of previews. */
 export function previewDoor(ports: Ports): Door {
   const domain = ports.settings(boxSettings).BOX_DOMAIN
-  const hall: Hall = { ports, domain, places: openPlaces() }
+  const hall: Hall = { ports, domain, connections: openConnections(ports) }
   return {
     name: "previews",
     takes: (host) => host === domain || host.endsWith(`.${domain}`),
@@ -67,18 +67,18 @@ async function upgrade(
 
 /** A connection to what a request is for, whose errors end it and nothing else. */
 async function connectionFor(
-  { ports, domain, places }: Hall,
+  { ports, domain, connections }: Hall,
   request: IncomingMessage,
 ): Promise<Dialled | None> {
   try {
     const token = tokenIn(hostOf(request) ?? "", domain)
     const row = token === null ? null : await findPreview(ports.readAll, tagOf(token))
     if (row === null) return 404
-    const leave = places.take(`${row.box_id}:${row.port}`)
-    if (leave === null) return 503
-    const connection = await dialOr(ports, row, leave)
+    const place = connections.take(row)
+    if (place === null) return 503
+    const connection = await dialOr(ports, row, place.leave)
     if (connection === null) return 502
-    connection.once("close", leave)
+    place.fill(connection, request.socket)
     // Before anything is waited for: an error that nobody hears ends the whole server.
     connection.on("error", () => connection.destroy())
     await noteTraffic(ports, row)
@@ -108,14 +108,5 @@ async function dial({ boxHost }: Ports, row: PreviewRow): Promise<Duplex | null>
   } catch (error) {
     if (!(error instanceof BoxGone || isOutside(error))) throw error
     return null
-  }
-}
-
-/** Notes a visit. A link is served, too, where that cannot be noted. */
-async function noteTraffic(ports: Ports, row: PreviewRow): Promise<void> {
-  try {
-    await previewSeen(ports, row)
-  } catch (error) {
-    ports.log.warn("a visit of a preview could not be noted", error)
   }
 }

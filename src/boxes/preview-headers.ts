@@ -40,14 +40,28 @@ export function headersTo(
 }
 
 /** The headers of what it answers: its link is told to nobody, and found by no search. */
-export function headersFrom({ headers }: Pick<IncomingMessage, "headers">): OutgoingHttpHeaders {
-  const cookies = headers["set-cookie"]
+export function headersFrom(
+  port: number,
+  { headers }: Pick<IncomingMessage, "headers">,
+): OutgoingHttpHeaders {
+  const { location, "set-cookie": cookies } = headers
   return {
     ...withoutHops(headers),
+    ...(location === undefined ? {} : { location: withinLink(port, location) }),
     ...(cookies === undefined ? {} : { "set-cookie": cookies.map(withoutDomain) }),
     "referrer-policy": "no-referrer",
     "x-robots-tag": "noindex",
   }
+}
+
+/** Where it leads to by the name that it knows itself by, it leads to by its link. */
+function withinLink(port: number, location: string): string {
+  const own = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\]):(\d+)(?=[/?#]|$)(?!\/\/)/i.exec(
+    location,
+  )
+  if (own === null || Number(own[1]) !== port) return location
+  const path = location.slice(own[0].length)
+  return path.startsWith("/") ? path : `/${path}`
 }
 
 /** A cookie of its own host name alone: one for the whole domain would reach the boxes of others. */

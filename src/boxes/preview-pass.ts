@@ -25,7 +25,7 @@ export function passRequest(
   const headers = headersTo(port, request)
   const createConnection = () => connection
   const inner = httpRequest({ createConnection, method, path: url, headers })
-  inner.on("response", (answer) => answerWith(answer, response))
+  inner.on("response", (answer) => answerWith(port, answer, response))
   inner.on("error", () => {
     // What is answered already stands or falls by itself: the rest of the question may be unwanted.
     if (!response.headersSent) pageOf(response, 502)
@@ -47,7 +47,7 @@ export function passRequest(
 /** The first status that ends an answer; what is below was not asked for, or is none. */
 const FIRST_STATUS = 200
 
-function answerWith(answer: IncomingMessage, response: ServerResponse): void {
+function answerWith(port: number, answer: IncomingMessage, response: ServerResponse): void {
   const { statusCode = 0 } = answer
   if (statusCode < FIRST_STATUS) {
     answer.destroy()
@@ -55,7 +55,7 @@ function answerWith(answer: IncomingMessage, response: ServerResponse): void {
     return
   }
   // Without its phrase, in which anything may stand.
-  response.writeHead(statusCode, headersFrom(answer))
+  response.writeHead(statusCode, headersFrom(port, answer))
   // Whichever fails takes the other with it: half an answer is not taken for a whole one.
   pipeline(answer, response, () => undefined)
 }
@@ -75,7 +75,7 @@ export function passConnection(
   inner.on("upgrade", (answer, other, first) => {
     isAnswered = true
     const agreed = {
-      ...headersFrom(answer),
+      ...headersFrom(port, answer),
       connection: "Upgrade",
       upgrade: answer.headers.upgrade,
     }
@@ -91,7 +91,10 @@ export function passConnection(
     isAnswered = true
     const { statusCode = 0 } = answer
     if (statusCode < FIRST_STATUS) return endOf(socket, refusalOf(502))
-    socket.write(headOf(statusCode, { ...headersFrom(answer), connection: "close" }), "latin1")
+    socket.write(
+      headOf(statusCode, { ...headersFrom(port, answer), connection: "close" }),
+      "latin1",
+    )
     pipeline(answer, socket, () => undefined)
   })
   inner.on("error", () => {

@@ -8,8 +8,16 @@ import { readBox } from "./find-box.ts"
 /** When traffic of a port was last noted by this process; of one machine it is one. */
 const noted = new WeakMap<Ports["counts"], Map<string, number>>()
 
-/** Notes that somebody opened a link. */
-export async function previewSeen(
+/** Notes that somebody is at a link, which is served, too, where that cannot be noted. */
+export async function noteTraffic(ports: Ports, row: PreviewRow): Promise<void> {
+  try {
+    await noteOnce(ports, row)
+  } catch (error) {
+    ports.log.warn("a visit of a preview could not be noted", error)
+  }
+}
+
+async function noteOnce(
   ports: Ports,
   { company_id: companyId, box_id: boxId, port }: PreviewRow,
 ): Promise<void> {

@@ -25,7 +25,7 @@ import {
 } from "./codes.ts"
 import { BOX_PREFIX } from "./reconciled-box.ts"
 import { freeSlot, takeSlot } from "./slots.ts"
-import { START_RULES, StartBox, priceOfStart } from "./start-rules.ts"
+import { START_RULES, StartBox, priceOfStart, unpushable } from "./start-rules.ts"
 import { BOX_TOOLS } from "./tools.ts"
 
 /** Who starts what. */
@@ -71,10 +71,12 @@ const box = charged<Checked<z.infer<typeof StartBox>>, Draft, object, BoxAnswer,
       if ("refusal" in priced) return priced
       return { ...body, companyId, keyId: key.keyId, personId: person.personId, ...priced }
     },
-    prepare: async ({ repositories }, { companyId }) =>
-      (await repositories.has(companyId))
-        ? {}
-        : { refusal: refusal(CLONE_FAILED, CLONE_FAILED.example.message) },
+    prepare: async ({ companyCode }, { companyId, branch }) => {
+      const code = await companyCode.find(companyId)
+      if (code === null) return { refusal: refusal(CLONE_FAILED, CLONE_FAILED.example.message) }
+      const fault = unpushable(branch, code.tips)
+      return fault === null ? {} : { refusal: fault }
+    },
     price: async (_ports, { price }) => price,
     holds: {
       take: (ports, caller, draft, _prepared, named) => hold(ports, caller, draft, named),
@@ -118,7 +120,7 @@ const box = charged<Checked<z.infer<typeof StartBox>>, Draft, object, BoxAnswer,
 function replyOf(draft: Draft, id: string, { started }: BoxView): BoxAnswer {
   return boxAnswer({
     ...{ id, ...started, branch: draft.branch, label: draft.label, status: "starting" },
-    ...{ startedAt: started.at, runningAt: null, endedAt: null, stopReason: null },
+    ...{ startedAt: started.at, runningAt: null, stoppedAt: null, stopReason: null },
     ...{ minutes: 1, previews: [] },
   })
 }

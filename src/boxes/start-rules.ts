@@ -25,6 +25,10 @@ export const StartBox = z.object({
   size: z.enum(BOX_SIZES).default(DEFAULTS.size).describe("How large it is"),
   branch: shortText(190)
     .refine((name) => branchFault(name) === null, "Must be a branch's name, such as main.")
+    .refine(
+      (name) => !name.startsWith("refs/"),
+      "Must be a branch's name alone, without refs/heads/.",
+    )
     .default(DEFAULTS.branch)
     .describe("The branch it works on; one that is new begins where the default branch is"),
   maxMinutes: z
@@ -75,6 +79,16 @@ export async function priceOfStart(
   const cost = moneyText(price.unitPriceMicros)
   const message = `This budget does not cover one minute, which costs ${cost}.`
   return { refusal: refusal(BUDGET_TOO_SMALL, message) }
+}
+
+/** Why a branch could never be pushed: git keeps `a` and `a/b` in one place. Null where it can. */
+export function unpushable(branch: string, tips: ReadonlyMap<string, string>): Refusal | null {
+  const isBeside = (other: string) =>
+    other.startsWith(`${branch}/`) || branch.startsWith(`${other}/`)
+  const other = [...tips.keys()].find(isBeside)
+  if (other === undefined) return null
+  const message = `There is a branch ${other}, beside which git has none of this name.`
+  return refusal("validation", message, { fields: { branch: message } })
 }
 
 /** How many boxes a company has at once. */

@@ -110,7 +110,7 @@ export const BOX_TOOLS = {
     name: "push",
     title: "Commit and push",
     description:
-      "Commits everything in the repository of the box and pushes its branch, through the checks of the code server. Where those refuse it, `pushed` is false and `output` says why.",
+      "Commits everything in the repository of the box and pushes its branch, through the checks of the code server. Where those refuse it, `pushed` is false and `output` says why. A box has no remote: where somebody else pushed the branch meanwhile, start another box on it and make the changes there.",
     arguments: { path: OF_BOX, body: ["message"] },
     annotations: CHANGES,
   },

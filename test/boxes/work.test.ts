@@ -206,10 +206,17 @@ describe("a command", () => {
     const long = `echo ${"\u{1f600}".repeat(9_995)}`
     const said = await exec(long, { timeoutMs: 600_000 })
     expect(said.body.stdout).toBe(`${"\u{1f600}".repeat(9_995)}\n`)
-    const big = `${"a".repeat(199_999)}\u{1f600}${"b".repeat(700_000)}`
-    await ask("PUT", "/files/content", { path: "big", content: big })
-    const { stdout } = (await exec("cat big")).body
-    expect([stdout.length, stdout.slice(-3)]).toEqual([200_000, "aa\ufffd"])
+    const content = (text: string) => ask("PUT", "/files/content", { path: "big", content: text })
+    const whole = "\u{1f600}".repeat(200_000)
+    await content(whole)
+    expect((await exec("cat big")).body.stdout === whole).toBe(true)
+    for (const more of ["b", "b".repeat(700_000)]) {
+      await content(whole + more)
+      const characters = [...(await exec("cat big")).body.stdout]
+      const says = "\n[cut off here: at most 200,000 characters are shown]\n"
+      expect([characters.length, characters.slice(-says.length).join("")]).toEqual([200_000, says])
+      expect(characters[characters.length - says.length - 1]).toBe("\u{1f600}")
+    }
   })
 })
 

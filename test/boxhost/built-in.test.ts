@@ -51,7 +51,9 @@ describe("a command in a built-in box", () => {
     expect(await run("cat", { stdin })).toEqual([0, "to be read", ""])
     expect(await run("pwd", { cwd: "/tmp" })).toEqual([0, "/tmp\n", ""])
     const nowhere = box.run(sh("pwd"), { ...OPTIONS, cwd: "nowhere" })
-    await expect(nowhere).rejects.toThrow(new BoxRefused("There is no folder nowhere in the box."))
+    await expect(nowhere).rejects.toThrow(
+      new BoxRefused("folder", "There is no folder nowhere in the box."),
+    )
   })
 
   it("is ended after its time", async () => {

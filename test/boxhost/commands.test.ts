@@ -118,7 +118,9 @@ describe("a command in a box", () => {
     const line = "while [ ! -e enough ]; do sleep 0.1; done"
     const running = Array.from({ length: 64 }, () => errorOf(sh(box, line)))
     const one = () => errorOf(sh(box, "true"))
-    await expect.poll(one).toEqual(new BoxRefused("64 commands run in this box"))
+    await expect
+      .poll(one)
+      .toEqual(new BoxRefused("busy", "64 commands run in the box, as many as may."))
     // It is by a process in the background that they are told: no command may come in.
     await box.spawn("touch enough")
     expect(await Promise.all(running)).toEqual(running.map(() => null))
@@ -150,7 +152,7 @@ describe("a process in the background", () => {
     ctx.skip(absent !== null, needed)
     const begun = await Promise.all(Array.from({ length: 32 }, () => box.spawn("sleep 600")))
     expect(await errorOf(box.spawn("sleep 600"))).toEqual(
-      new BoxRefused("32 processes run in this box"),
+      new BoxRefused("busy", "32 background commands run in the box, as many as may."),
     )
     for (const { id } of begun) await box.stopProcess(id)
   })

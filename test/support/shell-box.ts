@@ -9,6 +9,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
+import { WORKSPACE } from "../../adapters/providers/boxhost/port.ts"
 import type { Box, Ran, RunOptions } from "../../adapters/providers/boxhost/port.ts"
 
 /** A box of the machine's own shell. */
@@ -38,9 +39,11 @@ export async function openShellBox(): Promise<ShellBox> {
 
 async function run(
   { home, folder }: { readonly home: string; readonly folder: string },
-  [program = "", ...args]: readonly string[],
+  argv: readonly string[],
   { stdin, timeoutMs, mostBytes, environment }: RunOptions,
 ): Promise<Ran> {
+  // Its repository is elsewhere than a box's: nothing that scripts do may reach a folder of that name here.
+  const [program = "", ...args] = argv.map((word) => word.replaceAll(WORKSPACE, folder))
   const child = spawn(program, args, {
     cwd: folder,
     // As in a box: nothing of this machine's settings.

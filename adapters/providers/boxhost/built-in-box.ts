@@ -117,7 +117,7 @@ export function openMemoryBox(box: MemoryBox, ports: MemoryBoxPorts): Box {
       const found = box.processes.find((one) => one.exitCode === null && one.port === port)
       if (found === undefined) return null
       box.activities += 1
-      return dialPage(box.connections, found.stop.signal)
+      return dialPage(box.connections, found.stop.signal, () => (box.activities += 1))
     },
     stop: () => endBox(box),
   }
@@ -131,7 +131,7 @@ function shownOf({ shown, exitCode }: MemoryProcess): BoxProcess {
 function folderFor(box: MemoryBox, cwd = WORKSPACE): string {
   const path = pathIn(WORKSPACE, cwd)
   if (isFolder(box.files, path)) return path
-  throw new BoxRefused(`There is no folder ${cwd} in the box.`)
+  throw new BoxRefused("folder", `There is no folder ${cwd} in the box.`)
 }
 
 async function runIn(
@@ -141,7 +141,7 @@ async function runIn(
   options: RunOptions,
 ): Promise<Ran> {
   const cwd = folderFor(box, options.cwd)
-  if (box.running >= MOST_RUNNING) throw new BoxRefused("Too many commands run in the box.")
+  if (box.running >= MOST_RUNNING) throw new BoxRefused("busy", "Too many commands run in the box.")
   const weight = options.activity ? 1 : 0
   box.activities += weight
   box.running += 1
@@ -229,7 +229,7 @@ function begin(
 ): MemoryProcess {
   const cwd = folderFor(box, given)
   if (box.processes.filter(({ exitCode }) => exitCode === null).length >= MOST_BACKGROUND) {
-    throw new BoxRefused("Too many commands run in the background of the box.")
+    throw new BoxRefused("busy", "Too many commands run in the background of the box.")
   }
   box.activities += 1
   const number = box.processes.length + 1

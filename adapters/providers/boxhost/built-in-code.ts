@@ -5,6 +5,7 @@ import { inputOf } from "./built-in-command.ts"
 import { inFolder, makeFolder, putFile } from "./built-in-files.ts"
 import { idOf, objectsIn, packOf } from "./built-in-pack.ts"
 import { BRING, DROP, PACK, PIECE, RECORD } from "./code-scripts.ts"
+import { WORKSPACE } from "./port.ts"
 
 const FATAL = 128
 
@@ -25,7 +26,7 @@ const bring: FixedScript = async (command, [branch = "", tip = ""]) => {
     }
     const commit = code.objects.get(tip)
     if (commit?.type !== "commit") return fail(command, `${tip} is no commit`)
-    checkOut(command, treeIn(commit), command.cwd)
+    checkOut(command, treeIn(commit), WORKSPACE)
     code.tip = tip
   }
   code.branch = branch
@@ -75,9 +76,9 @@ function checkOut(command: Command, tree: string, folder: string): void {
 }
 
 const record: FixedScript = async (command, [branch = "", message = ""]) => {
-  const { code, cwd, environment, now, out } = command
+  const { code, environment, now, out } = command
   if (code.branch !== branch) return fail(command, `the branch ${branch} is not checked out`)
-  const tree = writeTree(command, cwd)
+  const tree = writeTree(command, WORKSPACE)
   const known = code.tip === null ? undefined : code.objects.get(code.tip)
   if (known === undefined && tree === EMPTY_TREE) return 0
   if (known === undefined || treeIn(known) !== tree) {

@@ -29,7 +29,11 @@ server.on("upgrade", (request, socket) => {
 })
 
 /** A connection to the page; it ends with the command, and is among its box's until then. */
-export function dialPage(connections: Set<Duplex>, stopped: AbortSignal): Duplex {
+export function dialPage(
+  connections: Set<Duplex>,
+  stopped: AbortSignal,
+  onPassed: () => void,
+): Duplex {
   const [ours, theirs] = duplexPair()
   const destroy = () => ours.destroy()
   connections.add(ours)
@@ -41,5 +45,6 @@ export function dialPage(connections: Set<Duplex>, stopped: AbortSignal): Duplex
   })
   theirs.once("close", destroy)
   server.emit("connection", theirs)
+  theirs.on("data", onPassed)
   return ours
 }

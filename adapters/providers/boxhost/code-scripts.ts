@@ -1,10 +1,12 @@
 /** What git does in a box, as scripts; branch, ids, names and messages are only ever arguments. */
+import { WORKSPACE } from "./port.ts"
 
 /**
  * Git as it runs here, whatever the repository of a box is set to: with no hook, no file system monitor
  * and no signing. Filters that a worker set up do run, in the box.
  */
-const GIT = `git() {
+const GIT = `cd ${WORKSPACE} 2> /dev/null || { echo "There is no folder ${WORKSPACE}." >&2; exit 1; }
+git() {
   command git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c commit.gpgSign=false "$@"
 }
 set -e`
@@ -31,13 +33,13 @@ git config box.brought "$1 $2"`
 
 /**
  * Commits all that is in the folder onto the branch `$1` with the message `$2`, where there is anything,
- * and writes the branch's commit: nothing where it has none. Exits with 30 where another branch is
- * checked out.
+ * and writes the branch's commit: nothing where it has none.
  */
 export const RECORD = `${GIT}
+[ -e .git ] || { echo "There is no repository in ${WORKSPACE} any more: start a new box." >&2; exit 1; }
 if [ "$(git symbolic-ref -q HEAD)" != "refs/heads/$1" ]; then
   echo "The branch $1 is not checked out: switch to it, and try again." >&2
-  exit 30
+  exit 1
 fi
 git add -A
 tip=$(git rev-parse -q --verify HEAD || true)

@@ -83,7 +83,14 @@ interface More {
 
 function run(box: Box, script: string, args: readonly string[], more: More = {}): Promise<Ran> {
   const { mostBytes = MOST_SAID, ...given } = more
-  const options = { ...given, timeoutMs: WITHIN_MS, mostBytes, activity: script === RECORD }
+  // The scripts go to the repository themselves, and say so where there is none.
+  const options = {
+    ...given,
+    cwd: "/",
+    timeoutMs: WITHIN_MS,
+    mostBytes,
+    activity: script === RECORD,
+  }
   return box.run(["sh", "-c", script, "sh", ...args], options)
 }
 

@@ -13,18 +13,18 @@ const MOST_LISTED = 8 * 1024 * 1024
 /** What the scripts exit with where they do not do what they are asked. */
 export const EXITS = { folder: 20, missing: 21, otherKind: 22, denied: 23, notWritten: 24 } as const
 
-/** A path that begins with a dash, or is one, stays a path. */
-const PATH = String.raw`case $1 in /*) p=$1 ;; *) p=./$1 ;; esac`
+/** Whole, so that the repository's folder need not be there. */
+const wholePath = (path: string): string => (path.startsWith("/") ? path : `${WORKSPACE}/${path}`)
 
 /** Lists a folder: type, size, time and name of each entry, ended by a NUL. */
-export const LIST = `${PATH}
+export const LIST = `p=$1
 [ -e "$p" ] || exit 21
 [ -d "$p" ] || exit 22
 cd "$p" || exit 23
 exec find . -mindepth 1 -maxdepth 1 -printf '%y\\t%s\\t%T@\\t%f\\0'`
 
 /** Reads so many bytes of a file, at most. */
-export const READ = `${PATH}
+export const READ = `p=$1
 [ -d "$p" ] && exit 20
 [ -e "$p" ] || exit 21
 [ -f "$p" ] || exit 22
@@ -36,7 +36,7 @@ exec head -c "$2" -- "$p"`
  * way has another length. Folders that are missing are made; a link stays one, and where it leads is
  * written.
  */
-export const WRITE = `${PATH}
+export const WRITE = `p=$1
 [ -d "$p" ] && exit 20
 if [ -L "$p" ]; then
   p=$(readlink -f -- "$p" && printf x) || exit 23
@@ -55,7 +55,7 @@ rm -f -- "$t"
 exit 24`
 
 /** Takes a file or a link away. */
-export const REMOVE = `${PATH}
+export const REMOVE = `p=$1
 [ -d "$p" ] && [ ! -L "$p" ] && exit 20
 [ -e "$p" ] || [ -L "$p" ] || exit 21
 [ -f "$p" ] || [ -L "$p" ] || exit 22
@@ -128,9 +128,10 @@ async function runScript(
 ): Promise<Ran | FileFault> {
   // No file has such a name, and none can be handed over.
   if (args[0]?.includes("\0") === true) return { ok: false, why: "missing", says: "" }
-  const ran = await box.run(["sh", "-c", script, "sh", ...args], {
+  const [path = "", ...more] = args
+  const ran = await box.run(["sh", "-c", script, "sh", wholePath(path), ...more], {
     ...(stdin === undefined ? {} : { stdin }),
-    cwd: WORKSPACE,
+    cwd: "/",
     timeoutMs: WITHIN_MS,
     mostBytes: Math.max(mostBytes, MOST_SAID),
     activity: !isRead,

@@ -111,7 +111,10 @@ export interface Box {
   ) => Promise<{ readonly stdout: string; readonly stderr: string } | null>
   /** Ends one with all that it started; false where there is no such one. One that has ended: true. */
   readonly stopProcess: (processId: string) => Promise<boolean>
-  /** A connection to a port in the box, which keeps it from being idle; null where nobody listens there. */
+  /**
+   * A connection to a port in the box, which keeps it from being idle whenever anything passes; null where
+   * nobody listens there.
+   */
   readonly dial: (port: number) => Promise<Duplex | null>
   /** Ends it; resolves when nothing of it lives and its files are gone. Again: nothing. */
   readonly stop: () => Promise<void>
@@ -122,9 +125,18 @@ export class BoxGone extends Error {
   override readonly name = "BoxGone"
 }
 
-/** What was asked for cannot be had, and trying again does not mend it; the message is for its user. */
+/** What of a command a box says no to: where it begins, that as many run as may, or its own words. */
+export type BoxRefusal = "folder" | "busy" | "words"
+
+/** What was asked for cannot be had as it was asked; the message is a sentence for its user. */
 export class BoxRefused extends Error {
   override readonly name = "BoxRefused"
+  readonly why: BoxRefusal
+
+  constructor(why: BoxRefusal, message: string) {
+    super(message)
+    this.why = why
+  }
 }
 
 /** What a folder of a box has. */

@@ -75,10 +75,7 @@ async function tick(
   const { companyId, boxId } = box
   const signs = await signsOf(ports, boxId, known)
   if (signs === null) {
-    // Lost: nothing is charged beyond what had begun by its last sign of life (decisions.md §8).
-    const command = { type: "StopBox" as const, boxId, reason: "stopped" as const }
-    const stream = boxStreamOf(companyId, boxId)
-    await ports.runner.execute(stream, { ...command, keyId: null, personId: null }, cause)
+    await ports.runner.execute(boxStreamOf(companyId, boxId), { type: "LoseBox", boxId }, cause)
   }
   const view = await payDue(ports, { ...box, signs: signs ?? NOTHING_DONE }, cause)
   if (view?.next !== null && view !== null) {

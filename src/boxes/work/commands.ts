@@ -6,10 +6,12 @@ import { ProviderSilent } from "../../../adapters/providers/outside.ts"
 import { refusal } from "../../frame/calls/refusal.ts"
 import { route } from "../../frame/calls/route.ts"
 import { shortText } from "../../frame/kernel/schema.ts"
-import { note } from "../activity.ts"
+import type { Ports } from "../../frame/ports.ts"
+import { note, noteBegun } from "../activity.ts"
 import { BOXES_URL, BOX_ROUTE, OfBox } from "../box-route.ts"
 import { WORK_REFUSALS } from "../codes.ts"
 import { BOX_TOOLS } from "../tools.ts"
+import { cutAt } from "./cut-text.ts"
 import { inBox } from "./in-box.ts"
 
 /** So many characters of each output are answered. */
@@ -33,7 +35,8 @@ const Exec = z.object({
     .describe("After so many milliseconds all that it started is ended"),
 })
 
-const output = (what: string) => z.string().describe(`${what}, cut at 200,000 characters`)
+const output = (what: string) =>
+  z.string().describe(`${what}, up to 200,000 characters; the last line says where it was cut`)
 
 /** Runs a command and waits for it. */
 export const runCommand = route({
@@ -54,29 +57,58 @@ export const runCommand = route({
     stderr: output("What it complained of"),
   }),
   refuses: WORK_REFUSALS,
-  handle: (ports, caller, { params, body }) =>
+  handle: (ports, caller, { params, body, stopping }) =>
     inBox(ports, caller, params.id, async (box, found) => {
       const asked = { timeoutMs: body.timeoutMs, mostBytes: MOST_OUTPUT_BYTES, activity: true }
       const options = body.cwd === undefined ? asked : { ...asked, cwd: body.cwd }
-      const noted = (result: string) =>
-        note(ports, caller, found, { action: "exec", detail: body.command, result })
-      const ran = await box.run(["sh", "-c", body.command], options).catch(async (error) => {
-        // It began, whatever it did before nobody heard of it any more.
-        if (error instanceof BoxGone) await noted("the box ended")
-        if (error instanceof ProviderSilent) await noted("no answer")
+      const noted = noteBegun(ports, caller, found, { action: "exec", detail: body.command })
+      const running = box.run(["sh", "-c", body.command], options)
+      const ran = await whileServed(ports, running, stopping).catch(async (error) => {
+        await noted(resultOf(error))
         throw error
       })
-      const { exitCode } = ran
+      const { exitCode, isCut } = ran
       await noted(ran.isTimedOut ? "timed out" : `exit ${exitCode}`)
-      const [stdout, stderr] = [textOf(ran.stdout), textOf(ran.stderr)]
+      const stdout = textOf(ran.stdout, isCut.stdout)
+      const stderr = textOf(ran.stderr, isCut.stderr)
       return { ok: true, body: { exitCode, success: exitCode === 0, stdout, stderr } }
     }),
 })
 
+/** A command that ends within this after its server is told to stop is still answered. */
+const ANSWERED_WITHIN_MS = 3_000
+
+/** What a command came to, unless its server stops before. @throws ProviderSilent; what it throws */
+async function whileServed<T>(
+  { pacer }: Ports,
+  running: Promise<T>,
+  stopping: AbortSignal,
+): Promise<T> {
+  const over = new AbortController()
+  const stopped = async (): Promise<never> => {
+    const { promise, resolve } = Promise.withResolvers<unknown>()
+    stopping.addEventListener("abort", resolve, { signal: over.signal })
+    if (!stopping.aborted) await promise
+    await pacer.pause(ANSWERED_WITHIN_MS, over.signal)
+    throw new ProviderSilent("the server stops, and the command goes on")
+  }
+  try {
+    return await Promise.race([running, stopped()])
+  } finally {
+    over.abort()
+  }
+}
+
+/** What is noted of a command whose end nobody saw. */
+function resultOf(error: unknown): string {
+  if (error instanceof BoxGone) return "the box ended"
+  return error instanceof ProviderSilent ? "no answer" : "not run"
+}
+
 /** Bytes as text of so many characters at most; what is no UTF-8 is replaced. */
-function textOf(bytes: Uint8Array): string {
+function textOf(bytes: Uint8Array, isCut: boolean): string {
   const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes)
-  return text.length <= MOST_OUTPUT ? text : text.slice(0, MOST_OUTPUT).toWellFormed()
+  return cutAt(text, MOST_OUTPUT, isCut)
 }
 
 const Process = z

@@ -16,8 +16,8 @@ const ELSEWHERE = "The box lives on another machine of this service. Try again."
 export type Worked<R, S extends number = 200> = Reply<R, S>
 
 /**
- * Works in a box of the caller's own that runs. A box that ends in the middle is 409 `box_stopped`; what it
- * cannot do is 400 `validation` in its own words.
+ * Works in a box of the caller's own that runs. A box that ends in the middle is 409 `box_stopped`; one that
+ * does as much as it may 409 `conflict`; what it cannot do is 400 `validation` in its own words.
  */
 export async function inBox<R, S extends number = 200>(
   ports: Ports,
@@ -41,9 +41,17 @@ export async function inBox<R, S extends number = 200>(
   }
 }
 
+/** What a box says no to, with the field that it is about. */
+function refusedBy({ why, message }: BoxRefused): Refusal {
+  if (why === "busy") return refusal("conflict", message)
+  return refusal("validation", message, {
+    fields: { [why === "folder" ? "cwd" : "command"]: message },
+  })
+}
+
 function refusalBy(error: unknown): Refusal | null {
   if (error instanceof BoxGone) return stopped()
-  if (error instanceof BoxRefused) return refusal("validation", error.message, { fields: {} })
+  if (error instanceof BoxRefused) return refusedBy(error)
   return isOutside(error)
     ? unavailable("The box does not answer now. Try again in a minute.")
     : null

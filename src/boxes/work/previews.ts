@@ -33,7 +33,7 @@ export const openPreview = route({
   params: OfBox,
   body: z.object({ port }),
   reply: PreviewReply,
-  refuses: [...WORK_REFUSALS, "conflict"],
+  refuses: WORK_REFUSALS,
   handle: async (ports, caller, { params, body }) => {
     const found = await boxToWorkIn(ports, caller, params.id)
     if ("refusal" in found) return { ok: false, refusal: found.refusal }

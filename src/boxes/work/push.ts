@@ -12,6 +12,7 @@ import { gitPersonOf } from "../bring-code.ts"
 import { WORK_REFUSALS } from "../codes.ts"
 import type { FoundBox } from "../find-box.ts"
 import { BOX_TOOLS } from "../tools.ts"
+import { cutAt } from "./cut-text.ts"
 import { inBox } from "./in-box.ts"
 
 /** What who pushes from a box must be granted, also when all of it is there. */
@@ -88,7 +89,7 @@ async function take(
     return { pushed: false, exitCode: 0, output: "There is nothing to commit or push." }
   }
   if (out.is === "refused") {
-    return { pushed: false, exitCode: out.exitCode, output: out.says.slice(0, MOST_OUTPUT) }
+    return { pushed: false, exitCode: out.exitCode, output: cutAt(out.says, MOST_OUTPUT) }
   }
   const { tip, pack } = out
   try {

@@ -88,6 +88,11 @@ export function boxAt(
   }
 }
 
+const refusedForm = z.object({
+  why: z.enum(["folder", "busy", "words"]),
+  message: z.string().max(2_000),
+})
+
 function formed<T>(form: z.ZodType<T>, said: unknown): T {
   const parsed = form.safeParse(said)
   if (parsed.success) return parsed.data
@@ -96,7 +101,7 @@ function formed<T>(form: z.ZodType<T>, said: unknown): T {
 
 /** No word of a command line can hold a byte of nothing. */
 function clean(word: string): string {
-  if (word.includes("\0")) throw new BoxRefused("a command cannot hold a NUL")
+  if (word.includes("\0")) throw new BoxRefused("words", "A command cannot hold a NUL.")
   return word
 }
 
@@ -106,7 +111,7 @@ export function environmentOf(
 ): Readonly<Record<string, string>> {
   for (const name of Object.keys(variables)) {
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) {
-      throw new BoxRefused(`no variable can be called ${JSON.stringify(name)}`)
+      throw new BoxRefused("words", `No variable can be called ${JSON.stringify(name)}.`)
     }
   }
   Object.values(variables).forEach(clean)
@@ -175,7 +180,10 @@ async function answered(
     const response = await Promise.race([came, sent.then(() => came)])
     sent.catch(() => undefined)
     const said = await readFront(response, MOST_ANSWER_BYTES)
-    if (response.statusCode === 409) throw new BoxRefused(formed(z.string().max(1_000), said))
+    if (response.statusCode === 409) {
+      const { why, message } = formed(refusedForm, said)
+      throw new BoxRefused(why, message)
+    }
     if (response.statusCode !== 200) throw new ProviderSilent(`${WHO} failed: ${String(said)}`)
     return { said, bytes: await allOf(response, mostBytes) }
   } catch (error) {

@@ -13,7 +13,15 @@ const STRAGGLERS_MS = 500
 /** What was asked for is refused, for a reason that its caller can mend. */
 export class Refused extends Error {
   override readonly name = "Refused"
+  readonly why: "folder" | "busy" | "words"
+
+  constructor(why: Refused["why"], message: string) {
+    super(message)
+    this.why = why
+  }
 }
+
+const noFolder = (cwd: string) => new Refused("folder", `There is no folder ${cwd} in the box.`)
 
 /** The box ended, and what was asked of it with it. */
 export class Gone extends Error {
@@ -95,7 +103,9 @@ export function commandsIn(home: Home): Commands {
   }
 
   const run: Commands["run"] = async (asked, stdin) => {
-    if (running >= plan.most.commands) throw new Refused(`${running} commands run in this box`)
+    if (running >= plan.most.commands) {
+      throw new Refused("busy", `${running} commands run in the box, as many as may.`)
+    }
     running += 1
     if (asked.activity) activities += 1
     try {
@@ -110,7 +120,9 @@ export function commandsIn(home: Home): Commands {
   const spawn: Commands["spawn"] = async (command, cwd) => {
     const alive = [...background.values()].filter(({ exitCode }) => exitCode === null).length
     const all = alive + arriving
-    if (all >= plan.most.background) throw new Refused(`${all} processes run in this box`)
+    if (all >= plan.most.background) {
+      throw new Refused("busy", `${all} background commands run in the box, as many as may.`)
+    }
     activities += 1
     arriving += 1
     try {
@@ -124,7 +136,7 @@ export function commandsIn(home: Home): Commands {
     const argv = ["sh", "-c", command]
     const { entered, mark } = await bring({ argv, cwd, environment: {}, reads: false })
     const arrival = await entered.arrived
-    if (arrival.kind === "no folder") throw new Refused(`there is no folder ${cwd} in this box`)
+    if (arrival.kind === "no folder") throw noFolder(cwd)
     const process: Background = {
       ...{ id: mark, command, entered, exitCode: null },
       pid: arrival.kind === "there" ? arrival.pid : 0,
@@ -209,7 +221,7 @@ async function fate(home: Home, { asked, entered, mark, stdin }: Brought): Promi
   const result = { stdout: stdout(), stderr: stderr() }
   for (const stream of [entered.stdout, entered.stderr, entered.stdin]) stream?.destroy()
   const arrival = await entered.arrived
-  if (arrival.kind === "no folder") throw new Refused(`there is no folder ${asked.cwd} in this box`)
+  if (arrival.kind === "no folder") throw noFolder(asked.cwd)
   if (first === "late") return { ...result, exitCode: 124, isTimedOut: true }
   if (arrival.kind === "there") return { ...result, exitCode, isTimedOut: false }
   const why = Buffer.from(`The command could not be started: ${arrival.why}\n`)

@@ -132,7 +132,7 @@ async function visit(visitor: Omit<Visit, "asked">, answer: ServerResponse): Pro
   try {
     const asked = await readFront(rest, MOST_ASKED_BYTES)
     const make = VISITS[(rest.url ?? "").slice(1)]
-    if (make === undefined) throw new Refused("a keeper knows nothing of this")
+    if (make === undefined) throw new Refused("words", "A keeper knows nothing of this.")
     const { said, bytes = [] } = await make({ ...visitor, asked })
     answer.write(front(said))
     for (const piece of bytes) answer.write(piece)
@@ -140,8 +140,9 @@ async function visit(visitor: Omit<Visit, "asked">, answer: ServerResponse): Pro
   } catch (error) {
     if (error instanceof Gone) return void answer.destroy()
     // A fault of the keeper's own is told to who asked; it goes on for all others.
+    const { message } = error as Error
     answer.statusCode = error instanceof Refused ? 409 : 500
-    answer.end(front((error as Error).message))
+    answer.end(front(error instanceof Refused ? { why: error.why, message } : message))
   }
   // What was not read of the question is of no use to anybody.
   rest.resume()
@@ -161,6 +162,8 @@ async function relay(
   commands.countActivity()
   caller.write("HTTP/1.1 200 Connected\r\n\r\n")
   there.write(head)
+  // As long as anything passes, it is used.
+  for (const side of [caller, there]) side.on("data", commands.countActivity)
   // One that breaks off takes the other with it; one that only has no more to say does not.
   pipeline(caller, there, () => undefined)
   pipeline(there, caller, () => undefined)

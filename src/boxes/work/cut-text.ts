@@ -1,0 +1,18 @@
+/** Texts that are cut, by characters and not by halves of them; a cut text says so. */
+
+/** The first so many characters of a text: all of one that has no more. */
+export function firstOf(text: string, most: number): string {
+  if (text.length <= most) return text
+  let end = 0
+  for (let count = 0; count < most && end < text.length; count += 1) {
+    end += (text.codePointAt(end) ?? 0) > 0xffff ? 2 : 1
+  }
+  return text.slice(0, end)
+}
+
+/** The same, ended by a line that says so where there was more; it has so many with that line. */
+export function cutAt(text: string, most: number, isCut = false): string {
+  if (!isCut && firstOf(text, most).length === text.length) return text
+  const says = `\n[cut off here: at most ${most.toLocaleString("en-US")} characters are shown]\n`
+  return firstOf(text, most - says.length) + says
+}
