@@ -107,7 +107,9 @@ async function payMinute(
   }
 }
 
-const minuteName = (boxId: BoxId, minute: number) => `${boxId}:${minute}` as ChargeId
+/** What the charge of a minute is called (decisions.md §8). */
+export const minuteName = (boxId: BoxId, minute: number): ChargeId =>
+  `${boxId}:${minute}` as ChargeId
 
 /** Records that a minute was refused, unless it was charged meanwhile and the next one began. */
 async function refuseMinute(

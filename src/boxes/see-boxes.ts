@@ -20,7 +20,7 @@ const OWN_WRITE_WAIT_MS = 2_000
 
 /** Whether everybody's are meant: 1, "1" or true. */
 const all = z
-  .union([z.literal("1"), z.literal("true"), z.literal(1), z.literal(true)])
+  .union([z.literal("1"), z.literal("true"), z.literal(1), z.literal(true)], "Must be 1.")
   .optional()
   .describe("1 for everyone's boxes, for owners and admins; nothing for others")
 

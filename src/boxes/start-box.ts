@@ -25,6 +25,7 @@ import {
 } from "./codes.ts"
 import { BOX_PREFIX } from "./reconciled-box.ts"
 import { freeSlot, takeSlot } from "./slots.ts"
+import { minuteName } from "./minutes.ts"
 import { START_RULES, StartBox, priceOfStart, unpushable } from "./start-rules.ts"
 import { BOX_TOOLS } from "./tools.ts"
 
@@ -64,6 +65,7 @@ async function hold(
 const box = charged<Checked<z.infer<typeof StartBox>>, Draft, object, BoxAnswer, typeof BOX_PREFIX>(
   {
     prefix: BOX_PREFIX,
+    chargeId: (id) => minuteName(id, 1),
     undone: "the box could not be started",
     draft: async (ports, { companyId, key, person }, { body }) => {
       if (key === null || person === null) return { refusal: refusal("not_allowed", NO_PERSON) }

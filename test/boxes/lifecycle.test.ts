@@ -42,7 +42,9 @@ describe("a start", () => {
     const path = `${BOXES}/${started.body.id}/files/content?path=README.md`
     expect((await world.call(key, "GET", path)).body.content).toBe("# Hello\n")
     const { charges } = await world.operate("charge list", { company: company.companyId })
-    expect(charges).toMatchObject([{ state: "final", amountMicros: PRICES.small }])
+    expect(charges).toMatchObject([
+      { chargeId: `${started.body.id}:1`, state: "final", amountMicros: PRICES.small },
+    ])
   })
 
   it("takes what is asked for as it is written, or says what is wrong with it", async () => {
@@ -51,6 +53,8 @@ describe("a start", () => {
       { size: "huge" },
       { branch: "a..b" },
       { branch: "" },
+      { branch: "refs/heads/main" },
+      { branch: "main/below" },
       { maxMinutes: 0 },
       { maxMinutes: 721 },
       { maxMinutes: 1.5 },

@@ -65,10 +65,10 @@ export function reckon(facts: readonly Recorded[], isOver: boolean): Reckoning {
     if (backMicros > amountMicros) wrong.push(`${name} gave back more than it cost`)
     const [boxId = "", minute] = name.split(":")
     const box = boxes.get(boxId)
-    if (minute !== undefined && box?.begun.includes(Number(minute)) !== true) {
+    const isFirst = minute === "1"
+    if (!isFirst && box?.begun.includes(Number(minute)) !== true) {
       wrong.push(`${name} was charged and never began`)
     }
-    const isFirst = minute === undefined
     const isNothing = isFirst && (boxes.get(resource ?? "")?.started ?? null) === null
     if (isOver && (isOpen || (isNothing && backMicros !== amountMicros))) {
       wrong.push(`${name} for ${String(resource)} is kept`)

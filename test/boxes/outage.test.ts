@@ -8,6 +8,7 @@ import {
   makeBoxCompany,
   openBoxWorld,
   running,
+  see,
   spentOf,
   viewOf,
 } from "./boxes-world.ts"
@@ -29,6 +30,9 @@ it("a box whose process is gone ends as lost within minutes, and costs what had 
   expect(after).toMatchObject({ status: "stopped", reason: "stopped", minutes: 3 })
   const dueAt = before?.next?.dueAt ?? 0
   expect((after?.endedAt ?? 0) - dueAt).toBeLessThanOrEqual(3 * MINUTE_MS + 1_000)
+  // It is shown to have stopped when it was last seen to live: as its last minute began.
+  const { stoppedAt } = await see(world, company, boxId)
+  expect([after?.stoppedAt, Date.parse(stoppedAt)]).toEqual([dueAt - MINUTE_MS, dueAt - MINUTE_MS])
   expect(await spentOf(world, company)).toBe(3 * PRICES.small)
   // The slot is another box's: the plan has two.
   await running(world, company)

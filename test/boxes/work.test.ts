@@ -196,6 +196,7 @@ describe("a command", () => {
     [{ command: "true", timeoutMs: 600_001 }, "timeoutMs"],
     [{ command: "true", timeoutMs: 1_000.5 }, "timeoutMs"],
     [{ command: "true", cwd: "x".repeat(1_001) }, "cwd"],
+    [{ command: "true", cwd: "/no/such/folder" }, "cwd"],
   ] as const)("is refused where it is out of bounds: %#", async ([body, field]) => {
     const refused = await ask("POST", "/exec", body)
     expect(refused).toMatchObject({ status: 400, body: { error: "validation" } })
@@ -240,6 +241,17 @@ describe("a background command", () => {
     expect((await ask("DELETE", `/processes/${id}`)).body).toEqual({ ok: true })
     expect(await listed()).toMatchObject([{ id, status: "exited", exitCode: 137 }, {}])
     expect(await logs()).toMatchObject({ stdout: "up\nServing on port 8080\n" })
+  })
+
+  it("is a conflict where as many run as may", async () => {
+    const busy = { key: company.key, id: await running(world, company) }
+    for (let i = 0; i < 32; i += 1) {
+      const begun = await ask("POST", "/processes", { command: "sleep 600" }, busy)
+      expect(begun.status).toBe(200)
+    }
+    const refused = await ask("POST", "/processes", { command: "sleep 600" }, busy)
+    expect(refused).toMatchObject({ status: 409, body: { error: "conflict" } })
+    await ask("POST", "/stop", undefined, busy)
   })
 
   it("that is none is 404, and one out of bounds 400", async () => {

@@ -196,7 +196,10 @@ describe("a box with a repository that was made to do harm", () => {
   it("is refused where it has no repository any more", async () => {
     await bring(shell.box)
     rmSync(at(".git"), { recursive: true })
-    expect(await take(shell.box)).toMatchObject({ is: "refused" })
+    const says = expect.stringContaining("There is no repository in")
+    expect(await take(shell.box)).toEqual({ is: "refused", exitCode: 1, says })
+    rmSync(at("."), { recursive: true })
+    expect(await take(shell.box)).toMatchObject({ is: "refused", exitCode: 1 })
   })
 
   it.each([

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -154,6 +155,13 @@ describe("what only a real file system has", () => {
     symlinkSync("nowhere", at("dangling"))
     expect(await readFile(shell.box, "dangling", MOST)).toEqual(refused("missing"))
     expect(await removeFile(shell.box, "dangling")).toEqual({ ok: true })
+  })
+
+  it("needs no folder of the repository, and makes it where something is written there", async () => {
+    rmSync(shell.folder, { recursive: true })
+    expect(await listFiles(shell.box, "", { hidden: false })).toEqual(refused("missing"))
+    expect(await writeFile(shell.box, "a/b", Buffer.from("new"))).toEqual({ ok: true })
+    expect(readFileSync(at("a/b"), "utf8")).toBe("new")
   })
 
   it("waits for no pipe and reads no device", async () => {

@@ -60,6 +60,23 @@ describe("a journal", () => {
     expect(await newest()).toEqual([2, 3, 1])
   })
 
+  it("says anew what an entry says where it stands, and nothing of one that made room", async () => {
+    const journal = open()
+    const place = await journal.add(COMPANY, "box_1", entry(1))
+    await add([2])
+    await open({ kind: "file" }).change(COMPANY, place, { n: 8 })
+    await journal.change(OTHER, place, { n: 8 })
+    expect(await newest()).toEqual([2, 1])
+    await journal.change(COMPANY, place, { n: 9 })
+    expect(await journal.newest(COMPANY, "box_1", 2)).toEqual([
+      entry(2),
+      { ...entry(1), content: { n: 9 } },
+    ])
+    await add([3, 4, 5, 6, 7, 8])
+    await journal.change(COMPANY, place, { n: 10 })
+    expect(await newest()).toEqual([8, 7, 6, 5, 4])
+  })
+
   it("is the company's, the slice's, the kind's and the subject's own", async () => {
     await open().add(COMPANY, "box_1", entry(1))
     expect(await newest(open(), 100, OTHER)).toEqual([])

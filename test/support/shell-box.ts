@@ -40,12 +40,12 @@ export async function openShellBox(): Promise<ShellBox> {
 async function run(
   { home, folder }: { readonly home: string; readonly folder: string },
   argv: readonly string[],
-  { stdin, timeoutMs, mostBytes, environment }: RunOptions,
+  { cwd, stdin, timeoutMs, mostBytes, environment }: RunOptions,
 ): Promise<Ran> {
   // Its repository is elsewhere than a box's: nothing that scripts do may reach a folder of that name here.
   const [program = "", ...args] = argv.map((word) => word.replaceAll(WORKSPACE, folder))
   const child = spawn(program, args, {
-    cwd: folder,
+    cwd: cwd === "/" ? home : folder,
     // As in a box: nothing of this machine's settings.
     env: {
       ...{ PATH: process.env["PATH"], HOME: home, LANG: "C.UTF-8", TMPDIR: home },

@@ -147,7 +147,7 @@ async function answerCaller(calls: CallPorts, call: Call, progress: Progress): P
   const fault = idempotencyFault(call.headers["idempotency-key"] ?? [])
   if (fault !== null) {
     const fields = { "Idempotency-Key": `Must be ${fault}.` }
-    const message = "The header Idempotency-Key is not valid."
+    const message = "The idempotency key is not valid."
     return refused(await orElse(calls, given, refusal("validation", message, { fields })))
   }
   const claimed = await claimRequest(ports, call, caller, key, read ?? NO_BODY)

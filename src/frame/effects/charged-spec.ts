@@ -69,6 +69,8 @@ export interface Holds<D, T, P extends string> {
 export interface ChargedSpec<I, D, T, R, P extends string> {
   /** What the ids of its things begin with, and so what a charge for one names. */
   readonly prefix: P
+  /** What its charge is called, where that follows from the thing; default a name of its own. */
+  readonly chargeId?: (id: Named<P>["id"]) => ChargeId
   /** Why a charge was given back whose intent could not be recorded, for the bill's reader. */
   readonly undone: string
   /** What is asked for, by the request alone. */

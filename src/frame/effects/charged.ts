@@ -85,7 +85,9 @@ class ChargedCall<I extends AnyInput, D extends object, T extends object, R, P e
 
   /** The ids of an attempt. */
   #namedBy({ parts }: Seed): Named<P> {
-    return { id: derivedId(this.#spec.prefix, ...parts), chargeId: derivedId("chg", ...parts) }
+    const { prefix, chargeId } = this.#spec
+    const id = derivedId(prefix, ...parts)
+    return { id, chargeId: chargeId?.(id) ?? derivedId("chg", ...parts) }
   }
 
   /**

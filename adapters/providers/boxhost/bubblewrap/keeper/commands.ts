@@ -23,6 +23,8 @@ export class Refused extends Error {
 
 const noFolder = (cwd: string) => new Refused("folder", `There is no folder ${cwd} in the box.`)
 
+const busy = (those: string) => new Refused("busy", `${those} run in the box, as many as may.`)
+
 /** The box ended, and what was asked of it with it. */
 export class Gone extends Error {
   override readonly name = "Gone"
@@ -103,9 +105,7 @@ export function commandsIn(home: Home): Commands {
   }
 
   const run: Commands["run"] = async (asked, stdin) => {
-    if (running >= plan.most.commands) {
-      throw new Refused("busy", `${running} commands run in the box, as many as may.`)
-    }
+    if (running >= plan.most.commands) throw busy(`${running} commands`)
     running += 1
     if (asked.activity) activities += 1
     try {
@@ -120,9 +120,7 @@ export function commandsIn(home: Home): Commands {
   const spawn: Commands["spawn"] = async (command, cwd) => {
     const alive = [...background.values()].filter(({ exitCode }) => exitCode === null).length
     const all = alive + arriving
-    if (all >= plan.most.background) {
-      throw new Refused("busy", `${all} background commands run in the box, as many as may.`)
-    }
+    if (all >= plan.most.background) throw busy(`${all} background commands`)
     activities += 1
     arriving += 1
     try {

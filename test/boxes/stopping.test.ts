@@ -1,0 +1,34 @@
+/** A command that runs in a box while its server stops: it is answered, and known to have begun. */
+import type { AddressInfo } from "node:net"
+import { expect, it } from "vitest"
+import { BOXES, makeBoxCompany, openBoxWorld, running } from "./boxes-world.ts"
+
+const KIND = { slice: "boxes", kind: "activity", most: 200 }
+
+it("a command that outlives its server is 503, and in the box's activity", async () => {
+  const one = await openBoxWorld()
+  const { world } = one
+  const { ports } = world
+  const company = await makeBoxCompany(one)
+  const boxId = await running(world, company)
+  await world.app.listen({ host: "127.0.0.1", port: 0 })
+  const { port } = world.app.server.address() as AddressInfo
+  const noted = async () => {
+    const entries = await ports.journal
+      .of<{ readonly result: string }>(KIND)
+      .newest(company.companyId, boxId, 1)
+    return entries.map(({ content: { result } }) => result)
+  }
+  const answered = fetch(`http://127.0.0.1:${port}${BOXES}/${boxId}/exec`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${company.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ command: "sleep 600" }),
+  })
+  await expect.poll(noted).toEqual(["began"])
+  const closed = world.app.close()
+  const { status, headers } = await answered
+  expect([status, headers.get("retry-after")]).toEqual([503, "60"])
+  expect(await noted()).toEqual(["no answer"])
+  await closed
+  await one.close()
+})
