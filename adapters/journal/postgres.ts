@@ -5,7 +5,8 @@ const OF_SUBJECT = "company_id = $1 and slice = $2 and kind = $3 and subject = $
 const NEWEST_FIRST = "order by at desc, place desc"
 /**
  * What is one too many goes with the addition behind it: a statement does not see its own rows. Rows that
- * another one is taking away are left to it, so that no two wait for each other.
+ * another one is taking away are left to it, so that no two wait for each other. They are found by arrays:
+ * a join may be planned as a walk through the whole table.
  */
 const ADD = `
   with added as (
@@ -13,10 +14,10 @@ const ADD = `
     values ($1, $2, $3, $4, $6, $7::jsonb)
     returning place),
   gone as (
-    delete from ledger.journal where place in (
-      select place from ledger.journal where place in (
-        select place from ledger.journal where ${OF_SUBJECT} ${NEWEST_FIRST} offset $5)
-      for update skip locked))
+    delete from ledger.journal where place = any (array(
+      select place from ledger.journal where place = any (array(
+        select place from ledger.journal where ${OF_SUBJECT} ${NEWEST_FIRST} offset $5))
+      for update skip locked)))
   select place::text from added`
 const CHANGE = `
   update ledger.journal set content = $5::jsonb

@@ -200,7 +200,7 @@ describe("a call that waits while its process stops", () => {
   it("is told so before its connection is closed, and the next process goes on at once", async () => {
     const handed = Promise.withResolvers<void>()
     provider.onHanded = handed.resolve
-    // The relay would never answer.
+    // The relay never answers this one, and the next one late.
     provider.holds = new Promise(() => undefined)
     const mail = () =>
       world.call(company.key, "POST", `${URL}/mailed`, {
@@ -208,14 +208,19 @@ describe("a call that waits while its process stops", () => {
       })
     const waiting = mail()
     await handed.promise
+    const [again, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    provider.onHanded = again.resolve
+    provider.holds = late.promise
     const stopped = world.restart()
     const told = await waiting
     expect(told).toMatchObject({ status: 503, body: { error: "unavailable" } })
     expect(told.body.message).toContain("Nobody knows yet whether this was charged")
     expect(told.body.chargeId).toMatch(/^chg_/)
-    expect(await rows("mail-thing")).toMatchObject([{ tries: 0, process_id: null }])
-    provider.holds = Promise.resolve()
     world = await stopped
+    await again.promise
+    // As if the first had not been a try.
+    expect(await rows("mail-thing")).toMatchObject([{ tries: 1, process_id: expect.any(String) }])
+    late.resolve()
     await world.operate("wait")
     expect(provider.handed).toHaveLength(2)
     expect(await mail()).toMatchObject({ status: 201, body: { name: "a" } })
