@@ -174,14 +174,14 @@ describe("a journal that many add to at once", () => {
 })
 
 it.for([
-  { when: "before any was analyzed", then: "select" },
-  { when: "once they were", then: "analyze ledger.journal" },
-])("reads a subject's entries alone, however many there are, $when", async ({ then }) => {
+  { when: "before any was analyzed", first: "select" },
+  { when: "once they were", first: "analyze ledger.journal" },
+])("reads a subject's entries alone, however many there are, $when", async ({ first }) => {
   await pool.query(`
     insert into ledger.journal (company_id, slice, kind, subject, at, content)
     select '${COMPANY}', 'boxes', 'command', 'box_' || i % 100, to_timestamp(i), '{}'
     from generate_series(1, 5000) i`)
-  await pool.query(then)
+  await pool.query(first)
   // A connection of its own: PostgreSQL counts what one has read.
   const client = await database.pool(1).connect()
   try {
