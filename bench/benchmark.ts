@@ -124,3 +124,15 @@ export class Dishonest extends Error {
 export function honest(holds: boolean, what: string): asserts holds {
   if (!holds) throw new Dishonest(what)
 }
+
+/** A ratio, or a figure where it is by nothing, of which less is better. */
+export function judged(
+  id: string,
+  title: string,
+  of: string,
+  per: string | null,
+  target: number,
+  floor: number,
+): Ratio {
+  return { id, title, of, per, better: "less", target, floor }
+}

@@ -11,9 +11,10 @@ import { bringCode } from "../../src/boxes/bring-code.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { PROGRAM } from "../../src/slices.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
+import { honest, judged } from "../benchmark.ts"
 import type { Desk } from "../code/git.ts"
 import { makeBare, makeCopy, openDesk } from "../code/git.ts"
+import { elapsed, medianOf } from "../ground/elapsed.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { House } from "../ground/house.ts"
 import { openHouse } from "../ground/house.ts"
@@ -65,17 +66,6 @@ export const boxes: Benchmark = {
     judged("box stop", "end of a box, ms", "stop", null, 2_000, 2_000),
   ],
   open: openBoxes,
-}
-
-function judged(
-  id: string,
-  title: string,
-  of: string,
-  per: string | null,
-  target: number,
-  floor: number,
-): Benchmark["ratios"][number] {
-  return { id, title, of, per, better: "less", target, floor }
 }
 
 async function openBoxes({ report }: Setting): Promise<Opened> {
@@ -160,14 +150,14 @@ async function measuring(
           if (last === null) throw new Error("no box was made before")
           await bringCode(ports, last, { ...tenant, branch: "main" })
         }),
-      shell: () => often(() => exec("sh", ["-c", "true"])),
-      command: () => often(run),
+      shell: () => medianOf(OFTEN, () => exec("sh", ["-c", "true"])),
+      command: () => medianOf(OFTEN, run),
       read: async () => {
         await ports.boxFiles.write(worked, "small", Buffer.alloc(SMALL_FILE_BYTES, "x"))
-        return often(() => ports.boxFiles.read(worked, "small", SMALL_FILE_BYTES))
+        return medianOf(OFTEN, () => ports.boxFiles.read(worked, "small", SMALL_FILE_BYTES))
       },
-      route: () => often(own),
-      preview: () => often(seen),
+      route: () => medianOf(OFTEN, own),
+      preview: () => medianOf(OFTEN, seen),
       idle: () => idleIn(house),
       stop: () => elapsed(async () => last?.stop()),
     },
@@ -196,18 +186,4 @@ async function ran(box: Box): Promise<void> {
   const options = { timeoutMs: 10_000, mostBytes: 1_000, activity: true }
   const { exitCode } = await box.run(["sh", "-c", "true"], options)
   honest(exitCode === 0, `a command ended with ${exitCode}`)
-}
-
-/** How long something takes, in milliseconds. */
-async function elapsed(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now()
-  await work()
-  return performance.now() - begun
-}
-
-/** The median of how long something takes, in milliseconds. */
-async function often(work: () => Promise<unknown>): Promise<number> {
-  const took: number[] = []
-  while (took.length < OFTEN) took.push(await elapsed(work))
-  return took.toSorted((a, b) => a - b)[Math.floor(OFTEN / 2)] ?? Number.NaN
 }

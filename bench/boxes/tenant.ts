@@ -2,6 +2,7 @@
 import type { Box } from "../../adapters/providers/boxhost/port.ts"
 import type { CompanyId, PersonId } from "../../domain/kernel/ids.ts"
 import { honest } from "../benchmark.ts"
+import { openPlace } from "../code/place.ts"
 import type { House } from "../ground/house.ts"
 
 /** One. */
@@ -18,15 +19,10 @@ export interface Tenant {
   readonly box: () => Promise<{ readonly box: Box }>
 }
 
-/** Opens one with a verified card, funds and an empty repository, at a server of this port. */
-export async function openTenant({ operate, ports, settle }: House, port: number): Promise<Tenant> {
-  const name = "boxes"
-  const asked = { name, plan: "329", funds: "50", ownerEmail: "owner@example.com" }
-  const { companyId, ownerId } = await operate("company create", asked)
-  await operate("card set", { company: companyId, verified: true })
-  const keys = { company: companyId, person: ownerId, allOperations: true }
-  const { key } = await operate("key create", keys)
-  await operate("repository create", { company: companyId })
+/** Opens one at a server of this port. */
+export async function openTenant(house: House, port: number): Promise<Tenant> {
+  const place = { name: "boxes", plan: "329" }
+  const { companyId, ownerId, key, address } = await openPlace(house, port, place)
   const call: Tenant["call"] = async (method, path, body) => {
     const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
       method,
@@ -38,12 +34,11 @@ export async function openTenant({ operate, ports, settle }: House, port: number
     return JSON.parse(told)
   }
   return {
-    ...{ companyId, personId: ownerId, call },
-    address: `http://${name}:${key}@127.0.0.1:${port}/git/${name}.git`,
+    ...{ companyId, personId: ownerId, address, call },
     box: async () => {
       const { id } = await call("POST", "/sandboxes", { size: "small", idleMinutes: 60 })
-      await settle()
-      const box = await ports.boxHost.find(id)
+      await house.settle()
+      const box = await house.ports.boxHost.find(id)
       honest(box !== null, `${id} does not run`)
       return { box }
     },

@@ -9,12 +9,15 @@ import { PROGRAM } from "../../src/slices.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import type { Benchmark, Opened, Setting } from "../benchmark.ts"
-import { honest } from "../benchmark.ts"
+import { honest, judged } from "../benchmark.ts"
+import { elapsed } from "../ground/elapsed.ts"
 import { flushMicroseconds } from "../ground/flush.ts"
 import type { House } from "../ground/house.ts"
 import { openHouse } from "../ground/house.ts"
 import type { Desk } from "./git.ts"
 import { makeBare, makeCopy, openDesk } from "./git.ts"
+import type { Place } from "./place.ts"
+import { openPlace } from "./place.ts"
 
 const MIB = 1024 * 1024
 const LARGE = { files: 50, bytes: 4 * MIB }
@@ -48,23 +51,6 @@ export const code: Benchmark = {
     judged("code many", "checks of 3,000 files, ms", "checksMany", null, 400, 1_000),
   ],
   open: openCode,
-}
-
-function judged(
-  id: string,
-  title: string,
-  of: string,
-  per: string | null,
-  target: number,
-  floor: number,
-): Benchmark["ratios"][number] {
-  return { id, title, of, per, better: "less", target, floor }
-}
-
-/** A company with a repository, as git is told of it. */
-interface Place {
-  readonly companyId: string
-  readonly address: string
 }
 
 async function openCode({ report }: Setting): Promise<Opened> {
@@ -128,7 +114,7 @@ function measuring(
   }
   const place = async (): Promise<Place> => {
     made += 1
-    const opened = await openPlace(house, port, `code ${made}`)
+    const opened = await openPlace(house, port, { name: `code ${made}` })
     pushed.push(opened.companyId)
     return opened
   }
@@ -208,13 +194,6 @@ function transfers({ bare, place, push, clone }: Ways): Opened["measure"] {
   }
 }
 
-/** How long something takes, in milliseconds. */
-async function elapsed(work: () => Promise<void>): Promise<number> {
-  const begun = performance.now()
-  await work()
-  return performance.now() - begun
-}
-
 /** By how much the memory of this process grows until it ends, in bytes. */
 function sampleMemory(): { readonly end: () => number } {
   global.gc?.()
@@ -229,20 +208,4 @@ function sampleMemory(): { readonly end: () => number } {
       return Math.max(most, process.memoryUsage.rss()) - before
     },
   }
-}
-
-/** Opens a company with a verified card and an empty repository. */
-async function openPlace({ operate }: House, port: number, name: string): Promise<Place> {
-  const asked = { name, funds: "50", ownerEmail: "owner@example.com" }
-  const { companyId, ownerId } = (await operate("company create", asked)) as {
-    readonly companyId: string
-    readonly ownerId: string
-  }
-  await operate("card set", { company: companyId, verified: true })
-  const { key } = (await operate("key create", {
-    ...{ company: companyId, person: ownerId, allOperations: true },
-  })) as { readonly key: string }
-  await operate("repository create", { company: companyId })
-  const named = encodeURIComponent(name)
-  return { companyId, address: `http://${named}:${key}@127.0.0.1:${port}/git/${named}.git` }
 }

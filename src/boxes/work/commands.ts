@@ -10,8 +10,8 @@ import type { Ports } from "../../frame/ports.ts"
 import { note, noteBegun } from "../activity.ts"
 import { BOXES_URL, BOX_ROUTE, OfBox } from "../box-route.ts"
 import { WORK_REFUSALS } from "../codes.ts"
+import { cutAt } from "../cut-text.ts"
 import { BOX_TOOLS } from "../tools.ts"
-import { cutAt } from "./cut-text.ts"
 import { inBox } from "./in-box.ts"
 
 /** So many characters of each output are answered. */

@@ -9,6 +9,7 @@ import { isoTime, shortText } from "../../frame/kernel/schema.ts"
 import { note } from "../activity.ts"
 import { BOXES_URL, BOX_ROUTE, OfBox } from "../box-route.ts"
 import { WORK_REFUSALS } from "../codes.ts"
+import { isLonger } from "../cut-text.ts"
 import { BOX_TOOLS } from "../tools.ts"
 import { inBox } from "./in-box.ts"
 
@@ -135,15 +136,6 @@ export const fileRead = route({
 /** Bytes as text: what is no UTF-8 is replaced; a mark at its beginning is the file's own. */
 const textOf = (bytes: Uint8Array): string =>
   new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes)
-
-/** Whether a text has more characters than so many; only one that may have is counted. */
-function isLonger(text: string, most: number): boolean {
-  if (text.length <= most) return false
-  if (text.length > 2 * most) return true
-  let count = 0
-  for (let at = 0; at < text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) count += 1
-  return count > most
-}
 
 const Write = z.object({
   path,

@@ -10,9 +10,9 @@ import { note } from "../activity.ts"
 import { BOXES_URL, BOX_ROUTE, OfBox, byCaller, change } from "../box-route.ts"
 import { gitPersonOf } from "../bring-code.ts"
 import { WORK_REFUSALS } from "../codes.ts"
+import { cutAt } from "../cut-text.ts"
 import type { FoundBox } from "../find-box.ts"
 import { BOX_TOOLS } from "../tools.ts"
-import { cutAt } from "./cut-text.ts"
 import { inBox } from "./in-box.ts"
 
 /** What who pushes from a box must be granted, also when all of it is there. */

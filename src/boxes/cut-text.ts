@@ -10,9 +10,13 @@ export function firstOf(text: string, most: number): string {
   return text.slice(0, end)
 }
 
-/** The same, ended by a line that says so where there was more; it has so many with that line. */
+/** Whether a text has more characters than so many. */
+export const isLonger = (text: string, most: number): boolean =>
+  firstOf(text, most).length < text.length
+
+/** The first so many characters of a text; where there was more, the last of them are a line that says so. */
 export function cutAt(text: string, most: number, isCut = false): string {
-  if (!isCut && firstOf(text, most).length === text.length) return text
+  if (!isCut && !isLonger(text, most)) return text
   const says = `\n[cut off here: at most ${most.toLocaleString("en-US")} characters are shown]\n`
   return firstOf(text, most - says.length) + says
 }
