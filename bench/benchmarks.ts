@@ -14,7 +14,9 @@ import { growthHistory } from "./growth/history.ts"
 import { growthKeys } from "./growth/keys.ts"
 import { growthLists } from "./growth/lists.ts"
 import { growthRebuild } from "./growth/rebuild.ts"
+import { mails } from "./mails/benchmark.ts"
 import { million } from "./million/benchmark.ts"
+import { publishing } from "./publishing/benchmark.ts"
 import { reads } from "./reads/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
 import { texts } from "./texts/benchmark.ts"
@@ -33,6 +35,8 @@ export const BENCHMARKS: readonly Benchmark[] = [
   reads,
   code,
   boxes,
+  publishing,
+  mails,
   growthHistory,
   growthCallers,
   growthCompanies,

@@ -7,6 +7,7 @@ import { code } from "./code/slice.ts"
 import { company } from "./company/slice.ts"
 import { connection } from "./connection/slice.ts"
 import { credits } from "./credits/slice.ts"
+import { domains } from "./domains/slice.ts"
 import { email } from "./email/slice.ts"
 import { boxes } from "./boxes/slice.ts"
 import { billing } from "./exports/slice.ts"
@@ -18,12 +19,13 @@ import { mcp } from "./mcp/slice.ts"
 import { moving } from "./moving/slice.ts"
 import { phone } from "./phone/slice.ts"
 import { places } from "./places/slice.ts"
+import { publishing } from "./publishing/slice.ts"
 
 /** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
   own,
-  ...[access, phone, email, places, leads, credits, affiliate, company, code],
-  ...[boxes, mcp, connection],
+  ...[access, phone, email, domains, places, leads, credits, affiliate, company, code],
+  ...[boxes, mcp, publishing, connection],
   ...[charging, billing, audit, moving],
 ]
 

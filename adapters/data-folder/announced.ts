@@ -8,6 +8,8 @@ export interface RunningServer {
   readonly url: string
   readonly socketPath: string
   readonly folderId: string
+  /** What it listens at beside its API, by short words: `{"dns": "127.0.0.1:5353"}`. */
+  readonly beside?: Readonly<Record<string, string>>
 }
 
 /** What `server.json` says, whether or not that server lives; null where there is none. */
@@ -20,11 +22,20 @@ export async function announced(dataDir: string): Promise<RunningServer | null> 
 // Every command reads this first: it is looked at by hand, so that nothing is loaded for it.
 function runningServer(said: unknown): RunningServer | null {
   if (typeof said !== "object" || said === null) return null
-  const { pid, url, socketPath, folderId } = said as Partial<Record<keyof RunningServer, unknown>>
+  const { pid, url, socketPath, folderId, beside } = said as Partial<
+    Record<keyof RunningServer, unknown>
+  >
   const isPlaced = typeof socketPath === "string" && typeof folderId === "string"
   const isRunning = Number.isSafeInteger(pid) && typeof url === "string"
-  return isPlaced && isRunning ? { pid: pid as number, url, socketPath, folderId } : null
+  if (!isPlaced || !isRunning) return null
+  const server = { pid: pid as number, url, socketPath, folderId }
+  return isAddresses(beside) ? { ...server, beside } : server
 }
+
+const isAddresses = (value: unknown): value is Readonly<Record<string, string>> =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.values(value).every((one) => typeof one === "string")
 
 /** Parsed JSON, undefined where it is none. */
 export function parseJson(text: string): unknown {

@@ -100,6 +100,11 @@ export interface BranchPack {
   readonly signal: AbortSignal
 }
 
+/** A commit has more files than anybody needs: a few objects can name as many as they like. */
+export class TooMuchCode extends Error {
+  override readonly name = "TooMuchCode"
+}
+
 /** A git that did not do what it should; its message is for the log. */
 export class GitFailed extends Error {
   override readonly name = "GitFailed"

@@ -46,7 +46,7 @@ export async function askJson(request: JsonRequest): Promise<JsonAnswer> {
       await response.body?.cancel()
       throw new ProviderUnavailable(`${provider} answered ${status}`)
     }
-    return { status, value: parsed(await textOf(response, provider)) }
+    return { status, value: jsonIn(await textOf(response, provider)) }
   } catch (error) {
     if (isOutside(error)) throw error
     const cause = (error as { readonly cause?: { readonly code?: unknown } }).cause
@@ -70,7 +70,8 @@ async function textOf({ body }: Response, provider: string): Promise<string> {
   return Buffer.concat(pieces).toString()
 }
 
-function parsed(text: string): unknown {
+/** The value of JSON; undefined where a text is none. */
+export function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {

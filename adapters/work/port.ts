@@ -53,6 +53,8 @@ export type WorkResult =
       readonly dueAt: number
       readonly kind?: string
       readonly subject?: string
+      /** What became of it at the provider is recorded: it is not on its way to it any more. */
+      readonly isUndone?: true
     }
   /** It failed for a passing reason: again after a while. */
   | {

@@ -210,9 +210,13 @@ async function settle(
         `update ledger.work
          set due_at = to_timestamp($2::float8 / 1000), kind = coalesce($3, kind),
              subject = coalesce($4, subject), process_id = null, leased_until = null,
-             retry_at = null, tries = 0
+             retry_at = null, tries = 0,
+             handed_over_at = case when $6 then null else handed_over_at end
          where work_id = $1 and process_id = $5`,
-        [workId, result.dueAt, result.kind ?? null, result.subject ?? null, own],
+        [
+          ...[workId, result.dueAt, result.kind ?? null, result.subject ?? null, own],
+          result.isUndone === true,
+        ],
       )
       return
     case "retry":

@@ -34,11 +34,17 @@ export async function pageIn(box: Box, { call }: Tenant): Promise<string> {
 }
 
 /** Asks for a page over a connection that is kept. @throws Dishonest where it is not answered well */
-export function getter(port: number, host: string, path: string): () => Promise<void> {
+export function getter(
+  port: number,
+  host: string,
+  path: string,
+  cookie?: string,
+): () => Promise<void> {
+  const headers = { host, ...(cookie === undefined ? {} : { cookie }) }
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   return async () => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const asked = request({ agent, host: "127.0.0.1", port, path, headers: { host } }, (answer) => {
+    const asked = request({ agent, host: "127.0.0.1", port, path, headers }, (answer) => {
       answer.once("end", () => {
         if (answer.statusCode === 200) resolve()
         else reject(new Error(`${host}${path} answered ${answer.statusCode}`))

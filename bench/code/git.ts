@@ -13,6 +13,8 @@ export interface Desk {
   readonly folder: string
   /** Runs git in a folder of the desk. @throws Error where it fails */
   readonly git: (within: string, ...args: readonly string[]) => Promise<void>
+  /** The same; answers what it wrote. */
+  readonly read: (within: string, ...args: readonly string[]) => Promise<string>
   readonly remove: () => Promise<void>
 }
 
@@ -24,11 +26,12 @@ export async function openDesk(): Promise<Desk> {
     ...{ GIT_AUTHOR_NAME: "Ada", GIT_AUTHOR_EMAIL: "ada@example.com" },
     ...{ GIT_COMMITTER_NAME: "Ada", GIT_COMMITTER_EMAIL: "ada@example.com" },
   }
+  const read: Desk["read"] = async (within, ...args) =>
+    (await exec("git", args, { cwd: join(folder, within), env })).stdout.trim()
   return {
     folder,
-    git: async (within, ...args) => {
-      await exec("git", args, { cwd: join(folder, within), env })
-    },
+    read,
+    git: async (within, ...args) => void (await read(within, ...args)),
     remove: () => rm(folder, { recursive: true, force: true }),
   }
 }

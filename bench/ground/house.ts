@@ -11,6 +11,8 @@ import { startEmbedded } from "../../adapters/postgres/embedded/start-embedded.t
 import type { AdminPorts } from "../../src/frame/operator/operation.ts"
 import { buildApp } from "../../src/frame/http/app.ts"
 import { openInstallation } from "../../src/compose/installation.ts"
+import type { Given } from "../../src/frame/settings.ts"
+import { settingsIn } from "../../src/frame/settings.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Route } from "../../src/frame/calls/route.ts"
 import { honest } from "../benchmark.ts"
@@ -40,8 +42,16 @@ export interface House {
   readonly close: () => Promise<void>
 }
 
-/** Opens an empty house. @param keptIn a folder that stays, with all that is in it */
-export async function openHouse(keptIn: string | null = null): Promise<House> {
+/**
+ * Opens an empty house.
+ *
+ * @param keptIn a folder that stays, with all that is in it
+ * @param settings the environment of the slices
+ */
+export async function openHouse(
+  keptIn: string | null = null,
+  settings: Given = {},
+): Promise<House> {
   const { dataDir, remove } = await folderFor(keptIn)
   const closers: (() => Promise<unknown>)[] = [remove]
   const close = async (): Promise<void> => {
@@ -61,6 +71,7 @@ export async function openHouse(keptIn: string | null = null): Promise<House> {
       clock: "system",
       dataDir,
       masterKey: null,
+      settings: settingsIn(settings),
       baseUrl: () => "http://127.0.0.1",
       log: { info: () => undefined, warn },
     })

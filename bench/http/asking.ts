@@ -6,7 +6,10 @@ export interface Asking {
   readonly port: number
   readonly method: "GET" | "POST"
   readonly path: string
-  /** API keys, taken in turn. */
+  /** Whom it is for; default the address. */
+  readonly host?: string
+  readonly cookie?: string
+  /** API keys, taken in turn; none for what needs none. */
   readonly keys: readonly string[]
   /** Each call carries a text to somebody who was never texted before. */
   readonly texts?: boolean

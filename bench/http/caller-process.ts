@@ -34,14 +34,16 @@ async function ask(asking: Asking): Promise<Answers> {
   return { statuses, perSecond, ids }
 }
 
-function requestOf({ method, path, keys, texts = false, named = false }: Asking): string {
+function requestOf(asking: Asking): string {
+  const { method, path, keys, host = "127.0.0.1", cookie, texts = false, named = false } = asking
   const own = calls
   calls += 1
   const body = texts ? JSON.stringify({ to: numberOf(own), body: `Text ${own} of many.` }) : ""
   return [
     `${method} ${path} HTTP/1.1`,
-    "host: 127.0.0.1",
-    `authorization: Bearer ${keys[own % keys.length]}`,
+    `host: ${host}`,
+    ...(keys.length > 0 ? [`authorization: Bearer ${keys[own % keys.length]}`] : []),
+    ...(cookie === undefined ? [] : [`cookie: ${cookie}`]),
     ...(named ? [`idempotency-key: call-${own}`] : []),
     ...(texts ? ["content-type: application/json", `content-length: ${body.length}`] : []),
     "",

@@ -397,6 +397,11 @@ export function findPerson(state: Access, personId: PersonId): Person | null {
   return state.team.people.get(personId) ?? null
 }
 
+/** The person whose email has this tag; null where the company has none. */
+export function personByEmailTag(state: Access, emailTag: string): PersonId | null {
+  return state.team.byEmailTag.get(emailTag) ?? null
+}
+
 /** The company itself, as the account checks and `company show` need it. */
 export interface CompanyStanding {
   readonly companyId: CompanyId

@@ -11,11 +11,13 @@ import type { PreviewRow } from "../../projections/boxes/previews.ts"
 import { findPreview } from "../../projections/boxes/previews.ts"
 import type { Door } from "../frame/http/hosts.ts"
 import { hostOf } from "../frame/http/hosts.ts"
+import { noticePage, refusalOf } from "../frame/http/passing/pages.ts"
+import type { Passing } from "../frame/http/passing/pass.ts"
+import { endOf, passConnection, passRequest } from "../frame/http/passing/pass.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { None } from "./preview-pages.ts"
-import { pageOf, refusalOf } from "./preview-pages.ts"
-import type { Dialled } from "./preview-pass.ts"
-import { endOf, passConnection, passRequest } from "./preview-pass.ts"
+import { noticeOf } from "./preview-pages.ts"
+import { headersFrom, headersTo } from "./preview-headers.ts"
 import type { PreviewConnections } from "./preview-connections.ts"
 import { openConnections } from "./preview-connections.ts"
 import { noteTraffic } from "./preview-traffic.ts"
@@ -46,11 +48,11 @@ async function serve(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const dialled = await connectionFor(hall, request)
-  if (typeof dialled === "number") return pageOf(response, dialled)
+  const passing = await connectionFor(hall, request)
+  if (typeof passing === "number") return noticePage(response, noticeOf(passing))
   // Who left by now will not say so again.
-  if (response.destroyed) dialled.connection.destroy()
-  else passRequest(dialled, request, response)
+  if (response.destroyed) passing.connection.destroy()
+  else passRequest(passing, request, response)
 }
 
 async function upgrade(
@@ -59,17 +61,17 @@ async function upgrade(
   socket: Duplex,
   head: Buffer,
 ): Promise<void> {
-  const dialled = await connectionFor(hall, request)
-  if (typeof dialled === "number") endOf(socket, refusalOf(dialled))
-  else if (socket.destroyed) dialled.connection.destroy()
-  else passConnection(dialled, request, socket, head)
+  const passing = await connectionFor(hall, request)
+  if (typeof passing === "number") endOf(socket, refusalOf(passing))
+  else if (socket.destroyed) passing.connection.destroy()
+  else passConnection(passing, request, socket, head)
 }
 
 /** A connection to what a request is for, whose errors end it and nothing else. */
 async function connectionFor(
   { ports, domain, connections }: Hall,
   request: IncomingMessage,
-): Promise<Dialled | None> {
+): Promise<Passing | None> {
   try {
     const token = tokenIn(hostOf(request) ?? "", domain)
     const row = token === null ? null : await findPreview(ports.readAll, tagOf(token))
@@ -82,7 +84,13 @@ async function connectionFor(
     // Before anything is waited for: an error that nobody hears ends the whole server.
     connection.on("error", () => connection.destroy())
     await noteTraffic(ports, row)
-    return { port: row.port, connection }
+    const { port } = row
+    return {
+      connection,
+      asked: headersTo(port, request),
+      answered: (answer) => headersFrom(port, answer),
+      unheard: noticeOf(502),
+    }
   } catch (error) {
     ports.log.warn("a preview could not be served", error)
     return 502

@@ -1,36 +1,19 @@
-/** The headers of previews: what ends at this hop is left out, and each side is told what it needs. */
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http"
-
-/** What ends at this hop (RFC 9110 §7.6.1). */
-const HOP_BY_HOP = [
-  ...["connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"],
-  ...["te", "trailer", "transfer-encoding", "upgrade"],
-]
-
-/** Where a message ends is nobody's to leave out: another would begin in the middle of it. */
-const FRAMING = "content-length"
-
-/** Headers without those that end at this hop, also the ones that `Connection` names. */
-function withoutHops(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
-  const named = (headers.connection ?? "").split(",").map((name) => name.trim().toLowerCase())
-  const ending = new Set([...HOP_BY_HOP, ...named])
-  ending.delete(FRAMING)
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !ending.has(name)))
-}
+/** The headers of previews of boxes: each side is told what it needs. */
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
+import type { Headed } from "../frame/http/passing/headers.ts"
+import { answeredOn, askedOn } from "../frame/http/passing/headers.ts"
 
 /** The headers that what listens in the box gets: it is asked by the name that it knows itself by. */
 export function headersTo(
   port: number,
-  { headers, socket }: Pick<IncomingMessage, "headers" | "socket">,
+  request: Pick<IncomingMessage, "headers" | "socket">,
 ): OutgoingHttpHeaders {
   const own = `localhost:${port}`
+  const { headers, socket } = request
   const { origin, host = "" } = headers
   const isOriginOwn = origin !== undefined && hostIn(origin) === host.toLowerCase()
-  // Of a verb that mostly has no body Node would send one whose end nobody sees.
-  const isChunked = headers["transfer-encoding"] !== undefined
   return {
-    ...withoutHops(headers),
-    ...(isChunked ? { "transfer-encoding": "chunked" } : {}),
+    ...askedOn(request),
     host: own,
     ...(isOriginOwn ? { origin: `http://${own}` } : {}),
     "x-forwarded-for": socket.remoteAddress ?? "",
@@ -40,15 +23,11 @@ export function headersTo(
 }
 
 /** The headers of what it answers: its link is told to nobody, and found by no search. */
-export function headersFrom(
-  port: number,
-  { headers }: Pick<IncomingMessage, "headers">,
-): OutgoingHttpHeaders {
-  const { location, "set-cookie": cookies } = headers
+export function headersFrom(port: number, answer: Headed): OutgoingHttpHeaders {
+  const { location } = answer.headers
   return {
-    ...withoutHops(headers),
+    ...answeredOn(answer),
     ...(location === undefined ? {} : { location: withinLink(port, location) }),
-    ...(cookies === undefined ? {} : { "set-cookie": cookies.map(withoutDomain) }),
     "referrer-policy": "no-referrer",
     "x-robots-tag": "noindex",
   }
@@ -63,10 +42,6 @@ function withinLink(port: number, location: string): string {
   const path = location.slice(own[0].length)
   return path.startsWith("/") ? path : `/${path}`
 }
-
-/** A cookie of its own host name alone: one for the whole domain would reach the boxes of others. */
-const withoutDomain = (cookie: string): string =>
-  cookie.replace(/;\s*domain\s*(?=[=;]|$)[^;]*/gi, "")
 
 const hostIn = (origin: string): string | null =>
   URL.canParse(origin) ? new URL(origin).host : null

@@ -1,9 +1,9 @@
 /** The links of previews: a host name of its own for each, that nobody can guess. */
 import { createHash, randomBytes } from "node:crypto"
+import { BASE32, labelIn, siteAt } from "../frame/kernel/sites.ts"
 import type { Ports } from "../frame/ports.ts"
 import { boxSettings } from "./settings.ts"
 
-const BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 const TOKEN_LENGTH = 26
 const TOKEN = /^[a-z2-7]{26}$/
 
@@ -19,14 +19,11 @@ export function tagOf(token: string): string {
 
 /** The link of a name: at the scheme and port of this service's own address. */
 export function previewUrl({ baseUrl, settings }: Ports, token: string): string {
-  const { protocol, port } = new URL(baseUrl())
-  const host = `${token}.${settings(boxSettings).BOX_DOMAIN}`
-  return `${protocol}//${host}${port === "" ? "" : `:${port}`}/`
+  return siteAt(baseUrl(), `${token}.${settings(boxSettings).BOX_DOMAIN}`).url
 }
 
 /** The name that a host name begins with; null where it is none of a preview. */
 export function tokenIn(host: string, domain: string): string | null {
-  if (!host.endsWith(`.${domain}`)) return null
-  const token = host.slice(0, -domain.length - 1)
-  return TOKEN.test(token) ? token : null
+  const token = labelIn(host, domain)
+  return token !== null && TOKEN.test(token) ? token : null
 }

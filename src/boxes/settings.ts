@@ -3,10 +3,9 @@ import { createHash } from "node:crypto"
 import { isIP } from "node:net"
 import { resolve } from "node:path"
 import { z } from "zod"
+import { domainName, isOfDomain } from "../frame/kernel/sites.ts"
 import { settings } from "../frame/settings.ts"
 
-const NAME = /^(?:[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?\.)+[a-z][a-z\d-]*[a-z\d]$/
-const DOMAIN_WORDS = "must be a domain name in small letters, such as box.example.com"
 const BLOCK_WORDS =
   "must be addresses or networks parted by commas, such as 203.0.113.7,198.51.100.0/24"
 
@@ -25,7 +24,7 @@ export const boxSettings = settings({
     BOX_HOST: z
       .enum(["bubblewrap", "simulator"], "must be bubblewrap or simulator")
       .default("bubblewrap"),
-    BOX_DOMAIN: z.string().regex(NAME, DOMAIN_WORDS).default("box.localhost"),
+    BOX_DOMAIN: domainName("box.example.com").default("box.localhost"),
     LEDGER_BOX_DIR: z.string().min(1).max(60, "must have at most 60 characters").optional(),
     LEDGER_BOX_ROOT: z.string().min(1).optional(),
     LEDGER_BOX_BLOCK: z
@@ -34,18 +33,12 @@ export const boxSettings = settings({
       .refine((networks) => networks.every(isNetwork), BLOCK_WORDS)
       .default([]),
   }),
-  faults: (given) => {
-    const domain = given["BOX_DOMAIN"]
-    const base = given["BASE_URL"] ?? ""
-    const own = URL.canParse(base) ? new URL(base).hostname.toLowerCase() : null
-    const isBelow =
-      domain !== undefined && own !== null && (own === domain || own.endsWith(`.${domain}`))
-    return isBelow
+  faults: ({ BOX_DOMAIN: domain, BASE_URL: base }) =>
+    domain !== undefined && isOfDomain(base, domain)
       ? [
           "BOX_DOMAIN is for what boxes serve: BASE_URL must not be of it, or they could read the API's cookies.",
         ]
-      : []
-  },
+      : [],
 })
 
 /** The folder of an installation's boxes: short, for sockets lie in it, and where their users may look. */

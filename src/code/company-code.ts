@@ -3,7 +3,7 @@
  * back. They have it by `ports.companyCode` alone, and what comes back passes every check of a push.
  */
 import type { BranchPack } from "../../adapters/git/port.ts"
-import { GitFailed, GitUnavailable, NoRepository } from "../../adapters/git/port.ts"
+import { GitFailed, GitUnavailable, NoRepository, TooMuchCode } from "../../adapters/git/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { codeOf } from "../../domain/code/aggregates.ts"
 import { hasRepository } from "../../domain/code/code.ts"
@@ -11,6 +11,7 @@ import { DEFAULT_BRANCH } from "../../domain/code/ref-rules.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { Caller } from "../frame/calls/route.ts"
 import type { Ports } from "../frame/ports.ts"
+import { pulled } from "./pulled.ts"
 import { inOneLine } from "./refused-push.ts"
 import type { PushRules } from "./take-push.ts"
 import { judgedFor } from "./take-push.ts"
@@ -36,6 +37,21 @@ interface PushedCode {
   readonly lines: readonly string[]
 }
 
+/** A commit of a company's code. */
+interface FoundCommit {
+  /** The bytes of a file; null where there is none, it is a link or a folder, or has more than `mostBytes`. */
+  readonly file: (path: string, mostBytes: number) => Promise<Uint8Array | null>
+  /**
+   * All its files, a tar archive, made while it is read.
+   *
+   * @throws ProviderUnavailable, while it is read, where it cannot be made now; TooMuchCode
+   */
+  readonly files: (signal: AbortSignal) => AsyncIterable<Uint8Array>
+}
+
+/** An archive of a commit has at most so many bytes. */
+const MOST_ARCHIVE = 2 * 1024 * 1024 * 1024
+
 /** The companies' code. */
 export interface CompanyCode {
   /** Null where a company has no repository. @throws ProviderUnavailable where it cannot be read now */
@@ -51,6 +67,12 @@ export interface CompanyCode {
     signal: AbortSignal,
   ) => AsyncIterable<Uint8Array>
   /**
+   * A commit that a branch or a tag reaches; null where there is none.
+   *
+   * @throws ProviderUnavailable where it cannot be read now
+   */
+  readonly findCommit: (companyId: CompanyId, commit: string) => Promise<FoundCommit | null>
+  /**
    * Takes a thin pack as a push of the caller's: with its checks, its facts, its limits.
    *
    * @param rules what the caller must be granted, also when the pack is there
@@ -64,6 +86,7 @@ export function openCompanyCode(ports: () => Ports): CompanyCode {
   return {
     find: (companyId) => find(ports(), companyId),
     pack: (companyId, commit, signal) => packOf(ports(), companyId, commit, signal),
+    findCommit: (companyId, commit) => findCommit(ports(), companyId, commit),
     takePack: (caller, rules, pushed) => takePack(ports(), caller, rules, pushed),
   }
 }
@@ -106,6 +129,51 @@ async function* packOf(
   if (leave === null) throw new ProviderUnavailable("too many packs are under way here")
   try {
     yield* await orUnavailable(() => repositories.pack(companyId, commit))
+  } finally {
+    leave()
+  }
+}
+
+async function findCommit(
+  ports: Ports,
+  companyId: CompanyId,
+  commit: string,
+): Promise<FoundCommit | null> {
+  const { repositories } = ports
+  if ((await find(ports, companyId)) === null) return null
+  const isThere = await orUnavailable(() => repositories.isReachable(companyId, commit))
+  if (!isThere) return null
+  return {
+    file: async (path, mostBytes) => {
+      const read = () => repositories.readFile(companyId, commit, path, mostBytes)
+      const found = await orUnavailable(read)
+      return found !== null && FILE_MODES.includes(found.mode) ? found.bytes : null
+    },
+    files: (signal) => archiveOf(ports, companyId, commit, signal),
+  }
+}
+
+/** As git writes a file, and one that can be run. */
+const FILE_MODES = ["100644", "100755"]
+
+async function* archiveOf(
+  { packPlaces, repositories }: Ports,
+  companyId: CompanyId,
+  commit: string,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const leave = await packPlaces.take("out", companyId, signal)
+  if (leave === null) throw new ProviderUnavailable("too many packs are under way here")
+  const archive = (send: (piece: Uint8Array) => Promise<void>) =>
+    repositories.archive(companyId, commit, "tar", send)
+  try {
+    let bytes = 0
+    for await (const piece of pulled((send) => orUnavailable(() => archive(send)))) {
+      signal.throwIfAborted()
+      bytes += piece.length
+      if (bytes > MOST_ARCHIVE) throw new TooMuchCode("the commit's files are more than 2 GiB")
+      yield piece
+    }
   } finally {
     leave()
   }

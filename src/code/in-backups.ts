@@ -16,6 +16,7 @@ import { OperatorRefused } from "../frame/operator/operation.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { InBackups } from "../frame/slice.ts"
 import { compareRefs } from "./compare-refs.ts"
+import { pulled } from "./pulled.ts"
 
 /** The id of the blob of each company; one of no bytes is an empty repository. */
 const BUNDLE = "repository-bundle"
@@ -47,12 +48,14 @@ async function putIn(
 
 /** Puts the repository of a company into its blob; of one that was erased meanwhile nothing. */
 async function putOne(ports: Ports, companyId: CompanyId): Promise<void> {
-  const { blobs, runner } = ports
+  const { blobs, repositories, runner } = ports
+  const bundle = (send: (piece: Uint8Array) => Promise<void>) =>
+    repositories.bundle(companyId, send)
   const blob = { companyId, subject: COMPANY_SUBJECT, blobId: BUNDLE }
   // Of a backup that did not come to its end.
   await blobs.delete(companyId, BUNDLE)
   try {
-    await blobs.write(blob, bundleOf(ports, companyId), { mostBytes: Number.MAX_SAFE_INTEGER })
+    await blobs.write(blob, pulled(bundle), { mostBytes: Number.MAX_SAFE_INTEGER })
   } catch (error) {
     if (error instanceof CompanyErased) return
     if (!(await runner.readLatest(codeOf(companyId), hasRepository))) return
@@ -70,23 +73,6 @@ function unreadable({ codeDir }: Ports, companyId: CompanyId, { message }: Error
     "Put its files back from a copy; or move it away, make an empty one (repository create --anew), and take " +
     "the code in from somebody's clone (repository import)."
   return new OperatorRefused("repository_unreadable", what)
-}
-
-/** The bundle of a repository, as it is read. */
-async function* bundleOf(
-  { repositories }: Ports,
-  companyId: CompanyId,
-): AsyncGenerator<Uint8Array> {
-  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>()
-  const writer = writable.getWriter()
-  const given = repositories
-    .bundle(companyId, (piece) => writer.write(piece))
-    .then(
-      () => writer.close(),
-      (error: unknown) => writer.abort(error),
-    )
-  yield* readable
-  await given
 }
 
 async function takeOut(ports: Ports): Promise<void> {

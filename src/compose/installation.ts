@@ -130,8 +130,8 @@ async function openParts(
   const settings = options.settings ?? settingsIn({})
   const memory = openSimulatorMemory({ pool: behind, clock })
   const atEnd = (what: string, close: NamedCloser["close"]) => void closers.push({ what, close })
-  const asking = { ...outside, ...{ memory, settings, dataDir, atEnd }, failing: faulty.provider }
-  const provided = await openProvided(program.providers, asking, () => all)
+  const asked = { ...reached, memory, settings, dataDir, atEnd, failing: faulty.provider }
+  const provided = await openProvided(program.providers, { ...outside, ...asked }, () => all)
   const parts = { ...outside, streams, settings, ...gathered, ...provided, storeGeneration }
   const base = { ...parts, runner, projector, heardElsewhere, baseUrl, log }
   const all: Ports = {

@@ -162,7 +162,9 @@ async function serve(
   const url = await listen(app, config)
   closers.push({ what: "calls in hand", close: () => app.close() })
   address.now = config.baseUrl ?? url
-  await startDaemons(PROGRAM.daemons, stores.ports, (closer) => closers.push(closer))
+  const listening = await startDaemons(PROGRAM.daemons, stores.ports, (closer) =>
+    closers.push(closer),
+  )
   const { socketPath, folderId } = stores.folder
   const admin = await explained(dirname(socketPath), () =>
     serveAdmin({
@@ -174,12 +176,14 @@ async function serve(
     }),
   )
   closers.push({ what: "operators' commands in hand", close: admin.close })
-  await announce(stores.folder, { pid: process.pid, url, socketPath, folderId })
+  const beside = Object.fromEntries(listening.map(({ name, address: at }) => [name, at]))
+  await announce(stores.folder, { pid: process.pid, url, socketPath, folderId, beside })
   closers.push({ what: "the announcement of this server", close: () => withdraw(stores.folder) })
   log.info("listening", { url, pid: process.pid })
   say(`company-ledger listens on ${url}`)
   say(`  docs         ${url}${DOCS_URL}`)
   say(`  data folder  ${stores.folder.path}`)
+  for (const { name, address: at } of listening) say(`  ${name.padEnd(13)}${at}`)
   if (config.simulated.names.length > 0) {
     say(`  simulated    ${config.simulated.names.join(", ")}: nothing leaves this machine by them`)
   }

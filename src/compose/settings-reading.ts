@@ -3,6 +3,7 @@ import { isIP } from "node:net"
 import { resolve } from "node:path"
 import { z } from "zod"
 import type { ShownSetting } from "../frame/operator/protocol.ts"
+import { rateSettings } from "../frame/calls/rate-limits.ts"
 import { addressFault, maskedAddress } from "../frame/kernel/event-store-address.ts"
 import type { Faults } from "./faults.ts"
 import { readFaults } from "./faults.ts"
@@ -115,7 +116,7 @@ const Own = z.object({
     .regex(/^[0-9a-f]{64}$/i, "must be 64 hexadecimal digits (32 bytes)")
     .optional(),
   TRUST_PROXY: proxies.optional(),
-  RATE_LIMITS: z.enum(["on", "off"], "must be on or off").default("on"),
+  ...rateSettings.schema.shape,
 })
 
 /** What the slices of a program bring that is read from the environment. */

@@ -1,12 +1,49 @@
-/** Mails that the program sends. */
-import { mailer } from "./providers/mailer.ts"
+/** Mails: those that companies send, those that come back, and those of the program. */
+import { MAIL, SUPPRESSIONS } from "../../domain/email/aggregates.ts"
+import { mails } from "../../projections/email/mails.ts"
+import { suppressions } from "../../projections/email/suppressions.ts"
 import type { Slice } from "../frame/slice.ts"
+import { bounceDaemon } from "./bounce-daemon.ts"
+import { dkimMigrations, dkimTables } from "./dkim-table.ts"
+import { examineMailer } from "./providers/examine-mailer.ts"
+import { reconciledMail } from "./mails.ts"
+import { emailOperations } from "./operate/emails.ts"
 import { mailOperations } from "./operate/mail.ts"
+import { suppressionOperations } from "./operate/suppressions.ts"
+import { dkimKeysProvider } from "./providers/dkim-keys.ts"
+import { mailer } from "./providers/mailer.ts"
+import { handMail } from "./reactions/hand-mail.ts"
+import { suppressReturned } from "./reactions/suppress-returned.ts"
+import { sendMail } from "./send-mail.ts"
+import { mailSettings } from "./settings.ts"
+import { showUnsubscribe, unsubscribe } from "./unsubscribe.ts"
 
-/** Mails that the program sends. */
+/** What is sent by mail, and what comes back. */
 export const email: Slice = {
   name: "email",
-  operations: mailOperations,
-  topics: { mail: "the built-in mailer" },
-  providers: [mailer],
+  streams: { ofCompanies: [MAIL, SUPPRESSIONS] },
+  groups: {
+    email: `Email: one mail to up to 50 people at a time, from a sending domain of the company that is verified.
+
+Each recipient gets a mail of their own that names them alone, signed for the sending domain. The answer comes after at
+most 12 seconds with what is known by then: who has it, who gets it later, and who cannot be written to. All of them are
+charged; only a mail that was refused before anybody had it (\`not_sent\`) is given back.`,
+  },
+  routes: [sendMail],
+  pages: [showUnsubscribe, unsubscribe],
+  readModels: [mails, suppressions],
+  reactions: [handMail, suppressReturned],
+  reconciled: [reconciledMail],
+  settings: [mailSettings],
+  providers: [mailer, dkimKeysProvider],
+  daemons: [bounceDaemon],
+  examine: examineMailer,
+  migrations: dkimMigrations,
+  tables: dkimTables,
+  operations: [...mailOperations, ...emailOperations, ...suppressionOperations],
+  topics: {
+    mail: "the built-in mailer",
+    email: "what companies send by mail",
+    suppression: "whom companies must not write to",
+  },
 }

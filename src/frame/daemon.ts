@@ -6,22 +6,41 @@ export interface Daemon {
   /** As a sentence calls it that could not be stopped: `the DNS server`. */
   readonly what: string
   /** Begins, and answers how it ends. @throws StartupFault where it cannot begin, with what to do */
-  readonly start: (ports: Ports) => Promise<{ readonly stop: () => Promise<void> }>
+  readonly start: (ports: Ports) => Promise<Running>
+}
+
+/** One that began. */
+interface Running {
+  readonly stop: () => Promise<void>
+  /** Where it can be reached, where it listens: this is told at the start, and in `server.json`. */
+  readonly listens?: Listening
+}
+
+/** Where something can be reached beside the API. */
+export interface Listening {
+  /** A short word: `dns`. */
+  readonly name: string
+  /** Such as `127.0.0.1:5353`. */
+  readonly address: string
 }
 
 /**
  * Starts daemons one after the other, each told to `onStarted` as something to be closed: so where one
  * cannot begin, those before it are ended.
  *
+ * @returns where they can be reached
  * @throws StartupFault where one cannot begin
  */
 export async function startDaemons(
   daemons: readonly Daemon[],
   ports: Ports,
   onStarted: (closer: { readonly what: string; readonly close: () => Promise<void> }) => void,
-): Promise<void> {
+): Promise<readonly Listening[]> {
+  const listening: Listening[] = []
   for (const { what, start } of daemons) {
-    const { stop } = await start(ports)
+    const { stop, listens } = await start(ports)
     onStarted({ what, close: stop })
+    if (listens !== undefined) listening.push(listens)
   }
+  return listening
 }

@@ -2,6 +2,7 @@
  * What a slice asks outside of the program, as data: which provider its settings choose, and the
  * simulator that stands in for it where they choose none.
  */
+import type { Pool } from "pg"
 import type { Clock, Pacer } from "../../adapters/clock/port.ts"
 import type {
   Simulator,
@@ -17,6 +18,8 @@ export interface Outside {
   readonly clock: Clock
   readonly pacer: Pacer
   readonly sealing: Sealing
+  /** The program's database, for what stands in tables of the slice's own. */
+  readonly pool: Pool
   /** The data folder, absolute: for what is kept in files and named by no setting. */
   readonly dataDir: string
   /** What simulators remember. */

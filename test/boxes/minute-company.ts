@@ -92,24 +92,31 @@ const NOTHING_ELSE = {
   onward: () => Promise.reject(new Error("nothing is sent on")),
 }
 
+/** A request to start a box; the attempt that it is at is kept, as a claim keeps it. */
+export interface StartRequest {
+  readonly name: string
+  readonly asked: Asked
+  attempt: number
+}
+
 /** Starts a box by the route's own way; `isAgain` where the same request may have begun before. */
 export async function start(
   ports: Ports,
   companyId: CompanyId,
-  name: string,
-  asked: Asked,
+  request: StartRequest,
   isAgain: boolean,
 ): Promise<AnyReply> {
+  const { name, asked } = request
   const key = { ...KEY, keyHash: "ab12", operations: new Set([]), status: "active" } as const
   const person = { personId: KEY.personId }
   const spender = { via: "own_key", ...KEY } as const
   const caller = { companyId, key, person, spender, requestId: name } as unknown as Caller
   const seedOf = (attempt: number): Seed => ({
     ...{ parts: [companyId, name, String(attempt)], isNamed: true },
-    next: async () => seedOf(attempt + 1),
+    next: async () => seedOf((request.attempt += 1)),
   })
   const body = { ...asked, branch: "main", label: null }
-  const input = { ...NOTHING_ELSE, body, seed: seedOf(0) } as never
+  const input = { ...NOTHING_ELSE, body, seed: seedOf(request.attempt) } as never
   if (!isAgain) return startBox.handle(ports, caller, input)
   const { resume } = startBox
   if (resume === undefined) throw new Error("a start goes on after a lost answer")

@@ -2,7 +2,7 @@
 import fc from "fast-check"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { MINUTE_MS } from "../../domain/boxes/box.ts"
-import type { Asked } from "./minute-company.ts"
+import type { Asked, StartRequest } from "./minute-company.ts"
 import {
   KEY,
   addFunds,
@@ -138,7 +138,7 @@ export const histories = (maxLength: number): fc.Arbitrary<History> => {
 /** A history that is played. */
 export class Play {
   readonly world = new MinuteWorld(PROCESSES)
-  readonly #starts: Asked[] = []
+  readonly #starts: StartRequest[] = []
   readonly #claimed = new Set<number>()
 
   /** A company, some of whose boxes run. */
@@ -148,7 +148,7 @@ export class Play {
     await openCompany(world, { companyId: COMPANY, plan: "29", fundsMicros: 100_000 })
     world.isFree = true
     for (const wanted of running) {
-      this.#start(this.#starts.push(wanted) - 1, 0, null, false)
+      this.#start(this.#request(wanted), 0, null, false)
       await world.finish()
     }
     for (const row of world.stored.rows.values()) {
@@ -181,8 +181,7 @@ export class Play {
         return
       }
       case "start": {
-        const i = this.#starts.push(step.asked) - 1
-        this.#start(i, step.by, step.fate, false)
+        this.#start(this.#request(step.asked), step.by, step.fate, false)
         return
       }
       case "again":
@@ -232,13 +231,19 @@ export class Play {
     return boxes[one % Math.max(1, boxes.length)]
   }
 
+  /** A request that nobody made before; answers its number. */
+  #request(wanted: Asked): number {
+    const name = `start ${this.#starts.length}`
+    return this.#starts.push({ name, asked: wanted, attempt: 0 }) - 1
+  }
+
   /** Starts a box; again only where nobody is at it: whoever carries a request out has a claim. */
   #start(i: number, process: number, dies: Fate | null, isAgain: boolean): void {
     const wanted = this.#starts[i]
     if (wanted === undefined || this.#claimed.has(i)) return
     this.#claimed.add(i)
     void this.world
-      .begin(process, dies, (ports) => start(ports, COMPANY, `start ${i}`, wanted, isAgain))
+      .begin(process, dies, (ports) => start(ports, COMPANY, wanted, isAgain))
       .then(() => this.#claimed.delete(i))
   }
 

@@ -235,6 +235,8 @@ export class MinuteWorld {
           return box === null ? null : boxOf(box)
         }),
       list: () => asked(() => host.list()),
+      sandboxes: () => asked(() => host.sandboxes()),
+      removeVolume: (path) => asked(() => host.removeVolume(path)),
     }
   }
 }

@@ -5,6 +5,7 @@ import { boxesWithSlot } from "../../domain/boxes/slots.ts"
 import { boxOf } from "../../domain/boxes/box.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import { accountOf } from "../../domain/charging/ledger-views.ts"
+import type { BoxId } from "../../domain/boxes/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { Chance } from "../simulation/chance.ts"
 import { openCompany, openPrices, start, stop } from "./minute-company.ts"
@@ -16,7 +17,7 @@ const COMPANIES: readonly CompanyId[] = ["co_aaaaaa", "co_bbbbbb", "co_cccccc", 
 const BOXES = 200
 const HOURS_MS = 12 * 3_600_000
 const FUNDS_MICROS = 40_000_000
-const LOT_TIMEOUT_MS = 120_000
+const LOT_TIMEOUT_MS = 600_000
 
 /** Boxes of every kind, started over the first hours by a seed. */
 async function begin(world: MinuteWorld, chance: Chance): Promise<void> {
@@ -33,7 +34,9 @@ async function begin(world: MinuteWorld, chance: Chance): Promise<void> {
       idleMinutes: chance.pick([5, 15, 60]),
       budget: chance.pick([null, null, 0.1, 0.25]),
     }
-    void world.begin(i % 2, null, (ports) => start(ports, companyId, `start ${i}`, wanted, false))
+    void world.begin(i % 2, null, (ports) =>
+      start(ports, companyId, { name: `start ${i}`, asked: wanted, attempt: 0 }, false),
+    )
     await world.finish()
     await catchUp(world, world.now + chance.between(0, 20_000))
   }
@@ -63,7 +66,8 @@ async function disturb(world: MinuteWorld, chance: Chance): Promise<void> {
   const box = chance.pick(boxes)
   if (chance.happens(0.3)) box.activities += 1
   if (chance.happens(0.001)) world.processes[0]?.machine.delete(box.plan.boxId)
-  const { companyId, boxId } = box.plan
+  const { companyId } = box.plan
+  const boxId = box.plan.boxId as BoxId
   if (chance.happens(0.002))
     await world.begin(0, null, (ports) => stop(ports, companyId, boxId, false))
 }

@@ -15,7 +15,7 @@ export const PLAN: BoxPlan = {
 export const OPTIONS: RunOptions = { timeoutMs: 10_000, mostBytes: 10_000, activity: true }
 
 /** Simulators in memory. */
-function memorySimulators(): Simulators {
+export function memorySimulators(): Simulators {
   const settings = new Map<string, SimulatorSetting>()
   return {
     next: async ({ name }) => {

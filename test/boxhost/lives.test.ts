@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { machinePacer } from "../../adapters/clock/pacer.ts"
-import { type Box, BoxGone } from "../../adapters/providers/boxhost/port.ts"
+import { type Box, BoxGone, type SandboxId } from "../../adapters/providers/boxhost/port.ts"
 import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { absent, errorOf, type Hosts, needed, newBoxId, newPlan, openHosts, sh } from "./machine.ts"
@@ -22,7 +22,7 @@ afterAll(async () => {
 })
 
 /** The processes of a box, as its record names them: sandbox, keeper, way out, first process. */
-function processesOf(boxId: BoxId) {
+function processesOf(boxId: SandboxId) {
   const path = join(hosts.runDir, "records", `${boxId}.json`)
   const record = JSON.parse(readFileSync(path, "utf8")) as {
     processes: { pid: number }[]

@@ -1,50 +1,17 @@
 /** Boxes of an ordinary user, who may not mount, make groups, or be another. */
-import { type ChildProcess, spawn } from "node:child_process"
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-} from "node:fs"
-import { tmpdir } from "node:os"
+import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { BoxId } from "../../domain/boxes/ids.ts"
-import { absent, isRoot, newBoxId } from "./machine.ts"
+import { newBoxId } from "./machine.ts"
+import { type Ordinary, noOrdinary as why, ordinaryProgram } from "./ordinary-user.ts"
 
-/** A user that is nobody else's. */
-const UID = 1_999_990
-
-const why = absent ?? (isRoot ? null : "the other tests run as an ordinary user already")
 const needed = why ?? "root can be an ordinary user here"
 
-const PROJECT = join(import.meta.dirname, "../..")
-let folder = ""
-let runDir = ""
-let program: ChildProcess
-let asked = 0
-const answers = new Map<number, (message: Answer) => void>()
-
-interface Answer {
-  readonly number: number
-  readonly answered?: unknown
-  readonly failed?: string
-}
-
-/** Asks the ordinary user's program. */
-function ask<T>(what: string, more: { boxId?: BoxId; line?: string; timeoutMs?: number } = {}) {
-  const { promise, reject, resolve } = Promise.withResolvers<T>()
-  asked += 1
-  answers.set(asked, ({ answered, failed }) => {
-    if (failed === undefined) resolve(answered as T)
-    else reject(new Error(failed))
-  })
-  program.send({ timeoutMs: 20_000, ...more, number: asked, what })
-  return promise
-}
+let ask: Ordinary["ask"]
+let folder: string
+let runDir: string
+let close: () => void
 
 interface Said {
   readonly exitCode: number
@@ -52,41 +19,15 @@ interface Said {
   readonly stderr: string
 }
 
-/**
- * Sees the project, which may lie where only root looks, and a device to make networks with, which
- * others may not use on some machines; then it is an ordinary user for good.
- */
-const BECOME =
-  'mount --bind "$1" "$2" && if [ -e "$3" ]; then mount --bind "$3" /dev/net/tun; fi && cd "$2" && ' +
-  'exec setpriv --reuid "$4" --regid "$4" --clear-groups --inh-caps=-all "$5" test/boxhost/ordinary-host.ts "$6"'
-
 beforeAll(async () => {
-  if (why !== null) return
-  folder = mkdtempSync(join(tmpdir(), "ordinary-"))
-  chmodSync(folder, 0o755)
-  const [project, tun] = [join(folder, "project"), join(folder, "tun")]
-  runDir = join(folder, "run")
-  for (const path of [project, runDir]) mkdirSync(path)
-  chownSync(runDir, UID, UID)
-  const made = spawn("mknod", ["-m", "666", tun, "c", "10", "200"], { stdio: "ignore" })
-  await new Promise((resolve) => made.once("exit", resolve))
-  const node = join("node_modules", process.execPath.split("/node_modules/").at(-1) ?? "")
-  const words = [PROJECT, project, tun, String(UID), node, runDir]
-  program = spawn("unshare", ["-m", "sh", "-c", BECOME, "sh", ...words], {
-    ...{ stdio: ["ignore", "inherit", "inherit", "ipc"], env: { PATH: process.env["PATH"] } },
-  })
-  const uid = await new Promise((resolve, reject) => {
-    answers.set(0, ({ answered }) => resolve(answered))
-    program.once("exit", () => reject(new Error("the ordinary user's program ended")))
-    program.on("message", (message: Answer) => answers.get(message.number)?.(message))
-  })
-  if (uid !== UID) throw new Error(`the ordinary user is ${String(uid)}`)
+  if (why === null) {
+    ;({ ask, close, folder, runDir } = await ordinaryProgram("test/boxhost/ordinary-host.ts"))
+  }
 })
 afterAll(async () => {
   if (why !== null) return
   for (const boxId of await ask<BoxId[]>("list")) await ask("stop", { boxId })
-  program.disconnect()
-  rmSync(folder, { recursive: true })
+  close()
 })
 
 describe("boxes of an ordinary user", () => {

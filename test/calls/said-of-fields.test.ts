@@ -30,9 +30,19 @@ const partsOf = ({ query, body }: Route) =>
     ["body", requiredIn(body)],
   ] as const
 
+/** Whether a shape is told from others at its path by nothing but a field that is there. */
+function isToldBy(route: Route, field: string): boolean {
+  const isOneOfSeveral = PROGRAM.routes.some(
+    (one) => one !== route && one.method === route.method && one.url === route.url,
+  )
+  return isOneOfSeveral && Object.keys(rightRequest(route).body ?? {}).join() === field
+}
+
 const CASES = PROGRAM.routes.flatMap((route) =>
   partsOf(route).flatMap(([part, fields]) =>
-    fields.map((field) => [nameOfRoute(route, PROGRAM.routes), part, field, route] as const),
+    fields
+      .filter((field) => !isToldBy(route, field))
+      .map((field) => [nameOfRoute(route, PROGRAM.routes), part, field, route] as const),
   ),
 )
 const asked = (route: Route, more: object) => {

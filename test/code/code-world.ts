@@ -31,7 +31,17 @@ export async function openCodeWorld(options: WorldOptions = {}): Promise<CodeWor
 
 /** Runs git in a folder, as somebody with a name; answers what it says. */
 export function git(folder: string, ...args: readonly string[]): string {
+  return gitWith({}, folder, args)
+}
+
+/** The same at a time: what is committed is then the same commit each time. */
+export function gitAt(when: string, folder: string, ...args: readonly string[]): string {
+  return gitWith({ GIT_AUTHOR_DATE: when, GIT_COMMITTER_DATE: when }, folder, args)
+}
+
+function gitWith(more: NodeJS.ProcessEnv, folder: string, args: readonly string[]): string {
   const env = {
+    ...more,
     ...{ PATH: process.env["PATH"], HOME: folder, GIT_CONFIG_NOSYSTEM: "1" },
     ...{ GIT_AUTHOR_NAME: "Ada", GIT_AUTHOR_EMAIL: "ada@example.com" },
     ...{ GIT_COMMITTER_NAME: "Ada", GIT_COMMITTER_EMAIL: "ada@example.com" },

@@ -10,8 +10,8 @@ import {
   type BoxPlan,
   BoxRefused,
   type RunOptions,
+  type SandboxId,
 } from "../../adapters/providers/boxhost/port.ts"
-import type { BoxId } from "../../domain/boxes/ids.ts"
 
 /** A host, as the suite needs it. */
 export interface BoxHostFixture {
@@ -90,6 +90,27 @@ export function boxHostContract(name: string, { absent, open }: BoxHostGiven): v
       ctx.skip(absent !== null, needed)
       const cut = await box.run(shell("echo abcdef"), { ...OPTIONS, mostBytes: 3 })
       expect([text(cut.stdout), cut.isCut]).toEqual(["abc", { stdout: true, stderr: false }])
+    })
+
+    it("keeps the end of what a command writes as well, where it is asked to", async (ctx) => {
+      ctx.skip(absent !== null, needed)
+      const ends = { ...OPTIONS, mostBytes: 3, keeps: "ends" } as const
+      const cut = await box.run(shell("echo abcdefghij"), ends)
+      expect([text(cut.stdout), cut.isCut]).toEqual([
+        ...["abc\n[5 bytes were left out here]\nij\n", { stdout: true, stderr: false }],
+      ])
+      const whole = await box.run(shell("echo abcde"), ends)
+      expect([text(whole.stdout), whole.isCut.stdout]).toEqual(["abcde\n", false])
+    })
+
+    it("is among all that runs, as what is no box is", async (ctx) => {
+      ctx.skip(absent !== null, needed)
+      const boxId = `app_${fixture.plan().boxId.slice(4)}` as const
+      const app = await fixture.host.start({ ...fixture.plan(), boxId, size: "preview" })
+      expect(await fixture.another.sandboxes()).toEqual(expect.arrayContaining([plan.boxId, boxId]))
+      expect(await fixture.another.list()).not.toContain(boxId)
+      await app.stop()
+      expect(await fixture.another.sandboxes()).not.toContain(boxId)
     })
 
     it("ends a command whose time is over", async (ctx) => {
@@ -215,7 +236,7 @@ export function boxHostContract(name: string, { absent, open }: BoxHostGiven): v
   })
 
   /** Nothing can be asked of a box any more, nobody lists it, and stopping it again is nothing. */
-  async function expectEnded(ended: Box, boxId: BoxId): Promise<void> {
+  async function expectEnded(ended: Box, boxId: SandboxId): Promise<void> {
     expect(await errorOf(ended.run(shell("echo"), OPTIONS))).toBeInstanceOf(BoxGone)
     expect(await errorOf(ended.hello())).toBeInstanceOf(BoxGone)
     expect(await errorOf(ended.extend(1_000))).toBeInstanceOf(BoxGone)

@@ -135,20 +135,24 @@ describe("stand-ins", () => {
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "reject", times: 2, knows: expect.arrayContaining(["ok"]) },
       { name: "mail", outcome: "ok", times: null, knows: expect.arrayContaining(["bounce"]) },
+      { name: "dns", outcome: "ok", times: null, knows: expect.arrayContaining(["half"]) },
       { name: "places", outcome: "ok", times: null, knows: expect.arrayContaining(["none"]) },
       { name: "cards", outcome: "ok", times: null, knows: expect.arrayContaining(["declined"]) },
       { name: "git", outcome: "ok", times: null, knows: expect.arrayContaining(["unavailable"]) },
       { name: "boxhost", outcome: "ok", times: null, knows: expect.arrayContaining(["lost"]) },
+      { name: "publish", outcome: "ok", times: null, knows: expect.arrayContaining(["off"]) },
     ])
     const next = () => world.ports.simulators.next(CARRIER)
     expect([await next(), await next(), await next()]).toEqual(["reject", "reject", "ok"])
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "ok", times: null },
       { name: "mail", outcome: "ok", times: null },
+      { name: "dns", outcome: "ok", times: null },
       { name: "places", outcome: "ok", times: null },
       { name: "cards", outcome: "ok", times: null },
       { name: "git", outcome: "ok", times: null },
       { name: "boxhost", outcome: "ok", times: null },
+      { name: "publish", outcome: "ok", times: null },
     ])
     await world.operate("stand-in set", { name: "carrier", outcome: "silent" })
     const asked = await Promise.all(Array.from({ length: 5 }, next))

@@ -201,7 +201,7 @@ describe("a mailer that does not take the mail", () => {
     await world.operate("wait")
     const work = await rowOf(world, "send-reminder", (await unsent())[0].name)
     const pause = vi.fn<() => Promise<void>>(async () => undefined)
-    const mailer = { send: () => new Promise<never>(() => undefined) }
+    const mailer = { ...world.ports.mailer, send: () => new Promise<never>(() => undefined) }
     const ports = { ...world.ports, mailer, pacer: { ...world.ports.pacer, pause } }
     const reason = "the mailer did not answer"
     const retry = { result: "retry", afterMs: 500, reason }

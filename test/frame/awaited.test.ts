@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest"
 import type { Caller } from "../../src/frame/calls/route.ts"
 import { awaitOutcome } from "../../src/frame/effects/awaited.ts"
-import type { Awaits, Outcome } from "../../src/frame/effects/charged-spec.ts"
+import type { Awaits, Outcome, Told } from "../../src/frame/effects/charged-spec.ts"
 import type { Ports } from "../../src/frame/ports.ts"
 
 /** A call that waits at most ten seconds, on a clock that goes on where it pauses. */
@@ -11,6 +11,8 @@ class Waiting {
   /** From when it is known what came of it; null: it never is. */
   knownAtMs: number | null = null
   looks = 0
+  /** Whether what is known by then is an answer. */
+  hasSoFar = false
   /** What this process does of it; by default it is silent for ever. */
   doNow: () => Promise<boolean> = () => new Promise(() => undefined)
 
@@ -34,17 +36,29 @@ class Waiting {
         return knownAtMs === null || this.elapsedMs < knownAtMs ? null : MADE
       },
     }
+    const soFar = async () => SO_FAR
+    const given = this.hasSoFar ? { ...awaits, soFar } : awaits
     const named = { id: "msg_a", chargeId: "chg_a" } as const
-    const outcome = await awaitOutcome(awaits, ports, {} as Caller, {}, named, stopping)
+    const outcome = await awaitOutcome(given, ports, {} as Caller, {}, named, stopping)
     return [outcome, this.elapsedMs]
   }
 }
 
+const SO_FAR: Told<string> = { reply: "begun", position: null }
 const MADE = { body: "made" } as unknown as Outcome<string>
 
 describe("a call that waits", () => {
   it("does not wait for more than its time where this process does the work", async () => {
     expect(await new Waiting().ends()).toEqual([null, 10_000])
+  })
+
+  it("is told how far it has come, where that is an answer", async () => {
+    const waiting = new Waiting()
+    waiting.hasSoFar = true
+    expect(await waiting.ends()).toEqual([SO_FAR, 10_000])
+    expect(await waiting.ends(AbortSignal.abort())).toEqual([SO_FAR, 10_000])
+    waiting.knownAtMs = 10_000
+    expect(await waiting.ends()).toEqual([MADE, 10_000])
   })
 
   it("is told what is known by the end of its time", async () => {

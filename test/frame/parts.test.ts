@@ -197,6 +197,17 @@ describe("beside the API", () => {
     expect(parts.deeds).toEqual(["started", "stopped"])
   })
 
+  it("what a service listens at is told", async () => {
+    const listens = { name: "echo", address: "127.0.0.1:7" }
+    const daemon = {
+      what: "a daemon",
+      start: async () => ({ stop: async () => undefined, listens }),
+    }
+    const silent = { what: "another", start: async () => ({ stop: async () => undefined }) }
+    const told = await startDaemons([daemon, silent], world.ports, () => undefined)
+    expect(told).toEqual([listens])
+  })
+
   it("doctor looks at it, and the command line offers its commands", async () => {
     const settings = settingsIn({ ECHO_PREFIX: "x" })
     const examined = { settings, dataDir: "/nowhere", stored: null, pacer: machinePacer }

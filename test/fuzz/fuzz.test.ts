@@ -15,6 +15,10 @@ import { codeIn } from "../../src/frame/http/documents/document-answers.ts"
 import { isDeep, runsOf } from "../charging/runs.ts"
 import type { RightRequest } from "../support/right-requests.ts"
 import { rightRequests } from "../support/right-requests.ts"
+import { SENDING, post as postDomain } from "../domains/domain-world.ts"
+import { addVerified } from "../email/mailing.ts"
+import { publishOne } from "../publishing/other-answers.ts"
+import { PUBLISHES } from "../publishing/publish-world.ts"
 import { inlined } from "../support/inlined.ts"
 import { refusalIn } from "../support/refusal-in.ts"
 import { expectContract } from "../support/reply-contract.ts"
@@ -35,6 +39,8 @@ let document: {
   readonly components: object
 }
 let ajv: Ajv2020
+/** What right requests name instead of what their examples name, which is not there. */
+let there: Readonly<Record<string, Partial<RightRequest>>>
 beforeAll(async () => {
   world = await openWorld({ rateLimits: "off" })
   company = await makeCompany(world)
@@ -47,6 +53,16 @@ beforeAll(async () => {
     ...{ company: company.companyId, person: company.ownerId, operations: ["phone.messages.read"] },
   })
   poor = key
+  const { body: publish } = await publishOne(world, company)
+  // What the example of a mail is from.
+  await addVerified(world.ports, company.companyId, "acme.example")
+  const { body: connected } = await postDomain(world, company, { domain: "fuzz.com" })
+  const add = { action: "add", domainId: connected.id, domain: "mail.fuzz.com" }
+  there = {
+    [`POST ${SENDING}`]: { body: add },
+    [`POST ${PUBLISHES}/preview`]: { body: { commit: publish.commit } },
+    [`GET ${PUBLISHES}/:id`]: { path: `${PUBLISHES}/${publish.id}` },
+  }
   app = await buildApp(world.ports, ALL, PROGRAM.retired, { rateLimits: "off" })
   document = (await app.inject("/openapi.json")).json()
   ajv = new Ajv2020({ strict: false, validateFormats: false })
@@ -66,7 +82,8 @@ const NAMES = [...ENTRIES.keys()]
 /** The right requests to what is called so, one a shape. */
 function rightOnes(name: string): readonly RightRequest[] {
   const entry = ENTRIES.get(name)
-  return entry === undefined ? [] : rightRequests(entry)
+  if (entry === undefined) return []
+  return rightRequests(entry).map((one) => ({ ...one, ...there[name] }))
 }
 
 function operationOf(name: string): Operation {

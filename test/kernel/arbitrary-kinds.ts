@@ -71,6 +71,7 @@ function arbitraryOf({ holds }: AnyKind): fc.Arbitrary<unknown> {
       return flag
   }
   if ("words" in holds) return fc.constantFrom(...holds.words)
+  if ("begins" in holds && holds.begins.length === 0) return fc.stringMatching(/^[0-9a-f]{32}$/)
   if ("begins" in holds) return fc.oneof(...holds.begins.map((start) => beginning(start, WORD)))
   if ("orNull" in holds) return orNull(arbitraryOf(holds.orNull))
   if ("list" in holds) return some(arbitraryOf(holds.list))

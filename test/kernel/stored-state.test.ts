@@ -9,10 +9,13 @@ import { APP, RELEASES } from "../../domain/connection/aggregates.ts"
 import type { LedgerCommand, LedgerRefusal } from "../../domain/charging/ledger-commands.ts"
 import type { LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import type { Ledger } from "../../domain/charging/ledger-state.ts"
+import { CLAIMS, DOMAIN } from "../../domain/domains/aggregates.ts"
+import { MAIL, SUPPRESSIONS } from "../../domain/email/aggregates.ts"
 import type { Fact } from "../../domain/kernel/decider.ts"
 import { isRefusal } from "../../domain/kernel/decider.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { LEADS } from "../../domain/leads/aggregates.ts"
+import { PUBLISH, SWITCHES } from "../../domain/publishing/aggregates.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
 import { boxCommand, slotCommand } from "../boxes/box-commands.ts"
 import { histories } from "../charging/histories.ts"
@@ -20,8 +23,12 @@ import { play } from "../charging/play.ts"
 import { runsOf } from "../charging/runs.ts"
 import { realLedger } from "../charging/subject.ts"
 import { codeCommand } from "../code-checks/code-commands.ts"
+import { claimCommand } from "../domains/claim-commands.ts"
+import { domainCommand } from "../domains/domain-commands.ts"
+import { mailCommand, suppressionCommand } from "../email/mail-commands.ts"
 import { leadCommand } from "../leads/lead-commands.ts"
 import { command } from "../phone/recipient-commands.ts"
+import { publishCommand, switchCommand } from "../publishing/publish-commands.ts"
 import { apart } from "../support/stamped.ts"
 import {
   accessHistories,
@@ -79,6 +86,12 @@ const CASES: readonly Case[] = [
   caseOf(CODE, historiesOf(codeCommand)),
   caseOf(BOX, historiesOf(boxCommand)),
   caseOf(SLOTS, historiesOf(slotCommand)),
+  caseOf(PUBLISH, historiesOf(publishCommand)),
+  caseOf(SWITCHES.aggregate, historiesOf(switchCommand)),
+  caseOf(CLAIMS.aggregate, historiesOf(claimCommand)),
+  caseOf(DOMAIN, historiesOf(domainCommand)),
+  caseOf(MAIL, historiesOf(mailCommand)),
+  caseOf(SUPPRESSIONS, historiesOf(suppressionCommand)),
 ]
 
 describe("the state after deciding is the state folded from what was stored", () => {

@@ -109,13 +109,14 @@ async function lived(place: { readonly url: string; readonly eventStoreUrl?: str
 }
 
 it("decides for every table whether a backup holds it", async () => {
-  const url = await database()
-  const rows = await query<{ name: string }>(
-    url,
-    "select table_name as name from information_schema.tables where table_schema = 'ledger' order by 1",
-  )
+  // The slices' own tables are made as an installation opens.
+  const world = await openWorld()
+  closing.push(() => world.close())
+  const tables =
+    "select table_name as name from information_schema.tables where table_schema = 'ledger'"
+  const rows = await query<{ name: string }>(world.databaseUrl, tables)
   const decided = [...KEPT, ...PROGRAM.tables].map(({ table }) => table)
-  expect(rows.map(({ name }) => name)).toEqual([...new Set([...decided, ...LEFT_OUT])].toSorted())
+  expect(new Set(rows.map(({ name }) => name))).toEqual(new Set([...decided, ...LEFT_OUT]))
 })
 
 it.each([
@@ -268,7 +269,7 @@ it("refuses what is not empty, and a file that was changed, and writes nothing",
   await expect(restore({ url })).rejects.toMatchObject({
     code: "bad_backup",
     message: expect.stringMatching(
-      /backup cannot be restored: line \d+ \(byte \d+\) was changed/,
+      /cannot be restored: line \d+ \(byte \d+\) was changed/,
     ) as string,
   })
   await writeFile(file, text.slice(0, text.length / 2))

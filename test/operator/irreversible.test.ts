@@ -137,10 +137,12 @@ it("asks before nothing else", async () => {
   const asked = CATALOGUE.commands.filter(({ irreversible }) => irreversible !== undefined)
   expect(asked.map(({ name }) => name)).toEqual([
     "key delete",
+    "domain remove",
     "lead erase",
     "company delete",
     "repository scrub",
     "box stop",
+    "preview reset",
   ])
   expect(parseLine("company lock acme --yes").kind).toBe("usage")
   const answer = await runOperation(
@@ -154,9 +156,12 @@ it.each(PROGRAM.operations.filter(({ irreversible }) => irreversible !== undefin
   "$name asks for a word that has to be there",
   ({ name, irreversible }) => {
     const spec = CATALOGUE.commands.find((command) => command.name === name)
-    const named = spec?.arguments.find(({ field }) => field === irreversible?.field)
-    expect(named).toBeDefined()
-    expect(named?.isOptional).toBeUndefined()
+    const field = irreversible?.field ?? ""
+    const named = spec?.arguments.filter((one) => one.field === field && one.isOptional !== true)
+    const flagged = spec?.options.filter(
+      ({ flags, isRequired }) => flags.startsWith(`--${field} `) && isRequired === true,
+    )
+    expect([...(named ?? []), ...(flagged ?? [])]).toHaveLength(1)
   },
 )
 

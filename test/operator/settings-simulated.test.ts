@@ -10,7 +10,9 @@ const STRIPE = { CARDS_STRIPE_KEY: "sk_live_x" }
 /** Those that can be simulated: boxes only where that is chosen. */
 const ALL = PROGRAM.providers.filter((one) => one.ofMachine !== true).map(({ name }) => name)
 const byPlace = (a: string, b: string) => ALL.indexOf(a) - ALL.indexOf(b)
-const NAMES = ALL.filter((name) => name !== "boxhost")
+/** Boxes, and what is published in the same way. */
+const OF_MACHINE = ["boxhost", "publish"]
+const NAMES = ALL.filter((name) => !OF_MACHINE.includes(name))
 
 describe("what is simulated", () => {
   it("is everything where nothing is chosen", () => {
@@ -45,7 +47,7 @@ describe("what is simulated", () => {
 
   it("is also what is of the machine, where its simulator is chosen", () => {
     const { simulated } = readConfig({ BOX_HOST: "simulator" })
-    expect(simulated.names).toEqual([...NAMES, "boxhost"].toSorted(byPlace))
+    expect(simulated.names).toEqual([...NAMES, ...OF_MACHINE].toSorted(byPlace))
   })
 
   it("may stand beside what is real and takes no money", () => {

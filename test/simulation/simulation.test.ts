@@ -4,7 +4,7 @@ import { failureOf, isWhole, lotsOfSeeds } from "./runs.ts"
 import { HAPPENS } from "./seen.ts"
 import { simulate } from "./simulate.ts"
 
-const LOT_TIMEOUT_MS = 120_000
+const LOT_TIMEOUT_MS = 600_000
 
 describe("the simulated core", () => {
   const seen = new Set<string>()

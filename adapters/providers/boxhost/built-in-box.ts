@@ -146,7 +146,7 @@ async function runIn(
   box.activities += weight
   box.running += 1
   box.busy += weight
-  const [stdout, stderr] = [kept(options.mostBytes), kept(options.mostBytes)]
+  const [stdout, stderr] = [kept(options), kept(options)]
   try {
     const { exitCode, isTimedOut } = await playFor(box, ports, {
       ...{ argv, cwd, timeoutMs: options.timeoutMs, signal: box.ended.signal },
@@ -165,7 +165,8 @@ async function runIn(
 }
 
 /** Output of which so many bytes are kept. */
-function kept(mostBytes: number) {
+function kept({ keeps = "beginning", mostBytes }: Pick<RunOptions, "keeps" | "mostBytes">) {
+  if (keeps === "ends") return endsKept(mostBytes)
   const pieces: Buffer[] = []
   let [length, isCut] = [0, false]
   return {
@@ -177,6 +178,22 @@ function kept(mostBytes: number) {
     },
     bytes: () => Buffer.concat(pieces),
     isCut: () => isCut,
+  }
+}
+
+/** Output of whose beginning and end so many bytes are kept. */
+function endsKept(mostBytes: number) {
+  const pieces: Buffer[] = []
+  const left = () => Math.max(0, Buffer.concat(pieces).length - 2 * mostBytes)
+  return {
+    take: (bytes: Uint8Array) => void pieces.push(Buffer.from(bytes)),
+    bytes: () => {
+      const all = Buffer.concat(pieces)
+      if (left() === 0) return all
+      const between = Buffer.from(`\n[${left()} bytes were left out here]\n`)
+      return Buffer.concat([all.subarray(0, mostBytes), between, all.subarray(-mostBytes)])
+    },
+    isCut: () => left() > 0,
   }
 }
 

@@ -8,10 +8,10 @@ import type { BoxId } from "../../../domain/boxes/ids.ts"
 import type { Clock, Pacer } from "../../clock/port.ts"
 import type { MemoryBox } from "./built-in-box.ts"
 import { endBox, newBox, openMemoryBox } from "./built-in-box.ts"
-import type { BoxHost } from "./port.ts"
+import type { BoxHost, SandboxId } from "./port.ts"
 
 /** The boxes that run; hosts that are opened with the same one share them. */
-export type BuiltInMachine = Map<BoxId, MemoryBox>
+export type BuiltInMachine = Map<SandboxId, MemoryBox>
 
 /** What the built-in boxes work with. */
 export interface BuiltInBoxHostPorts {
@@ -57,7 +57,13 @@ export function openBuiltInBoxHost({
     },
     list: async () => {
       await sweep()
+      return [...machine.keys()].filter((id): id is BoxId => id.startsWith("box_"))
+    },
+    sandboxes: async () => {
+      await sweep()
       return [...machine.keys()]
     },
+    // Nothing of these outlives them.
+    removeVolume: async () => undefined,
   }
 }

@@ -2,14 +2,12 @@
  * Code into a box and out of it, as packs of git: there is no remote in a box, no credential, and no
  * way to the code server. What comes out is untrusted, whatever a script of ours did in the box.
  */
-import { BRING, DROP, PACK, PIECE, RECORD } from "./code-scripts.ts"
-import { CodeTorn } from "./port.ts"
+import { BRING, DROP, PACK, RECORD } from "./code-scripts.ts"
+import { piecesOf } from "./pieces.ts"
 import type { Box, BroughtCode, CodeOut, Ran, TakenCode } from "./port.ts"
 
 /** Unpacking a repository of some GiB takes so long. */
 const WITHIN_MS = 600_000
-/** A piece is held in memory. */
-const PIECE_BYTES = 8 * 1024 * 1024
 /** As much as a push over the wire sends. */
 const MOST_PACK = 512 * 1024 * 1024
 const MOST_SAID = 64 * 1024
@@ -58,37 +56,18 @@ export async function takeCode(
 
 const NO_COMMIT = "git in the box named no commit"
 
-async function* piecesOf(box: Box, path: string, bytes: number): AsyncGenerator<Uint8Array> {
-  try {
-    for (let at = 0; at < bytes;) {
-      const most = Math.min(PIECE_BYTES, bytes - at)
-      const args = [path, String(at), String(most)]
-      const { exitCode, stdout } = await run(box, PIECE, args, { mostBytes: most })
-      if (exitCode !== 0 || stdout.length === 0 || stdout.length > most) {
-        throw new CodeTorn(`the pack of ${box.boxId} ended at ${at} of ${bytes} bytes`)
-      }
-      at += stdout.length
-      yield stdout
-    }
-  } finally {
-    await run(box, DROP, [path])
-  }
-}
-
 interface More {
   readonly stdin?: AsyncIterable<Uint8Array>
   readonly environment?: Readonly<Record<string, string>>
-  readonly mostBytes?: number
 }
 
 function run(box: Box, script: string, args: readonly string[], more: More = {}): Promise<Ran> {
-  const { mostBytes = MOST_SAID, ...given } = more
   // The scripts go to the repository themselves, and say so where there is none.
   const options = {
-    ...given,
+    ...more,
     cwd: "/",
     timeoutMs: WITHIN_MS,
-    mostBytes,
+    mostBytes: MOST_SAID,
     activity: script === RECORD,
   }
   return box.run(["sh", "-c", script, "sh", ...args], options)

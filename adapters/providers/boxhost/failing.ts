@@ -51,6 +51,8 @@ export function failingBoxHost(host: BoxHost, ports: FailingBoxHostPorts): BoxHo
         return null
       }),
     list: () => told("start", () => host.list()),
+    sandboxes: () => told("start", () => host.sandboxes()),
+    removeVolume: (path) => told("start", () => host.removeVolume(path)),
   }
 }
 

@@ -12,11 +12,43 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 /** The folder of the repository in every box; commands begin there, and paths are relative to it. */
 export const WORKSPACE = "/workspace/repo"
 
-/** What a box is to be. */
+/** Names a sandbox: a box, a build, or where the apps of a company run. */
+export type SandboxId = BoxId | `build_${string}` | `app_${string}`
+
+/** How large a sandbox is: as a box of some size, or as what builds and apps have. */
+export type SandboxSize = BoxSize | "build" | "preview"
+
+/** Where a sandbox sees its volume. */
+export const VOLUME = "/data"
+
+/** A disk that outlives its sandbox, which sees it at `/data`. One sandbox has it at a time. */
+export interface Volume {
+  /** A folder that is the volume's alone; it is made where it is not there. */
+  readonly path: string
+  /** So much fits in. */
+  readonly bytes: number
+  /** Folders of it that may have less, bytes by their names: whatever runs is ended where one has more. */
+  readonly parts: Readonly<Record<string, number>>
+}
+
+/** Programs of this machine that a sandbox sees, and cannot write. */
+export interface Programs {
+  /** A folder of this machine. */
+  readonly from: string
+  /** Where it lies in the sandbox. */
+  readonly at: string
+}
+
+/** What a box, or another sandbox, is to be. */
 export interface BoxPlan {
-  readonly boxId: BoxId
+  readonly boxId: SandboxId
   readonly companyId: CompanyId
-  readonly size: BoxSize
+  readonly size: SandboxSize
+  /** Whether it reaches the public internet, where anything does. Default `out`. */
+  readonly network?: "out" | "none"
+  /** Beside those that every box sees. */
+  readonly programs?: Programs
+  readonly volume?: Volume
   /** How long it lives if nobody extends it, milliseconds. */
   readonly leaseMs: number
   /** What every command in it finds in its environment. */
@@ -28,7 +60,7 @@ export interface BoxHost {
   /** Names where its boxes live: whoever has another name cannot reach them. Plain characters. */
   readonly hostId: string
   /** Whether one more of this size fits now: memory, disk and number. */
-  readonly hasRoom: (size: BoxSize) => Promise<boolean>
+  readonly hasRoom: (size: SandboxSize) => Promise<boolean>
   /**
    * Makes a box and resolves once commands run in it; one of this id that is there is answered as it is.
    *
@@ -36,9 +68,13 @@ export interface BoxHost {
    */
   readonly start: (plan: BoxPlan) => Promise<Box>
   /** A box that runs; null where there is none. */
-  readonly find: (boxId: BoxId) => Promise<Box | null>
+  readonly find: (boxId: SandboxId) => Promise<Box | null>
   /** Every box that runs here, also those that nobody knows of. */
   readonly list: () => Promise<readonly BoxId[]>
+  /** Everything that runs here: boxes and the rest. */
+  readonly sandboxes: () => Promise<readonly SandboxId[]>
+  /** Takes a volume away whose sandbox does not run. One that is not there: nothing. */
+  readonly removeVolume: (path: string) => Promise<void>
 }
 
 /** What a box says of itself. */
@@ -61,6 +97,11 @@ export interface RunOptions {
   readonly timeoutMs: number
   /** So much of each output is kept, bytes; the rest is read and thrown away. */
   readonly mostBytes: number
+  /**
+   * What is kept of an output that has more: default its beginning; with `ends` as much of its end too,
+   * and a line between the two that says how much was left out.
+   */
+  readonly keeps?: "beginning" | "ends"
   /** Beside what the plan says. */
   readonly environment?: Readonly<Record<string, string>>
   /** Whether it keeps the box from being idle. */
@@ -91,7 +132,7 @@ export interface BoxProcess {
 
 /** A box. What is asked of one that has ended throws BoxGone. */
 export interface Box {
-  readonly boxId: BoxId
+  readonly boxId: SandboxId
   readonly hello: () => Promise<BoxSigns>
   /** From now on it lives so long, milliseconds. */
   readonly extend: (leaseMs: number) => Promise<void>

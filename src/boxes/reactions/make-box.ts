@@ -2,6 +2,7 @@
 import { z } from "zod"
 import type { Box } from "../../../adapters/providers/boxhost/port.ts"
 import { BoxGone, BoxRefused } from "../../../adapters/providers/boxhost/port.ts"
+import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
 import { boxStreamOf } from "../../../domain/boxes/aggregates.ts"
 import type { BoxCommand } from "../../../domain/boxes/box-commands.ts"
 import { BOX_SIZES } from "../../../domain/boxes/box-size.ts"
@@ -117,13 +118,24 @@ export const makeBox = effect<Payload, Answer>({
     }
     // It ended while it was made, or another host has it: nobody else may know of this machine.
     const isHere = view?.status === "running" && view.host === ports.boxHost.hostId
-    if (!isHere) await (await ports.boxHost.find(boxId))?.stop()
+    if (!isHere) await endMachine(ports, boxId)
     return true
   },
   unavailable: { is: "failed", reason: "box_unavailable" },
   unknown: async () => ({ is: "failed", reason: "box_unavailable" }),
   givenUp: { is: "failed", reason: "given_up" },
 })
+
+/** Ends a machine that nobody is to know of; one whose host says nothing ends with its lease. */
+async function endMachine({ boxHost, pacer, log }: Ports, boxId: BoxId): Promise<void> {
+  const stop = async () => (await boxHost.find(boxId))?.stop()
+  try {
+    await inTime(pacer, "the host of boxes", stop())
+  } catch (error) {
+    if (!isOutside(error)) throw error
+    log.info("a machine that is of no use could not be ended", { boxId, error: error.message })
+  }
+}
 
 /** Makes the machine, and brings the code. */
 async function make(ports: Ports, companyId: CompanyId, payload: Payload): Promise<Answer> {

@@ -3,11 +3,19 @@
  * (decisions.md, "Rate limits"). They go by the process's own time, never by the ledger's; money never
  * depends on them, and where counting fails the call goes through.
  */
+import { z } from "zod"
 import type { Ports } from "../ports.ts"
+import { settings } from "../settings.ts"
 import type { Refusal } from "./refusal.ts"
 import { refusal } from "./refusal.ts"
 
 const WINDOW_MS = 60_000
+
+/** Whether anything is counted: `off` for volume tests and benchmarks. */
+export const rateSettings = settings({
+  from: import.meta.url,
+  schema: z.object({ RATE_LIMITS: z.enum(["on", "off"], "must be on or off").default("on") }),
+})
 
 /** How often somebody may call. */
 export interface RateLimit {
@@ -16,12 +24,12 @@ export interface RateLimit {
   /** So many calls pass in a window. */
   readonly most: number
   /** Who is counted. */
-  readonly per: "key" | "company" | "address"
+  readonly per: "key" | "company" | "address" | "email"
   /** What the calls are called. */
   readonly calls: string
 }
 
-/** The limits that the specification names, and that of exports. A slice may bring others. */
+/** The limits that the specification names, and those of exports and of sign-in codes. A slice may bring others. */
 export const RATE_LIMITS = {
   paid: { name: "paid", most: 120, per: "key", calls: "paid calls by this key" },
   numberSearch: {
@@ -36,6 +44,8 @@ export const RATE_LIMITS = {
     ...{ name: "connect", most: 10, per: "address" },
     calls: "connection requests from this address",
   },
+  codesTo: { name: "codes to", most: 3, per: "email", calls: "codes for this email" },
+  codesFrom: { name: "codes from", most: 20, per: "address", calls: "codes from this address" },
   export: { name: "export", most: 6, per: "key", calls: "exports by this key" },
 } as const satisfies Record<string, RateLimit>
 

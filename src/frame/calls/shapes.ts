@@ -20,10 +20,12 @@ export function shapeFor(
   const body: unknown = value ?? {}
   if (!isObject(body)) return { refusal: invalid({ body: "The body must be an object." }) }
   const marked = entry.shapes.map((route) => ({ route, marks: marksOf(route) }))
+  const telling = new Set(marked.flatMap(({ marks }) => Object.keys(marks)))
   const fitting = marked.filter(({ marks }) => hasMarks(body, marks))
+  const isTwo = fitting.some(({ marks }) => saysMore(body, marks, telling))
   const [one, other] = fitting
-  if (one !== undefined && other === undefined) return { route: one.route }
-  return { refusal: noShape(marked, fitting) }
+  if (one !== undefined && other === undefined && !isTwo) return { route: one.route }
+  return { refusal: noShape(marked, isTwo ? marked : fitting) }
 }
 
 function isObject(value: unknown): value is Marks {
@@ -34,6 +36,11 @@ function hasMarks(body: Marks, marks: Marks): boolean {
   return Object.entries(marks).every(([name, wanted]) =>
     wanted === undefined ? body[name] !== undefined : body[name] === wanted,
   )
+}
+
+/** Whether a body says by another field that it is another shape, even one that there is not. */
+function saysMore(body: Marks, marks: Marks, telling: ReadonlySet<string>): boolean {
+  return [...telling].some((name) => !(name in marks) && body[name] !== undefined)
 }
 
 /** The literals of a route's body, or where it has none, the fields that must be there. */

@@ -15,10 +15,22 @@ const WITHIN_MS = 15_000
 const LOOK_EVERY_MS = 50
 
 /**
- * Does the work of an intent, or waits for who does; null where nobody knows in time what came of it, or
- * before this process stops.
+ * Does the work of an intent, or waits for who does. Where nobody knows in time what came of it, or before
+ * this process stops, what is known by then; null where that is no answer.
  */
 export async function awaitOutcome<D, R, P extends string>(
+  awaits: Awaits<D, R, P>,
+  ports: Ports,
+  caller: Caller,
+  draft: D,
+  named: Named<P>,
+  stopping: AbortSignal,
+): Promise<Outcome<R> | null> {
+  const known = await inTimeOutcome(awaits, ports, caller, draft, named, stopping)
+  return known ?? (await awaits.soFar?.(ports, caller, draft, named)) ?? null
+}
+
+async function inTimeOutcome<D, R, P extends string>(
   { work, outcome, withinMs = WITHIN_MS }: Awaits<D, R, P>,
   ports: Ports,
   caller: Caller,

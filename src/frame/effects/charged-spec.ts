@@ -113,6 +113,11 @@ export interface Awaits<D, R, P extends string> {
     draft: D,
     named: Named<P>,
   ) => Promise<Outcome<R> | null>
+  /**
+   * What is answered where it has not come to anything in time, for what goes on by itself and is charged
+   * whatever it comes to. Absent: the call is in doubt.
+   */
+  readonly soFar?: (ports: Ports, caller: Caller, draft: D, named: Named<P>) => Promise<Told<R>>
   /** How long a call waits, milliseconds; default 15 seconds. */
   readonly withinMs?: number
 }

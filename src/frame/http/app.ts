@@ -26,9 +26,9 @@ import type { Page } from "../slice.ts"
 import type { Simulated } from "../provider.ts"
 import type { Admission, Place } from "./admission.ts"
 import { openAdmission } from "./admission.ts"
-import { addDoors, upgradeOf } from "./doors.ts"
+import { DOOR_TARGET, addDoors, upgradeOf } from "./doors.ts"
 import type { Alias, Door } from "./hosts.ts"
-import { hostOf, leadingTo, misdirected } from "./hosts.ts"
+import { doorOf, hostOf, leadingTo, misdirected } from "./hosts.ts"
 import { callOf, fieldsOf } from "./incoming.ts"
 import type { EntryConfig } from "./outgoing.ts"
 import { sendAnswer, sendRefusal } from "./outgoing.ts"
@@ -153,7 +153,8 @@ function openServer(
     // Each route bounds its own body within this.
     requestTimeout: Math.max(BODY_WITHIN_MS, ...slowest),
     genReqId: newRequestId,
-    rewriteUrl: (request) => leadingTo(aliases, request),
+    rewriteUrl: (request) =>
+      doorOf(doors, hostOf(request)) === null ? leadingTo(aliases, request) : DOOR_TARGET,
     trustProxy: trustProxy.length === 0 ? false : [...trustProxy],
     exposeHeadRoutes: false,
     // A name that a route looks at itself is not taken for an unknown path: a domain has up to 253.

@@ -3,9 +3,14 @@ import type { IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
 import type { FastifyInstance } from "fastify"
 import type { Pacer } from "../../../adapters/clock/port.ts"
+import { countedAddress } from "./address.ts"
 import type { Door } from "./hosts.ts"
-import { doorOf, hostOf } from "./hosts.ts"
-import { NO_UPGRADE, refuseBytes } from "./outside-routes.ts"
+import { doorOf, hostOf, ownTarget } from "./hosts.ts"
+import { NO_UPGRADE, TWO_HOSTS, hostRefusal, refuseBytes } from "./outside-routes.ts"
+import { sendRefusal } from "./outgoing.ts"
+
+/** What the router sees of what is a door's: a path that is no route, and that it never refuses itself. */
+export const DOOR_TARGET = "/door"
 
 /** What just ends when the server stops may still end by itself. */
 const ENDS_WITHIN_MS = 1_000
@@ -20,12 +25,16 @@ export function addDoors(app: FastifyInstance, doors: readonly Door[], pacer: Pa
   app.addHook("onRequest", async (request, reply) => {
     const door = doorOf(doors, hostOf(request.raw))
     if (door === null) return
+    request.raw.url = request.originalUrl
+    const refused = hostRefusal(request.raw)
+    if (refused !== null) return sendRefusal(reply, refused)
+    request.raw.url = ownTarget(request.originalUrl)
     // From here on the answer is the door's.
     void reply.hijack()
     const { raw } = reply
     open.add(raw)
     raw.once("close", () => open.delete(raw))
-    door.serve(request.raw, raw)
+    door.serve(request.raw, raw, countedAddress(request.ip))
   })
   app.addHook("preClose", async () => {
     void pacer.pause(ENDS_WITHIN_MS, closed.signal).then(() => {
@@ -38,6 +47,8 @@ export function addDoors(app: FastifyInstance, doors: readonly Door[], pacer: Pa
   app.server.on("upgrade", (request, socket: Socket, head) => {
     const take = upgradeOf(doors, request)
     if (take === null) return refuseBytes({ code: NO_UPGRADE }, socket)
+    if (hostRefusal(request) !== null) return refuseBytes({ code: TWO_HOSTS }, socket)
+    request.url = ownTarget(request.url ?? "/")
     // Who leaves in the middle says so by an error, which is nobody's fault here.
     socket.on("error", () => socket.destroy())
     open.add(socket)

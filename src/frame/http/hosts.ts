@@ -14,7 +14,8 @@ export interface Door {
   readonly name: string
   /** Whether a host name, in small letters and without a port, is one of its own. */
   readonly takes: (host: string) => boolean
-  readonly serve: (request: IncomingMessage, response: ServerResponse) => void
+  /** @param address where it comes from, as limits per address count it */
+  readonly serve: (request: IncomingMessage, response: ServerResponse, address: string) => void
   /** Takes a connection that is to speak another protocol; without it none does. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
@@ -43,6 +44,23 @@ export function hostOf({ headers }: Pick<IncomingMessage, "headers">): string | 
   if (host === undefined || host === "") return null
   const name = host.startsWith("[") ? host.slice(1, host.indexOf("]")) : host.split(":", 1)[0]
   return (name ?? "").toLowerCase().replace(/\.$/, "")
+}
+
+/** A target that names its host, too: `GET http://host/path`, as proxies are asked. */
+const ABSOLUTE = /^[a-z][a-z\d+.-]*:\/\//i
+
+/** Whether the target of a request names another host than the request itself. */
+export function isTwofold(request: Pick<IncomingMessage, "headers" | "url">): boolean {
+  const { url = "/" } = request
+  if (!ABSOLUTE.test(url)) return false
+  return !URL.canParse(url) || hostOf({ headers: { host: new URL(url).host } }) !== hostOf(request)
+}
+
+/** A target without the host that it names. */
+export function ownTarget(url: string): string {
+  if (!ABSOLUTE.test(url)) return url
+  const rest = url.replace(ABSOLUTE, "").replace(/^[^/?]*/, "")
+  return rest.startsWith("/") ? rest : `/${rest}`
 }
 
 /** The door that a host name opens; null where it is the API's to answer. */

@@ -28,7 +28,7 @@ export function callOf(
     query: request.query,
     headers: fieldsOf(raw),
     target: request.url,
-    body: bodyOf(raw),
+    body: sentBody(raw),
     address: countedAddress(request.ip),
     gone: gone.signal,
     stopping,
@@ -49,7 +49,8 @@ export function fieldsOf({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): F
   return fields
 }
 
-function bodyOf(raw: IncomingMessage): SentBody {
+/** The body of a request, as it comes. */
+export function sentBody(raw: IncomingMessage): SentBody {
   const isThere =
     raw.headers["content-length"] !== undefined || raw.headers["transfer-encoding"] !== undefined
   return {

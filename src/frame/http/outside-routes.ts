@@ -5,6 +5,7 @@ import type { Socket } from "node:net"
 import { newId } from "../kernel/ids.ts"
 import type { Refusal } from "../calls/refusal.ts"
 import { bodyOf, refusal } from "../calls/refusal.ts"
+import { isTwofold } from "./hosts.ts"
 
 const JSON_TYPE = "application/json; charset=utf-8"
 const NO_REQUEST = "These bytes are no HTTP request that can be served."
@@ -17,9 +18,13 @@ export function newRequestId(): string {
 /** The code of a request for another protocol than HTTP where none is spoken. */
 export const NO_UPGRADE = "NO_UPGRADE"
 
+/** The code of a request for another protocol that names more hosts than one. */
+export const TWO_HOSTS = "TWO_HOSTS"
+
 /** Statuses of requests that ended before there was one, and why; others are 400. */
 const OF_BYTES: Readonly<Record<string, readonly [status: number, why: string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, "The whole of it did not come in time."],
+  [TWO_HOSTS]: [400, "It does not say, once, which host it asks."],
   [NO_UPGRADE]: [400, "No other protocol is spoken here: ask without Upgrade."],
   HPE_HEADER_OVERFLOW: [431, "Its headers are too large: they may have 16 KiB in all."],
 }
@@ -56,10 +61,12 @@ export function refuseExpectation(_request: IncomingMessage, response: ServerRes
 }
 
 /** The refusal of a request that does not say, once, whom it asks; null where it does, or need not. */
-export function hostRefusal({ headers, rawHeaders, httpVersion }: IncomingMessage): Refusal | null {
+export function hostRefusal(request: IncomingMessage): Refusal | null {
+  const { headers, rawHeaders, httpVersion } = request
   const hosts = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === "host")
   // Node takes the first; whoever stands before this server may have taken the other.
   if (hosts.length > 1) return invalid({ Host: "Must be sent once." })
+  if (isTwofold(request)) return invalid({ Host: "Must be the one that the target names." })
   if (httpVersion !== "1.1" || headers.host !== undefined) return null
   return invalid({ Host: "Must be sent, as HTTP/1.1 has it." })
 }

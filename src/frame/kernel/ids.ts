@@ -23,6 +23,22 @@ export function base62(bytes: Uint8Array): string {
   return out.slice(-length)
 }
 
+/** A number as base62 text of at least so many letters. */
+export function toBase62(value: number, letters: number): string {
+  let rest = value
+  let out = ""
+  while (out.length < letters || rest > 0) {
+    out = `${BASE62[rest % 62]}${out}`
+    rest = Math.floor(rest / 62)
+  }
+  return out
+}
+
+/** The number that a base62 text is; exact up to eight letters. */
+export function fromBase62(text: string): number {
+  return [...text].reduce((sum, letter) => sum * 62 + BASE62.indexOf(letter), 0)
+}
+
 /** Random base62 text of a given length. */
 export function randomTag(length: number): string {
   let out = ""

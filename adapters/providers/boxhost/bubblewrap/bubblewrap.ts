@@ -5,18 +5,24 @@
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { availableParallelism, hostname, totalmem } from "node:os"
-import type { BoxSize } from "../../../../domain/boxes/box-size.ts"
 import type { BoxId } from "../../../../domain/boxes/ids.ts"
 import { ProviderSilent, ProviderUnavailable } from "../../outside.ts"
-import { type Box, BoxGone, type BoxHost, type BoxPlan } from "../port.ts"
+import {
+  type Box,
+  BoxGone,
+  type BoxHost,
+  type BoxPlan,
+  type SandboxId,
+  type SandboxSize,
+} from "../port.ts"
 import { boxAt, environmentOf } from "./client.ts"
 import { type Swept, endBox, sweepBoxes } from "./ending.ts"
 import { findGroups, noGroups } from "./groups.ts"
 import { type Launched, launch } from "./launch.ts"
-import { freeOn } from "./disk.ts"
+import { freeOn, removed } from "./disk.ts"
 import { type HostFinding, findings } from "./probe.ts"
 import { isAbsent, lives } from "./processes.ts"
-import { layKeeper } from "./program.ts"
+import { layKeeper, layPrograms } from "./program.ts"
 import { openRunFolder } from "./run-folder.ts"
 import { type BubblewrapOptions, CannotLaunch, type Machine } from "./settings.ts"
 import { type Shape, WALLS } from "./shape.ts"
@@ -64,9 +70,17 @@ async function machineOf(options: BubblewrapOptions, shape: Shape): Promise<Mach
   const lacks: Machine["lacks"] = (part) => without.includes(part)
   const runs = await openRunFolder(runDir, { mostBoxes, firstUid: isRoot ? firstUid : null })
   const groups = lacks("groups") ? noGroups : await findGroups(runDir, options.groupsRoot ?? null)
-  let laid: ReturnType<Machine["keeperProgram"]> | null = null
-  const keeperProgram = () => (laid ??= layKeeper(runs.programs))
-  return { options, pacer, runs, groups, keeperProgram, shape, isRoot, lacks }
+  let keeper: ReturnType<Machine["keeperProgram"]> | null = null
+  const keeperProgram = () => (keeper ??= layKeeper(runs.programs))
+  const lying = new Map<string, Promise<string>>()
+  const laid = (from: string): Promise<string> => {
+    const found = lying.get(from) ?? layPrograms(from, runs.programs)
+    lying.set(from, found)
+    // What did not work once may work later.
+    found.catch(() => lying.delete(from))
+    return found
+  }
+  return { options, pacer, runs, groups, keeperProgram, laid, shape, isRoot, lacks }
 }
 
 const shortHash = (text: string): string =>
@@ -100,7 +114,7 @@ class Host implements BubblewrapHost {
     return starting.finally(() => this.#starting.delete(boxId))
   }
 
-  readonly find = async (boxId: BoxId): Promise<Box | null> => {
+  readonly find = async (boxId: SandboxId): Promise<Box | null> => {
     const record = await this.#machine.runs.read(boxId)
     if (record?.keeper === null || record === null || !record.isReady) return null
     // Not by asking it: a link of a preview is looked up like that for each of its pages.
@@ -108,9 +122,16 @@ class Host implements BubblewrapHost {
   }
 
   readonly list = async (): Promise<readonly BoxId[]> =>
-    (await this.#running()).flatMap(({ name }) => (name.startsWith("box_") ? [name as BoxId] : []))
+    (await this.sandboxes()).filter((name): name is BoxId => name.startsWith("box_"))
 
-  readonly hasRoom = async (size: BoxSize): Promise<boolean> => {
+  readonly sandboxes = async (): Promise<readonly SandboxId[]> => {
+    const names = (await this.#running()).map(({ name }) => name)
+    return names.filter((name): name is SandboxId => /^(box|build|app)_/.test(name))
+  }
+
+  readonly removeVolume = (path: string): Promise<void> => removed(path)
+
+  readonly hasRoom = async (size: SandboxSize): Promise<boolean> => {
     const { options, runs } = this.#machine
     const running = await this.#running()
     const sizes = [...running.map((box) => SIZES[box.size]), SIZES[size]]
@@ -118,7 +139,7 @@ class Host implements BubblewrapHost {
       sizes.reduce((total, limits) => total + limits[what], 0)
     return (
       sizes.length <= (options.mostBoxes ?? MOST_BOXES) &&
-      SIZES[size].cores <= availableParallelism() &&
+      (!isPromised(size) || SIZES[size].cores <= availableParallelism()) &&
       sum("memoryBytes") <= MEMORY_SHARE * memoryOfMachine() &&
       sum("diskBytes") <= (await freeOn(runs.path)) &&
       (await this.#isAble())
@@ -146,14 +167,14 @@ class Host implements BubblewrapHost {
       },
     })
 
-  #box(boxId: BoxId): Box {
+  #box(boxId: SandboxId): Box {
     const { pacer, runs } = this.#machine
     const { socket } = runs.placesOf(boxId)
     return boxAt({ boxId, socket }, { pacer, end: () => endBox(this.#machine, boxId) })
   }
 
   /** Every box whose keeper lives. */
-  async #running(): Promise<readonly { readonly name: string; readonly size: BoxSize }[]> {
+  async #running(): Promise<readonly { readonly name: string; readonly size: SandboxSize }[]> {
     const { runs } = this.#machine
     const all = await Promise.all(
       (await runs.names()).map(async (name) => {
@@ -183,7 +204,7 @@ class Host implements BubblewrapHost {
   /** Launches a box; null where another does. @throws ProviderUnavailable */
   async #launch(name: string, plan: BoxPlan): Promise<Launched | null> {
     const machine = this.#machine
-    const claimed = await machine.runs.claim(name, plan.size)
+    const claimed = await machine.runs.claim(name, plan.size, plan.volume !== undefined)
     if (claimed === "full") throw new ProviderUnavailable("as many boxes run as may here")
     if (claimed === "taken") return this.#clearDead(name)
     try {
@@ -233,6 +254,9 @@ class Host implements BubblewrapHost {
     }
   }
 }
+
+/** Whether this many processors are what its user is told of: builds and apps use what there is. */
+const isPromised = (size: SandboxSize): boolean => size !== "build" && size !== "preview"
 
 /** What the sandbox complained of, in one line. */
 async function logged(path: string): Promise<string> {

@@ -4,10 +4,17 @@ import { posix } from "node:path"
 import { type Duplex, Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
 import { z } from "zod"
-import type { BoxId } from "../../../../domain/boxes/ids.ts"
 import type { Pacer } from "../../../clock/port.ts"
 import { ProviderSilent, inTime } from "../../outside.ts"
-import { type Box, BoxGone, BoxRefused, type Ran, type RunOptions, WORKSPACE } from "../port.ts"
+import {
+  type Box,
+  BoxGone,
+  BoxRefused,
+  type Ran,
+  type RunOptions,
+  type SandboxId,
+  WORKSPACE,
+} from "../port.ts"
 import { front, readFront } from "./keeper/framed.ts"
 import type { CommandAsked } from "./keeper/plan.ts"
 import { codeOf } from "./processes.ts"
@@ -58,7 +65,7 @@ interface Answer {
 
 /** A box whose keeper listens at this socket. `end` takes everything of it away. */
 export function boxAt(
-  { boxId, socket }: { readonly boxId: BoxId; readonly socket: string },
+  { boxId, socket }: { readonly boxId: SandboxId; readonly socket: string },
   { end, pacer }: { readonly end: () => Promise<void>; readonly pacer: Pacer },
 ): Box {
   const ask = async <T>(form: z.ZodType<T>, question: Question): Promise<T> =>
@@ -126,14 +133,15 @@ async function runIn(
   { argv, options }: { readonly argv: readonly string[]; readonly options: RunOptions },
 ): Promise<Ran> {
   const { activity, cwd = ".", environment = {}, mostBytes, stdin, timeoutMs } = options
+  const endToo = options.keeps === "ends"
   const asked: CommandAsked = {
     ...{ argv: argv.map(clean), cwd: placeOf(cwd), environment: environmentOf(environment) },
-    ...{ timeoutMs, mostBytes, activity, reads: stdin !== undefined },
+    ...{ timeoutMs, mostBytes, endToo, activity, reads: stdin !== undefined },
   }
   const answer = await answerTo(socket, pacer, {
     ...{ name: "run", asked, stdin, withinMs: timeoutMs + AFTER_MS },
     // A sentence of the keeper's own may stand behind what a command wrote.
-    mostBytes: 2 * mostBytes + 10_000,
+    mostBytes: (endToo ? 4 : 2) * mostBytes + 10_000,
   })
   const { exitCode, isTimedOut, stdout, stderr } = formed(endedForm, answer.said)
   const { bytes } = answer

@@ -61,12 +61,14 @@ export async function hideDisk({ disk, image }: BoxPlaces): Promise<void> {
 }
 
 /** Takes what is left of the disk of a box that has ended away. */
-export async function removeDisk({ disk, image, folder }: BoxPlaces): Promise<void> {
+export async function removeDisk({ disk, image, folder, volume }: BoxPlaces): Promise<void> {
+  await unmounted(volume)
   await unmounted(disk)
   await rm(image, { force: true })
   await removed(folder)
 }
 
+/** Takes a file system out of sight; where there is none: nothing. */
 async function unmounted(disk: string): Promise<void> {
   try {
     await program("umount", ["--quiet", "--lazy", disk])
@@ -76,8 +78,11 @@ async function unmounted(disk: string): Promise<void> {
   }
 }
 
-/** Folders may lie in one another deeper than a path is long, and may forbid their owner to look. */
-async function removed(folder: string): Promise<void> {
+/**
+ * Takes a folder away. Others may lie in it deeper than a path is long, and may forbid their owner
+ * to look.
+ */
+export async function removed(folder: string): Promise<void> {
   for (let left = 5; ; left -= 1) {
     try {
       return await rmTree(folder)

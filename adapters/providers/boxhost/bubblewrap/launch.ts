@@ -11,13 +11,14 @@ import { type DiskKind, hideDisk, makeDisk } from "./disk.ts"
 import type { BoxGroups } from "./groups.ts"
 import type { LaunchAnswer } from "./keeper/plan.ts"
 import { type Meeting, jsonOf, meetingPlace, newsOf, next } from "./meeting.ts"
-import { type Attached, attach, ownTun } from "./network.ts"
+import { type Attached, attach, hasWayOut, noWay, ownTun } from "./network.ts"
 import { type Prepared, makePipes, writeFiles } from "./preparing.ts"
 import { type KnownProcess, killProcess, known } from "./processes.ts"
-import type { BoxRecord } from "./run-folder.ts"
+import type { BoxPlaces, BoxRecord } from "./run-folder.ts"
 import { CannotLaunch, type Machine } from "./settings.ts"
 import { SEEN } from "./shape.ts"
 import { SIZES } from "./sizes.ts"
+import { hideVolume, makeVolume, volumePlace } from "./volume.ts"
 
 const LAUNCH_WITHIN_MS = 60_000
 
@@ -69,11 +70,12 @@ export async function launch(
 }
 
 async function inOrder(launching: Launch, uid: number | null): Promise<Launched> {
-  const { limits, machine, name, note, places } = launching
+  const { limits, machine, name, note, places, plan } = launching
   await mkdir(places.folder, { mode: 0o700 })
   if (uid !== null) await chown(places.folder, uid, uid)
-  const [disk, groups, tun, meeting] = await together([
+  const [disk, volume, groups, tun, meeting] = await together([
     makeDisk(machine, places, { bytes: limits.diskBytes, uid }),
+    volumeOf(machine, places, { plan, uid }),
     machine.groups.make(name, limits, uid),
     ownTun(`${places.image}.tun`, uid),
     meetingPlace(places.launch),
@@ -81,19 +83,27 @@ async function inOrder(launching: Launch, uid: number | null): Promise<Launched>
   ])
   try {
     await note({ groups: [...groups.folders] })
-    await writeFiles(launching, { disk, groups, uid })
-    const { child, failure } = await spawnOuter(launching, groups, uid)
+    await writeFiles(launching, { disk, groups, uid, volume })
+    const { child, failure } = await spawnOuter(launching, { groups, uid, volume })
     const result = await inTime(machine, failure, async () => {
       const keeper = await keeperOf(child)
       await note({ processes: [...(await knownOf(child.pid)), keeper], keeper })
       if (groups.keeper !== null) await writeFile(groups.keeper, String(keeper.pid))
-      return seeThrough(launching, { keeper, meeting, uid, tun, disk })
+      return seeThrough(launching, { keeper, meeting, uid, tun, disk, volume })
     })
     await note({ isReady: true })
     return { disk, ...result }
   } finally {
     meeting.close()
   }
+}
+
+async function volumeOf(
+  machine: Machine,
+  places: BoxPlaces,
+  { plan, uid }: { readonly plan: BoxPlan; readonly uid: number | null },
+): Promise<DiskKind | null> {
+  return plan.volume === undefined ? null : makeVolume(machine, places, { ...plan.volume, uid })
 }
 
 /** What several come to, once all of them have come to something: none goes on alone. */
@@ -113,14 +123,16 @@ interface Outer {
 
 /** Starts the outer sandbox with the keeper in it. @throws CannotLaunch where there is no such program */
 async function spawnOuter(
-  { log, machine, places }: Launch,
-  groups: BoxGroups,
-  uid: number | null,
+  { log, machine, places, plan }: Launch,
+  { groups, uid, volume }: { groups: BoxGroups; uid: number | null; volume: DiskKind | null },
 ): Promise<Outer> {
   const laid = await machine.keeperProgram()
   const root = machine.options.root ?? null
   const view = { node: laid.node, program: laid.folder, root, groups: groups.shown }
-  const walls = await machine.shape.outer({ ...view, folder: places.folder, disk: places.disk })
+  const { disk, folder } = places
+  const volumeAt = volume === null ? null : volumePlace(places, plan, volume)
+  const programs = plan.programs === undefined ? null : await machine.laid(plan.programs.from)
+  const walls = await machine.shape.outer({ ...view, folder, disk, volume: volumeAt, programs })
   const filter = machine.lacks("seccomp") ? null : machine.shape.filter(process.arch)
   const filterFile = filter === null ? null : await written(join(places.folder, "calls"), filter)
   const keeper = [SEEN.node, "--max-old-space-size=64", join(SEEN.program, "keeper.js")]
@@ -172,6 +184,7 @@ interface Keeper {
   readonly uid: number | null
   readonly tun: string | null
   readonly disk: DiskKind
+  readonly volume: DiskKind | null
 }
 
 /**
@@ -180,12 +193,13 @@ interface Keeper {
  */
 async function seeThrough(
   launching: Launch,
-  { disk, keeper, meeting, tun, uid }: Keeper,
+  { disk, keeper, meeting, tun, uid, volume }: Keeper,
 ): Promise<Omit<Launched, "disk">> {
-  const { log, machine, note, places } = launching
+  const { log, machine, note, places, plan } = launching
   // Whoever waits at the pipe for the keeper's end waits for this program's as well, until then.
   const exit = await open(places.exit, "r+")
-  const out = attach(machine, { keeper, uid, exit: places.exit, log: log.fd, tun }).then(
+  const way = hasWayOut(machine, plan) ? attach : noWay
+  const out = way(machine, { keeper, uid, exit: places.exit, log: log.fd, tun }).then(
     async (attached) => {
       if (attached.process !== null) await noteMore(note, [attached.process])
       return attached
@@ -201,6 +215,7 @@ async function seeThrough(
     const [network] = await together([
       settledWay(machine, await out, first.by),
       disk === "image" ? hideDisk(places) : Promise.resolve(),
+      volume === "image" ? hideVolume(places) : Promise.resolve(),
     ])
     socket.write(`${JSON.stringify({ network } satisfies LaunchAnswer)}\n`)
     const last = await next(news)

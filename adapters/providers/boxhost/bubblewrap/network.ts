@@ -5,6 +5,7 @@ import { chown, readFile, stat } from "node:fs/promises"
 import { isIPv4 } from "node:net"
 import { networkInterfaces } from "node:os"
 import type { Readable } from "node:stream"
+import type { BoxPlan } from "../port.ts"
 import type { BoxNetwork, Firewall } from "./keeper/plan.ts"
 import {
   ProgramFailed,
@@ -64,10 +65,13 @@ export interface Attached {
   readonly process: KnownProcess | null
 }
 
-/** Whether there is a program here that could make a way out. */
-export function hasWayOut({ lacks }: Machine): boolean {
-  return !lacks("slirp4netns") || !lacks("pasta")
+/** Whether a box is to have a way out, and there is a program here that could make it. */
+export function hasWayOut({ lacks }: Machine, { network = "out" }: BoxPlan): boolean {
+  return network === "out" && (!lacks("slirp4netns") || !lacks("pasta"))
 }
+
+/** For a box that is to have none. */
+export const noWay = async (): Promise<Attached> => ({ network: "none", process: null })
 
 /** Makes the way out of a box by the first program that can. */
 export async function attach(machine: Machine, box: WithoutNetwork): Promise<Attached> {

@@ -17,6 +17,9 @@ const OWN_PROCESSES = 32
 /** So many pipes lie ready for the first commands. */
 const FIRST_PIPES = 8
 
+const DISK_EVERY_MS = 5_000
+const PARTS_EVERY_MS = 30_000
+
 /** The box's first process: nothing in the box can end it, and it reaps what others leave. */
 const FIRST_PROCESS = "echo up >&4; exec 4>&-; while :; do sleep 2147483647 & wait $!; done"
 
@@ -40,10 +43,33 @@ export async function makePipes(
   await program("mkfifo", ["-m", "600", exit, ...first], { cwd: folder, ...whose })
 }
 
+/** What of a box is there before its keeper. */
+interface Made {
+  readonly disk: DiskKind
+  /** Null for one without a volume. */
+  readonly volume: DiskKind | null
+  readonly groups: BoxGroups
+  readonly uid: number | null
+}
+
+/** What the keeper looks at, for nothing else holds it. */
+function watched(
+  { disk, volume }: Pick<Made, "disk" | "volume">,
+  plan: BoxPlan,
+  limits: SizeLimits,
+): KeeperPlan["folders"] {
+  const own = { path: SEEN.disk, bytes: limits.diskBytes, everyMs: DISK_EVERY_MS }
+  const kept = { path: SEEN.volume, bytes: plan.volume?.bytes ?? 0, everyMs: DISK_EVERY_MS }
+  const parts = Object.entries(plan.volume?.parts ?? {}).map(([name, bytes]) => {
+    return { path: join(SEEN.volume, name), bytes, everyMs: PARTS_EVERY_MS }
+  })
+  return [...(disk === "folder" ? [own] : []), ...(volume === "folder" ? [kept] : []), ...parts]
+}
+
 /** What the sandbox and the keeper read. */
 export async function writeFiles(
   { limits, machine, places, plan }: Prepared,
-  { disk, groups, uid }: { disk: DiskKind; groups: BoxGroups; uid: number | null },
+  { disk, groups, uid, volume }: Made,
 ): Promise<void> {
   await mkdir(join(places.folder, "etc"), { mode: 0o755 })
   for (const [name, content] of Object.entries(OWN_ETC)) {
@@ -53,6 +79,7 @@ export async function writeFiles(
   const root = machine.options.root ?? null
   const inner = await machine.shape.inner({
     ...{ folder: places.folder, root, sharedMemoryBytes: limits.sharedMemoryBytes },
+    ...{ hasVolume: plan.volume !== undefined, programsAt: plan.programs?.at ?? null },
   })
   const first = ["--chdir", WORKSPACE, "--info-fd", "3", "sh", "-c", FIRST_PROCESS]
   const keeperPlan: KeeperPlan = {
@@ -61,9 +88,9 @@ export async function writeFiles(
     inner: ["bwrap", ...inner, ...first],
     bounds: { groups: groups.commands, limiting: await limitingBy(machine, limits) },
     environment: { ...ENVIRONMENT, ...plan.environment },
-    firewall: hasWayOut(machine) ? machine.shape.firewall(await firewall(machine)) : null,
+    firewall: hasWayOut(machine, plan) ? machine.shape.firewall(await firewall(machine)) : null,
     memoryBytes: holds.has("memory") ? null : limits.memoryBytes,
-    disk: disk === "image" ? null : { folder: SEEN.disk, bytes: limits.diskBytes },
+    folders: watched({ disk, volume }, plan, limits),
     most: MOST,
   }
   const path = join(places.folder, "plan.json")

@@ -43,10 +43,7 @@ export async function layKeeper(programs: string): Promise<KeeperProgram> {
   const sources = await Promise.all(
     names.map(async (name) => [name, await readFile(join(SOURCE, name), "utf8")] as const),
   )
-  const version = createHash("sha256")
-    .update(JSON.stringify([process.version, process.execPath, sources]))
-    .digest("hex")
-    .slice(0, 16)
+  const version = versionOf([process.version, process.execPath, sources])
   const folder = join(programs, version)
   const laid = { node: join(folder, "node"), folder: join(folder, "keeper") }
   if (await isThere(laid.node)) return laid
@@ -62,13 +59,40 @@ export async function layKeeper(programs: string): Promise<KeeperProgram> {
   await linkOrCopy(process.execPath, join(whole, "node"))
   for (const path of [whole, join(whole, "keeper")]) await chmod(path, 0o755)
   for (const path of [...paths, manifest]) await chmod(path, 0o644)
+  await named(whole, folder)
+  return laid
+}
+
+const versionOf = (parts: unknown): string =>
+  createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16)
+
+/** Gives a folder that is whole its name, where no other one has it. */
+async function named(whole: string, folder: string): Promise<void> {
   try {
     await rename(whole, folder)
   } catch (error) {
     if (!["ENOTEMPTY", "EEXIST"].includes(codeOf(error) ?? "")) throw error
     await rm(whole, { recursive: true })
   }
-  return laid
+}
+
+/**
+ * Lays a folder of the machine's programs where users of boxes can read it, where it does not lie there
+ * yet: the folder itself may be closed to them.
+ */
+export async function layPrograms(from: string, programs: string): Promise<string> {
+  const names = (await readdir(from)).sort()
+  const dated = await Promise.all(
+    ["", ...names].map(async (name) => [name, (await stat(join(from, name))).mtimeMs] as const),
+  )
+  const version = versionOf([from, dated])
+  const folder = join(programs, version)
+  if (await isThere(folder)) return folder
+  const whole = join(programs, `${version}.${randomUUID()}`)
+  await program("cp", ["-R", "--preserve=mode,timestamps,links", "--", from, whole])
+  await program("chmod", ["-R", "a+rX,go-w", "--", whole])
+  await named(whole, folder)
+  return folder
 }
 
 async function isThere(path: string): Promise<boolean> {

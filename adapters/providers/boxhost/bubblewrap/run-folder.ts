@@ -2,7 +2,7 @@
  * The folder that says which boxes there are. All programs of an installation on a machine share it, and
  * it is the truth: a box is one's who made its record, and gone when its record is.
  */
-import { randomUUID } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import {
   chmod,
   link,
@@ -32,7 +32,7 @@ const recordForm = z.strictObject({
   slot: z.int().nonnegative(),
   /** The user that is this box's alone; null where boxes are the user's who runs the program. */
   uid: z.int().positive().nullable(),
-  size: z.enum(["small", "medium", "large", "xlarge"]),
+  size: z.enum(["small", "medium", "large", "xlarge", "build", "preview"]),
   /** Folders of control groups that were made for it. */
   groups: z.array(z.string()),
   /** What was started for it so far: the outer sandbox, its keeper, the first process in it, its network. */
@@ -50,6 +50,8 @@ export interface BoxPlaces {
   /** The box's own folder; its keeper may write there. */
   readonly folder: string
   readonly disk: string
+  /** Where its volume is mounted while it is launched. */
+  readonly volume: string
   readonly image: string
   readonly log: string
   readonly socket: string
@@ -67,8 +69,16 @@ export interface RunFolder {
   /** All boxes there are records of, by name. */
   readonly names: () => Promise<readonly string[]>
   readonly read: (id: string) => Promise<BoxRecord | null>
-  /** Makes the record of a box, with a slot: unless there is a record, or all slots are taken. */
-  readonly claim: (id: string, size: BoxRecord["size"]) => Promise<BoxRecord | "taken" | "full">
+  /**
+   * Makes the record of a box, with a slot: unless there is a record, or all slots are taken.
+   *
+   * @param isLasting whether it should have the same slot each time, where that is free
+   */
+  readonly claim: (
+    id: string,
+    size: BoxRecord["size"],
+    isLasting: boolean,
+  ) => Promise<BoxRecord | "taken" | "full">
   readonly write: (id: string, record: BoxRecord) => Promise<void>
   /** Takes a box for the one who ends it; null where another does, or there is none. */
   readonly take: (id: string) => Promise<BoxRecord | null>
@@ -110,11 +120,12 @@ export async function openRunFolder(
     ...{ path, programs: inside("programs") },
     placesOf: (id) => ({
       ...{ folder: inside("boxes", id), disk: inside("boxes", id, "disk") },
+      volume: inside("boxes", id, "volume"),
       ...{ image: inside("images", id), log: inside("logs", id) },
       ...{ socket: inside("boxes", id, "keeper.sock"), launch: inside("boxes", id, "launch.sock") },
       ...{ exit: inside("boxes", id, "exit"), pipes: inside("boxes", id, "pipes") },
     }),
-    claim: async (id, size) => {
+    claim: async (id, size, isLasting) => {
       const blank = {
         launcher: self,
         size,
@@ -124,7 +135,7 @@ export async function openRunFolder(
         isReady: false,
       }
       if (!(await records.make(id, { ...blank, slot: 0, uid: null }))) return "taken"
-      const slot = await freeSlot(inside("slots"), id, mostBoxes)
+      const slot = await freeSlot(inside("slots"), id, { mostBoxes, isLasting })
       if (slot === null) {
         await records.remove(id)
         return "full"
@@ -140,9 +151,15 @@ export async function openRunFolder(
   }
 }
 
-/** Takes the first free number for a box; null where all are taken. */
-async function freeSlot(slots: string, id: string, mostBoxes: number): Promise<number | null> {
-  for (let slot = 0; slot < mostBoxes; slot += 1) {
+/** Takes the first free number for a box, from one that its name says where it should last; null: none. */
+async function freeSlot(
+  slots: string,
+  id: string,
+  { mostBoxes, isLasting }: { mostBoxes: number; isLasting: boolean },
+): Promise<number | null> {
+  const first = isLasting ? createHash("sha256").update(id).digest().readUInt32BE() : 0
+  for (let tried = 0; tried < mostBoxes; tried += 1) {
+    const slot = (first + tried) % mostBoxes
     try {
       await symlink(id, join(slots, String(slot)))
       return slot

@@ -44,6 +44,8 @@ export interface Machine {
   readonly runs: RunFolder
   readonly groups: Groups
   readonly keeperProgram: () => Promise<KeeperProgram>
+  /** Where programs of the machine lie that boxes can read; they are laid there once. */
+  readonly laid: (from: string) => Promise<string>
   readonly shape: Shape
   /** Whether boxes are users of their own. */
   readonly isRoot: boolean

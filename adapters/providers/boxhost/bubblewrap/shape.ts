@@ -2,12 +2,14 @@
 import { lstat, readdir, readlink } from "node:fs/promises"
 import { join } from "node:path"
 import type { Firewall } from "./keeper/plan.ts"
+import { VOLUME } from "../port.ts"
 import { isAbsent } from "./processes.ts"
 import { callFilter } from "./seccomp.ts"
 
 /** Where the keeper sees things. */
 export const SEEN = {
   ...{ node: "/keeper/node", program: "/keeper/src", disk: "/disk", root: "/keeper/root" },
+  ...{ volume: "/volume", programs: "/keeper/programs" },
 } as const
 
 /** Where commands find programs; the product's Node comes first. */
@@ -47,6 +49,10 @@ export interface OuterView {
   readonly program: string
   readonly folder: string
   readonly disk: string
+  /** Null for one without a volume. */
+  readonly volume: string | null
+  /** More programs of the machine, as they were laid; null for none. */
+  readonly programs: string | null
   readonly root: string | null
   readonly groups: readonly string[]
 }
@@ -54,6 +60,9 @@ export interface OuterView {
 /** What the inner sandbox shows. */
 export interface InnerView {
   readonly folder: string
+  readonly hasVolume: boolean
+  /** Where the more programs lie in the box; null for none. */
+  readonly programsAt: string | null
   readonly root: string | null
   readonly sharedMemoryBytes: number
 }
@@ -91,7 +100,9 @@ async function rootOf(root: string | null): Promise<readonly string[]> {
     const etc = ETC.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`])
     return [...(await ownPrograms()), ...etc]
   }
-  const kept = new Set(["proc", "dev", "sys", "tmp", "run", "home", "workspace", "etc", "mnt"])
+  const kept = new Set([
+    ...["proc", "dev", "sys", "tmp", "run", "home", "workspace", "etc", "mnt", "data"],
+  ])
   const names = (await readdir(root)).filter((name) => !kept.has(name))
   const etc = (await readdir(join(root, "etc"))).filter((name) => !(name in OWN_ETC))
   const all = [...names, ...etc.map((name) => `etc/${name}`)]
@@ -106,7 +117,7 @@ async function rootOf(root: string | null): Promise<readonly string[]> {
  * hence uid 0 and no `--disable-userns`. It does not die with its parent: boxes outlive the program.
  */
 async function outer(view: OuterView): Promise<readonly string[]> {
-  const { disk, folder, groups, node, program, root } = view
+  const { disk, folder, groups, node, program, programs, root, volume } = view
   const etc =
     root === null
       ? ETC.flatMap((name) => ["--ro-bind-try", `/etc/${name}`, `/etc/${name}`])
@@ -118,12 +129,15 @@ async function outer(view: OuterView): Promise<readonly string[]> {
     ...["--proc", "/proc", "--dev", "/dev", "--dir", "/tmp"],
     ...["--ro-bind", node, SEEN.node, "--ro-bind", program, SEEN.program],
     ...["--bind", folder, folder, "--bind", disk, SEEN.disk],
+    ...(volume === null ? [] : ["--bind", volume, SEEN.volume]),
+    ...(programs === null ? [] : ["--ro-bind", programs, SEEN.programs]),
     ...groups.flatMap((group) => ["--bind", group, group]),
   ]
 }
 
 /** The box itself: no capability, no way to any, and nothing of the machine but what it is given. */
-async function inner({ folder, root, sharedMemoryBytes }: InnerView): Promise<readonly string[]> {
+async function inner(view: InnerView): Promise<readonly string[]> {
+  const { folder, hasVolume, programsAt, root, sharedMemoryBytes } = view
   const etc = Object.keys(OWN_ETC).flatMap((name) => [
     ...["--ro-bind", join(folder, "etc", name), `/etc/${name}`],
   ])
@@ -138,6 +152,8 @@ async function inner({ folder, root, sharedMemoryBytes }: InnerView): Promise<re
     ...["--size", String(sharedMemoryBytes), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"],
     ...["--bind", `${SEEN.disk}/tmp`, "/tmp", "--bind", `${SEEN.disk}/workspace`, "/workspace"],
     ...["--bind", `${SEEN.disk}/home`, HOME],
+    ...(hasVolume ? ["--bind", SEEN.volume, VOLUME] : []),
+    ...(programsAt === null ? [] : ["--ro-bind", SEEN.programs, programsAt]),
     ...["--ro-bind", SEEN.node, `${NODE_FOLDER}/node`, ...etc],
     // The root is a file system in memory, as large as half of the machine's.
     ...["--remount-ro", "/"],

@@ -1,5 +1,5 @@
-/** What a box of each size may use at most. */
-import type { BoxSize } from "../../../../domain/boxes/box-size.ts"
+/** What a sandbox of each size may use at most. */
+import type { SandboxSize } from "../port.ts"
 
 const MEBIBYTE = 1024 * 1024
 const GIBIBYTE = 1024 * MEBIBYTE
@@ -18,7 +18,7 @@ export interface SizeLimits {
 }
 
 /** The limits of each size. */
-export const SIZES: Readonly<Record<BoxSize, SizeLimits>> = {
+export const SIZES: Readonly<Record<SandboxSize, SizeLimits>> = {
   small: {
     ...{ memoryBytes: GIBIBYTE, cores: 0.5, processes: 256, diskBytes: 2 * GIBIBYTE },
     ...{ fileBytes: 2 * GIBIBYTE, openFiles: 4_096, sharedMemoryBytes: 64 * MEBIBYTE },
@@ -34,6 +34,14 @@ export const SIZES: Readonly<Record<BoxSize, SizeLimits>> = {
   xlarge: {
     ...{ memoryBytes: 8 * GIBIBYTE, cores: 4, processes: 2_048, diskBytes: 20 * GIBIBYTE },
     ...{ fileBytes: 16 * GIBIBYTE, openFiles: 32_768, sharedMemoryBytes: 256 * MEBIBYTE },
+  },
+  build: {
+    ...{ memoryBytes: 2 * GIBIBYTE, cores: 2, processes: 512, diskBytes: 4 * GIBIBYTE },
+    ...{ fileBytes: 4 * GIBIBYTE, openFiles: 8_192, sharedMemoryBytes: 64 * MEBIBYTE },
+  },
+  preview: {
+    ...{ memoryBytes: GIBIBYTE, cores: 1, processes: 256, diskBytes: 2 * GIBIBYTE },
+    ...{ fileBytes: 2 * GIBIBYTE, openFiles: 4_096, sharedMemoryBytes: 64 * MEBIBYTE },
   },
 }
 

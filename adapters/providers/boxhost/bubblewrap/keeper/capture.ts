@@ -1,15 +1,15 @@
 /** What is kept of an output. All of it is read, so that no command waits for a reader. */
 import type { Readable } from "node:stream"
 
-/** Of an output the beginning. */
-export interface Beginning {
+/** What is kept of an output. */
+export interface Kept {
   readonly pieces: readonly Buffer[]
   readonly bytes: number
   readonly isCut: boolean
 }
 
 /** Keeps the beginning of an output; what is asked for is what came so far. */
-export function beginningOf(output: Readable, mostBytes: number): () => Beginning {
+export function beginningOf(output: Readable, mostBytes: number): () => Kept {
   const pieces: Buffer[] = []
   let bytes = 0
   let isCut = false
@@ -25,26 +25,58 @@ export function beginningOf(output: Readable, mostBytes: number): () => Beginnin
   return () => ({ pieces: [...pieces], bytes, isCut })
 }
 
-/** Keeps the newest of an output, behind a line that says how much was before it. */
-export function newestOf(output: Readable, mostBytes: number): () => string {
-  let pieces: Buffer[] = []
-  let bytes = 0
-  let droppedBytes = 0
+/** Keeps the beginning of an output and as much of its end, with a line between that says what is missing. */
+export function endsOf(output: Readable, mostBytes: number): () => Kept {
+  const beginning: Buffer[] = []
+  let room = mostBytes
+  const end = tailOf(mostBytes)
   output.on("data", (piece: Buffer) => {
-    pieces.push(piece)
-    bytes += piece.length
-    // Not at each piece: what is kept is copied.
-    if (bytes <= 2 * mostBytes) return
-    const newest = Buffer.concat(pieces).subarray(-mostBytes)
-    droppedBytes += bytes - newest.length
-    pieces = [Buffer.from(newest)]
-    bytes = newest.length
+    const first = piece.subarray(0, room)
+    room -= first.length
+    if (first.length > 0) beginning.push(first)
+    if (first.length < piece.length) end.add(piece.subarray(first.length))
   })
   output.on("error", () => undefined)
   return () => {
-    const kept = Buffer.concat(pieces)
-    const newest = kept.subarray(-mostBytes)
-    const dropped = droppedBytes + kept.length - newest.length
+    const { dropped, newest } = end.soFar()
+    const between = dropped === 0 ? "" : `\n[${dropped} bytes were left out here]\n`
+    const pieces = [...beginning, Buffer.from(between), newest]
+    const bytes = pieces.reduce((sum, { length }) => sum + length, 0)
+    return { pieces, bytes, isCut: dropped > 0 }
+  }
+}
+
+/** The newest of what is added, and how much was before it. */
+function tailOf(mostBytes: number) {
+  let pieces: Buffer[] = []
+  let bytes = 0
+  let droppedBytes = 0
+  return {
+    add: (piece: Buffer): void => {
+      pieces.push(piece)
+      bytes += piece.length
+      // Not at each piece: what is kept is copied.
+      if (bytes <= 2 * mostBytes) return
+      const newest = Buffer.concat(pieces).subarray(-mostBytes)
+      droppedBytes += bytes - newest.length
+      pieces = [Buffer.from(newest)]
+      bytes = newest.length
+    },
+    soFar: () => {
+      const kept = Buffer.concat(pieces)
+      const newest = kept.subarray(-mostBytes)
+      return { newest, dropped: droppedBytes + kept.length - newest.length }
+    },
+  }
+}
+
+/** Keeps the newest of an output, behind a line that says how much was before it. */
+export function newestOf(output: Readable, mostBytes: number): () => string {
+  const tail = tailOf(mostBytes)
+  output.on("data", tail.add)
+  output.on("error", () => undefined)
+  return () => {
+    const { dropped, newest } = tail.soFar()
     const before = dropped === 0 ? "" : `[${dropped} bytes before this are no longer kept]\n`
     return before + newest.toString("utf8")
   }

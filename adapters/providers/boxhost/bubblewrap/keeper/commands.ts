@@ -1,7 +1,7 @@
 /** The commands of a box: those that somebody waits for, and those in the background. */
 import type { Readable } from "node:stream"
 import { setTimeout as pause } from "node:timers/promises"
-import { type Beginning, beginningOf, endOf, newestOf } from "./capture.ts"
+import { type Kept, beginningOf, endOf, endsOf, newestOf } from "./capture.ts"
 import { type Entered, enter } from "./entering.ts"
 import { hasMemory, killMarked } from "./inhabitants.ts"
 import type { Pipes } from "./pipes.ts"
@@ -43,8 +43,8 @@ export interface Home {
 export interface Ended {
   readonly exitCode: number
   readonly isTimedOut: boolean
-  readonly stdout: Beginning
-  readonly stderr: Beginning
+  readonly stdout: Kept
+  readonly stderr: Kept
 }
 
 /** A command in the background, as it is told. */
@@ -193,8 +193,9 @@ interface Brought {
 
 /** Sees a command to its end. @throws Refused where there is no such folder; Gone with the box */
 async function fate(home: Home, { asked, entered, mark, stdin }: Brought): Promise<Ended> {
-  const stdout = beginningOf(entered.stdout, asked.mostBytes)
-  const stderr = beginningOf(entered.stderr, asked.mostBytes)
+  const keep = asked.endToo ? endsOf : beginningOf
+  const stdout = keep(entered.stdout, asked.mostBytes)
+  const stderr = keep(entered.stderr, asked.mostBytes)
   const { stdin: reader } = entered
   if (reader === null) stdin.resume()
   else {

@@ -19,10 +19,17 @@ export interface KeeperPlan {
   readonly workspace: string
   /** Networks that the box may not reach; null for a box that is to have no network. */
   readonly firewall: Firewall | null
-  /** Looked at by the keeper itself, where nothing else holds it; null where something does. */
+  /** Looked at by the keeper itself, where nothing else holds it; null and none where something does. */
   readonly memoryBytes: number | null
-  readonly disk: { readonly folder: string; readonly bytes: number } | null
+  readonly folders: readonly WatchedFolder[]
   readonly most: Most
+}
+
+/** A folder that may have so much; whatever runs in the box is ended where it has more. */
+export interface WatchedFolder {
+  readonly path: string
+  readonly bytes: number
+  readonly everyMs: number
 }
 
 /** What holds a program in its limits. */
@@ -73,6 +80,8 @@ export interface CommandAsked {
   readonly environment: Readonly<Record<string, string>>
   readonly timeoutMs: number
   readonly mostBytes: number
+  /** Whether the end is kept as well as the beginning. */
+  readonly endToo: boolean
   readonly activity: boolean
   /** Whether what follows is for it to read. */
   readonly reads: boolean

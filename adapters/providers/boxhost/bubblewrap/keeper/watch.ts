@@ -1,23 +1,23 @@
 /** What the machine does not hold within limits by itself, the keeper looks at. */
 import { execFile } from "node:child_process"
+import { existsSync } from "node:fs"
 import { setTimeout as pause } from "node:timers/promises"
 import type { Home } from "./commands.ts"
 import { inhabitants, kill, residentBytes } from "./inhabitants.ts"
 
 const MEMORY_EVERY_MS = 1_000
-const DISK_EVERY_MS = 5_000
 
 /** Looks from now on, as long as the keeper lives. */
 export function watch(home: Home): void {
-  const { disk, memoryBytes } = home.plan
+  const { folders, memoryBytes } = home.plan
   if (memoryBytes !== null) {
     void every(MEMORY_EVERY_MS, async () => killLargest(home, memoryBytes))
   }
-  if (disk !== null) {
-    void every(DISK_EVERY_MS, async () => {
-      if ((await usedBytes(disk.folder)) > disk.bytes) {
-        inhabitants(home.space, home.first).forEach(kill)
-      }
+  for (const { bytes, everyMs, path } of folders) {
+    void every(everyMs, async () => {
+      // One that was not made so far has nothing.
+      if (!existsSync(path)) return
+      if ((await usedBytes(path)) > bytes) inhabitants(home.space, home.first).forEach(kill)
     })
   }
 }

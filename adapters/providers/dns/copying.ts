@@ -1,0 +1,163 @@
+/** Copying what is served for a domain: the whole zone where it is given, else what usual names have. */
+import { randomBytes } from "node:crypto"
+import type { Answer } from "dns-packet"
+import {
+  RECORD_TTL,
+  clashAmong,
+  isSameRecord,
+  readRecord,
+} from "../../../domain/domains/records.ts"
+import type { Pacer } from "../../clock/port.ts"
+import { isOutside } from "../outside.ts"
+import { foundIn } from "./found-records.ts"
+import type { AskedType, CopiedZone, DnsAnswer, FoundRecord } from "./port.ts"
+import { TYPES_OF_HOSTS, USUAL_NAMES } from "./usual-names.ts"
+
+/** So many questions are on their way at a time. */
+const AT_ONCE = 20
+/** What was not asked after so long is told as missing. */
+const WITHIN_MS = 8_000
+/** What a signed zone has beside its records: it is not signed by us. */
+const OF_SIGNING: ReadonlySet<string> = new Set([
+  ...["RRSIG", "NSEC", "NSEC3", "NSEC3PARAM", "DNSKEY", "CDS", "CDNSKEY"],
+])
+
+/** What is copied, and by whom it is told. */
+export interface Copying {
+  readonly domain: string
+  /** The whole zone, where somebody gives it. */
+  readonly transferred: readonly Answer[] | null
+  readonly pacer: Pacer
+  /** Throws ProviderUnavailable and ProviderSilent. */
+  readonly ask: (name: string, type: AskedType) => Promise<DnsAnswer>
+}
+
+/**
+ * Copies a zone, as far as anybody gives it.
+ *
+ * @throws ProviderUnavailable, ProviderSilent where not even the domain itself is answered for
+ */
+export async function copyOf(copying: Copying): Promise<CopiedZone> {
+  const { domain, transferred } = copying
+  if (transferred === null) return scanned(copying)
+  const leftOut: string[] = []
+  const found = transferred.flatMap((answer): readonly FoundRecord[] => {
+    const record = foundIn(answer)
+    if (record !== null && record.type !== "DS") return [record]
+    if (!OF_SIGNING.has(answer.type))
+      leftOut.push(`${answer.type} ${answer.name}: is not served here.`)
+    return []
+  })
+  const kept = keptOf(domain, found)
+  return { records: kept.records, leftOut: [...leftOut, ...kept.leftOut], asked: null }
+}
+
+async function scanned(copying: Copying): Promise<CopiedZone> {
+  const { domain } = copying
+  const leftOut: string[] = []
+  const wholeName = (name: string) => (name === "@" ? domain : `${name}.${domain}`)
+  // What a name has that nobody can have made is what every name has.
+  const random = randomBytes(12).toString("hex")
+  const [any = []] = await recordsAt(copying, [[`${random}.${domain}`, TYPES_OF_HOSTS]], leftOut)
+  const wildcard = any.map((record) => ({ ...record, name: `*.${domain}` }))
+  const names = USUAL_NAMES.map(([name, types]) => [wholeName(name), types] as const)
+  const all = await recordsAt(copying, names, leftOut)
+  const own = all.filter((records) => !isOfWildcard(records, wildcard)).flat()
+  const glue = await glueOf(copying, own, leftOut)
+  const kept = keptOf(domain, [...wildcard, ...own, ...glue])
+  return {
+    records: kept.records,
+    leftOut: [...leftOut, ...kept.leftOut],
+    asked: USUAL_NAMES.map(([name]) => name),
+  }
+}
+
+type Names = readonly (readonly [string, readonly AskedType[]])[]
+
+/** What these names have, in their order. What nobody answers is told, but for the first of them. */
+async function recordsAt(
+  { domain, pacer, ask }: Copying,
+  names: Names,
+  leftOut: string[],
+): Promise<readonly (readonly FoundRecord[])[]> {
+  const found = names.map((): FoundRecord[] => [])
+  const questions = names.flatMap(([name, types], i) => types.map((type) => ({ name, type, i })))
+  const until = pacer.elapsedMs() + WITHIN_MS
+  const askNext = async (): Promise<void> => {
+    for (let next = questions.shift(); next !== undefined; next = questions.shift()) {
+      const { name, type, i } = next
+      if (pacer.elapsedMs() >= until) {
+        leftOut.push(`${type} ${name}: there was no time left to ask.`)
+        continue
+      }
+      try {
+        const { answers } = await ask(name, type)
+        const here = answers.filter(
+          (one) => one.name === name && (one.type === type || one.type === "CNAME"),
+        )
+        found[i]?.push(...here)
+      } catch (error) {
+        if (!isOutside(error) || name === domain) throw error
+        leftOut.push(`${type} ${name}: nobody answered.`)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, askNext))
+  return found
+}
+
+/** Whether a name has what the wildcard gives it, and nothing of its own. */
+function isOfWildcard(records: readonly FoundRecord[], wildcard: readonly FoundRecord[]): boolean {
+  return (
+    wildcard.length > 0 &&
+    records.length > 0 &&
+    records.every((one) =>
+      wildcard.some(
+        ({ type, content, priority }) =>
+          type === one.type && content === one.content && priority === one.priority,
+      ),
+    )
+  )
+}
+
+/** The addresses of servers that are within the parts they answer for: nobody else has them. */
+async function glueOf(
+  copying: Copying,
+  records: readonly FoundRecord[],
+  leftOut: string[],
+): Promise<readonly FoundRecord[]> {
+  const hosts = records
+    .filter(({ type, name, content }) => type === "NS" && content.endsWith(`.${name}`))
+    .map(({ content }) => content)
+  const names = [...new Set(hosts)].map((host) => [host, ["A", "AAAA"]] as const)
+  return (await recordsAt(copying, names, leftOut)).flat()
+}
+
+/** What of found records is kept, in its normal form. */
+function keptOf(
+  domain: string,
+  found: readonly FoundRecord[],
+): Pick<CopiedZone, "records" | "leftOut"> {
+  const records: CopiedZone["records"][number][] = []
+  const leftOut: string[] = []
+  const leave = ({ type, name }: FoundRecord, why: string) =>
+    leftOut.push(`${type} ${name}: ${why}`)
+  for (const one of found) {
+    const { type, name, content, priority } = one
+    if (type === "SOA" || type === "DS" || (type === "NS" && name === domain)) continue
+    if (type === "TXT" && content.includes("\u{fffd}")) {
+      leave(one, "is no text in UTF-8.")
+      continue
+    }
+    const read = readRecord(domain, { type, name: `${name}.`, content, priority })
+    if ("fault" in read) {
+      leave(one, `${read.fault.field} ${read.fault.sentence}.`)
+      continue
+    }
+    if (records.some((known) => isSameRecord(known, read.record))) continue
+    const clash = clashAmong(domain, records, read.record)
+    if (clash === null) records.push({ ...read.record, ttl: RECORD_TTL })
+    else leave(one, clash)
+  }
+  return { records, leftOut }
+}

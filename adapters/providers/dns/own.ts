@@ -1,0 +1,104 @@
+/** The built-in name server: it answers the world over UDP and TCP, at one port. */
+import type { Socket as UdpSocket } from "node:dgram"
+import { createSocket } from "node:dgram"
+import { once } from "node:events"
+import type { AddressInfo } from "node:net"
+import { isIPv6 } from "node:net"
+import type { Pacer } from "../../clock/port.ts"
+import { answeringFrom } from "./answering.ts"
+import { openAnswerLimit } from "./answer-limit.ts"
+import type { ServedZones } from "./served-zones.ts"
+import { tcpServer } from "./tcp.ts"
+
+/** So many free ports are tried until one is free for both. */
+const TRIES = 20
+
+/** Where and from what it answers. */
+export interface NameServerOptions {
+  /** An address of this machine. */
+  readonly host: string
+  /** 0: any that is free. */
+  readonly port: number
+  readonly zones: Pick<ServedZones, "of">
+  readonly pacer: Pacer
+  /** Told what went wrong beside the questions of strangers. */
+  readonly onFault: (error: unknown) => void
+}
+
+/** A name server that listens. */
+export interface ListeningNameServer {
+  readonly host: string
+  readonly port: number
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Begins to answer.
+ *
+ * @throws Error as node:net has them: EADDRINUSE where the port is taken, EACCES where it may not be had
+ */
+export async function openNameServer(options: NameServerOptions): Promise<ListeningNameServer> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await listen(options)
+    } catch (error) {
+      // A port that was free for the one is not always free for the other.
+      const isTaken = (error as { readonly code?: unknown }).code === "EADDRINUSE"
+      if (options.port !== 0 || !isTaken || tries === TRIES) throw error
+    }
+  }
+}
+
+async function listen(options: NameServerOptions): Promise<ListeningNameServer> {
+  const { host, zones, pacer, onFault } = options
+  const answer = answeringFrom(zones)
+  const tcp = tcpServer(
+    pacer,
+    (packet) => answer({ packet, over: "tcp", isWithinLimit: true }),
+    onFault,
+  )
+  tcp.server.listen({ host, port: options.port })
+  await once(tcp.server, "listening")
+  const { port } = tcp.server.address() as AddressInfo
+  const udp = createSocket({ type: isIPv6(host) ? "udp6" : "udp4" })
+  try {
+    udp.bind({ address: host, port, exclusive: true })
+    await once(udp, "listening")
+  } catch (error) {
+    await tcp.close()
+    throw error
+  }
+  udp.on("error", onFault)
+  tcp.server.on("error", onFault)
+  answerOverUdp(udp, answer, pacer, onFault)
+  return {
+    host,
+    port,
+    close: async () => {
+      udp.close()
+      await tcp.close()
+    },
+  }
+}
+
+function answerOverUdp(
+  udp: UdpSocket,
+  answer: ReturnType<typeof answeringFrom>,
+  pacer: Pacer,
+  onFault: (error: unknown) => void,
+): void {
+  const isWithinLimit = openAnswerLimit(pacer)
+  let isOpen = true
+  udp.once("close", () => (isOpen = false))
+  udp.on("message", (packet, { address, port }) => {
+    // Nobody asks from port 0, where nothing can be sent to.
+    if (port === 0) return
+    const reply = answer({ packet, over: "udp", isWithinLimit: isWithinLimit(address) })
+    const send = (bytes: Buffer | null): void => {
+      // Whether it arrives is the asker's matter: they ask again.
+      if (bytes !== null && isOpen) udp.send(bytes, port, address, () => undefined)
+    }
+    if (reply instanceof Promise) reply.then(send).catch(onFault)
+    else send(reply)
+  })
+}

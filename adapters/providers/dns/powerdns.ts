@@ -1,0 +1,125 @@
+/**
+ * PowerDNS (https://doc.powerdns.com/authoritative/http-api/) as the name server, by its HTTP API. Records
+ * are kept in our facts: it holds a copy, which is made equal to them each time.
+ */
+import { z } from "zod"
+import type { RecordBody, Zone } from "../../../domain/domains/records.ts"
+import { ownNameServers, startOfAuthority } from "../../../domain/domains/start-of-authority.ts"
+import { contentOf } from "../../../domain/domains/zone-file.ts"
+import { jsonIn } from "../ask-json.ts"
+import { ProviderSilent, ProviderUnavailable, isOutside } from "../outside.ts"
+import type { NameServer } from "./port.ts"
+
+const PROVIDER = "PowerDNS"
+const WITHIN_MS = 5_000
+const NEVER_SENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"])
+
+/** How it is reached. */
+export interface PowerDnsSettings {
+  /** The address of its API, such as http://127.0.0.1:8081. */
+  readonly url: string
+  readonly key: string
+}
+
+/** It refused what we told it: a fault of the settings or of this program, which nobody mends by waiting. */
+class PowerDnsRefused extends ProviderUnavailable {}
+
+const Known = z.object({
+  rrsets: z.array(z.object({ name: z.string(), type: z.string() })),
+})
+
+/** Records of one name and type, as PowerDNS takes them. */
+interface RecordSet {
+  readonly name: string
+  readonly type: string
+  readonly ttl: number
+  readonly changetype: "REPLACE" | "DELETE"
+  readonly records: readonly { readonly content: string; readonly disabled: false }[]
+}
+
+/** Opens the adapter. It calls nobody before the first zone. Its calls throw PowerDnsRefused too. */
+export function openPowerDns(settings: PowerDnsSettings): NameServer {
+  const zones = "/api/v1/servers/localhost/zones"
+  const one = (apex: string) => `${zones}/${apex}.`
+  return {
+    publish: async (zone) => {
+      const { apex, nameServers } = zone
+      const name = `${apex}.`
+      const made = { name, kind: "Native", nameservers: nameServers.map((host) => `${host}.`) }
+      // 409: it has the zone.
+      await call(settings, "POST", zones, { ...made, soa_edit_api: "" }, [201, 409])
+      const { value } = await call(settings, "GET", one(apex), null, [200])
+      const { data } = Known.safeParse(value)
+      if (data === undefined) throw new PowerDnsRefused(`${PROVIDER} answered in another form`)
+      const sets = setsOf(zone)
+      const isKept = (known: { readonly name: string; readonly type: string }) =>
+        sets.some((set) => set.name === known.name.toLowerCase() && set.type === known.type)
+      const gone = data.rrsets
+        .filter((known) => !isKept(known))
+        .map((known) => ({ name: known.name, type: known.type, changetype: "DELETE" }))
+      // One call, so that no half of it is ever served.
+      await call(settings, "PATCH", one(apex), { rrsets: [...gone, ...sets] }, [204])
+    },
+    withdraw: async (apex) => {
+      await call(settings, "DELETE", one(apex), null, [204, 404])
+    },
+  }
+}
+
+/** A zone with its SOA and its NS, by name and type. */
+function setsOf(zone: Zone): readonly RecordSet[] {
+  const { mname, rname, serial, refresh, retry, expire, minimum } = startOfAuthority(zone)
+  const times = `${serial} ${refresh} ${retry} ${expire} ${minimum}`
+  const keyed = Map.groupBy(
+    [...ownNameServers(zone), ...zone.records],
+    ({ name, type }) => `${type} ${name}`,
+  )
+  const sets = [...keyed.values()].flatMap((records) => setOf(records) ?? [])
+  return [
+    ...sets,
+    {
+      ...{ name: `${zone.apex}.`, type: "SOA", ttl: minimum, changetype: "REPLACE" },
+      records: [{ content: `${mname}. ${rname}. ${times}`, disabled: false }],
+    },
+  ]
+}
+
+function setOf(records: readonly (RecordBody & { readonly ttl: number })[]): RecordSet | null {
+  const [first] = records
+  if (first === undefined) return null
+  return {
+    ...{ name: `${first.name}.`, type: first.type, changetype: "REPLACE" },
+    ttl: Math.min(...records.map(({ ttl }) => ttl)),
+    records: records.map((record) => ({ content: contentOf(record), disabled: false })),
+  }
+}
+
+/** @throws PowerDnsRefused at another status, ProviderUnavailable, ProviderSilent */
+async function call(
+  { url, key }: PowerDnsSettings,
+  method: string,
+  path: string,
+  body: object | null,
+  expected: readonly number[],
+): Promise<{ readonly value: unknown }> {
+  try {
+    const response = await fetch(new URL(path, url), {
+      ...{ method, redirect: "manual", signal: AbortSignal.timeout(WITHIN_MS) },
+      headers: { "x-api-key": key, "content-type": "application/json" },
+      ...(body === null ? {} : { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const { status } = response
+    if (expected.includes(status)) return { value: jsonIn(text) }
+    const said = `${PROVIDER} answered ${status} to ${method} ${path}: ${text.slice(0, 200)}`
+    if (status >= 500 || status === 429) throw new ProviderUnavailable(said)
+    throw new PowerDnsRefused(said)
+  } catch (error) {
+    if (isOutside(error)) throw error
+    const cause = (error as { readonly cause?: { readonly code?: unknown } }).cause
+    if (NEVER_SENT.has(cause?.code)) {
+      throw new ProviderUnavailable(`${PROVIDER} cannot be reached`, { cause: error })
+    }
+    throw new ProviderSilent(`${PROVIDER} gave no answer`, { cause: error })
+  }
+}

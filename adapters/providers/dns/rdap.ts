@@ -1,0 +1,77 @@
+/** The registrar of a domain by RDAP (RFC 9082, 9083, 9224). It never holds anything up: null is enough. */
+import { z } from "zod"
+import type { Pacer } from "../../clock/port.ts"
+import { askJson } from "../ask-json.ts"
+import { knownInTime } from "../outside.ts"
+import type { Registrar } from "./port.ts"
+
+/** IANA's list of who answers for which top-level domain. */
+const BOOTSTRAP = "https://data.iana.org/rdap/dns.json"
+const WITHIN_MS = 3_000
+const KEPT_MS = 24 * 3_600_000
+const PROVIDER = "RDAP"
+
+const Bootstrap = z.object({
+  services: z.array(z.tuple([z.array(z.string()), z.array(z.string())])),
+})
+type Services = z.output<typeof Bootstrap>["services"]
+
+/** A property of a jCard (RFC 7095): name, parameters, type, values. */
+const Property = z.tuple([z.string(), z.unknown(), z.string()], z.unknown())
+const Domain = z.object({
+  entities: z
+    .array(
+      z.object({
+        roles: z.array(z.string()).default([]),
+        vcardArray: z.tuple([z.literal("vcard"), z.array(Property)]).optional(),
+      }),
+    )
+    .default([]),
+})
+
+/** How it asks. */
+export interface RdapOptions {
+  readonly pacer: Pacer
+  /** Where the list is, if not at IANA. */
+  readonly bootstrapUrl?: string
+}
+
+/** Opens it. It asks nobody before the first domain. */
+export function openRdap({ pacer, bootstrapUrl = BOOTSTRAP }: RdapOptions): Registrar {
+  let kept: { readonly services: Services; readonly at: number } | null = null
+  const services = async (): Promise<Services> => {
+    if (kept !== null && pacer.elapsedMs() - kept.at < KEPT_MS) return kept.services
+    const { value } = await askJson({ provider: PROVIDER, url: new URL(bootstrapUrl) })
+    const { data } = Bootstrap.safeParse(value)
+    if (data === undefined) return []
+    kept = { services: data.services, at: pacer.elapsedMs() }
+    return kept.services
+  }
+  const ask = async (domain: string): Promise<string | null> => {
+    const base = baseFor(await services(), domain)
+    if (base === null) return null
+    const url = new URL(`domain/${domain}`, base.endsWith("/") ? base : `${base}/`)
+    return registrarIn((await askJson({ provider: PROVIDER, url })).value)
+  }
+  return { nameOf: (domain) => knownInTime(pacer, PROVIDER, ask(domain), WITHIN_MS) }
+}
+
+/** Who answers for the longest part of a domain's end; null for nobody. */
+function baseFor(services: Services, domain: string): string | null {
+  const labels = domain.split(".")
+  for (let i = 1; i < labels.length; i += 1) {
+    const end = labels.slice(i).join(".")
+    const found = services.find(([ends]) => ends.includes(end))
+    if (found === undefined) continue
+    const secure = found[1].find((url) => url.startsWith("https://")) ?? found[1][0]
+    return secure !== undefined && URL.canParse(secure) ? secure : null
+  }
+  return null
+}
+
+function registrarIn(value: unknown): string | null {
+  const { data } = Domain.safeParse(value)
+  const card = data?.entities.find(({ roles }) => roles.includes("registrar"))?.vcardArray
+  const name = card?.[1].find(([property]) => property === "fn")?.[3]
+  return typeof name === "string" && name !== "" ? name : null
+}

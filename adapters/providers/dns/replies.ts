@@ -1,0 +1,142 @@
+/** Writing answers to questions for the wire. */
+import type { Answer } from "dns-packet"
+import { encode } from "dns-packet"
+import type { NegativeAnswer, ServedRecord, ZoneAnswer } from "../../../domain/domains/authority.ts"
+import type { Code, Query } from "./queries.ts"
+import { CODES } from "./queries.ts"
+
+/** The longest answer over UDP, in bytes: it fits into one packet everywhere, and amplifies little. */
+export const MOST_OVER_UDP = 1_232
+/** What a UDP answer may have where the question says nothing of it. */
+const LEAST_OVER_UDP = 512
+/** The length of an answer over TCP is told in two bytes. */
+export const MOST_OVER_TCP = 65_535
+
+const [RESPONSE, AUTHORITATIVE, TRUNCATED, RECURSION] = [0x8000, 0x0400, 0x0200, 0x0100]
+/** What of the flags of a packet that was not understood is repeated: kind of question and recursion. */
+const REPEATED_FLAGS = 0x7900
+const BYTES_OF_A_STRING = 255
+
+/** How long an answer to this question over UDP may be, in bytes. */
+export function roomOverUdp({ edns }: Query): number {
+  return Math.min(Math.max(LEAST_OVER_UDP, edns?.size ?? 0), MOST_OVER_UDP)
+}
+
+/** An answer of a code alone to a packet that was not understood: its header. */
+export function bareReply(code: Code, id: number, flags: number): Buffer {
+  const header = Buffer.alloc(12)
+  header.writeUInt16BE(id, 0)
+  header.writeUInt16BE(RESPONSE | (flags & REPEATED_FLAGS) | CODES[code], 2)
+  return header
+}
+
+/** An answer of a code alone. */
+export function codeReply(query: Query, code: Code): Buffer {
+  return written(query, code, 0, {})
+}
+
+/** No answer, but that there is one over TCP. It is as long as the question, or shorter. */
+export function truncatedReply(query: Query): Buffer {
+  return written(query, "NOERROR", TRUNCATED, {})
+}
+
+/**
+ * The answer of a zone.
+ *
+ * @param start the SOA of the zone, where that was asked for
+ * @param room bytes that it may have; what is longer says so, and holds no records
+ */
+export function zoneReply(
+  query: Query,
+  answer: ZoneAnswer,
+  start: NegativeAnswer | null,
+  room: number,
+): Buffer {
+  const { code, isAuthoritative, answers, referral, glue, nothing } = answer
+  const flags = isAuthoritative ? AUTHORITATIVE : 0
+  const found = answers.flatMap((record) => packedOf(record, query))
+  const reply = written(query, code, flags, {
+    answers: start === null ? found : [...found, packedStart(start, query)],
+    authorities:
+      nothing === null
+        ? referral.flatMap((record) => packedOf(record, query))
+        : [packedStart(nothing, query)],
+    additionals: glue.flatMap((record) => packedOf(record, query)),
+  })
+  if (reply.length <= room) return reply
+  return written(query, code, flags | TRUNCATED, {})
+}
+
+interface Sections {
+  readonly answers?: Answer[]
+  readonly authorities?: Answer[]
+  readonly additionals?: readonly Answer[]
+}
+
+/** A reply that repeats its question as it came. */
+function written(query: Query, code: Code, flags: number, sections: Sections): Buffer {
+  const { id, wantsRecursion, edns, question } = query
+  const { answers = [], authorities = [], additionals = [] } = sections
+  const opt = edns === null ? [] : [optFor(code, edns.isDo)]
+  const rest = encode({ answers, authorities, additionals: [...additionals, ...opt] })
+  const reply = Buffer.concat([rest.subarray(0, 12), question, rest.subarray(12)])
+  const recursion = wantsRecursion ? RECURSION : 0
+  reply.writeUInt16BE(id, 0)
+  reply.writeUInt16BE(RESPONSE | flags | recursion | (CODES[code] & 0xf), 2)
+  reply.writeUInt16BE(1, 4)
+  return reply
+}
+
+/** What is said of EDNS to whoever spoke of it. The upper bits of a code stand here. */
+function optFor(code: Code, isDo: boolean): Answer {
+  return {
+    ...{ type: "OPT", name: ".", udpPayloadSize: MOST_OVER_UDP },
+    ...{ extendedRcode: CODES[code] >> 4, ednsVersion: 0 },
+    ...{ flags: isDo ? 0x8000 : 0, flag_do: isDo, options: [] },
+  }
+}
+
+/** The name of an answer in the letters of the question, where it is that name. */
+const spelled = (name: string, query: Query): string =>
+  query.name.toLowerCase() === name ? query.name : name
+
+function packedStart({ apex, ttl, soa }: NegativeAnswer, query: Query): Answer {
+  return { type: "SOA", name: spelled(apex, query), ttl, data: { ...soa } }
+}
+
+function packedOf(record: ServedRecord, query: Query): readonly Answer[] {
+  const { type, content, ttl, priority } = record
+  const name = spelled(record.name, query)
+  switch (type) {
+    case "A":
+    case "AAAA":
+    case "CNAME":
+    case "NS":
+      return [{ type, name, ttl, data: content }]
+    case "MX":
+      return [{ type, name, ttl, data: { preference: priority ?? 0, exchange: content } }]
+    case "TXT":
+      return [{ type, name, ttl, data: stringsOf(content) }]
+    case "HINFO":
+      return [{ type, name, ttl, data: { cpu: content, os: "" } }]
+    case "SRV": {
+      const [weight = "", port = "", target = ""] = content.split(" ")
+      const data = { priority: priority ?? 0, weight: Number(weight), port: Number(port), target }
+      return [{ type, name, ttl, data }]
+    }
+    case "CAA": {
+      const [, flags = "", tag = "", value = ""] = /^(\d+) (\w+) "(.*)"$/.exec(content) ?? []
+      // Its types know three tags; it writes any.
+      return [{ type, name, ttl, data: { flags: Number(flags), tag: tag as "issue", value } }]
+    }
+  }
+}
+
+/** A text as strings of at most 255 bytes: dns-packet writes longer ones broken. */
+function stringsOf(text: string): Buffer[] {
+  const bytes = Buffer.from(text)
+  const count = Math.ceil(bytes.length / BYTES_OF_A_STRING)
+  return Array.from({ length: count }, (_, i) =>
+    bytes.subarray(i * BYTES_OF_A_STRING, (i + 1) * BYTES_OF_A_STRING),
+  )
+}

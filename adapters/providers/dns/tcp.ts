@@ -1,0 +1,90 @@
+/** Questions over TCP: each with its length before it, answered in their order (RFC 7766). */
+import { once } from "node:events"
+import type { Server, Socket } from "node:net"
+import { createServer } from "node:net"
+import type { Pacer } from "../../clock/port.ts"
+import { framed, packetsIn } from "./framed.ts"
+
+/** So many connections there are at once; further ones are closed. */
+const MOST_CONNECTIONS = 200
+/** A connection on which no question came for so long is closed. */
+const IDLE_MS = 10_000
+/** How often that is looked at. */
+const LOOK_MS = 1_000
+
+/** Answers one packet; null closes the connection. */
+type Answering = (packet: Buffer) => Buffer | null | Promise<Buffer | null>
+
+/** Answers questions on connections. */
+export interface TcpServer {
+  /** It does not listen yet. */
+  readonly server: Server
+  /** Resolves once nothing of it is open; connections are cut off. */
+  readonly close: () => Promise<void>
+}
+
+/** Makes one. */
+export function tcpServer(
+  pacer: Pacer,
+  answer: Answering,
+  onFault: (error: unknown) => void,
+): TcpServer {
+  const askedAt = new Map<Socket, number>()
+  const server = createServer((socket) => {
+    const onAsked = () => askedAt.set(socket, pacer.elapsedMs())
+    onAsked()
+    socket.once("close", () => askedAt.delete(socket))
+    // Strangers' connections end as they like.
+    socket.on("error", () => socket.destroy())
+    converse(socket, answer, onAsked).catch((error: unknown) => {
+      socket.destroy()
+      if (!isOfConnection(error)) onFault(error)
+    })
+  })
+  server.maxConnections = MOST_CONNECTIONS
+  const closing = new AbortController()
+  const closeIdle = async (): Promise<void> => {
+    while (!closing.signal.aborted) {
+      await pacer.pause(LOOK_MS, closing.signal)
+      for (const [socket, at] of askedAt) {
+        if (pacer.elapsedMs() - at >= IDLE_MS) socket.destroy()
+      }
+    }
+  }
+  server.once("listening", () => void closeIdle())
+  return {
+    server,
+    close: async () => {
+      closing.abort()
+      const closed = once(server, "close")
+      server.close()
+      for (const socket of askedAt.keys()) socket.destroy()
+      await closed
+    },
+  }
+}
+
+/** Reads and answers until the other side ends, or asks what gets no answer. */
+async function converse(socket: Socket, answer: Answering, onAsked: () => void): Promise<void> {
+  for await (const packet of packetsIn(socket as AsyncIterable<Buffer>)) {
+    onAsked()
+    const reply = await answer(packet)
+    if (reply === null) break
+    await send(socket, reply)
+  }
+  socket.destroySoon()
+}
+
+/** Resolves once it has left: answers do not gather for those who do not read them. */
+function send(socket: Socket, reply: Buffer): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.write(framed(reply), (error) => (error ? reject(error) : resolve()))
+  })
+}
+
+const isOfConnection = (error: unknown): boolean =>
+  error instanceof Error &&
+  "code" in error &&
+  ["ECONNRESET", "EPIPE", "ERR_STREAM_PREMATURE_CLOSE", "ERR_STREAM_DESTROYED"].includes(
+    String(error.code),
+  )

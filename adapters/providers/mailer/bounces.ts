@@ -1,0 +1,92 @@
+/** The listener for mails that come back (`BOUNCE_LISTEN`). */
+import { SMTPServer } from "smtp-server"
+import type { SMTPServerDataStream } from "smtp-server"
+import { StartupFault } from "../../startup/port.ts"
+import { failedStatus } from "./delivery-report.ts"
+import type { BounceReport, Bounces } from "./port.ts"
+
+const MOST_BYTES = 1024 * 1024
+const MOST_CONNECTIONS = 20
+const SILENT_FOR_MS = 30_000
+
+/** Opens it. @param at `address:port`; null: it never listens */
+export function openBounces(
+  at: { readonly host: string; readonly port: number } | null,
+  warn: (message: string, error: unknown) => void,
+): Bounces {
+  return {
+    listen: async (isOurs, take) => {
+      if (at === null) return null
+      const server = new SMTPServer({
+        size: MOST_BYTES,
+        maxClients: MOST_CONNECTIONS,
+        socketTimeout: SILENT_FOR_MS,
+        closeTimeout: 1_000,
+        disableReverseLookup: true,
+        // What the package offers TLS with is known to everybody.
+        disabledCommands: ["AUTH", "STARTTLS"],
+        onRcptTo: ({ address }, _session, done) => {
+          done(isOurs(address) ? null : said(550, "5.1.1 there is no such mailbox"))
+        },
+        onData: (stream, { envelope }, done) => {
+          const to = envelope.rcptTo.map(({ address }) => address)
+          received(stream, to, take).then(
+            (fault) => done(fault),
+            (error: unknown) => {
+              warn("a mail that came back could not be kept", error)
+              done(said(451, "4.3.0 come again later"))
+            },
+          )
+        },
+      })
+      // Whoever talks otherwise than servers of mail do is nobody's business.
+      server.on("error", () => undefined)
+      await listening(server, at)
+      const address = server.server.address()
+      return {
+        port: typeof address === "object" && address !== null ? address.port : at.port,
+        stop: () => new Promise((resolve) => server.close(resolve)),
+      }
+    },
+  }
+}
+
+/** Resolves once what it reports is kept; with what is said to whoever brought too much. */
+async function received(
+  stream: SMTPServerDataStream,
+  to: readonly string[],
+  take: (report: BounceReport) => Promise<void>,
+): Promise<Error | null> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of stream) {
+    const given = Buffer.from(piece as Uint8Array)
+    bytes += given.length
+    if (bytes <= MOST_BYTES) pieces.push(given)
+  }
+  if (stream.sizeExceeded || bytes > MOST_BYTES) return said(552, "5.3.4 this is too much")
+  const status = await failedStatus(Buffer.concat(pieces))
+  if (status === null) return null
+  for (const one of to) await take({ to: one, status })
+  return null
+}
+
+const said = (responseCode: number, message: string): Error =>
+  Object.assign(new Error(message), { responseCode })
+
+function listening(
+  server: SMTPServer,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => {
+      const message = `BOUNCE_LISTEN: ${host}:${port} cannot be listened at: ${error.message}`
+      reject(new StartupFault(message))
+    }
+    server.server.once("error", fail)
+    server.listen(port, host, () => {
+      server.server.off("error", fail)
+      resolve()
+    })
+  })
+}

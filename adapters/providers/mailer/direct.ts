@@ -1,0 +1,113 @@
+/** Mails straight to the servers of their recipients' domains (`MAIL_URL=direct:`). */
+import ipaddr from "ipaddr.js"
+import nodemailer from "nodemailer"
+import type { Resolver } from "../dns/port.ts"
+import { isOutside } from "../outside.ts"
+import { answerOf } from "./smtp-answers.ts"
+import type { Envelope, HandAnswer, Mailer } from "./port.ts"
+import { EVERY_SERVER, transactionOf } from "./transaction.ts"
+
+/** What it works with. */
+export interface DirectOptions {
+  readonly resolver: Pick<Resolver, "ask">
+  /** What this machine calls itself. */
+  readonly name: () => string
+  /** Where servers of mail listen; default 25. */
+  readonly port?: number
+  /** Whether an address may be talked to; default the public ones. */
+  readonly isAllowed?: (address: string) => boolean
+}
+
+/** So many servers of a domain are tried. */
+const MOST_HOSTS = 5
+
+/** Where a domain's mail goes: addresses in the order in which they are tried, each with its server's name. */
+type Found =
+  { readonly hosts: readonly { readonly host: string; readonly address: string }[] } | HandAnswer
+
+/**
+ * Opens it. The first server that answers has the say; what an MX record names is only talked to where it
+ * is a public address, for it may name any machine, this one too.
+ */
+export function openDirect(options: DirectOptions): Pick<Mailer, "hand"> {
+  return {
+    hand: async (envelope, bytes) => {
+      const found = await serversFor(options, envelope.to.slice(envelope.to.lastIndexOf("@") + 1))
+      if ("answer" in found) return found
+      let answer: HandAnswer = { answer: "deferred", code: "no_connection" }
+      for (const { host, address } of found.hosts) {
+        answer = await talk(options, { host, address }, envelope, bytes)
+        if (answer.answer !== "deferred") return answer
+      }
+      return answer
+    },
+  }
+}
+
+async function talk(
+  { name, port = 25 }: DirectOptions,
+  { host, address }: { readonly host: string; readonly address: string },
+  envelope: Envelope,
+  bytes: Buffer,
+): Promise<HandAnswer> {
+  const server = nodemailer.createTransport({
+    ...EVERY_SERVER,
+    ...{ host: address, port, name: name(), secure: false },
+    // Between servers TLS is used where it is offered, and keeps readers off, whoever answers (RFC 7435).
+    tls: { servername: host, rejectUnauthorized: false },
+  })
+  try {
+    await server.sendMail(transactionOf(envelope, bytes))
+    return { answer: "accepted", isDelivered: true }
+  } catch (error) {
+    return answerOf(error)
+  } finally {
+    server.close()
+  }
+}
+
+/** The servers of a domain; what it comes to where there are none. */
+async function serversFor(options: DirectOptions, domain: string): Promise<Found> {
+  try {
+    const { code, answers } = await options.resolver.ask(domain, "MX")
+    if (code === "NXDOMAIN") return { answer: "rejected", code: "5.1.2" }
+    if (code !== "NOERROR") return { answer: "deferred", code: "4.4.3" }
+    const named = answers.filter(({ type }) => type === "MX")
+    // A domain that says by one MX without a name that it takes no mail (RFC 7505).
+    if (named.length === 1 && /^\.?$/.test(named[0]?.content ?? "")) {
+      return { answer: "rejected", code: "5.1.10" }
+    }
+    const inOrder = named.toSorted((a, b) => (a.priority ?? 0) - (b.priority ?? 0))
+    const names = inOrder.map(({ content }) => content).slice(0, MOST_HOSTS)
+    const hosts = await addressesOf(options, names.length === 0 ? [domain] : names)
+    return hosts.length === 0 ? { answer: "rejected", code: "5.4.4" } : { hosts }
+  } catch (error) {
+    if (isOutside(error)) return { answer: "deferred", code: "4.4.3" }
+    throw error
+  }
+}
+
+/** The addresses that may be talked to. A name that is an alias of another is none for mail (RFC 2181). */
+async function addressesOf(
+  { resolver, isAllowed = isPublic }: DirectOptions,
+  names: readonly string[],
+): Promise<readonly { readonly host: string; readonly address: string }[]> {
+  const found = await Promise.all(
+    names.map(async (host) => {
+      const asked = await Promise.all(
+        (["A", "AAAA"] as const).map(async (type) => {
+          const { answers } = await resolver.ask(host, type)
+          return answers.filter((one) => one.type === type && one.name === host)
+        }),
+      )
+      const addresses = asked.flat().map(({ content }) => content)
+      return addresses.filter(isAllowed).map((address) => ({ host, address }))
+    }),
+  )
+  return found.flat()
+}
+
+/** Whether an address is anybody's on the Internet, and not of a network of its own. */
+export function isPublic(address: string): boolean {
+  return ipaddr.isValid(address) && ipaddr.process(address).range() === "unicast"
+}

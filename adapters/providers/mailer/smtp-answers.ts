@@ -1,0 +1,59 @@
+/** What the answers of a server of mail come to, in one transaction for one recipient (RFC 5321). */
+import type { HandAnswer } from "./port.ts"
+
+/** What nodemailer's errors carry. */
+interface SmtpError {
+  readonly code?: string
+  readonly command?: string
+  readonly responseCode?: number
+  readonly response?: string
+  readonly originalCode?: string
+  readonly timeoutType?: string
+  readonly rejectedErrors?: readonly SmtpError[]
+}
+
+/** Our own settings are wrong, though the server says so as if the mail were. */
+const OURS: ReadonlySet<number> = new Set([530, 535])
+const OUR_CODES: ReadonlySet<string> = new Set(["EAUTH", "ETLS", "EOAUTH2"])
+/** Before the server has greeted nothing can have been sent. */
+const BEFORE_ANYTHING: ReadonlySet<string> = new Set(["CONNECT_TIMEOUT", "GREETING_TIMEOUT"])
+/** Nor before its certificate was believed, or where it does not speak TLS: that is our settings' fault. */
+const NO_TLS = /CERT|SELF_SIGNED|UNABLE_TO_|WRONG_VERSION_NUMBER/
+
+/** How an answer is known to be our settings' fault. */
+export const SETTINGS = "settings"
+
+/** What an error of a transaction for one recipient comes to. */
+export function answerOf(error: unknown): HandAnswer {
+  const given = error as SmtpError
+  const { code = "", command, originalCode = "", timeoutType = "" } = given
+  if (OUR_CODES.has(code) || NO_TLS.test(originalCode)) {
+    return { answer: "deferred", code: SETTINGS }
+  }
+  const said = command === "RCPT TO" ? (given.rejectedErrors?.[0] ?? given) : given
+  const { responseCode } = said
+  if (responseCode === undefined) {
+    const isBefore =
+      code === "EDNS" || originalCode === "ECONNREFUSED" || BEFORE_ANYTHING.has(timeoutType)
+    // Whether the data was sent is not said, so it may have been taken.
+    return isBefore ? { answer: "deferred", code: "no_connection" } : { answer: "unknown" }
+  }
+  if (OURS.has(responseCode)) return { answer: "deferred", code: SETTINGS }
+  const status = statusOf(said.response, responseCode)
+  if (responseCode < 500) return { answer: "deferred", code: status }
+  switch (command) {
+    case "RCPT TO":
+      return { answer: "rejected", code: status }
+    case "MAIL FROM":
+    case "DATA":
+      return { answer: "refused", code: status }
+    default:
+      // It does not even begin to talk about this mail.
+      return { answer: "deferred", code: status }
+  }
+}
+
+/** The status code behind the reply code (RFC 3463), else the reply code. */
+function statusOf(response: string | undefined, responseCode: number): string {
+  return /^\d{3}[ -](\d\.\d{1,3}\.\d{1,3})\b/.exec(response ?? "")?.[1] ?? String(responseCode)
+}

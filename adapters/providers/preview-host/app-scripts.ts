@@ -1,0 +1,177 @@
+/**
+ * What runs in the sandbox of a company's apps, as scripts. Each holds a lock as long as it lives: however
+ * many programs begin the same, one goes on and the others end with 75.
+ */
+
+/** Where things lie in the sandbox; what is in the volume is there after a sleep. */
+const VERSIONS = "/data/versions"
+const DATABASE = "/data/pg"
+const STORAGE = "/data/storage"
+const PASSWORD = "/data/password"
+/** PostgreSQL's programs. */
+export const POSTGRES_AT = "/opt/postgresql"
+/** Another program's process does the same already. */
+export const TAKEN = 75
+/** It crashed too often. */
+export const GAVE_UP = 70
+
+const lock = (name: string) => `exec 9> /tmp/.${name}.lock\nflock -n 9 || exit ${TAKEN}\n`
+
+/** Says whether connections to the database are answered: no file of an earlier life is taken for it. */
+const IS_READY = `[ -e /tmp/.database-begun ] && grep -q '^ready' ${DATABASE}/postmaster.pid 2> /dev/null`
+
+/** Waits for the database. */
+export const AWAIT_DATABASE = `until ${IS_READY}; do sleep 0.02; done`
+
+/** A process that is asked to end by TERM, of which its parent hears what became. */
+const WAIT_FOR_CHILD = `while :; do
+    wait "$child"; code=$?
+    kill -0 "$child" 2> /dev/null || break
+  done
+  child=
+  [ -z "$ended" ] || exit 0`
+
+const SETTINGS = [
+  ...["listen_addresses = '127.0.0.1'", "unix_socket_directories = ''", "port = 5432"],
+  ...["shared_buffers = 8MB", "max_connections = 20", "dynamic_shared_memory_type = mmap"],
+  ...["io_method = sync", "max_logical_replication_workers = 0", "wal_level = minimal"],
+  ...["max_wal_senders = 0", "min_wal_size = 32MB", "max_wal_size = 64MB", "jit = off"],
+]
+
+/** Where the words of a process begin that has the database. */
+export const DATABASE_NAME = ": database"
+
+/** Makes the database where there is none, and keeps it running until it is asked to end. */
+export const RUN_DATABASE = `${DATABASE_NAME}
+exec 2>&1
+${lock("database")}
+mkdir -p ${STORAGE}
+if [ ! -d ${DATABASE} ]; then
+  rm -rf ${DATABASE}.new
+  (umask 077; head -c 18 /dev/urandom | od -An -v -tx1 | tr -d ' \\n' > ${PASSWORD}) || exit 1
+  ${POSTGRES_AT}/bin/initdb --no-sync -D ${DATABASE}.new -U app --pwfile=${PASSWORD} \\
+    --auth=scram-sha-256 --encoding=UTF8 --no-locale > /tmp/.initdb || { cat /tmp/.initdb; exit 1; }
+  cat >> ${DATABASE}.new/postgresql.conf << 'END' || exit 1
+${SETTINGS.join("\n")}
+END
+  echo 'CREATE DATABASE app' |
+    ${POSTGRES_AT}/bin/postgres --single -D ${DATABASE}.new postgres > /dev/null || exit 1
+  sync -f ${DATABASE}.new && mv -T ${DATABASE}.new ${DATABASE} || exit 1
+fi
+child= ended=
+trap 'ended=1; [ -z "$child" ] || kill -INT "$child" 2> /dev/null' TERM
+while :; do
+  rm -f ${DATABASE}/postmaster.pid
+  : > /tmp/.database-begun
+  (exec 9>&-; exec ${POSTGRES_AT}/bin/postgres -D ${DATABASE}) & child=$!
+  ${WAIT_FOR_CHILD}
+  sleep 1
+done`
+
+/** One text of the shell that is this text, whatever stands in it. */
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
+
+/** A command with its variables, as one text of the shell. What are ours cannot be set otherwise. */
+function withVariables(command: string, { env, port, url }: Scripted): string {
+  const ours = { PORT: String(port), STORAGE_DIR: STORAGE, PREVIEW_URL: url }
+  const theirs = Object.entries(env).filter(([name]) => name !== "DATABASE_URL")
+  const variables = { ...Object.fromEntries(theirs), ...ours }
+  const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}`)
+  // First: a path of theirs may lead to no program that reads a file.
+  const database = `export DATABASE_URL="postgres://app:$(cat ${PASSWORD})@127.0.0.1:5432/app"`
+  return [database, ...lines, command].join("\n")
+}
+
+/** A version, as its scripts need it. */
+export interface Scripted {
+  readonly publishId: string
+  readonly port: number
+  readonly url: string
+  readonly env: Readonly<Record<string, string>>
+  /** The first pause behind a crash, milliseconds: each further one is twice as long. */
+  readonly crashPauseMs: number
+  /** So long a crash counts, milliseconds. */
+  readonly crashWindowMs: number
+}
+
+const nameOf = (publishId: string): string => `: version ${publishId}`
+
+/** The version that a process runs, by its words; null for another process. */
+export function versionOf(command: string): string | null {
+  return /^: version (pub_\w+)\n/.exec(command)?.[1] ?? null
+}
+
+/**
+ * Keeps a version running until it is asked to end. One that ends by itself is begun again after 1, 2, 4 …
+ * seconds; five times in ten minutes are enough.
+ */
+export function runVersion(version: Scripted, start: string): string {
+  const { crashPauseMs, crashWindowMs, publishId } = version
+  const centiseconds = (ms: number) => String(Math.max(1, Math.round(ms / 10)))
+  return `${nameOf(publishId)}
+exec 2>&1
+${lock(`version-${publishId}`)}
+start=${quoted(withVariables(start, version))}
+child= ended= crashes=
+trap 'ended=1; [ -z "$child" ] || kill -TERM -- "-$child" 2> /dev/null || kill -TERM "$child"' TERM
+until ${IS_READY} || [ -n "$ended" ]; do sleep 0.02; done
+cd ${VERSIONS}/${publishId} || exit 1
+while :; do
+  [ -z "$ended" ] || exit 0
+  (exec 9>&-; exec setsid sh -c "$start") & child=$!
+  ${WAIT_FOR_CHILD}
+  read -r now _ < /proc/uptime; now=\${now%.*}\${now#*.}
+  recent= count=1 pause=${centiseconds(crashPauseMs)}
+  for crash in $crashes; do
+    [ "$((now - crash))" -lt ${centiseconds(crashWindowMs)} ] || continue
+    recent="$recent $crash" count=$((count + 1)) pause=$((pause * 2))
+  done
+  crashes="$recent $now"
+  if [ "$count" -ge 5 ]; then
+    echo "[the app ended with $code, $count times in a short time: it is not begun again]"
+    exit ${GAVE_UP}
+  fi
+  echo "[the app ended with $code: it is begun again]"
+  sleep "$((pause / 100)).$(printf %02d $((pause % 100)))" & child=$!
+  wait "$child"
+  child=
+done`
+}
+
+/** Runs what a version runs once, before it starts for the first time. */
+export function releaseVersion(version: Scripted, release: string): string {
+  const { publishId } = version
+  const marker = `${VERSIONS}/${publishId}.released`
+  return `exec 2>&1
+exec 9> /tmp/.release-${publishId}.lock
+flock 9
+[ ! -e ${marker} ] || exit 0
+cd ${VERSIONS}/${publishId} || exit 1
+(exec 9>&-; exec sh -c ${quoted(withVariables(release, version))}) < /dev/null || exit
+: > ${marker}`
+}
+
+/** Whether the files of the version `$1` are there, and what it runs once was run; and how many KiB database and storage have. */
+export const LOOK = `[ ! -e ${VERSIONS}/"$1".complete ] || echo there
+[ ! -e ${VERSIONS}/"$1".released ] || echo released
+du -skx ${DATABASE} ${STORAGE} 2> /dev/null
+exit 0`
+
+/** Unpacks the files of the version `$1` on its input; they are there once all of them are on the disk. */
+export const UNPACK = `exec 2>&1
+mkdir -p ${VERSIONS} || exit
+d=$(mktemp -d ${VERSIONS}/"$1".XXXXXX) || exit
+tar -x -f - -C "$d" || { code=$?; rm -rf -- "$d"; exit "$code"; }
+chmod 755 "$d" && sync -f "$d" || exit
+mv -T -- "$d" ${VERSIONS}/"$1" 2> /dev/null || rm -rf -- "$d"
+: > ${VERSIONS}/"$1".complete`
+
+/** Takes the files of every version away that is older than `$1` and not among the arguments. */
+export const TIDY = `for path in ${VERSIONS}/*; do
+  name=\${path##*/}; name=\${name%%.*} kept=
+  for one; do [ "$one" != "$name" ] || kept=1; done
+  [ -n "$kept" ] || [ "$path" -nt ${VERSIONS}/"$1".complete ] || rm -rf -- "$path"
+done`
+
+/** Takes the files of the version `$1` away. */
+export const REMOVE = `rm -rf -- ${VERSIONS}/"$1" ${VERSIONS}/"$1".*`

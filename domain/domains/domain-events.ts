@@ -1,0 +1,172 @@
+/**
+ * The facts about one connected domain, and the forms they are stored in. What stands in a zone is told to
+ * everybody who asks for it, and so is a domain's registrar: neither is sealed.
+ */
+import type { FactOf, FormatTable } from "../kernel/format.ts"
+import {
+  codecOf,
+  flag,
+  int,
+  list,
+  oneOf,
+  optional,
+  plain,
+  record,
+  text,
+  time,
+} from "../kernel/format.ts"
+import type { ValueOf } from "../kernel/kind.ts"
+import { RELEASE_REASONS } from "./claim-events.ts"
+import { appAddressId, domainId, recordId, sendingDomainId } from "./ids.ts"
+import { COPIED_TYPES, WRITABLE_TYPES } from "./records.ts"
+
+/** How a domain stands: it never pointed here, it does, it did. */
+export const DOMAIN_STATUSES = ["waiting", "live", "moved"] as const
+
+/** How a domain stands. */
+export type DomainStatus = (typeof DOMAIN_STATUSES)[number]
+
+/** How a sending domain stands. */
+export const SENDING_STATUSES = ["pending", "verified", "failed"] as const
+
+/** How a sending domain stands. */
+export type SendingStatus = (typeof SENDING_STATUSES)[number]
+
+/** How an app address stands. */
+export const APP_ADDRESS_STATUSES = [
+  "waiting_dns",
+  "waiting_certificate",
+  "live",
+  "failed",
+] as const
+
+/** How an app address stands. */
+export type AppAddressStatus = (typeof APP_ADDRESS_STATUSES)[number]
+
+/** What can be wrong with the records of a sending domain. */
+export const SENDING_FAULTS = [
+  /** There is no DKIM key, or it is not ours. */
+  "dkim",
+  /** The name of the return path has no MX record of ours. */
+  "return_mx",
+  /** It has no SPF record, or not ours. */
+  "return_spf",
+  /** It has several SPF records, which receivers take for none. */
+  "several_spf",
+] as const
+
+/** What can be wrong with the records of a sending domain. */
+export type SendingFault = (typeof SENDING_FAULTS)[number]
+
+const RECORD_SOURCES = ["copied", "added", "email", "app"] as const
+
+/** As `ZoneRecord` of `records.ts` says. */
+const row = record({
+  ...{ id: recordId, type: oneOf(...WRITABLE_TYPES, ...COPIED_TYPES), name: text, content: text },
+  ...{ priority: optional(int), ttl: int, source: oneOf(...RECORD_SOURCES) },
+})
+
+/** A record of a zone. */
+export type ZoneRow = ValueOf<typeof row>
+
+/** Everything that can happen to a connected domain. */
+export const domainFormats = {
+  /** It was connected; the records that were copied stand behind this. */
+  DomainConnected: {
+    version: 1,
+    fields: {
+      at: time,
+      domainId,
+      name: plain,
+      /** The name servers that its registrar is to name. */
+      nameServers: list(plain),
+      /** Those that it named before. */
+      replaces: list(plain),
+      registrar: optional(text),
+      /** Whether the parent zone has a DS record, which vouches for another signer than us. */
+      dnssecOn: flag,
+      /** The names that were asked for, as `CopiedZone` says. */
+      asked: optional(list(text)),
+      /** What was not copied, a line each for people. */
+      leftOut: list(text),
+    },
+  },
+  /** Some of the records that it had before. */
+  RecordsCopied: { version: 1, fields: { at: time, records: list(row) } },
+  /** The zone above names other name servers than when it was last asked. */
+  DelegationSeen: {
+    version: 1,
+    fields: {
+      at: time,
+      seen: list(plain),
+      status: oneOf(...DOMAIN_STATUSES),
+      /** Whether it names name servers that are ours, and another company's. */
+      isOthers: flag,
+      dnssecOn: flag,
+    },
+  },
+  RecordAdded: { version: 1, fields: { at: time, record: row } },
+  /** A record has other values, under its id. */
+  RecordUpdated: { version: 1, fields: { at: time, record: row } },
+  RecordRemoved: { version: 1, fields: { at: time, recordId } },
+  /** Mail can be sent from a name once its records are seen. */
+  SendingDomainAdded: {
+    version: 1,
+    fields: {
+      at: time,
+      sendingDomainId,
+      name: plain,
+      /** The label of its DKIM key. */
+      selector: plain,
+      /** The key that its signatures are checked with: base64 of its DER form. */
+      publicKey: text,
+      records: list(row),
+      /** What stood in the way of them. */
+      replaced: list(recordId),
+    },
+  },
+  /** Its records were looked at. */
+  SendingDomainChecked: {
+    version: 1,
+    fields: {
+      at: time,
+      sendingDomainId,
+      status: oneOf(...SENDING_STATUSES),
+      faults: list(oneOf(...SENDING_FAULTS)),
+      /** Whether receivers find a DMARC policy; mail goes without. */
+      hasDmarc: flag,
+      /** Since when they are wrong without a break; null where they are right. */
+      wrongSince: optional(time),
+    },
+  },
+  /** A web address leads to the app. */
+  AppAddressSaved: {
+    version: 1,
+    fields: {
+      at: time,
+      appAddressId,
+      hostname: plain,
+      status: oneOf(...APP_ADDRESS_STATUSES),
+      records: list(row),
+      /** What stood in the way of them. */
+      replaced: list(recordId),
+    },
+  },
+  AppAddressSeen: {
+    version: 1,
+    fields: { at: time, appAddressId, status: oneOf(...APP_ADDRESS_STATUSES) },
+  },
+  /** Its records were taken out or changed by hand. */
+  AppAddressRemoved: { version: 1, fields: { at: time, appAddressId } },
+  /** It is connected no more, and nothing of it is served. */
+  DomainRemoved: { version: 1, fields: { at: time, domainId, reason: oneOf(...RELEASE_REASONS) } },
+} satisfies FormatTable
+
+/** Everything that can happen to a connected domain. */
+export type DomainEvent = FactOf<typeof domainFormats>
+
+/** One of these facts. */
+export type DomainFact<T extends DomainEvent["type"]> = Extract<DomainEvent, { readonly type: T }>
+
+/** Writes and reads the facts about a connected domain. */
+export const domainCodec = codecOf(domainFormats)

@@ -1,0 +1,81 @@
+/** What is seen of a connected domain from outside of its rules. */
+import type { ReleaseReason } from "./claim-events.ts"
+import type { AppAddress, Domain, SendingDomain } from "./domain-state.ts"
+import type { DomainStatus, ZoneRow } from "./domain-events.ts"
+import type { DomainId, SendingDomainId } from "./ids.ts"
+import type { Zone } from "./records.ts"
+
+/** A connected domain. */
+export interface DomainView {
+  readonly domainId: DomainId
+  readonly name: string
+  readonly status: DomainStatus
+  readonly nameServers: readonly string[]
+  readonly replaces: readonly string[]
+  readonly registrar: string | null
+  readonly dnssecOn: boolean
+  /** As `CopiedZone` says. */
+  readonly asked: readonly string[] | null
+  readonly leftOut: readonly string[]
+  /** What the zone above named last; null where it was not asked since. */
+  readonly seen: readonly string[] | null
+  readonly records: readonly ZoneRow[]
+  readonly sendingDomains: readonly Readonly<SendingDomain>[]
+  readonly appAddresses: readonly Readonly<AppAddress>[]
+}
+
+/** A connected domain as it is; null where it is none, or none any more. */
+export function domainView(state: Domain): DomainView | null {
+  const { connected, removed, status, dnssecOn, seen } = state
+  if (connected === null || removed !== null) return null
+  const { domainId, name, nameServers, replaces, registrar, asked, leftOut } = connected
+  return {
+    ...{ domainId, name, status, nameServers, replaces, registrar, dnssecOn, asked, leftOut, seen },
+    records: [...state.records.values()],
+    sendingDomains: [...state.sendingDomains.values()].map((one) => ({ ...one })),
+    appAddresses: [...state.appAddresses.values()].map((one) => ({ ...one })),
+  }
+}
+
+/** The zone of a connected domain; null where it is none. */
+export function wholeZone(state: Domain): Zone | null {
+  const view = domainView(state)
+  if (view === null) return null
+  const { name: apex, nameServers, records } = view
+  return { apex, nameServers, serial: state.serial, records }
+}
+
+/**
+ * What a name server is to answer for a domain; null for nothing. What waits is served, because some
+ * registries look before they name a server, unless the zone above names another company's name servers:
+ * then it is not known whose it is.
+ */
+export function zoneOf(state: Domain): Zone | null {
+  return state.isOthers && state.status !== "live" ? null : wholeZone(state)
+}
+
+/** Why it was ended; null where it was not. */
+export const removalOf = ({ removed }: Domain): ReleaseReason | null => removed
+
+/** When it was connected, UTC milliseconds; null before. */
+export const connectedAt = ({ connected }: Domain): number | null => connected?.at ?? null
+
+/** What it is, or was, called; null before it was connected. */
+export const nameOf = ({ connected }: Domain): string | null => connected?.name ?? null
+
+/** The sending domain of exactly this name; null where there is none. */
+export const sendingDomainNamed =
+  (name: string) =>
+  (state: Domain): Readonly<SendingDomain> | null =>
+    domainView(state)?.sendingDomains.find((one) => one.name === name) ?? null
+
+/** The sending domain of an id, with its domain; null where there is none. */
+export const sendingDomainOf =
+  (sendingDomainId: SendingDomainId) =>
+  (
+    state: Domain,
+  ): { readonly domain: DomainView; readonly sendingDomain: Readonly<SendingDomain> } | null => {
+    const domain = domainView(state)
+    const found = domain?.sendingDomains.find((one) => one.sendingDomainId === sendingDomainId)
+    return domain === null || found === undefined ? null : { domain, sendingDomain: found }
+  }

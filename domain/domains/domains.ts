@@ -1,0 +1,166 @@
+/**
+ * Who holds which domain: of two companies that connect the same at once, one does.
+ *
+ * Stream `domains`: a fact for each claim and for each end of one. No name is held that lies above or
+ * below another that is: zones would overlap, and whoever holds the upper could write into the lower.
+ */
+import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import type { CompanyId } from "../kernel/ids.ts"
+import type { ClaimEvent, ClaimFact, ReleaseReason } from "./claim-events.ts"
+import type { DomainId } from "./ids.ts"
+
+/** Claims a name for a company. One that it holds: nothing new, whatever the id. */
+export type ClaimDomain = { readonly type: "ClaimDomain" } & Omit<
+  ClaimFact<"DomainClaimed">,
+  "type" | "at"
+>
+
+/** Lets go of what is held by an id. What is held by none: nothing new. */
+export interface ReleaseDomain {
+  readonly type: "ReleaseDomain"
+  readonly domainId: DomainId
+  readonly reason: ReleaseReason
+}
+
+/** What can be asked of the claims. */
+export type ClaimCommand = ClaimDomain | ReleaseDomain
+
+/** A claim was refused: the name, or one above or below it, is held already. */
+export interface ClaimRefused {
+  readonly type: "ClaimRefused"
+  readonly at: number
+  readonly code: "held"
+  readonly message: string
+}
+
+/** Who holds a name. */
+export interface Claim {
+  readonly domainId: DomainId
+  readonly companyId: CompanyId
+  readonly name: string
+  /** Since when, UTC milliseconds. */
+  readonly at: number
+}
+
+interface State {
+  readonly byName: Map<string, Claim>
+  readonly nameOf: Map<DomainId, string>
+  /** How many names are held below a name, for each that has some. */
+  readonly below: Map<string, number>
+}
+
+/** Who holds which domain. Only the functions of this file look inside. */
+export type Claims = State
+
+/** The rules of claims. */
+export const claims: Decider<ClaimCommand, Claims, ClaimEvent, ClaimRefused> = {
+  initial: () => ({ byName: new Map(), nameOf: new Map(), below: new Map() }),
+  decide,
+  evolve,
+}
+
+function decide(
+  command: ClaimCommand,
+  state: Claims,
+  { at }: Stamp,
+): readonly ClaimEvent[] | ClaimRefused {
+  switch (command.type) {
+    case "ClaimDomain": {
+      const held = state.byName.get(command.name)
+      if (held?.companyId === command.companyId) return []
+      const isFree = held === undefined && !overlaps(state, command.name)
+      return isFree ? [{ ...command, type: "DomainClaimed", at }] : refused(at)
+    }
+    case "ReleaseDomain": {
+      const { domainId, reason } = command
+      const held = claimById(domainId)(state)
+      if (held === null) return []
+      const { companyId, name } = held
+      return [{ type: "DomainReleased", at, domainId, companyId, name, reason }]
+    }
+    default:
+      return unreachable(command)
+  }
+}
+
+function refused(at: number): ClaimRefused {
+  const message = "This domain, or one above or below it, is connected already."
+  return { type: "ClaimRefused", at, code: "held", message }
+}
+
+function overlaps({ byName, below }: Claims, name: string): boolean {
+  return below.has(name) || namesAbove(name).some((above) => byName.has(above))
+}
+
+/** The names that a name lies under, the nearest first; without the root. */
+function namesAbove(name: string): readonly string[] {
+  const labels = name.split(".")
+  return labels.slice(1).map((_label, i) => labels.slice(i + 1).join("."))
+}
+
+function evolve(state: Claims, event: ClaimEvent): Claims {
+  const { domainId, companyId, name, at } = event
+  switch (event.type) {
+    case "DomainClaimed":
+      hold(state, { domainId, companyId, name, at })
+      return state
+    case "DomainReleased":
+      state.byName.delete(name)
+      state.nameOf.delete(domainId)
+      for (const above of namesAbove(name)) count(state, above, -1)
+      return state
+    default:
+      return unreachable(event)
+  }
+}
+
+function hold(state: Claims, claim: Claim): void {
+  state.byName.set(claim.name, claim)
+  state.nameOf.set(claim.domainId, claim.name)
+  for (const above of namesAbove(claim.name)) count(state, above, 1)
+}
+
+function count({ below }: Claims, name: string, by: number): void {
+  const now = (below.get(name) ?? 0) + by
+  if (now === 0) below.delete(name)
+  else below.set(name, now)
+}
+
+/** The claim that a name is under: of the name itself, or of the nearest above it; null for none. */
+export const claimOver =
+  (name: string) =>
+  ({ byName }: Claims): Claim | null => {
+    const over = [name, ...namesAbove(name)].find((one) => byName.has(one))
+    return over === undefined ? null : (byName.get(over) ?? null)
+  }
+
+/** The claim of an id; null where it holds nothing. */
+export const claimById =
+  (domainId: DomainId) =>
+  ({ byName, nameOf }: Claims): Claim | null => {
+    const name = nameOf.get(domainId)
+    return name === undefined ? null : (byName.get(name) ?? null)
+  }
+
+/** What a company holds, the oldest first. */
+export const claimsOf =
+  (companyId: CompanyId) =>
+  ({ byName }: Claims): readonly Claim[] =>
+    [...byName.values()].filter((claim) => claim.companyId === companyId)
+
+/** How claims are kept beside their stream. */
+export const claimsCheckpoint: CheckpointForm<Claims> = {
+  shape: 1,
+  save: ({ byName }) => [...byName.values()],
+  load: (saved) => {
+    const state = claims.initial()
+    for (const claim of saved as readonly Claim[]) hold(state, claim)
+    return state
+  },
+}
+
+/** What claims take in memory, in bytes, about. */
+export function claimsBytes({ byName, below }: Claims): number {
+  return 1_000 + byName.size * 500 + below.size * 100
+}

@@ -1,0 +1,208 @@
+/**
+ * What a record of a domain may be, and beside which others it may stand.
+ *
+ * The specification says which types are written and how long their fields are; the form of each is what
+ * `named-checkzone` loads and what no reader of a zone file or a packet can take for something else.
+ */
+import { hostFormOf, isUnder, nameFormOf } from "./host-names.ts"
+import { ipv4FormOf, ipv6FormOf } from "./ip-addresses.ts"
+import { utf8Of } from "./utf8.ts"
+
+/** What callers write. */
+export const WRITABLE_TYPES = ["A", "AAAA", "CNAME", "MX", "TXT"] as const
+/** What is copied beside these when a domain is connected: it is served and exported as it was. */
+export const COPIED_TYPES = ["CAA", "SRV", "NS"] as const
+
+/** The types of record that callers write. */
+export type WritableType = (typeof WRITABLE_TYPES)[number]
+/** The types of record that a zone has beside its own SOA and NS. */
+export type RecordType = WritableType | (typeof COPIED_TYPES)[number]
+
+/** Where a record comes from: the former host, a caller, the set-up of email, an address of the app. */
+export type RecordSource = "copied" | "added" | "email" | "app"
+
+/** Seconds for which resolvers may keep a record. */
+export const RECORD_TTL = 300
+/** Characters (code points) of a content. */
+export const MOST_CONTENT = 2_048
+/** The target of an MX or SRV that says: there is none (RFC 7505). */
+export const NO_TARGET = "."
+/** Bytes of all records of one name and type: an answer has to hold them. */
+const MOST_OF_A_SET = 32_768
+
+/** What a record says, in its normal form: two that say the same are equal. */
+export interface RecordBody {
+  readonly type: RecordType
+  /** The whole name, in lower case and punycode, without a dot at the end; `*.` may lead it. */
+  readonly name: string
+  /**
+   * By the type: an address; the whole name of a host, or `.` for none; the text of a TXT, which is not
+   * parted; of a SRV `weight port target`; of a CAA `flags tag "value"`.
+   */
+  readonly content: string
+  /** Of an MX or SRV; null for others. */
+  readonly priority: number | null
+}
+
+/** A record of a zone. */
+export interface ZoneRecord extends RecordBody {
+  readonly id: string
+  /** Seconds. */
+  readonly ttl: number
+  readonly source: RecordSource
+}
+
+/** A zone as it is served and exported; its SOA and its own NS follow from it. */
+export interface Zone {
+  /** The domain, in the form of names. */
+  readonly apex: string
+  /** Whom the zone itself names, in the form of names; at least one. */
+  readonly nameServers: readonly string[]
+  /** Counts the changes: never less than before. */
+  readonly serial: number
+  readonly records: readonly (RecordBody & Pick<ZoneRecord, "ttl">)[]
+}
+
+/** A record as somebody wrote it. */
+export interface WrittenRecord {
+  readonly type: RecordType
+  /** Relative to the domain, or whole; `@` is the domain itself. */
+  readonly name: string
+  readonly content: string
+  readonly priority: number | null
+}
+
+/** Why a record cannot be: the field at fault, and what is wrong with it, to be read behind its name. */
+export interface RecordFault {
+  readonly field: "name" | "content" | "priority"
+  readonly sentence: string
+}
+
+/** A record in its normal form, or what is wrong with it. */
+export type ReadRecord = { readonly record: RecordBody } | { readonly fault: RecordFault }
+
+/**
+ * Reads a record of a domain.
+ *
+ * @param apex the domain, in the form of names
+ */
+export function readRecord(apex: string, written: WrittenRecord): ReadRecord {
+  const { type, priority } = written
+  const name = ownerOf(apex, written.name)
+  if (name === null) {
+    return fault("name", `must be a name under ${apex}, @ for itself, or begin with *.`)
+  }
+  const length = [...written.content].length
+  if (length < 1 || length > MOST_CONTENT) {
+    return fault("content", `must have 1 to ${MOST_CONTENT} characters`)
+  }
+  const hasPriority = type === "MX" || type === "SRV"
+  if (hasPriority !== (priority !== null)) {
+    return fault("priority", hasPriority ? `is needed for ${type}` : "is for MX alone")
+  }
+  if (priority !== null && !(Number.isInteger(priority) && priority >= 0 && priority <= 65_535)) {
+    return fault("priority", "must be a whole number from 0 to 65535")
+  }
+  const content = contentForm(type, written.content)
+  if (content === null) return fault("content", EXPECTED[type])
+  if (type === "CNAME" && content === name) return fault("content", "must be another name")
+  if (type === "NS" && name.startsWith("*.")) return fault("name", "must not begin with *. for NS")
+  if (type === "NS" && name === apex) {
+    return fault("name", "must be under the domain: its own name servers are ours")
+  }
+  return { record: { type, name, content, priority } }
+}
+
+const fault = (field: RecordFault["field"], sentence: string): ReadRecord => ({
+  fault: { field, sentence },
+})
+
+/** The whole name of what is written; null where it is none, or too long with its domain. */
+function ownerOf(apex: string, written: string): string | null {
+  if (written === "@" || written === "") return apex
+  const isWhole = written.endsWith(".")
+  const name = nameFormOf(written, { wildcard: true })
+  if (name !== null && isUnder(name, apex)) return name
+  return isWhole ? null : nameFormOf(`${written}.${apex}`, { wildcard: true })
+}
+
+/** What a content must be, by type. */
+const EXPECTED: Readonly<Record<RecordType, string>> = {
+  A: "must be an IPv4 address such as 192.0.2.1",
+  AAAA: "must be an IPv6 address such as 2001:db8::1",
+  CNAME: "must be the whole name of a host, such as app.example.com",
+  MX: "must be the whole name of a host, such as mail.example.com",
+  NS: "must be the whole name of a host, such as ns1.example.com",
+  TXT: "must be text without the character U+0000",
+  SRV: "must be weight, port and the whole name of a host",
+  CAA: 'must be flags, tag and a value in quotes, such as 0 issue "ca.example"',
+}
+
+/** The normal form of a content; null where it cannot be one of its type. */
+function contentForm(type: RecordType, content: string): string | null {
+  switch (type) {
+    case "A":
+      return ipv4FormOf(content)
+    case "AAAA":
+      return ipv6FormOf(content)
+    case "CNAME":
+    case "NS":
+      return hostFormOf(content)
+    case "MX":
+      return content === NO_TARGET ? content : hostFormOf(content)
+    case "TXT":
+      return content.isWellFormed() && !content.includes("\0") ? content : null
+    case "SRV":
+      return serviceForm(content)
+    case "CAA":
+      return /^\d{1,3} [a-z0-9]{1,15} "[ !#-[\]-~]{0,1000}"$/.test(content) &&
+        Number.parseInt(content, 10) < 256
+        ? content
+        : null
+  }
+}
+
+function serviceForm(content: string): string | null {
+  const [weight = "", port = "", target = "", ...more] = content.split(" ")
+  const isNumber = (word: string) => /^(0|[1-9]\d{0,4})$/.test(word) && Number(word) <= 65_535
+  const host = target === NO_TARGET ? target : hostFormOf(target)
+  const isOne = isNumber(weight) && isNumber(port) && host !== null && more.length === 0
+  return isOne ? `${weight} ${port} ${host}` : null
+}
+
+/** Whether two records say the same. */
+export function isSameRecord(one: RecordBody, other: RecordBody): boolean {
+  return (
+    one.type === other.type &&
+    one.name === other.name &&
+    one.content === other.content &&
+    one.priority === other.priority
+  )
+}
+
+/**
+ * Why a record cannot stand beside those of its domain, as a sentence; null where it can. A CNAME stands
+ * alone, so never at the domain itself, which has name servers.
+ */
+export function clashAmong(
+  apex: string,
+  records: readonly RecordBody[],
+  added: RecordBody,
+): string | null {
+  const { type, name } = added
+  if (type === "CNAME" && name === apex) {
+    return `A CNAME stands alone: ${apex} itself can have none.`
+  }
+  const beside = records.filter((one) => one.name === name)
+  if (beside.some((one) => isSameRecord(one, added))) return `The same record is there already.`
+  const alone = beside.find((one) => one.type === "CNAME")
+  if (alone !== undefined) return `${name} has a CNAME, which stands alone.`
+  if (type === "CNAME" && beside.length > 0) {
+    return `A CNAME stands alone, and ${name} has other records.`
+  }
+  const set = [...beside.filter((one) => one.type === type), added]
+  if (set.reduce((sum, one) => sum + 16 + utf8Of(one.content).length, 0) > MOST_OF_A_SET) {
+    return `The ${type} records of ${name} would be too long to be answered.`
+  }
+  return null
+}

@@ -1,0 +1,229 @@
+/**
+ * One mail to up to fifty recipients, each of whom gets a copy that names them alone.
+ *
+ * Stream `mail-<companyId>-<mailId>`: accepted once, then what became of the copies, several at a time.
+ * Bounded by recipients and by how often one is tried. A mail is refused as a whole only while nobody has
+ * it, and nobody may have it: from then on it is charged, whatever becomes of the others.
+ */
+import type { Decider, Stamp } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import type { Tried } from "./hand-times.ts"
+import { EXPIRED, dueAt, isExpired } from "./hand-times.ts"
+import type { MailEvent, MailFact, MailOutcome, MailRecipient } from "./mail-events.ts"
+
+type Command<T extends MailEvent["type"], Type extends string> = { readonly type: Type } & Omit<
+  MailFact<T>,
+  "type" | "at"
+>
+
+/** Accepts a mail that is paid for. The same again: nothing new. */
+export type AcceptMail = Command<"MailAccepted", "AcceptMail">
+/** Records what became of copies. Of those whose end is known: nothing new. */
+export type ProgressMail = Command<"MailProgressed", "ProgressMail">
+/** Records that copies were refused for what the mail is or whom it is from. */
+export interface RefuseMail {
+  readonly type: "RefuseMail"
+  readonly mailId: MailFact<"MailRefused">["mailId"]
+  readonly ns: readonly number[]
+  readonly code: string
+}
+/** Records that a copy came back. One that did, or never got anywhere: nothing new. */
+export type ReturnMail = Command<"MailReturned", "ReturnMail">
+/** Makes sure that a mail which was never accepted never is. */
+export type AbandonMail = Command<"MailAbandoned", "AbandonMail">
+
+/** What can be asked of a mail. */
+export type MailCommand = AcceptMail | ProgressMail | RefuseMail | ReturnMail | AbandonMail
+
+/** A command was refused. */
+export interface MailCommandRefused {
+  readonly type: "MailCommandRefused"
+  readonly at: number
+  readonly code: "no_mail"
+  readonly message: string
+}
+
+/** How a copy stands; `open` is one that was never handed over, `returned` one that came back. */
+export type CopyStatus = "open" | "returned" | MailOutcome["result"]
+
+interface Copy extends MailRecipient {
+  status: CopyStatus
+  code: string | null
+  tried: Tried
+}
+
+interface State {
+  accepted: MailFact<"MailAccepted"> | null
+  readonly copies: Map<number, Copy>
+  /** Why it was refused as a whole. */
+  refused: string | null
+  isAbandoned: boolean
+}
+
+/** A mail. Only the functions of this file look inside. */
+export type Mail = State
+
+/** The rules of a mail. */
+export const mail: Decider<MailCommand, Mail, MailEvent, MailCommandRefused> = {
+  initial: () => ({ accepted: null, copies: new Map(), refused: null, isAbandoned: false }),
+  decide,
+  evolve,
+}
+
+function decide(
+  command: MailCommand,
+  state: Mail,
+  { at }: Stamp,
+): readonly MailEvent[] | MailCommandRefused {
+  const { accepted, isAbandoned } = state
+  if (command.type === "AcceptMail") {
+    if (isAbandoned) return no(at)
+    return accepted === null ? [{ ...command, type: "MailAccepted", at }] : []
+  }
+  if (command.type === "AbandonMail") {
+    if (accepted !== null || isAbandoned) return []
+    return [{ ...command, type: "MailAbandoned", at }]
+  }
+  if (accepted === null) return no(at)
+  const { mailId } = command
+  switch (command.type) {
+    case "ProgressMail":
+      return progressed(state, mailId, command.outcomes, at)
+    case "RefuseMail": {
+      const { ns, code } = command
+      if (ns.length === 0 || state.refused !== null) return []
+      if (!mayBeHad(state)) return [{ type: "MailRefused", at, mailId, code }]
+      return progressed(
+        state,
+        mailId,
+        ns.map((n) => ({ n, result: "bounced", code })),
+        at,
+      )
+    }
+    case "ReturnMail": {
+      const copy = state.copies.get(command.n)
+      return copy !== undefined && mayComeBack(copy)
+        ? [{ ...command, type: "MailReturned", at }]
+        : []
+    }
+    default:
+      return unreachable(command)
+  }
+}
+
+function progressed(
+  state: Mail,
+  mailId: MailFact<"MailProgressed">["mailId"],
+  given: readonly MailOutcome[],
+  at: number,
+): readonly MailEvent[] {
+  const acceptedAt = state.accepted?.at ?? at
+  const outcomes = given
+    .filter(({ n }) => {
+      const copy = state.copies.get(n)
+      return state.refused === null && copy !== undefined && isUndecided(copy)
+    })
+    .map((one) =>
+      one.result === "deferred" && isExpired(acceptedAt, at)
+        ? { n: one.n, result: "bounced" as const, code: EXPIRED }
+        : one,
+    )
+  return outcomes.length === 0 ? [] : [{ type: "MailProgressed", at, mailId, outcomes }]
+}
+
+/** Whether something is still to become of a copy; one that may be had twice by now is left as it is. */
+const isUndecided = ({ status, tried }: Copy): boolean =>
+  status === "open" || ((status === "deferred" || status === "unknown") && dueAt(tried) !== null)
+
+/** Whether somebody has a copy, or may have it, and it did not come back yet. */
+const mayComeBack = ({ status, tried }: Copy): boolean =>
+  status === "delivered" || status === "relayed" || (tried.unknown > 0 && status !== "returned")
+
+/** Whether anybody has it, or may have it. */
+function mayBeHad({ copies }: Mail): boolean {
+  return [...copies.values()].some(
+    ({ status, tried }) =>
+      status === "delivered" || status === "relayed" || status === "returned" || tried.unknown > 0,
+  )
+}
+
+function no(at: number): MailCommandRefused {
+  return { type: "MailCommandRefused", at, code: "no_mail", message: "There is no such mail." }
+}
+
+function evolve(state: Mail, event: MailEvent): Mail {
+  switch (event.type) {
+    case "MailAccepted": {
+      state.accepted = event
+      const tried = { deferred: 0, unknown: 0, last: null, at: event.at } as const
+      for (const one of event.recipients) {
+        state.copies.set(one.n, { ...one, status: "open", code: null, tried })
+      }
+      return state
+    }
+    case "MailProgressed":
+      for (const { n, result, code } of event.outcomes) {
+        const copy = state.copies.get(n)
+        if (copy === undefined) continue
+        const last = result === "deferred" || result === "unknown" ? result : null
+        const { deferred, unknown } = copy.tried
+        copy.tried = {
+          deferred: deferred + (last === "deferred" ? 1 : 0),
+          unknown: unknown + (last === "unknown" ? 1 : 0),
+          ...{ last, at: event.at },
+        }
+        Object.assign(copy, { status: result, code })
+      }
+      return state
+    case "MailRefused":
+      state.refused = event.code
+      return state
+    case "MailReturned": {
+      const copy = state.copies.get(event.n)
+      if (copy === undefined) return state
+      // It was had, so it is not handed over again.
+      const tried = { ...copy.tried, last: null }
+      Object.assign(copy, { status: "returned", code: event.code, tried })
+      return state
+    }
+    case "MailAbandoned":
+      state.isAbandoned = true
+      return state
+    default:
+      return unreachable(event)
+  }
+}
+
+/** One copy. */
+export interface CopyView extends MailRecipient {
+  readonly status: CopyStatus
+  readonly code: string | null
+  /** When it is handed over next, UTC milliseconds; null for never again. */
+  readonly dueAt: number | null
+}
+
+/** A mail as it stands. */
+export interface MailView {
+  readonly accepted: MailFact<"MailAccepted">
+  /** By their places. */
+  readonly copies: readonly CopyView[]
+  /** Why it was refused as a whole; null where it was not. */
+  readonly refused: string | null
+  /** Whether it is charged for good: it cannot be refused as a whole any more. */
+  readonly isEarned: boolean
+}
+
+/** A mail as it stands; null where none was accepted. */
+export function mailView(state: Mail): MailView | null {
+  const { accepted, refused } = state
+  if (accepted === null) return null
+  const copies = [...state.copies.values()].map(({ n, to, tag, status, code, tried }) => {
+    const isUsed = refused === null && (status === "open" || tried.last !== null)
+    return { n, to, tag, status, code, dueAt: isUsed ? dueAt(tried) : null }
+  })
+  const isOver = copies.every((one) => one.dueAt === null)
+  return { accepted, copies, refused, isEarned: refused === null && (isOver || mayBeHad(state)) }
+}
+
+/** Whether it was made sure that a mail never is accepted. */
+export const isMailAbandoned = ({ isAbandoned }: Mail): boolean => isAbandoned

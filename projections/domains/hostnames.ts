@@ -1,0 +1,88 @@
+/** Read model `hostnames`: the web addresses that lead to apps, for who asks which names are ours. */
+import type { Kysely, Transaction } from "kysely"
+import type { AppAddressStatus } from "../../domain/domains/domain-events.ts"
+import type { AppAddressId, DomainId } from "../../domain/domains/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Projection, Recorded } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { madeOf, table, text } from "../kernel/table.ts"
+import { connectedDomain } from "./connected-domain.ts"
+
+const HOSTNAMES = table(
+  "hostnames",
+  {
+    company_id: text<CompanyId>(),
+    app_address_id: text<AppAddressId>(),
+    domain_id: text<DomainId>(),
+    hostname: text(),
+    status: text<AppAddressStatus>(),
+  },
+  ["company_id", "app_address_id"],
+  "(hostname)",
+)
+
+/** A web address that leads to an app. */
+export type HostnameRow = RowOf<typeof HOSTNAMES>
+
+type Tables = RowsOf<typeof HOSTNAMES>
+
+/** The read model. */
+export const hostnames: Projection = {
+  name: "hostnames",
+  version: 1,
+  categories: ["domain", "domains"],
+  ignores: [
+    ...["DelegationSeen", "DomainClaimed", "DomainConnected"],
+    ...["RecordAdded", "RecordRemoved", "RecordUpdated", "RecordsCopied"],
+    ...["SendingDomainAdded", "SendingDomainChecked"],
+  ],
+  ...madeOf(HOSTNAMES),
+  apply: async (tx: Transaction<Tables>, facts) => {
+    for (const recorded of facts) await applyOne(tx, recorded)
+  },
+}
+
+async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<void> {
+  const { fact } = recorded
+  const of = connectedDomain(recorded)
+  if (of === null) return
+  const { companyId, domainId } = of
+  switch (fact.type) {
+    case "AppAddressSaved": {
+      const { appAddressId, hostname, status } = fact
+      await HOSTNAMES.insert(tx, [
+        HOSTNAMES.rowOf({ companyId, domainId, appAddressId, hostname, status }),
+      ])
+      return
+    }
+    case "AppAddressSeen":
+      await tx
+        .updateTable("hostnames")
+        .set({ status: fact.status })
+        .where("company_id", "=", companyId)
+        .where("app_address_id", "=", fact.appAddressId)
+        .execute()
+      return
+    case "AppAddressRemoved":
+      await tx
+        .deleteFrom("hostnames")
+        .where("company_id", "=", companyId)
+        .where("app_address_id", "=", fact.appAddressId)
+        .execute()
+      return
+    case "DomainRemoved":
+    case "DomainReleased":
+      await tx
+        .deleteFrom("hostnames")
+        .where("company_id", "=", companyId)
+        .where("domain_id", "=", domainId)
+        .execute()
+      return
+    default:
+  }
+}
+
+/** All of them, of all companies. */
+export async function allHostnames(db: Kysely<Tables>): Promise<readonly HostnameRow[]> {
+  return db.selectFrom("hostnames").selectAll().execute()
+}

@@ -1,0 +1,60 @@
+/** Read model `senders`: the addresses that a company's mails are from, each with when it was last used. */
+import type { Kysely, Transaction } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Projection } from "../kernel/projection.ts"
+import { ofType } from "../kernel/projection.ts"
+import type { RowsOf } from "../kernel/table.ts"
+import { instant, madeOf, table, text } from "../kernel/table.ts"
+
+const SENDERS = table(
+  "senders",
+  {
+    company_id: text<CompanyId>(),
+    sender: text(),
+    last_sent_at: instant(),
+  },
+  ["company_id", "sender"],
+)
+
+type Tables = RowsOf<typeof SENDERS>
+
+/** The read model. */
+export const senders: Projection = {
+  name: "senders",
+  version: 1,
+  categories: ["companies", "mail"],
+  ignores: [
+    ...["CompanyRegistered", "MailAbandoned", "MailProgressed", "MailRefused", "MailReturned"],
+  ],
+  ...madeOf(SENDERS),
+  personal: ["senders"],
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact, companyId } of ofType(facts, "MailAccepted")) {
+      const sender = await opener.open(companyId, fact.from)
+      // Whose company was erased since.
+      if (sender === null) continue
+      await SENDERS.upsert(tx, [SENDERS.rowOf({ companyId, sender, lastSentAt: fact.at })])
+    }
+    for (const { fact } of facts) {
+      if (fact.type !== "CompanyErased") continue
+      await tx.deleteFrom("senders").where("company_id", "=", fact.companyId).execute()
+    }
+  },
+}
+
+/** The addresses that a company's mails were from since a time, what was used last first. */
+export async function listSenders(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  since: Date,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom("senders")
+    .select("sender")
+    .where("company_id", "=", companyId)
+    .where("last_sent_at", ">=", since)
+    .orderBy("last_sent_at", "desc")
+    .orderBy("sender")
+    .execute()
+  return rows.map(({ sender }) => sender)
+}

@@ -1,0 +1,131 @@
+/** Read model `sending-domains`: what mail is sent from, and how the domain above each stands. */
+import type { Kysely, Transaction } from "kysely"
+import type {
+  DomainStatus,
+  SendingFault,
+  SendingStatus,
+} from "../../domain/domains/domain-events.ts"
+import type { DomainId, SendingDomainId } from "../../domain/domains/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Projection, Recorded } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { flag, instant, madeOf, orNull, table, text, texts } from "../kernel/table.ts"
+import { connectedDomain } from "./connected-domain.ts"
+
+const SENDING_DOMAINS = table(
+  "sending_domains",
+  {
+    company_id: text<CompanyId>(),
+    sending_domain_id: text<SendingDomainId>(),
+    domain_id: text<DomainId>(),
+    name: text(),
+    status: text<SendingStatus>(),
+    faults: texts<SendingFault>(),
+    has_dmarc: flag(),
+    added_at: instant(),
+    checked_at: orNull(instant()),
+  },
+  ["company_id", "sending_domain_id"],
+  "(company_id, domain_id)",
+)
+
+const PARENTS = table(
+  "sending_domain_parents",
+  {
+    company_id: text<CompanyId>(),
+    domain_id: text<DomainId>(),
+    parent_name: text(),
+    parent_status: text<DomainStatus>(),
+  },
+  ["company_id", "domain_id"],
+)
+
+/** A sending domain with the connected domain that it is under. */
+export type SendingDomainRow = RowOf<typeof SENDING_DOMAINS> &
+  Pick<RowOf<typeof PARENTS>, "parent_name" | "parent_status">
+
+type Tables = RowsOf<typeof SENDING_DOMAINS | typeof PARENTS>
+
+/** The read model. */
+export const sendingDomains: Projection = {
+  name: "sending-domains",
+  version: 1,
+  categories: ["domain", "domains"],
+  ignores: [
+    ...["AppAddressRemoved", "AppAddressSaved", "AppAddressSeen", "DomainClaimed"],
+    ...["RecordAdded", "RecordRemoved", "RecordUpdated", "RecordsCopied"],
+  ],
+  ...madeOf(SENDING_DOMAINS, PARENTS),
+  apply: async (tx: Transaction<Tables>, facts) => {
+    for (const recorded of facts) await applyOne(tx, recorded)
+  },
+}
+
+async function applyOne(tx: Transaction<Tables>, recorded: Recorded): Promise<void> {
+  const { fact } = recorded
+  const of = connectedDomain(recorded)
+  if (of === null) return
+  switch (fact.type) {
+    case "DomainConnected": {
+      const parent = { ...of, parentName: fact.name, parentStatus: "waiting" } as const
+      await PARENTS.insert(tx, [PARENTS.rowOf(parent)])
+      return
+    }
+    case "DelegationSeen":
+      await tx
+        .updateTable("sending_domain_parents")
+        .set({ parent_status: fact.status })
+        .where("company_id", "=", of.companyId)
+        .where("domain_id", "=", of.domainId)
+        .execute()
+      return
+    case "SendingDomainAdded": {
+      const { sendingDomainId, name, at: addedAt } = fact
+      const fresh = { status: "pending", faults: [], hasDmarc: false } as const
+      const row = { ...of, sendingDomainId, name, addedAt, ...fresh }
+      await tx.insertInto("sending_domains").values(SENDING_DOMAINS.rowOf(row)).execute()
+      return
+    }
+    case "SendingDomainChecked": {
+      const { status, faults, hasDmarc: has_dmarc, at, sendingDomainId } = fact
+      await tx
+        .updateTable("sending_domains")
+        .set({ status, faults, has_dmarc, checked_at: new Date(at) })
+        .where("company_id", "=", of.companyId)
+        .where("sending_domain_id", "=", sendingDomainId)
+        .execute()
+      return
+    }
+    case "DomainRemoved":
+    case "DomainReleased":
+      for (const name of ["sending_domains", "sending_domain_parents"] as const) {
+        await tx
+          .deleteFrom(name)
+          .where("company_id", "=", of.companyId)
+          .where("domain_id", "=", of.domainId)
+          .execute()
+      }
+      return
+    default:
+  }
+}
+
+const withParents = (db: Kysely<Tables>, companyId: CompanyId) =>
+  db
+    .selectFrom("sending_domains")
+    .innerJoin("sending_domain_parents", (join) =>
+      join
+        .onRef("sending_domain_parents.company_id", "=", "sending_domains.company_id")
+        .onRef("sending_domain_parents.domain_id", "=", "sending_domains.domain_id"),
+    )
+    .selectAll("sending_domains")
+    .select(["parent_name", "parent_status"])
+    .where("sending_domains.company_id", "=", companyId)
+
+/** The sending domains of a company, the first one first. */
+export async function listSendingDomains(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+): Promise<readonly SendingDomainRow[]> {
+  return withParents(db, companyId).orderBy("added_at").orderBy("sending_domain_id").execute()
+}

@@ -1,0 +1,118 @@
+/** Read model `mails`: what companies sent by mail, a row for each recipient, and what became of it. */
+import type { Kysely, Transaction } from "kysely"
+import type { MailId } from "../../domain/email/ids.ts"
+import type { CopyStatus } from "../../domain/email/mail.ts"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+
+const MAILS = table(
+  "mails",
+  {
+    company_id: text<CompanyId>(),
+    mail_id: text<MailId>(),
+    n: integer(),
+    sender: orNull(text()),
+    recipient: orNull(text()),
+    sending_domain_id: text(),
+    charge_id: text(),
+    key_id: orNull(text<KeyId>()),
+    person_id: orNull(text<PersonId>()),
+    status: text<CopyStatus | "refused">(),
+    code: orNull(text()),
+    sent_at: instant(),
+    changed_at: instant(),
+  },
+  ["company_id", "mail_id", "n"],
+  "(company_id, sent_at)",
+  "(mail_id)",
+)
+
+/** A mail to one recipient; `sender` and `recipient` are null once erased. */
+export type MailRow = RowOf<typeof MAILS>
+
+type Tables = RowsOf<typeof MAILS>
+
+/** The read model. */
+export const mails: Projection = {
+  name: "mails",
+  version: 1,
+  categories: ["companies", "mail"],
+  ignores: ["CompanyRegistered", "MailAbandoned"],
+  ...madeOf(MAILS),
+  personal: ["mails"],
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact } of facts) {
+      if (fact.type !== "CompanyErased") continue
+      const blank = { sender: null, recipient: null }
+      await tx.updateTable("mails").set(blank).where("company_id", "=", fact.companyId).execute()
+    }
+    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
+  },
+}
+
+async function applyOne(
+  tx: Transaction<Tables>,
+  { fact, companyId }: CompanyRecorded,
+  opener: Opener,
+): Promise<void> {
+  const update = (mailId: MailId, n: number | null, changes: Partial<MailRow>) => {
+    const all = tx
+      .updateTable("mails")
+      .set(changes)
+      .where("company_id", "=", companyId)
+      .where("mail_id", "=", mailId)
+    return (n === null ? all : all.where("n", "=", n)).execute()
+  }
+  const changed_at = new Date(fact.at)
+  switch (fact.type) {
+    case "MailAccepted": {
+      const { recipients, from, at, ...accepted } = fact
+      const sender = await opener.open(companyId, from)
+      const rows = recipients.map(async ({ n, to }) => {
+        const recipient = await opener.open(companyId, to)
+        const row = { ...accepted, companyId, n, sender, recipient }
+        return MAILS.rowOf({ ...row, status: "open", sentAt: at, changedAt: at })
+      })
+      await MAILS.insert(tx, await Promise.all(rows))
+      return
+    }
+    case "MailProgressed":
+      for (const { n, result: status, code } of fact.outcomes) {
+        await update(fact.mailId, n, { status, code, changed_at })
+      }
+      return
+    case "MailRefused":
+      await update(fact.mailId, null, { status: "refused", code: fact.code, changed_at })
+      return
+    case "MailReturned":
+      await update(fact.mailId, fact.n, { status: "returned", code: fact.code, changed_at })
+      return
+    default:
+  }
+}
+
+/** The newest mails of a company, a row for each recipient. */
+export async function listMails(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  limit: number,
+): Promise<readonly MailRow[]> {
+  return db
+    .selectFrom("mails")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("sent_at", "desc")
+    .orderBy("mail_id", "desc")
+    .orderBy("n")
+    .limit(limit)
+    .execute()
+}
+
+/** Whose a mail is; null for nobody's. For what comes from outside and names a mail alone. */
+export async function companyOfMail(db: Kysely<Tables>, mailId: MailId): Promise<CompanyId | null> {
+  const found = db.selectFrom("mails").select("company_id").where("mail_id", "=", mailId).limit(1)
+  return (await found.executeTakeFirst())?.company_id ?? null
+}

@@ -1,0 +1,78 @@
+/** Read model `suppressions`: whom companies must not write to. */
+import type { Kysely, Transaction } from "kysely"
+import type { AddressTag } from "../../domain/email/ids.ts"
+import type { SuppressionFact } from "../../domain/email/suppressions.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+
+const SUPPRESSIONS = table(
+  "suppressions",
+  {
+    company_id: text<CompanyId>(),
+    tag: text<AddressTag>(),
+    /** Empty for all of the company's. */
+    sending_domain_id: text(),
+    recipient: orNull(text()),
+    why: text<SuppressionFact<"RecipientSuppressed">["why"]>(),
+    since: instant(),
+  },
+  ["company_id", "tag", "sending_domain_id"],
+)
+
+/** Somebody who must not be written to; `recipient` is null once erased. */
+export type SuppressionRow = RowOf<typeof SUPPRESSIONS>
+
+type Tables = RowsOf<typeof SUPPRESSIONS>
+
+/** The read model. */
+export const suppressions: Projection = {
+  name: "suppressions",
+  version: 1,
+  categories: ["companies", "suppressions"],
+  ignores: ["CompanyRegistered", "UnsubscribeTurned"],
+  ...madeOf(SUPPRESSIONS),
+  personal: ["suppressions"],
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact } of facts) {
+      if (fact.type !== "CompanyErased") continue
+      const { companyId } = fact
+      const blank = { recipient: null }
+      await tx.updateTable("suppressions").set(blank).where("company_id", "=", companyId).execute()
+    }
+    for (const { fact, companyId } of ofCompanies(facts)) {
+      if (fact.type === "RecipientSuppressed") {
+        const { tag, why, at: since, sendingDomainId } = fact
+        const recipient = await opener.open(companyId, fact.to)
+        const row = { companyId, tag, why, since, recipient }
+        const from = { sendingDomainId: sendingDomainId ?? "" }
+        await SUPPRESSIONS.insert(tx, [SUPPRESSIONS.rowOf({ ...row, ...from })])
+      }
+      if (fact.type === "SuppressionLifted") {
+        await tx
+          .deleteFrom("suppressions")
+          .where("company_id", "=", companyId)
+          .where("tag", "=", fact.tag)
+          .execute()
+      }
+    }
+  },
+}
+
+/** Whom a company must not write to, the newest first. */
+export async function listSuppressions(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  limit: number,
+): Promise<readonly SuppressionRow[]> {
+  return db
+    .selectFrom("suppressions")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("since", "desc")
+    .orderBy("tag")
+    .limit(limit)
+    .execute()
+}

@@ -1,0 +1,156 @@
+/** Read model `publishes`: what a company published, and how far each has come. */
+import type { Kysely, Transaction } from "kysely"
+import type { CompanyId, KeyId, PersonId } from "../../domain/kernel/ids.ts"
+import type { PublishId } from "../../domain/publishing/ids.ts"
+import type { FailReason } from "../../domain/publishing/publish-events.ts"
+import type { PublishStatus } from "../../domain/publishing/publishing.ts"
+import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, instant, madeOf, orNull, table, text } from "../kernel/table.ts"
+
+const PUBLISHES = table(
+  "publishes",
+  {
+    company_id: text<CompanyId>(),
+    publish_id: text<PublishId>(),
+    revision: bigint(),
+    person_id: text<PersonId>(),
+    key_id: text<KeyId>(),
+    commit: text(),
+    status: text<PublishStatus>(),
+    reason: orNull(text<FailReason>()),
+    error: orNull(text()),
+    created_at: instant(),
+    finished_at: orNull(instant()),
+  },
+  ["company_id", "publish_id"],
+  "(company_id, revision)",
+)
+
+/** A publish; `error` is null once erased. */
+export type PublishRow = RowOf<typeof PUBLISHES>
+
+type Tables = RowsOf<typeof PUBLISHES>
+
+/** The read model. */
+export const publishes: Projection = {
+  name: "publishes",
+  version: 1,
+  categories: ["publish", "companies"],
+  ignores: ["ArtifactRemoved", "CompanyRegistered", "PreviewReset", "PublishAbandoned"],
+  ...madeOf(PUBLISHES),
+  personal: ["publishes"],
+  apply: async (tx: Transaction<Tables>, facts, opener) => {
+    for (const { fact } of facts) {
+      if (fact.type !== "CompanyErased") continue
+      const blank = { error: null }
+      await tx
+        .updateTable("publishes")
+        .set(blank)
+        .where("company_id", "=", fact.companyId)
+        .execute()
+    }
+    for (const recorded of ofCompanies(facts)) await applyOne(tx, recorded, opener)
+  },
+}
+
+async function applyOne(
+  tx: Transaction<Tables>,
+  { fact, companyId, revision }: CompanyRecorded,
+  opener: Opener,
+): Promise<void> {
+  const update = (publishId: PublishId, changes: Partial<PublishRow>) =>
+    tx
+      .updateTable("publishes")
+      .set(changes)
+      .where("company_id", "=", companyId)
+      .where("publish_id", "=", publishId)
+      .execute()
+  switch (fact.type) {
+    case "PublishQueued": {
+      const fresh = { status: "queued", reason: null, error: null, finishedAt: null } as const
+      const row = { ...fact, ...fresh, companyId, revision, createdAt: fact.at }
+      await PUBLISHES.insert(tx, [PUBLISHES.rowOf(row)])
+      return
+    }
+    case "PublishRetried": {
+      const again = { status: "queued", reason: null, error: null, finished_at: null } as const
+      await update(fact.publishId, again)
+      return
+    }
+    case "BuildStarted":
+      await update(fact.publishId, { status: "building" })
+      return
+    case "BuildFinished":
+    case "ArtifactStored":
+      await update(fact.publishId, { status: "uploading" })
+      return
+    case "PublishLive":
+      await update(fact.publishId, { status: "live", finished_at: new Date(fact.at) })
+      return
+    case "PublishReplaced": {
+      // What was live was finished then.
+      const ended = fact.wasLive ? {} : { finished_at: new Date(fact.at) }
+      await update(fact.publishId, { status: "replaced", ...ended })
+      return
+    }
+    case "PublishFailed": {
+      const { reason, publishId } = fact
+      const error = await opener.open(companyId, fact.error)
+      await update(publishId, { status: "failed", reason, error, finished_at: new Date(fact.at) })
+      return
+    }
+    default:
+  }
+}
+
+/** The newest publishes of a company. */
+export async function listPublishes(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  limit: number,
+): Promise<readonly PublishRow[]> {
+  return db
+    .selectFrom("publishes")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("revision", "desc")
+    .limit(limit)
+    .execute()
+}
+
+/** A publish of a company; null where there is none. */
+export async function publishRow(
+  db: Kysely<Tables>,
+  companyId: CompanyId,
+  publishId: PublishId,
+): Promise<PublishRow | null> {
+  const found = db
+    .selectFrom("publishes")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("publish_id", "=", publishId)
+  return (await found.executeTakeFirst()) ?? null
+}
+
+/** A publish by its id, whosever it is; null where there is none. For operators. */
+export async function findPublish(
+  db: Kysely<Tables>,
+  publishId: PublishId,
+): Promise<PublishRow | null> {
+  const found = db.selectFrom("publishes").selectAll().where("publish_id", "=", publishId)
+  return (await found.executeTakeFirst()) ?? null
+}
+
+/** How many publishes there are by how far they have come. */
+export async function countPublishes(
+  db: Kysely<Tables>,
+): Promise<readonly { readonly status: PublishStatus; readonly count: number }[]> {
+  const rows = await db
+    .selectFrom("publishes")
+    .select(["status", (eb) => eb.fn.countAll<string>().as("count")])
+    .groupBy("status")
+    .execute()
+  return rows.map(({ status, count }) => ({ status, count: Number(count) }))
+}

@@ -1,0 +1,50 @@
+/**
+ * The door of companies' own web addresses: what comes by such a name never reaches the API. Whoever comes by
+ * https shows that the proxy in front has a certificate for it.
+ */
+import type { IncomingMessage } from "node:http"
+import { domainOf } from "../../domain/domains/aggregates.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
+import type { Door } from "../frame/http/hosts.ts"
+import { hostOf } from "../frame/http/hosts.ts"
+import type { Notice } from "../frame/http/passing/pages.ts"
+import { noticePage } from "../frame/http/passing/pages.ts"
+import type { Ports } from "../frame/ports.ts"
+
+/** What visitors are shown: no app is served by this program at such an address so far. */
+const NOTHING_HERE: Notice = {
+  ...{ status: 404, title: "Nothing is here yet" },
+  text: "This address is connected, and its company serves nothing at it so far.",
+}
+
+/** The door. */
+export function appDoor(ports: Ports): Door {
+  // Told once by this process: the list says so a moment later.
+  const told = new Set<string>()
+  return {
+    name: "companies' own web addresses",
+    takes: (host) => ports.hostnames.find(host) !== null,
+    serve: (request, response) => {
+      noticePage(response, NOTHING_HERE)
+      const host = hostOf(request)
+      if (host === null || told.has(host) || !cameByHttps(request)) return
+      if (ports.hostnames.find(host)?.status !== "waiting_certificate") return
+      told.add(host)
+      void reached(ports, host).catch((error: unknown) => {
+        told.delete(host)
+        ports.log.warn("it could not be recorded that a web address is live", error)
+      })
+    },
+  }
+}
+
+/** As the proxy in front says. Whoever pretends it gains a word in a list of their own. */
+const cameByHttps = ({ headers }: IncomingMessage): boolean =>
+  headers["x-forwarded-proto"] === "https"
+
+async function reached({ hostnames, runner }: Ports, hostname: string): Promise<void> {
+  const found = hostnames.find(hostname)
+  if (found === null) return
+  const stream = domainOf(found.companyId, found.domainId)
+  await runner.execute(stream, { type: "ReachAppAddress", hostname }, causedBy(`visit ${hostname}`))
+}

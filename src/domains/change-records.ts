@@ -1,0 +1,151 @@
+/** `POST /api/v1/domain` with `add_record`, `update_record` and `remove_record`. */
+import { z } from "zod"
+import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
+import { MESSAGES } from "../../domain/domains/domain-commands.ts"
+import type { RecordId } from "../../domain/domains/ids.ts"
+import { parseRecordId } from "../../domain/domains/ids.ts"
+import {
+  MOST_CONTENT,
+  RECORD_TTL,
+  WRITABLE_TYPES,
+  readRecord,
+} from "../../domain/domains/records.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { Caller, Reply } from "../frame/calls/route.ts"
+import { route } from "../frame/calls/route.ts"
+import { invalid } from "../frame/calls/validate.ts"
+import { newId } from "../frame/kernel/ids.ts"
+import { shortText } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
+import { RecordReply, recordReply } from "./domain-reply.ts"
+import { CONFLICTS, anyDomainId, done, findDomain, noDomain, tellDomain } from "./find-domain.ts"
+import { DOMAIN_POST } from "./routes.ts"
+
+const MOST_PRIORITY = 65_535
+
+const Written = z
+  .object({
+    type: z.enum(WRITABLE_TYPES).describe("What kind of record it is"),
+    name: shortText(253).describe("Relative to the domain or whole; `@` is the domain itself"),
+    content: shortText(MOST_CONTENT)
+      .refine((text) => text !== "", "Must not be empty.")
+      .describe("By the type: an IPv4 or IPv6 address, the whole name of a host, a text"),
+    priority: z
+      .int()
+      .min(0)
+      .max(MOST_PRIORITY)
+      .nullable()
+      .optional()
+      .describe("Of an MX, the lowest first; for no other"),
+  })
+  .describe("The record")
+
+type Written = z.infer<typeof Written>
+
+const Records = z.object({
+  ok: done,
+  records: z.array(RecordReply).describe("All records of the domain"),
+})
+
+const recordId = shortText(100).describe("Id of the record")
+const RECORD_EXAMPLE = { type: "TXT", name: "@", content: "verification=4Zb0x7" } as const
+
+const base = {
+  ...DOMAIN_POST,
+  operation: "dns.records.write",
+  reply: Records,
+  refuses: ["conflict", "not_found"],
+  says: CONFLICTS,
+} as const
+
+/** Adds a record. */
+export const addRecord = route({
+  ...base,
+  name: "addRecord",
+  summary: "Add a DNS record",
+  example: { body: { action: "add_record", record: RECORD_EXAMPLE } },
+  body: z.object({
+    action: z.literal("add_record").describe("Adds a record"),
+    record: Written,
+    domainId: anyDomainId,
+  }),
+  handle: async (ports, caller, { body }) =>
+    write(ports, caller, body, { type: "AddRecord", id: newId("rec") }),
+})
+
+/** Gives a record other values. */
+export const updateRecord = route({
+  ...base,
+  name: "updateRecord",
+  summary: "Change a DNS record",
+  example: { body: { action: "update_record", id: "rec_4Zb0x7", record: RECORD_EXAMPLE } },
+  body: z.object({
+    action: z.literal("update_record").describe("Gives a record other values"),
+    id: recordId,
+    record: Written,
+    domainId: anyDomainId,
+  }),
+  handle: async (ports, caller, { body }) => {
+    const id = parseRecordId(body.id)
+    if (id === null) return noRecord()
+    return write(ports, caller, body, { type: "UpdateRecord", id })
+  },
+})
+
+/** Removes a record. */
+export const removeRecord = route({
+  ...base,
+  name: "removeRecord",
+  summary: "Remove a DNS record",
+  example: { body: { action: "remove_record", id: "rec_4Zb0x7" } },
+  body: z.object({
+    action: z.literal("remove_record").describe("Removes a record"),
+    id: recordId,
+    domainId: anyDomainId,
+  }),
+  handle: async (ports, caller, { body }) => {
+    const id = parseRecordId(body.id)
+    if (id === null) return noRecord()
+    return change(ports, caller, body.domainId, () => ({ type: "RemoveRecord", recordId: id }))
+  },
+})
+
+type Answer = Reply<z.infer<typeof Records>>
+
+function noRecord(): Answer {
+  return { ok: false, refusal: refusal("not_found", MESSAGES.no_record) }
+}
+
+function write(
+  ports: Ports,
+  caller: Caller,
+  body: { readonly record: Written; readonly domainId?: string | undefined },
+  { type, id }: { readonly type: "AddRecord" | "UpdateRecord"; readonly id: RecordId },
+): Promise<Answer> {
+  return change(ports, caller, body.domainId, (apex) => {
+    const { priority = null, ...written } = body.record
+    const read = readRecord(apex, { ...written, priority })
+    if ("fault" in read) {
+      const { field, sentence } = read.fault
+      const says = `${sentence.slice(0, 1).toUpperCase()}${sentence.slice(1)}.`
+      return { refusal: invalid({ [`record.${field}`]: says }) }
+    }
+    return { type, record: { id, ...read.record, ttl: RECORD_TTL, source: "added" } }
+  })
+}
+
+async function change(
+  ports: Ports,
+  caller: Caller,
+  named: string | undefined,
+  commandFor: (apex: string) => DomainCommand | { readonly refusal: ReturnType<typeof refusal> },
+): Promise<Answer> {
+  const domain = await findDomain(ports, caller.companyId, named)
+  if (domain === null) return { ok: false, refusal: noDomain() }
+  const command = commandFor(domain.name)
+  if ("refusal" in command) return { ok: false, refusal: command.refusal }
+  const told = await tellDomain(ports, caller, domain, command)
+  if ("refusal" in told) return { ok: false, refusal: told.refusal }
+  const records = told.view.records.map(recordReply)
+  return { ok: true, body: { ok: true, records }, position: told.position }
+}

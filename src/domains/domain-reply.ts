@@ -1,0 +1,190 @@
+/** Connected domains as answers show them. */
+import { z } from "zod"
+import {
+  APP_ADDRESS_STATUSES,
+  DOMAIN_STATUSES,
+  SENDING_STATUSES,
+} from "../../domain/domains/domain-events.ts"
+import type { SendingFault, ZoneRow } from "../../domain/domains/domain-events.ts"
+import type { AppAddress, SendingDomain } from "../../domain/domains/domain-state.ts"
+import type { DomainView } from "../../domain/domains/domain-views.ts"
+import { COPIED_TYPES, WRITABLE_TYPES } from "../../domain/domains/records.ts"
+import type { DomainRow } from "../../projections/domains/domains.ts"
+import { idOf, isoTime } from "../frame/kernel/schema.ts"
+import { isMixed } from "./domain-names.ts"
+
+/** How a domain stands. */
+export const domainStatus = z.enum(DOMAIN_STATUSES).meta({
+  id: "DomainStatus",
+  description:
+    "`waiting`: its registrar does not name our name servers yet; `live`: it does; `moved`: it did, and names others now",
+})
+
+/** How a sending domain stands. */
+export const sendingStatus = z.enum(SENDING_STATUSES).meta({
+  id: "SendingStatus",
+  description:
+    "`pending`: its records were not all seen yet; `verified`: mail can be sent from it; `failed`: its records have been wrong for three days",
+})
+
+/** A record as answers show it. */
+export const RecordReply = z
+  .object({
+    id: idOf("the record"),
+    type: z.enum([...WRITABLE_TYPES, ...COPIED_TYPES]).describe("CAA, SRV and NS are only read"),
+    name: z.string().describe("The whole name"),
+    content: z.string().describe("An address, a host name, a text"),
+    priority: z.int().nullable().describe("Of MX and SRV; null for others"),
+    ttl: z.int().describe("Seconds for which it may be kept"),
+    source: z
+      .enum(["copied", "added", "email", "app"])
+      .describe("`copied` at connecting, `added` by a call, for `email`, or for an `app` address"),
+  })
+  .meta({ id: "DnsRecord", description: "A DNS record" })
+
+/** A web address as answers show it. */
+export const AppAddressReply = z
+  .object({
+    id: idOf("the app address"),
+    hostname: z.string().describe("The host name"),
+    status: z
+      .enum(APP_ADDRESS_STATUSES)
+      .describe(
+        "`waiting_dns`: its domain does not point here; `waiting_certificate`: nobody came to it yet by https; `live`; `failed`: its domain pointed here, and does not any more",
+      ),
+    error: z.string().nullable().describe("What is wrong; null where nothing is"),
+  })
+  .meta({ id: "AppAddress", description: "A web address that leads to the company's app" })
+
+/** A sending domain as answers show it. */
+export const SendingDomainReply = z
+  .object({
+    id: idOf("the sending domain"),
+    domainId: idOf("the connected domain that it is under"),
+    domain: z.string().describe("What stands behind the @"),
+    status: sendingStatus,
+    error: z.string().nullable().describe("What is wrong, or could be better; null for nothing"),
+    checkedAt: isoTime.nullable().describe("When its records were last seen; null before"),
+    parentDomain: z.string().describe("The connected domain that it is under"),
+    parentStatus: domainStatus,
+    suggestedSender: z.string().describe("An address to send from"),
+  })
+  .meta({ id: "SendingDomain", description: "A domain that mail is sent from" })
+
+/** One of a company's domains. */
+const ListedDomain = z.object({
+  id: idOf("the domain"),
+  domain: z.string().describe("Its name"),
+  status: domainStatus,
+})
+
+/** A connected domain as answers show it. */
+export const DomainReply = z
+  .object({
+    id: idOf("the domain"),
+    domain: z.string().describe("Its name"),
+    status: domainStatus,
+    nameServers: z.array(z.string()).describe("What its registrar is to name"),
+    replaces: z.array(z.string()).describe("What its registrar named when it was connected"),
+    registrar: z.string().nullable().describe("Where it is registered; null where nobody says so"),
+    dnssecOn: z.boolean().describe("Whether its registrar vouches for another signer"),
+    email: SendingDomainReply.nullable().describe("The sending domain of its own name"),
+    domains: z.array(ListedDomain).describe("All domains of the company, the first one first"),
+    records: z.array(RecordReply).describe("Its records, beside the name servers"),
+    appAddresses: z.array(AppAddressReply).describe("The web addresses that lead to the app"),
+    copied: z
+      .object({
+        asked: z
+          .array(z.string())
+          .nullable()
+          .describe("The names that were asked for, `@` for its own; null where all were given"),
+        leftOut: z.array(z.string()).describe("What could not be copied, a line each"),
+      })
+      .describe("How its records were copied: what has another name was missed"),
+    warnings: z.array(z.string()).describe("What to see to before its registrar is changed"),
+  })
+  .meta({ id: "Domain", description: "A connected domain" })
+
+/** What answers where none is connected. */
+export const NoDomainReply = z.object({
+  domain: z.null().describe("None is connected"),
+  domains: z.array(ListedDomain).describe("Empty"),
+})
+
+/** A record as answers show it. */
+export const recordReply = ({ id, type, name, content, priority, ttl, source }: ZoneRow) => {
+  return { id, type, name, content, priority, ttl, source }
+}
+
+const MOVED = "The domain's registrar names other name servers."
+
+/** A web address as answers show it. */
+export function appAddressReply({ appAddressId: id, hostname, status }: AppAddress) {
+  return { id, hostname, status, error: status === "failed" ? MOVED : null }
+}
+
+const FAULTS: Readonly<Record<SendingFault, string>> = {
+  dkim: "The DKIM key is not there, or another one is.",
+  return_mx: "The MX record of cp-bounce is not there.",
+  return_spf: "The SPF record of cp-bounce is not there.",
+  several_spf: "cp-bounce has several SPF records: receivers take that for none.",
+}
+const NO_DMARC = "There is no DMARC policy: receivers may take mails for spam."
+
+/** A sending domain, whatever it was read from. */
+interface Sending extends Pick<
+  SendingDomain,
+  "sendingDomainId" | "name" | "status" | "faults" | "hasDmarc" | "checkedAt"
+> {
+  readonly domain: Pick<DomainView, "domainId" | "name" | "status">
+}
+
+/** A sending domain as answers show it. */
+export function sendingDomainReply(of: Sending): z.infer<typeof SendingDomainReply> {
+  const { sendingDomainId: id, name, status, faults, hasDmarc, checkedAt, domain } = of
+  const wrong = faults.map((fault) => FAULTS[fault])
+  if (checkedAt !== null && !hasDmarc) wrong.push(NO_DMARC)
+  return {
+    ...{ id, domainId: domain.domainId, domain: name, status },
+    error: wrong.length === 0 ? null : wrong.join(" "),
+    checkedAt: checkedAt === null ? null : new Date(checkedAt).toISOString(),
+    ...{ parentDomain: domain.name, parentStatus: domain.status },
+    suggestedSender: `hello@${name}`,
+  }
+}
+
+const DNSSEC =
+  "DNSSEC is on at the registrar: turn it off a day before the name servers are changed, or the domain cannot be found."
+const MIXED = "Its name has letters of several scripts, which imitations have."
+
+/** A domain in a list of all. */
+const listedReply = ({ domain_id: id, name: domain, status }: DomainRow) => {
+  return { id, domain, status }
+}
+
+/** A connected domain as answers show it. */
+export function domainReply(
+  view: DomainView,
+  all: readonly DomainRow[],
+): z.infer<typeof DomainReply> {
+  const { name: domain, domainId: id, status, dnssecOn, asked, leftOut } = view
+  const own = view.sendingDomains.find((one) => one.name === domain)
+  const warnings = [
+    ...(dnssecOn && status !== "live" ? [DNSSEC] : []),
+    ...(isMixed(domain) ? [MIXED] : []),
+  ]
+  // One that was connected just now is not in the list yet.
+  const others = all.filter((row) => row.domain_id !== id).map(listedReply)
+  const before = all.findIndex((row) => row.domain_id === id)
+  const domains = others.toSpliced(before === -1 ? others.length : before, 0, {
+    ...{ id, domain, status },
+  })
+  return {
+    ...{ id, domain, status, nameServers: [...view.nameServers], replaces: [...view.replaces] },
+    ...{ registrar: view.registrar, dnssecOn, domains, warnings },
+    email: own === undefined ? null : sendingDomainReply({ ...own, domain: view }),
+    records: view.records.map(recordReply),
+    appAddresses: view.appAddresses.map(appAddressReply),
+    copied: { asked: asked === null ? null : [...asked], leftOut: [...leftOut] },
+  }
+}

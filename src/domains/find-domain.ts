@@ -1,0 +1,92 @@
+/** The connected domain that a call is about, and what is asked of it. */
+import { z } from "zod"
+import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
+import type { DomainCommand, DomainRefused } from "../../domain/domains/domain-commands.ts"
+import { MESSAGES } from "../../domain/domains/domain-commands.ts"
+import type { DomainView } from "../../domain/domains/domain-views.ts"
+import { domainView } from "../../domain/domains/domain-views.ts"
+import { claimsOf } from "../../domain/domains/domains.ts"
+import { parseDomainId } from "../../domain/domains/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Position } from "../../adapters/eventstore/port.ts"
+import { causeOf } from "../frame/calls/caller-cause.ts"
+import type { Refusal } from "../frame/calls/refusal.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import type { Caller } from "../frame/calls/route.ts"
+import { invalid } from "../frame/calls/validate.ts"
+import { shortText } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
+
+/** Which domain; where it may be left out. */
+export const anyDomainId = shortText(100)
+  .optional()
+  .describe("Id of the domain; the company's first one where it is left out")
+
+/** Which domain. */
+export const someDomainId = shortText(100).describe("Id of the connected domain")
+
+const NO_DOMAIN = "There is no such domain."
+
+/** The refusal where there is none. */
+export const noDomain = (): Refusal => refusal("not_found", NO_DOMAIN)
+
+/** A company's connected domain of an id, its first one without; null where there is none. */
+export async function findDomain(
+  ports: Pick<Ports, "runner">,
+  companyId: CompanyId,
+  named: string | undefined,
+): Promise<DomainView | null> {
+  if (named !== undefined) {
+    const domainId = parseDomainId(named)
+    return domainId === null ? null : ports.runner.read(domainOf(companyId, domainId), domainView)
+  }
+  for (const { domainId } of await ports.runner.read(CLAIMS, claimsOf(companyId))) {
+    const view = await ports.runner.read(domainOf(companyId, domainId), domainView)
+    // A claim whose connecting broke off is none yet.
+    if (view !== null) return view
+  }
+  return null
+}
+
+/** What became of a command to a connected domain: how that stands now, or why not. */
+export type Told =
+  { readonly view: DomainView; readonly position: Position | null } | { readonly refusal: Refusal }
+
+/** Asks something of a connected domain for a caller. */
+export async function tellDomain(
+  ports: Ports,
+  caller: Caller,
+  { domainId }: Pick<DomainView, "domainId">,
+  command: DomainCommand,
+): Promise<Told> {
+  const stream = domainOf(caller.companyId, domainId)
+  const said = await ports.runner.execute(stream, command, causeOf(caller), domainView)
+  if (!said.accepted) return { refusal: refusedAs(said.refusal) }
+  if (said.view === null) return { refusal: noDomain() }
+  return { view: said.view, position: said.position }
+}
+
+/** A refusal of a domain's rules, as callers see it (decisions.md §10). */
+export function refusedAs({ code, message }: Pick<DomainRefused, "code" | "message">): Refusal {
+  switch (code) {
+    case "no_domain":
+    case "no_record":
+    case "no_sending_domain":
+      return refusal("not_found", message)
+    case "read_only":
+    case "same":
+    case "full":
+    case "delegated":
+      return refusal("conflict", message)
+    case "clash":
+      return invalid({ record: message })
+    case "not_under":
+      return invalid({ name: message })
+  }
+}
+
+/** What conflicts with what is there, for the document. */
+export const CONFLICTS = { conflict: MESSAGES.same, not_found: NO_DOMAIN } as const
+
+/** The answer of routes that only say that it was done. */
+export const done = z.literal(true).describe("It was done")

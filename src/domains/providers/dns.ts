@@ -1,0 +1,69 @@
+/** Who is asked about the world's names, and who answers the world for those of connected domains. */
+import {
+  DNS,
+  builtInRegistrar,
+  openBuiltInResolver,
+} from "../../../adapters/providers/dns/built-in.ts"
+import type { NameServer, Registrar, Resolver } from "../../../adapters/providers/dns/port.ts"
+import type { ServedZones } from "../../../adapters/providers/dns/served-zones.ts"
+import { openServedZones } from "../../../adapters/providers/dns/served-zones.ts"
+import { zoneOfNameServers } from "../../../domain/domains/name-servers.ts"
+import { loadZones } from "../../../projections/domains/dns-records.ts"
+import type { Provider } from "../../frame/provider.ts"
+import { domainsSettings, edgeAddresses } from "../settings.ts"
+import { dnsSettings, realNameServer } from "./dns-settings.ts"
+
+declare module "../../frame/ports.ts" {
+  interface ProvidedPorts {
+    readonly resolver: Resolver
+    readonly registrar: Registrar
+    /** Told what is served: our own name server, or PowerDNS. */
+    readonly nameServer: NameServer
+    /** What our own name server answers from; it is asked by nobody where PowerDNS answers. */
+    readonly servedZones: ServedZones
+  }
+}
+
+/** Looks at the world's names, and asks who registered them. */
+export const dnsProvider: Provider = {
+  from: import.meta.url,
+  name: "dns",
+  ofMachine: (given) => given["DNS_RESOLVER"] !== undefined,
+  simulator: DNS,
+  open: async (outside, ports) => {
+    const { DNS_RESOLVER: servers } = outside.settings(dnsSettings)
+    const { pacer } = outside
+    if (servers === undefined) {
+      const zones = { of: (name: string) => ports().servedZones.of(name) }
+      return {
+        resolver: openBuiltInResolver({ ...outside, zones }),
+        registrar: builtInRegistrar,
+      }
+    }
+    const { openResolver } = await import("../../../adapters/providers/dns/resolver.ts")
+    const { openRdap } = await import("../../../adapters/providers/dns/rdap.ts")
+    return { resolver: openResolver({ servers, pacer }), registrar: openRdap({ pacer }) }
+  },
+}
+
+/** Answers for connected domains: the built-in name server, or PowerDNS as the settings choose. */
+export const nameServerProvider: Provider = {
+  from: import.meta.url,
+  name: "name-server",
+  chosenBy: realNameServer,
+  ofMachine: true,
+  open: async (outside, ports) => {
+    const { POWERDNS_URL: url, POWERDNS_KEY: key } = outside.settings(dnsSettings)
+    const read = outside.settings(domainsSettings)
+    const { ipv4, ipv6 } = edgeAddresses(read)
+    const servedZones = openServedZones({
+      pacer: outside.pacer,
+      load: (apexes) => loadZones(ports().readAll, apexes),
+      fixed: [zoneOfNameServers(read.NS_DOMAIN, [...ipv4, ...ipv6])],
+      onFault: (error) => ports().log.warn("zones could not be looked up", error),
+    })
+    if (url === undefined || key === undefined) return { servedZones, nameServer: servedZones }
+    const { openPowerDns } = await import("../../../adapters/providers/dns/powerdns.ts")
+    return { servedZones, nameServer: openPowerDns({ url, key }) }
+  },
+}

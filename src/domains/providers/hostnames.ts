@@ -1,0 +1,91 @@
+/** The web addresses that lead to companies' apps, as this process has them in its memory. */
+import type { AppAddressStatus } from "../../../domain/domains/domain-events.ts"
+import type { DomainId } from "../../../domain/domains/ids.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { allHostnames } from "../../../projections/domains/hostnames.ts"
+import type { Daemon } from "../../frame/daemon.ts"
+import type { Ports } from "../../frame/ports.ts"
+import type { Provider } from "../../frame/provider.ts"
+
+/** A web address that leads to a company's app. */
+export interface Hostname {
+  readonly companyId: CompanyId
+  readonly domainId: DomainId
+  readonly status: AppAddressStatus
+}
+
+/** Who asks for a name is answered from memory: strangers choose the names, and how often they ask. */
+export interface Hostnames {
+  /** The address of a host name whose domain points here; null where there is none. */
+  readonly find: (host: string) => Hostname | null
+  /** Reads all of them again. */
+  readonly refresh: () => Promise<void>
+}
+
+declare module "../../frame/ports.ts" {
+  interface ProvidedPorts {
+    readonly hostnames: Hostnames
+  }
+}
+
+/** What was changed is known after so long, milliseconds, wherever it was. */
+const EACH_MS = 1_000
+
+/** Those whose names lead here: no certificate is had for others. */
+const POINTED: readonly AppAddressStatus[] = ["waiting_certificate", "live"]
+
+/** Keeps the list. */
+export const hostnamesProvider: Provider = {
+  from: import.meta.url,
+  name: "hostnames",
+  ofMachine: true,
+  open: async (_outside, ports) => ({ hostnames: openHostnames(ports) }),
+}
+
+function openHostnames(ports: () => Pick<Ports, "readAll" | "baseUrl">): Hostnames {
+  let known: ReadonlyMap<string, Hostname> = new Map()
+  return {
+    find: (host) => known.get(host) ?? null,
+    refresh: async () => {
+      const { readAll, baseUrl } = ports()
+      const rows = await allHostnames(readAll)
+      // The API's own name is nobody else's, whoever connects the domain above it.
+      const own = new URL(baseUrl()).hostname
+      const led = rows.filter(
+        ({ hostname, status }) => hostname !== own && POINTED.includes(status),
+      )
+      known = new Map(
+        led.map(({ hostname, company_id: companyId, domain_id: domainId, status }) => [
+          hostname,
+          { companyId, domainId, status },
+        ]),
+      )
+    },
+  }
+}
+
+/** Keeps the list as the read model is. */
+export const hostnamesKeeper: Daemon = {
+  what: "the list of web addresses",
+  start: async (ports) => {
+    const stopping = new AbortController()
+    const keep = async () => {
+      while (!stopping.signal.aborted) {
+        try {
+          await ports.hostnames.refresh()
+        } catch (error) {
+          // What was known goes on being served.
+          ports.log.warn("the list of web addresses could not be read", error)
+        }
+        await ports.pacer.pause(EACH_MS, stopping.signal)
+      }
+    }
+    const kept = keep()
+    return {
+      stop: async () => {
+        stopping.abort()
+        await kept
+      },
+    }
+  },
+}

@@ -1,0 +1,38 @@
+/** A claim that never pointed here ends after 14 days: names cannot be kept from their owners by it. */
+import { z } from "zod"
+import { CLAIMS, domainOf } from "../../../domain/domains/aggregates.ts"
+import { connectedAt, domainView, removalOf } from "../../../domain/domains/domain-views.ts"
+import { LAPSES_AFTER_MS } from "../../../domain/domains/domain.ts"
+import { parseDomainId } from "../../../domain/domains/ids.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
+import { idSchema } from "../../frame/kernel/id-schemas.ts"
+
+/** The reaction. */
+export const lapseClaim = reaction({
+  kind: "lapse-claim",
+  payload: z.object({ domainId: idSchema(parseDomainId) }),
+  from: {
+    DomainClaimed: ({ domainId, companyId, at }) => [
+      { name: domainId, companyId, payload: { domainId }, dueAt: at + LAPSES_AFTER_MS },
+    ],
+  },
+  until: { DomainReleased: ({ domainId }) => [domainId] },
+  giveUp: "owed",
+  perform: async ({ runner, clock }, { companyId, name, payload: { domainId } }) => {
+    const cause = causedBy(`lapse-claim ${name}`)
+    const stream = domainOf(companyId, domainId)
+    const command = { type: "RemoveDomain", domainId, reason: "lapsed" } as const
+    await runner.execute(stream, command, cause)
+    const removal = await runner.read(stream, removalOf)
+    if (removal !== null) {
+      await runner.execute(CLAIMS, { type: "ReleaseDomain", domainId, reason: removal }, cause)
+      return { result: "done" }
+    }
+    // It points here, or did; or it was connected a while after it was claimed, and has its time.
+    const view = await runner.read(stream, domainView)
+    const since = await runner.read(stream, connectedAt)
+    if (view?.status !== "waiting" || since === null) return { result: "done" }
+    return { result: "later", dueAt: Math.max(since + LAPSES_AFTER_MS, clock.now()) }
+  },
+})

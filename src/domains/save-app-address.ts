@@ -1,0 +1,68 @@
+/** `POST /api/v1/domain` with `save_app_address`: has a web address lead to the company's app. */
+import { z } from "zod"
+import type { SaveAppAddress } from "../../domain/domains/domain-commands.ts"
+import { isUnder } from "../../domain/domains/host-names.ts"
+import { appsHostOf } from "../../domain/domains/name-servers.ts"
+import { RECORD_TTL } from "../../domain/domains/records.ts"
+import { route } from "../frame/calls/route.ts"
+import { invalid } from "../frame/calls/validate.ts"
+import { newId } from "../frame/kernel/ids.ts"
+import { shortText } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
+import { AppAddressReply, appAddressReply } from "./domain-reply.ts"
+import { hostNameOf } from "./domain-names.ts"
+import { CONFLICTS, findDomain, noDomain, someDomainId, tellDomain } from "./find-domain.ts"
+import { DOMAIN_EXAMPLE, DOMAIN_POST } from "./routes.ts"
+import { domainsSettings, edgeAddresses } from "./settings.ts"
+
+/** The route. */
+export const saveAppAddress = route({
+  ...DOMAIN_POST,
+  name: "saveAppAddress",
+  summary: "Point a web address at the company's app",
+  example: {
+    body: { action: "save_app_address", domainId: DOMAIN_EXAMPLE, hostname: "app.acme.com" },
+  },
+  operation: "hosting.appAddress.write",
+  also: ["dns.records.write"],
+  account: "managed",
+  body: z.object({
+    action: z.literal("save_app_address").describe("Has a web address lead to the app"),
+    domainId: someDomainId,
+    hostname: shortText(300).describe("The domain itself, or a name under it"),
+  }),
+  reply: AppAddressReply,
+  refuses: ["conflict", "not_found"],
+  says: { ...CONFLICTS },
+  handle: async (ports, caller, { body }) => {
+    const domain = await findDomain(ports, caller.companyId, body.domainId)
+    if (domain === null) return { ok: false, refusal: noDomain() }
+    const hostname = hostNameOf(body.hostname)
+    if (hostname === null || !isUnder(hostname, domain.name)) {
+      const fault = `Must be ${domain.name} or a host name under it.`
+      return { ok: false, refusal: invalid({ hostname: fault }) }
+    }
+    const told = await tellDomain(ports, caller, domain, commandOf(ports, hostname))
+    if ("refusal" in told) return { ok: false, refusal: told.refusal }
+    const saved = told.view.appAddresses.find((one) => one.hostname === hostname)
+    if (saved === undefined) throw new Error(`${hostname} was saved, and is not there`)
+    return { ok: true, body: appAddressReply(saved), position: told.position }
+  },
+})
+
+function commandOf({ settings }: Pick<Ports, "settings">, hostname: string): SaveAppAddress {
+  const given = settings(domainsSettings)
+  const { ipv4, ipv6 } = edgeAddresses(given)
+  const row = (type: "A" | "AAAA" | "CNAME", content: string) => {
+    const body = { type, name: hostname, content, priority: null, ttl: RECORD_TTL }
+    return { id: newId("rec"), ...body, source: "app" as const }
+  }
+  return {
+    ...{ type: "SaveAppAddress", appAddressId: newId("adr"), hostname },
+    alias: row("CNAME", appsHostOf(given.NS_DOMAIN)),
+    addresses: [
+      ...ipv4.map((address) => row("A", address)),
+      ...ipv6.map((address) => row("AAAA", address)),
+    ],
+  }
+}

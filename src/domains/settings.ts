@@ -1,0 +1,41 @@
+/** What of connected domains an operator sets. */
+import ipaddr from "ipaddr.js"
+import { z } from "zod"
+import { domainName } from "../frame/kernel/sites.ts"
+import { settings } from "../frame/settings.ts"
+
+const ADDRESSES = "must be addresses with commas between them, such as 203.0.113.7,2001:db8::7"
+const MECHANISMS = "must be mechanisms of SPF with spaces between them, such as include:spf.example"
+
+/** Under which domain our name servers are, where apps are reached, and who sends mail for us. */
+export const domainsSettings = settings({
+  from: import.meta.url,
+  schema: z.object({
+    NS_DOMAIN: domainName("ns.example.com").default("ns.localhost"),
+    EDGE_ADDRESSES: z
+      .string()
+      .refine((text) => addressesIn(text).every(isAddress), ADDRESSES)
+      .default("127.0.0.1"),
+    MAIL_SPF: z
+      .string()
+      .regex(/^[a-z0-9]+[:/=][\w.:/-]+( [a-z0-9]+[:/=][\w.:/-]+)*$/i, MECHANISMS)
+      .optional(),
+  }),
+})
+
+const addressesIn = (text: string): readonly string[] => text.split(",").map((one) => one.trim())
+
+const isAddress = (text: string): boolean =>
+  ipaddr.IPv4.isValidFourPartDecimal(text) || (ipaddr.IPv6.isValid(text) && !text.includes("%"))
+
+/** Where apps are reached, and mail comes from that is sent from here. */
+export function edgeAddresses({ EDGE_ADDRESSES }: { readonly EDGE_ADDRESSES: string }): {
+  readonly ipv4: readonly string[]
+  readonly ipv6: readonly string[]
+} {
+  const all = addressesIn(EDGE_ADDRESSES)
+  return {
+    ipv4: all.filter((one) => !one.includes(":")),
+    ipv6: all.filter((one) => one.includes(":")).map((one) => ipaddr.IPv6.parse(one).toString()),
+  }
+}

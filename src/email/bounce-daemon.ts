@@ -1,0 +1,45 @@
+/** Takes mails that come back, each kept before whoever brought it hears that it was taken. */
+import type { BounceReport } from "../../adapters/providers/mailer/port.ts"
+import { companyOfMail } from "../../projections/email/mails.ts"
+import type { Daemon } from "../frame/daemon.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
+import { copyReturned } from "./copy-names.ts"
+import { recordMail } from "./mails.ts"
+
+const READ_MODELS_WAIT_MS = 5_000
+
+/** Listens for them. */
+export const bounceDaemon: Daemon = {
+  what: "the listener for mails that come back",
+  start: async (ports) => {
+    const { bounces, sealing, log } = ports
+    const isOurs = (to: string) => copyReturned(sealing, to) !== null
+    const listening = await bounces.listen(isOurs, (report) => takeBounce(ports, report))
+    if (listening === null) return { stop: async () => undefined }
+    log.info("listening for mails that come back", { port: listening.port })
+    return { stop: listening.stop }
+  },
+}
+
+/**
+ * Records that a mail came back. One that is known to have, or never got anywhere: nothing new.
+ *
+ * @throws Error where that cannot be told yet: whoever brings it must come again
+ */
+async function takeBounce(ports: Ports, { to, status: code }: BounceReport): Promise<void> {
+  const copy = copyReturned(ports.sealing, to)
+  if (copy === null) return
+  const { mailId, n } = copy
+  // It may come back before the read models know that it went.
+  const head = await ports.store.head()
+  const isKnown = await ports.projector.waitFor(head, READ_MODELS_WAIT_MS, ["mails"])
+  if (!isKnown) throw new Error("the read model of mails is behind")
+  const companyId = await companyOfMail(ports.readAll, mailId)
+  if (companyId === null) return
+  const command = { type: "ReturnMail" as const, mailId, n, code }
+  const view = await recordMail(ports, companyId, command, causedBy(`bounce ${mailId}:${n}`))
+  const status = view?.copies.find((one) => one.n === n)?.status
+  // Somebody had it before who handed it over could write that down.
+  if (status === "open" || status === "deferred") throw new Error("it is still being handed over")
+}

@@ -1,0 +1,80 @@
+/** What companies send by mail, and whether that would go. */
+import { z } from "zod"
+import { addressKey } from "../../../domain/email/mailbox.ts"
+import { listMails } from "../../../projections/email/mails.ts"
+import { renderTable } from "../../frame/operator/cli/render.ts"
+import { company, findCompany, findLivingCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { listLimit } from "../../frame/operator/lists.ts"
+import type { AdminOperation } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { newId } from "../../frame/kernel/ids.ts"
+import { mailTagOf, returnPathOf } from "../copy-names.ts"
+import { mailbox } from "../mailboxes.ts"
+import { firstVerified } from "../verified-sender.ts"
+
+const list = operation({
+  name: "email list",
+  summary: "list what a company sent by mail and what became of it, the newest first",
+  notes: [
+    "A row for each recipient. Times are UTC.",
+    "relayed: a relay has it. unknown: it may have been taken. returned: it came back later.",
+  ],
+  example: "email list --company acme",
+  input: z.object({ company, limit: listLimit }),
+  run: async ({ ports }, { company: named, limit }) => {
+    const companyId = await findCompany(ports, named)
+    await showWrites(ports)
+    const rows = await listMails(ports.readAll, companyId, limit)
+    return {
+      emails: rows.map(({ mail_id: mailId, n, sender, recipient, status, code, ...row }) => ({
+        ...{ sentAt: row.sent_at.toISOString(), mailId, n, from: sender, to: recipient },
+        ...{ status, code, changedAt: row.changed_at.toISOString(), chargeId: row.charge_id },
+      })),
+    }
+  },
+  render: ({ emails }, page) => {
+    const rows = emails.map(({ sentAt, mailId, to, status, code }) => {
+      return { sentAt, mailId, to, status, code }
+    })
+    return renderTable(rows, page, "mails")
+  },
+})
+
+const test = operation({
+  name: "email test",
+  summary: "send a test mail from a company's first verified sending domain, for nothing",
+  example: "email test --company acme --to ada@example.com",
+  changes: true,
+  input: z.object({
+    company,
+    to: mailbox.meta({ description: "whom it goes to", takes: "email" }),
+  }),
+  run: async ({ ports }, { company: named, to }) => {
+    const companyId = await findLivingCompany(ports, named)
+    const sender = await firstVerified(ports, companyId)
+    const key = sender === null ? null : await ports.dkimKeys.find({ companyId, ...sender })
+    if (sender === null || key === null) {
+      throw new OperatorRefused("not_sent", `${named} has no verified sending domain.`)
+    }
+    const mailId = newId("mail")
+    const from = { name: "", address: `test@${sender.name}` }
+    const copyFor = await ports.composer.compose({
+      ...{ mailId, from, replyTo: null, html: null, at: ports.clock.now() },
+      ...{ subject: "A test mail", text: `This is a test of mails from ${sender.name}.` },
+    })
+    const messageId = `<${mailTagOf(mailId)}.0@${sender.name}>`
+    const copy = copyFor({
+      ...{ to: { name: to.name ?? "", address: to.address }, messageId, unsubscribeUrl: null },
+    })
+    const bytes = await ports.composer.sign(copy, { domain: sender.name, ...key })
+    const tag = await ports.sealing.tag(companyId, addressKey(to))
+    const returnPath = returnPathOf(ports.sealing, { mailId, n: 0 }, sender.name)
+    const envelope = { companyId, mailId, tag, from: returnPath, to: to.address }
+    const came = await ports.mailer.hand(envelope, bytes)
+    const code = "code" in came ? came.code : null
+    return { from: from.address, to: to.address, mailId, answer: came.answer, code }
+  },
+})
+
+/** Operations on what companies send by mail. */
+export const emailOperations: readonly AdminOperation[] = [test, list]

@@ -1,0 +1,88 @@
+/** Whom a company must not write to. */
+import { z } from "zod"
+import { suppressionsOf } from "../../../domain/email/aggregates.ts"
+import { addressKey } from "../../../domain/email/mailbox.ts"
+import { listSuppressions } from "../../../projections/email/suppressions.ts"
+import { renderTable } from "../../frame/operator/cli/render.ts"
+import { accepted, company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { listLimit } from "../../frame/operator/lists.ts"
+import type { AdminOperation } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { mailbox } from "../mailboxes.ts"
+import { verifiedSender } from "../verified-sender.ts"
+
+const list = operation({
+  name: "suppression list",
+  summary: "list whom a company must not write to, the newest first",
+  notes: [
+    "Times are UTC. Without a sending domain nobody is written to from any of the company's.",
+  ],
+  example: "suppression list --company acme",
+  input: z.object({ company, limit: listLimit }),
+  run: async ({ ports }, { company: named, limit }) => {
+    const companyId = await findCompany(ports, named)
+    await showWrites(ports)
+    const rows = await listSuppressions(ports.readAll, companyId, limit)
+    return {
+      suppressions: rows.map(({ recipient, why, since, sending_domain_id: from }) => ({
+        email: recipient,
+        why,
+        since: since.toISOString(),
+        sendingDomainId: from === "" ? null : from,
+      })),
+    }
+  },
+  render: ({ suppressions }, page) => renderTable(suppressions, page, "suppressions"),
+})
+
+const lift = operation({
+  name: "suppression lift",
+  summary: "let a company write to somebody again",
+  notes: ["Mails that were answered for meanwhile are not sent."],
+  example:
+    'suppression lift --company acme --email ada@example.com --reason "their server is mended"',
+  changes: true,
+  input: z.object({
+    company,
+    email: mailbox.meta({ description: "whom, by address", takes: "email" }),
+  }),
+  run: async ({ ports, cause }, { company: named, email }) => {
+    const companyId = await findCompany(ports, named)
+    const tag = await ports.sealing.tag(companyId, addressKey(email))
+    const command = { type: "LiftSuppression", tag } as const
+    const done = accepted(await ports.runner.execute(suppressionsOf(companyId), command, cause))
+    if (done.facts.length === 0) {
+      throw new OperatorRefused("not_found", `${email.address} may be written to already.`)
+    }
+    return { companyId, email: email.address }
+  },
+})
+
+const turn = operation({
+  name: "suppression offer",
+  summary: "have mails from a sending domain offer to unsubscribe, or not",
+  notes: [
+    "Programs of mail show the offer as a button. Whoever takes it is not written to from that domain again.",
+    "Leave it off for receipts and codes, which people must get.",
+  ],
+  example: "suppression offer --company acme --domain news.acme.com --turn on",
+  changes: true,
+  input: z.object({
+    company,
+    domain: z.string().meta({ description: "a verified sending domain", takes: "domain" }),
+    turn: z.enum(["on", "off"]).meta({ description: "whether it is offered" }),
+  }),
+  run: async ({ ports, cause }, { company: named, domain, turn: to }) => {
+    const companyId = await findCompany(ports, named)
+    const sendingDomainId = await verifiedSender(ports, companyId, domain.toLowerCase())
+    if (sendingDomainId === null) {
+      throw new OperatorRefused("not_found", `${domain} is no verified sending domain of ${named}.`)
+    }
+    const command = { type: "TurnUnsubscribe", sendingDomainId, isOn: to === "on" } as const
+    accepted(await ports.runner.execute(suppressionsOf(companyId), command, cause))
+    return { companyId, sendingDomainId, offersUnsubscribe: to === "on" }
+  },
+})
+
+/** Operations on whom a company must not write to. */
+export const suppressionOperations: readonly AdminOperation[] = [list, lift, turn]

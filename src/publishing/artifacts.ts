@@ -1,0 +1,258 @@
+/**
+ * What was built, as it is kept: two blobs, the content and the manifest that says how to read it. Of a
+ * static site regular files alone are kept, whatever a hostile build makes; an app's archive is unpacked by
+ * its own sandbox only.
+ */
+import { createHash } from "node:crypto"
+import { extract } from "tar-stream"
+import type { Header } from "tar-stream"
+import { z } from "zod"
+import type { Blob } from "../../adapters/blobs/port.ts"
+import { BlobExists } from "../../adapters/blobs/port.ts"
+import type { Recipe } from "../../adapters/providers/preview-host/port.ts"
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { PublishId } from "../../domain/publishing/ids.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { ArtifactFile, Manifest } from "./manifest.ts"
+
+const MEBIBYTE = 1024 * 1024
+/** What may be kept of one publish. */
+const MOST = { files: 20_000, fileBytes: 100 * MEBIBYTE, bytes: 500 * MEBIBYTE } as const
+
+/** A manifest of 20,000 files with long names. */
+const MOST_MANIFEST_BYTES = 100 * MEBIBYTE
+
+/** What was built cannot be kept, for a reason that the message says to people. */
+export class BadArtifact extends Error {
+  override readonly name = "BadArtifact"
+}
+
+/** What is said of an artifact where it is told. */
+export interface StoredArtifact {
+  /** The SHA-256 of its manifest, hexadecimal. */
+  readonly hash: string
+  readonly files: number
+  readonly bytes: number
+  /** What of it was left out: links, and what is no file. */
+  readonly leftOut: readonly string[]
+}
+
+/** An artifact that is kept. */
+export interface Artifact {
+  readonly manifest: Manifest
+  readonly content: Blob
+}
+
+const contentOf = (publishId: PublishId): string => `${publishId}-content`
+const manifestOf = (publishId: PublishId): string => `${publishId}-manifest`
+
+/**
+ * Keeps what was built. What is kept of it already was left by a process that died, and is written anew.
+ *
+ * @param tar the archive that the build gave
+ * @throws BadArtifact; CompanyErased
+ */
+export async function storeArtifact(
+  ports: Ports,
+  { companyId, publishId, recipe }: Of & { readonly recipe: Recipe },
+  tar: AsyncIterable<Uint8Array>,
+): Promise<StoredArtifact> {
+  const of = { companyId, publishId }
+  await removeArtifact(ports, of)
+  const found =
+    recipe.serves.kind === "static"
+      ? await writeSite(ports, of, tar)
+      : await writeArchive(ports, of, tar)
+  const { files, hash: contentHash, bytes, leftOut } = found
+  const saved = { recipe, contentHash, files: files === null ? null : [...files] }
+  const json = Buffer.from(JSON.stringify(saved))
+  await write(ports, of, manifestOf(publishId), pieces(json), MOST_MANIFEST_BYTES)
+  const hash = createHash("sha256").update(json).digest("hex")
+  return { hash, files: files?.size ?? 1, bytes, leftOut }
+}
+
+/** Whose artifact. */
+interface Of {
+  readonly companyId: CompanyId
+  readonly publishId: PublishId
+}
+
+interface Written {
+  readonly files: Manifest["files"]
+  /** Of all its content. */
+  readonly hash: string
+  readonly bytes: number
+  readonly leftOut: readonly string[]
+}
+
+async function* pieces(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}
+
+async function write(
+  { blobs }: Ports,
+  { companyId }: Of,
+  blobId: string,
+  source: AsyncIterable<Uint8Array>,
+  mostBytes: number,
+): Promise<void> {
+  const blob = { companyId, subject: COMPANY_SUBJECT, blobId }
+  try {
+    await blobs.write(blob, source, { mostBytes })
+  } catch (error) {
+    // Another process that believes to have this work wrote the same at this moment.
+    if (!(error instanceof BlobExists)) throw error
+    throw new Error(`${blobId} was written twice at once`, { cause: error })
+  }
+}
+
+async function writeArchive(
+  ports: Ports,
+  of: Of,
+  tar: AsyncIterable<Uint8Array>,
+): Promise<Written> {
+  const hashed = createHash("sha256")
+  let bytes = 0
+  async function* counted(): AsyncGenerator<Uint8Array> {
+    for await (const piece of tar) {
+      bytes += piece.length
+      if (bytes > MOST.bytes) throw tooMuch()
+      hashed.update(piece)
+      yield piece
+    }
+  }
+  await write(ports, of, contentOf(of.publishId), counted(), MOST.bytes)
+  return { files: null, hash: hashed.digest("hex"), bytes, leftOut: [] }
+}
+
+const tooMuch = (): BadArtifact =>
+  new BadArtifact(`What was built is more than ${MOST.bytes / MEBIBYTE} MiB.`)
+
+async function writeSite(ports: Ports, of: Of, tar: AsyncIterable<Uint8Array>): Promise<Written> {
+  const files = new Map<string, ArtifactFile>()
+  const leftOut: string[] = []
+  const all = createHash("sha256")
+  let bytes = 0
+  async function* contents(): AsyncGenerator<Uint8Array> {
+    for await (const { header, content } of entriesOf(tar)) {
+      const path = pathOf(header, files)
+      if (path === null) {
+        if (header.type !== "directory" && leftOut.length < 100) leftOut.push(header.name)
+        continue
+      }
+      if (files.size >= MOST.files) throw new BadArtifact(`It has more than ${MOST.files} files.`)
+      const hashed = createHash("sha256")
+      const from = bytes
+      for await (const piece of content) {
+        bytes += piece.length
+        if (bytes > MOST.bytes) throw tooMuch()
+        if (bytes - from > MOST.fileBytes) {
+          throw new BadArtifact(`${path} is more than ${MOST.fileBytes / MEBIBYTE} MiB.`)
+        }
+        hashed.update(piece)
+        all.update(piece)
+        yield piece
+      }
+      files.set(path, { from, size: bytes - from, hash: hashed.digest("hex") })
+    }
+    if (files.size === 0) throw new BadArtifact("The folder of the site has no files.")
+  }
+  await write(ports, of, contentOf(of.publishId), contents(), MOST.bytes)
+  return { files, hash: all.digest("hex"), bytes, leftOut }
+}
+
+interface TarEntry {
+  readonly header: Header
+  readonly content: AsyncIterable<Uint8Array>
+}
+
+/** The entries of an archive. @throws BadArtifact where it is none; what the archive's source throws */
+async function* entriesOf(tar: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
+  const reader = extract()
+  let fault: unknown = null
+  const fed = feed(tar, reader).catch((error: unknown) => {
+    fault = error
+    // Whoever reads a file just now has this reason as well.
+    reader.destroy(error as Error)
+  })
+  try {
+    for await (const entry of reader) {
+      yield { header: entry.header, content: entry as AsyncIterable<Uint8Array> }
+      // Of what is left out nothing was read.
+      entry.resume()
+    }
+  } catch (error) {
+    throw fault ?? new BadArtifact(`What was built is no archive: ${(error as Error).message}`)
+  } finally {
+    reader.destroy()
+    await fed
+  }
+  if (fault !== null) throw fault
+}
+
+async function feed(
+  tar: AsyncIterable<Uint8Array>,
+  reader: ReturnType<typeof extract>,
+): Promise<void> {
+  for await (const piece of tar) {
+    if (reader.destroyed) return
+    if (!reader.write(piece)) await drained(reader)
+  }
+  reader.end(null)
+}
+
+/** Resolves when there is room for the next piece, or nobody takes it any more. */
+function drained(reader: ReturnType<typeof extract>): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      reader.off("drain", done)
+      reader.off("close", done)
+      resolve()
+    }
+    reader.on("drain", done)
+    reader.on("close", done)
+  })
+}
+
+const MOST_NAME = 1_000
+
+/** What a file is called in the manifest; null for what is none, and for what nobody could ask for. */
+function pathOf({ name, type }: Header, files: ReadonlyMap<string, unknown>): string | null {
+  if (type !== "file" && type !== "contiguous-file") return null
+  const path = name.replace(/^(?:\.\/)+/, "")
+  const isPlain = path.split("/").every((part) => !/^\.{0,2}$/.test(part))
+  return isPlain && path.length <= MOST_NAME && !files.has(path) ? path : null
+}
+
+const Saved = z.object({
+  recipe: z.custom<Recipe>((value) => typeof value === "object"),
+  files: z
+    .array(z.tuple([z.string(), z.object({ from: z.int(), size: z.int(), hash: z.string() })]))
+    .nullable(),
+})
+
+/** An artifact; null where it is not kept (any more). @throws BlobDamaged */
+export async function openArtifact(
+  { blobs }: Ports,
+  companyId: CompanyId,
+  publishId: PublishId,
+): Promise<Artifact | null> {
+  const manifest = await blobs.find(companyId, manifestOf(publishId))
+  const content = await blobs.find(companyId, contentOf(publishId))
+  if (manifest === null || content === null) return null
+  const parts: Buffer[] = []
+  for await (const piece of manifest.read()) parts.push(piece)
+  const { recipe, files } = Saved.parse(JSON.parse(Buffer.concat(parts).toString("utf8")))
+  return { manifest: { recipe, files: files === null ? null : new Map(files) }, content }
+}
+
+/** Takes an artifact away. None: nothing. */
+export async function removeArtifact(
+  { blobs }: Ports,
+  { companyId, publishId }: Of,
+): Promise<void> {
+  // Without its manifest there is none.
+  await blobs.delete(companyId, manifestOf(publishId))
+  await blobs.delete(companyId, contentOf(publishId))
+}

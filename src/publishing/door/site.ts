@@ -1,0 +1,199 @@
+/** Static sites: files of an artifact, small ones from memory. */
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import { Readable } from "node:stream"
+import { pipeline } from "node:stream/promises"
+import { promisify } from "node:util"
+import { brotliCompress, constants, gzip } from "node:zlib"
+import { contentType } from "mime-types"
+import { noticePage } from "../../frame/http/passing/pages.ts"
+import type { ArtifactFile } from "../manifest.ts"
+import type { Cache } from "./cache.ts"
+import type { Encoding } from "./conditional.ts"
+import { encodingFor, entityTag, isKnown, partOf } from "./conditional.ts"
+import type { Files } from "./find-file.ts"
+import { findFile, isNamedByHash } from "./find-file.ts"
+import type { Artifact } from "./live.ts"
+import { NO_SUCH_PAGE, WRONG_ADDRESS } from "./notices.ts"
+
+/** What is larger is streamed from where it is kept, and held in no memory. */
+const MOST_HELD_BYTES = 256 * 1024
+/** What is smaller is hardly smaller when it is compressed. */
+const LEAST_COMPRESSED_BYTES = 1024
+/** What is larger takes too long to compress while somebody waits. */
+const MOST_COMPRESSED_BYTES = 4 * 1024 * 1024
+/** Small enough for speed: it is done while somebody waits, and once. */
+const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 5 } }
+const COMPRESSIBLE =
+  /^(?:text\/|application\/(?:json|javascript|xml|wasm|manifest)|image\/svg)|[+](?:json|xml)/
+
+const YEAR_S = 365 * 24 * 3_600
+
+/** A site, and where what was read of it is kept. */
+export interface Site {
+  readonly artifact: Artifact
+  readonly files: Files
+  readonly cache: Cache
+}
+
+/** Answers a request for a file of a site. */
+export async function serveSite(
+  site: Site,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { method = "GET", url = "/" } = request
+  if (method !== "GET" && method !== "HEAD") {
+    response.writeHead(405, { allow: "GET, HEAD", "content-length": 0, ...ALWAYS }).end()
+    return
+  }
+  const found = findFile(site.files, url)
+  switch (found.kind) {
+    case "file":
+      return sendFile(site, found.name, { request, response, status: 200 })
+    case "folder": {
+      const told = { location: found.to, "cache-control": "private, no-cache", ...ALWAYS }
+      response.writeHead(302, { ...told, "content-length": 0 }).end()
+      return
+    }
+    case "wrong":
+      return noticePage(response, WRONG_ADDRESS)
+    case "nothing":
+      return sendOther(site, request, response)
+  }
+}
+
+/** Whether a person opens a page, as browsers say it. */
+export function isNavigation({ method, headers }: IncomingMessage): boolean {
+  return (method === "GET" || method === "HEAD") && (headers.accept ?? "").includes("text/html")
+}
+
+/** What stands for what is not there: the page of a site that knows its own paths, or its page for that. */
+async function sendOther(
+  site: Site,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { serves } = site.artifact.manifest.recipe
+  const fallback = serves.kind === "static" ? serves.fallback : null
+  if (fallback !== null && site.files.has(fallback) && isNavigation(request)) {
+    return sendFile(site, fallback, { request, response, status: 200 })
+  }
+  if (site.files.has("404.html")) {
+    return sendFile(site, "404.html", { request, response, status: 404 })
+  }
+  noticePage(response, NO_SUCH_PAGE)
+}
+
+const ALWAYS: OutgoingHttpHeaders = {
+  "x-content-type-options": "nosniff",
+  "x-robots-tag": "noindex",
+}
+
+/** What is answered, and to whom. */
+interface Asked {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly status: 200 | 404
+}
+
+async function sendFile(
+  site: Site,
+  name: string,
+  { request, response, status }: Asked,
+): Promise<void> {
+  const { headers, method } = request
+  const file = site.files.get(name) as ArtifactFile
+  const { hash, size } = file
+  const type = contentType(name.slice(name.lastIndexOf("/") + 1)) || "application/octet-stream"
+  const part = status === 200 && method === "GET" ? partOf(headers, file) : null
+  const encoding =
+    part === null && isCompressed(type, size) ? encodingFor(headers["accept-encoding"]) : null
+  const told: OutgoingHttpHeaders = {
+    ...ALWAYS,
+    "content-type": type,
+    "cache-control": keptAs(name, status),
+    etag: entityTag(hash, encoding),
+    vary: "Accept-Encoding",
+    ...(encoding === null ? { "accept-ranges": "bytes" } : { "content-encoding": encoding }),
+  }
+  if (status === 200 && isKnown(headers, hash)) {
+    const { "content-type": _type, "content-encoding": _encoding, ...kept } = told
+    response.writeHead(304, kept).end()
+    return
+  }
+  if (part === "none") {
+    const unmet = { "content-range": `bytes */${size}`, "content-length": 0 }
+    response.writeHead(416, { ...ALWAYS, ...unmet }).end()
+    return
+  }
+  if (part !== null) {
+    const range = `bytes ${part.from}-${part.until - 1}/${size}`
+    const length = part.until - part.from
+    response.writeHead(206, { ...told, "content-range": range, "content-length": length })
+    return send(site, { ...file, from: file.from + part.from, size: length }, request, response)
+  }
+  if (encoding !== null) {
+    const bytes = await compressed(site, file, encoding)
+    response.writeHead(status, { ...told, "content-length": bytes.length }).end(bytes)
+    return
+  }
+  if (size <= MOST_HELD_BYTES) {
+    const bytes = await held(site, file)
+    response.writeHead(status, { ...told, "content-length": size }).end(bytes)
+    return
+  }
+  response.writeHead(status, { ...told, "content-length": size })
+  return send(site, file, request, response)
+}
+
+/** What a name says may be kept for ever; all else is asked for anew, and mostly answered by 304. */
+function keptAs(name: string, status: number): string {
+  const isForEver = status === 200 && isNamedByHash(name)
+  return isForEver ? `private, max-age=${YEAR_S}, immutable` : "private, no-cache"
+}
+
+function isCompressed(type: string, size: number): boolean {
+  return size > LEAST_COMPRESSED_BYTES && size <= MOST_COMPRESSED_BYTES && COMPRESSIBLE.test(type)
+}
+
+/** Streams bytes; where they cannot be read to their end, the visitor sees that they are not whole. */
+async function send(
+  { artifact }: Site,
+  { from, size }: ArtifactFile,
+  { method }: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  if (method === "HEAD") {
+    response.end()
+    return
+  }
+  await pipeline(Readable.from(artifact.content.read({ from, until: from + size })), response)
+}
+
+const compressing = {
+  br: async (bytes: Buffer) => promisify(brotliCompress)(bytes, BROTLI),
+  gzip: async (bytes: Buffer) => promisify(gzip)(bytes),
+}
+
+/** Under the hash of its bytes: what is the same in the next version is there already. */
+async function compressed(site: Site, file: ArtifactFile, encoding: Encoding): Promise<Buffer> {
+  return site.cache.get(`${encoding} ${file.hash}`, async () => {
+    const bytes = file.size <= MOST_HELD_BYTES ? await held(site, file) : await read(site, file)
+    const value = await compressing[encoding](bytes)
+    return { value, bytes: value.length }
+  })
+}
+
+async function held(site: Site, file: ArtifactFile): Promise<Buffer> {
+  return site.cache.get(`as it is ${file.hash}`, async () => {
+    const value = await read(site, file)
+    return { value, bytes: value.length }
+  })
+}
+
+async function read({ artifact }: Site, { from, size }: ArtifactFile): Promise<Buffer> {
+  if (size === 0) return Buffer.alloc(0)
+  const pieces: Buffer[] = []
+  for await (const piece of artifact.content.read({ from, until: from + size })) pieces.push(piece)
+  return Buffer.concat(pieces, size)
+}

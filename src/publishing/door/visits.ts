@@ -1,0 +1,95 @@
+/**
+ * Who is at which version: a version that is replaced ends once nobody is at it any more. Whoever stays for
+ * long is looked at each minute: they leave where they are nobody of the company's by then.
+ */
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import type { PublishId } from "../../../domain/publishing/ids.ts"
+import type { Ports } from "../../frame/ports.ts"
+
+const LOOK_MS = 60_000
+
+/** Somebody at a version. */
+export interface Visit {
+  readonly companyId: CompanyId
+  readonly publishId: PublishId
+  /** Whether they may still be here. */
+  readonly isWelcome: () => Promise<boolean>
+  /** Has them leave. */
+  readonly end: () => void
+}
+
+interface Versions {
+  readonly open: Map<PublishId, Set<Visit>>
+  /** Who waits until nobody is at one any more. */
+  readonly waiting: Map<PublishId, (() => void)[]>
+  /** Aborted when the last one leaves; null while nobody is there. */
+  watched: AbortController | null
+}
+
+/** Those of this process; of one machine it is one. */
+const all = new WeakMap<Ports["counts"], Versions>()
+
+function versionsOf({ counts }: Ports): Versions {
+  const known = all.get(counts) ?? { open: new Map(), waiting: new Map(), watched: null }
+  all.set(counts, known)
+  return known
+}
+
+/** How many are at a version, in this process. */
+export function inFlight(ports: Ports, publishId: PublishId): number {
+  return versionsOf(ports).open.get(publishId)?.size ?? 0
+}
+
+/** Resolves once nobody is at a version, in this process, or as soon as the signal aborts. */
+export async function drained(
+  ports: Ports,
+  publishId: PublishId,
+  signal: AbortSignal,
+): Promise<void> {
+  const { open, waiting } = versionsOf(ports)
+  if (!open.has(publishId) || signal.aborted) return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  waiting.set(publishId, [...(waiting.get(publishId) ?? []), resolve])
+  signal.addEventListener("abort", () => resolve(), { once: true })
+  await promise
+}
+
+/** Notes that somebody is at a version; answers what is called once they are not. */
+export function enter(ports: Ports, visit: Visit): () => void {
+  const versions = versionsOf(ports)
+  const { open, waiting } = versions
+  const { publishId } = visit
+  const visits = open.get(publishId) ?? new Set<Visit>()
+  open.set(publishId, visits)
+  visits.add(visit)
+  if (versions.watched === null) {
+    versions.watched = new AbortController()
+    void watch(ports, versions, versions.watched.signal)
+  }
+  return () => {
+    visits.delete(visit)
+    if (visits.size > 0 || open.get(publishId) !== visits) return
+    open.delete(publishId)
+    for (const told of waiting.get(publishId) ?? []) told()
+    waiting.delete(publishId)
+    if (open.size > 0) return
+    versions.watched?.abort()
+    versions.watched = null
+  }
+}
+
+/** Looks at all who are there, each minute, as long as anybody is. */
+async function watch(ports: Ports, { open }: Versions, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await ports.pacer.pause(LOOK_MS, signal)
+    if (signal.aborted) return
+    for (const visit of [...open.values()].flatMap((visits) => [...visits])) {
+      try {
+        if (!(await visit.isWelcome())) visit.end()
+      } catch (error) {
+        // They are looked at again: what cannot be asked now sends nobody away.
+        ports.log.warn("it cannot be looked at who visits a preview", error)
+      }
+    }
+  }
+}

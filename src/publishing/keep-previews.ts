@@ -1,0 +1,82 @@
+/**
+ * How long a preview's sandbox lives: as long as somebody is at it, and fifteen minutes more. One of a
+ * server that is gone ends by itself, by its lease.
+ */
+import { isOutside } from "../../adapters/providers/outside.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { deletionOf } from "../../domain/charging/deletion.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { publishesOf } from "../../domain/publishing/aggregates.ts"
+import { wantsApp } from "../../domain/publishing/publishing.ts"
+import type { Daemon } from "../frame/daemon.ts"
+import type { Ports } from "../frame/ports.ts"
+
+const MINUTE_MS = 60_000
+/** Nobody was at it for so long, by the ledger's clock: it sleeps. */
+const IDLE_MS = 15 * MINUTE_MS
+const LEASE_MS = 3 * MINUTE_MS
+const EACH_MS = 20_000
+
+/** When something was last seen to pass in a sandbox, by how much had passed by then. */
+export type Seen = Map<CompanyId, { readonly activities: number; readonly at: number }>
+
+/** Extends the leases of previews that somebody is at, and has the others sleep. */
+export async function keepPreviews(ports: Ports, seen: Seen): Promise<void> {
+  const running = await ports.previewHost.list()
+  for (const companyId of seen.keys()) if (!running.includes(companyId)) seen.delete(companyId)
+  for (const companyId of running) {
+    try {
+      await keepPreview(ports, companyId, seen)
+    } catch (error) {
+      // It is looked at again before its lease ends.
+      if (!isOutside(error)) throw error
+    }
+  }
+}
+
+async function keepPreview(ports: Ports, companyId: CompanyId, seen: Seen): Promise<void> {
+  const { clock, previewHost } = ports
+  const standing = await previewHost.look(companyId)
+  if (standing === null) return
+  const now = clock.now()
+  const last = seen.get(companyId)
+  const { activities } = standing
+  const at = last === undefined || activities > last.activities ? now : last.at
+  seen.set(companyId, { activities, at })
+  const isWanted = now - at < IDLE_MS && (await isShown(ports, companyId))
+  if (isWanted) await previewHost.extend(companyId, LEASE_MS)
+  else await previewHost.sleep(companyId)
+}
+
+/** Whether a company's preview may run: one that was deleted has none. */
+async function isShown({ runner }: Ports, companyId: CompanyId): Promise<boolean> {
+  if ((await runner.read(ledgerOf(companyId), deletionOf)) !== null) return false
+  return runner.read(publishesOf(companyId), wantsApp)
+}
+
+/** Keeps previews. */
+export const previewKeeper: Daemon = {
+  what: "the keeping of previews",
+  start: async (ports) => {
+    const stopping = new AbortController()
+    const seen: Seen = new Map()
+    const keep = async () => {
+      while (!stopping.signal.aborted) {
+        try {
+          await keepPreviews(ports, seen)
+        } catch (error) {
+          // Whatever it was: the leases are long enough for another look.
+          ports.log.warn("previews could not be looked at", error)
+        }
+        await ports.pacer.pause(EACH_MS, stopping.signal)
+      }
+    }
+    const kept = keep()
+    return {
+      stop: async () => {
+        stopping.abort()
+        await kept
+      },
+    }
+  },
+}

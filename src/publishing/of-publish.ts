@@ -1,0 +1,33 @@
+/** What follows from a fact about a publish, as rows of work. */
+import { z } from "zod"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { PublishId } from "../../domain/publishing/ids.ts"
+import { parsePublishId } from "../../domain/publishing/ids.ts"
+import { idSchema } from "../frame/kernel/id-schemas.ts"
+
+/** Which publish a row is about. */
+export const OfPublish = z.object({ publishId: idSchema(parsePublishId) })
+
+/** Which publish a row is about. */
+export type OfPublish = z.infer<typeof OfPublish>
+
+/** A fact about a publish, and where it stands. */
+interface OfOne {
+  readonly publishId: PublishId
+  readonly at: number
+}
+interface Place {
+  readonly companyId: CompanyId
+  readonly revision: number
+}
+
+/** A row for each such fact, due so long after it, milliseconds. */
+export const once =
+  (afterMs = 0) =>
+  ({ publishId, at }: OfOne, { revision }: Place) => [
+    { name: `${publishId}:${revision}`, payload: { publishId }, dueAt: at + afterMs },
+  ]
+
+/** The same at once, one after the other within a company: what builds, and what clears away for it. */
+export const inOrder = (fact: OfOne, place: Place) =>
+  once()(fact, place).map((row) => ({ ...row, subject: `${place.companyId} publishing` }))

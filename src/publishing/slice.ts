@@ -1,0 +1,67 @@
+/** Publishing: one commit of a company's code is its preview. */
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { PUBLISH, SWITCHES, publishesOf } from "../../domain/publishing/aggregates.ts"
+import { liveOf } from "../../domain/publishing/publishing.ts"
+import { countPublishes, publishes } from "../../projections/publishing/publishes.ts"
+import type { Measure } from "../frame/http/metrics.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { Slice } from "../frame/slice.ts"
+import { openArtifact } from "./artifacts.ts"
+import { erasePreview } from "./erase-preview.ts"
+import { previewKeeper } from "./keep-previews.ts"
+import { previewDoor } from "./door/door.ts"
+import { previewOperations } from "./operate/previews.ts"
+import { publishOperations } from "./operate/publishes.ts"
+import { previewHostProvider } from "./providers/preview-host.ts"
+import { publishPreview } from "./publish-preview.ts"
+import {
+  clearArtifact,
+  endVersion,
+  forgetLogs,
+  removeArtifacts,
+  settleCharge,
+} from "./reactions/after-publish.ts"
+import { runPublish } from "./reactions/run-publish.ts"
+import { reconciledPublish } from "./reconciled-publish.ts"
+import { publishDetail, publishList } from "./see-publishes.ts"
+import { publishingSettings } from "./settings.ts"
+
+/** What a company's preview serves, as this process knows it; others tell it of what is new. */
+const livePublish = ({ runner }: Ports, companyId: CompanyId) =>
+  runner.read(publishesOf(companyId), liveOf)
+
+const publishMeasure: Measure = {
+  name: "ledger_publishes",
+  help: "Publishes by how far they have come.",
+  labels: ["status"],
+  read: async ({ readAll }) =>
+    (await countPublishes(readAll)).map(({ status, count }) => ({
+      labels: { status },
+      value: count,
+    })),
+}
+
+/** What companies publish. */
+export const publishing: Slice = {
+  name: "publishing",
+  streams: { ofCompanies: [PUBLISH], ofInstallation: [SWITCHES] },
+  groups: {
+    publishing: `One commit of the company's code is its preview: built, and served at one address with a sign-in of its own, for the company's people.
+
+\`company.json\` at the root of the commit names the company and says how it is built and what is served: a folder of
+files (\`static\`), or a program (\`start\`) with a test database and storage. Publish a commit, ask until its \`status\` is
+\`live\` or \`failed\`; each takes the place of the one before, and what failed is given back.`,
+  },
+  routes: [publishPreview, publishList, publishDetail],
+  readModels: [publishes],
+  reactions: [runPublish, settleCharge, endVersion, removeArtifacts, clearArtifact, forgetLogs],
+  reconciled: [reconciledPublish],
+  settings: [publishingSettings],
+  providers: [previewHostProvider],
+  doors: (ports) => [previewDoor(ports, { livePublish, openArtifact })],
+  daemons: [previewKeeper],
+  erase: erasePreview,
+  operations: [...publishOperations, ...previewOperations],
+  topics: { publish: "what companies publish", preview: "companies' previews" },
+  measures: [publishMeasure],
+}

@@ -1,0 +1,190 @@
+import { afterEach, describe, expect, it } from "vitest"
+import { openBuiltInMailer } from "../../adapters/providers/mailer/built-in.ts"
+import { isPublic, openDirect } from "../../adapters/providers/mailer/direct.ts"
+import { openRelay } from "../../adapters/providers/mailer/relay.ts"
+import type { Resolver } from "../../adapters/providers/dns/port.ts"
+import { ProviderSilent } from "../../adapters/providers/outside.ts"
+import { openMemorySealing } from "../../adapters/sealing/memory.ts"
+import type { SmtpRules, SmtpStand } from "../email/smtp-stand.ts"
+import { openSmtpStand } from "../email/smtp-stand.ts"
+import type { MailerUnderTest, Other } from "./mailer-contract.ts"
+import { BYTES, envelopeTo, mailerContract } from "./mailer-contract.ts"
+
+const closing: (() => Promise<void>)[] = []
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map((close) => close()))
+})
+
+const RULES: Readonly<Record<Exclude<Other, "is away">, SmtpRules>> = {
+  takes: {},
+  rejects: { recipient: () => 550 },
+  refuses: { data: () => 554 },
+  defers: { recipient: () => 451 },
+  "is silent": { data: () => "cut" },
+}
+
+async function stand(): Promise<SmtpStand> {
+  const opened = await openSmtpStand()
+  closing.push(opened.close)
+  return opened
+}
+
+/** The mailer that talks to a server of mail. */
+function underTest(
+  server: SmtpStand,
+  isDelivered: boolean,
+  hand: MailerUnderTest["hand"],
+): MailerUnderTest {
+  return {
+    hand,
+    isDelivered,
+    other: async (does) => {
+      if (does === "is away") await server.close()
+      else server.rules = RULES[does]
+    },
+    arrived: () => server.arrived.map(({ bytes }) => bytes),
+  }
+}
+
+type Zone = Readonly<
+  Record<string, readonly { type: string; content: string; priority?: number }[]>
+>
+
+function resolverOf(zone: Zone): Pick<Resolver, "ask"> {
+  return {
+    ask: async (name, type) => {
+      const there = zone[name]
+      const answers = (there ?? [])
+        .filter((one) => one.type === type)
+        .map((one) => ({ priority: null, ...one, type, name, ttl: 60 }))
+      const code = there === undefined ? "NXDOMAIN" : "NOERROR"
+      return { code, isAuthoritative: false, answers: answers as never, authorities: [] }
+    },
+  }
+}
+
+const direct = (zone: Zone, port: number) =>
+  openDirect({ resolver: resolverOf(zone), name: () => "ledger.test", port, isAllowed: () => true })
+
+const HERE: Zone = {
+  "example.com": [{ type: "MX", content: "mx.example.com", priority: 10 }],
+  "mx.example.com": [{ type: "A", content: "127.0.0.1" }],
+}
+
+mailerContract("a relay", async () => {
+  const server = await stand()
+  const relay = openRelay({ url: server.url, warn: () => undefined })
+  closing.push(relay.close)
+  return underTest(server, false, relay.hand)
+})
+
+mailerContract("the recipients' own servers", async () => {
+  const server = await stand()
+  return underTest(server, true, direct(HERE, server.port).hand)
+})
+
+mailerContract("the built-in mailer", async () => {
+  let outcome = "ok"
+  const does: Readonly<Record<Other, string>> = {
+    ...{ takes: "ok", rejects: "bounce", refuses: "refuse", defers: "defer" },
+    ...{ "is silent": "silent", "is away": "unavailable" },
+  }
+  const { hand } = openBuiltInMailer({
+    memory: {
+      of: () => ({ change: async (_n: string, _c: string, to: (k: null) => object) => to(null) }),
+    } as never,
+    simulators: { next: async () => outcome } as never,
+    pacer: { elapsedMs: () => 0, pause: async () => undefined },
+    sealing: openMemorySealing(),
+  })
+  return {
+    ...{ hand, isDelivered: true, arrived: null },
+    other: async (next) => {
+      outcome = does[next]
+    },
+  }
+})
+
+describe("straight to the recipients' servers", () => {
+  const handTo = (zone: Zone, to = "ada@example.com", port = 1) =>
+    direct(zone, port).hand(envelopeTo(to), BYTES)
+
+  it("asks in the order that a domain says, and goes on where one is away", async () => {
+    const server = await stand()
+    const zone: Zone = {
+      "example.com": [
+        { type: "MX", content: "second.example.com", priority: 20 },
+        { type: "MX", content: "first.example.com", priority: 10 },
+      ],
+      "first.example.com": [{ type: "A", content: "127.0.0.2" }],
+      "second.example.com": [{ type: "A", content: "127.0.0.1" }],
+    }
+    expect(await handTo(zone, "ada@example.com", server.port)).toMatchObject({ answer: "accepted" })
+    expect(server.arrived).toHaveLength(1)
+  })
+
+  it("goes to the domain's own address where it names no server", async () => {
+    const server = await stand()
+    const zone: Zone = { "example.com": [{ type: "A", content: "127.0.0.1" }] }
+    expect(await handTo(zone, "ada@example.com", server.port)).toMatchObject({ answer: "accepted" })
+  })
+
+  it.each([
+    [{ "example.com": [{ type: "MX", content: "", priority: 0 }] }, "5.1.10"],
+    [{ "example.com": [{ type: "MX", content: ".", priority: 0 }] }, "5.1.10"],
+    [{}, "5.1.2"],
+    [{ "example.com": [{ type: "MX", content: "gone.example.com", priority: 0 }] }, "5.4.4"],
+  ])("rejects whom no server takes mail for: %#", async (zone, code) => {
+    expect(await handTo(zone as Zone)).toEqual({ answer: "rejected", code })
+  })
+
+  it("waits where nobody answers for the names", async () => {
+    const ask = async () => {
+      throw new ProviderSilent("nobody")
+    }
+    const { hand } = openDirect({ resolver: { ask }, name: () => "ledger.test" })
+    expect(await hand(envelopeTo("a@example.com"), BYTES)).toMatchObject({ answer: "deferred" })
+  })
+
+  it.each([
+    ...["127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.0.1", "100.64.0.1", "0.0.0.0"],
+    ...["::1", "fe80::1", "fc00::1", "::ffff:127.0.0.1", "224.0.0.1", "mx.example.com", "127.1"],
+  ])("talks to no address of a network of its own: %s", async (address) => {
+    expect(isPublic(address)).toBe(false)
+    const server = await stand()
+    const zone: Zone = { "example.com": [{ type: "A", content: address }] }
+    const resolver = resolverOf(zone)
+    const { hand } = openDirect({ resolver, name: () => "ledger.test", port: server.port })
+    expect(await hand(envelopeTo("a@example.com"), BYTES)).toEqual({
+      answer: "rejected",
+      code: "5.4.4",
+    })
+    expect(server.asked.connections).toBe(0)
+  })
+
+  it.each(["192.0.43.10", "2606:4700::1"])("talks to public ones: %s", (address) => {
+    expect(isPublic(address)).toBe(true)
+  })
+})
+
+describe("a relay", () => {
+  it("that takes no password of ours is a fault of the settings, and not of the mail", async () => {
+    const server = await stand()
+    server.rules = { sender: () => 530 }
+    const warned: string[] = []
+    const { hand, close } = openRelay({ url: server.url, warn: (message) => warned.push(message) })
+    closing.push(close)
+    const answer = await hand(envelopeTo("ada@example.com"), BYTES)
+    expect(answer).toEqual({ answer: "deferred", code: "settings" })
+    expect(warned).toEqual(["the relay of MAIL_URL takes no mail by these settings"])
+  })
+
+  it("without STARTTLS gets neither the password nor the mail, unless it is this machine", async () => {
+    const server = await stand()
+    const url = `smtp://name:password@localhost.localdomain:${server.port}`
+    const { hand, close } = openRelay({ url, warn: () => undefined })
+    closing.push(close)
+    expect(await hand(envelopeTo("ada@example.com"), BYTES)).toMatchObject({ answer: "deferred" })
+    expect(server.arrived).toEqual([])
+  })
+})

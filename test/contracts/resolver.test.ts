@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { openBuiltInResolver } from "../../adapters/providers/dns/built-in.ts"
+import { openPowerDns } from "../../adapters/providers/dns/powerdns.ts"
+import { openResolver } from "../../adapters/providers/dns/resolver.ts"
+import type { Simulators } from "../../adapters/providers/simulators/port.ts"
+import type { Zone } from "../../domain/domains/records.ts"
+import { record, serving, zoneWith } from "../dns/serving.ts"
+import type { Internet } from "../support/internet.ts"
+import { openInternet } from "../support/internet.ts"
+import { powerDnsHere, startPowerDns } from "../support/powerdns.ts"
+import { describeResolver } from "./resolver-contract.ts"
+
+const OURS = zoneWith("ours.example", [record("A", "ours.example", "192.0.2.77")])
+const OLD = "ns1.old.example"
+const FORMER: Zone = {
+  ...zoneWith("former.example", [
+    record("A", "former.example", "192.0.2.10"),
+    record("CNAME", "www.former.example", "former.example"),
+    record("MX", "former.example", "mail.former.example", 10),
+    record("TXT", "former.example", "v=spf1 mx -all"),
+    record("TXT", "_dmarc.former.example", "v=DMARC1; p=none"),
+    record("CAA", "former.example", '0 issue "ca.example"'),
+    record("SRV", "_autodiscover._tcp.former.example", "0 443 mail.former.example", 5),
+    record("NS", "shop.former.example", "ns1.shop.former.example"),
+    record("A", "ns1.shop.former.example", "192.0.2.9"),
+    record("A", "unusual-name.former.example", "192.0.2.11"),
+    record("A", "*.former.example", "192.0.2.12"),
+  ]),
+  nameServers: [OLD],
+}
+
+/** A part of it that its own server answers for. */
+const SHOP: Zone = {
+  ...zoneWith("shop.former.example", [record("A", "ns1.shop.former.example", "192.0.2.9")]),
+  nameServers: ["ns1.shop.former.example"],
+}
+
+/** Simulators that do what a test says next. */
+function told(outcome: () => string): Simulators {
+  return {
+    next: <O extends string>() => Promise.resolve(outcome() as O),
+    set: () => Promise.resolve(),
+    list: () => Promise.resolve([]),
+  }
+}
+
+describe("the built-in world", () => {
+  let server: Awaited<ReturnType<typeof serving>>
+  let outcome = "ok"
+  const open = () =>
+    openBuiltInResolver({
+      ...{ simulators: told(() => outcome), pacer: machinePacer, zones: server.served },
+    })
+  beforeAll(async () => {
+    server = await serving([OURS])
+  })
+  afterAll(() => server.close())
+  const ours = { domain: "ours.example", nameServers: OURS.nameServers }
+  describeResolver("the built-in world", () => ({
+    ...{ resolver: open(), former: "former.example", ours },
+  }))
+
+  it("points a domain as it is set, and is away as it is set", async () => {
+    const [first = "", second = ""] = OURS.nameServers
+    const former = ["ns1.former-host.example", "ns2.former-host.example"]
+    const expected = {
+      ...{ live: [first, second], elsewhere: former, "not-live": former },
+      ...{ half: [first, former[0]], signed: [first, second] },
+    }
+    for (const [set, nameServers] of Object.entries(expected)) {
+      outcome = set
+      expect(await open().delegation("ours.example")).toEqual({
+        ...{ nameServers, dnssecOn: set === "signed" },
+      })
+    }
+    outcome = "unavailable"
+    await expect(open().copy("x.example")).rejects.toMatchObject({ name: "ProviderUnavailable" })
+    outcome = "silent"
+    await expect(open().ask("x.example", "A")).rejects.toMatchObject({ name: "ProviderSilent" })
+    outcome = "ok"
+  })
+})
+
+describe("an internet of the test", () => {
+  let internet: Internet
+  let server: Awaited<ReturnType<typeof serving>>
+  const resolver = () => openResolver({ servers: internet.address, pacer: machinePacer })
+  beforeAll(async () => {
+    internet = await openInternet()
+    server = await serving([OURS])
+    internet.point("former.example", [OLD])
+    internet.point("ours.example", OURS.nameServers)
+    internet.host(OLD, FORMER)
+    internet.point("shop.former.example", SHOP.nameServers)
+    internet.host("ns1.shop.former.example", SHOP)
+    internet.host("ns.localhost", server.address)
+  })
+  afterAll(async () => {
+    await internet.close()
+    await server.close()
+  })
+  const ours = { domain: "ours.example", nameServers: OURS.nameServers }
+  describeResolver("the real resolver", () => ({
+    ...{ resolver: resolver(), former: "former.example", ours },
+  }))
+
+  it("is scanned for usual names where the zone is not given, and what was asked is told", async () => {
+    const { records, leftOut, asked } = await resolver().copy("former.example")
+    const lines = records.map(({ type, name, content }) => `${type} ${name} ${content}`)
+    const missed = "A unusual-name.former.example 192.0.2.11"
+    const expected = FORMER.records.map(({ type, name, content }) => `${type} ${name} ${content}`)
+    expect(lines.toSorted()).toEqual(expected.filter((line) => line !== missed).toSorted())
+    expect(leftOut).toEqual([])
+    expect(asked).toContain("www")
+    expect(asked?.length).toBeGreaterThan(60)
+  })
+
+  it("has a delegation that follows the registry: not registered, half ours, signed, elsewhere", async () => {
+    expect(await resolver().delegation("nobody.example")).toBeNull()
+    internet.point("moving.example", ["ns1-61.ns.localhost", OLD])
+    expect((await resolver().delegation("moving.example"))?.nameServers).toEqual([
+      ...["ns1-61.ns.localhost", OLD],
+    ])
+    internet.point("moving.example", OURS.nameServers, true)
+    expect(await resolver().delegation("moving.example")).toEqual({
+      ...{ nameServers: OURS.nameServers, dnssecOn: true },
+    })
+    internet.point("moving.example", [])
+    expect(await resolver().delegation("moving.example")).toBeNull()
+  })
+
+  it("does not follow who answers: our server serves it already, and the registry names another", async () => {
+    internet.point("ours.example", [OLD])
+    expect((await resolver().delegation("ours.example"))?.nameServers).toEqual([OLD])
+    internet.point("ours.example", OURS.nameServers)
+  })
+
+  it("is unavailable where nobody listens, and silent where nobody answers", async () => {
+    const nobody = openResolver({ servers: "127.0.0.1:1", pacer: machinePacer })
+    await expect(nobody.ask("x.example", "A")).rejects.toMatchObject({
+      name: "ProviderUnavailable",
+    })
+    const hurried = {
+      ...machinePacer,
+      pause: async (_: number, signal?: AbortSignal) => machinePacer.pause(50, signal),
+    }
+    internet.point("dead.example", ["ns1.dead.example"])
+    internet.host("ns1.dead.example", "127.0.0.1:9")
+    const waiting = openResolver({ servers: internet.address, pacer: hurried })
+    await expect(waiting.ask("dead.example", "A")).rejects.toMatchObject({ name: "ProviderSilent" })
+  })
+})
+
+const found = powerDnsHere()
+const absent = "missing" in found ? found.missing : null
+
+describe("a host that gives whole zones", () => {
+  it("is copied whole, unusual names and all", async (ctx) => {
+    ctx.skip(absent !== null, absent ?? "")
+    if (!("root" in found)) throw new Error("it is not here")
+    const powerDns = await startPowerDns(found.root)
+    const internet = await openInternet()
+    try {
+      await openPowerDns(powerDns).publish(FORMER)
+      internet.point("former.example", [OLD])
+      internet.host(OLD, powerDns.address)
+      const resolver = openResolver({ servers: internet.address, pacer: machinePacer })
+      const { records, asked, leftOut } = await resolver.copy("former.example")
+      expect(asked).toBeNull()
+      expect(leftOut).toEqual([])
+      const lines = (all: Zone["records"]) =>
+        all.map(({ type, name, content, priority }) => [type, name, content, priority].join(" "))
+      expect(lines(records).toSorted()).toEqual(lines(FORMER.records).toSorted())
+    } finally {
+      await internet.close()
+      await powerDns.close()
+    }
+  })
+})

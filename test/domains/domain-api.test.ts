@@ -1,0 +1,267 @@
+/** `GET` and `POST /api/v1/domain`. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { CLAIMS } from "../../domain/domains/aggregates.ts"
+import { claimOver } from "../../domain/domains/domains.ts"
+import { parseDomainId } from "../../domain/domains/ids.ts"
+import type { World } from "../support/world.ts"
+import { callsOf, makeCompany } from "../support/world.ts"
+import {
+  DOMAIN,
+  SENDING,
+  freshName,
+  makeConnected,
+  makeLive,
+  openDomainWorld,
+  post,
+  told,
+} from "./domain-world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await openDomainWorld()
+})
+afterAll(() => world.close())
+
+describe("connecting a domain", () => {
+  it("copies its records, names what was asked, and answers the same again", async () => {
+    const { company, domain, domainId, detail } = await makeConnected(world)
+    expect(detail).toMatchObject({
+      ...{ domain, status: "waiting", registrar: "Example Registrar", dnssecOn: false },
+      ...{ email: null, appAddresses: [], warnings: [] },
+      copied: { asked: ["@", "www", "mail"], leftOut: [] },
+      domains: [{ id: domainId, domain, status: "waiting" }],
+    })
+    expect(detail.replaces).toEqual(["ns1.former-host.example", "ns2.former-host.example"])
+    expect(detail.nameServers).toHaveLength(2)
+    expect(detail.records).toContainEqual(
+      expect.objectContaining({ type: "MX", name: domain, priority: 10, source: "copied" }),
+    )
+    const again = await post(world, company, { domain: domain.toUpperCase() })
+    expect(again).toMatchObject({ status: 200, body: { id: domainId } })
+    expect((await world.call(company.key, "GET", DOMAIN)).body).toEqual(detail)
+    const other = await world.call(company.key, "GET", `${DOMAIN}?domainId=dom_none`)
+    expect(other).toMatchObject({ status: 404, body: { error: "not_found" } })
+  })
+
+  it("of two companies at once is one's", async () => {
+    const [one, other] = [await makeCompany(world), await makeCompany(world)]
+    const domain = freshName()
+    const answers = await Promise.all([one, other].map((each) => post(world, each, { domain })))
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409])
+  })
+
+  it.each([
+    ...["co.uk", "github.io", "a/b", "0x7f.1", "127.0.0.1", "a..b", "-a.com", "xn--a.com"],
+    ...["www.acme.com", "acme", "ex%61mple.com", `${"a".repeat(64)}.com`, "acme.com\nevil.com"],
+    ...["so\u00ADft.com", "acme.com."],
+  ])("is refused for %j", async (domain) => {
+    const company = await makeCompany(world)
+    const answer = await post(world, company, { domain })
+    expect(answer).toMatchObject({ status: 400, body: { fields: { domain: expect.any(String) } } })
+  })
+
+  it("warns of letters that imitate others, and of a DS that is left at the registrar", async () => {
+    const company = await makeCompany(world)
+    await told(world, "signed", 1)
+    const { body } = await post(world, company, { domain: "аcme.com" })
+    expect(body).toMatchObject({ domain: "xn--cme-5cd.com", dnssecOn: true })
+    expect(body.warnings).toHaveLength(2)
+  })
+
+  it("is refused where its registrar still names another company's name servers of ours", async () => {
+    const { company, domain, domainId } = await makeConnected(world)
+    const id = parseDomainId(domainId)
+    if (id === null) throw new Error("no id")
+    // Its claim is gone, and its zone still says whom its registrar names.
+    await world.ports.runner.execute(
+      CLAIMS,
+      { type: "ReleaseDomain", domainId: id, reason: "removed" },
+      { command: "test", actor: null, keyId: null, personId: null, reason: null },
+    )
+    const thief = await makeCompany(world)
+    const answer = await post(world, thief, { domain })
+    expect(answer).toMatchObject({ status: 409, body: { error: "conflict" } })
+    expect(await world.ports.runner.read(CLAIMS, claimOver(domain))).toBeNull()
+    expect(company.companyId).not.toBe(thief.companyId)
+  })
+
+  it("claims nothing while the domain name system does not answer", async () => {
+    const company = await makeCompany(world)
+    const domain = freshName()
+    await told(world, "unavailable", 1)
+    expect(await post(world, company, { domain })).toMatchObject({ status: 503 })
+    expect(await world.ports.runner.read(CLAIMS, claimOver(domain))).toBeNull()
+    expect(await post(world, company, { domain })).toMatchObject({ status: 200 })
+  })
+})
+
+describe("checking a domain", () => {
+  it("asks the zone above it, and not the zone that we serve", async () => {
+    const { company, detail } = await makeConnected(world)
+    const seen = []
+    for (const outcome of ["elsewhere", "half", "live", "elsewhere"]) {
+      await told(world, outcome, 1)
+      const { body } = await post(world, company, { check: true })
+      seen.push([body.status, body.pointed])
+    }
+    expect(seen).toEqual([
+      ...[
+        ["waiting", false],
+        ["waiting", false],
+        ["live", true],
+      ],
+      ["moved", false],
+    ])
+    const { body } = await world.call(company.key, "GET", DOMAIN)
+    expect(body).toMatchObject({ status: "moved", nameServers: detail.nameServers })
+  })
+
+  it("sets up its email once it is live, where the key may add a sending domain", async () => {
+    const { company, domain } = await makeConnected(world)
+    const { key } = await world.operate("key create", {
+      ...{ company: company.companyId, person: company.ownerId },
+      operations: ["dns.check", "dns.read"],
+    })
+    const poor = await world.call(key, "POST", DOMAIN, { body: { check: true } })
+    expect(poor).toMatchObject({ status: 200, body: { status: "live", pointed: true } })
+    expect((await world.call(key, "GET", DOMAIN)).body.email).toBeNull()
+    await post(world, company, { check: true })
+    const { body } = await world.call(company.key, "GET", DOMAIN)
+    expect(body.email).toMatchObject({ domain, status: "pending", parentStatus: "live" })
+    const own = body.records.filter(({ source }: { source: string }) => source === "email")
+    expect(own.map(({ type, name }: { type: string; name: string }) => `${type} ${name}`)).toEqual([
+      `TXT cp1._domainkey.${domain}`,
+      ...[`MX cp-bounce.${domain}`, `TXT cp-bounce.${domain}`, `TXT _dmarc.${domain}`],
+    ])
+  })
+})
+
+describe("records", () => {
+  const add = (company: { readonly key: string }, record: object) =>
+    post(world, company as never, { action: "add_record", record })
+
+  it("are added, changed, removed and exported", async () => {
+    const { company, domain } = await makeConnected(world)
+    const record = { type: "TXT", name: "@", content: 'v="1"; ü' }
+    const added = await add(company, record)
+    expect(added).toMatchObject({ status: 200, body: { ok: true } })
+    const { id } = added.body.records.at(-1)
+    expect(await add(company, record)).toMatchObject({ status: 409 })
+    const changed = await post(world, company, {
+      ...{ action: "update_record", id },
+      record: { ...record, name: "v" },
+    })
+    expect(changed.body.records).toContainEqual(
+      expect.objectContaining({ id, name: `v.${domain}`, source: "added" }),
+    )
+    const { body } = await post(world, company, { action: "export_records" })
+    expect(body.domain).toBe(domain)
+    expect(body.file).toContain(`v.${domain}. 300 IN TXT "v=\\"1\\"; \\195\\188"`)
+    const removed = await post(world, company, { action: "remove_record", id })
+    expect(removed.body.records).not.toContainEqual(expect.objectContaining({ id }))
+    expect(await post(world, company, { action: "remove_record", id })).toMatchObject({
+      status: 404,
+    })
+  })
+
+  it("that cannot be are refused with the field, and a CNAME beside others as a whole", async () => {
+    const { company } = await makeConnected(world)
+    const faults = [
+      [{ type: "A", name: "x", content: "127.1" }, "record.content"],
+      [{ type: "A", name: "a\nb", content: "192.0.2.1" }, "record.name"],
+      [{ type: "MX", name: "x", content: "mx.test.com" }, "record.priority"],
+      [{ type: "CNAME", name: "@", content: "host.test.com" }, "record"],
+      [{ type: "A", name: "www", content: "192.0.2.1" }, "record"],
+    ] as const
+    for (const [record, field] of faults) {
+      const { status, body } = await add(company, record)
+      expect([status, Object.keys(body.fields ?? {})]).toEqual([400, [field]])
+    }
+  })
+
+  it("of twenty calls at once leave one CNAME, or none", async () => {
+    const { company, domain } = await makeConnected(world)
+    await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        add(
+          company,
+          n % 2 === 0
+            ? { type: "CNAME", name: "race", content: `h${n}.test.com` }
+            : { type: "A", name: "race", content: `192.0.2.${n}` },
+        ),
+      ),
+    )
+    const { body } = await world.call(company.key, "GET", DOMAIN)
+    const raced = body.records.filter(({ name }: { name: string }) => name === `race.${domain}`)
+    const types = new Set(raced.map(({ type }: { type: string }) => type))
+    expect(types.size).toBe(1)
+    if (types.has("CNAME")) expect(raced).toHaveLength(1)
+  })
+})
+
+describe("the shapes of one path", () => {
+  it.each([
+    ...[
+      {},
+      { check: false },
+      { domain: 7 },
+      { action: "forget" },
+      { domain: "a.com", check: true },
+    ],
+    ...[
+      { check: true, action: "x" },
+      { domain: "a.com", action: "add_record", record: {} },
+    ],
+  ])("are 400 where it has none or two, and counted: %j", async (body) => {
+    const company = await makeCompany(world)
+    expect(await post(world, company, body)).toMatchObject({ status: 400 })
+    expect(await callsOf(world, company)).toBe(1)
+  })
+
+  it("ask the operation before what the body says, and the account of the one that needs it", async () => {
+    const { company, domainId } = await makeConnected(world)
+    const { key } = await world.operate("key create", {
+      ...{ company: company.companyId, person: company.ownerId },
+      operations: ["hosting.appAddress.write"],
+    })
+    const save = { action: "save_app_address", domainId, hostname: "not under it" }
+    const lacking = await world.call(key, "POST", DOMAIN, { body: save })
+    expect(lacking).toMatchObject({ status: 403, body: { operation: "dns.records.write" } })
+    await world.operate("card remove", { company: company.companyId })
+    const unpaid = await post(world, company, save)
+    expect(unpaid).toMatchObject({ status: 402, body: { error: "needs_managed_plan" } })
+    expect(await post(world, company, { action: "export_records" })).toMatchObject({ status: 200 })
+  })
+})
+
+describe("app addresses", () => {
+  it("wait for the domain, and are answered as they are when saved again", async () => {
+    const { company, domain, domainId } = await makeConnected(world)
+    const save = { action: "save_app_address", domainId, hostname: `app.${domain}` }
+    const { status, body } = await post(world, company, save)
+    expect({ status, body }).toMatchObject({ status: 200, body: { status: "waiting_dns" } })
+    await post(world, company, { check: true })
+    expect((await post(world, company, save)).body).toMatchObject({
+      ...{ id: body.id, status: "waiting_certificate", error: null },
+    })
+    const evil = await post(world, company, { ...save, hostname: `evil${domain}` })
+    expect(evil).toMatchObject({ status: 400, body: { fields: { hostname: expect.any(String) } } })
+  })
+})
+
+describe("removing a domain", () => {
+  it("ends all of it at once, and its name can be connected again", async () => {
+    const { company, domain, domainId } = await makeLive(world)
+    await world.operate("domain remove", { company: company.companyId, domain })
+    expect((await world.call(company.key, "GET", DOMAIN)).body).toEqual({
+      ...{ domain: null, domains: [] },
+    })
+    expect((await world.call(company.key, "GET", SENDING)).body.domains).toEqual([])
+    expect(await world.operate("domain list", { company: company.companyId })).toEqual({
+      domains: [],
+    })
+    const again = await post(world, company, { domain })
+    expect(again).toMatchObject({ status: 200, body: { domain } })
+    expect(again.body.id).not.toBe(domainId)
+  })
+})

@@ -1,0 +1,230 @@
+/** The rules of one connected domain. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import type { DomainCommand } from "../../domain/domains/domain-commands.ts"
+import { domainBytes, domainCheckpoint } from "../../domain/domains/domain-state.ts"
+import { sendingDomainNamed, zoneOf } from "../../domain/domains/domain-views.ts"
+import { LAPSES_AFTER_MS, MOST_RECORDS, domain } from "../../domain/domains/domain.ts"
+import {
+  OURS,
+  addSender,
+  connect,
+  domainCommand,
+  oneDomain,
+  row,
+  saveAddress,
+  see,
+} from "./domain-commands.ts"
+
+const NOW = Date.UTC(2026, 10, 24, 10)
+const DAY_MS = 86_400_000
+
+/** A connected one. */
+function connected(...records: Parameters<typeof connect>) {
+  const one = oneDomain()
+  one.ask(connect(...records), NOW)
+  return one
+}
+
+const types = (facts: readonly { readonly type: string }[] | string) =>
+  typeof facts === "string" ? facts : facts.map(({ type }) => type)
+
+describe("a connected domain", () => {
+  it("is waiting, live once its parent names exactly ours, and moved once it does not", () => {
+    const one = connected()
+    const statuses = [["ns1.old.test"], [OURS[0]], [...OURS].reverse(), [], OURS].map((seen) => {
+      one.ask(see(seen), NOW)
+      return one.view()?.status
+    })
+    expect(statuses).toEqual(["waiting", "waiting", "live", "moved", "live"])
+    expect(one.ask(see([...OURS].reverse()), NOW)).toEqual([])
+  })
+
+  it("is served while it waits, and not while its parent names another company's name servers", () => {
+    const one = connected()
+    expect(zoneOf(one.state())).toMatchObject({ apex: "acme.com", nameServers: OURS })
+    one.ask(see(["ns1-62.ns.test"], { isOthers: true }), NOW)
+    expect(zoneOf(one.state())).toBeNull()
+    one.ask(see(OURS), NOW)
+    expect(zoneOf(one.state())).not.toBeNull()
+  })
+
+  it("copies a CNAME and not what stood beside it, and none at the domain itself", () => {
+    const one = connected([
+      row("rec_1", "A", "www", "192.0.2.1", "copied"),
+      row("rec_2", "CNAME", "www", "host.test", "copied"),
+      row("rec_3", "CNAME", "@", "host.test", "copied"),
+      row("rec_4", "A", "@", "192.0.2.1", "copied"),
+    ])
+    expect(one.view()?.records.map(({ id }) => id)).toEqual(["rec_2", "rec_4"])
+  })
+
+  it("copies a thousand records in facts of a hundred, and refuses one more", () => {
+    const many = Array.from({ length: MOST_RECORDS + 1 }, (_, n) =>
+      row(`rec_${n}`, "TXT", `n${n}`, "words", "copied"),
+    )
+    expect(oneDomain().ask(connect(many), NOW)).toBe("full")
+    const one = oneDomain()
+    expect(one.ask(connect(many.slice(1)), NOW)).toHaveLength(11)
+    expect(one.view()?.records).toHaveLength(MOST_RECORDS)
+    expect(one.ask({ type: "AddRecord", record: row("rec_x", "TXT", "x", "x") }, NOW)).toBe("full")
+  })
+
+  it("lapses after 14 days of waiting, and never once it was live", () => {
+    const lapse: DomainCommand = { type: "RemoveDomain", domainId: "dom_1", reason: "lapsed" }
+    const waiting = connected()
+    expect(waiting.ask(lapse, NOW + LAPSES_AFTER_MS - 1)).toEqual([])
+    expect(types(waiting.ask(lapse, NOW + LAPSES_AFTER_MS))).toEqual(["DomainRemoved"])
+    expect(waiting.view()).toBeNull()
+    expect(waiting.ask(connect(), NOW)).toBe("no_domain")
+    const moved = connected()
+    moved.ask(see(OURS), NOW)
+    moved.ask(see([]), NOW)
+    expect(moved.ask(lapse, NOW + 2 * LAPSES_AFTER_MS)).toEqual([])
+  })
+})
+
+describe("records", () => {
+  it("that are the same are refused, those that are not the domain's, and those it cannot change", () => {
+    const caa = row("rec_1", "CAA", "@", '0 issue "ca.test"', "copied")
+    const one = connected([caa, row("rec_2", "NS", "sub", "ns.other.test", "copied")])
+    const record = row("rec_3", "A", "www", "192.0.2.1")
+    one.ask({ type: "AddRecord", record }, NOW)
+    const says = (command: DomainCommand) => types(one.ask(command, NOW))
+    expect(says({ type: "AddRecord", record: { ...record, id: "rec_4" } })).toBe("same")
+    expect(says({ type: "UpdateRecord", record })).toEqual([])
+    expect(says({ type: "RemoveRecord", recordId: "rec_1" })).toBe("read_only")
+    expect(says({ type: "UpdateRecord", record: { ...caa, content: "x" } })).toBe("read_only")
+    expect(says({ type: "RemoveRecord", recordId: "rec_9" })).toBe("no_record")
+    const below = row("rec_5", "A", "a.sub", "192.0.2.1")
+    expect(says({ type: "AddRecord", record: below })).toBe("delegated")
+    const evil = { ...record, id: "rec_6" as const, name: "evilacme.com" }
+    expect(says({ type: "AddRecord", record: evil })).toBe("not_under")
+  })
+
+  it("of twenty that are added at once leave no CNAME beside another", () => {
+    const one = connected()
+    const said = Array.from({ length: 20 }, (_, n) => {
+      const type = n % 2 === 0 ? "CNAME" : "A"
+      const record = row(`rec_${n}`, type, "www", type === "A" ? `192.0.2.${n}` : `h${n}.test`)
+      return types(one.ask({ type: "AddRecord", record }, NOW))
+    })
+    expect(said.filter((one_) => one_ === "clash")).toHaveLength(19)
+    expect(one.view()?.records).toHaveLength(1)
+  })
+})
+
+describe("a sending domain", () => {
+  const check = (...faults: ("dkim" | "return_mx")[]): DomainCommand => {
+    return { type: "CheckSendingDomain", sendingDomainId: "sdom_1", faults, hasDmarc: true }
+  }
+
+  it("is verified by a check alone, and has failed after three days of being wrong", () => {
+    const one = connected()
+    one.ask(addSender("acme.com"), NOW)
+    const at = [[0, "dkim"], [4], [5, "dkim"], [7, "dkim"], [8, "dkim"], [9]] as const
+    const statuses = at.map(([days, ...faults]) => {
+      one.ask(check(...faults), NOW + days * DAY_MS)
+      return one.view()?.sendingDomains[0]?.status
+    })
+    expect(statuses).toEqual(["pending", "verified", "verified", "verified", "failed", "verified"])
+    expect(sendingDomainNamed("mail.acme.com")(one.state())).toBeNull()
+    expect(sendingDomainNamed("acme.com")(one.state())).toMatchObject({ selector: "cp1" })
+  })
+
+  it("is not told of what was found within the hour before", () => {
+    const one = connected()
+    one.ask(addSender("acme.com"), NOW)
+    expect(one.ask(check(), NOW)).toHaveLength(1)
+    expect(one.ask(check(), NOW + 3_599_999)).toEqual([])
+    expect(one.ask(check(), NOW + 3_600_000)).toHaveLength(1)
+  })
+
+  it("takes the names it needs, and leaves its owner's DMARC policy as it is", () => {
+    const policy = row("rec_p", "CNAME", "_dmarc", "policies.test", "copied")
+    const one = connected([policy, row("rec_b", "CNAME", "cp-bounce", "old.test", "copied")])
+    one.ask(addSender("acme.com"), NOW)
+    one.ask(addSender("mail.acme.com", 2), NOW)
+    const names = one.view()?.records.map(({ type, name }) => `${type} ${name}`)
+    expect(names).toContain("CNAME _dmarc.acme.com")
+    expect(names).not.toContain("TXT _dmarc.mail.acme.com")
+    expect(names).not.toContain("CNAME cp-bounce.acme.com")
+    expect(one.ask(addSender("acme.com", 3), NOW)).toEqual([])
+    expect(one.ask(addSender("evilacme.com", 4), NOW)).toBe("not_under")
+  })
+})
+
+describe("an app address", () => {
+  it("takes the place of addresses, by a CNAME where nothing else stands", () => {
+    const one = connected([
+      row("rec_1", "A", "app", "192.0.2.1", "copied"),
+      row("rec_2", "TXT", "shop", "words", "copied"),
+    ])
+    one.ask(saveAddress("app", 1), NOW)
+    one.ask(saveAddress("shop", 2), NOW)
+    one.ask(saveAddress("@", 3), NOW)
+    const app = one.view()?.records.filter(({ source }) => source === "app")
+    expect(app?.map(({ type, name }) => `${type} ${name}`)).toEqual([
+      ...["CNAME app.acme.com", "A shop.acme.com", "A acme.com"],
+    ])
+    expect(one.view()?.records.map(({ id }) => id)).not.toContain("rec_1")
+    expect(one.ask(saveAddress("app", 4), NOW)).toEqual([])
+  })
+
+  it("waits for its domain, then for a visit; fails with its domain, and ends with its records", () => {
+    const one = connected()
+    one.ask(saveAddress("app"), NOW)
+    const reach: DomainCommand = { type: "ReachAppAddress", hostname: "app.acme.com" }
+    const status = () => one.view()?.appAddresses[0]?.status
+    const statuses = [reach, see(OURS), reach, see([]), see(OURS)].map((command) => {
+      one.ask(command, NOW)
+      return status()
+    })
+    const certificate = "waiting_certificate"
+    expect(statuses).toEqual(["waiting_dns", certificate, "live", "failed", certificate])
+    expect(types(one.ask({ type: "RemoveRecord", recordId: "rec_1alias" }, NOW))).toEqual([
+      ...["RecordRemoved", "AppAddressRemoved"],
+    ])
+    expect(status()).toBeUndefined()
+  })
+})
+
+describe("whatever is asked of a domain", () => {
+  const any = fc.array(domainCommand, { maxLength: 40 })
+  const zoneFacts = ["DomainConnected", "RecordsCopied", "RecordAdded", "RecordUpdated"]
+  const alsoZone = ["RecordRemoved", "SendingDomainAdded", "AppAddressSaved"]
+
+  it("no CNAME ever stands beside another record, and the serial counts the changes", () => {
+    fc.assert(
+      fc.property(any, (commands) => {
+        const one = oneDomain()
+        one.ask(connect(), NOW)
+        for (const command of commands) {
+          one.ask(command, NOW)
+          const records = one.view()?.records ?? []
+          const aliases = records.filter(({ type }) => type === "CNAME")
+          for (const { name } of aliases) {
+            expect(records.filter((other) => other.name === name)).toHaveLength(1)
+            expect(name).not.toBe("acme.com")
+          }
+        }
+        const changes = one.facts.filter(({ type }) => [...zoneFacts, ...alsoZone].includes(type))
+        expect(one.state().serial).toBe(changes.length)
+      }),
+    )
+  })
+
+  it("what is saved of it is it", () => {
+    fc.assert(
+      fc.property(any, (commands) => {
+        const one = oneDomain()
+        for (const command of commands) one.ask(command, NOW)
+        const saved: unknown = JSON.parse(JSON.stringify(domainCheckpoint.save(one.state())))
+        expect(domainCheckpoint.load(saved)).toEqual(one.state())
+        const folded = one.facts.reduce(domain.evolve, domain.initial())
+        expect(folded).toEqual(one.state())
+        expect(domainBytes(folded)).toBeGreaterThan(0)
+      }),
+    )
+  })
+})

@@ -1,0 +1,43 @@
+/** A world whose companies connect domains; names are looked up in the built-in world. */
+import type { Company, World, WorldOptions } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+
+/** The path of connected domains. */
+export const DOMAIN = "/api/v1/domain"
+/** The path of sending domains. */
+export const SENDING = "/api/v1/email/domains"
+
+/** Opens one in which calls of the API are not limited. */
+export function openDomainWorld(options: WorldOptions = {}): Promise<World> {
+  const settings = { RATE_LIMITS: "off", ...options.settings }
+  return openWorld({ ...options, settings, rateLimits: "off" })
+}
+
+/** Says something to the one path of domains. */
+export const post = (world: World, { key }: Pick<Company, "key">, body: object) =>
+  world.call(key, "POST", DOMAIN, { body })
+
+let made = 0
+
+/** A name that no other test has. */
+export const freshName = (): string => `acme-${(made += 1)}.com`
+
+/** What the built-in world of names does next. */
+export const told = (world: World, outcome: string, times?: number) =>
+  world.operate("stand-in set", { name: "dns", outcome, ...(times ? { times } : {}) })
+
+/** A company with a domain that is connected and waits. */
+export async function makeConnected(world: World, domain = freshName()) {
+  const company = await makeCompany(world)
+  const { body } = await post(world, company, { domain })
+  await world.operate("wait")
+  return { company, domain, domainId: String(body.id), detail: body }
+}
+
+/** The same, once its registrar names us, and it was checked. */
+export async function makeLive(world: World) {
+  const connected = await makeConnected(world)
+  await post(world, connected.company, { check: true })
+  await world.operate("wait")
+  return connected
+}

@@ -1,0 +1,180 @@
+/**
+ * From a domain at a former host to a signed mail, on one machine and with nothing of it pretended: the names
+ * are asked over the network, our name server answers, and a real server of mail takes what is sent.
+ */
+import { spawnSync } from "node:child_process"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { dkimVerify } from "mailauth"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest"
+import { openResolver } from "../../adapters/providers/dns/resolver.ts"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { nameServerDaemon } from "../../src/domains/providers/name-server.ts"
+import { missingProgram, record, zoneWith } from "../dns/serving.ts"
+import { sendMail } from "../email/mailing.ts"
+import type { SmtpStand } from "../email/smtp-stand.ts"
+import { openSmtpStand } from "../email/smtp-stand.ts"
+import type { Internet } from "../support/internet.ts"
+import { openInternet } from "../support/internet.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import { readZoneFile } from "../support/zone-file-reader.ts"
+import { DOMAIN, SENDING, openDomainWorld, post } from "./domain-world.ts"
+
+const NAME = "acme.com"
+const FORMER = "ns1.former-host.example"
+const absent = missingProgram("named-checkzone", "-v")
+
+/** What the former host serves. */
+const AT_FORMER = [
+  record("A", NAME, "192.0.2.10"),
+  record("AAAA", NAME, "2001:db8::10"),
+  record("CNAME", `www.${NAME}`, NAME),
+  record("MX", NAME, "mx.mail-host.example", 10),
+  record("TXT", NAME, `v=spf1 include:mail-host.example ~all ${"x".repeat(300)}; "ü" \\`),
+]
+
+let internet: Internet
+let stand: SmtpStand
+let world: World
+let nameServer: Awaited<ReturnType<typeof nameServerDaemon.start>>
+let company: Company
+beforeAll(async () => {
+  // Registrars are asked over the web, outside of this machine: who that is stays unknown.
+  vi.spyOn(globalThis, "fetch").mockRejectedValue(new TypeError("no web here"))
+  internet = await openInternet()
+  stand = await openSmtpStand()
+  const settings = { DNS_RESOLVER: internet.address, MAIL_URL: stand.url }
+  world = await openDomainWorld({ settings })
+  nameServer = await nameServerDaemon.start(world.ports)
+  internet.point(NAME, [FORMER])
+  internet.host(FORMER, zoneWith(NAME, AT_FORMER))
+  internet.host("ns.localhost", ourAddress())
+  company = await makeCompany(world)
+})
+afterAll(async () => {
+  await nameServer.stop()
+  await world.close()
+  await stand.close()
+  await internet.close()
+  vi.restoreAllMocks()
+})
+
+function ourAddress(): string {
+  const { address } = nameServer.listens ?? {}
+  if (address === undefined) throw new Error("the name server listens nowhere")
+  return address
+}
+
+/** The key record as our name server says it, asked of nobody else. */
+async function keyRecord(name: string): Promise<string[][]> {
+  const resolver = openResolver({ servers: ourAddress(), pacer: machinePacer })
+  const { answers } = await resolver.ask(name, "TXT")
+  return answers.map(({ content }) => [content])
+}
+
+interface Said {
+  readonly type: string
+  readonly name: string
+  readonly content: string
+  readonly priority: number | null
+}
+
+/** What rows of the API say, without their ids. */
+const said = (rows: readonly Said[]): readonly Said[] =>
+  rows.map(({ type, name, content, priority }) => ({ type, name, content, priority }))
+
+/** The same, of an exported file, without what the servers add themselves. */
+const readBack = (file: string) =>
+  readZoneFile(file).flatMap(({ type, name, words }): readonly Said[] => {
+    if (type === "SOA" || type === "NS") return []
+    const whole = (word = "") => word.replace(/\.$/, "")
+    const [first = "", second] = words
+    if (type === "MX") return [{ type, name, content: whole(second), priority: Number(first) }]
+    const text = Buffer.from(words.join(""), "latin1").toString()
+    return [{ type, name, content: type === "TXT" ? text : whole(first), priority: null }]
+  })
+
+const detail = async () => (await world.call(company.key, "GET", DOMAIN)).body
+const checked = async () => {
+  const { body } = await post(world, company, { check: true })
+  await world.operate("wait")
+  return body
+}
+
+describe("a domain that moves here", () => {
+  it("is copied, and is not live while the registry names the former host, or one of ours alone", async () => {
+    const { status, body } = await post(world, company, { domain: NAME })
+    expect({ status, body }).toMatchObject({
+      status: 200,
+      body: { status: "waiting", replaces: [FORMER], registrar: null },
+    })
+    const order = (a: object, b: object) => JSON.stringify(a).localeCompare(JSON.stringify(b))
+    expect(said(body.records).toSorted(order)).toEqual(
+      AT_FORMER.map(({ ttl: _ttl, ...one }) => one).toSorted(order),
+    )
+    await world.operate("wait")
+    // We serve it already, and whoever asked us would be told that it points here.
+    expect(await keyRecord(NAME)).toHaveLength(1)
+    expect(await checked()).toEqual({ status: "waiting", seen: [FORMER], pointed: false })
+    const [ours = ""] = body.nameServers
+    internet.point(NAME, [FORMER, ours])
+    expect(await checked()).toMatchObject({ status: "waiting", pointed: false })
+  })
+
+  it("is live once the registry names ours, and mail from it is signed by the key that we answer", async () => {
+    internet.point(NAME, (await detail()).nameServers)
+    expect(await checked()).toMatchObject({ status: "live", pointed: true })
+    const { email } = await detail()
+    expect(email).toMatchObject({ domain: NAME, status: "pending" })
+    const check = { action: "check", id: email.id }
+    const verified = await world.call(company.key, "POST", SENDING, { body: check })
+    expect(verified).toMatchObject({ status: 200, body: { status: "verified" } })
+
+    const sent = await sendMail(world, { key: company.key, domain: NAME })
+    expect(sent).toMatchObject({ status: 200, body: { queued: ["ada@example.com"] } })
+    const [mail, ...others] = stand.arrived
+    expect(others).toEqual([])
+    expect(mail?.from.endsWith(`@cp-bounce.${NAME}`)).toBe(true)
+    const asked: string[] = []
+    const { results } = await dkimVerify(mail?.bytes ?? Buffer.alloc(0), {
+      resolver: async (name: string) => {
+        asked.push(name)
+        return keyRecord(name)
+      },
+    })
+    expect(asked).toEqual([`cp1._domainkey.${NAME}`])
+    expect(results.map(({ status, signingDomain }) => [status.result, signingDomain])).toEqual([
+      ["pass", NAME],
+    ])
+  })
+
+  it("leaves as a zone file that says the same records", async () => {
+    const { body } = await post(world, company, { action: "export_records" })
+    expect(readBack(body.file)).toEqual(said((await detail()).records))
+  })
+
+  it("leaves as a zone file that BIND loads", async (ctx) => {
+    ctx.skip(absent !== null, absent ?? "")
+    const { body } = await post(world, company, { action: "export_records" })
+    const folder = await mkdtemp(join(tmpdir(), "zone-"))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const place = join(folder, "exported.zone")
+    await writeFile(place, body.file)
+    const done = spawnSync("named-checkzone", ["-i", "local", NAME, place], { encoding: "utf8" })
+    expect([done.status, done.stdout]).toEqual([0, expect.stringContaining("OK")])
+  })
+
+  it("is moved once the registry names others, and no longer sends from the day after tomorrow on", async () => {
+    internet.point(NAME, [FORMER])
+    await world.operate("clock advance", { duration: "25h" })
+    expect(await detail()).toMatchObject({ status: "moved" })
+    expect((await detail()).email.status).toBe("verified")
+    await world.operate("clock advance", { duration: "4d" })
+    expect((await detail()).email.status).toBe("failed")
+    const sent = await sendMail(world, { key: company.key, domain: NAME })
+    expect(sent).toMatchObject({ status: 400, body: { error: "not_sent" } })
+    expect(stand.arrived).toHaveLength(1)
+  })
+})

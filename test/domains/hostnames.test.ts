@@ -1,0 +1,89 @@
+/** Which names a certificate may be had for, and what comes by them. */
+import { Client } from "pg"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import type { World } from "../support/world.ts"
+import { makeLive, openDomainWorld, post, told } from "./domain-world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await openDomainWorld()
+})
+afterAll(() => world.close())
+
+const ask = async (domain: string) =>
+  (await world.app.inject({ method: "GET", url: "/tls/ask", query: { domain } })).statusCode
+
+/** A company with a web address, as the list knows it. */
+async function makeAddress() {
+  const { company, domain, domainId } = await makeLive(world)
+  const hostname = `app.${domain}`
+  await post(world, company, { action: "save_app_address", domainId, hostname })
+  await world.operate("wait")
+  await world.ports.hostnames.refresh()
+  return { company, domain, hostname }
+}
+
+/** What comes by a host name. */
+const visit = (host: string, headers: Record<string, string> = {}) =>
+  world.app.inject({ method: "GET", url: "/", headers: { host, ...headers } })
+
+describe("who asks for a certificate", () => {
+  it("may have one for a name that leads here, and for no other", async () => {
+    const { company, domain, hostname } = await makeAddress()
+    expect(await ask(hostname)).toBe(200)
+    expect(await ask(hostname.toUpperCase())).toBe(200)
+    for (const other of [domain, `x.${hostname}`, `x${hostname}`, "foreign.com", "127.0.0.1"]) {
+      expect(await ask(other)).toBe(404)
+    }
+    await told(world, "elsewhere", 1)
+    await post(world, company, { check: true })
+    await world.operate("wait")
+    await world.ports.hostnames.refresh()
+    expect(await ask(hostname)).toBe(404)
+  })
+
+  it("is told no once the domain was removed", async () => {
+    const { company, domain, hostname } = await makeAddress()
+    await world.operate("domain remove", { company: company.companyId, domain })
+    await world.ports.hostnames.refresh()
+    expect(await ask(hostname)).toBe(404)
+    expect((await visit(hostname)).body).not.toContain("Nothing is here yet")
+  })
+
+  it("a thousand times touches no database", async () => {
+    const { hostname } = await makeAddress()
+    const names = Array.from({ length: 1_000 }, (_, n) => (n % 2 === 0 ? hostname : `n${n}.com`))
+    const { queries, said } = await counting(() => Promise.all(names.map(ask)))
+    expect(said.filter((status) => status === 200)).toHaveLength(500)
+    expect(queries).toBe(0)
+    const { queries: counted } = await counting(() => world.ports.hostnames.refresh())
+    expect(counted).toBe(1)
+  })
+})
+
+/** How many questions about names the database was asked meanwhile; it is asked about work all the time. */
+async function counting<T>(act: () => Promise<T>): Promise<{ queries: number; said: T }> {
+  const asked = vi.spyOn(Client.prototype, "query")
+  try {
+    const said = await act()
+    const texts = asked.mock.calls.map(([query]) => JSON.stringify(query))
+    return { said, queries: texts.filter((text) => /hostname|domain/.test(text)).length }
+  } finally {
+    asked.mockRestore()
+  }
+}
+
+describe("a company's own web address", () => {
+  it("never leads to the API, and is live once somebody came by https", async () => {
+    const { company, hostname } = await makeAddress()
+    const plain = await visit(hostname)
+    expect(plain).toMatchObject({
+      statusCode: 404,
+      body: expect.stringContaining("Nothing is here"),
+    })
+    await visit(hostname, { "x-forwarded-proto": "https" })
+    await expect
+      .poll(async () => (await world.call(company.key, "GET", "/api/v1/domain")).body.appAddresses)
+      .toMatchObject([{ hostname, status: "live" }])
+  })
+})

@@ -1,0 +1,91 @@
+/** Companies that send mail, as tests have them. */
+import { CLAIMS, domainOf } from "../../domain/domains/aggregates.ts"
+import { parseDomainId, parseSendingDomainId } from "../../domain/domains/ids.ts"
+import type { SendingDomainId } from "../../domain/domains/ids.ts"
+import { parsed } from "../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Ports } from "../../src/frame/ports.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { newId } from "../../src/frame/kernel/ids.ts"
+import type { ApiAnswer, Company, World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+
+/** The route. */
+export const SEND = "/api/v1/email/send"
+
+/** What one recipient costs, in micros. */
+export const RECIPIENT = 1_000
+
+let given = 0
+
+/** A company with a verified sending domain. */
+export interface Mailing extends Company {
+  /** The sending domain's name. */
+  readonly domain: string
+  readonly sendingDomainId: SendingDomainId
+  /** What its DKIM record says. */
+  readonly publicKey: string
+}
+
+/** A company with a verified sending domain, `mail.` below its connected one. */
+export async function makeMailing(world: World): Promise<Mailing> {
+  const company = await makeCompany(world)
+  given += 1
+  const name = `acme${given}.example`
+  return { ...company, ...(await addVerified(world.ports, company.companyId, name)) }
+}
+
+/** Connects a domain and has a sending domain under it verified, as a check would that found all right. */
+export async function addVerified(
+  { runner, dkimKeys }: Ports,
+  companyId: CompanyId,
+  name: string,
+): Promise<Pick<Mailing, "domain" | "sendingDomainId" | "publicKey">> {
+  const domainId = parsed(parseDomainId, newId("dom"))
+  const sendingDomainId = parsed(parseSendingDomainId, newId("sdom"))
+  const domain = `mail.${name}`
+  const { selector, publicKey } = await dkimKeys.create({ companyId, sendingDomainId })
+  const stream = domainOf(companyId, domainId)
+  const cause = causedBy("test")
+  await runner.execute(CLAIMS, { type: "ClaimDomain", domainId, companyId, name }, cause)
+  await runner.execute(
+    stream,
+    {
+      ...{ type: "ConnectDomain", domainId, name, nameServers: ["ns1.ledger.test"], replaces: [] },
+      ...{ registrar: null, dnssecOn: false, asked: null, leftOut: [], records: [] },
+    },
+    cause,
+  )
+  const add = { type: "AddSendingDomain", sendingDomainId, name: domain, records: [] } as const
+  await runner.execute(stream, { ...add, selector, publicKey }, cause)
+  const right = { type: "CheckSendingDomain", sendingDomainId, faults: [], hasDmarc: true } as const
+  await runner.execute(stream, right, cause)
+  return { domain, sendingDomainId, publicKey }
+}
+
+/** Sends a mail; by default one to `ada@example.com`. */
+export function sendMail(
+  world: World,
+  { key, domain }: Pick<Mailing, "key" | "domain">,
+  mail: object = {},
+  headers: Record<string, string> = {},
+): Promise<ApiAnswer> {
+  const usual = { from: `Acme <hello@${domain}>`, to: "ada@example.com", subject: "Hello" }
+  return world.call(key, "POST", SEND, { body: { ...usual, text: "Hi", ...mail }, headers })
+}
+
+/** What the built-in mailer does next. */
+export const mailerIs = (world: World, outcome: string, times?: number) =>
+  world.operate("stand-in set", {
+    name: "mail",
+    outcome,
+    ...(times === undefined ? {} : { times }),
+  })
+
+/** What the built-in mailer took of a company. */
+export async function mailsOf(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+): Promise<readonly { readonly to: string; readonly subject: string; readonly text: string }[]> {
+  return (await world.operate("mail list", { company: companyId })).mails
+}

@@ -1,0 +1,81 @@
+/** A real server of mail on this machine, that says what a test tells it to. */
+import type { Socket } from "node:net"
+import { SMTPServer } from "smtp-server"
+
+/** What it says to a mail as a whole. */
+type DataAnswer = number | "cut" | null
+
+/** What it says; null for yes, else a reply code. */
+export interface SmtpRules {
+  readonly sender?: (address: string) => number | null
+  readonly recipient?: (address: string) => number | null
+  /** "cut": it takes the mail, and the connection is gone before it can say so. */
+  readonly data?: (to: string) => DataAnswer | Promise<DataAnswer>
+}
+
+/** A mail that it has. */
+export interface Arrived {
+  readonly from: string
+  readonly to: string
+  readonly bytes: Buffer
+}
+
+/** A server of mail. */
+export interface SmtpStand {
+  readonly port: number
+  readonly url: string
+  /** What it took, or was left with when the connection was cut. */
+  readonly arrived: readonly Arrived[]
+  /** How many connected, and whom they asked for. */
+  readonly asked: { connections: number; readonly recipients: string[] }
+  rules: SmtpRules
+  readonly close: () => Promise<void>
+}
+
+/** Opens one at a free port. */
+export async function openSmtpStand(rules: SmtpRules = {}): Promise<SmtpStand> {
+  const arrived: Arrived[] = []
+  const asked = { connections: 0, recipients: [] as string[] }
+  const server = new SMTPServer({
+    ...{ disabledCommands: ["AUTH", "STARTTLS"], disableReverseLookup: true, closeTimeout: 200 },
+    onConnect: (_session, done) => {
+      asked.connections += 1
+      done()
+    },
+    onMailFrom: ({ address }, _session, done) => done(said(stand.rules.sender?.(address))),
+    onRcptTo: ({ address }, _session, done) => {
+      asked.recipients.push(address)
+      done(said(stand.rules.recipient?.(address)))
+    },
+    onData: (stream, { envelope }, done) => {
+      const pieces: Buffer[] = []
+      stream.on("data", (piece: Buffer) => pieces.push(piece))
+      stream.on("end", async () => {
+        const to = envelope.rcptTo.map(({ address }) => address).join()
+        const from = envelope.mailFrom === false ? "" : envelope.mailFrom.address
+        const answer = (await stand.rules.data?.(to)) ?? null
+        if (typeof answer !== "number") arrived.push({ from, to, bytes: Buffer.concat(pieces) })
+        if (answer === "cut") for (const socket of sockets) socket.destroy()
+        else done(said(answer))
+      })
+    },
+  })
+  const sockets = new Set<Socket>()
+  server.server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    socket.on("close", () => sockets.delete(socket))
+  })
+  server.on("error", () => undefined)
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.server.address() as { port: number }
+  const stand: SmtpStand = {
+    ...{ port, url: `smtp://127.0.0.1:${port}`, arrived, asked, rules },
+    close: () => new Promise((resolve) => server.close(resolve)),
+  }
+  return stand
+}
+
+function said(code: number | null | undefined): Error | null {
+  if (code === null || code === undefined) return null
+  return Object.assign(new Error(code < 500 ? "later" : "no"), { responseCode: code })
+}

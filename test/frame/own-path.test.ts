@@ -1,0 +1,80 @@
+/** Where people go on once they are signed in, and whose forms are taken. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { isFromOwnPage, ownPath } from "../../src/frame/sign-in/own-path.ts"
+
+describe("where somebody goes on", () => {
+  it.for([
+    ["/", "/"],
+    ["/a/b?c=d&e=%2F", "/a/b?c=d&e=%2F"],
+    ["/a b", "/a%20b"],
+    ["/caf\u00e9", "/caf%C3%A9"],
+  ])("is %s", ([next, path]) => {
+    expect(ownPath(next ?? null)).toBe(path)
+  })
+
+  it.for([
+    ...[
+      "",
+      "a",
+      "//evil.test",
+      "/\\evil.test",
+      "\\/evil.test",
+      "https://evil.test",
+      "/\t/evil.test",
+    ],
+    ...[
+      "/\n/evil.test",
+      "/a\r\nset-cookie: a=b",
+      "/.//evil.test",
+      "/a/..//evil.test",
+      "javascript:x",
+    ],
+    ...["/%2e//evil.test", "/a\\..\\\\evil.test", "/\u0000", " //evil.test"],
+  ])("is the first page, instead of %j", (next) => {
+    expect(ownPath(next)).toBe("/")
+  })
+
+  it("is of the same host, whatever it is", () => {
+    const piece = fc.constantFrom(
+      "/",
+      "\\",
+      ".",
+      "..",
+      "%2e",
+      "%2f",
+      "\t",
+      "evil.test",
+      ":",
+      "@",
+      "?",
+      "#",
+      "http:",
+    )
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+        const to = new URL(ownPath(pieces.join("")), "https://own.test/x/y")
+        expect(to.origin).toBe("https://own.test")
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})
+
+describe("a form", () => {
+  it("is from a page of the own host, or is not taken", () => {
+    expect(isFromOwnPage("http://a.test:80", "a.test")).toBe(true)
+    expect(isFromOwnPage("https://a.test:8443", "A.test:8443")).toBe(true)
+    for (const origin of [
+      undefined,
+      "null",
+      "",
+      "https://b.test",
+      "https://a.test.evil.test",
+      "a.test",
+    ]) {
+      expect(isFromOwnPage(origin, "a.test")).toBe(false)
+    }
+    expect(isFromOwnPage("https://a.test", undefined)).toBe(false)
+  })
+})

@@ -1,0 +1,280 @@
+/** Apps in their sandboxes: what they find there, how they end, and what of them lasts. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { AppFailed, type AppPlan } from "../../adapters/providers/preview-host/port.ts"
+import { portOf } from "../../adapters/providers/preview-host/sandboxed.ts"
+import { absent, errorOf, needed } from "../boxhost/machine.ts"
+import { page } from "./asking.ts"
+import { type Previews, openPreviews } from "./machine.ts"
+import { appOf, newPublishId, tarOf } from "./plans.ts"
+
+let previews: Previews
+beforeAll(async () => {
+  if (absent === null)
+    previews = await openPreviews({}, { times: { crashPauseMs: 10, upMs: 20_000 } })
+})
+afterAll(async () => {
+  if (absent === null) await previews.close()
+})
+
+const serving = (body: string): string => `
+import { createServer } from "node:http"
+import * as fs from "node:fs"
+import { spawn } from "node:child_process"
+createServer(async (asked, answer) => {
+  answer.end(String(await (async () => { ${body} })()))
+}).listen(Number(process.env.PORT), "127.0.0.1")`
+
+/** Starts an app; the plan that wakes it up again. */
+async function started(plan: AppPlan): Promise<AppPlan> {
+  await previews.host.start(plan)
+  return { ...plan, isNew: false }
+}
+
+const failureOf = async (plan: AppPlan, host = previews.host): Promise<AppFailed> => {
+  const error = await errorOf(host.start(plan))
+  if (error instanceof AppFailed) return error
+  throw new Error("it did not fail as apps do", { cause: error })
+}
+
+describe("an app", () => {
+  it("finds where to listen, its database, its storage and its address, whatever it asks for", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const env = {
+      PORT: "1",
+      DATABASE_URL: "no",
+      STORAGE_DIR: "no",
+      PREVIEW_URL: "no",
+      WORD: "it's",
+    }
+    const code = serving(
+      "return JSON.stringify({ env: process.env, id: process.getuid(), cwd: process.cwd() })",
+    )
+    const plan = await started(appOf(code, { env }))
+    const said = JSON.parse((await page(previews.host, plan)) ?? "") as { env: object }
+    expect(said).toMatchObject({
+      id: 1000,
+      cwd: `/data/versions/${plan.publishId}`,
+      env: {
+        ...{ PORT: String(portOf(plan.publishId)), STORAGE_DIR: "/data/storage", WORD: "it's" },
+        DATABASE_URL: expect.stringMatching(
+          /^postgres:\/\/app:[0-9a-f]{36}@127\.0\.0\.1:5432\/app$/,
+        ),
+        PREVIEW_URL: plan.url,
+      },
+    })
+    await previews.host.erase(plan.companyId)
+  })
+
+  it.for([
+    [
+      "never listens",
+      'console.log("here"); setInterval(() => {}, 1_000)',
+      "did not listen on PORT",
+    ],
+    [
+      ...["answers with a fault"],
+      serving('console.log("here"); answer.statusCode = 503'),
+      "answered GET / with 503",
+    ],
+  ] as const)("that %s does not come up, and leaves nothing", async ([, code, fault], ctx) => {
+    ctx.skip(absent !== null, needed)
+    const plan = appOf(code)
+    let passedMs = 0
+    const elapsedMs = () => machinePacer.elapsedMs() + passedMs
+    const failed = failureOf(
+      plan,
+      previews.open({ pacer: { ...machinePacer, elapsedMs }, times: {} }),
+    )
+    const log = async () => (await previews.host.look(plan.companyId))?.versions[0]?.log
+    await expect.poll(log).toContain("here\n")
+    passedMs = 60_000
+    expect((await failed).message).toBe(`The app ${fault} within 60 seconds.`)
+    expect((await failed).log).toContain("here\n")
+    expect((await previews.host.look(plan.companyId))?.versions).toEqual([])
+    await previews.host.erase(plan.companyId)
+  })
+
+  it.for([
+    ["ends at once", 'console.log("bye"); process.exit(3)', "bye\n"],
+    ["is no program", "this is no program", "SyntaxError"],
+  ] as const)("that %s does not come up", async ([, code, log], ctx) => {
+    ctx.skip(absent !== null, needed)
+    const plan = appOf(code)
+    const failed = await failureOf(plan)
+    expect(failed.message).toBe("The app ended before it answered; it did not listen on PORT.")
+    expect(failed.log).toContain(log)
+    await previews.host.erase(plan.companyId)
+  })
+
+  it("that crashes is begun again, and not for ever", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const code = serving(`if (asked.url === "/crash") process.exit(9); return "well"`)
+    const plan = await started(appOf(code))
+    for (let crash = 1; crash <= 4; crash += 1) {
+      await errorOf(page(previews.host, plan, "/crash"))
+      await expect.poll(() => errorOf(page(previews.host, plan))).toBeNull()
+      await expect.poll(() => page(previews.host, plan)).toBe("well")
+    }
+    await errorOf(page(previews.host, plan, "/crash"))
+    const standing = async () => (await previews.host.look(plan.companyId))?.versions
+    await expect.poll(async () => (await standing())?.[0]?.status).toBe("down")
+    expect((await standing())?.[0]?.log).toContain("it is not begun again")
+    expect(await previews.host.dial(plan)).toBeNull()
+    // Whoever asks for it again has it again.
+    await previews.host.start(plan)
+    expect(await page(previews.host, plan)).toBe("well")
+    expect((await standing())?.map(({ status }) => status)).toEqual(["running"])
+    await previews.host.erase(plan.companyId)
+  })
+
+  it("that crashes now and then is begun again each time", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const often = previews.open({ times: { crashPauseMs: 10, crashWindowMs: 10 } })
+    const plan = appOf(serving(`if (asked.url === "/crash") process.exit(9); return "well"`))
+    await often.start(plan)
+    for (let crash = 1; crash <= 7; crash += 1) {
+      await errorOf(page(often, plan, "/crash"))
+      await expect.poll(() => errorOf(page(often, plan))).toBeNull()
+      await expect.poll(() => page(often, plan)).toBe("well")
+    }
+    await previews.host.erase(plan.companyId)
+  })
+
+  it("is released once before its first start, and not at all where that fails", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const code = serving('return fs.readFileSync("/data/storage/released")')
+    const release = "echo once | tee -a /data/storage/released"
+    const released = appOf(code, { app: { release } })
+    expect(await previews.host.start(released)).toBe("once\n")
+    expect(await previews.host.start(released)).toBe("")
+    expect(await page(previews.host, released)).toBe("once\n")
+    const publishId = newPublishId()
+    const app = { release: "echo bad >&2; exit 3" }
+    const failed = await failureOf({
+      ...appOf(code, { app }),
+      companyId: released.companyId,
+      publishId,
+    })
+    expect([failed.message, failed.log]).toEqual(["The release ended with 3.", "bad\n"])
+    expect(await page(previews.host, released)).toBe("once\n")
+    await previews.host.sleep(released.companyId)
+    expect(await previews.host.start({ ...released, isNew: false })).toBe("")
+    expect(await page(previews.host, released)).toBe("once\n")
+    // What is emptied has a new database, and that its release.
+    await previews.host.erase(released.companyId)
+    expect(await previews.host.start({ ...released, isNew: false })).toBe("once\n")
+    expect(await page(previews.host, released)).toBe("once\n")
+    await previews.host.erase(released.companyId)
+  })
+
+  it("is gone once it is ended, with all that it started", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const stubborn = serving(`
+      if (asked.url === "/") return
+      for (const detached of [true, false])
+        spawn("sh", ["-c", "trap '' TERM; while :; do sleep 1; done"], { detached, stdio: "ignore" }).unref()
+      return "begun"`)
+    const plan = await started(appOf(`process.on("SIGTERM", () => {});${stubborn}`))
+    const other = await started({
+      ...appOf(
+        serving(`
+      const all = fs.readdirSync("/proc").filter((name) => /^\\d+$/.test(name))
+      const said = (pid) => { try { return fs.readFileSync("/proc/" + pid + "/cmdline", "utf8") } catch { return "" } }
+      return all.map(said).filter((line) => line.includes("while :; do sleep 1")).length`),
+      ),
+      companyId: plan.companyId,
+    })
+    await page(previews.host, plan, "/begin")
+    expect(await page(previews.host, other)).toBe("2")
+    // Ten seconds are one.
+    const elapsedMs = () => machinePacer.elapsedMs() * 10
+    await previews.open({ pacer: { ...machinePacer, elapsedMs } }).end(plan)
+    expect(await page(previews.host, other)).toBe("0")
+    expect(await previews.host.dial(plan)).toBeNull()
+    await previews.host.erase(plan.companyId)
+  })
+
+  it("has a second to say good-bye", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const polite = `process.on("SIGTERM", () => { fs.writeFileSync("/data/storage/bye", "bye"); process.exit() })`
+    const plan = await started(appOf(`${serving('return "well"')}\n${polite}`))
+    await previews.host.sleep(plan.companyId)
+    const reading = appOf(serving('return fs.readFileSync("/data/storage/bye")'))
+    await previews.host.start({ ...reading, companyId: plan.companyId })
+    expect(await page(previews.host, reading)).toBe(null)
+    expect(await page(previews.host, { ...reading, companyId: plan.companyId })).toBe("bye")
+    await previews.host.erase(plan.companyId)
+  })
+
+  it("keeps the files of the versions that run, and of no others", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const code = serving('return fs.readdirSync("/data/versions").join()')
+    const first = await started(appOf(code))
+    const second = await started({ ...first, isNew: true, publishId: newPublishId() })
+    const names = async () =>
+      ((await page(previews.host, second)) ?? "").replaceAll(".complete", "")
+    expect(new Set((await names()).split(","))).toEqual(
+      new Set([first.publishId, second.publishId]),
+    )
+    await previews.host.end(first)
+    expect(await names()).toBe(`${second.publishId},${second.publishId}`)
+    // One that ended with its sandbox goes as soon as another one is well.
+    await previews.host.sleep(second.companyId)
+    const third = await started({ ...first, isNew: true, publishId: newPublishId() })
+    expect(await page(previews.host, third)).not.toContain(second.publishId)
+    await previews.host.erase(first.companyId)
+  })
+
+  it("that fills its storage is ended, and starts no more", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const body =
+      'return await new Promise((done) => spawn("fallocate", ["-l", "1100M", "/data/storage/big"]).on("exit", done))'
+    const plan = await started(
+      appOf(serving(`if (asked.url === "/fill") { ${body} } return "well"`)),
+    )
+    expect(await page(previews.host, plan, "/fill")).toBe("0")
+    const running = async () => (await previews.host.look(plan.companyId))?.versions.length
+    await expect.poll(running, { timeout: 60_000 }).toBe(0)
+    expect((await failureOf(plan)).message).toMatch(/^The preview's storage has more than 1 GiB/)
+    expect(await previews.host.measure(plan.companyId)).toBeGreaterThan(1_100 * 1024 * 1024)
+    await previews.host.erase(plan.companyId)
+  })
+
+  it("goes on without the program that started it", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const plan = await started(
+      appOf(serving('fs.writeFileSync("/data/storage/x", "kept"); return "well"')),
+    )
+    await page(previews.host, plan)
+    const record = join(previews.boxes.runDir, "records", `app_${plan.companyId.slice(3)}.json`)
+    const { keeper } = JSON.parse(readFileSync(record, "utf8")) as { keeper: { pid: number } }
+    process.kill(keeper.pid, "SIGKILL")
+    await expect.poll(() => previews.another.look(plan.companyId)).toBeNull()
+    await previews.another.start(plan)
+    expect(await page(previews.host, plan)).toBe("well")
+    await previews.host.erase(plan.companyId)
+  })
+
+  it("is refused where a variable of it can have no such name, or its files are torn", async (ctx) => {
+    ctx.skip(absent !== null, needed)
+    const plan = appOf(serving('return "well"'), { env: { "A B": "c" } })
+    expect((await failureOf(plan)).message).toBe('No variable can be called "A B".')
+    const pathless = { ...appOf("", { app: { health: "a b" } }), companyId: plan.companyId }
+    expect((await failureOf(pathless)).message).toBe('No path for its health can be "a b".')
+    const torn = async function* () {
+      for await (const piece of tarOf({ "app.mjs": "x".repeat(10_000) }))
+        yield piece.subarray(0, 600)
+    }
+    const second = {
+      ...appOf(serving('return "well"'), { files: torn }),
+      companyId: plan.companyId,
+    }
+    expect((await failureOf(second)).message).toMatch(
+      /^The app's files could not be unpacked: tar: /,
+    )
+    await previews.host.erase(plan.companyId)
+  })
+})

@@ -1,0 +1,44 @@
+/** What previews are asked for, and what they say. */
+import { request } from "node:http"
+import type { Socket } from "node:net"
+import { Readable } from "node:stream"
+import { text } from "node:stream/consumers"
+import { extract } from "tar-stream"
+import type { AppVersion, PreviewHost } from "../../adapters/providers/preview-host/port.ts"
+
+/** What a page says; null where nobody listens. */
+export async function page(
+  host: PreviewHost,
+  version: AppVersion,
+  path = "/",
+): Promise<string | null> {
+  const socket = await host.dial(version)
+  if (socket === null) return null
+  return new Promise((resolve, reject) => {
+    const call = request({
+      ...{ path, headers: { host: "one.preview.localhost", connection: "close" } },
+      createConnection: () => socket as Socket,
+    })
+    call.once("response", (response) => resolve(text(response)))
+    call.once("error", reject)
+    call.end()
+  })
+}
+
+/** Keeps an archive as what its files say, by their names. */
+export async function read(built: AsyncIterable<Uint8Array>): Promise<Record<string, string>> {
+  const files: Record<string, string> = {}
+  for await (const entry of Readable.from(built).pipe(extract())) {
+    const name = entry.header.name.replace(/^\.\//, "")
+    if (entry.header.type === "file") files[name] = await text(entry)
+    else entry.resume()
+  }
+  return files
+}
+
+/** Keeps nothing but how many bytes there are. */
+export async function counted(built: AsyncIterable<Uint8Array>): Promise<number> {
+  let bytes = 0
+  for await (const piece of built) bytes += piece.length
+  return bytes
+}

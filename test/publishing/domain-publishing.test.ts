@@ -1,0 +1,205 @@
+/** The rules of what a company publishes. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import type { PublishId } from "../../domain/publishing/ids.ts"
+import type { PublishCommand } from "../../domain/publishing/publish-commands.ts"
+import {
+  publishCheckpoint,
+  publishing,
+  removable,
+  wantsApp,
+} from "../../domain/publishing/publishing.ts"
+import { isOnFor, switches } from "../../domain/publishing/switches.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { fail, oneCompany, publishCommand, queue, store, upTo } from "./publish-commands.ts"
+
+const NOW = Date.UTC(2026, 10, 24, 10)
+const DAY_MS = 86_400_000
+
+const goLive = (publishId: PublishId): PublishCommand => ({ type: "GoLive", publishId })
+
+/** A company of which these were queued, and those named behind them built. */
+function queued(...ids: readonly PublishId[]) {
+  const one = oneCompany()
+  for (const id of ids) one.ask(queue(id), NOW)
+  const build = (id: PublishId) => upTo(id).forEach((command) => one.ask(command, NOW))
+  return { ...one, build }
+}
+
+describe("a publish", () => {
+  it("goes from queued by building and uploading to live, and is replaced by the next", () => {
+    const one = queued("pub_1")
+    const steps = [...upTo("pub_1"), goLive("pub_1")].map((command) => {
+      one.ask(command, NOW)
+      return one.view("pub_1")?.status
+    })
+    expect(steps).toEqual(["building", "uploading", "uploading", "live"])
+    expect(one.live()).toEqual({ publishId: "pub_1", kind: "static" })
+    one.ask(queue("pub_2"), NOW)
+    upTo("pub_2").forEach((command) => one.ask(command, NOW))
+    expect(one.ask(goLive("pub_2"), NOW)).toEqual([
+      { type: "PublishLive", at: NOW, publishId: "pub_2" },
+      { type: "PublishReplaced", at: NOW, publishId: "pub_1", by: "pub_2", wasLive: true },
+    ])
+  })
+
+  it("never goes live over a later one, and nothing is built of it that a later one overtook", () => {
+    const one = queued("pub_1", "pub_2", "pub_3")
+    one.build("pub_1")
+    one.build("pub_3")
+    const went = one.ask(goLive("pub_3"), NOW)
+    const overtaken = { type: "PublishReplaced", by: "pub_3", wasLive: false }
+    expect(went).toMatchObject([
+      { type: "PublishLive", publishId: "pub_3" },
+      { ...overtaken, publishId: "pub_1" },
+      { ...overtaken, publishId: "pub_2" },
+    ])
+    expect(one.ask(goLive("pub_1"), NOW)).toBe("has_ended")
+    expect(one.ask({ type: "StartBuild", publishId: "pub_2" }, NOW)).toEqual([])
+    expect(one.live()?.publishId).toBe("pub_3")
+  })
+
+  it("that was live is replaced once and stays what it cost; one that was not is given back", () => {
+    const one = queued("pub_1")
+    one.build("pub_1")
+    one.ask(goLive("pub_1"), NOW)
+    expect(one.ask(fail("pub_1"), NOW)).toEqual([])
+    expect(one.view("pub_1")).toMatchObject({ wasLive: true, status: "live" })
+  })
+
+  it("that failed is queued again as the newest, for nothing, and goes live over what was later", () => {
+    const one = queued("pub_1", "pub_2")
+    one.ask(fail("pub_1"), NOW)
+    expect(one.ask(fail("pub_1"), NOW)).toEqual([])
+    one.build("pub_2")
+    one.ask(goLive("pub_2"), NOW)
+    expect(one.ask({ type: "RetryPublish", publishId: "pub_2" }, NOW)).toBe("not_failed")
+    expect(one.ask({ type: "RetryPublish", publishId: "pub_1" }, NOW)).toHaveLength(1)
+    expect(one.ask({ type: "RetryPublish", publishId: "pub_1" }, NOW)).toEqual([])
+    one.build("pub_1")
+    expect(one.ask(goLive("pub_1"), NOW)).toHaveLength(2)
+    expect(one.view("pub_1")).toMatchObject({ isFree: true, status: "live" })
+  })
+
+  it("cannot go live before it was built, nor be anything once it was abandoned", () => {
+    const one = queued("pub_1")
+    expect(one.ask(goLive("pub_1"), NOW)).toBe("not_built")
+    expect(one.ask({ type: "AbandonPublish", publishId: "pub_1" }, NOW)).toEqual([])
+    expect(one.ask({ type: "AbandonPublish", publishId: "pub_9" }, NOW)).toHaveLength(1)
+    expect(one.ask(queue("pub_9"), NOW)).toBe("no_publish")
+    expect(one.ask(goLive("pub_9"), NOW)).toBe("no_publish")
+  })
+
+  it("is known for a week after its end, and what is live for ever", () => {
+    const one = queued("pub_1", "pub_2")
+    one.build("pub_1")
+    one.ask(goLive("pub_1"), NOW)
+    one.ask(fail("pub_2"), NOW)
+    one.ask(queue("pub_3"), NOW + 7 * DAY_MS)
+    expect(one.view("pub_2")?.status).toBe("failed")
+    one.ask(queue("pub_4"), NOW + 7 * DAY_MS + 1)
+    expect(one.view("pub_2")).toBeNull()
+    expect(one.view("pub_1")?.status).toBe("live")
+  })
+})
+
+describe("what was built", () => {
+  it("is kept of what is live and what was before, and of what is not ended", () => {
+    const one = queued("pub_1", "pub_2", "pub_3", "pub_4")
+    for (const id of ["pub_1", "pub_2", "pub_3"] as const) {
+      one.build(id)
+      one.ask(goLive(id), NOW)
+    }
+    one.ask(store("pub_4", "app"), NOW)
+    expect(removable(one.state())).toEqual(["pub_1"])
+    expect(wantsApp(one.state())).toBe(true)
+    expect(one.ask({ type: "RemoveArtifact", publishId: "pub_2" }, NOW)).toBe("is_served")
+    expect(one.ask({ type: "RemoveArtifact", publishId: "pub_4" }, NOW)).toBe("is_served")
+    expect(one.ask({ type: "RemoveArtifact", publishId: "pub_1" }, NOW)).toHaveLength(1)
+    expect(one.ask({ type: "RemoveArtifact", publishId: "pub_1" }, NOW)).toEqual([])
+    one.ask(fail("pub_4"), NOW)
+    expect(wantsApp(one.state())).toBe(false)
+  })
+})
+
+describe("whatever is asked in whatever order", () => {
+  const commands = fc.array(publishCommand, { minLength: 30, maxLength: 60 })
+
+  it("at most one is live, the latest that went live, and each ends once unless it is tried again", () => {
+    let wentLive = 0
+    const law = fc.property(commands, (all) => {
+      const one = oneCompany()
+      const orders = new Map<PublishId, number>()
+      let last = 0
+      for (const [i, command] of all.entries()) {
+        for (const fact of one.ask(command, NOW + i)) {
+          if (typeof fact === "string") continue
+          if (fact.type === "PublishQueued" || fact.type === "PublishRetried") {
+            orders.set(fact.publishId, orders.size + i)
+          }
+          if (fact.type !== "PublishLive") continue
+          wentLive += 1
+          const order = orders.get(fact.publishId) ?? -1
+          expect(order).toBeGreaterThan(last - 1)
+          last = order
+        }
+      }
+      const ends = one.facts.filter(
+        ({ type }) => type === "PublishLive" || type === "PublishFailed",
+      )
+      const again = one.facts.filter(({ type }) => type === "PublishRetried")
+      const ids = new Set(
+        one.facts.flatMap((fact) => ("publishId" in fact ? [fact.publishId] : [])),
+      )
+      expect(ends.length).toBeLessThanOrEqual(ids.size + again.length)
+      const live = [...ids].filter((id) => one.view(id)?.status === "live")
+      expect(live).toEqual(one.live() === null ? [] : [one.live()?.publishId])
+    })
+    fc.assert(law, { numRuns: 400 })
+    expect(wentLive).toBeGreaterThan(50)
+  })
+
+  it("goes on from a checkpoint as without one", () => {
+    fc.assert(
+      fc.property(commands, fc.nat(59), (all, cut) => {
+        const one = oneCompany()
+        for (const [i, command] of all.slice(0, cut).entries()) one.ask(command, NOW + i)
+        const saved = JSON.parse(JSON.stringify(publishCheckpoint.save(one.state()))) as unknown
+        let loaded = publishCheckpoint.load(saved)
+        for (const [i, command] of all.slice(cut).entries()) {
+          const stamp = { at: NOW + cut + i }
+          const answer = publishing.decide(command, loaded, stamp)
+          const told = isRefusal(answer) ? answer.code : answer
+          expect(told).toEqual(one.ask(command, stamp.at))
+          if (!isRefusal(answer)) {
+            for (const fact of answer) loaded = publishing.evolve(loaded, fact)
+          }
+        }
+        expect(publishCheckpoint.save(loaded)).toEqual(publishCheckpoint.save(one.state()))
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe("publishing is turned off", () => {
+  it("for all companies or for one, each by itself", () => {
+    let state = switches.initial()
+    const turn = (companyId: "co_a" | null, isOn: boolean) => {
+      const facts = switches.decide({ type: "TurnPublishing", companyId, isOn }, state, { at: NOW })
+      if (!Array.isArray(facts)) throw new Error("it cannot be refused")
+      for (const fact of facts) state = switches.evolve(state, fact)
+      return facts.length
+    }
+    const stands = () => [isOnFor("co_a")(state), isOnFor("co_b")(state)]
+    expect(turn("co_a", true)).toBe(0)
+    expect(turn("co_a", false)).toBe(1)
+    expect(stands()).toEqual([false, true])
+    expect(turn(null, false)).toBe(1)
+    expect(turn("co_a", true)).toBe(1)
+    expect(stands()).toEqual([false, false])
+    expect(turn(null, true)).toBe(1)
+    expect(turn(null, true)).toBe(0)
+    expect(stands()).toEqual([true, true])
+  })
+})

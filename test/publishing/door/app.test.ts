@@ -1,0 +1,173 @@
+/** Server apps behind the door: what passes, and what each side is told. */
+import { once } from "node:events"
+import type { IncomingMessage } from "node:http"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { drained, inFlight } from "../../../src/publishing/door/visits.ts"
+import { answering, textOf } from "../../boxes/preview-world.ts"
+import type { DoorWorld } from "./door-world.ts"
+import { COOKIE, openDoorWorld } from "./door-world.ts"
+
+let at: DoorWorld
+beforeAll(async () => {
+  at = await openDoorWorld()
+})
+afterAll(() => at.close())
+
+const running: DoorWorld["runApp"] = (handle) => at.runApp(handle)
+
+/** What listens and answers these bytes to whatever comes. */
+const saying = (bytes: string) =>
+  running((socket) => socket.once("data", () => socket.end(bytes, "latin1")))
+
+describe("a request", () => {
+  it("reaches the app by the preview's own name, with who asks, and without the house's cookie", async () => {
+    const seen = Promise.withResolvers<IncomingMessage>()
+    await running(
+      answering((request, response) => {
+        seen.resolve(request)
+        response.writeHead(201, { "set-cookie": ["a=1; Domain=preview.localhost"], "x-kept": "1" })
+        response.end("made")
+      }),
+    )
+    const answer = await at.see("/%zz?a=%2F", {
+      ...{ method: "PATCH", body: "hello" },
+      headers: {
+        ...{ cookie: `a=1; ${at.cookie}; b=2; ${COOKIE}=x`, origin: `http://${at.host}` },
+        ...{ "x-preview-person": "per_forged", "x-preview-admin": "1", forwarded: "for=1.2.3.4" },
+        ...{
+          "x-forwarded-for": "1.2.3.4",
+          "x-forwarded-proto": "gopher",
+          "x-forwarded-host": "evil",
+        },
+        ...{ connection: "close, X-Secret", "x-secret": "1", te: "trailers", "x-own": "2" },
+      },
+    })
+    const { method, url, headers } = await seen.promise
+    expect([method, url]).toEqual(["PATCH", "/%zz?a=%2F"])
+    expect(headers).toEqual({
+      ...{ host: at.host, origin: `http://${at.host}`, cookie: "a=1; b=2", "x-own": "2" },
+      ...{ "content-length": "5", connection: "close" },
+      ...{ "x-forwarded-proto": "http", "x-forwarded-host": at.host },
+      "x-preview-person": at.company.ownerId,
+    })
+    expect([answer.status, answer.body]).toEqual([201, "made"])
+    expect(answer.headers).toMatchObject({
+      ...{ "set-cookie": ["a=1"], "x-kept": "1", "x-robots-tag": "noindex" },
+    })
+    expect(answer.headers["x-request-id"]).toBeUndefined()
+  })
+
+  it("has no cookie where the house's was the only one", async () => {
+    await running(answering(({ headers }, response) => response.end(JSON.stringify(headers))))
+    expect(JSON.parse((await at.see("/")).body)).not.toHaveProperty("cookie")
+  })
+
+  it("is never the API's, nor are the pages of the house the app's", async () => {
+    await running(answering(({ url }, response) => response.end(`app ${url}`)))
+    for (const path of ["/api/v1/account", "/livez", "/docs", "/metrics", "/git/x.git/info/refs"]) {
+      const headers = { authorization: `Bearer ${at.company.key}` }
+      expect((await at.see(path, { headers })).body).toBe(`app ${path}`)
+    }
+    for (const path of [
+      "/.preview",
+      "/.preview/",
+      "/.preview/code",
+      "/.preview/x",
+      "/.preview?a",
+    ]) {
+      expect((await at.see(path)).body).not.toContain("app ")
+    }
+    expect((await at.see("/.previewed")).body).toBe("app /.previewed")
+  })
+})
+
+describe("an answer", () => {
+  it.for([
+    `${COOKIE}=stolen; Path=/`,
+    `${COOKIE.toUpperCase()}=stolen`,
+    ` ${COOKIE} =stolen`,
+    `=${COOKIE}=stolen`,
+    `= ${COOKIE}=stolen; Secure`,
+    COOKIE,
+  ])("sets no cookie of the house: %s", async (cookie) => {
+    await saying(`HTTP/1.1 200 OK\r\nset-cookie: ${cookie}\r\nset-cookie: b=${COOKIE}\r\n\r\nok`)
+    const { headers, body } = await at.see("/")
+    expect([body, headers["set-cookie"]]).toEqual(["ok", [`b=${COOKIE}`]])
+    await saying(`HTTP/1.1 200 OK\r\nset-cookie: ${cookie}\r\n\r\nok`)
+    expect((await at.see("/")).headers["set-cookie"]).toBeUndefined()
+  })
+
+  it.for([
+    ["nothing", ""],
+    ["no HTTP", "hello\n"],
+    ["two lengths", "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab"],
+    [
+      "a length and pieces",
+      "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
+    ],
+    ["a header that is none", "HTTP/1.1 200 OK\r\nx y: 1\r\n\r\n"],
+    ["a line feed in a header", "HTTP/1.1 200 OK\r\nx: a\rb\r\n\r\n"],
+    ["headers without end", `HTTP/1.1 200 OK\r\n${`x: ${"y".repeat(1_000)}\r\n`.repeat(40)}`],
+    ["a protocol that nobody asked for", "HTTP/1.1 101 Yes\r\nupgrade: x\r\n\r\n"],
+  ])("of %s is none", async ([, bytes]) => {
+    await saying(bytes ?? "")
+    const { status, body, headers } = await at.see("/")
+    expect([status, headers["refresh"]]).toEqual([502, "2"])
+    expect(body).toContain("does not answer at its PORT")
+  })
+
+  it("is one, however many the app says", async () => {
+    await saying(
+      "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok" +
+        "HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil",
+    )
+    const head = `host: ${at.host}\r\ncookie: ${at.cookie}\r\n`
+    const two = `GET /1 HTTP/1.1\r\n${head}\r\nGET /2 HTTP/1.1\r\n${head}connection: close\r\n\r\n`
+    const heard = await textOf(at.say(two))
+    expect(heard.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
+    expect(heard).not.toContain("evil")
+  })
+})
+
+describe("another protocol", () => {
+  const offer = "connection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-key: abc\r\n"
+  const accept = "HTTP/1.1 101 Yes\r\nconnection: upgrade\r\nupgrade: websocket\r\n"
+  const head = () =>
+    `GET /live HTTP/1.1\r\nhost: ${at.host}\r\ncookie: ${at.cookie}\r\n${offer}\r\n`
+
+  it("passes byte for byte, without the house's cookie either way", async () => {
+    const asked = Promise.withResolvers<string>()
+    const publishId = await running((inner) => {
+      inner.once("data", (piece) => {
+        asked.resolve(piece.toString("latin1"))
+        inner.write(`${accept}set-cookie: ${COOKIE}=stolen\r\n\r\n`)
+        inner.pipe(inner)
+      })
+    })
+    const socket = at.say(head())
+    const agreed = String(await once(socket, "data"))
+    expect(agreed).toMatch(/^HTTP\/1\.1 101 Switching Protocols\r\n/)
+    expect(agreed.toLowerCase()).not.toContain("set-cookie")
+    const told = await asked.promise
+    expect(told).toMatch(/^GET \/live HTTP\/1\.1\r\n/)
+    expect(told).toContain(`x-preview-person: ${at.company.ownerId}\r\n`)
+    expect(told).not.toContain(COOKIE)
+    socket.write("\0\x01ping")
+    expect(String(await once(socket, "data"))).toBe("\0\x01ping")
+    expect(inFlight(at.ports, publishId)).toBe(1)
+    const over = drained(at.ports, publishId, new AbortController().signal)
+    socket.destroy()
+    await over
+    expect(inFlight(at.ports, publishId)).toBe(0)
+  })
+
+  it("is none of a static site's", async () => {
+    at.publishSite({ "index.html": "home" })
+    expect(await textOf(at.say(head()))).toMatch(/^HTTP\/1\.1 404 Not Found\r\n/)
+  })
+
+  it("is refused where the app does not answer", async () => {
+    await saying("")
+    expect(await textOf(at.say(head()))).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/)
+  })
+})

@@ -1,0 +1,153 @@
+/** What people do: push with git, publish, sign in at the preview in a browser, publish again, see it replaced. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { dirname, join } from "node:path"
+import type { Browser, Page } from "playwright-core"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { absent, needed } from "../boxhost/machine.ts"
+import { git } from "../code/code-world.ts"
+import type { Place, ServerProcess } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+import { noBrowser, openBrowser } from "./browser.ts"
+import type { Files } from "./publish-world.ts"
+import { PUBLISHES, companyFile } from "./publish-world.ts"
+
+const why = absent ?? noBrowser
+
+const EMAIL = "ann@example.com"
+/** A first build and a first database take their time where other tests run as well. */
+const WITHIN_MS = 90_000
+
+/** Says who is connected, and what they say. It has no packages: what there would be is a registry's to give. */
+const SERVER = `
+const { createHash } = require("node:crypto")
+const { appendFileSync, readFileSync } = require("node:fs")
+const { createServer } = require("node:http")
+const visits = process.env.STORAGE_DIR + "/visits"
+const page = () => \`<title>The app</title><h1>Visit \${readFileSync(visits, "utf8").length}</h1><p></p><script>
+  const socket = new WebSocket("ws://" + location.host + "/socket")
+  socket.onmessage = ({ data }) => document.querySelector("p").append(data)
+</script>\`
+const server = createServer((request, answer) => {
+  if (request.url === "/") appendFileSync(visits, "x")
+  answer.setHeader("content-type", "text/html")
+  answer.end(request.url === "/" ? page() : "")
+})
+server.on("upgrade", ({ headers }, socket) => {
+  const key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+  const accepted = createHash("sha1").update(key).digest("base64")
+  socket.write("HTTP/1.1 101 Switching Protocols\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n")
+  socket.write("Sec-WebSocket-Accept: " + accepted + "\\r\\n\\r\\n")
+  socket.write(Buffer.from([0x81, 9, ...Buffer.from("connected")]))
+  socket.on("error", () => socket.destroy())
+})
+server.listen(process.env.PORT)
+`
+
+let place: Place
+let server: ServerProcess
+let browser: Browser
+let copy: string
+beforeAll(async () => {
+  if (why !== null) return
+  copy = mkdtempSync(join(tmpdir(), "published-"))
+  place = await makePlace()
+  server = await place.start()
+  browser = await openBrowser()
+}, WITHIN_MS)
+afterAll(async () => {
+  if (why !== null) return
+  await browser.close()
+  // Its sandbox outlives the server, as those of all previews do.
+  await place.ledger("preview", "reset", "--company", "acme", "--yes")
+  await place.clear()
+  rmSync(copy, { recursive: true })
+}, WITHIN_MS)
+
+/** A company whose owner has a key, and a working copy that pushes with it. */
+async function openCompany(): Promise<string> {
+  const owner = ["--owner-name", "Ann", "--owner-email", EMAIL]
+  const { ownerId } = await place.ledger("company", "create", "acme", "--funds", "5", ...owner)
+  await place.ledger("card", "set", "--company", "acme", "--verified")
+  await place.ledger("repository", "create", "--company", "acme")
+  const whose = ["--company", "acme", "--person", ownerId, "--all-operations"]
+  const { key } = await place.ledger("key", "create", ...whose)
+  git(copy, "init", "-q", "--initial-branch=main")
+  const { host } = new URL(server.url)
+  git(copy, "remote", "add", "origin", `http://acme:${key}@${host}/git/acme.git`)
+  return key
+}
+
+/** Pushes files and publishes them; answers the publish once it came to something. */
+async function publish(key: string, files: Files) {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(copy, path)), { recursive: true })
+    writeFileSync(join(copy, path), content)
+  }
+  git(copy, "add", "-A")
+  git(copy, "commit", "-q", "-m", "more")
+  git(copy, "push", "-q", "origin", "main")
+  const commit = git(copy, "rev-parse", "HEAD")
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+  const asked = { method: "POST", headers, body: JSON.stringify({ commit }) }
+  const queued = await fetch(`${server.url}${PUBLISHES}/preview`, asked)
+  expect(queued.status).toBe(202)
+  await place.ledger("wait")
+  const { publishes } = await place.ledger("publish", "list", "--company", "acme")
+  expect(publishes[0]).toMatchObject({ commit, error: null, status: "live" })
+  return publishes[0] as { readonly url: string }
+}
+
+/** Signs in as the page asks for it, by the code that was mailed. */
+async function signIn(page: Page): Promise<void> {
+  await page.getByLabel("Email").fill(EMAIL)
+  await page.getByRole("button", { name: "Mail me a code" }).click()
+  await page.getByLabel("Code").waitFor()
+  const sent = async () => (await place.ledger("mail", "list", "--company", "acme")).mails
+  let mails = await sent()
+  while (mails.length === 0) mails = await sent()
+  await page.getByLabel("Code").fill(mails[0].subject.slice(0, 6))
+  await page.getByRole("button", { name: "Sign in" }).click()
+}
+
+it(
+  "a push is published, seen by who signs in, and replaced by the next",
+  { timeout: 4 * WITHIN_MS },
+  async (ctx) => {
+    ctx.skip(why !== null, absent === null ? String(noBrowser) : needed)
+    const key = await openCompany()
+    const site = { "company.json": companyFile("acme"), "site/index.html": "<h1>One</h1>" }
+    const { url } = await publish(key, { ...site, "site/a/index.html": "<h1>Deep</h1>" })
+    const person = await browser.newContext()
+    const page = await person.newPage()
+    const title = page.getByRole("heading")
+    await page.goto(`${url}a/?b=c`)
+    expect(await title.textContent()).toBe("Sign in")
+    await signIn(page)
+    // Where they were going, not the beginning.
+    await page.waitForURL(`${url}a/?b=c`)
+    expect(await title.textContent()).toBe("Deep")
+
+    await publish(key, { "site/index.html": "<h1>Two</h1>" })
+    await page.goto(url)
+    expect(await title.textContent()).toBe("Two")
+
+    const app = companyFile("acme", { start: "node server.js", health: "/well" })
+    await publish(key, { "company.json": app, "server.js": SERVER })
+    await page.reload()
+    expect(await title.textContent()).toBe("Visit 1")
+    await page.getByText("connected").waitFor()
+    await page.reload()
+    expect(await title.textContent()).toBe("Visit 2")
+
+    // Neither its cookie nor a script of it gets to the API; another browser sees nothing.
+    const cookies = await person.cookies(server.url)
+    expect(cookies).toEqual([])
+    const reads = (address: string) =>
+      page.evaluate((to) => fetch(to, { credentials: "include" }).then(String, String), address)
+    expect(await reads(`${server.url}${PUBLISHES}`)).toContain("TypeError")
+    const stranger = await browser.newPage()
+    await stranger.goto(url)
+    expect(await stranger.getByRole("heading").textContent()).toBe("Sign in")
+  },
+)

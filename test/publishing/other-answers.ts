@@ -1,0 +1,42 @@
+/** Answers of publishing that the routes' own examples do not lead to. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { bundleOf, git, gitAt } from "../code/code-world.ts"
+import type { OtherAnswers } from "../support/other-answers.ts"
+import type { Company, World } from "../support/world.ts"
+import { PUBLISHES, companyFile, publish } from "./publish-world.ts"
+
+/** When it was committed: with the same files it is the same commit, which the route's example names. */
+const WHEN = "2026-11-24T09:30:00Z"
+
+/** Publishes a commit of a company's code. */
+export async function publishOne(world: World, company: Company) {
+  const { name } = await world.operate("company show", { company: company.companyId })
+  const folder = mkdtempSync(join(tmpdir(), "ledger-publish-"))
+  const copy = join(folder, "copy")
+  git(folder, "init", "-q", "--initial-branch=shown", copy)
+  mkdirSync(join(copy, "site"))
+  writeFileSync(join(copy, "company.json"), companyFile(String(name)))
+  writeFileSync(join(copy, "site", "index.html"), "<h1>Hello</h1>\n")
+  git(copy, "add", "-A")
+  gitAt(WHEN, copy, "commit", "-q", "-m", "Say hello")
+  await world.operate("repository import", { company: company.companyId, file: bundleOf(copy) })
+  const queued = await publish(world, company, git(copy, "rev-parse", "HEAD"))
+  await world.operate("wait")
+  rmSync(folder, { recursive: true })
+  return queued
+}
+
+/** By name and status. */
+export const OTHER_ANSWERS: OtherAnswers = {
+  "publishPreview 202": publishOne,
+  "listPublishes 200": async (world, company) => {
+    await publishOne(world, company)
+    return world.call(company.key, "GET", PUBLISHES)
+  },
+  "getPublish 200": async (world, company) => {
+    const { body } = await publishOne(world, company)
+    return world.call(company.key, "GET", `${PUBLISHES}/${body.id}`)
+  },
+}

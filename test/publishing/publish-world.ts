@@ -1,0 +1,125 @@
+/** A world whose companies have code to publish; builds are the built-in ones. */
+import { mkdirSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { expect } from "vitest"
+import { publishesOf } from "../../domain/publishing/aggregates.ts"
+import type { PublishId } from "../../domain/publishing/ids.ts"
+import type { PublishView } from "../../domain/publishing/publishing.ts"
+import { publishOf } from "../../domain/publishing/publishing.ts"
+import type { CodeWorld } from "../code/code-world.ts"
+import { bundleOf, git, openCodeWorld } from "../code/code-world.ts"
+import type { Company, World, WorldOptions } from "../support/world.ts"
+import { makeCallsFree, makeCompany } from "../support/world.ts"
+
+/** What a publish costs, micro-dollars. */
+export const DEPLOY = 250_000
+
+/** The path of all publishes. */
+export const PUBLISHES = "/api/v1/publish"
+
+/** Files by their paths. */
+export type Files = Readonly<Record<string, string>>
+
+/** A company with code, and a working copy of it. */
+export interface Publisher extends Company {
+  readonly copy: string
+  /** As it was registered. */
+  readonly name: string
+}
+
+/** Opens one in which calls of the API cost nothing. */
+export async function openPublishWorld(options: WorldOptions = {}): Promise<CodeWorld> {
+  const settings = { RATE_LIMITS: "off", ...options.settings }
+  const one = await openCodeWorld({ ...options, settings, rateLimits: "off" })
+  await makeCallsFree(one.world)
+  return one
+}
+
+/** The company file of a static site in the folder `site`; with what else it says. */
+export function companyFile(company: string, more: object = { static: "site" }): string {
+  return JSON.stringify({ company, ...more })
+}
+
+/** A company whose repository has one commit, a static site. */
+export async function makePublisher(
+  { world, folder }: CodeWorld,
+  funds = "50",
+): Promise<Publisher & { readonly first: string }> {
+  const company = await makeCompany(world, funds)
+  const { name } = await world.operate("company show", { company: company.companyId })
+  const copy = join(folder, company.companyId)
+  mkdirSync(copy)
+  git(copy, "init", "-q", "--initial-branch=main")
+  const publisher = { ...company, copy, name: String(name) }
+  const first = await push(world, publisher, {
+    "company.json": companyFile(publisher.name),
+    "site/index.html": "<h1>Hello</h1>\n",
+  })
+  return { ...publisher, first }
+}
+
+/** Commits files and has the repository take them; answers the commit. */
+export async function push(
+  world: World,
+  { companyId, copy }: Pick<Publisher, "companyId" | "copy">,
+  files: Files,
+): Promise<string> {
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(copy, path)), { recursive: true })
+    writeFileSync(join(copy, path), content)
+  }
+  git(copy, "add", "-A")
+  git(copy, "commit", "-q", "--allow-empty", "-m", "more")
+  await world.operate("repository import", { company: companyId, file: bundleOf(copy) })
+  return git(copy, "rev-parse", "HEAD")
+}
+
+/** Asks for a commit to be published. */
+export function publish(
+  world: World,
+  { key }: Pick<Company, "key">,
+  commit: string,
+  headers: Record<string, string> = {},
+) {
+  return world.call(key, "POST", `${PUBLISHES}/preview`, { body: { commit }, headers })
+}
+
+/** Publishes a commit, and waits until it came to something; answers its id. */
+export async function published(
+  world: World,
+  company: Pick<Company, "key">,
+  commit: string,
+): Promise<PublishId> {
+  const queued = await publish(world, company, commit)
+  expect(queued).toMatchObject({ status: 202, body: { status: "queued", kind: "preview", commit } })
+  await world.operate("wait")
+  return queued.body.id
+}
+
+/** A publish by the API. */
+export async function see(world: World, { key }: Pick<Company, "key">, publishId: PublishId) {
+  return (await world.call(key, "GET", `${PUBLISHES}/${publishId}`)).body
+}
+
+/** A publish by its stream. */
+export function viewOf(
+  { ports }: World,
+  { companyId }: Pick<Company, "companyId">,
+  publishId: PublishId,
+): Promise<PublishView | null> {
+  return ports.runner.readLatest(publishesOf(companyId), publishOf(publishId))
+}
+
+/** What a company spent of what it had, micro-dollars. */
+export async function spentOf(
+  world: World,
+  { companyId }: Pick<Company, "companyId">,
+  funds = 50,
+): Promise<number> {
+  const { balanceMicros } = await world.operate("company show", { company: companyId })
+  return funds * 1_000_000 - balanceMicros
+}
+
+/** What the stand-in of publishing does next. */
+export const told = (world: World, outcome: string, times?: number) =>
+  world.operate("stand-in set", { name: "publish", outcome, ...(times ? { times } : {}) })

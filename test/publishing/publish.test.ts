@@ -1,0 +1,218 @@
+/** Publishing by the API: what is refused in which order, how far it comes, and what is charged. */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"
+import { symlinkSync } from "node:fs"
+import { PROGRAM } from "../../src/slices.ts"
+import type { CodeWorld } from "../code/code-world.ts"
+import { git } from "../code/code-world.ts"
+import type { World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import type { Publisher } from "./publish-world.ts"
+import {
+  DEPLOY,
+  PUBLISHES,
+  companyFile,
+  makePublisher,
+  openPublishWorld,
+  publish,
+  published,
+  push,
+  see,
+  spentOf,
+  told,
+  viewOf,
+} from "./publish-world.ts"
+
+let one: CodeWorld
+let world: World
+beforeAll(async () => {
+  one = await openPublishWorld()
+  world = one.world
+})
+afterAll(async () => {
+  await one.close()
+})
+afterEach(async () => {
+  await told(world, "ok")
+})
+
+const NOBODYS = "0".repeat(40)
+
+describe("a publish", () => {
+  it("is queued and charged, becomes live, and is shown by the API", async () => {
+    const company = await makePublisher(one)
+    const queued = await publish(world, company, company.first)
+    expect(queued).toMatchObject({
+      status: 202,
+      body: { kind: "preview", commit: company.first, status: "queued", error: null },
+    })
+    expect(await spentOf(world, company)).toBe(DEPLOY)
+    await world.operate("wait")
+    const seen = await see(world, company, queued.body.id)
+    expect(seen).toMatchObject({ ...queued.body, status: "live", finishedAt: expect.any(String) })
+    expect(seen.address).toMatch(/^[a-z\d-]+\.preview\.localhost(:\d+)?$/)
+    const { charges } = await world.operate("charge list", { company: company.companyId })
+    expect(charges).toMatchObject([{ item: "deploy", state: "final", amountMicros: DEPLOY }])
+  })
+
+  it("takes the place of the one before, and the newest fifty are listed first", async () => {
+    const company = await makePublisher(one)
+    const first = await published(world, company, company.first)
+    const second = await published(world, company, await push(world, company, { a: "b" }))
+    const { body } = await world.call(company.key, "GET", PUBLISHES)
+    const listed = body.publishes.map(({ id, status }: { id: string; status: string }) => [
+      ...[id, status],
+    ])
+    expect(listed).toEqual([
+      [second, "live"],
+      [first, "replaced"],
+    ])
+    expect(await spentOf(world, company)).toBe(2 * DEPLOY)
+  })
+
+  it("with an Idempotency-Key is one, however often it comes", async () => {
+    const company = await makePublisher(one)
+    const headers = { "idempotency-key": "once" }
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => publish(world, company, company.first, headers)),
+    )
+    await world.operate("wait")
+    const again = await publish(world, company, company.first, headers)
+    const ids = [...answers, again].flatMap(({ status, body }) => (status === 202 ? [body.id] : []))
+    expect(new Set(ids).size).toBe(1)
+    expect(await spentOf(world, company)).toBe(DEPLOY)
+  })
+
+  it("that fails says why with the end of its log, and is given back once", async () => {
+    const company = await makePublisher(one)
+    await told(world, "build-fails")
+    const id = await published(world, company, company.first)
+    const seen = await see(world, company, id)
+    expect(seen).toMatchObject({ status: "failed" })
+    expect(seen.error).toMatch(/\S/)
+    expect(await spentOf(world, company)).toBe(0)
+    await told(world, "ok")
+    const shown = await world.operate("publish log", { publishId: id })
+    expect(shown).toMatchObject({ status: "failed", error: seen.error })
+    const tried = await world.operate("publish retry", { publishId: id }, "the test")
+    expect(tried.status).toBe("queued")
+    await world.operate("wait")
+    expect(await see(world, company, id)).toMatchObject({ status: "live", error: null })
+    // It was given back, and is tried again for nothing.
+    expect(await spentOf(world, company)).toBe(0)
+    const refused = world.operate("publish retry", { publishId: id })
+    await expect(refused).rejects.toMatchObject({ code: "not_failed" })
+  })
+
+  it("of which twenty are asked for in a minute leaves one live, and each is on the bill", async () => {
+    const company = await makePublisher(one)
+    const commits = [company.first]
+    for (let n = 1; n < 5; n += 1) commits.push(await push(world, company, { n: `${n}` }))
+    const asked = Array.from({ length: 20 }, (_, n) => commits[n % commits.length] ?? "")
+    // A machine that is busy with all of them may say to come again, and charges nothing for that.
+    const insist = async (commit: string): ReturnType<typeof publish> => {
+      const answer = await publish(world, company, commit)
+      return answer.status === 503 ? insist(commit) : answer
+    }
+    const answers = await Promise.all(asked.map(insist))
+    expect(answers.map(({ status }) => status)).toEqual(asked.map(() => 202))
+    await world.operate("wait")
+    const { body } = await world.call(company.key, "GET", PUBLISHES)
+    const statuses = body.publishes.map(({ status }: { status: string }) => status)
+    expect(statuses.filter((status: string) => status === "live")).toEqual(["live"])
+    expect(statuses[0]).toBe("live")
+    const views = await Promise.all(answers.map(({ body: { id } }) => viewOf(world, company, id)))
+    const paid = views.filter((view) => view?.wasLive).length
+    expect(await spentOf(world, company)).toBe(paid * DEPLOY)
+    expect((await world.operate("audit verify")).ok).toBe(true)
+  })
+})
+
+describe("a publish is refused", () => {
+  let company: Publisher & { readonly first: string }
+  beforeAll(async () => {
+    company = await makePublisher(one)
+  })
+
+  it("in the specification's order, and nothing is charged or kept of it", async () => {
+    const refusedWith = async (commit: string, status: number, error: string) => {
+      const refused = await publish(world, company, commit)
+      expect(refused, error).toMatchObject({ status, body: { error } })
+      return refused
+    }
+    const body = { commit: company.first.slice(0, 39), branch: "main" }
+    const faulty = await world.call(company.key, "POST", `${PUBLISHES}/preview`, { body })
+    expect(faulty).toMatchObject({ status: 400, body: { error: "validation" } })
+    expect(Object.keys(faulty.body.fields).toSorted()).toEqual(["body", "commit"])
+    expect(faulty.body.fields.body).toContain("branch")
+    await world.operate("publish off", { company: company.companyId })
+    await refusedWith(NOBODYS, 404, "commit_not_found")
+    const strange = await push(world, company, { "company.json": companyFile("somebody else") })
+    await refusedWith(strange, 403, "company_file")
+    const off = await refusedWith(company.first, 503, "unavailable")
+    expect(off.headers["retry-after"]).toBe("60")
+    await world.operate("publish on", { company: company.companyId })
+    await told(world, "off")
+    await refusedWith(company.first, 503, "unavailable")
+    await told(world, "ok")
+    const limit = { company: company.companyId, class: "general", period: "week" }
+    await world.operate("limit set", { ...limit, dollars: "0.2" })
+    await refusedWith(company.first, 429, "spend_limit_reached")
+    await world.operate("limit remove", limit)
+    expect(await spentOf(world, company)).toBe(0)
+    const { body: listed } = await world.call(company.key, "GET", PUBLISHES)
+    expect(listed.publishes).toEqual([])
+  })
+
+  it("without a card, before anything of it is looked at; and without the money", async () => {
+    const route = PROGRAM.routes.find(({ name }) => name === "publishPreview")
+    expect(route?.account).toBe("card")
+    const poor = await makePublisher(one, "0.2")
+    const refused = await publish(world, poor, poor.first)
+    expect(refused).toMatchObject({ status: 402, body: { error: "payment_required" } })
+  })
+
+  it("of a commit that no branch or tag has: another company's, what is no commit", async () => {
+    const other = await makePublisher(one)
+    expect(await publish(world, company, other.first)).toMatchObject({ status: 404 })
+    const bare = await makeCompany(world)
+    const none = await publish(world, bare, company.first)
+    expect(none).toMatchObject({ status: 404, body: { error: "commit_not_found" } })
+    const tree = git(company.copy, "rev-parse", "HEAD^{tree}")
+    expect(await publish(world, company, tree)).toMatchObject({ status: 404 })
+  })
+
+  it.each([
+    ["that is missing", null],
+    ["that is no JSON", "{"],
+    ["that is a list", "[]"],
+    ["that is too large", JSON.stringify({ company: "x", static: "a".repeat(70_000) })],
+    ["without a name", JSON.stringify({ static: "site" })],
+    ["of another type", JSON.stringify({ company: 7, static: "site" })],
+  ])("with a company file %s", async (_what, content) => {
+    if (content === null) git(company.copy, "rm", "-qf", "company.json")
+    const files = content === null ? {} : { "company.json": content }
+    const commit = await push(world, company, files)
+    const refused = await publish(world, company, commit)
+    expect(refused).toMatchObject({ status: 403, body: { error: "company_file" } })
+  })
+
+  it("with a company file that says something else than it may, by its name", async () => {
+    const file = companyFile(company.name, { static: "a", cleanUrls: true })
+    const commit = await push(world, company, { "company.json": file })
+    const refused = await publish(world, company, commit)
+    expect(refused).toMatchObject({ status: 403, body: { error: "company_file" } })
+    expect(refused.body.message).toContain("it knows no cleanUrls")
+  })
+
+  it("with a company file that is a link, and not with one that writes the name otherwise", async () => {
+    git(company.copy, "rm", "-qf", "company.json")
+    symlinkSync("site/index.html", `${company.copy}/company.json`)
+    const linked = await push(world, company, {})
+    expect(await publish(world, company, linked)).toMatchObject({ status: 403 })
+    git(company.copy, "rm", "-qf", "company.json")
+    const name = ` ${company.name.toUpperCase()} `
+    const shouted = await push(world, company, { "company.json": companyFile(name) })
+    expect(await publish(world, company, shouted)).toMatchObject({ status: 202 })
+    await world.operate("wait")
+  })
+})

@@ -1,0 +1,50 @@
+/** A reader of zone files of our form, which knows nothing of the writer: a record a line, names whole. */
+
+/** A record as it stands there. A TXT is its bytes in UTF-8, read as text. */
+export interface ReadLine {
+  readonly name: string
+  readonly ttl: number
+  readonly type: string
+  /** The words behind the type; of strings what is in their quotes. */
+  readonly words: readonly string[]
+}
+
+/** The records of a file. @throws Error at a line that is none */
+export function readZoneFile(file: string): readonly ReadLine[] {
+  const lines = file.split("\n")
+  if (lines.at(-1) !== "") throw new Error("the last line does not end")
+  return lines.slice(0, -1).flatMap((line) => {
+    if (line.startsWith("$ORIGIN ") || line.startsWith("$TTL ")) return []
+    const [name = "", ttl = "", kind = "", type = "", ...words] = tokensOf(line)
+    if (!name.endsWith(".") || !/^\d+$/.test(ttl) || kind !== "IN") {
+      throw new Error(`no record: ${line}`)
+    }
+    return [{ name: name.slice(0, -1), ttl: Number(ttl), type, words }]
+  })
+}
+
+/** The words and strings of a line (RFC 1035 §5.1). */
+function tokensOf(line: string): readonly string[] {
+  const tokens: string[] = []
+  let at = 0
+  while (at < line.length) {
+    if (line[at] === " ") {
+      at += 1
+      continue
+    }
+    const isString = line[at] === '"'
+    if (isString) at += 1
+    const bytes: number[] = []
+    while (at < line.length && line[at] !== (isString ? '"' : " ")) {
+      const [escape = ""] = /^\\(?:\d{3}|[^\d])/.exec(line.slice(at, at + 4)) ?? []
+      const code =
+        escape.length === 4 ? Number(escape.slice(1)) : line.charCodeAt(at + (escape ? 1 : 0))
+      bytes.push(code)
+      at += Math.max(escape.length, 1)
+    }
+    if (isString && line[at] !== '"') throw new Error(`a string that does not end: ${line}`)
+    if (isString) at += 1
+    tokens.push(Buffer.from(bytes).toString("latin1"))
+  }
+  return tokens
+}
