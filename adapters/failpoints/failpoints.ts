@@ -17,34 +17,50 @@ export const FAILPOINTS = [
 /** The name of a place. */
 export type Failpoint = (typeof FAILPOINTS)[number]
 
-/** Says that a place was reached. It does not return where the process ends there. */
-export type Reach = (name: Failpoint) => void
+/**
+ * Says that a place was reached, and with events of which types. It does not return where the process
+ * ends there.
+ */
+export type Reach = (name: Failpoint, types?: readonly string[]) => void
+
+/** A place, or a place with events of one type. */
+type At = Failpoint | `${Failpoint}:${string}`
 
 /** Which places are set, and the how manieth arrival there ends the process. */
-export type FailpointHits = ReadonlyMap<Failpoint, number>
+export type FailpointHits = ReadonlyMap<At, number>
 
-/** Reads `name=arrival`, several with commas between them. @throws RangeError naming what is wrong */
+/**
+ * Reads `name=arrival`, several with commas between them. With `name:Type=arrival` only arrivals with an
+ * event of that type count: a busy process appends more than what a test made it append, and some twice.
+ *
+ * @throws RangeError naming what is wrong
+ */
 export function parseFailpoints(text: string): FailpointHits {
   return new Map(text.split(",").map(parseOne))
 }
 
-function parseOne(text: string): [Failpoint, number] {
-  const [, found, count] = /^([a-z.]+)=([1-9]\d{0,5})$/.exec(text.trim()) ?? []
+function parseOne(text: string): [At, number] {
+  const [, found, type, count] =
+    /^([a-z.]+)(?::([A-Z][A-Za-z]{0,60}))?=([1-9]\d{0,5})$/.exec(text.trim()) ?? []
   const name = FAILPOINTS.find((one) => one === found)
   if (name === undefined) {
     throw new RangeError(`must be like ${FAILPOINTS[0]}=3, of ${FAILPOINTS.join(", ")}`)
   }
-  return [name, Number(count)]
+  return [type === undefined ? name : `${name}:${type}`, Number(count)]
 }
 
 /** Counts arrivals, and ends the process at the one that was named. */
 export function openFailpoints(hits: FailpointHits, end: () => void = endAtOnce): Reach {
   const left = new Map(hits)
-  return (name) => {
-    const count = left.get(name)
+  const arrive = (at: At): void => {
+    const count = left.get(at)
     if (count === undefined) return
-    left.set(name, count - 1)
+    left.set(at, count - 1)
     if (count === 1) end()
+  }
+  return (name, types = []) => {
+    arrive(name)
+    for (const type of new Set(types)) arrive(`${name}:${type}`)
   }
 }
 

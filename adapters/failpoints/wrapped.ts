@@ -9,9 +9,10 @@ export function failingStore(store: EventStore, reach: Reach): EventStore {
   return {
     ...store,
     append: async (stream, events, expectedRevision) => {
-      reach("append.before")
+      const types = events.map(({ type }) => type)
+      reach("append.before", types)
       const stored = await store.append(stream, events, expectedRevision)
-      reach("append.after")
+      reach("append.after", types)
       return stored
     },
   }

@@ -175,16 +175,16 @@ describe("a server that is killed", () => {
     await expectNextLands(company, "hook")
   })
 
-  it.each<readonly [string, Failpoint, number, readonly string[]]>([
-    ["before the yes is a fact", "append.before", 1, []],
-    ["before the yes is said", "append.after", 1, ["PushAccepted", "RefsFound"]],
-    ["once refs moved, before that is a fact", "append.before", 2, FIRST],
-    ["once refs moved, and that is a fact", "append.after", 2, FIRST],
-  ])("%s, leaves what the next one finds and ends", async (_when, name, arrival, ended) => {
-    const folder = `${name}-${arrival}`
+  it.each<readonly [string, Failpoint, string, readonly string[]]>([
+    ["before the yes is a fact", "append.before", "PushAccepted", []],
+    ["before the yes is said", "append.after", "PushAccepted", ["PushAccepted", "RefsFound"]],
+    ["once refs moved, before that is a fact", "append.before", "PushLanded", FIRST],
+    ["once refs moved, and that is a fact", "append.after", "PushLanded", FIRST],
+  ])("%s, leaves what the next one finds and ends", async (_when, name, type, ended) => {
+    const folder = `${name}-${type}`
     const company = await ahead(folder)
     const tips = await tipsOf(company)
-    const server = await startServer({ LEDGER_FAILPOINTS: `${name}=${arrival}` })
+    const server = await startServer({ LEDGER_FAILPOINTS: `${name}:${type}=1` })
     const said = await pushTo(server, company, folder)
     expect(await server.ended).toBeNull()
     await expectSwept(company)

@@ -36,13 +36,18 @@ describe("LEDGER_FAILPOINTS, LEDGER_CLOCK_FAULT and LEDGER_STRAY_FAULT", () => {
     })
   })
 
-  it.each(["append", "append.after=0", "append.after=x", "append.never=1", ",", "append.after=1;"])(
-    "names what is wrong with the failpoint %j",
-    (text) => {
-      const wrong = `LEDGER_FAILPOINTS must be like append.before=3, of ${FAILPOINTS.join(", ")}.`
-      expect(() => readConfig({ NODE_ENV: "test", LEDGER_FAILPOINTS: text })).toThrow(wrong)
-    },
-  )
+  it.each([
+    "append",
+    "append.after=0",
+    "append.after=x",
+    "append.never=1",
+    "append.after:=1",
+    ",",
+    "append.after=1;",
+  ])("names what is wrong with the failpoint %j", (text) => {
+    const wrong = `LEDGER_FAILPOINTS must be like append.before=3, of ${FAILPOINTS.join(", ")}.`
+    expect(() => readConfig({ NODE_ENV: "test", LEDGER_FAILPOINTS: text })).toThrow(wrong)
+  })
 
   it.each(["leap", "leap=1s", "600000", "leap=1,measured"])(
     "names what is wrong with the clock fault %j",
@@ -76,5 +81,18 @@ describe("a failpoint", () => {
       return ends
     })
     expect(seen).toEqual([0, 0, 1, 1, 1])
+  })
+
+  it("with a type counts only arrivals with an event of it, and each of them once", () => {
+    let ends = 0
+    const reach = openFailpoints(parseFailpoints("append.after:Charged=2"), () => (ends += 1))
+    const seen = [["Charged"], ["Kept"], [], ["Kept", "Charged", "Charged"], ["Charged"]].map(
+      (types) => {
+        reach("append.before", types)
+        reach("append.after", types)
+        return ends
+      },
+    )
+    expect(seen).toEqual([0, 0, 0, 1, 1])
   })
 })
