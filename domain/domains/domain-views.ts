@@ -54,6 +54,11 @@ export function zoneOf(state: Domain): Zone | null {
   return state.isOthers && state.status !== "live" ? null : wholeZone(state)
 }
 
+/** The ids of all that ever sent mail from it, also once it was ended. */
+export const sendersOf = ({ sendingDomains }: Domain): readonly SendingDomainId[] => [
+  ...sendingDomains.keys(),
+]
+
 /** Why it was ended; null where it was not. */
 export const removalOf = ({ removed }: Domain): ReleaseReason | null => removed
 

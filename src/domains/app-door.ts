@@ -1,8 +1,7 @@
 /**
  * The door of companies' own web addresses: what comes by such a name never reaches the API. Whoever comes by
- * https shows that the proxy in front has a certificate for it.
+ * https, as a proxy says that is trusted, shows that this proxy has a certificate for it.
  */
-import type { IncomingMessage } from "node:http"
 import { domainOf } from "../../domain/domains/aggregates.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Door } from "../frame/http/hosts.ts"
@@ -24,10 +23,10 @@ export function appDoor(ports: Ports): Door {
   return {
     name: "companies' own web addresses",
     takes: (host) => ports.hostnames.find(host) !== null,
-    serve: (request, response) => {
+    serve: (request, response, { isSecure }) => {
       noticePage(response, NOTHING_HERE)
       const host = hostOf(request)
-      if (host === null || told.has(host) || !cameByHttps(request)) return
+      if (host === null || told.has(host) || !isSecure) return
       if (ports.hostnames.find(host)?.status !== "waiting_certificate") return
       told.add(host)
       void reached(ports, host).catch((error: unknown) => {
@@ -37,10 +36,6 @@ export function appDoor(ports: Ports): Door {
     },
   }
 }
-
-/** As the proxy in front says. Whoever pretends it gains a word in a list of their own. */
-const cameByHttps = ({ headers }: IncomingMessage): boolean =>
-  headers["x-forwarded-proto"] === "https"
 
 async function reached({ hostnames, runner }: Ports, hostname: string): Promise<void> {
   const found = hostnames.find(hostname)

@@ -5,16 +5,7 @@ import { claimOver } from "../../domain/domains/domains.ts"
 import { parseDomainId } from "../../domain/domains/ids.ts"
 import type { World } from "../support/world.ts"
 import { callsOf, makeCompany } from "../support/world.ts"
-import {
-  DOMAIN,
-  SENDING,
-  freshName,
-  makeConnected,
-  makeLive,
-  openDomainWorld,
-  post,
-  told,
-} from "./domain-world.ts"
+import { DOMAIN, freshName, makeConnected, openDomainWorld, post, told } from "./domain-world.ts"
 
 let world: World
 beforeAll(async () => {
@@ -246,22 +237,5 @@ describe("app addresses", () => {
     })
     const evil = await post(world, company, { ...save, hostname: `evil${domain}` })
     expect(evil).toMatchObject({ status: 400, body: { fields: { hostname: expect.any(String) } } })
-  })
-})
-
-describe("removing a domain", () => {
-  it("ends all of it at once, and its name can be connected again", async () => {
-    const { company, domain, domainId } = await makeLive(world)
-    await world.operate("domain remove", { company: company.companyId, domain })
-    expect((await world.call(company.key, "GET", DOMAIN)).body).toEqual({
-      ...{ domain: null, domains: [] },
-    })
-    expect((await world.call(company.key, "GET", SENDING)).body.domains).toEqual([])
-    expect(await world.operate("domain list", { company: company.companyId })).toEqual({
-      domains: [],
-    })
-    const again = await post(world, company, { domain })
-    expect(again).toMatchObject({ status: 200, body: { domain } })
-    expect(again.body.id).not.toBe(domainId)
   })
 })

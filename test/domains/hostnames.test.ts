@@ -6,7 +6,7 @@ import { makeLive, openDomainWorld, post, told } from "./domain-world.ts"
 
 let world: World
 beforeAll(async () => {
-  world = await openDomainWorld()
+  world = await openDomainWorld({ trustProxy: ["127.0.0.0/8"] })
 })
 afterAll(() => world.close())
 
@@ -23,9 +23,9 @@ async function makeAddress() {
   return { company, domain, hostname }
 }
 
-/** What comes by a host name. */
-const visit = (host: string, headers: Record<string, string> = {}) =>
-  world.app.inject({ method: "GET", url: "/", headers: { host, ...headers } })
+/** What comes by a host name, and from where. */
+const visit = (host: string, headers: Record<string, string> = {}, remoteAddress = "127.0.0.1") =>
+  world.app.inject({ method: "GET", url: "/", headers: { host, ...headers }, remoteAddress })
 
 describe("who asks for a certificate", () => {
   it("may have one for a name that leads here, and for no other", async () => {
@@ -81,9 +81,14 @@ describe("a company's own web address", () => {
       statusCode: 404,
       body: expect.stringContaining("Nothing is here"),
     })
+    const addresses = async () =>
+      (await world.call(company.key, "GET", "/api/v1/domain")).body.appAddresses
+    // No trusted proxy says so: anybody could.
+    const reaching = vi.spyOn(world.ports.runner, "execute")
+    await visit(hostname, { "x-forwarded-proto": "https" }, "203.0.113.1")
+    expect(reaching).not.toHaveBeenCalled()
+    expect(await addresses()).toMatchObject([{ hostname, status: "waiting_certificate" }])
     await visit(hostname, { "x-forwarded-proto": "https" })
-    await expect
-      .poll(async () => (await world.call(company.key, "GET", "/api/v1/domain")).body.appAddresses)
-      .toMatchObject([{ hostname, status: "live" }])
+    await expect.poll(addresses).toMatchObject([{ hostname, status: "live" }])
   })
 })

@@ -67,6 +67,8 @@ export interface WorldOptions {
   readonly settings?: Given
   /** Default on; off where a test sends more than they let pass. */
   readonly rateLimits?: "on" | "off"
+  /** Proxies in front whose word counts; default none. */
+  readonly trustProxy?: readonly string[]
   /** How patient to be with the database; default as outside of tests. */
   readonly waits?: DatabaseWaits
   /** What it is made of; default all slices. */
@@ -124,7 +126,7 @@ async function worldOf(
 ): Promise<World> {
   const { program = PROGRAM } = options
   const app = await buildApp(ports, program.entries, program.retired, {
-    rateLimits: options.rateLimits ?? "on",
+    ...{ rateLimits: options.rateLimits ?? "on", trustProxy: options.trustProxy ?? [] },
     ...{ doors: program.doors(ports), aliases: program.aliases(ports) },
     shown: { ...SHOWN, groups: program.groups },
     ...{ webhooks: program.webhooks, pages: program.pages },

@@ -2,7 +2,7 @@
 import { z } from "zod"
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import { CLAIMS, domainOf } from "../../../domain/domains/aggregates.ts"
-import { nameOf, removalOf, zoneOf } from "../../../domain/domains/domain-views.ts"
+import { nameOf, removalOf, sendersOf, zoneOf } from "../../../domain/domains/domain-views.ts"
 import type { DomainId } from "../../../domain/domains/ids.ts"
 import { parseDomainId } from "../../../domain/domains/ids.ts"
 import { restOf } from "../../../domain/kernel/streams.ts"
@@ -51,12 +51,15 @@ export const publishZone = reaction({
 
 async function publish(ports: Ports, companyId: CompanyId, domainId: DomainId, name: string) {
   const stream = domainOf(companyId, domainId)
-  const { zone, removal, apex } = await ports.runner.readLatest(stream, (state) => ({
+  const { zone, removal, apex, senders } = await ports.runner.readLatest(stream, (state) => ({
     ...{ zone: zoneOf(state), removal: removalOf(state), apex: nameOf(state) },
+    senders: sendersOf(state),
   }))
   if (zone !== null) await ports.nameServer.publish(zone)
   else if (apex !== null) await ports.nameServer.withdraw(apex)
   if (removal === null) return
+  // However it ended, nothing signs for it any more.
+  for (const sendingDomainId of senders) await ports.dkimKeys.remove({ companyId, sendingDomainId })
   const command = { type: "ReleaseDomain", domainId, reason: removal } as const
   await ports.runner.execute(CLAIMS, command, causedBy(`publish-zone ${name}`))
 }

@@ -34,7 +34,8 @@ export function addDoors(app: FastifyInstance, doors: readonly Door[], pacer: Pa
     const { raw } = reply
     open.add(raw)
     raw.once("close", () => open.delete(raw))
-    door.serve(request.raw, raw, countedAddress(request.ip))
+    const isSecure = request.protocol === "https"
+    door.serve(request.raw, raw, { address: countedAddress(request.ip), isSecure })
   })
   app.addHook("preClose", async () => {
     void pacer.pause(ENDS_WITHIN_MS, closed.signal).then(() => {

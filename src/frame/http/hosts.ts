@@ -9,13 +9,20 @@ import type { Duplex } from "node:stream"
 import type { Refusal } from "../calls/refusal.ts"
 import { refusal } from "../calls/refusal.ts"
 
+/** Where a request comes from, as the nearest proxy that is trusted says (`TRUST_PROXY`). */
+export interface Origin {
+  /** As limits per address count it. */
+  readonly address: string
+  /** Whether it was asked by https. */
+  readonly isSecure: boolean
+}
+
 /** What stands behind some host names instead of the API. */
 export interface Door {
   readonly name: string
   /** Whether a host name, in small letters and without a port, is one of its own. */
   readonly takes: (host: string) => boolean
-  /** @param address where it comes from, as limits per address count it */
-  readonly serve: (request: IncomingMessage, response: ServerResponse, address: string) => void
+  readonly serve: (request: IncomingMessage, response: ServerResponse, origin: Origin) => void
   /** Takes a connection that is to speak another protocol; without it none does. */
   readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }

@@ -69,7 +69,7 @@ export function previewDoor(ports: Ports, published: Published): Door {
   return {
     name: "company previews",
     takes: (host) => isWithin(host, domain),
-    serve: (request, response, address) => void serve(hall, request, response, address),
+    serve: (request, response, { address }) => void serve(hall, request, response, address),
     upgrade: (request, socket, head) => void upgrade(hall, request, socket, head),
   }
 }

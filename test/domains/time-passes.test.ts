@@ -1,0 +1,118 @@
+/** What becomes of domains and their senders as days pass, and how they end. */
+import { beforeEach, describe, expect, it, onTestFinished } from "vitest"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany } from "../support/world.ts"
+import { DOMAIN, SENDING, makeConnected, makeLive, openDomainWorld, post } from "./domain-world.ts"
+import { told } from "./domain-world.ts"
+
+let world: World
+beforeEach(async () => {
+  world = await openDomainWorld()
+  onTestFinished(() => world.close())
+})
+
+const pass = (duration: string) => world.operate("clock advance", { duration })
+
+const domainsOf = async ({ key }: Company) => (await world.call(key, "GET", DOMAIN)).body.domains
+
+const sendersOf = async ({ key }: Company) => (await world.call(key, "GET", SENDING)).body.domains
+
+/** What signs for the first sending domain of a company. */
+async function keyOf(company: Company) {
+  const [sending] = await sendersOf(company)
+  const owner = { companyId: company.companyId, sendingDomainId: String(sending.id) }
+  return () => world.ports.dkimKeys.find(owner)
+}
+
+describe("a claim", () => {
+  it("that never pointed here ends after fourteen days, and others may have the name", async () => {
+    const { company, domain } = await makeConnected(world)
+    const other = await makeCompany(world)
+    await told(world, "elsewhere")
+    await pass("335h")
+    expect(await domainsOf(company)).toMatchObject([{ domain, status: "waiting" }])
+    expect(await post(world, other, { domain })).toMatchObject({ status: 409 })
+    await pass("1h")
+    expect(await domainsOf(company)).toEqual([])
+    expect(await post(world, other, { domain })).toMatchObject({ status: 200, body: { domain } })
+  })
+
+  it("that points here stays, and is looked at each day", async () => {
+    const { company, domain } = await makeLive(world)
+    await pass("20d")
+    expect(await domainsOf(company)).toMatchObject([{ domain, status: "live" }])
+    await told(world, "elsewhere")
+    await pass("1d")
+    expect(await domainsOf(company)).toMatchObject([{ domain, status: "moved" }])
+    await told(world, "ok")
+    await pass("1d")
+    expect(await domainsOf(company)).toMatchObject([{ domain, status: "live" }])
+  })
+})
+
+describe("a sending domain", () => {
+  it("has failed once its records were wrong for three days, until they are right again", async () => {
+    const { company } = await makeLive(world)
+    await pass("6m")
+    expect(await sendersOf(company)).toMatchObject([{ status: "verified", error: null }])
+    await told(world, "elsewhere")
+    await pass("1d")
+    expect(await sendersOf(company)).toMatchObject([
+      { status: "verified", error: expect.any(String) },
+    ])
+    await pass("3d")
+    expect(await sendersOf(company)).toMatchObject([
+      { status: "failed", error: expect.any(String) },
+    ])
+    await told(world, "ok")
+    await pass("1d")
+    expect(await sendersOf(company)).toMatchObject([{ status: "verified", error: null }])
+  })
+})
+
+describe("the end of a domain", () => {
+  it("by an operator ends all of it at once, and its name can be connected again", async () => {
+    const { company, domain, domainId } = await makeLive(world)
+    const find = await keyOf(company)
+    expect(await find()).toMatchObject({ selector: "cp1" })
+    await world.operate("domain remove", { company: company.companyId, domain })
+    await world.operate("wait")
+    expect(await find()).toBeNull()
+    expect((await world.call(company.key, "GET", DOMAIN)).body).toEqual({
+      ...{ domain: null, domains: [] },
+    })
+    expect(await sendersOf(company)).toEqual([])
+    expect(await world.operate("domain list", { company: company.companyId })).toEqual({
+      domains: [],
+    })
+    const again = await post(world, company, { domain })
+    expect(again).toMatchObject({ status: 200, body: { domain } })
+    expect(again.body.id).not.toBe(domainId)
+  })
+
+  it("comes with its company's, with all that was under it", async () => {
+    const { company, domain, domainId } = await makeLive(world)
+    const { companyId, key } = company
+    const hostname = `app.${domain}`
+    await post(world, company, { action: "save_app_address", domainId, hostname })
+    await pass("6m")
+    const body = { from: `a@${domain}`, to: ["b@example.com"], subject: "Hi", text: "Hi" }
+    const sent = await world.call(key, "POST", "/api/v1/email/send", { body })
+    expect(sent).toMatchObject({ status: 200, body: { delivered: ["b@example.com"] } })
+    const find = await keyOf(company)
+    await world.ports.hostnames.refresh()
+    expect(world.ports.hostnames.find(hostname)).not.toBeNull()
+    await world.operate("company delete", { company: companyId })
+    await pass("14d")
+    expect(await find()).toBeNull()
+    await world.ports.hostnames.refresh()
+    expect(world.ports.hostnames.find(hostname)).toBeNull()
+    await pass("1d")
+    const { work } = await world.operate("work list")
+    expect(work).toMatchObject([{ kind: "close-month" }])
+    const { ok } = await world.operate("audit verify")
+    expect(ok).toBe(true)
+    const other = await makeCompany(world)
+    expect(await post(world, other, { domain })).toMatchObject({ status: 200 })
+  })
+})
