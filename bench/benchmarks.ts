@@ -15,6 +15,7 @@ import { growthKeys } from "./growth/keys.ts"
 import { growthLists } from "./growth/lists.ts"
 import { growthRebuild } from "./growth/rebuild.ts"
 import { mails } from "./mails/benchmark.ts"
+import { names } from "./names/benchmark.ts"
 import { million } from "./million/benchmark.ts"
 import { publishing } from "./publishing/benchmark.ts"
 import { reads } from "./reads/benchmark.ts"
@@ -37,6 +38,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   boxes,
   publishing,
   mails,
+  names,
   growthHistory,
   growthCallers,
   growthCompanies,
