@@ -16,6 +16,7 @@ import { sendingDomainList } from "./list-sending-domains.ts"
 import { domainOperations } from "./operate/domains.ts"
 import { dnsProvider, nameServerProvider } from "./providers/dns.ts"
 import { dnsSettings } from "./providers/dns-settings.ts"
+import { examineNames } from "./providers/examine-names.ts"
 import { hostnamesKeeper, hostnamesProvider } from "./providers/hostnames.ts"
 import { checkDomainDaily } from "./reactions/check-domain.ts"
 import { checkSenderDaily } from "./reactions/check-sender.ts"
@@ -71,5 +72,6 @@ and web addresses under it lead to the company's app. What a POST does, its body
   operations: domainOperations,
   topics: { domain: "companies' domains" },
   erase: eraseDomains,
+  examine: examineNames,
   measures: [domainMeasure],
 }

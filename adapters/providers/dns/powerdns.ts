@@ -37,8 +37,14 @@ interface RecordSet {
   readonly records: readonly { readonly content: string; readonly disabled: false }[]
 }
 
+/** PowerDNS, which can be looked at beside what every name server is told. */
+export interface PowerDns extends NameServer {
+  /** Whether it answers us; changes nothing. @throws ProviderUnavailable, ProviderSilent */
+  readonly look: () => Promise<void>
+}
+
 /** Opens the adapter. It calls nobody before the first zone. Its calls throw PowerDnsRefused too. */
-export function openPowerDns(settings: PowerDnsSettings): NameServer {
+export function openPowerDns(settings: PowerDnsSettings): PowerDns {
   const zones = "/api/v1/servers/localhost/zones"
   const one = (apex: string) => `${zones}/${apex}.`
   return {
@@ -62,6 +68,9 @@ export function openPowerDns(settings: PowerDnsSettings): NameServer {
     },
     withdraw: async (apex) => {
       await call(settings, "DELETE", one(apex), null, [204, 404])
+    },
+    look: async () => {
+      await call(settings, "GET", "/api/v1/servers/localhost", null, [200])
     },
   }
 }

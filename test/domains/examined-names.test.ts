@@ -1,0 +1,54 @@
+/** What `doctor` says of the resolver and of PowerDNS. */
+import { once } from "node:events"
+import type { AddressInfo } from "node:net"
+import { createServer } from "node:http"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { examineNames } from "../../src/domains/providers/examine-names.ts"
+import { settingsIn } from "../../src/frame/settings.ts"
+import { serving, zoneWith } from "../dns/serving.ts"
+
+let nameServer: Awaited<ReturnType<typeof serving>>
+const powerDns = createServer((request, response) => {
+  response.statusCode = request.headers["x-api-key"] === "right" ? 200 : 401
+  response.end("{}")
+})
+let url = ""
+beforeAll(async () => {
+  nameServer = await serving([zoneWith("acme.com", [])])
+  powerDns.listen(0, "127.0.0.1")
+  await once(powerDns, "listening")
+  url = `http://127.0.0.1:${(powerDns.address() as AddressInfo).port}`
+})
+afterAll(async () => {
+  await nameServer.close()
+  powerDns.close()
+})
+
+const examined = (given: Record<string, string>) =>
+  examineNames({
+    ...{ settings: settingsIn(given), dataDir: "", stored: null, pacer: machinePacer },
+  })
+
+it("is nothing where neither is set", async () => {
+  expect(await examined({})).toEqual([])
+})
+
+it("is whether the resolver looks names up, and which setting to check where it does not", async () => {
+  // An authoritative server refuses what it has no zone for.
+  const [found] = await examined({ DNS_RESOLVER: nameServer.address })
+  expect(found).toEqual({
+    ...{ check: "names", state: "wrong", fix: "check DNS_RESOLVER" },
+    says: `the resolver at ${nameServer.address} does not answer: ${nameServer.address} answered REFUSED for com`,
+  })
+})
+
+it("is whether PowerDNS takes the key", async () => {
+  const [well] = await examined({ POWERDNS_URL: url, POWERDNS_KEY: "right" })
+  expect(well).toMatchObject({ state: "ok", says: `PowerDNS at ${new URL(url).host} answers` })
+  const [wrong] = await examined({ POWERDNS_URL: url, POWERDNS_KEY: "wrong" })
+  expect(wrong).toMatchObject({ state: "wrong", says: expect.stringContaining("401") as string })
+  const gone = { POWERDNS_URL: "http://127.0.0.1:9", POWERDNS_KEY: "right" }
+  const [silent] = await examined(gone)
+  expect(silent).toMatchObject({ state: "wrong", fix: expect.stringContaining("POWERDNS_URL") })
+})

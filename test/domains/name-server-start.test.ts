@@ -1,0 +1,69 @@
+/** A real server's name server: where it is told, and what happens where it cannot be had. */
+import { createSocket } from "node:dgram"
+import { once } from "node:events"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { afterEach, expect, it } from "vitest"
+import { machinePacer } from "../../adapters/clock/pacer.ts"
+import { openResolver } from "../../adapters/providers/dns/resolver.ts"
+import type { Place } from "../support/server-process.ts"
+import { makePlace } from "../support/server-process.ts"
+
+const places: Place[] = []
+afterEach(async () => {
+  for (const one of places.splice(0)) await one.clear()
+})
+
+async function placeWith(settings: Record<string, string>): Promise<Place> {
+  const place = await makePlace(settings)
+  places.push(place)
+  return place
+}
+
+/** What a server announces to commands beside it. */
+const announcedBy = async ({ dataDir }: Place) =>
+  JSON.parse(await readFile(join(dataDir, "server.json"), "utf8")) as {
+    readonly beside?: Readonly<Record<string, string>>
+  }
+
+it("answers at the address that is printed and in server.json", async () => {
+  const place = await placeWith({ NS_DOMAIN: "ns.example.com", EDGE_ADDRESSES: "192.0.2.7" })
+  const server = await place.start()
+  await expect.poll(() => server.lines.join("\n")).toMatch(/^ {2}dns +127\.0\.0\.1:\d+$/m)
+  const { beside } = await announcedBy(place)
+  const address = beside?.["dns"] ?? ""
+  expect(server.lines.join("\n")).toContain(address)
+  const resolver = openResolver({ servers: address, pacer: machinePacer })
+  const { code, answers } = await resolver.ask("apps.ns.example.com", "A")
+  expect({ code, answers }).toMatchObject({ code: "NOERROR", answers: [{ content: "192.0.2.7" }] })
+  expect(await server.end("SIGTERM")).toBe(0)
+})
+
+it("is a warning where another program has its port, and the API is served", async () => {
+  const other = createSocket("udp4")
+  other.bind({ address: "127.0.0.1", port: 0 })
+  await once(other, "listening")
+  try {
+    const DNS_LISTEN = `127.0.0.1:${other.address().port}`
+    const place = await placeWith({ DNS_LISTEN })
+    const server = await place.start()
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+    expect(server.log()).toContain("DNS_LISTEN cannot be had")
+    expect((await announcedBy(place)).beside ?? {}).toEqual({})
+  } finally {
+    other.close()
+  }
+})
+
+it.each([
+  [{ DNS_LISTEN: "53" }, "DNS_LISTEN must be an address and a port"],
+  [{ DNS_RESOLVER: "somewhere" }, "DNS_RESOLVER must be system"],
+  [{ POWERDNS_URL: "http://127.0.0.1:8081" }, "POWERDNS_URL and POWERDNS_KEY are set together."],
+  [{ DNS_LISTEN: "0.0.0.0:53" }, "set DNS_RESOLVER"],
+  [{ EDGE_ADDRESSES: "example.com" }, "EDGE_ADDRESSES must be addresses"],
+])("does not start with %j, and says why", async (settings, why) => {
+  const place = await placeWith(settings)
+  const { code, stderr } = await place.attempt("start")
+  expect(code).toBe(1)
+  expect(stderr).toContain(why)
+})
