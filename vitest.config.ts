@@ -1,9 +1,7 @@
 import { availableParallelism } from "node:os"
 import { defineConfig } from "vitest/config"
 import { BaseSequencer, type TestSpecification } from "vitest/node"
-
-/** Files that get a process of their own: they put others in the place of modules of the program. */
-const APART = ["test/simulation/faulty-cores.test.ts"]
+import { SUITE_GROUPS } from "./test/support/suite-groups.ts"
 
 /**
  * Runs the files in the order of their names, so that two runs differ in nothing but the code. Those
@@ -38,18 +36,15 @@ export default defineConfig({
     maxWorkers: Math.min(4, availableParallelism() + 1),
     sequence: { sequencer: NameSequencer, shuffle: false, concurrent: false },
     teardownTimeout: 20_000,
-    projects: [
-      { test: { ...shared, name: "apart", include: APART } },
-      {
-        test: {
-          ...shared,
-          name: "together",
-          include: ["{test,bench}/**/*.test.ts"],
-          exclude: ["**/node_modules/**", ...APART],
-          // One process runs many files: loading the program anew for each takes longer than most of them.
-          isolate: false,
-        },
+    projects: SUITE_GROUPS.map(({ name, include, exclude, isApart }) => ({
+      test: {
+        ...shared,
+        name,
+        include: [...include],
+        exclude: [...exclude],
+        // One process runs many files: loading the program anew for each takes longer than most of them.
+        isolate: isApart,
       },
-    ],
+    })),
   },
 })

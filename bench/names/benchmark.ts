@@ -88,50 +88,18 @@ async function openOn(
     new URL("asker-process.ts", import.meta.url),
     signal,
   )
-  const question = (networks: number, perSecond: number) =>
-    asker.ask({ port: dnsPort, names: asked, networks, perSecond, forMs: FOR_MS })
-  const call = async () => {
-    const asking = {
-      port,
-      method: "GET",
-      path: sendingDomainList.url,
-      keys: keys.slice(1),
-    } as const
-    const answers = await callers.ask({ ...asking, connections: CONNECTIONS, forMs: FOR_MS })
-    onlyStatuses(answers, [200])
-    return answers.perSecond
-  }
-  const each = (count: number) => (count * 1_000) / FOR_MS
-  let idle: NamesAnswered | null = null
-  let busy: NamesAnswered | null = null
-  const seen = (one: NamesAnswered | null): NamesAnswered => {
-    honest(one !== null, "nothing was asked before")
-    honest(one.truncated + one.others === 0, "a question within the limit was not answered in full")
-    return one
-  }
   return {
-    measure: {
-      flush: () => flushMicroseconds(house.pool),
-      asked: async () => each((idle = await question(NETWORKS, PER_SECOND)).asked),
-      whole: async () => each(seen(idle).whole),
-      p99: async () => seen(idle).p99,
-      api: call,
-      beside: async () => {
-        const [perSecond, answered] = await Promise.all([call(), question(NETWORKS, PER_SECOND)])
-        busy = answered
-        return perSecond
+    measure: measuring(house, {
+      ask: (networks, perSecond) =>
+        asker.ask({ port: dnsPort, names: asked, networks, perSecond, forMs: FOR_MS }),
+      call: async () => {
+        const asking = { port, method: "GET", path: sendingDomainList.url } as const
+        const most = { keys: keys.slice(1), connections: CONNECTIONS, forMs: FOR_MS }
+        const answers = await callers.ask({ ...asking, ...most })
+        onlyStatuses(answers, [200])
+        return answers.perSecond
       },
-      askedBeside: async () => each(seen(busy).asked),
-      wholeBeside: async () => each(seen(busy).whole),
-      one: async () => {
-        const answered = await question(1, 10 * ONE_NETWORK)
-        // Windows of the limit and of the asker do not begin together.
-        const most = ONE_NETWORK * (FOR_MS / 1_000 + 1)
-        honest(answered.whole <= most, `one network was answered ${answered.whole} times`)
-        honest(answered.others === 0, "it was answered otherwise than to come by TCP")
-        return each(answered.whole)
-      },
-    },
+    }),
     check: async () => {
       await asker.close()
       await daemon.stop()
@@ -139,6 +107,51 @@ async function openOn(
       house.check()
     },
   }
+}
+
+/** What is asked of the two. */
+interface Asked {
+  /** Questions about names, in all so many a second. */
+  readonly ask: (networks: number, perSecond: number) => Promise<NamesAnswered>
+  /** Calls of the API; answers how many a second. */
+  readonly call: () => Promise<number>
+}
+
+/** How each figure is measured. */
+function measuring({ pool }: House, { ask, call }: Asked): Opened["measure"] {
+  const each = (count: number) => (count * 1_000) / FOR_MS
+  let idle: NamesAnswered | null = null
+  let busy: NamesAnswered | null = null
+  return {
+    flush: () => flushMicroseconds(pool),
+    asked: async () => each((idle = await ask(NETWORKS, PER_SECOND)).asked),
+    whole: async () => each(inFull(idle).whole),
+    p99: async () => inFull(idle).p99,
+    api: call,
+    beside: async () => {
+      const [perSecond, answered] = await Promise.all([call(), ask(NETWORKS, PER_SECOND)])
+      busy = answered
+      return perSecond
+    },
+    askedBeside: async () => each(inFull(busy).asked),
+    wholeBeside: async () => each(inFull(busy).whole),
+    one: async () => {
+      const answered = await ask(1, 10 * ONE_NETWORK)
+      // Windows of the limit and of the asker do not begin together.
+      const most = ONE_NETWORK * (FOR_MS / 1_000 + 1)
+      honest(answered.whole <= most, `one network was answered ${answered.whole} times`)
+      honest(answered.others === 0, "it was answered otherwise than to come by TCP")
+      return each(answered.whole)
+    },
+  }
+}
+
+/** What was asked within the limits. @throws Dishonest where an answer of it was no whole one */
+function inFull(answered: NamesAnswered | null): NamesAnswered {
+  honest(answered !== null, "nothing was asked before")
+  const { truncated, others } = answered
+  honest(truncated + others === 0, "a question within the limit was not answered in full")
+  return answered
 }
 
 /** Connects the domain of a name, with one address at that name. */

@@ -43,6 +43,7 @@ function gitWith(more: NodeJS.ProcessEnv, folder: string, args: readonly string[
   const env = {
     ...more,
     ...{ PATH: process.env["PATH"], HOME: folder, GIT_CONFIG_NOSYSTEM: "1" },
+    ...{ GIT_TEST_FSYNC: "false" },
     ...{ GIT_AUTHOR_NAME: "Ada", GIT_AUTHOR_EMAIL: "ada@example.com" },
     ...{ GIT_COMMITTER_NAME: "Ada", GIT_COMMITTER_EMAIL: "ada@example.com" },
   }

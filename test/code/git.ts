@@ -53,6 +53,7 @@ export async function openDesk(): Promise<Desk> {
   const env = {
     ...{ PATH: process.env["PATH"] ?? "", HOME: path, LANG: "C.UTF-8", ...WHO },
     ...{ GIT_CONFIG_NOSYSTEM: "1", GIT_TERMINAL_PROMPT: "0", GIT_ASKPASS: "/bin/false" },
+    GIT_TEST_FSYNC: "false",
   }
   const run = async (args: readonly string[], more: GitOptions = {}) => {
     const cwd = more.in === undefined ? path : join(path, more.in)

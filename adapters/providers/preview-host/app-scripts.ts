@@ -41,7 +41,10 @@ const SETTINGS = [
 /** Where the words of a process begin that has the database. */
 export const DATABASE_NAME = ": database"
 
-/** Makes the database where there is none, and keeps it running until it is asked to end. */
+/**
+ * Makes the database where there is none, and keeps it running until it is asked to end. What is made is on
+ * the disk as a whole before it has its name, and not file by file.
+ */
 export const RUN_DATABASE = `${DATABASE_NAME}
 exec 2>&1
 ${lock("database")}
@@ -55,7 +58,7 @@ if [ ! -d ${DATABASE} ]; then
 ${SETTINGS.join("\n")}
 END
   echo 'CREATE DATABASE app' |
-    ${POSTGRES_AT}/bin/postgres --single -D ${DATABASE}.new postgres > /dev/null || exit 1
+    ${POSTGRES_AT}/bin/postgres --single -c fsync=off -D ${DATABASE}.new postgres > /dev/null || exit 1
   sync -f ${DATABASE}.new && mv -T ${DATABASE}.new ${DATABASE} || exit 1
 fi
 child= ended=
