@@ -61,11 +61,21 @@ const adapterRules = [
   rule(
     "adapter-types-only",
     "An adapter knows the domain and the projections by their types only, and reads the ids in its " +
-      "rows as the domain does. A name server answers by the domain's rules of zones.",
-    { path: "^adapters/" },
+      "rows as the domain does.",
+    { path: "^adapters/", pathNot: "^adapters/providers/dns/" },
     {
       path: "^(domain|projections)/",
-      pathNot: ["^domain/kernel/ids\\.ts$", "^domain/domains/"],
+      pathNot: "^domain/kernel/ids\\.ts$",
+      dependencyTypesNot: ["type-only"],
+    },
+  ),
+  rule(
+    "adapter-names",
+    "A name server answers by the domain's rules of zones, and knows nothing else of it.",
+    { path: "^adapters/providers/dns/" },
+    {
+      path: "^(domain|projections)/",
+      pathNot: "^domain/domains/",
       dependencyTypesNot: ["type-only"],
     },
   ),

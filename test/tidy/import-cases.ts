@@ -128,6 +128,17 @@ export const CASES: readonly Case[] = [
     },
   },
   {
+    rule: "adapter-names",
+    wrong: {
+      "adapters/providers/dns/a.ts": 'import { b } from "../../../domain/phone/b.ts"',
+      "domain/phone/b.ts": "",
+    },
+    right: {
+      "adapters/providers/dns/a.ts": 'import { b } from "../../../domain/domains/b.ts"',
+      "domain/domains/b.ts": "",
+    },
+  },
+  {
     rule: "adapter-apart",
     wrong: { "adapters/x/a.ts": 'import "../y/b.ts"', "adapters/y/b.ts": "" },
     right: {
