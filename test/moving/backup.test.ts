@@ -13,7 +13,8 @@ import { query } from "../support/embedded.ts"
 import { EventStoreDbServer } from "../support/eventstoredb-server.ts"
 import { execute, testDatabase } from "../support/postgres.ts"
 import type { World } from "../support/world.ts"
-import { makeCompany, openWorld } from "../support/world.ts"
+import { openWorld } from "../support/world.ts"
+import { TEXTS, lived } from "./lived.ts"
 import { factsOf, faultsOf } from "./looking.ts"
 
 const closing: (() => Promise<unknown>)[] = []
@@ -88,26 +89,6 @@ async function truth(url: string): Promise<Record<string, unknown>> {
   return Object.fromEntries(await Promise.all(tables))
 }
 
-/** An installation in which something of every kind happened. */
-async function lived(place: { readonly url: string; readonly eventStoreUrl?: string }) {
-  const world = await openWorld(place)
-  const company = await makeCompany(world)
-  const { companyId, key } = company
-  const sent = { body: { to: "+14155550101", body: "hello" } }
-  const headers = { "idempotency-key": "one" }
-  await world.call(key, "POST", "/api/v1/phone/messages", { ...sent, headers })
-  await world.operate("stand-in set", { name: "carrier", outcome: "silent", times: 1 })
-  await world.operate("limit set", {
-    ...{ company: companyId, class: "ai", period: "week", dollars: "5", reminders: ["0.10"] },
-  })
-  const charge = { company: companyId, class: "ai", dollars: "0.42", item: "chat", id: "run-1" }
-  await world.operate("charge", charge)
-  await world.operate("wait")
-  // The signing key is made behind a start, and not after the backup.
-  await world.ports.housekeep()
-  return { world, ...company }
-}
-
 it("decides for every table whether a backup holds it", async () => {
   // The slices' own tables are made as an installation opens.
   const world = await openWorld()
@@ -160,7 +141,7 @@ it.each([
       body: { to: "+14155550101", body: "hello" },
       headers: { "idempotency-key": "one" },
     }
-    const answer = await again.call(key, "POST", "/api/v1/phone/messages", options)
+    const answer = await again.call(key, "POST", TEXTS, options)
     expect(answer.status).toBe(200)
     await again.operate("funds add", { company: companyId, dollars: "1" })
     expect(await faultsOf(again)).toEqual([])
@@ -183,7 +164,7 @@ it("is whole while others write: every key of every fact, no answer without its 
       body: { to: `+1415555${String(1_000 + sent)}`, body: "hello" },
       headers: { "idempotency-key": `text-${sent}` },
     }
-    expect(await world.call(key, "POST", "/api/v1/phone/messages", options)).toMatchObject({
+    expect(await world.call(key, "POST", TEXTS, options)).toMatchObject({
       status: 200,
     })
   }
@@ -205,7 +186,7 @@ it("is whole while others write: every key of every fact, no answer without its 
       body: { to: `+1415555${String(1_000 + text)}`, body: "hello" },
       headers: { "idempotency-key": `text-${text}` },
     }
-    expect((await again.call(key, "POST", "/api/v1/phone/messages", options)).status).toBe(200)
+    expect((await again.call(key, "POST", TEXTS, options)).status).toBe(200)
   }
   await again.operate("wait")
   const charged = await again.operate("audit show", {
