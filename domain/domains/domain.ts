@@ -17,7 +17,7 @@ import { MESSAGES } from "./domain-commands.ts"
 import type { DomainEvent, DomainFact, DomainStatus, ZoneRow } from "./domain-events.ts"
 import type { Domain, SendingDomain } from "./domain-state.ts"
 import { evolve, unconnected } from "./domain-state.ts"
-import { isUnder } from "./host-names.ts"
+import { MOST_NAME, isUnder } from "./host-names.ts"
 import type { RecordId } from "./ids.ts"
 import { clashAmong, isSameRecord } from "./records.ts"
 
@@ -25,7 +25,7 @@ import { clashAmong, isSameRecord } from "./records.ts"
 export const MOST_RECORDS = 1_000
 /** The contents of what is copied have so many characters together at most: it is one append. */
 const MOST_COPIED_CHARACTERS = 200_000
-const MOST_SENDING_DOMAINS = 50
+export const MOST_SENDING_DOMAINS = 50
 const MOST_APP_ADDRESSES = 100
 /** A domain that never pointed here is let go of after so long, milliseconds. */
 export const LAPSES_AFTER_MS = 14 * 86_400_000
@@ -197,7 +197,8 @@ function placed(
   const staying = [...state.records.values()].filter(({ id }) => !replaced.includes(id))
   if (staying.length + added.length > MOST_RECORDS) return no("full", at)
   for (const record of added) {
-    if (!isUnder(record.name, apex)) return no("not_under", at)
+    const { length } = record.name
+    if (length > MOST_NAME || !isUnder(record.name, apex)) return no("not_under", at)
     const isCut = staying.some(({ type, name }) => type === "NS" && isUnder(record.name, name))
     if (isCut) return no("delegated", at)
     if (staying.some((one) => isSameRecord(one, record))) return no("same", at)

@@ -9,6 +9,7 @@ import { hostOf } from "../frame/http/hosts.ts"
 import type { Notice } from "../frame/http/passing/pages.ts"
 import { noticePage } from "../frame/http/passing/pages.ts"
 import type { Ports } from "../frame/ports.ts"
+import type { Hostname } from "./providers/hostnames.ts"
 
 /** What visitors are shown: no app is served by this program at such an address so far. */
 const NOTHING_HERE: Notice = {
@@ -18,28 +19,26 @@ const NOTHING_HERE: Notice = {
 
 /** The door. */
 export function appDoor(ports: Ports): Door {
-  // Told once by this process: the list says so a moment later.
-  const told = new Set<string>()
+  // Told once by this process for each list that it reads: the next one says so.
+  const told = new WeakSet<Hostname>()
   return {
     name: "companies' own web addresses",
     takes: (host) => ports.hostnames.find(host) !== null,
     serve: (request, response, { isSecure }) => {
       noticePage(response, NOTHING_HERE)
       const host = hostOf(request)
-      if (host === null || told.has(host) || !isSecure) return
-      if (ports.hostnames.find(host)?.status !== "waiting_certificate") return
-      told.add(host)
-      void reached(ports, host).catch((error: unknown) => {
-        told.delete(host)
+      const found = host === null || !isSecure ? null : ports.hostnames.find(host)
+      if (host === null || found?.status !== "waiting_certificate" || told.has(found)) return
+      told.add(found)
+      void reached(ports, host, found).catch((error: unknown) => {
+        told.delete(found)
         ports.log.warn("it could not be recorded that a web address is live", error)
       })
     },
   }
 }
 
-async function reached({ hostnames, runner }: Ports, hostname: string): Promise<void> {
-  const found = hostnames.find(hostname)
-  if (found === null) return
+async function reached({ runner }: Ports, hostname: string, found: Hostname): Promise<void> {
   const stream = domainOf(found.companyId, found.domainId)
   await runner.execute(stream, { type: "ReachAppAddress", hostname }, causedBy(`visit ${hostname}`))
 }

@@ -141,7 +141,7 @@ async function change(
   commandFor: (apex: string) => DomainCommand | { readonly refusal: ReturnType<typeof refusal> },
 ): Promise<Answer> {
   const domain = await findDomain(ports, caller.companyId, named)
-  if (domain === null) return { ok: false, refusal: noDomain() }
+  if (domain === null) return { ok: false, refusal: noDomain(named) }
   const command = commandFor(domain.name)
   if ("refusal" in command) return { ok: false, refusal: command.refusal }
   const told = await tellDomain(ports, caller, domain, command)

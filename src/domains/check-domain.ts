@@ -14,6 +14,7 @@ import { isTaken } from "./connect-domain.ts"
 import { domainStatus } from "./domain-reply.ts"
 import { anyDomainId, findDomain, noDomain, tellDomain } from "./find-domain.ts"
 import { DOMAIN_POST, NO_RESOLVER, noResolver } from "./routes.ts"
+import { MOST_SENDING_NAME } from "./sending-records.ts"
 
 /** The route. */
 export const checkDomain = route({
@@ -36,7 +37,7 @@ export const checkDomain = route({
   says: { unavailable: NO_RESOLVER },
   handle: async (ports, caller, { body }) => {
     const domain = await findDomain(ports, caller.companyId, body.domainId)
-    if (domain === null) return { ok: false, refusal: noDomain() }
+    if (domain === null) return { ok: false, refusal: noDomain(body.domainId) }
     try {
       const command = await lookAbove(ports, caller.companyId, domain)
       const told = await tellDomain(ports, caller, domain, command)
@@ -66,9 +67,11 @@ export async function lookAbove(
 
 /** Where a domain is live and its key may, mail can be sent from it; where that cannot be, it is live all the same. */
 async function addOwnSender(ports: Ports, caller: Caller, domain: DomainView) {
-  if (domain.status !== "live" || namedIn(domain, domain.name) !== null) return null
+  const { name, status } = domain
+  if (status !== "live" || namedIn(domain, name) !== null) return null
+  if (name.length > MOST_SENDING_NAME) return null
   if (!mayAddSenders(caller)) return null
-  const told = await addSendingDomainTo(ports, caller, domain, domain.name)
+  const told = await addSendingDomainTo(ports, caller, domain, name)
   return "refusal" in told ? null : told.position
 }
 

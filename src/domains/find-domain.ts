@@ -27,8 +27,9 @@ export const someDomainId = shortText(100).describe("Id of the connected domain"
 
 const NO_DOMAIN = "There is no such domain."
 
-/** The refusal where there is none. */
-export const noDomain = (): Refusal => refusal("not_found", NO_DOMAIN)
+/** The refusal where there is none. @param named the id that was asked for, if any was */
+export const noDomain = (named?: string): Refusal =>
+  refusal("not_found", named === undefined ? "Connect a domain first." : NO_DOMAIN)
 
 /** A company's connected domain of an id, its first one without; null where there is none. */
 export async function findDomain(
@@ -62,7 +63,7 @@ export async function tellDomain(
   const stream = domainOf(caller.companyId, domainId)
   const said = await ports.runner.execute(stream, command, causeOf(caller), domainView)
   if (!said.accepted) return { refusal: refusedAs(said.refusal) }
-  if (said.view === null) return { refusal: noDomain() }
+  if (said.view === null) return { refusal: noDomain(domainId) }
   return { view: said.view, position: said.position }
 }
 

@@ -16,6 +16,7 @@ export const sendingDomainList = route({
   group: "email",
   summary: "List sending domains and senders",
   operation: "email.domains.read",
+  specGap: "The specification does not show the words of a status: pending, verified, failed.",
   counted: true,
   reply: z.object({
     domains: z.array(SendingDomainReply).describe("The first one first"),

@@ -10,7 +10,13 @@ export const DOMAIN_POST = {
   url: "/api/v1/domain",
   group: "domains",
   counted: true,
+  specGap:
+    "Not said: 409 for what another company has, is there already or may not stand beside other records.",
 } as const
+
+/** What answers show that the specification leaves open. */
+export const SHOWN_BEYOND =
+  "The specification shows neither the fields of a record nor the words of a status; `copied` and `warnings` are ours."
 
 /** What is told while the domain name system does not answer. */
 export const NO_RESOLVER = "The domain name system does not answer just now; try again later."

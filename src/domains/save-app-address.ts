@@ -36,7 +36,7 @@ export const saveAppAddress = route({
   says: { ...CONFLICTS },
   handle: async (ports, caller, { body }) => {
     const domain = await findDomain(ports, caller.companyId, body.domainId)
-    if (domain === null) return { ok: false, refusal: noDomain() }
+    if (domain === null) return { ok: false, refusal: noDomain(body.domainId) }
     const hostname = hostNameOf(body.hostname)
     if (hostname === null || !isUnder(hostname, domain.name)) {
       const fault = `Must be ${domain.name} or a host name under it.`

@@ -7,7 +7,7 @@ import { listDomains } from "../../projections/domains/domains.ts"
 import { route } from "../frame/calls/route.ts"
 import { DomainReply, NoDomainReply, domainReply } from "./domain-reply.ts"
 import { anyDomainId, findDomain, noDomain } from "./find-domain.ts"
-import { DOMAIN_POST } from "./routes.ts"
+import { DOMAIN_POST, SHOWN_BEYOND } from "./routes.ts"
 
 /** Shows a connected domain. */
 export const domainDetail = route({
@@ -18,13 +18,16 @@ export const domainDetail = route({
   counted: true,
   summary: "Look at a connected domain",
   operation: "dns.read",
+  specGap: SHOWN_BEYOND,
   query: z.object({ domainId: anyDomainId }),
   reply: z.union([DomainReply, NoDomainReply]),
   refuses: ["not_found"],
   reads: ["domains"],
   handle: async (ports, { companyId }, { query: { domainId } }) => {
     const view = await findDomain(ports, companyId, domainId)
-    if (view === null && domainId !== undefined) return { ok: false, refusal: noDomain() }
+    if (view === null && domainId !== undefined) {
+      return { ok: false, refusal: noDomain(domainId) }
+    }
     if (view === null) return { ok: true, body: { domain: null, domains: [] } }
     const all = await ports.readAs(companyId, (db) => listDomains(db, companyId))
     return { ok: true, body: domainReply(view, all) }
@@ -51,7 +54,7 @@ export const exportRecords = route({
     const view = await findDomain({ runner }, companyId, body.domainId)
     const zone =
       view === null ? null : await runner.read(domainOf(companyId, view.domainId), wholeZone)
-    if (zone === null) return { ok: false, refusal: noDomain() }
+    if (zone === null) return { ok: false, refusal: noDomain(body.domainId) }
     return { ok: true, body: { domain: zone.apex, file: zoneFile(zone) } }
   },
 })

@@ -22,6 +22,7 @@ import { hostNameOf } from "./domain-names.ts"
 import { sendingStatus } from "./domain-reply.ts"
 import { CONFLICTS, findDomain, noDomain, someDomainId } from "./find-domain.ts"
 import { DOMAIN_EXAMPLE, NO_RESOLVER, noResolver } from "./routes.ts"
+import { MOST_SENDING_NAME } from "./sending-records.ts"
 
 /** What all shapes of `POST /api/v1/email/domains` have alike. */
 export const SENDING_POST = {
@@ -55,10 +56,14 @@ export const addSendingDomain = route({
   says: { ...CONFLICTS, conflict: MESSAGES.full },
   handle: async (ports, caller, { body }) => {
     const domain = await findDomain(ports, caller.companyId, body.domainId)
-    if (domain === null) return { ok: false, refusal: noDomain() }
+    if (domain === null) return { ok: false, refusal: noDomain(body.domainId) }
     const name = hostNameOf(body.domain)
     if (name === null || !isUnder(name, domain.name)) {
       const fault = `Must be ${domain.name} or a name under it.`
+      return { ok: false, refusal: invalid({ domain: fault }) }
+    }
+    if (name.length > MOST_SENDING_NAME) {
+      const fault = `Must have ${MOST_SENDING_NAME} characters at most: its records have longer names.`
       return { ok: false, refusal: invalid({ domain: fault }) }
     }
     const told = await addSendingDomainTo(ports, caller, domain, name)

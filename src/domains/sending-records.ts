@@ -13,6 +13,12 @@ const returnHostOf = (sendingDomain: string): string => `cp-bounce.${sendingDoma
 /** The host that takes what comes back, of whatever company. */
 const bounceHostOf = (nsDomain: string): string => `bounce.${nsDomain}`
 
+/**
+ * Characters of a sending domain: the names of its records fit into 253, and the return path of its mails,
+ * an address at `cp-bounce.` of it, into 254 (RFC 5321 §4.5.3.1.3).
+ */
+export const MOST_SENDING_NAME = 200
+
 const BOUNCE_PRIORITY = 10
 const POLICY = "v=DMARC1; p=none"
 

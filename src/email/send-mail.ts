@@ -71,7 +71,7 @@ const NOT_SENT: OwnCode = {
   status: 400,
   example: {
     message:
-      "Nothing is sent from mail.example.com: it is no verified sending domain of this company.",
+      "Nothing is sent from mail.example.com: it is no verified sending domain of this company. Add it, or check its records.",
   },
 }
 
@@ -122,7 +122,7 @@ const mail = charged<
   prepare: async (ports, { companyId, from: { domain } }) => {
     const sendingDomainId = await verifiedSender(ports, companyId, domain)
     if (sendingDomainId === null) {
-      const message = `Nothing is sent from ${domain}: it is no verified sending domain of this company.`
+      const message = `Nothing is sent from ${domain}: it is no verified sending domain of this company. Add it, or check its records.`
       return { refusal: refusal(NOT_SENT, message) }
     }
     const offers = offersUnsubscribe(sendingDomainId)

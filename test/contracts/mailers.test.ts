@@ -1,3 +1,4 @@
+import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
 import { afterEach, describe, expect, it } from "vitest"
 import { openBuiltInMailer } from "../../adapters/providers/mailer/built-in.ts"
 import { isPublic, openDirect } from "../../adapters/providers/mailer/direct.ts"
@@ -53,6 +54,7 @@ type Zone = Readonly<
 function resolverOf(zone: Zone): Pick<Resolver, "ask"> {
   return {
     ask: async (name, type) => {
+      if (name.startsWith("broken.")) throw new ProviderUnavailable("it fails")
       const there = zone[name]
       const answers = (there ?? [])
         .filter((one) => one.type === type)
@@ -121,6 +123,19 @@ describe("straight to the recipients' servers", () => {
     }
     expect(await handTo(zone, "ada@example.com", server.port)).toMatchObject({ answer: "accepted" })
     expect(server.arrived).toHaveLength(1)
+  })
+
+  it("goes on where a server cannot be looked up, and tries later where none can", async () => {
+    const server = await stand()
+    const mx = (host: string, priority: number) =>
+      ({ type: "MX", content: `${host}.example.com`, priority }) as const
+    const second = { "second.example.com": [{ type: "A", content: "127.0.0.1" }] }
+    const zone: Zone = { "example.com": [mx("broken", 10), mx("second", 20)], ...second }
+    const handOver = (of: Zone) => handTo(of, "ada@example.com", server.port)
+    expect(await handOver(zone)).toMatchObject({ answer: "accepted" })
+    expect(await handOver({ "example.com": [mx("broken", 10)] })).toEqual({
+      ...{ answer: "deferred", code: "4.4.3" },
+    })
   })
 
   it("goes to the domain's own address where it names no server", async () => {

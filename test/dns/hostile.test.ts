@@ -166,6 +166,15 @@ describe("the limit of answers", () => {
     expect(six.filter(Boolean).length).toBe(200)
     expect(isWithin("2001:db8:0:100::1")).toBe(true)
   })
+
+  it("counts IPv4 alike where a socket of both kinds writes it as IPv6", () => {
+    const isWithin = openAnswerLimit(new Time().pacer)
+    const many = Array.from({ length: 10_000 }, (_, i) => isWithin(`::ffff:127.0.${i % 100}.1`))
+    expect(many.every(Boolean)).toBe(true)
+    const one = Array.from({ length: 300 }, () => isWithin("::ffff:198.51.100.7"))
+    expect(one.filter(Boolean).length).toBe(200)
+    expect(isWithin("198.51.100.8")).toBe(false)
+  })
 })
 
 describe("served zones", () => {

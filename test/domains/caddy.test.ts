@@ -101,6 +101,7 @@ async function behindCaddy(): Promise<{
   const app = await buildApp(world.ports, PROGRAM.entries, PROGRAM.retired, {
     ...{ rateLimits: "off", ownHost: "ledger.test", doors: PROGRAM.doors(world.ports) },
     ...{ aliases: PROGRAM.aliases(world.ports), pages: PROGRAM.pages },
+    trustProxy: ["127.0.0.0/8"],
   })
   onTestFinished(() => app.close())
   await app.listen({ host: "127.0.0.1", port: 0 })

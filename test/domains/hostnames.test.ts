@@ -90,5 +90,14 @@ describe("a company's own web address", () => {
     expect(await addresses()).toMatchObject([{ hostname, status: "waiting_certificate" }])
     await visit(hostname, { "x-forwarded-proto": "https" })
     await expect.poll(addresses).toMatchObject([{ hostname, status: "live" }])
+    // Its domain fails and comes back: it waits again, and is live again.
+    for (const outcome of ["elsewhere", "ok"]) {
+      await told(world, outcome)
+      await post(world, company, { check: true })
+      await world.operate("wait")
+      await world.ports.hostnames.refresh()
+      await visit(hostname, { "x-forwarded-proto": "https" })
+    }
+    await expect.poll(addresses).toMatchObject([{ hostname, status: "live" }])
   })
 })

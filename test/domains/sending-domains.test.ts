@@ -41,5 +41,15 @@ describe("sending domains", () => {
     expect(await add(`evil${domain}`)).toMatchObject({ status: 400 })
     const other = await makeCompany(world)
     expect(await add(domain, other.key)).toMatchObject({ status: 404 })
+    // The names of its records and its return path are longer than it is.
+    const under = (length: number) => {
+      const labels = `${"b".repeat(50)}.`.repeat(4)
+      return `${labels.slice(0, length - domain.length - 1)}.${domain}`.replace("..", ".b")
+    }
+    expect(await add(under(201))).toMatchObject({
+      ...{ status: 400, body: { fields: { domain: expect.stringContaining("200") } } },
+    })
+    const longest = await add(under(200))
+    expect(longest).toMatchObject({ status: 200, body: { domain: under(200) } })
   })
 })

@@ -13,7 +13,7 @@ import { openWorld } from "../support/world.ts"
 const door: Door = {
   name: "door",
   takes: (host) => host.endsWith(".door.test"),
-  serve: (request, response, address) => {
+  serve: (request, response, { address }) => {
     response.end(`door ${request.method} ${request.url} from ${address}`)
   },
   upgrade: (request, socket) => socket.end(`HTTP/1.1 101 Yes\r\nx-url: ${request.url}\r\n\r\n`),

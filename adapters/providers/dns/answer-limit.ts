@@ -30,6 +30,8 @@ export function openAnswerLimit({ elapsedMs }: Pick<Pacer, "elapsedMs">) {
 function networkOf(address: string): string {
   if (!address.includes(":")) return address.slice(0, address.lastIndexOf("."))
   const [plain = ""] = address.split("%")
-  const bytes = ipaddr.parse(plain).toByteArray()
-  return bytes.slice(0, 7).join(":")
+  // A socket of both kinds writes an IPv4 address as an IPv6 one: ::ffff:192.0.2.1.
+  const parsed = ipaddr.process(plain)
+  if (parsed instanceof ipaddr.IPv4) return networkOf(parsed.toString())
+  return parsed.toByteArray().slice(0, 7).join(":")
 }

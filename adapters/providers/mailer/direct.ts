@@ -79,20 +79,22 @@ async function serversFor(options: DirectOptions, domain: string): Promise<Found
     }
     const inOrder = named.toSorted((a, b) => (a.priority ?? 0) - (b.priority ?? 0))
     const names = inOrder.map(({ content }) => content).slice(0, MOST_HOSTS)
-    const hosts = await addressesOf(options, names.length === 0 ? [domain] : names)
-    return hosts.length === 0 ? { answer: "rejected", code: "5.4.4" } : { hosts }
+    return await addressesOf(options, names.length === 0 ? [domain] : names)
   } catch (error) {
     if (isOutside(error)) return { answer: "deferred", code: "4.4.3" }
     throw error
   }
 }
 
-/** The addresses that may be talked to. A name that is an alias of another is none for mail (RFC 2181). */
+/**
+ * The addresses that may be talked to. A name that is an alias of another is none for mail (RFC 2181). One
+ * that cannot be looked up now keeps nobody from the others; where there are none, it is tried later.
+ */
 async function addressesOf(
   { resolver, isAllowed = isPublic }: DirectOptions,
   names: readonly string[],
-): Promise<readonly { readonly host: string; readonly address: string }[]> {
-  const found = await Promise.all(
+): Promise<Found> {
+  const found = await Promise.allSettled(
     names.map(async (host) => {
       const asked = await Promise.all(
         (["A", "AAAA"] as const).map(async (type) => {
@@ -104,7 +106,11 @@ async function addressesOf(
       return addresses.filter(isAllowed).map((address) => ({ host, address }))
     }),
   )
-  return found.flat()
+  const hosts = found.flatMap((one) => (one.status === "fulfilled" ? one.value : []))
+  if (hosts.length > 0) return { hosts }
+  const failed = found.find((one) => one.status === "rejected")
+  if (failed !== undefined) throw failed.reason
+  return { answer: "rejected", code: "5.4.4" }
 }
 
 /** Whether an address is anybody's on the Internet, and not of a network of its own. */

@@ -6,6 +6,7 @@ import { listDomains } from "../../../projections/domains/domains.ts"
 import { company, findCompany, showWrites } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
 import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { hostNameOf } from "../domain-names.ts"
 import { removeDomain } from "../remove-domain.ts"
 
 const list = operation({
@@ -45,7 +46,7 @@ const remove = operation({
   }),
   run: async ({ ports, cause }, { company: named, domain }) => {
     const companyId = await findCompany(ports, named)
-    const name = domain.toLowerCase()
+    const name = hostNameOf(domain) ?? domain.toLowerCase()
     const claim = await ports.runner.readLatest(CLAIMS, claimOver(name))
     if (claim === null || claim.companyId !== companyId || claim.name !== name) {
       throw new OperatorRefused("not_found", `This company has no domain ${domain}.`)

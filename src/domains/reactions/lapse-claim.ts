@@ -1,9 +1,11 @@
 /** A claim that never pointed here ends after 14 days: names cannot be kept from their owners by it. */
 import { z } from "zod"
+import { isOutside } from "../../../adapters/providers/outside.ts"
 import { CLAIMS, domainOf } from "../../../domain/domains/aggregates.ts"
-import { connectedAt, domainView, removalOf } from "../../../domain/domains/domain-views.ts"
+import { connectedAt, domainView, nameOf, removalOf } from "../../../domain/domains/domain-views.ts"
 import { LAPSES_AFTER_MS } from "../../../domain/domains/domain.ts"
 import { parseDomainId } from "../../../domain/domains/ids.ts"
+import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
@@ -19,13 +21,24 @@ export const lapseClaim = reaction({
   },
   until: { DomainReleased: ({ domainId }) => [domainId] },
   giveUp: "owed",
-  perform: async ({ runner, clock }, { companyId, name, payload: { domainId } }) => {
+  perform: async (ports, work) => {
+    const { runner, clock } = ports
+    const { companyId, name, payload } = work
+    const { domainId } = payload
     const cause = causedBy(`lapse-claim ${name}`)
     const stream = domainOf(companyId, domainId)
     const command = { type: "RemoveDomain", domainId, reason: "lapsed" } as const
     await runner.execute(stream, command, cause)
     const removal = await runner.read(stream, removalOf)
     if (removal !== null) {
+      // Nothing of it is served any more before anybody else can have its name.
+      const apex = await runner.read(stream, nameOf)
+      try {
+        if (apex !== null) await ports.nameServer.withdraw(apex)
+      } catch (error) {
+        if (!isOutside(error)) throw error
+        return retryLater(work, error.message)
+      }
       await runner.execute(CLAIMS, { type: "ReleaseDomain", domainId, reason: removal }, cause)
       return { result: "done" }
     }

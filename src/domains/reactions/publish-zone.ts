@@ -3,6 +3,7 @@ import { z } from "zod"
 import { isOutside } from "../../../adapters/providers/outside.ts"
 import { CLAIMS, domainOf } from "../../../domain/domains/aggregates.ts"
 import { nameOf, removalOf, sendersOf, zoneOf } from "../../../domain/domains/domain-views.ts"
+import { claimOver } from "../../../domain/domains/domains.ts"
 import type { DomainId } from "../../../domain/domains/ids.ts"
 import { parseDomainId } from "../../../domain/domains/ids.ts"
 import { restOf } from "../../../domain/kernel/streams.ts"
@@ -56,10 +57,18 @@ async function publish(ports: Ports, companyId: CompanyId, domainId: DomainId, n
     senders: sendersOf(state),
   }))
   if (zone !== null) await ports.nameServer.publish(zone)
-  else if (apex !== null) await ports.nameServer.withdraw(apex)
+  else if (apex !== null && (await isClaimed(ports, apex, domainId))) {
+    await ports.nameServer.withdraw(apex)
+  }
   if (removal === null) return
   // However it ended, nothing signs for it any more.
   for (const sendingDomainId of senders) await ports.dkimKeys.remove({ companyId, sendingDomainId })
   const command = { type: "ReleaseDomain", domainId, reason: removal } as const
   await ports.runner.execute(CLAIMS, command, causedBy(`publish-zone ${name}`))
+}
+
+/** Whether a name is still this domain's: once it is another's, what is served there is theirs. */
+async function isClaimed({ runner }: Ports, apex: string, domainId: DomainId): Promise<boolean> {
+  const claim = await runner.readLatest(CLAIMS, claimOver(apex))
+  return claim?.domainId === domainId
 }
