@@ -25,6 +25,7 @@ import { clashAmong, isSameRecord } from "./records.ts"
 export const MOST_RECORDS = 1_000
 /** The contents of what is copied have so many characters together at most: it is one append. */
 const MOST_COPIED_CHARACTERS = 200_000
+/** So many names of a domain send mail at most. */
 export const MOST_SENDING_DOMAINS = 50
 const MOST_APP_ADDRESSES = 100
 /** A domain that never pointed here is let go of after so long, milliseconds. */

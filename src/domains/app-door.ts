@@ -9,13 +9,14 @@ import { hostOf } from "../frame/http/hosts.ts"
 import type { Notice } from "../frame/http/passing/pages.ts"
 import { noticePage } from "../frame/http/passing/pages.ts"
 import type { Ports } from "../frame/ports.ts"
-import type { Hostname } from "./providers/hostnames.ts"
 
 /** What visitors are shown: no app is served by this program at such an address so far. */
 const NOTHING_HERE: Notice = {
   ...{ status: 404, title: "Nothing is here yet" },
   text: "This address is connected, and its company serves nothing at it so far.",
 }
+
+type Hostname = NonNullable<ReturnType<Ports["hostnames"]["find"]>>
 
 /** The door. */
 export function appDoor(ports: Ports): Door {
