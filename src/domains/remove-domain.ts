@@ -13,14 +13,28 @@ import type { Ports } from "../frame/ports.ts"
  * may be done again. @throws ProviderUnavailable, ProviderSilent of the name server, with the rest undone
  */
 export async function removeDomain(
-  { runner, nameServer }: Pick<Ports, "runner" | "nameServer">,
+  ports: Pick<Ports, "runner" | "nameServer">,
   { companyId, domainId, name }: Claim,
   reason: ReleaseReason,
   cause: Cause,
 ): Promise<void> {
   const command = { type: "RemoveDomain", domainId, reason } as const
-  await runner.execute(domainOf(companyId, domainId), command, cause)
-  await nameServer.withdraw(name)
+  await ports.runner.execute(domainOf(companyId, domainId), command, cause)
+  await releaseClaim(ports, { domainId, name }, reason, cause)
+}
+
+/**
+ * Ends the claim of a domain that was removed: nothing of it is served any more before anybody else can have its
+ * name. @param claim its name is null where it was never connected
+ * @throws ProviderUnavailable, ProviderSilent of the name server, with the claim still there
+ */
+export async function releaseClaim(
+  { runner, nameServer }: Pick<Ports, "runner" | "nameServer">,
+  { domainId, name }: Pick<Claim, "domainId"> & { readonly name: string | null },
+  reason: ReleaseReason,
+  cause: Cause,
+): Promise<void> {
+  if (name !== null) await nameServer.withdraw(name)
   await runner.execute(CLAIMS, { type: "ReleaseDomain", domainId, reason }, cause)
 }
 

@@ -1,7 +1,7 @@
 /** A claim that never pointed here ends after 14 days: names cannot be kept from their owners by it. */
 import { z } from "zod"
 import { isOutside } from "../../../adapters/providers/outside.ts"
-import { CLAIMS, domainOf } from "../../../domain/domains/aggregates.ts"
+import { domainOf } from "../../../domain/domains/aggregates.ts"
 import { connectedAt, domainView, nameOf, removalOf } from "../../../domain/domains/domain-views.ts"
 import { LAPSES_AFTER_MS } from "../../../domain/domains/domain.ts"
 import { parseDomainId } from "../../../domain/domains/ids.ts"
@@ -9,6 +9,7 @@ import { retryLater } from "../../frame/effects/back-off.ts"
 import { reaction } from "../../frame/effects/reaction.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { releaseClaim } from "../remove-domain.ts"
 
 /** The reaction. */
 export const lapseClaim = reaction({
@@ -31,16 +32,14 @@ export const lapseClaim = reaction({
     await runner.execute(stream, command, cause)
     const removal = await runner.read(stream, removalOf)
     if (removal !== null) {
-      // Nothing of it is served any more before anybody else can have its name.
-      const apex = await runner.read(stream, nameOf)
+      const claim = { domainId, name: await runner.read(stream, nameOf) }
       try {
-        if (apex !== null) await ports.nameServer.withdraw(apex)
+        await releaseClaim(ports, claim, removal, cause)
+        return { result: "done" }
       } catch (error) {
         if (!isOutside(error)) throw error
         return retryLater(work, error.message)
       }
-      await runner.execute(CLAIMS, { type: "ReleaseDomain", domainId, reason: removal }, cause)
-      return { result: "done" }
     }
     // It points here, or did; or it was connected a while after it was claimed, and has its time.
     const view = await runner.read(stream, domainView)
