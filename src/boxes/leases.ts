@@ -7,7 +7,7 @@ import type { BoxView } from "../../domain/boxes/box.ts"
 import { MINUTE_MS } from "../../domain/boxes/box.ts"
 import type { BoxId } from "../../domain/boxes/ids.ts"
 import { findBox } from "../../projections/boxes/boxes.ts"
-import type { Daemon } from "../frame/daemon.ts"
+import { keeper } from "../frame/keeper.ts"
 import type { Ports } from "../frame/ports.ts"
 import { readBox } from "./find-box.ts"
 
@@ -68,28 +68,13 @@ declare module "../frame/counts.ts" {
 }
 
 /** Keeps the leases of boxes, and ends orphans. */
-export const boxKeeper: Daemon = {
+export const boxKeeper = keeper({
   what: "the keeping of boxes",
-  start: async (ports) => {
-    const stopping = new AbortController()
+  eachMs: EACH_MS,
+  // Whatever it was: the leases are long enough for another look.
+  fault: "boxes could not be looked at",
+  begin: (ports) => {
     const unknown = new Set<BoxId>()
-    const keep = async () => {
-      while (!stopping.signal.aborted) {
-        try {
-          await keepBoxes(ports, unknown)
-        } catch (error) {
-          // Whatever it was: the leases are long enough for another look.
-          ports.log.warn("boxes could not be looked at", error)
-        }
-        await ports.pacer.pause(EACH_MS, stopping.signal)
-      }
-    }
-    const kept = keep()
-    return {
-      stop: async () => {
-        stopping.abort()
-        await kept
-      },
-    }
+    return () => keepBoxes(ports, unknown)
   },
-}
+})

@@ -8,7 +8,7 @@ import { deletionOf } from "../../domain/charging/deletion.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { publishesOf } from "../../domain/publishing/aggregates.ts"
 import { wantsApp } from "../../domain/publishing/publishing.ts"
-import type { Daemon } from "../frame/daemon.ts"
+import { keeper } from "../frame/keeper.ts"
 import type { Ports } from "../frame/ports.ts"
 
 const MINUTE_MS = 60_000
@@ -55,28 +55,13 @@ async function isShown({ runner }: Ports, companyId: CompanyId): Promise<boolean
 }
 
 /** Keeps previews. */
-export const previewKeeper: Daemon = {
+export const previewKeeper = keeper({
   what: "the keeping of previews",
-  start: async (ports) => {
-    const stopping = new AbortController()
+  eachMs: EACH_MS,
+  // Whatever it was: the leases are long enough for another look.
+  fault: "previews could not be looked at",
+  begin: (ports) => {
     const seen: Seen = new Map()
-    const keep = async () => {
-      while (!stopping.signal.aborted) {
-        try {
-          await keepPreviews(ports, seen)
-        } catch (error) {
-          // Whatever it was: the leases are long enough for another look.
-          ports.log.warn("previews could not be looked at", error)
-        }
-        await ports.pacer.pause(EACH_MS, stopping.signal)
-      }
-    }
-    const kept = keep()
-    return {
-      stop: async () => {
-        stopping.abort()
-        await kept
-      },
-    }
+    return () => keepPreviews(ports, seen)
   },
-}
+})

@@ -3,7 +3,7 @@ import type { AppAddressStatus } from "../../../domain/domains/domain-events.ts"
 import type { DomainId } from "../../../domain/domains/ids.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { allHostnames } from "../../../projections/domains/hostnames.ts"
-import type { Daemon } from "../../frame/daemon.ts"
+import { keeper } from "../../frame/keeper.ts"
 import type { Ports } from "../../frame/ports.ts"
 import type { Provider } from "../../frame/provider.ts"
 
@@ -65,27 +65,10 @@ function openHostnames(ports: () => Pick<Ports, "readAll" | "baseUrl">): Hostnam
 }
 
 /** Keeps the list as the read model is. */
-export const hostnamesKeeper: Daemon = {
+export const hostnamesKeeper = keeper({
   what: "the list of web addresses",
-  start: async (ports) => {
-    const stopping = new AbortController()
-    const keep = async () => {
-      while (!stopping.signal.aborted) {
-        try {
-          await ports.hostnames.refresh()
-        } catch (error) {
-          // What was known goes on being served.
-          ports.log.warn("the list of web addresses could not be read", error)
-        }
-        await ports.pacer.pause(EACH_MS, stopping.signal)
-      }
-    }
-    const kept = keep()
-    return {
-      stop: async () => {
-        stopping.abort()
-        await kept
-      },
-    }
-  },
-}
+  eachMs: EACH_MS,
+  // What was known goes on being served.
+  fault: "the list of web addresses could not be read",
+  begin: (ports) => () => ports.hostnames.refresh(),
+})
