@@ -1,0 +1,58 @@
+/**
+ * What becomes of a call to a number, and what its texts are answered with (specification, "Phone and
+ * texts"). Whatever a person wrote is sealed under the company's key.
+ */
+import { flag, int, list, oneOf, optional, record } from "../kernel/format.ts"
+import { sealed } from "../kernel/id-kinds.ts"
+import type { ValueOf } from "../kernel/kind.ts"
+
+/** Whose phone rings. */
+const ringTarget = record({ phone: sealed, name: optional(sealed) })
+
+/** What becomes of a call: a call keeps a copy of it as it was when the call came. */
+export const callSettingsFields = {
+  /** All phones at once, or one after another. */
+  ringMode: oneOf("all", "order"),
+  /** At most five, in this order; none: straight to voicemail. */
+  ringTo: list(ringTarget),
+  /** How long they ring, or each of them, seconds from 10 to 60. */
+  ringSeconds: int,
+  /** Whether who answers has to press 1. */
+  screenCalls: flag,
+  recordCalls: flag,
+  /** What both hear before a recording; null for the usual words. */
+  recordingNotice: optional(sealed),
+  voicemail: flag,
+  /** Null for the usual words. */
+  voicemailGreeting: optional(sealed),
+}
+
+const callSettings = record(callSettingsFields)
+
+/** What becomes of a call to a number. */
+export type CallSettings = ValueOf<typeof callSettings>
+
+/** How one number is set up. */
+export const numberSettings = record({
+  label: optional(sealed),
+  ...callSettingsFields,
+  /** What an opt-out by text to this number is answered with; null for the company's reply. */
+  optOutReply: optional(sealed),
+})
+
+/** How one number is set up. */
+export type NumberSettings = ValueOf<typeof numberSettings>
+
+/** What every number begins with: without screening, a mobile's own voicemail would "answer". */
+export const DEFAULT_NUMBER_SETTINGS: NumberSettings = {
+  label: null,
+  ringMode: "all",
+  ringTo: [],
+  ringSeconds: 25,
+  screenCalls: true,
+  recordCalls: false,
+  recordingNotice: null,
+  voicemail: true,
+  voicemailGreeting: null,
+  optOutReply: null,
+}
