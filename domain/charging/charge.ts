@@ -93,19 +93,29 @@ function refusalCode(
   at: number,
   verdict: Verdict,
 ): ChargeRefusalCode | null {
-  const { amountMicros: asked, exempt, open } = command
+  const { amountMicros: asked, open } = command
   if (state.closedAt !== null) return "ledger_closed"
   if (state.locked) return "account_locked"
   if (verdict === "does not fit") return "spend_limit_reached"
-  // What costs nothing needs no funds, even where a correction took them below zero.
-  const isShort = asked > 0 && asked > state.fundsMicros + creditOf(state)
-  if (isShort && exempt !== "funds") return "payment_required"
+  const { fundsMicros } = state
+  if (isShort(command, { fundsMicros, creditLineMicros: creditOf(state) }))
+    return "payment_required"
   if (open && state.open.size >= MAX_OPEN_CHARGES) return "too_many_open_charges"
   const isExact = verdict !== "is not exact" && isMicros(state.fundsMicros - asked)
   // What is open may come back within this month, beside what came back already.
   const holdsBack = !open || holds(state.month, "givenBackMicros", state.openMicros + asked, at)
   const holdsSums = holdsBack && holds(state.month, "chargedMicros", asked, at)
   return isExact && holdsSums ? null : "amount_too_large"
+}
+
+/** Whether the funds are not enough for a charge that asks for them (decisions.md §4). */
+export function isShort(
+  { amountMicros, exempt }: Pick<Charge, "amountMicros" | "exempt">,
+  { fundsMicros, creditLineMicros }: { readonly [K in "fundsMicros" | "creditLineMicros"]: Micros },
+): boolean {
+  // What costs nothing needs no funds, even where a correction took them below zero.
+  if (amountMicros === 0 || amountMicros <= fundsMicros + creditLineMicros) return false
+  return exempt === null || (exempt === "funds_while_above_zero" && fundsMicros <= 0)
 }
 
 /** What may be spent beyond the funds: nothing by a company that only spends prepaid funds. */

@@ -2,6 +2,7 @@
 import type { ChargeId, KeyId, PersonId, PurchaseId } from "../kernel/ids.ts"
 import type { Micros } from "../kernel/money.ts"
 import type { CallTally, ChargeGivenBack, ChargeRefused, ChargeRequest } from "./ledger-events.ts"
+import type { Exemption } from "./ledger-formats.ts"
 import type { Limit, LimitName } from "./limits.ts"
 import type { PurchaseTerms } from "./purchase-events.ts"
 
@@ -55,7 +56,7 @@ export interface Charge extends ChargeRequest {
   readonly type: "Charge"
   /** True while the work can still fail. */
   readonly open: boolean
-  readonly exempt: "funds" | null
+  readonly exempt: Exemption | null
   /**
    * For an id that the caller chose and that may be as old as the ledger: the revision up to which
    * it was looked for among the ended charges and not found (decisions.md §6). Null for an id that

@@ -4,6 +4,7 @@
  * The stream's name says whose they are, so no fact repeats the company.
  */
 import type { EventFormat, FormatTable } from "../kernel/format.ts"
+import type { ValueOf } from "../kernel/kind.ts"
 import {
   codecOf,
   flag,
@@ -53,6 +54,16 @@ export const requestFields = {
   servedFrom: optional(time),
 }
 
+/**
+ * Why a charge does not ask for funds (decisions.md §4): `funds`, the nightly call charge, whatever they
+ * are; `funds_while_above_zero`, rent and kept minutes, for as long as there is anything: it may take them
+ * below zero once, and is then asked like any other.
+ */
+const exemption = oneOf("funds", "funds_while_above_zero")
+
+/** Why a charge does not ask for funds. */
+export type Exemption = ValueOf<typeof exemption>
+
 /** Why charges are refused. */
 export const CHARGE_REFUSAL_CODES = [
   "ledger_closed",
@@ -66,11 +77,13 @@ export const CHARGE_REFUSAL_CODES = [
 /**
  * The evidence of a refusal, with everything the decision looked at. It is no fact of the ledger: it
  * is stored in `refusals-<companyId>`, so that refused callers cannot grow the ledger. Version 2 says
- * what else the charge asked for, and of each limit what was not yet recorded.
+ * what else the charge asked for, and of each limit what was not yet recorded; version 3 knows what may
+ * take the funds below zero once.
  */
 export const chargeRefusedFormat = {
-  version: 2,
+  version: 3,
   lifts: {
+    2: (raw) => raw,
     1: (raw) => ({
       ...raw,
       // Every charge that version 1 could refuse was a text's: open, and asked for funds.
@@ -82,7 +95,7 @@ export const chargeRefusedFormat = {
     at: time,
     ...requestFields,
     open: flag,
-    exempt: optional(oneOf("funds")),
+    exempt: optional(exemption),
     code: oneOf(...CHARGE_REFUSAL_CODES),
     /** The ledger revision it was decided at: the last fact the decision knew; -1 for none. */
     ledgerRevision: int,
@@ -184,16 +197,17 @@ export const ledgerFormats = {
   },
   /** Money was spent: the check against funds and limits and the reservation are this one fact. */
   Charged: {
-    // Version 2 tells charges whose id is the caller's, and those that weighed before.
-    version: 2,
-    lifts: { 1: (raw) => ({ ...raw, once: false, weighed: false }) },
+    // Version 2 tells charges whose id is the caller's, and those that weighed before; version 3 knows
+    // what may take the funds below zero once.
+    version: 3,
+    lifts: { 1: (raw) => ({ ...raw, once: false, weighed: false }), 2: (raw) => raw },
     fields: {
       at: time,
       ...requestFields,
       /** True while its work can still fail: it will be closed, or given back. */
       open: flag,
-      /** Funds were not asked (the nightly call charge, rent, kept minutes: decisions.md §4). */
-      exempt: optional(oneOf("funds")),
+      /** Why the funds were not asked, where they were not. */
+      exempt: optional(exemption),
       /** The id is the caller's own name for it, and never charges again (`recent.ts`). */
       once: flag,
       /** It weighs in no window: its calls did when they were counted (decisions.md §5). */

@@ -1,4 +1,5 @@
 /** What a decision was decided from, as a proof says it: held against the events that prove it. */
+import { isShort } from "../../domain/charging/charge.ts"
 import type { ChargeRefused, Charged, LedgerEvent } from "../../domain/charging/ledger-events.ts"
 import { ledgerCodec } from "../../domain/charging/ledger-formats.ts"
 import type { LimitReading } from "../../domain/charging/limits.ts"
@@ -63,11 +64,11 @@ export function inputsFault(
 }
 
 /** Why inputs would not have let a charge pass, by the rules of `charge.ts`. */
-function passFault({ amountMicros, exempt, weighed, at }: Charged, inputs: DecisionInputs): Fault {
-  const { locked, fundsMicros, creditLineMicros, limits } = inputs
+function passFault(charged: Charged, inputs: DecisionInputs): Fault {
+  const { amountMicros, weighed, at } = charged
+  const { locked, fundsMicros, limits } = inputs
   if (locked) return { expected: "inputs.locked false, for it was charged", found: "true" }
-  const isShort = amountMicros > 0 && amountMicros > fundsMicros + creditLineMicros
-  if (isShort && exempt !== "funds") {
+  if (isShort(charged, inputs)) {
     const expected = `inputs.fundsMicros that let ${amountMicros} micros be charged`
     return { expected, found: String(fundsMicros) }
   }

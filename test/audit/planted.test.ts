@@ -150,9 +150,9 @@ describe("what nobody touched", () => {
     expect(JSON.parse(proof).consistency.length).toBeGreaterThan(1)
   })
 
-  it("is checked by a script of less than 150 lines that imports nothing but Node's own", async () => {
+  it("is checked by a script of at most 150 lines that imports nothing but Node's own", async () => {
     const text = await readFile(SCRIPT, "utf8")
-    expect(text.split("\n").length - 1).toBeLessThan(150)
+    expect(text.split("\n").length - 1).toBeLessThanOrEqual(150)
     const imported = [...text.matchAll(/from "([^"]+)"/g)].map(([, name]) => name)
     expect(imported.every((name) => name?.startsWith("node:"))).toBe(true)
   })

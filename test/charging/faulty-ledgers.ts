@@ -85,6 +85,20 @@ const funds: readonly FaultyLedger[] = [
     subject: hearing("Charge", (command) => ({ ...command, exempt: null })),
   },
   {
+    fault: "what may take the funds below zero once may do so again and again",
+    breaks: "everyChargeFits",
+    subject: accepting(
+      ({ exempt, code }) => exempt === "funds_while_above_zero" && code === "payment_required",
+    ),
+  },
+  {
+    fault: "what may take the funds below zero once is asked for all of it",
+    breaks: "nothingThatFitsIsRefused",
+    subject: hearing("Charge", (command) => {
+      return command.exempt === "funds_while_above_zero" ? { ...command, exempt: null } : command
+    }),
+  },
+  {
     fault: "what costs nothing is asked for funds below zero",
     breaks: "nothingThatFitsIsRefused",
     subject: answering((answer, command, run) => {

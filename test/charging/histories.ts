@@ -41,7 +41,7 @@ const charge: fc.Arbitrary<Intention> = fc.record({
   class: fc.constantFrom("general", "general", "general", "ai"),
   amount,
   open: fc.boolean(),
-  exempt: fc.constantFrom(null, null, null, null, null, "funds"),
+  exempt: fc.constantFrom(null, null, null, null, "funds", "funds_while_above_zero"),
   sameAs: fc.oneof({ weight: 3, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: place }),
   askedEarlierMs: fc.constantFrom(0, 0, 1, 86_400_000, 9 * 86_400_000, -3_600_000),
   quantity: fc.constantFrom(1, 1, 1, 1, 1, 1, 1, 1, 1, 2),

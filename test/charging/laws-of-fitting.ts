@@ -17,8 +17,10 @@ import { factsOf } from "./subject.ts"
 function against(known: Known, charge: Charged | (Charge & Stamp)): string {
   const { at, amountMicros, exempt } = charge
   const full = applyingTo(known, charge, at, amountMicros).filter((limit) => !hasRoom(limit))
-  const funds = fundsIn(known.facts) + creditLineIn(known.facts)
-  const isShort = exempt === null && amountMicros > 0 && amountMicros > funds
+  const own = fundsIn(known.facts)
+  const funds = own + creditLineIn(known.facts)
+  const isAsked = exempt === null || (exempt === "funds_while_above_zero" && own <= 0)
+  const isShort = isAsked && amountMicros > 0 && amountMicros > funds
   return [
     ...full.map((limit) => `the ${limit.holder}'s ${limit.period} holds ${limit.remainingMicros}`),
     ...(isShort ? [`funds are ${funds}`] : []),

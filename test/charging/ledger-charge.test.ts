@@ -68,6 +68,25 @@ describe("Charge", () => {
       .refuses("spend_limit_reached")
   })
 
+  it("takes the funds below zero once where its fact says so, and is then asked like any other", () => {
+    const rent = { exempt: "funds_while_above_zero", chargeId: "num_1:2026-03" } as const
+    given(ledger, opened(), funded(1)).when(charge(rent)).records(charged(rent))
+    const debt = [funded(1), charged({ exempt: "funds", amountMicros: 2, open: false })]
+    for (const facts of [[], debt]) {
+      given(ledger, opened(), ...facts)
+        .when(charge(rent))
+        .refuses("payment_required")
+      const free = { ...rent, amountMicros: 0 } as const
+      given(ledger, opened(), ...facts)
+        .when(charge(free))
+        .records(charged(free))
+    }
+    given(ledger, opened(9_000)).when(charge(rent)).records(charged(rent))
+    given(ledger, opened(), funded(1), limitSet({ amountMicros: 8_999 }))
+      .when(charge(rent))
+      .refuses("spend_limit_reached")
+  })
+
   it("costs nothing where the price is nothing, even without funds", () => {
     given(ledger, opened())
       .when(charge({ amountMicros: 0 }))

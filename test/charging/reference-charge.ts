@@ -73,7 +73,8 @@ function chargeFaultIn(
   if (isLast(facts, "AccountLocked", "AccountUnlocked")) return "account_locked"
   const limits = applyingTo(known, charge, at, amountMicros, rules)
   if (!limits.every(hasRoom)) return "spend_limit_reached"
-  const mayGoBelow = exempt === "funds" || amountMicros === 0
+  const isOnce = exempt === "funds_while_above_zero" && fundsIn(facts) > 0
+  const mayGoBelow = exempt === "funds" || isOnce || amountMicros === 0
   if (!mayGoBelow && fundsIn(facts) + creditLineIn(facts) < amountMicros) return "payment_required"
   return open && openIn(facts).length >= MAX_OPEN ? "too_many_open_charges" : null
 }

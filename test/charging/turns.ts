@@ -2,6 +2,7 @@
  * What histories are made of. A turn is what somebody means to do; what it comes to is settled when
  * the turn comes, from the facts that there are by then (`deeds.ts`): so it can aim at what is left.
  */
+import type { Exemption } from "../../domain/charging/ledger-formats.ts"
 import type { PurchaseTerms } from "../../domain/charging/purchase-events.ts"
 import type { Holder, LimitName, SpendingClass, Spender } from "../../domain/charging/limits.ts"
 import type { Period } from "../../domain/kernel/window.ts"
@@ -27,7 +28,7 @@ export interface MeantCharge {
   readonly class: SpendingClass
   readonly amount: Amount
   readonly open: boolean
-  readonly exempt: "funds" | null
+  readonly exempt: Exemption | null
   /** Null for an id of its own; else the place of one that was used before. */
   readonly sameAs: number | null
   readonly askedEarlierMs: number

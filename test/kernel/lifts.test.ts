@@ -35,11 +35,21 @@ describe("a charge of version 1", () => {
     )
   })
 
-  it("is of no version 0 or 3, and no text of version 1 is one of version 2", () => {
+  it("is of no version 0 or 4, and no text of version 1 is one of version 2", () => {
     const former = golden("ledger/Charged.v1.json")
     expect(() => ledgerCodec.decode("Charged", 0, former)).toThrow(FormatFault)
-    expect(() => ledgerCodec.decode("Charged", 3, former)).toThrow(FormatFault)
+    expect(() => ledgerCodec.decode("Charged", 4, former)).toThrow(FormatFault)
     expect(() => ledgerCodec.decode("Charged", 2, former)).toThrow(FormatFault)
+  })
+})
+
+describe("a charge of version 2, and its refusal", () => {
+  it("is read as it was written: it knew one exemption less", () => {
+    const charged = golden("ledger/Charged.v2.json")
+    expect(ledgerCodec.decode("Charged", 2, charged)).toMatchObject({ exempt: "funds", once: true })
+    const refused = golden("refusals/ChargeRefused.v2.json")
+    const event = refusalCodec.decode("ChargeRefused", 2, refused)
+    expect(event).toMatchObject({ exempt: "funds", pendingMicros: 300 })
   })
 })
 

@@ -73,7 +73,7 @@ const charge: fc.Arbitrary<LedgerCommand> = fc
     class: spendingClass,
     item: fc.constantFrom("text_segment", "number_month_local", "thing"),
     open: fc.boolean(),
-    exempt: fc.constantFrom(null, null, null, "funds" as const),
+    exempt: fc.constantFrom(null, null, "funds" as const, "funds_while_above_zero" as const),
     isNamed: fc.boolean(),
   })
   .map(({ id, by, amountMicros, open, exempt, isNamed, ...rest }) => ({
