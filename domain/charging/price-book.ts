@@ -7,7 +7,7 @@
 import type { Decider } from "../kernel/decider.ts"
 import type { FactOf, FormatTable } from "../kernel/format.ts"
 import type { ValueOf } from "../kernel/kind.ts"
-import { codecOf, int, list, micros, oneOf, record, time } from "../kernel/format.ts"
+import { codecOf, int, list, micros, oneOf, plain, record, time } from "../kernel/format.ts"
 import type { Micros } from "../kernel/money.ts"
 import { isMicros } from "../kernel/money.ts"
 
@@ -46,6 +46,18 @@ const pricedUnit = record({ item: oneOf(...PRICED_ITEMS), unitPriceMicros: micro
 /** One item of the book and what a unit of it costs. */
 export type PricedUnit = ValueOf<typeof pricedUnit>
 
+const destinationPrice = record({
+  /** Two letters (ISO 3166). */
+  country: plain,
+  /** A segment of a text to it. */
+  textMicros: micros,
+  /** A minute of a call that is forwarded to it. */
+  callMicros: micros,
+})
+
+/** What one country costs. */
+export type DestinationPrice = ValueOf<typeof destinationPrice>
+
 /** Everything that can happen to the price book. */
 export const priceFormats = {
   /** The book begins, as version 1: what an old charge names is a fact, not a constant of a program. */
@@ -57,6 +69,20 @@ export const priceFormats = {
       at: time,
       item: oneOf(...PRICED_ITEMS),
       unitPriceMicros: micros,
+      /** The book's version that this begins. */
+      version: int,
+    },
+  },
+  /** Countries cost something else from now on: the carrier's prices with a markup. */
+  DestinationPricesSet: {
+    version: 1,
+    fields: {
+      at: time,
+      /** Since when the carrier's prices are these, `YYYY-MM-DD`. */
+      carrierPricesFrom: plain,
+      /** How many thousandths of the carrier's price are asked. */
+      markupPermille: int,
+      prices: list(destinationPrice),
       /** The book's version that this begins. */
       version: int,
     },
@@ -85,6 +111,22 @@ export interface SetPrice {
   readonly unitPriceMicros: Micros
 }
 
+/** Sets what countries cost, by the carrier's prices; those that are not listed keep theirs. */
+export interface SetDestinationPrices {
+  readonly type: "SetDestinationPrices"
+  /** `YYYY-MM-DD`. */
+  readonly carrierPricesFrom: string
+  readonly markupPermille: number
+  /** What the carrier asks. */
+  readonly carrierPrices: readonly DestinationPrice[]
+}
+
+/** What can be asked of the price book. */
+export type PriceCommand = SetPrice | OpenPriceBook | SetDestinationPrices
+
+/** Prices of countries are whole multiples of this. */
+const ROUNDED_TO_MICROS: Micros = 100
+
 /** A price was refused. */
 export interface PriceRefused {
   readonly type: "PriceRefused"
@@ -97,24 +139,33 @@ interface PriceBookState {
   opened: boolean
   version: number
   readonly prices: Record<PricedItem, Micros>
+  readonly destinations: Map<string, DestinationPrice>
+  /** Of the list of countries that was set last; null for none. */
+  destinationTerms: DestinationTerms | null
+}
+
+/** What the prices of countries are made from. */
+export interface DestinationTerms {
+  readonly carrierPricesFrom: string
+  readonly markupPermille: number
 }
 
 /** The price book as it stands. */
 export type PriceBook = PriceBookState
 
 /** The rules of the price book. */
-export const priceBook: Decider<SetPrice | OpenPriceBook, PriceBook, PriceEvent, PriceRefused> = {
-  initial: () => ({ opened: false, version: 1, prices: { ...DEFAULT_PRICES } }),
+export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefused> = {
+  initial: () => ({
+    ...{ opened: false, version: 1, prices: { ...DEFAULT_PRICES } },
+    ...{ destinations: new Map(), destinationTerms: null },
+  }),
   decide: (command, state, { at }) => {
     if (command.type === "OpenPriceBook") {
       return state.opened ? [] : [{ type: "PriceBookOpened", at, prices: command.prices }]
     }
+    if (command.type === "SetDestinationPrices") return setDestinations(command, state, at)
     const { item, unitPriceMicros } = command
-    const isPrice = unitPriceMicros >= 0 && unitPriceMicros <= MOST_UNIT_PRICE_MICROS
-    if (!isPrice || !isMicros(unitPriceMicros)) {
-      const message = "A price is 0 or more, and at most $10,000."
-      return { type: "PriceRefused", at, code: "bad_amount", message }
-    }
+    if (!isPrice(unitPriceMicros)) return noPrice(at)
     if (state.prices[item] === unitPriceMicros) return []
     return [{ type: "PriceSet", at, item, unitPriceMicros, version: state.version + 1 }]
   },
@@ -125,9 +176,41 @@ export const priceBook: Decider<SetPrice | OpenPriceBook, PriceBook, PriceEvent,
       return state
     }
     state.version = event.version
+    if (event.type === "DestinationPricesSet") {
+      for (const price of event.prices) state.destinations.set(price.country, price)
+      const { carrierPricesFrom, markupPermille } = event
+      state.destinationTerms = { carrierPricesFrom, markupPermille }
+      return state
+    }
     state.prices[event.item] = event.unitPriceMicros
     return state
   },
+}
+
+const isPrice = (micros: Micros): boolean =>
+  micros >= 0 && micros <= MOST_UNIT_PRICE_MICROS && isMicros(micros)
+
+function noPrice(at: number): PriceRefused {
+  const message = "A price is 0 or more, and at most $10,000."
+  return { type: "PriceRefused", at, code: "bad_amount", message }
+}
+
+function setDestinations(
+  { carrierPricesFrom, markupPermille, carrierPrices }: SetDestinationPrices,
+  { version }: PriceBook,
+  at: number,
+): readonly PriceEvent[] | PriceRefused {
+  // Divided once, so that what comes out even is not rounded up by a fault of the division.
+  const marked = (micros: Micros): Micros =>
+    Math.ceil((micros * markupPermille) / (1_000 * ROUNDED_TO_MICROS)) * ROUNDED_TO_MICROS
+  const prices = carrierPrices.map(({ country, textMicros, callMicros }) => {
+    return { country, textMicros: marked(textMicros), callMicros: marked(callMicros) }
+  })
+  const asked = carrierPrices.flatMap(({ textMicros, callMicros }) => [textMicros, callMicros])
+  const made = prices.flatMap(({ textMicros, callMicros }) => [textMicros, callMicros])
+  if (markupPermille < 0 || ![...asked, ...made].every(isPrice)) return noPrice(at)
+  const terms = { carrierPricesFrom, markupPermille }
+  return [{ type: "DestinationPricesSet", at, ...terms, prices, version: version + 1 }]
 }
 
 /** The default book, as `OpenPriceBook` takes it. */
@@ -142,4 +225,22 @@ export function priceOf(
   item: PricedItem,
 ): { readonly unitPriceMicros: Micros; readonly priceVersion: number } {
   return { unitPriceMicros: state.prices[item], priceVersion: state.version }
+}
+
+/** What a country costs by the list of countries; null where it is on none. */
+export function listedPriceOf(
+  { destinations }: PriceBook,
+  country: string,
+): DestinationPrice | null {
+  return destinations.get(country) ?? null
+}
+
+/** What the prices of countries are made from; null where none were set. */
+export function destinationTerms(state: PriceBook): DestinationTerms | null {
+  return state.destinationTerms
+}
+
+/** The book's version. */
+export function bookVersion({ version }: PriceBook): number {
+  return version
 }

@@ -1,9 +1,10 @@
-/** A company's numbers, stream `phone-<companyId>`, and each recipient of its text messages. */
+/** A company's phone, stream `phone-<companyId>`, and each recipient of its text messages. */
 import { streamOf } from "../kernel/aggregate.ts"
 import type { CompanyId } from "../kernel/ids.ts"
 import type { RecipientTag } from "./ids.ts"
-import type { PhoneEvent } from "./phone.ts"
-import { phone, phoneCodec } from "./phone.ts"
+import type { PhoneEvent } from "./phone-events.ts"
+import { phoneCodec } from "./phone-events.ts"
+import { phone, phoneCheckpoint } from "./phone.ts"
 import type { RecipientEvent } from "./recipient-events.ts"
 import { recipientCodec } from "./recipient-events.ts"
 import { recipient, recipientCheckpoint } from "./recipient.ts"
@@ -15,10 +16,15 @@ declare module "../kernel/facts.ts" {
   }
 }
 
-/** The numbers that a company holds. */
-export const PHONE = { category: "phone" as const, decider: phone, codec: phoneCodec }
+/** A company's phone: its numbers and how they are set up. */
+export const PHONE = {
+  category: "phone" as const,
+  decider: phone,
+  codec: phoneCodec,
+  checkpoint: phoneCheckpoint,
+}
 
-/** The stream of a company's numbers. */
+/** The stream of a company's phone. */
 export const phoneOf = (companyId: CompanyId) => streamOf(PHONE, companyId)
 
 /** One recipient of a company's text messages. */

@@ -1,82 +1,288 @@
 /**
- * The numbers a company holds.
+ * A company's phone: its numbers, how they and its texting are set up, and which countries are on.
  *
- * Stream `phone-<companyId>`, bounded by the company's clicks. Numbers are sealed under the
- * company's own key; a keyed hash tells equal numbers apart without reading them.
+ * Stream `phone-<companyId>`: the company's clicks and twelve rents a number a year. That the same number
+ * is ordered twice at once, or released while its rent is paid, is decided here.
  */
-import type { Decider } from "../kernel/decider.ts"
-import type { FactOf, FormatTable } from "../kernel/format.ts"
-import type { ValuesOf } from "../kernel/kind.ts"
-import { codecOf, flag, micros, oneOf, optional, plain, text, time } from "../kernel/format.ts"
-import { sealed } from "../kernel/id-kinds.ts"
+import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import { destinationClass } from "./destinations.ts"
 import type { NumberId } from "./ids.ts"
-import { numberId } from "./ids.ts"
+import type { NumberSettings } from "./number-settings.ts"
+import type {
+  ChangeSettings,
+  CompleteOrder,
+  FailOrder,
+  OrderNumber,
+  PhoneCommand,
+  PhoneRefusalCode,
+  PhoneRefused,
+  ReleaseNumber,
+  SwitchDestination,
+} from "./phone-commands.ts"
+import { DEFAULT_TEXTING } from "./phone-commands.ts"
+import type { AddedNumber, OrderFailure, PhoneEvent, PhoneFact, Texting } from "./phone-events.ts"
+import { GRACE_MS, monthsAfter, paidAfter } from "./rent.ts"
+import { settingsOf } from "./phone-views.ts"
 
-const heldNumber = {
-  numberId,
-  /** The number in E.164, sealed under the company's key. */
-  number: sealed,
-  /** Keyed hash of the number. */
-  numberTag: plain,
-  kind: oneOf("local", "toll_free"),
-  locality: optional(text),
-  /** Two letters. */
-  region: optional(plain),
-  sms: flag,
-  mms: flag,
-  voice: flag,
-  /** Rent a month. */
-  monthlyMicros: micros,
-  /** Rent is paid up to this instant; null for a built-in test number, which costs none. */
-  paidThrough: optional(time),
-  /** A built-in number of this installation, not one of a carrier. */
-  test: flag,
-}
+/** So many orders that brought nothing are remembered. */
+const MOST_FAILED = 200
 
 /** A number as the company holds it. */
-export type HeldNumber = ValuesOf<typeof heldNumber>
-
-/** Everything that can happen to a company's numbers. */
-export const phoneFormats = {
-  /** The company holds a number. */
-  NumberAdded: { version: 1, fields: { at: time, ...heldNumber } },
-} satisfies FormatTable
-
-/** Everything that can happen to a company's numbers. */
-export type PhoneEvent = FactOf<typeof phoneFormats>
-
-/** Writes and reads the facts about numbers. */
-export const phoneCodec = codecOf(phoneFormats)
-
-/** Gives the company a number. The same id or number again: nothing new. */
-export interface AddNumber extends HeldNumber {
-  readonly type: "AddNumber"
+export interface HeldNumber extends AddedNumber {
+  /** Since when its rent is refused; null where it is paid. */
+  readonly refusedSince: number | null
 }
 
-interface PhoneState {
+/** A number that the company held. */
+export type FormerNumber = Pick<HeldNumber, "number" | "test">
+
+/** What of an order its end needs. */
+export type Order = Omit<PhoneFact<"NumberOrdered">, "type">
+
+/** A company's phone. Only the functions of this file and `phone-views.ts` look inside. */
+export interface Phone {
   readonly numbers: Map<NumberId, HeldNumber>
+  readonly orders: Map<NumberId, Order>
+  readonly failed: Map<NumberId, OrderFailure>
+  /** The numbers of those that were released: their texts stay readable. */
+  readonly released: Map<NumberId, FormerNumber>
+  /** Of numbers whose settings were ever changed. */
+  readonly settings: Map<NumberId, NumberSettings>
+  texting: Texting
+  acknowledged: boolean
+  readonly switched: Map<string, boolean>
+  repliesAppliedAt: number | null
+  repliesRevision: number
+  /** Facts folded so far. */
+  facts: number
 }
 
-/** A company's numbers. */
-export type Phone = PhoneState
-
-/** The rules of holding numbers. */
-export const phone: Decider<AddNumber, Phone, PhoneEvent> = {
-  initial: () => ({ numbers: new Map() }),
-  decide: (command, state, { at }) => {
-    const held = [...state.numbers.values()].some(
-      (number) => number.numberId === command.numberId || number.numberTag === command.numberTag,
-    )
-    return held ? [] : [{ ...command, type: "NumberAdded", at }]
-  },
-  evolve: (state, event) => {
-    const { type: _type, at: _at, ...number } = event
-    state.numbers.set(number.numberId, number)
-    return state
-  },
+/** The rules of a company's phone. */
+export const phone: Decider<PhoneCommand, Phone, PhoneEvent, PhoneRefused> = {
+  initial: () => ({
+    ...{ numbers: new Map(), orders: new Map(), failed: new Map(), released: new Map() },
+    ...{ settings: new Map(), texting: DEFAULT_TEXTING, acknowledged: false },
+    ...{ switched: new Map(), repliesAppliedAt: null, repliesRevision: -1, facts: 0 },
+  }),
+  decide,
+  evolve,
 }
 
-/** The numbers a company holds, in the order they came. */
-export function heldNumbers(state: Phone): readonly HeldNumber[] {
-  return [...state.numbers.values()]
+type Decision = readonly PhoneEvent[] | PhoneRefused
+
+function decide(command: PhoneCommand, state: Phone, { at }: Stamp): Decision {
+  switch (command.type) {
+    case "AddNumber": {
+      const isKnown = isTaken(state, command.numberTag) || state.numbers.has(command.numberId)
+      const bought = { boughtAt: at, carrierRef: null }
+      return isKnown ? [] : [{ ...command, type: "NumberAdded", at, ...bought }]
+    }
+    case "OrderNumber":
+      return order(command, state, at)
+    case "CompleteOrder":
+      return complete(command, state, at)
+    case "FailOrder":
+      return failOrder(command, state, at)
+    case "PayRent": {
+      const { numberId, dueAt } = command
+      const held = state.numbers.get(numberId)
+      if (held === undefined || held.paidThrough !== dueAt) return []
+      return [{ type: "RentPaid", at, numberId, through: paidAfter(held.boughtAt, dueAt) }]
+    }
+    case "RefuseRent": {
+      const { numberId, dueAt, code } = command
+      const held = state.numbers.get(numberId)
+      if (held?.paidThrough !== dueAt || held.refusedSince !== null) return []
+      return [{ type: "RentRefused", at, numberId, dueAt, code }]
+    }
+    case "ReleaseNumber":
+      return release(command, state, at)
+    case "ChangeSettings":
+      return changeSettings(command, state, at)
+    case "SwitchDestination":
+      return switchDestination(command, state, at)
+    case "ApplyReplies": {
+      const { revision } = command
+      return revision <= state.repliesRevision ? [] : [{ type: "RepliesApplied", at, revision }]
+    }
+    default:
+      return unreachable(command)
+  }
+}
+
+function refused(at: number, code: PhoneRefusalCode, numberId: NumberId | null): PhoneRefused {
+  return { type: "PhoneRefused", at, code, numberId }
+}
+
+/** Whether the company holds a number, or has it on order. */
+function isTaken({ numbers, orders }: Phone, tag: string): boolean {
+  const known = [...numbers.values(), ...orders.values()]
+  return known.some(({ numberTag }) => numberTag === tag)
+}
+
+function order(command: OrderNumber, state: Phone, at: number): Decision {
+  const { numberId, numberTag } = command
+  if (state.failed.has(numberId)) return refused(at, "order_failed", numberId)
+  if (state.orders.has(numberId) || state.numbers.has(numberId)) return []
+  if (state.released.has(numberId)) return []
+  if (isTaken(state, numberTag)) return refused(at, "number_taken", numberId)
+  return [{ ...command, type: "NumberOrdered", at }]
+}
+
+/** The month that was paid with the order begins with the order. */
+function complete(command: CompleteOrder, state: Phone, at: number): Decision {
+  const { numberId, carrierRef, sms, mms, voice, test } = command
+  const ordered = state.orders.get(numberId)
+  if (ordered === undefined) return []
+  const { number, numberTag, kind, monthlyMicros, at: boughtAt } = ordered
+  const paidThrough = monthsAfter(boughtAt, 1)
+  const locality = command.locality ?? ordered.locality
+  const region = command.region ?? ordered.region
+  return [
+    {
+      ...{ type: "NumberAdded", at, numberId, number, numberTag, kind, locality, region },
+      ...{ monthlyMicros, sms, mms, voice, paidThrough, test, boughtAt, carrierRef },
+    },
+  ]
+}
+
+function failOrder({ numberId, reason }: FailOrder, state: Phone, at: number): Decision {
+  const { orders, numbers, failed, released } = state
+  const isKnown = [numbers, failed, released].some((known) => known.has(numberId))
+  if (isKnown || (reason === "never_ordered" && orders.has(numberId))) return []
+  return [{ type: "NumberOrderFailed", at, numberId, reason }]
+}
+
+function release(command: ReleaseNumber, state: Phone, at: number): Decision {
+  const { numberId, reason, keyId, personId } = command
+  const held = state.numbers.get(numberId)
+  if (held === undefined) return refused(at, "no_such_number", numberId)
+  const { refusedSince, carrierRef } = held
+  const isOver = refusedSince !== null && at >= refusedSince + GRACE_MS
+  if (reason === "rent" && !isOver) return refused(at, "in_grace", numberId)
+  return [{ type: "NumberReleased", at, numberId, reason, carrierRef, keyId, personId }]
+}
+
+/** All or nothing: a number that is not held, or a recording nobody answers for, refuses all of it. */
+function changeSettings(command: ChangeSettings, state: Phone, at: number): Decision {
+  const { texting, numbers, acknowledgesRecording, keyId, personId } = command
+  const unknown = numbers.find(({ numberId }) => !state.numbers.has(numberId))
+  if (unknown !== undefined) return refused(at, "no_such_number", unknown.numberId)
+  const records = numbers.find(({ settings }) => settings.recordCalls === true)
+  if (records !== undefined && !state.acknowledged && !acknowledgesRecording) {
+    return refused(at, "not_acknowledged", records.numberId)
+  }
+  const who = { keyId, personId }
+  const facts: PhoneEvent[] = []
+  if (acknowledgesRecording && !state.acknowledged) {
+    facts.push({ type: "RecordingAcknowledged", at, ...who })
+  }
+  const changed = numbers.filter(({ settings }) => Object.keys(settings).length > 0)
+  const isTextingChanged = Object.keys(texting).length > 0
+  if (changed.length === 0 && !isTextingChanged) return facts
+  facts.push({
+    ...{ type: "PhoneSettingsChanged", at, ...who },
+    texting: isTextingChanged ? { ...state.texting, ...texting } : null,
+    numbers: changed.map(({ numberId, settings }) => ({
+      numberId,
+      settings: { ...settingsOf(state, numberId), ...settings },
+    })),
+  })
+  return facts
+}
+
+function switchDestination(command: SwitchDestination, state: Phone, at: number): Decision {
+  const { country, on, by, keyId, personId } = command
+  const whose = destinationClass(country)
+  if (whose === "never") return refused(at, "never_on", null)
+  if (by === "company" && whose !== "self_serve") return refused(at, "contact_support", null)
+  if (whose === "always") return refused(at, "always_on", null)
+  if ((state.switched.get(country) ?? false) === on) return []
+  return [{ type: "DestinationSwitched", at, country, on, by, keyId, personId }]
+}
+
+function evolve(state: Phone, event: PhoneEvent): Phone {
+  state.facts += 1
+  switch (event.type) {
+    case "NumberOrdered": {
+      const { type: _type, ...ordered } = event
+      state.orders.set(event.numberId, ordered)
+      return state
+    }
+    case "NumberOrderFailed":
+      state.orders.delete(event.numberId)
+      state.failed.set(event.numberId, event.reason)
+      for (const known of state.failed.keys()) {
+        if (state.failed.size > MOST_FAILED) state.failed.delete(known)
+      }
+      return state
+    case "NumberAdded": {
+      const { type: _type, at: _at, ...number } = event
+      state.orders.delete(event.numberId)
+      state.numbers.set(event.numberId, { ...number, refusedSince: null })
+      return state
+    }
+    case "RentPaid":
+      return changeNumber(state, event.numberId, { paidThrough: event.through, refusedSince: null })
+    case "RentRefused":
+      return changeNumber(state, event.numberId, { refusedSince: event.at })
+    case "NumberReleased": {
+      const held = state.numbers.get(event.numberId)
+      if (held !== undefined) {
+        state.released.set(event.numberId, { number: held.number, test: held.test })
+      }
+      state.numbers.delete(event.numberId)
+      state.settings.delete(event.numberId)
+      return state
+    }
+    case "PhoneSettingsChanged":
+      if (event.texting !== null) state.texting = event.texting
+      for (const { numberId, settings } of event.numbers) state.settings.set(numberId, settings)
+      return state
+    case "RecordingAcknowledged":
+      state.acknowledged = true
+      return state
+    case "DestinationSwitched":
+      state.switched.set(event.country, event.on)
+      return state
+    case "RepliesApplied":
+      state.repliesAppliedAt = event.at
+      state.repliesRevision = event.revision
+      return state
+    default:
+      return unreachable(event)
+  }
+}
+
+function changeNumber(state: Phone, numberId: NumberId, changes: Partial<HeldNumber>): Phone {
+  const held = state.numbers.get(numberId)
+  if (held !== undefined) state.numbers.set(numberId, { ...held, ...changes })
+  return state
+}
+
+type Entries<M> = M extends Map<infer K, infer V> ? readonly (readonly [K, V])[] : never
+
+type Saved = {
+  readonly [K in keyof Phone]: Phone[K] extends Map<unknown, unknown> ? Entries<Phone[K]> : Phone[K]
+}
+
+/** How a company's phone is kept beside its stream. */
+export const phoneCheckpoint: CheckpointForm<Phone> = {
+  shape: 1,
+  save: (state): Saved => ({
+    ...state,
+    ...{ numbers: [...state.numbers], orders: [...state.orders], failed: [...state.failed] },
+    ...{ released: [...state.released], settings: [...state.settings] },
+    switched: [...state.switched],
+  }),
+  load: (saved) => {
+    const kept = saved as Saved
+    return {
+      ...kept,
+      ...{ numbers: new Map(kept.numbers), orders: new Map(kept.orders) },
+      ...{ failed: new Map(kept.failed), released: new Map(kept.released) },
+      ...{ settings: new Map(kept.settings), switched: new Map(kept.switched) },
+    }
+  },
 }

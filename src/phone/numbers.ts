@@ -1,10 +1,10 @@
-/** The numbers a company can send from. */
+/** The numbers a company has. */
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
-import { heldNumbers } from "../../domain/phone/phone.ts"
+import { heldNumbers, maySend, numberOf } from "../../domain/phone/phone-views.ts"
+import { fullNumber } from "../frame/kernel/phone-number.ts"
 import type { Ports } from "../frame/ports.ts"
-import { fullNumber } from "./phone-number.ts"
 
 /** A number to send from. */
 export interface SendingNumber {
@@ -15,7 +15,7 @@ export interface SendingNumber {
 
 /**
  * The number that a text goes out from: the one asked for by id or by number, or the company's
- * first. Null where the company keeps no such number that can send texts.
+ * first. Null where the company keeps no such number that can send texts, or owes its rent.
  */
 export async function sendingNumber(
   ports: Ports,
@@ -27,20 +27,30 @@ export async function sendingNumber(
   const tag = e164 === null ? null : await ports.sealing.tag(companyId, e164)
   const chosen = held.find(
     (number) =>
-      number.sms && (asked === null || number.numberId === asked || number.numberTag === tag),
+      maySend(number) &&
+      (asked === null || number.numberId === asked || number.numberTag === tag),
   )
   if (chosen === undefined) return null
   const number = await ports.sealing.open(companyId, chosen.number)
   return number === null ? null : { numberId: chosen.numberId, number }
 }
 
-/** A number the company keeps, E.164; null where it keeps none of this id or it was erased. */
-export async function numberText(
+/** A number that the company has or had, opened. */
+export interface KnownNumber {
+  /** E.164. */
+  readonly number: string
+  readonly isTest: boolean
+  readonly isHeld: boolean
+}
+
+/** A number that the company has or had; null where it never had one of this id, or it was erased. */
+export async function knownNumber(
   ports: Ports,
   companyId: CompanyId,
   numberId: NumberId,
-): Promise<string | null> {
-  const held = await ports.runner.read(phoneOf(companyId), heldNumbers)
-  const sealed = held.find((number) => number.numberId === numberId)?.number ?? null
-  return sealed === null ? null : ports.sealing.open(companyId, sealed)
+): Promise<KnownNumber | null> {
+  const known = await ports.runner.read(phoneOf(companyId), (state) => numberOf(state, numberId))
+  const number = known === null ? null : await ports.sealing.open(companyId, known.number)
+  if (known === null || number === null) return null
+  return { number, isTest: known.test, isHeld: known.isHeld }
 }

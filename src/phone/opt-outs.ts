@@ -12,7 +12,7 @@ import { route } from "../frame/calls/route.ts"
 import { invalid } from "../frame/calls/validate.ts"
 import type { Ports } from "../frame/ports.ts"
 import { isoTime } from "../frame/kernel/schema.ts"
-import { fullNumber } from "./phone-number.ts"
+import { fullNumber } from "../frame/kernel/phone-number.ts"
 
 const MOST_OPT_OUTS = 500
 const OWN_WRITE_WAIT_MS = 2_000

@@ -1,6 +1,7 @@
 /** `POST /api/v1/phone/messages`: charge, queue, answer; `text-effect.ts` hands it to the carrier. */
 import { z } from "zod"
-import { recipientOf } from "../../domain/phone/aggregates.ts"
+import { phoneOf, recipientOf } from "../../domain/phone/aggregates.ts"
+import { isDestinationOn } from "../../domain/phone/phone-views.ts"
 import type { TextQueued } from "../../domain/phone/recipient-events.ts"
 import { isOptedOut, standingOf, textOf } from "../../domain/phone/recipient.ts"
 import { resourceAt } from "../../domain/kernel/resource.ts"
@@ -11,9 +12,9 @@ import { RATE_LIMITS } from "../frame/calls/rate-limits.ts"
 import type { Checked } from "../frame/calls/route.ts"
 import { route } from "../frame/calls/route.ts"
 import { charged } from "../frame/effects/charged.ts"
+import { textableNumber } from "../frame/kernel/phone-number.ts"
 import { idOf, shortText } from "../frame/kernel/schema.ts"
-import { numberText, sendingNumber } from "./numbers.ts"
-import { textableNumber } from "./phone-number.ts"
+import { knownNumber, sendingNumber } from "./numbers.ts"
 import type { Draft, PreparedToSend } from "./text-draft.ts"
 import { priceText } from "./text-draft.ts"
 import { TEXT_PREFIX, queuedText } from "./texts.ts"
@@ -36,7 +37,8 @@ const TextReply = z.object({
   body: z.string().describe("What it says, with the opt-out line where that was added"),
 })
 
-const BAD_NUMBER = "This number cannot be texted; give a full US or Canadian number."
+const BAD_NUMBER = 
+  "This number cannot be texted: give a full mobile number of a country that is switched on, such as the US or Canada."
 const NO_NUMBER = "The company keeps no such number that can send texts."
 const OPTED_OUT = "This person has opted out and may not be texted."
 
@@ -52,9 +54,12 @@ const text = charged<
 >({
   prefix: TEXT_PREFIX,
   undone: "the text could not be queued",
-  draft: async ({ sealing }, { companyId }, { body: { to, body, from = null } }) => {
+  draft: async ({ runner, sealing }, { companyId }, { body: { to: asked, body, from = null } }) => {
+    const { number: to, country } = asked
+    const isOn = await runner.read(phoneOf(companyId), (state) => isDestinationOn(state, country))
+    if (!isOn) return { refusal: refusal("bad_number", BAD_NUMBER) }
     const tag = await sealing.tag(companyId, to)
-    return { companyId, to, tag, recipient: recipientOf(companyId, tag), body, from }
+    return { companyId, to, country, tag, recipient: recipientOf(companyId, tag), body, from }
   },
   prepare: async (ports, draft) => {
     const from = await sendingNumber(ports, draft.companyId, draft.from)
@@ -101,7 +106,7 @@ const text = charged<
   reply: async (ports, draft, messageId) => {
     const { companyId, recipient } = draft
     const { fact, position } = await queuedText(ports, { recipient, messageId })
-    const from = (await numberText(ports, companyId, fact.numberId)) ?? ""
+    const from = (await knownNumber(ports, companyId, fact.numberId))?.number ?? ""
     const body = (await ports.sealing.open(companyId, fact.body)) ?? ""
     return { reply: replyOf(messageId, from, draft, body), position }
   },

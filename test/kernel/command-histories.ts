@@ -9,7 +9,7 @@ import { GRANTABLE } from "../../domain/access/grants.ts"
 import { PLANS } from "../../domain/access/access-events.ts"
 import { ALL_OPERATIONS } from "../../domain/access/operations.ts"
 import { PERMISSIONS, ROLES } from "../../domain/access/permissions.ts"
-import type { OpenPriceBook, SetPrice } from "../../domain/charging/price-book.ts"
+import type { PriceCommand } from "../../domain/charging/price-book.ts"
 import { PRICED_ITEMS, priceFormats } from "../../domain/charging/price-book.ts"
 import type { RecordRefusals } from "../../domain/charging/refusals.ts"
 import { refusalFormats } from "../../domain/charging/refusals.ts"
@@ -19,8 +19,6 @@ import { appFormats } from "../../domain/connection/app-events.ts"
 import type { CheckIn, ReportDevice } from "../../domain/connection/app.ts"
 import type { PublishRelease, SealRelease } from "../../domain/connection/releases.ts"
 import { releaseFormats } from "../../domain/connection/releases.ts"
-import type { AddNumber } from "../../domain/phone/phone.ts"
-import { phoneFormats } from "../../domain/phone/phone.ts"
 import type { FieldArbitraries } from "./arbitrary-kinds.ts"
 import { arbitrariesOf, flag, orNull, record, sealed, some } from "./arbitrary-kinds.ts"
 import type { CommandHistory } from "./stored-state.ts"
@@ -49,7 +47,7 @@ export function historiesOf<C>(
 }
 
 /** One command of this type. */
-function commandOf<C extends { readonly type: string }, T extends C["type"]>(
+export function commandOf<C extends { readonly type: string }, T extends C["type"]>(
   type: T,
   fields: FieldArbitraries<Omit<Extract<C, { type: T }>, "type">>,
 ): fc.Arbitrary<C> {
@@ -143,16 +141,6 @@ export const companiesHistories = historiesOf(
   ),
 )
 
-const { at: _addedAt, ...added } = arbitrariesOf(phoneFormats).NumberAdded
-/** Of a company's numbers. */
-export const phoneHistories = historiesOf(
-  commandOf<AddNumber, "AddNumber">("AddNumber", {
-    ...added,
-    numberId: fc.constantFrom("num_1", "num_2", "num_3"),
-    numberTag: tag,
-  }),
-)
-
 const { at: _checkedInAt, ...checkedIn } = arbitrariesOf(appFormats).AppCheckedIn
 const { at: _reportedAt, ...reported } = arbitrariesOf(appFormats).DeviceReported
 type AppCommand = CheckIn | ReportDevice
@@ -179,7 +167,6 @@ export const releaseHistories = historiesOf(
   ),
 )
 
-type PriceCommand = SetPrice | OpenPriceBook
 /** Of the price book. */
 export const priceHistories = historiesOf(
   fc.oneof(
@@ -189,6 +176,16 @@ export const priceHistories = historiesOf(
     }),
     commandOf<PriceCommand, "OpenPriceBook">("OpenPriceBook", {
       prices: arbitrariesOf(priceFormats).PriceBookOpened.prices,
+    }),
+    commandOf<PriceCommand, "SetDestinationPrices">("SetDestinationPrices", {
+      carrierPricesFrom: fc.constantFrom("2026-01-01", "2026-06-01"),
+      markupPermille: fc.integer({ min: -1, max: 3_000 }),
+      carrierPrices: some(
+        record({
+          country: fc.constantFrom("GB", "JM"),
+          ...{ textMicros: fc.nat(200_000), callMicros: fc.nat(200_000) },
+        }),
+      ),
     }),
   ),
 )

@@ -35,11 +35,11 @@ import {
   appHistories,
   companiesHistories,
   historiesOf,
-  phoneHistories,
   priceHistories,
   refusalHistories,
   releaseHistories,
 } from "./command-histories.ts"
+import { phoneHistories } from "../phone/phone-histories.ts"
 import type { CommandHistory, Compared, Rules } from "./stored-state.ts"
 import { compareWithStored } from "./stored-state.ts"
 import { STORED } from "./stored-formats.ts"

@@ -54,8 +54,14 @@ export class CarrierOffice {
 /** The carrier as a process reaches it. */
 export function carrierOf(office: CarrierOffice, wire: Wire, owner: Owner): Carrier {
   return {
-    isRepeatable: true,
+    ...{ isBuiltIn: true, isRepeatable: true, answersKeywords: false },
+    unknownIsNoAfterMs: 600_000,
     send: (text) => ask(wire, owner, () => office.send(text)),
-    ask: (textId) => ask(wire, owner, () => office.ask(textId)),
+    ask: ({ textId }) => ask(wire, owner, () => office.ask(textId)),
+    setReplies: async () => undefined,
+    search: async () => [],
+    buy: async () => ({ answer: "taken" }),
+    askOrder: async () => ({ answer: "unknown" }),
+    release: async () => undefined,
   }
 }

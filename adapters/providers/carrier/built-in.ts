@@ -1,10 +1,13 @@
 /**
- * The built-in test carrier: it takes every text, remembers it and sends nothing out of this machine.
+ * The built-in test carrier: it takes every text, remembers it and sends nothing out of this machine, and
+ * it sells numbers that nobody has.
  * What it does next can be set (`stand-in set carrier …`).
  */
 import type { Pacer } from "../../clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import type { Simulator, SimulatorMemory, Simulators } from "../simulators/port.ts"
+import type { KnownOrder, SoldNumber } from "./built-in-numbers.ts"
+import { builtInNumbers } from "./built-in-numbers.ts"
 import type { Carrier, CarrierAnswer, CarrierKnowledge, OutgoingText } from "./port.ts"
 import { builtInCarrierId } from "./port.ts"
 
@@ -15,6 +18,7 @@ export const CARRIER = {
 } as const satisfies Simulator
 
 const SLOW_MS = 2_000
+const UNKNOWN_IS_NO_AFTER_MS = 10 * 60_000
 
 /** What is remembered of a text, by its id. */
 interface TakenText {
@@ -40,10 +44,23 @@ export function openBuiltInCarrier(
   const texts = memory.of<TakenText>({ provider: CARRIER.name, kind: "text" })
   const take = ({ textId, companyId }: OutgoingText, status: TakenText["status"], code?: string) =>
     texts.keep(textId, companyId, { status, errorCode: code ?? null })
+  const next = () => simulators.next(CARRIER)
   return {
-    isRepeatable: true,
+    ...{ isBuiltIn: true, isRepeatable: true, answersKeywords: false },
+    unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS,
+    // It answers no keywords: the company's own replies are sent.
+    setReplies: async () => undefined,
+    ...builtInNumbers({
+      sold: memory.of<SoldNumber>({ provider: CARRIER.name, kind: "number" }),
+      orders: memory.of<KnownOrder>({ provider: CARRIER.name, kind: "order" }),
+      next,
+      nextOf: async (outcomes) => {
+        const set = (await simulators.list()).find(({ name }) => name === CARRIER.name)
+        return outcomes.some((one) => one === set?.outcome) ? next() : "ok"
+      },
+    }),
     send: async (text): Promise<CarrierAnswer> => {
-      const outcome = await simulators.next(CARRIER)
+      const outcome = await next()
       if (outcome === "unavailable") throw new ProviderUnavailable("the carrier answered 503")
       if (outcome === "slow") await pacer.pause(SLOW_MS)
       if (outcome === "reject") return answerOf(text.textId, await take(text, "rejected", "30007"))
@@ -52,7 +69,7 @@ export function openBuiltInCarrier(
       if (outcome === "undelivered") await onUndelivered(text, "30003")
       return answerOf(text.textId, taken)
     },
-    ask: async (textId): Promise<CarrierKnowledge> => {
+    ask: async ({ textId }): Promise<CarrierKnowledge> => {
       const taken = await texts.find(textId)
       if (taken === null) return { answer: "unknown" }
       const carrierId = builtInCarrierId(textId)

@@ -1,7 +1,7 @@
 /**
- * The carrier: who takes texts and says what became of them.
+ * The carrier: who takes texts and says what became of them, and who sells numbers.
  *
- * Every call carries our own id for the text, so sending the same again is one text.
+ * Every call carries our own id for the thing, by which it is asked about later.
  */
 
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
@@ -14,9 +14,21 @@ export interface OutgoingText {
   readonly from: string
   readonly to: string
   readonly body: string
+  /** Whether the number it goes from is a test one, which only the built-in carrier serves. */
+  readonly isTest: boolean
 }
 
-/** What the carrier says of a text. */
+/** A text that was handed over, as it is asked about. */
+export interface AskedText extends Omit<OutgoingText, "body"> {
+  /** When it was recorded that it is to be sent, UTC milliseconds. */
+  readonly queuedAt: number
+}
+
+/**
+ * What the carrier says of a text. Why one was refused or not delivered is a word of ours where there is
+ * one: `landline`, `spam`, `unreachable`, `expired`, `too_fast`, `not_registered`, `fraud`, `bad_number`,
+ * `opted_out` (they texted STOP, and the carrier holds to it); else what the carrier calls it.
+ */
 export type CarrierAnswer =
   | { readonly answer: "accepted"; readonly carrierId: string }
   | { readonly answer: "rejected"; readonly errorCode: string }
@@ -28,14 +40,87 @@ export type CarrierKnowledge =
   | { readonly answer: "undelivered"; readonly carrierId: string; readonly errorCode: string }
   | { readonly answer: "unknown" }
 
-/** A carrier of texts. */
-export interface Carrier {
-  /** Whether the same text id again is one text: then it may be handed over again where it is not known. */
-  readonly isRepeatable: boolean
+/** What a carrier's own replies to keywords are to say. */
+export interface CarrierReplies {
+  readonly companyId: CompanyId
+  readonly optOutReply: string
+  readonly optInReply: string
+  readonly helpReply: string
+  readonly extraOptOutWords: readonly string[]
+}
+
+/** Takes texts. */
+interface Texts {
   /** Hands a text over. @throws ProviderUnavailable, ProviderSilent */
   readonly send: (text: OutgoingText) => Promise<CarrierAnswer>
   /** Asks what became of a text. @throws ProviderUnavailable, ProviderSilent */
-  readonly ask: (textId: string) => Promise<CarrierKnowledge>
+  readonly ask: (text: AskedText) => Promise<CarrierKnowledge>
+  /** Has the carrier's own replies say this. @throws ProviderUnavailable, ProviderSilent */
+  readonly setReplies: (replies: CarrierReplies) => Promise<void>
+}
+
+/** Which numbers are looked for. */
+export interface WantedNumber {
+  readonly kind: "local" | "toll_free"
+  /** Three digits; null for any. */
+  readonly areaCode: string | null
+  /** Digits, and `*` for any one; null for any. */
+  readonly contains: string | null
+  /** Two letters; null for any. */
+  readonly region: string | null
+}
+
+/** A number that is offered; nobody promises that it can still be bought. */
+export interface OfferedNumber {
+  /** E.164. */
+  readonly number: string
+  readonly kind: "local" | "toll_free"
+  readonly locality: string | null
+  readonly region: string | null
+  readonly sms: boolean
+  readonly mms: boolean
+  readonly voice: boolean
+}
+
+/** An order of a number, by our own id for it. */
+export interface NumberOrder {
+  readonly orderId: string
+  readonly companyId: CompanyId
+  /** E.164. */
+  readonly number: string
+}
+
+/** What became of an order. */
+export type OrderAnswer =
+  | ({ readonly answer: "bought"; readonly carrierRef: string } & Omit<
+      OfferedNumber,
+      "number" | "kind"
+    >)
+  | { readonly answer: "taken" }
+  | { readonly answer: "pending" }
+
+/** Sells numbers. */
+interface Numbers {
+  /** Looks for numbers, at most so many. @throws ProviderUnavailable, ProviderSilent */
+  readonly search: (wanted: WantedNumber, most: number) => Promise<readonly OfferedNumber[]>
+  /** Buys a number. @throws ProviderUnavailable, ProviderSilent */
+  readonly buy: (order: NumberOrder) => Promise<OrderAnswer>
+  /** Asks what became of an order. @throws ProviderUnavailable, ProviderSilent */
+  readonly askOrder: (order: NumberOrder) => Promise<OrderAnswer | { readonly answer: "unknown" }>
+  /** Lets a number go; one that it does not have: nothing. @throws ProviderUnavailable, ProviderSilent */
+  readonly release: (carrierRef: string) => Promise<void>
+}
+
+/** A carrier. */
+export interface Carrier extends Texts, Numbers {
+  /** Whether it is the built-in one, which reaches nobody. */
+  readonly isBuiltIn: boolean
+  /** Whether the same id again is one thing: then it may be handed over again where it is not known. */
+  readonly isRepeatable: boolean
+  /** Whether it answers keywords itself. */
+  readonly answersKeywords: boolean
+  /** What it does not know so long after it was handed over it never got, milliseconds. */
+  readonly unknownIsNoAfterMs: number
 }
 
 /** The name that the built-in carrier gives a text. */

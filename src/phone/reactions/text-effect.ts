@@ -6,9 +6,10 @@ import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { parseMessageId, parseNumberId } from "../../../domain/phone/ids.ts"
 import { idSchema, sealed } from "../../frame/kernel/id-schemas.ts"
 import { effect } from "../../frame/effects/effect.ts"
-import { numberText } from "../numbers.ts"
+import { knownNumber } from "../numbers.ts"
 import type { TextPlace } from "../texts.ts"
 import { lookAtText, recordText, settleText } from "../texts.ts"
+import type { Ports } from "../../frame/ports.ts"
 
 /** What a row carries: nothing in it is readable without the recipient's key. */
 const Payload = z.object({
@@ -53,19 +54,21 @@ export const textEffect = effect<Payload, Answer>({
     return (await settleText(ports, place, known, cause)) ? "ended" : "open"
   },
   act: async (ports, { companyId, payload }) => {
-    const { messageId: textId, numberId } = payload
-    const [from, to, body] = await Promise.all([
-      numberText(ports, companyId, numberId),
-      ports.sealing.open(companyId, payload.to),
+    const [text, body] = await Promise.all([
+      outgoing(ports, companyId, payload),
       ports.sealing.open(companyId, payload.body),
     ])
-    if (from === null || to === null || body === null) {
-      return { answer: "rejected", errorCode: "erased" }
-    }
-    return ports.carrier.send({ textId, companyId, from, to, body })
+    if (text === null || body === null) return { answer: "rejected", errorCode: "erased" }
+    const { isHeld, ...rest } = text
+    if (!isHeld) return { answer: "rejected", errorCode: "number_released" }
+    return ports.carrier.send({ ...rest, body })
   },
-  ask: async ({ carrier }, { payload }) => {
-    const known = await carrier.ask(payload.messageId)
+  ask: async (ports, { companyId, payload }) => {
+    const text = await outgoing(ports, companyId, payload)
+    // Whom it was to is erased: nobody can say which text is meant.
+    if (text === null) return "unknown"
+    const { isHeld: _isHeld, ...rest } = text
+    const known = await ports.carrier.ask({ ...rest, queuedAt: payload.queuedAt })
     return known.answer === "unknown" ? "unknown" : known
   },
   isRepeatable: ({ carrier }) => carrier.isRepeatable,
@@ -75,9 +78,27 @@ export const textEffect = effect<Payload, Answer>({
     if (known !== null) await settleText(ports, place, known, cause)
     return true
   },
-  unknown: async () => ({ answer: "rejected", errorCode: "unknown_to_carrier" }),
+  unknown: async ({ carrier, clock }, { payload: { queuedAt } }) => {
+    const isNo = clock.now() - queuedAt >= carrier.unknownIsNoAfterMs
+    return isNo ? { answer: "rejected", errorCode: "unknown_to_carrier" } : null
+  },
   givenUp: { answer: "rejected", errorCode: "given_up" },
 })
+
+/** A text without what it says; null where who it is from or to was erased. */
+async function outgoing(
+  ports: Ports,
+  companyId: CompanyId,
+  { messageId: textId, numberId, to: sealed }: Payload,
+) {
+  const [from, to] = await Promise.all([
+    knownNumber(ports, companyId, numberId),
+    ports.sealing.open(companyId, sealed),
+  ])
+  if (from === null || to === null) return null
+  const { number, isTest, isHeld } = from
+  return { textId, companyId, from: number, to, isTest, isHeld }
+}
 
 function placeOf({
   companyId,

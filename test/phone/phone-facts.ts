@@ -1,0 +1,60 @@
+/** Facts and commands of a company's phone, as its tests name them. */
+import { DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
+import type { NumberSettings } from "../../domain/phone/number-settings.ts"
+import type { OrderNumber } from "../../domain/phone/phone-commands.ts"
+import type { Stamp } from "../../domain/kernel/decider.ts"
+import type { PhoneFact } from "../../domain/phone/phone-events.ts"
+
+/** When all of it happens, unless said otherwise. */
+export const NOW = Date.parse("2026-03-02T10:00:00.000Z")
+/** When the rent of what was bought then is due first. */
+export const MONTH_LATER = Date.parse("2026-04-02T10:00:00.000Z")
+/** Nobody of the company's. */
+export const NOBODY = { keyId: null, personId: null } as const
+
+const named = {
+  numberId: "num_1",
+  number: "s1.co_1.bnVtYmVy",
+  numberTag: "ab12",
+  kind: "local",
+  locality: null,
+  region: "NC",
+} as const
+const able = { sms: true, mms: true, voice: true } as const
+
+/** The command that orders a number. */
+export const order = (changes: Partial<OrderNumber> = {}): OrderNumber & Stamp => ({
+  ...{ type: "OrderNumber", at: NOW, ...named, monthlyMicros: 1_500_000 },
+  ...{ chargeId: "chg_1", keyId: "key_1", personId: "per_1", ...changes },
+})
+
+/** A number was ordered. */
+export const ordered = (
+  changed: Partial<PhoneFact<"NumberOrdered">> = {},
+): PhoneFact<"NumberOrdered"> => ({ ...order(), type: "NumberOrdered", ...changed })
+
+/** A number that was bought. */
+export const added = (
+  changed: Partial<PhoneFact<"NumberAdded">> = {},
+): PhoneFact<"NumberAdded"> => ({
+  ...{ type: "NumberAdded", at: NOW, ...named, ...able, monthlyMicros: 1_500_000 },
+  ...{ paidThrough: MONTH_LATER, test: false, boughtAt: NOW, carrierRef: "ref_1", ...changed },
+})
+
+/** A number that came with the company: nobody charges for it. */
+export const given = (changed: Partial<PhoneFact<"NumberAdded">> = {}): PhoneFact<"NumberAdded"> =>
+  added({ monthlyMicros: 0, paidThrough: null, test: true, carrierRef: null, ...changed })
+
+/** Rent was refused. */
+export const rentRefused = (at: number, dueAt = MONTH_LATER): PhoneFact<"RentRefused"> => ({
+  ...{ type: "RentRefused", at, numberId: "num_1", dueAt, code: "payment_required" },
+})
+
+/** Settings were changed. */
+export const changed = (
+  settings: Partial<NumberSettings>,
+  texting: PhoneFact<"PhoneSettingsChanged">["texting"] = null,
+): PhoneFact<"PhoneSettingsChanged"> => ({
+  ...{ type: "PhoneSettingsChanged", at: NOW, texting, ...NOBODY },
+  numbers: [{ numberId: "num_1", settings: { ...DEFAULT_NUMBER_SETTINGS, ...settings } }],
+})

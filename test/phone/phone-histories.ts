@@ -1,0 +1,57 @@
+/** Random histories of commands for a company's phone. Names are few, so that commands meet. */
+import fc from "fast-check"
+import type { PhoneCommand } from "../../domain/phone/phone-commands.ts"
+import { phoneFormats } from "../../domain/phone/phone-events.ts"
+import { arbitrariesOf } from "../kernel/arbitrary-kinds.ts"
+import { commandOf, historiesOf } from "../kernel/command-histories.ts"
+
+const PAID = Date.parse("2026-04-02T10:00:00.000Z")
+const tag = fc.constantFrom("aa", "bb", "cc")
+const dueAt = fc.constantFrom(PAID, Date.parse("2026-05-02T10:00:00.000Z"))
+const ofPhone = arbitrariesOf(phoneFormats)
+const { at: _addedAt, boughtAt: _boughtAt, carrierRef, ...added } = ofPhone.NumberAdded
+const { at: _orderedAt, ...ordered } = ofPhone.NumberOrdered
+const {
+  numbers: _numbers,
+  at: _changedAt,
+  texting: _texting,
+  ...who
+} = ofPhone.PhoneSettingsChanged
+const numberId = fc.constantFrom("num_1", "num_2", "num_3")
+const word = fc.constantFrom("s1.co_1.YQ", null)
+/** Of a company's phone. */
+export const phoneHistories = historiesOf(
+  fc.oneof(
+    commandOf<PhoneCommand, "AddNumber">("AddNumber", { ...added, numberId, numberTag: tag }),
+    commandOf<PhoneCommand, "OrderNumber">("OrderNumber", { ...ordered, numberId, numberTag: tag }),
+    commandOf<PhoneCommand, "CompleteOrder">("CompleteOrder", {
+      ...{ numberId, carrierRef: fc.string(), locality: added.locality, region: added.region },
+      ...{ sms: added.sms, mms: added.mms, voice: added.voice, test: added.test },
+    }),
+    commandOf<PhoneCommand, "FailOrder">("FailOrder", {
+      ...{ numberId, reason: fc.constantFrom("taken", "never_ordered") },
+    }),
+    commandOf<PhoneCommand, "PayRent">("PayRent", { numberId, dueAt }),
+    commandOf<PhoneCommand, "RefuseRent">("RefuseRent", { numberId, dueAt, code: tag }),
+    commandOf<PhoneCommand, "ReleaseNumber">("ReleaseNumber", {
+      ...{ ...who, numberId, reason: fc.constantFrom("asked", "rent") },
+    }),
+    commandOf<PhoneCommand, "ChangeSettings">("ChangeSettings", {
+      ...who,
+      texting: fc.record({ optOutReply: word, optOutLine: fc.boolean() }, { requiredKeys: [] }),
+      numbers: fc.array(
+        fc.record({
+          numberId,
+          settings: fc.record({ recordCalls: fc.boolean(), label: word }, { requiredKeys: [] }),
+        }),
+        { maxLength: 2 },
+      ),
+      acknowledgesRecording: fc.boolean(),
+    }),
+    commandOf<PhoneCommand, "SwitchDestination">("SwitchDestination", {
+      ...{ ...who, country: fc.constantFrom("US", "GB", "JM", "CU"), on: fc.boolean() },
+      by: fc.constantFrom("company", "support"),
+    }),
+    commandOf<PhoneCommand, "ApplyReplies">("ApplyReplies", { revision: fc.nat(9) }),
+  ),
+)
