@@ -187,8 +187,8 @@ export const priceBook: Decider<PriceCommand, PriceBook, PriceEvent, PriceRefuse
   },
 }
 
-const isPrice = (micros: Micros): boolean =>
-  micros >= 0 && micros <= MOST_UNIT_PRICE_MICROS && isMicros(micros)
+const isPrice = (asked: Micros): boolean =>
+  asked >= 0 && asked <= MOST_UNIT_PRICE_MICROS && isMicros(asked)
 
 function noPrice(at: number): PriceRefused {
   const message = "A price is 0 or more, and at most $10,000."
@@ -201,8 +201,8 @@ function setDestinations(
   at: number,
 ): readonly PriceEvent[] | PriceRefused {
   // Divided once, so that what comes out even is not rounded up by a fault of the division.
-  const marked = (micros: Micros): Micros =>
-    Math.ceil((micros * markupPermille) / (1_000 * ROUNDED_TO_MICROS)) * ROUNDED_TO_MICROS
+  const marked = (asked: Micros): Micros =>
+    Math.ceil((asked * markupPermille) / (1_000 * ROUNDED_TO_MICROS)) * ROUNDED_TO_MICROS
   const prices = carrierPrices.map(({ country, textMicros, callMicros }) => {
     return { country, textMicros: marked(textMicros), callMicros: marked(callMicros) }
   })

@@ -8,6 +8,7 @@ export type Keyword = "stop" | "start" | "help"
 const STOP = [
   "STOP",
   "STOPALL",
+  "STOP ALL",
   "UNSUBSCRIBE",
   "CANCEL",
   "END",

@@ -43,6 +43,9 @@ export const numberSettings = record({
 /** How one number is set up. */
 export type NumberSettings = ValueOf<typeof numberSettings>
 
+/** What both hear before a recording where nobody chose other words. */
+export const USUAL_RECORDING_NOTICE = "This call is recorded."
+
 /** What every number begins with: without screening, a mobile's own voicemail would "answer". */
 export const DEFAULT_NUMBER_SETTINGS: NumberSettings = {
   label: null,

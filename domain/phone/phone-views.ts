@@ -75,3 +75,16 @@ export function isDestinationOn({ switched }: Phone, country: string): boolean {
 export function phoneRevision({ facts }: Phone): number {
   return facts - 1
 }
+
+/** How all of a company's phone is set up: its texting, and each number that it holds. */
+export interface SetUp extends ReturnType<typeof textingOf> {
+  readonly numbers: readonly { readonly held: HeldNumber; readonly settings: NumberSettings }[]
+}
+
+/** How all of it is set up. */
+export function setUpOf(state: Phone): SetUp {
+  const numbers = heldNumbers(state).map((held) => {
+    return { held, settings: settingsOf(state, held.numberId) }
+  })
+  return { ...textingOf(state), numbers }
+}

@@ -93,6 +93,8 @@ export const recipientFormats = {
   },
   /** The recipient texted an opt-out word. */
   OptedOutByText: { version: 1, fields: { ...base, phone: sealed, keyword: text } },
+  /** The carrier holds to a STOP that it never told of: as if they had texted it here. */
+  StoppedAtCarrier: { version: 1, fields: { ...base, phone: sealed } },
   /** The recipient texted an opt-in word: every opt-out ends. */
   OptedInByText: { version: 1, fields: { ...base, phone: sealed, keyword: text } },
   /** The company stopped texting this recipient. */

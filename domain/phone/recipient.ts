@@ -58,6 +58,13 @@ export interface RejectText {
   readonly errorCode: string
 }
 
+/** The carrier refused a text because they texted STOP: only their START ends it. Again: nothing new. */
+export interface StopAtCarrier {
+  readonly type: "StopAtCarrier"
+  readonly messageId: MessageId
+  readonly phone: Sealed
+}
+
 /** The carrier's later word on a text it took. Again: nothing new. */
 export interface ReportDelivery {
   readonly type: "ReportDelivery"
@@ -105,7 +112,14 @@ export interface ChangeOptOut {
 
 /** Everything that can be asked of a recipient's stream. */
 export type RecipientCommand =
-  QueueText | AcceptText | RejectText | ReportDelivery | AbandonText | ReceiveText | ChangeOptOut
+  | QueueText
+  | AcceptText
+  | RejectText
+  | StopAtCarrier
+  | ReportDelivery
+  | AbandonText
+  | ReceiveText
+  | ChangeOptOut
 
 /** A command was refused. */
 export interface RecipientRefused {
@@ -159,6 +173,15 @@ function decide(
     }
     case "RejectText":
       return rejectText(command, state, at)
+    case "StopAtCarrier": {
+      const { messageId, phone } = command
+      const rejecting = { type: "RejectText", messageId, errorCode: "opted_out" } as const
+      const rejected = rejectText(rejecting, state, at)
+      const now = rejected[0]?.standing ?? standing
+      if (rejected.length === 0 || now.stoppedAt !== null) return rejected
+      const stopped = { ...now, stoppedAt: at, stopKeyword: null }
+      return [...rejected, { type: "StoppedAtCarrier", at, standing: stopped, phone }]
+    }
     case "ReportDelivery":
       return reportDelivery(command, state, at)
     case "AbandonText": {
@@ -211,6 +234,7 @@ function evolve(state: Recipient, event: RecipientEvent): Recipient {
       forget(state.received, (at) => at < event.at - REMEMBER_MS)
       return state
     case "OptedOutByText":
+    case "StoppedAtCarrier":
     case "OptedInByText":
     case "OptOutAdded":
     case "OptOutRemoved":

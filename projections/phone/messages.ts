@@ -128,6 +128,7 @@ class Batch {
         return this.#change(company, fact.messageId, "failed", fact.errorCode)
       case "TextAbandoned":
       case "OptedOutByText":
+      case "StoppedAtCarrier":
       case "OptedInByText":
       case "OptOutAdded":
       case "OptOutRemoved":

@@ -1,4 +1,4 @@
-/** Read model `numbers`: which company holds which phone number. */
+/** Read model `numbers`: which company holds which phone number. One that was released is nobody's. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -29,7 +29,7 @@ type Tables = RowsOf<typeof NUMBERS>
 /** The read model. */
 export const numbers: Projection = {
   name: "numbers",
-  version: 2,
+  version: 3,
   categories: ["companies", "phone"],
   ...madeOf(NUMBERS),
   personal: ["numbers"],
@@ -37,6 +37,9 @@ export const numbers: Projection = {
     for (const { fact, companyId } of facts) {
       if (fact.type === "CompanyErased") {
         await sql`update numbers set number = null where company_id = ${fact.companyId}`.execute(tx)
+      }
+      if (fact.type === "NumberReleased") {
+        await sql`delete from numbers where number_id = ${fact.numberId}`.execute(tx)
       }
       if (fact.type !== "NumberAdded" || companyId === null) continue
       const number = await opener.open(companyId, fact.number)
@@ -56,4 +59,18 @@ export async function holderOf(
     .where("number", "=", number)
     .executeTakeFirst()
   return row ?? null
+}
+
+/** Which of these numbers, in E.164, somebody here holds. */
+export async function holdersOf(
+  db: Kysely<Tables>,
+  wanted: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (wanted.length === 0) return new Set()
+  const rows = await db
+    .selectFrom("numbers")
+    .select("number")
+    .where("number", "in", wanted)
+    .execute()
+  return new Set(rows.flatMap(({ number }) => number ?? []))
 }

@@ -107,6 +107,8 @@ function changeOf(fact: RecipientEvent): Change | null {
     case "OptedOutByText":
     case "OptedInByText":
       return { phone: fact.phone, status, keyword: fact.keyword, source: "text", at }
+    case "StoppedAtCarrier":
+      return { phone: fact.phone, status, keyword: null, source: "text", at }
     case "OptOutAdded":
       // A STOP that stands is what the list shows: the company cannot undo it.
       if (standing.stoppedAt !== null) return null

@@ -2,6 +2,7 @@
 import { callOperations } from "./operate/calls.ts"
 import { chargeOperations } from "./operate/charges.ts"
 import { moneyOperations } from "./operate/money.ts"
+import { destinationPriceOperations } from "./operate/destination-prices.ts"
 import { priceOperations } from "./operate/prices.ts"
 import { spendingOperations } from "./operate/spending.ts"
 import { LEDGER, PRICES, REFUSALS } from "../../domain/charging/aggregates.ts"
@@ -26,7 +27,7 @@ export const charging: Slice = {
   reactions: [chargeCalls, closeMonth, sendReminder, sendFundsNotice],
   operations: [
     ...[...moneyOperations, ...spendingOperations, ...chargeOperations],
-    ...[...callOperations, ...priceOperations],
+    ...[...callOperations, ...priceOperations, ...destinationPriceOperations],
   ],
   topics: {
     limit: "spending limits",

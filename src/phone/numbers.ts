@@ -27,8 +27,7 @@ export async function sendingNumber(
   const tag = e164 === null ? null : await ports.sealing.tag(companyId, e164)
   const chosen = held.find(
     (number) =>
-      maySend(number) &&
-      (asked === null || number.numberId === asked || number.numberTag === tag),
+      maySend(number) && (asked === null || number.numberId === asked || number.numberTag === tag),
   )
   if (chosen === undefined) return null
   const number = await ports.sealing.open(companyId, chosen.number)

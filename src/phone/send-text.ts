@@ -37,7 +37,7 @@ const TextReply = z.object({
   body: z.string().describe("What it says, with the opt-out line where that was added"),
 })
 
-const BAD_NUMBER = 
+const BAD_NUMBER =
   "This number cannot be texted: give a full mobile number of a country that is switched on, such as the US or Canada."
 const NO_NUMBER = "The company keeps no such number that can send texts."
 const OPTED_OUT = "This person has opted out and may not be texted."

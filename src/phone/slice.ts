@@ -1,18 +1,31 @@
-/** Numbers, text messages, and who may not be texted. */
+/** Numbers and how they are set up, text messages, and who may not be texted. */
 import { carrier } from "./providers/carrier.ts"
 import { carrierOperations } from "./operate/carrier.ts"
 import { messageOperations } from "./operate/messages.ts"
+import { numberOperations } from "./operate/numbers.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { messages } from "../../projections/phone/messages.ts"
 import { optIns } from "../../projections/phone/opt-ins.ts"
 import { numbers } from "../../projections/phone/numbers.ts"
 import { optOuts } from "../../projections/phone/opt-outs.ts"
 import type { Slice } from "../frame/slice.ts"
+import { buyNumber } from "./buy-number.ts"
+import { readDestinations, switchDestination } from "./destinations.ts"
+import { eraseNumbers } from "./erase-numbers.ts"
 import { optInList } from "./list-opt-ins.ts"
 import { listTexts } from "./list-messages.ts"
 import { addOptOut, optOutList, removeOptOut } from "./opt-outs.ts"
+import { buyEffect, reconciledNumber } from "./reactions/buy-effect.ts"
+import { releaseAtCarrier } from "./reactions/release-at-carrier.ts"
+import { rent } from "./reactions/rent.ts"
+import { rentNotice } from "./reactions/rent-notice.ts"
+import { setReplies } from "./reactions/set-replies.ts"
 import { textEffect } from "./reactions/text-effect.ts"
+import { readState } from "./read-state.ts"
+import { releaseNumber } from "./release-number.ts"
+import { searchNumbers } from "./search-numbers.ts"
 import { sendText } from "./send-text.ts"
+import { changeSettings, readSettings } from "./settings.ts"
 import { reconciledText } from "./texts.ts"
 
 /** Numbers, text messages and opt-outs. */
@@ -20,17 +33,28 @@ export const phone: Slice = {
   name: "phone",
   streams: { ofCompanies: [PHONE, RECIPIENT] },
   groups: {
-    phone: `Texts: sending one, reading those of both directions, and who may not be texted.
+    phone: `Numbers, and texts: sending one, reading those of both directions, and who may not be texted.
+
+A number is charged a month when it is bought, and each month on that day. Where that cannot be charged nothing goes out
+from it, it is asked for again each day, and after 14 days the number is gone.
 
 A text is charged by its segments and handed to the carrier behind the answer; its \`status\` in the list says what came of
 it. Where the carrier refuses it, the charge is given back. Whoever texts STOP is opted out and can only opt in again by
 texting START.`,
   },
-  routes: [listTexts, sendText, optOutList, addOptOut, removeOptOut, optInList],
+  routes: [
+    ...[readState, listTexts, sendText, readSettings, changeSettings],
+    ...[optOutList, addOptOut, removeOptOut, optInList],
+    ...[searchNumbers, buyNumber, releaseNumber, readDestinations, switchDestination],
+  ],
   readModels: [messages, numbers, optIns, optOuts],
-  reactions: textEffect,
-  reconciled: [reconciledText],
-  operations: [...carrierOperations, ...messageOperations],
-  topics: { carrier: "the built-in test carrier", message: "text messages" },
+  reactions: [...textEffect, ...buyEffect, releaseAtCarrier, rent, rentNotice, setReplies],
+  reconciled: [reconciledText, reconciledNumber],
+  erase: eraseNumbers,
+  operations: [...carrierOperations, ...messageOperations, ...numberOperations],
+  topics: {
+    ...{ carrier: "the built-in test carrier", message: "text messages" },
+    ...{ number: "phone numbers", destination: "countries that can be texted and called" },
+  },
   providers: [carrier],
 }

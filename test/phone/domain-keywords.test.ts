@@ -3,7 +3,18 @@ import { keywordForm, keywordOf, saysStop } from "../../domain/phone/keywords.ts
 
 describe("keywords", () => {
   it.each([
-    ...["STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT", "OPT OUT"],
+    ...[
+      "STOP",
+      "STOPALL",
+      "STOP ALL",
+      "UNSUBSCRIBE",
+      "CANCEL",
+      "END",
+      "QUIT",
+      "REVOKE",
+      "OPTOUT",
+      "OPT OUT",
+    ],
     ...[
       "stop",
       " Stop ",

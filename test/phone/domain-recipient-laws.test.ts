@@ -43,6 +43,8 @@ function standingAfter(before: Standing, fact: RecipientEvent): Standing {
     }
     case "OptedOutByText":
       return { ...before, stoppedAt: fact.at, stopKeyword: fact.keyword }
+    case "StoppedAtCarrier":
+      return { ...before, stoppedAt: fact.at, stopKeyword: null }
     case "OptedInByText":
       return { ...before, stoppedAt: null, stopKeyword: null, addedAt: null }
     case "OptOutAdded":

@@ -9,7 +9,7 @@ const PAID = Date.parse("2026-04-02T10:00:00.000Z")
 const tag = fc.constantFrom("aa", "bb", "cc")
 const dueAt = fc.constantFrom(PAID, Date.parse("2026-05-02T10:00:00.000Z"))
 const ofPhone = arbitrariesOf(phoneFormats)
-const { at: _addedAt, boughtAt: _boughtAt, carrierRef, ...added } = ofPhone.NumberAdded
+const { at: _addedAt, boughtAt: _boughtAt, carrierRef: _ref, ...added } = ofPhone.NumberAdded
 const { at: _orderedAt, ...ordered } = ofPhone.NumberOrdered
 const {
   numbers: _numbers,

@@ -33,6 +33,15 @@ export const command: fc.Arbitrary<RecipientCommand & Stamp> = fc.oneof(
     }),
   },
   {
+    weight: 1,
+    arbitrary: fc.record({
+      type: fc.constant("StopAtCarrier" as const),
+      at: fc.constant(NOW),
+      messageId,
+      phone: fc.constant("s1.co_1.bnVtYmVy" as const),
+    }),
+  },
+  {
     weight: 3,
     arbitrary: fc.record({
       type: fc.constant("ReportDelivery" as const),

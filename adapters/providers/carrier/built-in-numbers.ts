@@ -32,7 +32,7 @@ interface NumbersPorts {
 
 const FAULTS: readonly Outcome[] = ["unavailable", "silent"]
 
-/** Sells numbers of the stock. */
+/** Sells numbers of the stock. What it answers with throws ProviderUnavailable and ProviderSilent, as set. */
 export function builtInNumbers({
   sold,
   orders,

@@ -2,20 +2,15 @@
 import { recipientOf } from "../../../domain/phone/aggregates.ts"
 import { z } from "zod"
 import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
-import type { CompanyId, Sealed } from "../../../domain/kernel/ids.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { MessageId } from "../../../domain/phone/ids.ts"
 import { parseMessageId } from "../../../domain/phone/ids.ts"
-import type { Keyword } from "../../../domain/phone/keywords.ts"
-import { keywordForm, keywordOf } from "../../../domain/phone/keywords.ts"
-import type { PreparedReply } from "../../../domain/phone/recipient.ts"
 import { textOf } from "../../../domain/phone/recipient.ts"
-import { segmentsOf } from "../../../domain/phone/segments.ts"
-import type { TextingRules } from "../../../domain/phone/texting-rules.ts"
-import { DEFAULT_TEXTING_RULES } from "../../../domain/phone/texting-rules.ts"
 import { findMessage } from "../../../projections/phone/message-lists.ts"
 import { holderOf } from "../../../projections/phone/numbers.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { fullNumber } from "../../frame/kernel/phone-number.ts"
+import { receiveText } from "../receive-text.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
 import { company, findCompany, showWrites, together } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
@@ -52,39 +47,14 @@ const textIn = operation({
     if (input.company !== undefined && (await findCompany(ports, input.company)) !== companyId) {
       throw new OperatorRefused("not_found", `${input.company} does not hold the number ${to}.`)
     }
-    const tag = await ports.sealing.tag(companyId, from)
-    const seal = (text: string) => ports.sealing.seal(companyId, tag, text)
-    const keyword = keywordOf(input.body, DEFAULT_TEXTING_RULES.extraOptOutWords)
     const messageId = newId("msg")
-    await ports.runner.execute(
-      recipientOf(companyId, tag),
-      {
-        type: "ReceiveText",
-        messageId,
-        numberId: holder.number_id,
-        from: await seal(from),
-        body: await seal(input.body),
-        media: 0,
-        keyword,
-        word: keyword === null ? "" : keywordForm(input.body),
-        reply: await replyFor(keyword, DEFAULT_TEXTING_RULES, seal),
-      },
-      cause,
-    )
+    const numberId = holder.number_id
+    const text = { companyId, messageId, numberId, from, body: input.body, media: 0 }
+    const keyword = await receiveText(ports, { ...text, isAnswered: false }, cause)
     await showWrites(ports)
     return { messageId, companyId, keyword }
   },
 })
-
-async function replyFor(
-  keyword: Keyword | null,
-  rules: TextingRules,
-  seal: (text: string) => Promise<Sealed>,
-): Promise<PreparedReply | null> {
-  if (keyword === null) return null
-  const text = { stop: rules.optOutReply, start: rules.optInReply, help: rules.helpReply }[keyword]
-  return { messageId: newId("msg"), body: await seal(text), segments: segmentsOf(text) }
-}
 
 const Delivery = z.object({
   messageId: z.string().meta({ description: "the text, by id", argument: "MESSAGE_ID" }),

@@ -28,6 +28,6 @@ export const carrier: Provider = {
       const { reportDelivery } = await import("../reactions/report-delivery.ts")
       await reportDelivery(ports(), { companyId, to, messageId }, report, causedBy(newId("cmd")))
     })
-    return { carrier: outside.failing(builtIn, "send") }
+    return { carrier: outside.failing(outside.failing(builtIn, "send"), "buy") }
   },
 }

@@ -74,7 +74,8 @@ export const textEffect = effect<Payload, Answer>({
   isRepeatable: ({ carrier }) => carrier.isRepeatable,
   end: async (ports, work, answer, cause) => {
     const place = placeOf(work)
-    const known = await recordText(ports, place, commandOf(place, answer), cause)
+    const command = commandOf(place, work.payload, answer)
+    const known = await recordText(ports, place, command, cause)
     if (known !== null) await settleText(ports, place, known, cause)
     return true
   },
@@ -89,11 +90,11 @@ export const textEffect = effect<Payload, Answer>({
 async function outgoing(
   ports: Ports,
   companyId: CompanyId,
-  { messageId: textId, numberId, to: sealed }: Payload,
+  { messageId: textId, numberId, to: sealedTo }: Payload,
 ) {
   const [from, to] = await Promise.all([
     knownNumber(ports, companyId, numberId),
-    ports.sealing.open(companyId, sealed),
+    ports.sealing.open(companyId, sealedTo),
   ])
   if (from === null || to === null) return null
   const { number, isTest, isHeld } = from
@@ -111,11 +112,14 @@ function placeOf({
   return { companyId, recipient: { aggregate: RECIPIENT, stream }, messageId }
 }
 
-function commandOf({ messageId }: TextPlace, answer: Answer) {
+function commandOf({ messageId }: TextPlace, { to: phone }: Payload, answer: Answer) {
   switch (answer.answer) {
     case "accepted":
       return { type: "AcceptText" as const, messageId, carrierId: answer.carrierId }
     case "rejected":
+      if (answer.errorCode === "opted_out") {
+        return { type: "StopAtCarrier" as const, messageId, phone }
+      }
       return { type: "RejectText" as const, messageId, errorCode: answer.errorCode }
     case "delivered":
     case "undelivered": {

@@ -1,0 +1,55 @@
+/** Numbers of a company and the countries that it can reach, as an operator sees and changes them. */
+import { z } from "zod"
+import { phoneOf } from "../../../domain/phone/aggregates.ts"
+import { heldNumbers } from "../../../domain/phone/phone-views.ts"
+import { company, findCompany } from "../../frame/operator/inputs.ts"
+import { isCountry } from "../../frame/kernel/phone-number.ts"
+import type { AdminOperation } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { numberAnswer } from "../number-record.ts"
+
+const list = operation({
+  name: "number list",
+  summary: "list the numbers of a company, with their rent",
+  notes: ["Times are UTC. One whose rent was refused is let go at releasedUnlessPaidBy."],
+  example: "number list --company acme",
+  input: z.object({ company }),
+  run: async ({ ports }, { company: named }) => {
+    const companyId = await findCompany(ports, named)
+    const held = await ports.runner.readLatest(phoneOf(companyId), heldNumbers)
+    const numbers = await Promise.all(held.map((one) => numberAnswer(ports, companyId, one)))
+    return { numbers: numbers.filter((one) => one !== null) }
+  },
+})
+
+const country = z
+  .string()
+  .transform((text) => text.toUpperCase())
+  .refine(isCountry, "must be the two letters of a country, such as JM")
+  .meta({ description: "two letters, such as JM", takes: "country" })
+
+const switching = (on: boolean) =>
+  operation({
+    name: on ? "destination add" : "destination remove",
+    summary: on
+      ? "let a company text and call a country that it cannot switch on itself"
+      : "take a country from a company",
+    example: `destination ${on ? "add" : "remove"} --company acme --country JM`,
+    changes: true,
+    input: z.object({ company, country }),
+    run: async ({ ports, cause }, { company: named, country: code }) => {
+      const companyId = await findCompany(ports, named)
+      const command = { type: "SwitchDestination" as const, country: code, on }
+      const by = { by: "support" as const, keyId: null, personId: null }
+      const done = await ports.runner.execute(phoneOf(companyId), { ...command, ...by }, cause)
+      if (done.accepted) return { companyId, country: code, on, changed: done.facts.length > 0 }
+      const message =
+        done.refusal.code === "always_on"
+          ? "The US and Canada are always on."
+          : "This country is one that nobody can reach from here."
+      throw new OperatorRefused("conflict", message)
+    },
+  })
+
+/** Operations on numbers and countries. */
+export const numberOperations: readonly AdminOperation[] = [list, switching(true), switching(false)]

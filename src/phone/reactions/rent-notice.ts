@@ -1,0 +1,63 @@
+/** Tells the owners that the rent of a number was refused: on the first, seventh and thirteenth day of grace. */
+import { z } from "zod"
+import { moneyText } from "../../../domain/kernel/money.ts"
+import { phoneOf } from "../../../domain/phone/aggregates.ts"
+import { parseNumberId } from "../../../domain/phone/ids.ts"
+import { orderOf } from "../../../domain/phone/phone-views.ts"
+import { GRACE_MS } from "../../../domain/phone/rent.ts"
+import { listPeople } from "../../../projections/access/people.ts"
+import { companyName, mailTo, whilePeopleAreBehind } from "../../frame/effects/mail-people.ts"
+import { oneLine, utc } from "../../frame/effects/mail-words.ts"
+import { priceOfOne } from "../../frame/effects/price-of-one.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
+import { idSchema } from "../../frame/kernel/id-schemas.ts"
+
+const DAY_MS = 24 * 3_600_000
+/** So long after the refusal. */
+const AFTER_MS = [0, 6 * DAY_MS, 12 * DAY_MS]
+
+/** Sends the email of a number whose rent was refused. */
+export const rentNotice = reaction({
+  kind: "rent-notice",
+  payload: z.object({ numberId: idSchema(parseNumberId), since: z.number(), at: z.number() }),
+  from: {
+    RentRefused: ({ numberId, at: since }) =>
+      AFTER_MS.map((afterMs, i) => {
+        const at = since + afterMs
+        return { name: `${numberId}:${since}:${i}`, payload: { numberId, since, at }, dueAt: at }
+      }),
+  },
+  isPersonal: true,
+  giveUp: "nothing is lost",
+  perform: async (ports, work) => {
+    const { companyId } = work
+    const { numberId, since } = work.payload
+    const behind = await whilePeopleAreBehind(ports, work)
+    if (behind !== null) return behind
+    const view = (state: Parameters<typeof orderOf>[0]) => orderOf(state, numberId)
+    const known = await ports.runner.readLatest(phoneOf(companyId), view)
+    // It is paid by now, or gone.
+    if (known?.is !== "held" || known.number.refusedSince !== since) return { result: "done" }
+    const number = await ports.sealing.open(companyId, known.number.number)
+    if (number === null) return { result: "done" }
+    const people = await ports.readAs(companyId, (db) => listPeople(db, companyId))
+    const owners = people.filter(({ role }) => role === "owner")
+    const { unitPriceMicros } = await priceOfOne(ports, `number_month_${known.number.kind}`)
+    const company = await companyName(ports, companyId)
+    const until = utc(since + GRACE_MS)
+    const lines = [
+      `The rent of ${number} could not be charged.`,
+      "",
+      `Company: ${company}`,
+      `Rent a month: ${moneyText(unitPriceMicros)}`,
+      `Refused since: ${utc(since)}`,
+      "",
+      "Until it is paid no text goes out from this number; texts and calls still come in.",
+      `It is asked for again each day. If it is not paid by ${until} the number is gone for good.`,
+      "Add funds, or raise the limit that stands against it.",
+    ]
+    const subject = oneLine(`${company}: ${number} is let go on ${until} unless its rent is paid`)
+    const text = lines.map(oneLine).join("\n")
+    return mailTo(ports, work, owners, { subject, text, about: null })
+  },
+})

@@ -1,0 +1,113 @@
+/**
+ * Rent: each month a number is held is charged on the day of buying (decisions.md §9). What is refused
+ * is asked for again each day; after the days of grace the number is let go.
+ */
+import { z } from "zod"
+import { phoneOf } from "../../../domain/phone/aggregates.ts"
+import { ledgerOf, PRICES } from "../../../domain/charging/aggregates.ts"
+import type { Charge } from "../../../domain/charging/ledger-commands.ts"
+import type { ChargeRefusalCode, ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import { priceOf } from "../../../domain/charging/price-book.ts"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { monthName } from "../../../domain/kernel/window.ts"
+import type { NumberId } from "../../../domain/phone/ids.ts"
+import { parseNumberId } from "../../../domain/phone/ids.ts"
+import type { HeldNumber } from "../../../domain/phone/phone.ts"
+import { orderOf } from "../../../domain/phone/phone-views.ts"
+import { GRACE_MS } from "../../../domain/phone/rent.ts"
+import { lookUpCharge } from "../../frame/effects/charges.ts"
+import { mustSearch } from "../../frame/effects/place-charge.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
+import type { Cause } from "../../frame/kernel/envelope.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
+import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import type { Ports } from "../../frame/ports.ts"
+
+const DAY_MS = 24 * 3_600_000
+
+const Payload = z.object({ numberId: idSchema(parseNumberId), dueAt: z.number() })
+type Payload = z.infer<typeof Payload>
+
+/** The month of a number from an instant on, by the name of its row and of its charge. */
+const nameOf = ({ numberId, dueAt }: Payload) => `${numberId}:${monthName(dueAt)}`
+
+const rowOf = (payload: Payload) => ({ name: nameOf(payload), payload, dueAt: payload.dueAt })
+
+/** Charges the rent of numbers. */
+export const rent = reaction<Payload>({
+  kind: "rent",
+  payload: Payload,
+  from: {
+    NumberAdded: ({ numberId, paidThrough: dueAt }) =>
+      dueAt === null ? [] : [rowOf({ numberId, dueAt })],
+    RentPaid: ({ numberId, through: dueAt }) => [rowOf({ numberId, dueAt })],
+  },
+  giveUp: "owed",
+  perform: async (ports, { companyId, payload }) => {
+    const cause = causedBy(`rent ${nameOf(payload)}`)
+    const held = await heldNumber(ports, companyId, payload.numberId)
+    // It was let go, or this month is paid.
+    if (held?.paidThrough !== payload.dueAt) return { result: "done" }
+    const refused = await chargeRent(ports, companyId, held, payload, cause)
+    const stream = phoneOf(companyId)
+    if (refused === null) {
+      await ports.runner.execute(stream, { type: "PayRent", ...payload }, cause)
+      return { result: "done" }
+    }
+    // Nothing is sold to a deleted company: its numbers end with it, or its rent is asked for again.
+    if (refused === "ledger_closed") {
+      return { result: "later", dueAt: ports.clock.now() + DAY_MS }
+    }
+    await ports.runner.execute(stream, { type: "RefuseRent", ...payload, code: refused }, cause)
+    return afterRefusal(ports, companyId, payload.numberId, cause)
+  },
+})
+
+async function heldNumber({ runner }: Ports, companyId: CompanyId, numberId: NumberId) {
+  const known = await runner.readLatest(phoneOf(companyId), (state) => orderOf(state, numberId))
+  return known?.is === "held" ? known.number : null
+}
+
+/** Lets a number go whose days of grace are over; else the rent is asked for again a day later. */
+async function afterRefusal(
+  ports: Ports,
+  companyId: CompanyId,
+  numberId: NumberId,
+  cause: Cause,
+): Promise<{ readonly result: "done" } | { readonly result: "later"; readonly dueAt: number }> {
+  const since = (await heldNumber(ports, companyId, numberId))?.refusedSince ?? null
+  if (since === null) return { result: "done" }
+  const [now, until] = [ports.clock.now(), since + GRACE_MS]
+  if (now < until) return { result: "later", dueAt: Math.min(now + DAY_MS, until) }
+  const release = { type: "ReleaseNumber" as const, numberId, reason: "rent" as const }
+  await ports.runner.execute(phoneOf(companyId), { ...release, keyId: null, personId: null }, cause)
+  return { result: "done" }
+}
+
+/** Charges a month, once; null where it is charged, else why not. */
+async function chargeRent(
+  ports: Ports,
+  companyId: CompanyId,
+  { kind }: HeldNumber,
+  payload: Payload,
+  cause: Cause,
+): Promise<ChargeRefusalCode | null> {
+  const item = `number_month_${kind}` as const
+  const price = await ports.runner.read(PRICES, (book) => priceOf(book, item))
+  for (;;) {
+    const { row, searchedTo } = await lookUpCharge(ports, companyId, nameOf(payload))
+    if (row !== null) return null
+    const charge: Charge = {
+      ...{ type: "Charge", chargeId: nameOf(payload), via: "company", keyId: null, personId: null },
+      ...{ class: "general", item, quantity: 1, ...price, amountMicros: price.unitPriceMicros },
+      ...{ resource: payload.numberId, open: false, exempt: "funds_while_above_zero", searchedTo },
+      ...{ requestedAt: ports.clock.now(), dueAt: payload.dueAt, servedFrom: null },
+    }
+    const made = await ports.runner.execute(ledgerOf(companyId), charge, cause)
+    if (made.accepted) return null
+    if (mustSearch(made.refusal)) continue
+    const refused = made.refusal as ChargeRefused
+    ports.keepRefusal(companyId, refused)
+    return refused.code
+  }
+}

@@ -1,0 +1,247 @@
+/** `/api/v1/phone/settings`: how texting and numbers are set up; a change is made whole or not at all. */
+import { z } from "zod"
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
+import { phoneOf } from "../../domain/phone/aggregates.ts"
+import type { CompanyId, Sealed } from "../../domain/kernel/ids.ts"
+import type { NumberId } from "../../domain/phone/ids.ts"
+import { parseNumberId } from "../../domain/phone/ids.ts"
+import { keywordForm, keywordOf } from "../../domain/phone/keywords.ts"
+import type { NumberSettings } from "../../domain/phone/number-settings.ts"
+import type { NumberChange } from "../../domain/phone/phone-commands.ts"
+import type { Texting } from "../../domain/phone/phone-events.ts"
+import { isDestinationOn, setUpOf } from "../../domain/phone/phone-views.ts"
+import { holdersOf } from "../../projections/phone/numbers.ts"
+import { causeOf } from "../frame/calls/caller-cause.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import { route } from "../frame/calls/route.ts"
+import { invalid } from "../frame/calls/validate.ts"
+import { callable } from "../frame/kernel/phone-number.ts"
+import { shortText } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
+import { Settings, settingsAnswer } from "./settings-record.ts"
+
+const URL = "/api/v1/phone/settings"
+const MOST_NUMBERS = 50
+const MOST_RING_TO = 5
+const MOST_WORDS = 20
+
+const said = (most: number) =>
+  shortText(most).refine((text) => text.trim() !== "", "Must not be empty.")
+
+/** An opt-out word is compared as a whole text is; what opts in or asks for help cannot be one. */
+const optOutWord = said(40).refine((word) => {
+  const means = keywordOf(word, [])
+  return keywordForm(word) !== "" && means !== "start" && means !== "help"
+}, "Must have a letter or digit, and be no word that opts in or asks for help.")
+
+const TextingChange = z.object({
+  optOutReply: said(320).optional().describe("What an opt-out is answered with"),
+  optInReply: said(320).optional().describe("What an opt-in is answered with"),
+  helpReply: said(320).optional().describe("What HELP is answered with"),
+  extraOptOutWords: z
+    .array(optOutWord)
+    .max(MOST_WORDS)
+    .optional()
+    .describe(`Up to ${MOST_WORDS} words that opt out beside STOP and its kind`),
+  optOutLine: z.boolean().optional().describe("Whether a first text tells how to stop"),
+})
+
+const RingTo = z.object({
+  phone: z.string().describe("Full number of a country that is switched on"),
+  name: said(80).nullish().describe("Whose it is"),
+})
+
+const NumberPatch = z.object({
+  id: shortText(64).describe("Which number"),
+  label: said(40).nullable().optional().describe("What the company calls it"),
+  ringMode: z.enum(["all", "order"]).optional().describe("All at once, or one after another"),
+  ringTo: z
+    .array(RingTo)
+    .max(MOST_RING_TO)
+    .optional()
+    .describe(`Up to ${MOST_RING_TO} phones; none: straight to voicemail`),
+  ringSeconds: z.int().min(10).max(60).optional().describe("How long they ring, or each of them"),
+  screenCalls: z.boolean().optional().describe("Whether who answers presses 1"),
+  recordCalls: z.boolean().optional().describe("The first time with `acknowledgeRecording`"),
+  recordingNotice: said(300).optional().describe("What both hear before a recording"),
+  voicemail: z.boolean().optional().describe("Whether callers can leave a message"),
+  voicemailGreeting: said(500).nullable().optional().describe("What they hear before; null: usual"),
+  optOutReply: said(320).nullable().optional().describe("Null: as `texting` says"),
+  acknowledgeRecording: z
+    .literal(true)
+    .optional()
+    .describe("You answer for it that whoever calls agrees to be recorded"),
+})
+
+const SettingsPatch = z.object({
+  texting: TextingChange.optional().describe("What changes of texting"),
+  numbers: z
+    .array(NumberPatch)
+    .max(MOST_NUMBERS)
+    .refine(
+      (numbers) => new Set(numbers.map(({ id }) => id)).size === numbers.length,
+      "Must not name a number twice.",
+    )
+    .optional()
+    .describe(`What changes of up to ${MOST_NUMBERS} numbers`),
+  acknowledgeRecording: z.literal(true).optional().describe("The same, for all of them"),
+})
+type SettingsPatch = z.infer<typeof SettingsPatch>
+type NumberPatch = z.infer<typeof NumberPatch>
+
+const NO_NUMBER = "The company holds no number of this id; nothing was changed."
+const ACKNOWLEDGE =
+  "Send true with the first recording: you answer for it that whoever calls agrees to be recorded."
+
+/** How it is set up. */
+export const readSettings = route({
+  name: "readPhoneSettings",
+  method: "GET",
+  url: URL,
+  group: "phone",
+  summary: "Read how texting and numbers are set up",
+  operation: "phone.overview.read",
+  counted: true,
+  reply: Settings,
+  looks: [phoneOf],
+  handle: async (ports, { companyId }) => {
+    const setUp = await ports.runner.read(phoneOf(companyId), setUpOf)
+    return { ok: true, body: await settingsAnswer(ports, companyId, setUp) }
+  },
+})
+
+/** Changes it. */
+export const changeSettings = route({
+  name: "changePhoneSettings",
+  method: "PATCH",
+  url: URL,
+  group: "phone",
+  summary: "Change how texting and numbers are set up",
+  example: { body: { texting: { helpReply: "Write to help@acme.example." } } },
+  operation: "phone.settings.write",
+  counted: true,
+  body: SettingsPatch,
+  reply: Settings,
+  refuses: ["not_found"],
+  says: { not_found: NO_NUMBER },
+  specGap:
+    "The specification does not show the verb: PATCH, because what is not sent stays. Where nothing was ever set: all phones ring for 25 seconds, who answers presses 1, nothing is recorded, callers can leave a message.",
+  handle: async (ports, caller, { body }) => {
+    const { companyId } = caller
+    const ready = await commandOf(ports, companyId, body)
+    if ("refusal" in ready) return { ok: false, refusal: ready.refusal }
+    const { keyId, personId } = caller.spender
+    const command = { type: "ChangeSettings" as const, ...ready, keyId, personId }
+    const stream = phoneOf(companyId)
+    const done = await ports.runner.execute(stream, command, causeOf(caller), setUpOf)
+    if (done.accepted) {
+      const answer = await settingsAnswer(ports, companyId, done.view)
+      return { ok: true, body: answer, position: done.position }
+    }
+    const { code, numberId } = done.refusal
+    if (code !== "not_acknowledged") return { ok: false, refusal: refusal("not_found", NO_NUMBER) }
+    const place = body.numbers?.findIndex(({ id }) => id === numberId) ?? 0
+    const field = `numbers.${place}.acknowledgeRecording`
+    return { ok: false, refusal: invalid({ [field]: ACKNOWLEDGE }) }
+  },
+})
+
+/** What is asked, sealed; or what is wrong with it. */
+async function commandOf(ports: Ports, companyId: CompanyId, body: SettingsPatch) {
+  const { texting = {}, numbers = [] } = body
+  const changes: NumberChange[] = []
+  const faults: Record<string, string> = {}
+  for (const [place, patch] of numbers.entries()) {
+    const numberId = parseNumberId(patch.id)
+    if (numberId === null) return { refusal: refusal("not_found", NO_NUMBER) }
+    const made = await numberChange(ports, companyId, numberId, patch)
+    if ("faults" in made) {
+      for (const [i, fault] of made.faults) faults[`numbers.${place}.ringTo.${i}.phone`] = fault
+    } else changes.push(made)
+  }
+  if (Object.keys(faults).length > 0) return { refusal: invalid(faults) }
+  const acknowledges = [body, ...numbers].some((one) => one.acknowledgeRecording === true)
+  return {
+    texting: await textingChange(ports, companyId, texting),
+    ...{ numbers: changes, acknowledgesRecording: acknowledges },
+  }
+}
+
+/** Without what was not sent. */
+function given<T extends object>(changes: T): Partial<T> {
+  const entries = Object.entries(changes).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(entries) as Partial<T>
+}
+
+async function textingChange(
+  { sealing }: Ports,
+  companyId: CompanyId,
+  { extraOptOutWords, optOutLine, ...replies }: z.infer<typeof TextingChange>,
+): Promise<Partial<Texting>> {
+  const seal = async (text: string | undefined) =>
+    text === undefined ? undefined : sealing.seal(companyId, COMPANY_SUBJECT, text)
+  const words = extraOptOutWords?.map((word) => sealing.seal(companyId, COMPANY_SUBJECT, word))
+  return given({
+    optOutReply: await seal(replies.optOutReply),
+    optInReply: await seal(replies.optInReply),
+    helpReply: await seal(replies.helpReply),
+    extraOptOutWords: words === undefined ? undefined : await Promise.all(words),
+    optOutLine,
+  }) as Partial<Texting>
+}
+
+async function numberChange(
+  ports: Ports,
+  companyId: CompanyId,
+  numberId: NumberId,
+  { id: _id, acknowledgeRecording: _acknowledge, ...patch }: NumberPatch,
+): Promise<NumberChange | { readonly faults: readonly (readonly [number, string])[] }> {
+  const seal = (text: string) => ports.sealing.seal(companyId, COMPANY_SUBJECT, text)
+  const sealOr = async <T extends null | undefined>(text: string | T): Promise<Sealed | T> =>
+    typeof text === "string" ? seal(text) : text
+  const { label, recordingNotice, voicemailGreeting, optOutReply, ringTo, ...rest } = patch
+  const ring = ringTo === undefined ? undefined : await ringTargets(ports, companyId, ringTo)
+  if (ring?.faults !== undefined) return ring
+  const targets = ring?.targets.map(async ({ phone, name }) => {
+    return { phone: await seal(phone), name: await sealOr(name) }
+  })
+  const settings = given({
+    ...rest,
+    label: await sealOr(label),
+    recordingNotice: await sealOr(recordingNotice),
+    voicemailGreeting: await sealOr(voicemailGreeting),
+    optOutReply: await sealOr(optOutReply),
+    ringTo: targets === undefined ? undefined : await Promise.all(targets),
+  }) as Partial<NumberSettings>
+  return { numberId, settings }
+}
+
+/** Phones in full, or what is wrong with them by their places. They are looked at again when they ring. */
+async function ringTargets(
+  { runner, readAll }: Ports,
+  companyId: CompanyId,
+  ringTo: readonly z.infer<typeof RingTo>[],
+) {
+  const read = ringTo.map(({ phone, name = null }) => ({ called: callable(phone), name }))
+  const numbers = read.flatMap(({ called }) => called?.number ?? [])
+  const held = await holdersOf(readAll, numbers)
+  const isOn = await runner.read(phoneOf(companyId), (state) => {
+    return read.map(({ called }) => called !== null && isDestinationOn(state, called.country))
+  })
+  const faults = read.flatMap(({ called }, i) => {
+    const fault = ringFault(called?.number ?? null, isOn[i] === true, held)
+    return fault === null ? [] : [[i, fault] as const]
+  })
+  if (faults.length > 0) return { faults, targets: [] }
+  return {
+    faults: undefined,
+    targets: read.map(({ called, name }) => ({ phone: called?.number ?? "", name })),
+  }
+}
+
+function ringFault(number: string | null, isOn: boolean, held: ReadonlySet<string>): string | null {
+  if (number === null) return "Must be a full number that can be called, and costs no premium."
+  // Two that forward to each other would ring for ever.
+  if (held.has(number)) return "Must be no number that is kept here."
+  return isOn ? null : "Must be of a country that is switched on."
+}

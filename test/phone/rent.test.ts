@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import type { Company, World } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+import { LOCAL, bought, buy, chargesOf, numbersOf, rentsOf } from "./numbering.ts"
+import { fundsOf, sendText } from "./texting.ts"
+
+let world: World
+let company: Company
+let year = 2040
+beforeAll(async () => {
+  world = await openWorld({ rateLimits: "off" })
+  await makeCallsFree(world)
+})
+beforeEach(async () => {
+  // Each test has a year of its own, none a leap year: the clock goes one way.
+  year += year % 4 === 3 ? 2 : 1
+  await at(`${year}-01-31T08:00:00.000Z`)
+})
+afterAll(() => world.close())
+
+async function at(to: string): Promise<void> {
+  await world.operate("clock set", { to })
+  await world.operate("wait")
+}
+
+const mailsOf = async ({ companyId }: Company): Promise<readonly { readonly subject: string }[]> =>
+  (await world.operate("mail list", { company: companyId })).mails
+
+/** The number that a company got last, by what an operator is told: that counts as no call. */
+const last = async ({ companyId }: Company): Promise<Record<string, unknown> | undefined> =>
+  (await world.operate("number list", { company: companyId })).numbers.at(-1)
+
+describe("rent", () => {
+  it("is charged to the company each month on the day of buying", async () => {
+    company = await makeCompany(world)
+    const { id } = await bought(world, company)
+    await at(`${year}-02-28T07:59:59.999Z`)
+    expect(await rentsOf(world, company)).toHaveLength(1)
+    await at(`${year}-02-28T08:00:00.000Z`)
+    await at(`${year}-03-31T08:00:00.000Z`)
+    expect((await rentsOf(world, company)).slice(1)).toEqual(
+      ["02-28", "03-31"].map((day) => ({
+        ...{ micros: LOCAL, state: "final", name: `${year}-${day.slice(0, 2)}` },
+        at: `${year}-${day}T08:00:00.000Z`,
+      })),
+    )
+    expect(await last(company)).toMatchObject({ id, paidThrough: `${year}-04-30T08:00:00.000Z` })
+    // The number that came with the company costs nothing.
+    expect((await numbersOf(world, company))[0]).toMatchObject({ paidThrough: null })
+  })
+
+  it("of months that nobody was there for is charged in their order", async () => {
+    company = await makeCompany(world)
+    await bought(world, company)
+    await at(`${year}-05-01T00:00:00.000Z`)
+    const names = (await rentsOf(world, company)).map(({ name }) => name)
+    expect(names).toEqual(["first", `${year}-02`, `${year}-03`, `${year}-04`])
+    expect(await last(company)).toMatchObject({ paidThrough: `${year}-05-31T08:00:00.000Z` })
+  })
+
+  it("costs what the price book says when it is due", async () => {
+    company = await makeCompany(world)
+    await bought(world, company)
+    await world.operate("price set", { item: "number_month_local", dollars: "2" })
+    expect(await last(company)).toMatchObject({ monthlyMicros: 2_000_000 })
+    await at(`${year}-02-28T08:00:00.000Z`)
+    await world.operate("price set", { item: "number_month_local", dollars: "1.5" })
+    expect((await chargesOf(world, company)).map(({ micros }) => micros)).toEqual([
+      LOCAL,
+      2_000_000,
+    ])
+  })
+
+  it("takes the funds below zero once; the next is refused, and nothing goes out", async () => {
+    company = await makeCompany(world, "1.60")
+    const { id, number } = await bought(world, company)
+    await at(`${year}-02-28T08:00:00.000Z`)
+    expect(await fundsOf(world, company)).toBe(100_000 - LOCAL)
+    expect((await sendText(world, company.key, { from: id })).status).toBe(402)
+    await at(`${year}-03-31T08:00:00.000Z`)
+    expect(await chargesOf(world, company)).toHaveLength(2)
+    const until = `${year}-04-14T08:00:00.000Z`
+    expect(await last(company)).toMatchObject({ id, releasedUnlessPaidBy: until })
+    const refused = await sendText(world, company.key, { from: id })
+    expect([refused.status, refused.body.error]).toEqual([409, "no_number"])
+    // Texts still come in.
+    const text = { company: company.companyId, from: "+14155559001", to: number, body: "Hello" }
+    expect(await world.operate("carrier text-in", text)).toMatchObject({ keyword: null })
+  })
+})
+
+describe("a number whose rent is refused", () => {
+  beforeEach(async () => {
+    company = await makeCompany(world, "1.50")
+    await bought(world, company)
+    await at(`${year}-02-28T08:00:00.000Z`)
+  })
+
+  it("is asked for again each day, and goes on once it is paid", async () => {
+    await at(`${year}-03-05T07:00:00.000Z`)
+    await world.operate("funds add", { company: company.companyId, dollars: "0.01" })
+    await world.operate("wait")
+    expect(await chargesOf(world, company)).toHaveLength(1)
+    await at(`${year}-03-05T08:00:00.000Z`)
+    expect((await rentsOf(world, company)).at(-1)).toMatchObject({ name: `${year}-02` })
+    expect(await last(company)).toMatchObject({
+      ...{ releasedUnlessPaidBy: null, paidThrough: `${year}-03-31T08:00:00.000Z` },
+    })
+    expect(await fundsOf(world, company)).toBe(10_000 - LOCAL)
+  })
+
+  it("is let go to the millisecond after 14 days, and its owners hear of it before", async () => {
+    const [{ id = "", number = "" } = {}] = (await numbersOf(world, company)).slice(-1) as {
+      id: string
+      number: string
+    }[]
+    const days = [`${year}-02-28`, `${year}-03-06`, `${year}-03-12`]
+    const until = new Date(Date.parse(`${year}-02-28T08:00:00.000Z`) + 14 * 86_400_000)
+    for (const [i, day] of days.entries()) {
+      await at(
+        `${year}-${new Date(Date.parse(`${days[0]}T08:00:00Z`) + i * 6 * 86_400_000).toISOString().slice(5, 10)}T08:00:00.000Z`,
+      )
+      expect(await mailsOf(company), day).toHaveLength(i + 1)
+    }
+    expect((await mailsOf(company))[0]?.subject).toContain(number)
+    await at(new Date(until.getTime() - 1).toISOString())
+    expect((await last(company))?.["id"]).toBe(id)
+    await at(until.toISOString())
+    expect((await last(company))?.["id"]).not.toBe(id)
+    // Somebody else can have it.
+    await at(new Date(until.getTime() + 1_000).toISOString())
+    expect((await buy(world, await makeCompany(world), number)).status).toBe(201)
+    expect(await mailsOf(company)).toHaveLength(3)
+  })
+
+  it("that is released costs nothing more, and nobody hears of it", async () => {
+    const id = String((await last(company))?.["id"])
+    await world.call(company.key, "POST", "/api/v1/phone/release", { body: { id } })
+    await world.operate("funds add", { company: company.companyId, dollars: "50" })
+    await at(`${year}-04-30T08:00:00.000Z`)
+    expect(await chargesOf(world, company)).toHaveLength(1)
+    expect(await mailsOf(company)).toHaveLength(1)
+  })
+})
+
+describe("a limit", () => {
+  it("refuses rent like any charge, exempt from funds or not", async () => {
+    company = await makeCompany(world)
+    await bought(world, company)
+    const limit = { company: company.companyId, class: "general", period: "month" }
+    await world.operate("limit set", { ...limit, dollars: "1.499999" })
+    await at(`${year}-02-28T08:00:00.000Z`)
+    expect((await last(company))?.["releasedUnlessPaidBy"]).not.toBeNull()
+    await world.operate("limit set", { ...limit, dollars: "1.50" })
+    await at(`${year}-03-01T08:00:00.000Z`)
+    expect((await last(company))?.["releasedUnlessPaidBy"]).toBeNull()
+  })
+})
+
+describe("a deleted company", () => {
+  it("pays no rent, begins no grace, and lets its numbers go with its data", async () => {
+    company = await makeCompany(world)
+    const { number } = await bought(world, company)
+    await at(`${year}-02-20T08:00:00.000Z`)
+    await world.operate("company delete", { company: company.companyId })
+    await at(`${year}-02-28T08:00:00.000Z`)
+    expect(await chargesOf(world, company)).toHaveLength(1)
+    expect(await mailsOf(company)).toEqual([])
+    const other = await makeCompany(world)
+    expect((await buy(world, other, number)).status).toBe(409)
+    await at(`${year}-03-07T08:00:00.000Z`)
+    expect((await buy(world, other, number)).status).toBe(201)
+  })
+})
+
+describe("an audit", () => {
+  it("comes to the same decisions about rent from the events alone", async () => {
+    company = await makeCompany(world, "1.60")
+    await bought(world, company)
+    await at(`${year}-05-01T08:00:00.000Z`)
+    const rents = await rentsOf(world, company)
+    expect(rents.map(({ micros }) => micros)).toEqual([LOCAL, LOCAL])
+    const replayed = await world.operate("audit replay", { company: company.companyId })
+    expect(replayed).toMatchObject({ ok: true })
+    const { refusals } = await world.operate("refusals list", { company: company.companyId })
+    expect(refusals.length).toBeGreaterThan(0)
+  })
+})
