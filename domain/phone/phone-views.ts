@@ -1,9 +1,9 @@
 /** What callers and other slices read of a company's phone. */
-import { destinationClass } from "./destinations.ts"
+import { destinationClass } from "../kernel/destinations.ts"
 import type { NumberId } from "./ids.ts"
 import type { NumberSettings } from "./number-settings.ts"
 import { DEFAULT_NUMBER_SETTINGS } from "./number-settings.ts"
-import type { FormerNumber, HeldNumber, Order, Phone } from "./phone.ts"
+import type { FormerNumber, HeldNumber, Order, Phone } from "./phone-state.ts"
 import type { OrderFailure, Texting } from "./phone-events.ts"
 
 /** The numbers a company holds, in the order they came. */

@@ -6,9 +6,8 @@
  */
 import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
 import { unreachable } from "../kernel/decider.ts"
-import { destinationClass } from "./destinations.ts"
+import { destinationClass } from "../kernel/destinations.ts"
 import type { NumberId } from "./ids.ts"
-import type { NumberSettings } from "./number-settings.ts"
 import type {
   ChangeSettings,
   CompleteOrder,
@@ -21,42 +20,13 @@ import type {
   SwitchDestination,
 } from "./phone-commands.ts"
 import { DEFAULT_TEXTING } from "./phone-commands.ts"
-import type { AddedNumber, OrderFailure, PhoneEvent, PhoneFact, Texting } from "./phone-events.ts"
+import type { PhoneEvent } from "./phone-events.ts"
+import type { HeldNumber, Phone } from "./phone-state.ts"
 import { GRACE_MS, monthsAfter, paidAfter } from "./rent.ts"
 import { settingsOf } from "./phone-views.ts"
 
 /** So many orders that brought nothing are remembered. */
 const MOST_FAILED = 200
-
-/** A number as the company holds it. */
-export interface HeldNumber extends AddedNumber {
-  /** Since when its rent is refused; null where it is paid. */
-  readonly refusedSince: number | null
-}
-
-/** A number that the company held. */
-export type FormerNumber = Pick<HeldNumber, "number" | "test">
-
-/** What of an order its end needs. */
-export type Order = Omit<PhoneFact<"NumberOrdered">, "type">
-
-/** A company's phone. Only the functions of this file and `phone-views.ts` look inside. */
-export interface Phone {
-  readonly numbers: Map<NumberId, HeldNumber>
-  readonly orders: Map<NumberId, Order>
-  readonly failed: Map<NumberId, OrderFailure>
-  /** The numbers of those that were released: their texts stay readable. */
-  readonly released: Map<NumberId, FormerNumber>
-  /** Of numbers whose settings were ever changed. */
-  readonly settings: Map<NumberId, NumberSettings>
-  texting: Texting
-  acknowledged: boolean
-  readonly switched: Map<string, boolean>
-  repliesAppliedAt: number | null
-  repliesRevision: number
-  /** Facts folded so far. */
-  facts: number
-}
 
 /** The rules of a company's phone. */
 export const phone: Decider<PhoneCommand, Phone, PhoneEvent, PhoneRefused> = {

@@ -53,6 +53,7 @@ export const searchNumbers = route({
       .array(z.object(numberFields).meta({ id: "OfferedNumber", description: "A number for sale" }))
       .describe(`Up to ${MOST_OFFERED}; none is kept for anybody`),
   }),
+  reads: ["numbers"],
   refuses: ["unavailable"],
   handle: async ({ carrier, pacer, readAll }, _caller, { query }) => {
     const { kind, areaCode = null, contains = null, region = null } = query

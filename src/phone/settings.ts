@@ -34,7 +34,7 @@ const optOutWord = said(40).refine((word) => {
   return keywordForm(word) !== "" && means !== "start" && means !== "help"
 }, "Must have a letter or digit, and be no word that opts in or asks for help.")
 
-const TextingChange = z.object({
+const TextingChange = z.strictObject({
   optOutReply: said(320).optional().describe("What an opt-out is answered with"),
   optInReply: said(320).optional().describe("What an opt-in is answered with"),
   helpReply: said(320).optional().describe("What HELP is answered with"),
@@ -46,12 +46,12 @@ const TextingChange = z.object({
   optOutLine: z.boolean().optional().describe("Whether a first text tells how to stop"),
 })
 
-const RingTo = z.object({
+const RingTo = z.strictObject({
   phone: z.string().describe("Full number of a country that is switched on"),
   name: said(80).nullish().describe("Whose it is"),
 })
 
-const NumberPatch = z.object({
+const NumberPatch = z.strictObject({
   id: shortText(64).describe("Which number"),
   label: said(40).nullable().optional().describe("What the company calls it"),
   ringMode: z.enum(["all", "order"]).optional().describe("All at once, or one after another"),
@@ -73,7 +73,7 @@ const NumberPatch = z.object({
     .describe("You answer for it that whoever calls agrees to be recorded"),
 })
 
-const SettingsPatch = z.object({
+const SettingsPatch = z.strictObject({
   texting: TextingChange.optional().describe("What changes of texting"),
   numbers: z
     .array(NumberPatch)

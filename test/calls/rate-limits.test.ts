@@ -16,7 +16,7 @@ const STAND_INS = SPEC_ROUTES.filter((spec) => spec.limit !== undefined && !isBu
 const urlsOf = (limit: string) =>
   STAND_INS.filter((one) => one.limit?.name === limit).map(({ url }) => url)
 const PAID = [...urlsOf("paid"), "/api/v1/publish", "/api/v1/sandboxes"]
-const SEARCHES = urlsOf("number search")
+const SEARCH = "/api/v1/phone/search"
 
 let world: World
 let company: Company
@@ -67,7 +67,7 @@ async function tally(): Promise<readonly number[]> {
 
 describe("paid calls", () => {
   it("are one bucket over all paid routes: of 121 one is refused, and the tally says 121", async () => {
-    expect([...PAID, TEXTS].length).toBeGreaterThan(3)
+    expect([...PAID, TEXTS].length).toBeGreaterThan(2)
     const answers = await pay(company.key, 121)
     expect(limited(answers)).toHaveLength(1)
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(120)
@@ -129,7 +129,7 @@ describe("a window", () => {
 
 describe("a company's searches for numbers", () => {
   it("are ten a minute over all its keys", async () => {
-    const [url] = SEARCHES
+    const url = SEARCH
     const keys = [company.key, (await makeKey(world, company)).key]
     const answers = []
     for (let i = 0; i < 11; i += 1) answers.push(await read(keys[i % 2] ?? "", url))
@@ -153,7 +153,7 @@ it("a fault of the limiter lets the calls pass, and is told of", async () => {
   )
   const statuses = []
   for (let i = 0; i < 12; i += 1) {
-    statuses.push((await callApp(faulty, company.key, "GET", SEARCHES[0] ?? "")).status)
+    statuses.push((await callApp(faulty, company.key, "GET", SEARCH)).status)
   }
   await faulty.close()
   expect(statuses).toEqual(Array<number>(12).fill(200))
@@ -173,10 +173,9 @@ it("Retry-After stands on no other 429", async () => {
 describe("RATE_LIMITS", () => {
   it("off lets every call pass", async () => {
     const settings = readConfig({ RATE_LIMITS: "off" })
-    const open = await buildApp(world.ports, STAND_INS, PROGRAM.retired, settings)
-    const calls = Array.from({ length: 130 }, () =>
-      callApp(open, company.key, "GET", SEARCHES[0] ?? ""),
-    )
+    const routes = [...PROGRAM.entries, ...STAND_INS]
+    const open = await buildApp(world.ports, routes, PROGRAM.retired, settings)
+    const calls = Array.from({ length: 130 }, () => callApp(open, company.key, "GET", SEARCH))
     const answers = await Promise.all(calls)
     await open.close()
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))

@@ -15,7 +15,7 @@ let world: World
 let other: World
 let company: Company
 beforeAll(async () => {
-  world = await openWorld()
+  world = await openWorld({ rateLimits: "off" })
   other = await openWorld({ url: world.databaseUrl })
   await makeCallsFree(world)
   company = await makeCompany(world)

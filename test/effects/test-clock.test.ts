@@ -1,4 +1,4 @@
-import { CARRIER } from "../../adapters/providers/carrier/built-in.ts"
+import { CARRIER } from "../../adapters/providers/carrier/simulator.ts"
 import { sql } from "kysely"
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import type { World } from "../support/world.ts"

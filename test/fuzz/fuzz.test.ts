@@ -16,6 +16,7 @@ import { isDeep, runsOf } from "../charging/runs.ts"
 import type { RightRequest } from "../support/right-requests.ts"
 import { rightRequests } from "../support/right-requests.ts"
 import { SENDING, post as postDomain } from "../domains/domain-world.ts"
+import { bought } from "../phone/numbering.ts"
 import { addVerified } from "../email/mailing.ts"
 import { publishOne } from "../publishing/other-answers.ts"
 import { PUBLISHES } from "../publishing/publish-world.ts"
@@ -58,7 +59,9 @@ beforeAll(async () => {
   await addVerified(world.ports, company.companyId, "acme.example")
   const { body: connected } = await postDomain(world, company, { domain: "fuzz.com" })
   const add = { action: "add", domainId: connected.id, domain: "mail.fuzz.com" }
+  const { id: numberId } = await bought(world, company)
   there = {
+    "POST /api/v1/phone/release": { body: { id: numberId } },
     [`POST ${SENDING}`]: { body: add },
     [`POST ${PUBLISHES}/preview`]: { body: { commit: publish.commit } },
     [`GET ${PUBLISHES}/:id`]: { path: `${PUBLISHES}/${publish.id}` },

@@ -24,8 +24,8 @@ afterAll(async () => {
 const read = async ({ key }: Company) => (await world.call(key, "GET", URL)).body
 const put = ({ key }: Company, country: string, on: boolean) =>
   world.call(key, "PATCH", URL, { body: { country, on } })
-const of = (list: readonly { readonly code: string }[], code: string) =>
-  list.find((one) => one.code === code)
+const of = (all: readonly { readonly code: string }[], code: string) =>
+  all.find((one) => one.code === code)
 const byOperator = (what: "add" | "remove", { companyId }: Company, country: string) =>
   world.operate(`destination ${what}`, { company: companyId, country })
 

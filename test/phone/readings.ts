@@ -1,9 +1,12 @@
 /** What the routes of the phone show. */
 import type { Readings } from "../support/readings.ts"
 import { optIn } from "./opted-in.ts"
+import { bought, buy, search } from "./numbering.ts"
 import { newNumber, sendText } from "./texting.ts"
 
 let optIns = 0
+let notes = 0
+let isOn = false
 
 /** What is shown of each change. */
 export const READINGS: Readings = {
@@ -23,6 +26,36 @@ export const READINGS: Readings = {
         .map(({ phone }: { phone: string }) => phone)
         .toSorted()
         .at(-1),
+  },
+  "GET /api/v1/phone/state": {
+    write: async (world, company) => (await bought(world, company)).id,
+    shown: (body) => body.numbers.at(-1)?.id,
+  },
+  "GET /api/v1/phone/search": {
+    write: async (world, company) => {
+      const { numbers } = (await search(world, company)).body
+      await buy(world, company, numbers[0].number)
+      return numbers[1].number
+    },
+    shown: (body) => body.numbers[0]?.number,
+  },
+  "GET /api/v1/phone/settings": {
+    write: async (world, company) => {
+      notes += 1
+      const body = { texting: { helpReply: `Ask ${notes}.` } }
+      await world.call(company.key, "PATCH", "/api/v1/phone/settings", { body })
+      return `Ask ${notes}.`
+    },
+    shown: (body) => body.texting.helpReply,
+  },
+  "GET /api/v1/phone/destinations": {
+    write: async (world, company) => {
+      isOn = !isOn
+      const body = { country: "GB", on: isOn }
+      await world.call(company.key, "PATCH", "/api/v1/phone/destinations", { body })
+      return isOn
+    },
+    shown: (body) => body.selfServe.find((one: { code: string }) => one.code === "GB")?.on,
   },
   "GET /api/v1/phone/optins": {
     write: async (world, company) => {

@@ -107,8 +107,7 @@ describe("the settings", () => {
     const { key } = await world.operate("key create", {
       ...{ company: companyId, person: personId, allOperations: true },
     })
-    const read = await world.call(key, "GET", URL)
-    expect(read.status).toBe(200)
+    expect((await world.call(key, "GET", URL)).status).toBe(200)
     const write = await world.call(key, "PATCH", URL, { body: {} })
     expect([write.status, write.body.error]).toEqual([403, "not_allowed"])
   })

@@ -2,7 +2,7 @@
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
 import type { SimulatedThings } from "../simulators/port.ts"
-import type { CARRIER } from "./built-in.ts"
+import type { CARRIER } from "./simulator.ts"
 import type { Carrier, NumberOrder, OrderAnswer } from "./port.ts"
 import { stocked, wantedOfStock } from "./stock.ts"
 

@@ -5,17 +5,12 @@
  */
 import type { Pacer } from "../../clock/port.ts"
 import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
-import type { Simulator, SimulatorMemory, Simulators } from "../simulators/port.ts"
+import { CARRIER } from "./simulator.ts"
+import type { SimulatorMemory, Simulators } from "../simulators/port.ts"
 import type { KnownOrder, SoldNumber } from "./built-in-numbers.ts"
 import { builtInNumbers } from "./built-in-numbers.ts"
 import type { Carrier, CarrierAnswer, CarrierKnowledge, OutgoingText } from "./port.ts"
 import { builtInCarrierId } from "./port.ts"
-
-/** What it can be told to do. */
-export const CARRIER = {
-  name: "carrier",
-  outcomes: ["reject", "undelivered", "taken"],
-} as const satisfies Simulator
 
 const SLOW_MS = 2_000
 const UNKNOWN_IS_NO_AFTER_MS = 10 * 60_000

@@ -1,5 +1,6 @@
 /** The carrier; the built-in one reports by itself what it could not deliver. */
-import { CARRIER, openBuiltInCarrier } from "../../../adapters/providers/carrier/built-in.ts"
+import { openBuiltInCarrier } from "../../../adapters/providers/carrier/built-in.ts"
+import { CARRIER } from "../../../adapters/providers/carrier/simulator.ts"
 import type { Carrier } from "../../../adapters/providers/carrier/port.ts"
 import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
 import { parsed } from "../../../domain/kernel/ids.ts"

@@ -1,7 +1,7 @@
 /** What texts and calls to a country cost. */
-import type { DestinationPrice, PriceBook } from "../charging/price-book.ts"
-import { bookVersion, listedPriceOf, priceOf } from "../charging/price-book.ts"
-import { destinationClass } from "./destinations.ts"
+import type { DestinationPrice, PriceBook } from "./price-book.ts"
+import { bookVersion, listedPriceOf, priceOf } from "./price-book.ts"
+import { destinationClass } from "../kernel/destinations.ts"
 
 /** What countries cost that no operator has set a price for. */
 const UNLISTED = {
