@@ -129,7 +129,9 @@ describe("a number that is bought", () => {
     const companies = await Promise.all(Array.from({ length: 4 }, () => makeCompany(world)))
     const number = nextNumber()
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => buy(world, companies[i % 4] ?? companies[0]!, number)),
+      Array.from({ length: 5 }, () => companies)
+        .flat()
+        .map((one) => buy(world, one, number)),
     )
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
     expect(answers.filter(({ status }) => status === 409)).toHaveLength(19)

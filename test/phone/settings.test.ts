@@ -130,7 +130,7 @@ describe("400 validation", () => {
     ["numbers.0.recordingNotice", { recordingNotice: long(300) }],
     ["numbers.0.voicemailGreeting", { voicemailGreeting: long(500) }],
     ["numbers.0.optOutReply", { optOutReply: long(320) }],
-    ["numbers.0.ringTo", { ringTo: Array(6).fill({ phone: "+14155557001" }) }],
+    ["numbers.0.ringTo", { ringTo: Array.from({ length: 6 }, () => ({ phone: "+14155557001" })) }],
     ...[
       ["premium", "+19005550123"],
       ["of no country, as premium ones are", "+19765550123"],
