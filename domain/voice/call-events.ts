@@ -115,7 +115,16 @@ export const callFormats = {
   /** A leg is gone by itself, or could not be called. */
   LegGone: { version: 1, fields: { ...ofLeg, goneAt: time } },
   /** Somebody takes the call: the others are hung up, and the caller's leg is opened. */
-  CallAccepted: { version: 1, fields: { ...ofLeg, drops: list(int), ...until } },
+  CallAccepted: {
+    version: 1,
+    fields: {
+      ...ofLeg,
+      /** Their number. */
+      phone: sealed,
+      drops: list(int),
+      ...until,
+    },
+  },
   /** The caller's leg is open: the minutes are counted from here. */
   CallerAnswered: { version: 1, fields: { ...base, answeredAt: time } },
   /** Both are told that the call will be recorded. */

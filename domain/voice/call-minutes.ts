@@ -22,8 +22,8 @@ export function secondsOf(call: Pick<Live, "answeredAt" | "goneAt">): number {
   return Math.ceil(lastedMs(call) / 1_000)
 }
 
-/** Whether it is over and known when the caller went: nothing of its minutes is open then. */
-export function isSettled({ phase, goneAt }: Pick<Live, "phase" | "goneAt">): boolean {
+/** Whether it is over and known when the caller went: then it is known what its minutes are. */
+function isSettled({ phase, goneAt }: Pick<Live, "phase" | "goneAt">): boolean {
   return phase === "ended" && goneAt !== null
 }
 
@@ -49,15 +49,25 @@ export interface Minutes {
 
 /** How a call's minutes stand. */
 export function minutesOf(call: Live): Minutes {
-  const { begun, paid, refused, answeredAt } = call
+  const { begun, paid, refused } = call
   const isFinal = isSettled(call)
   const spoken = spokenMinutes(call)
   const isOpen = begun > paid && refused === null && (!isFinal || begun <= spoken)
   const owed = isOpen ? begun : null
   const known = isFinal
     ? Math.min(spoken, refused === null ? spoken : refused - 1)
-    : Math.max(call.seen, answeredAt === null ? 0 : 1)
+    : seenMinutes(call)
   return { owed, next: nextOf(call, isFinal, spoken), paid, known, isFinal }
+}
+
+/** How many minutes were seen to begin while the call lasted: their charges were closed then. */
+export function seenMinutes({ seen, answeredAt }: Pick<Live, "seen" | "answeredAt">): number {
+  return Math.max(seen, answeredAt === null ? 0 : 1)
+}
+
+/** When a minute begins, by the carrier's time; null where the caller was not answered. */
+export function startOfMinute(call: Pick<Live, "answeredAt">, minute: number): number | null {
+  return call.answeredAt === null ? null : call.answeredAt + (minute - 1) * MINUTE_MS
 }
 
 function nextOf(call: Live, isFinal: boolean, spoken: number): Minutes["next"] {

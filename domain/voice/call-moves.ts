@@ -52,7 +52,11 @@ export function askOrAccept(call: Live, leg: number, at: number): readonly CallE
 /** Gives somebody the call: nobody else's phone rings from here on. */
 export function accept(call: Live, leg: number, at: number): readonly CallEvent[] {
   const drops = aliveLegs(call).filter((one) => one !== leg)
-  return [{ type: "CallAccepted", at, ...idOf(call), leg, drops, untilAt: at + NOTICE_MS }]
+  const phone = call.offered.settings.ringTo[leg - 1]?.phone
+  // Legs are those of the numbers that ring.
+  if (phone === undefined) return []
+  const accepted = { type: "CallAccepted", at, ...idOf(call), leg, phone, drops } as const
+  return [{ ...accepted, untilAt: at + NOTICE_MS }]
 }
 
 /** Begins the notice where the call is to be recorded; else both hear each other. */

@@ -68,6 +68,12 @@ export interface Call {
   goneEarly: number | null
 }
 
+/** How a call stands, as others may keep it; null where it was never offered. */
+export function liveOf({ call }: Call): Live | null {
+  if (call === null) return null
+  return { ...call, legs: call.legs.map((leg) => ({ ...leg })), heard: [...call.heard] }
+}
+
 /** A call of which nothing was heard. */
 export const noCall = (): Call => ({ call: null, goneEarly: null })
 
@@ -229,10 +235,8 @@ export const callCheckpoint: CheckpointForm<Call> = {
   shape: 1,
   save: (state) => state,
   load: (saved) => {
-    const { call, goneEarly } = saved as Call
-    if (call === null) return { call, goneEarly }
-    const legs = call.legs.map((leg) => ({ ...leg }))
-    return { call: { ...call, legs, heard: [...call.heard] }, goneEarly }
+    const { goneEarly } = saved as Call
+    return { call: liveOf(saved as Call), goneEarly }
   },
 }
 

@@ -14,11 +14,10 @@ import {
   endedLeg,
   legAfter,
   openedLeg,
-  recordedSeconds,
+  recordingSeconds,
   ringingLeg,
   scripted,
 } from "./simulated-call.ts"
-import { toneMp3 } from "./tone.ts"
 
 /** What it can be told to do. */
 export const VOICE = { name: "voice", outcomes: ["gone"] } as const satisfies Simulator
@@ -181,7 +180,7 @@ class BuiltInVoice {
     await this.#tell({ is: "leg_gone", leg: of, goneAt: endedAt, answeredAt })
     const { recording: kind } = after
     if (kind === null) return
-    const seconds = recordedSeconds(after, endedAt)
+    const seconds = recordingSeconds(after, endedAt)
     const audioRef = `audio-${leg.callId}-${kind}`
     await this.#audio.keep(audioRef, leg.companyId, { seconds })
     await this.#tell({ is: "audio_ready", leg: of, kind, seconds, audioRef })
@@ -217,4 +216,9 @@ function acted(leg: SimulatedLeg, does: Exclude<Deed["does"], "press">, now: num
 function named(leg: VoiceLeg, { to, callerRef }: SimulatedLeg): LegNamed {
   if (callerRef === null) return { of: "caller", ref: nameOf(leg), to }
   return { of: "leg", ...leg, ref: nameOf(leg) }
+}
+
+/** As many bytes as MP3 of this length has, none of which is sound. */
+function* toneMp3(seconds: number): Iterable<Uint8Array> {
+  for (let second = 0; second < seconds; second += 1) yield new Uint8Array(3_000)
 }

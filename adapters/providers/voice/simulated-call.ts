@@ -119,7 +119,7 @@ export function scripted(
 }
 
 /** How long a recording is that has ended, seconds. */
-export function recordedSeconds(
+export function recordingSeconds(
   { script, recording, recordingSince }: SimulatedLeg,
   now: number,
 ): number {
