@@ -30,7 +30,6 @@ import {
 const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
   phone: [
     "GET /api/v1/phone/state",
-    "GET /api/v1/phone/calls",
     "GET /api/v1/phone/settings",
     "PATCH /api/v1/phone/settings",
     "GET /api/v1/phone/search",

@@ -102,7 +102,7 @@ describe("a call that waits for an operator", () => {
 describe("a call that is played", () => {
   it("is answered, as long as was said, and paid in order", async () => {
     const company = await makeCalled(world, { phones: PHONES, recordCalls: true })
-    await playCall(world, company, "answered", { seconds: 130.5, recorded: true })
+    await playCall(world, company, "answered", { seconds: "130.5", recorded: true })
     expect(await listed(world, company)).toMatchObject([
       {
         outcome: "answered",
@@ -122,7 +122,7 @@ describe("a call that is played", () => {
 
   it("is a voicemail, or missed", async () => {
     const company = await makeCalled(world, { phones: PHONES })
-    await playCall(world, company, "voicemail", { seconds: 20, voicemailSeconds: 12 })
+    await playCall(world, company, "voicemail", { seconds: "20", voicemailSeconds: 12 })
     await playCall(world, company, "missed")
     expect(await listed(world, company)).toMatchObject([
       { outcome: "voicemail", seconds: 20, voicemailSeconds: 12, chargedMicros: MINUTE },

@@ -20,9 +20,9 @@ const LOOK_AGAIN_MS = 20
 const USUAL_SECONDS = 30
 
 const seconds = z
-  .number()
-  .min(0)
-  .max(TALK_MS / 1_000)
+  .string()
+  .regex(/^\d{1,5}(\.\d{1,3})?$/, "must be seconds such as 60 or 60.001")
+  .refine((text) => Number(text) * 1_000 <= TALK_MS, "must be 14400 at most, four hours")
 
 const CallIn = z.object({
   company: company.optional(),
@@ -106,7 +106,7 @@ function refuseUnplayable(
 
 function scriptOf({ outcome, seconds: lasts, recorded, voicemailSeconds }: CallIn) {
   if (outcome === undefined) return null
-  const lastsMs = Math.round((lasts ?? USUAL_SECONDS) * 1_000)
+  const lastsMs = Math.round(Number(lasts ?? USUAL_SECONDS) * 1_000)
   const all = Math.min(180, Math.floor(lastsMs / 1_000))
   return {
     ...{
