@@ -64,6 +64,18 @@ export async function setUp(
   return (await ports.sealing.open(companyId, held.number)) ?? ""
 }
 
+/** Switches a country on or off, as the company does. */
+export async function switchCountry(
+  { ports }: World,
+  { companyId }: Pick<Company, "companyId">,
+  country: string,
+  on: boolean,
+): Promise<void> {
+  const command = { type: "SwitchDestination", country, on, by: "company" } as const
+  const who = { keyId: null, personId: null }
+  await ports.runner.execute(phoneOf(companyId), { ...command, ...who }, causedBy("test switch"))
+}
+
 /** Phones that ring, none of which is a number of this installation. */
 export const PHONES = ["+14155550101", "+14155550102", "+14155550103"] as const
 
