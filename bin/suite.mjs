@@ -17,6 +17,7 @@ export const DEEP_SUITES = [
   "test/fuzz",
   "test/publishing",
   "test/simulation",
+  "test/voice",
 ]
 
 /**
