@@ -158,8 +158,17 @@ module.exports = {
     rule(
       "domain-slices-apart",
       "A slice of the domain imports itself, the kernel and types of charging.",
-      { path: "^domain/([^/]+)/" },
+      { path: "^domain/([^/]+)/", pathNot: "^domain/voice/" },
       { path: "^domain/", pathNot: "^domain/($1|kernel|charging)/" },
+    ),
+    rule(
+      "domain-voice",
+      "A call comes to a number of the phone's: it names that, and keeps a copy of its settings.",
+      { path: "^domain/voice/" },
+      {
+        path: "^domain/",
+        pathNot: ["^domain/(voice|kernel|charging)/", "^domain/phone/(ids|number-settings)\\.ts$"],
+      },
     ),
     rule(
       "domain-kernel-alone",

@@ -15,8 +15,10 @@ export const DEEP_SUITES = [
   "test/charging",
   "test/faults",
   "test/fuzz",
+  "test/phone",
   "test/publishing",
   "test/simulation",
+  "test/voice",
 ]
 
 /**

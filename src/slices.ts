@@ -20,11 +20,12 @@ import { moving } from "./moving/slice.ts"
 import { phone } from "./phone/slice.ts"
 import { places } from "./places/slice.ts"
 import { publishing } from "./publishing/slice.ts"
+import { voice } from "./voice/slice.ts"
 
 /** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
   own,
-  ...[access, phone, email, domains, places, leads, credits, affiliate, company, code],
+  ...[access, phone, voice, email, domains, places, leads, credits, affiliate, company, code],
   ...[boxes, mcp, publishing, connection],
   ...[charging, billing, audit, moving],
 ]

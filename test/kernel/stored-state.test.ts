@@ -16,6 +16,7 @@ import { isRefusal } from "../../domain/kernel/decider.ts"
 import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { LEADS } from "../../domain/leads/aggregates.ts"
 import { PUBLISH, SWITCHES } from "../../domain/publishing/aggregates.ts"
+import { CALL, CALL_SLOTS } from "../../domain/voice/aggregates.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
 import { boxCommand, slotCommand } from "../boxes/box-commands.ts"
 import { histories } from "../charging/histories.ts"
@@ -29,6 +30,7 @@ import { mailCommand, suppressionCommand } from "../email/mail-commands.ts"
 import { leadCommand } from "../leads/lead-commands.ts"
 import { command } from "../phone/recipient-commands.ts"
 import { publishCommand, switchCommand } from "../publishing/publish-commands.ts"
+import { callCommand, callSlotCommand } from "../voice/call-commands.ts"
 import { apart } from "../support/stamped.ts"
 import {
   accessHistories,
@@ -86,6 +88,8 @@ const CASES: readonly Case[] = [
   caseOf(CODE, historiesOf(codeCommand)),
   caseOf(BOX, historiesOf(boxCommand)),
   caseOf(SLOTS, historiesOf(slotCommand)),
+  caseOf(CALL, historiesOf(callCommand)),
+  caseOf(CALL_SLOTS, historiesOf(callSlotCommand)),
   caseOf(PUBLISH, historiesOf(publishCommand)),
   caseOf(SWITCHES.aggregate, historiesOf(switchCommand)),
   caseOf(CLAIMS.aggregate, historiesOf(claimCommand)),

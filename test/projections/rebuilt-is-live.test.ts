@@ -17,6 +17,7 @@ import { useBoxes } from "../boxes/pretended.ts"
 import { useForms } from "../leads/forms.ts"
 import { useDomains } from "../domains/pretended.ts"
 import { usePublishing } from "../publishing/pretended.ts"
+import { useVoice } from "../voice/pretended.ts"
 import { askEverything } from "./asking.ts"
 import { RECIPIENTS, deed, perform } from "./deeds.ts"
 import { settled } from "./settled.ts"
@@ -35,6 +36,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   accounts: "update accounts set balance_micros = balance_micros + 1 where account = 'funds'",
   "api-calls": "update api_calls set calls = calls + 1",
   boxes: "update boxes set minutes = minutes + 1",
+  calls: "update calls set charged_micros = charged_micros + 1",
   previews: "update previews set port = port + 1",
   apps: "update devices set sequence = sequence + 1",
   charges: "update charges set given_back_micros = 1 where kind = 'charge'",
@@ -89,6 +91,7 @@ describe("every read model", () => {
       { numRuns: 4, endOnFailure: true },
     )
     await useBoxes(world, everywhere)
+    await useVoice(world, await makeCompany(world))
     await usePublishing(world, await makeCompany(world))
     await useDomains(world, await makeCompany(world))
     // Of what was checked, nothing was empty but what the histories may have left out.
@@ -109,6 +112,7 @@ describe("every read model", () => {
     await useForms(world, company)
     await useCode(world, company)
     await useBoxes(world, company)
+    await useVoice(world, await makeCompany(world))
     await usePublishing(world, await makeCompany(world))
     await useDomains(world, await makeCompany(world))
     await world.operate("wait")
@@ -187,7 +191,7 @@ describe("a fact that nobody can read", () => {
     const { revision, position } = await appendRaw(world.ports.store, stream, "Charged", '{"a":1}')
     const wait = (...names: string[]) => world.ports.projector.waitFor(position, 10_000, names)
     // The others are not concerned by charges.
-    const ofLedger = ["accounts", "api-calls", "charges", "limits"]
+    const ofLedger = ["accounts", "api-calls", "calls", "charges", "limits"]
     const stopped = [...ofLedger, "work"]
     const { projections } = await world.operate("projections status")
     const others = projections

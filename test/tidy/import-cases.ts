@@ -35,6 +35,11 @@ export const CASES: readonly Case[] = [
     right: { "domain/phone/a.ts": 'import "../kernel/b.ts"', "domain/kernel/b.ts": "" },
   },
   {
+    rule: "domain-voice",
+    wrong: { "domain/voice/a.ts": 'import "../phone/phone.ts"', "domain/phone/phone.ts": "" },
+    right: { "domain/voice/a.ts": 'import "../phone/ids.ts"', "domain/phone/ids.ts": "" },
+  },
+  {
     rule: "domain-kernel-alone",
     wrong: {
       "domain/kernel/a.ts": 'import type { B } from "../charging/b.ts"',

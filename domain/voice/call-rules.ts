@@ -1,0 +1,227 @@
+/** What happens in each state of a call: the rules that its table is made of. */
+import type { CallCommand } from "./call-commands.ts"
+import type { CallEvent } from "./call-events.ts"
+import {
+  OUTCOME_OF,
+  accept,
+  askOrAccept,
+  beginVoicemail,
+  end,
+  join,
+  noticeOrJoin,
+  ringFirst,
+  ringNext,
+  aliveLegs,
+} from "./call-moves.ts"
+import { minutesOf } from "./call-minutes.ts"
+import type { Live } from "./call-state.ts"
+import { isAlive, legOf } from "./call-state.ts"
+
+/** A command of one type. */
+export type Told<T extends CallCommand["type"]> = Extract<CallCommand, { readonly type: T }>
+
+/** What a call records in one state because of one command. */
+export type Rule<T extends CallCommand["type"]> = (
+  call: Live,
+  told: Told<T>,
+  at: number,
+) => readonly CallEvent[]
+
+/** The end of a call in the state that it is in. */
+function over(
+  call: Live,
+  reason: Parameters<typeof end>[2],
+  at: number,
+  gone: readonly number[] = [],
+): readonly CallEvent[] {
+  return call.phase === "ended" ? [] : [end(call, OUTCOME_OF[call.phase], reason, at, gone)]
+}
+
+/** Nothing comes of it in this state. */
+export const nothing = (): readonly CallEvent[] => []
+
+const isOwed = ({ begun, paid }: Live, minute: number) => minute === begun && minute > paid
+
+/** A minute is paid: said also behind the end, where its charge is given back. */
+export const notePaid: Rule<"PayMinute"> = (call, { callId, minute }, at) =>
+  isOwed(call, minute) ? [{ type: "CallMinutePaid", at, callId, minute }] : []
+
+/** The first minute is paid: phones ring, unless the caller has gone meanwhile. */
+export const ringPaid: Rule<"PayMinute"> = (call, told, at) => {
+  const paid = notePaid(call, told, at)
+  if (paid.length === 0) return paid
+  return [...paid, ...(call.goneAt === null ? ringFirst(call, at) : over(call, "caller_gone", at))]
+}
+
+/** A minute is refused: the call ends, if it has not. */
+export const refuse: Rule<"RefuseMinute"> = (call, { callId, minute }, at) => {
+  if (!isOwed(call, minute) || call.refused !== null) return []
+  return [{ type: "CallMinuteRefused", at, callId, minute }, ...over(call, "money", at)]
+}
+
+/** The next minute begins where it is due: while it lasts by the clock, behind the end by what was spoken. */
+export const beginMinute: Rule<"BeginMinute"> = (call, { callId, minute, isSeen }, at) => {
+  const { next } = minutesOf(call)
+  if (next === null || next.minute !== minute || at < next.dueAt) return []
+  return [{ type: "CallMinuteBegun", at, callId, minute, isSeen }]
+}
+
+/** When the caller's leg was opened, where only its end says so. */
+function openedBefore(
+  call: Live,
+  { callId, answeredAt }: Told<"EndLeg">,
+  at: number,
+): readonly CallEvent[] {
+  if (answeredAt === null || call.answeredAt !== null || !call.isToAnswer) return []
+  return [{ type: "CallerAnswered", at, callId, answeredAt }]
+}
+
+/** The caller has gone while nobody knows whether the first minute can be paid: that is remembered. */
+export const rememberGone: Rule<"EndLeg"> = (call, { callId, goneAt }, at) =>
+  call.goneAt === null ? [{ type: "CallerGone", at, callId, goneAt }] : []
+
+/** The caller has gone: it is over. */
+export const endByCaller: Rule<"EndLeg"> = (call, told, at) => {
+  const { callId, goneAt } = told
+  const gone: CallEvent = { type: "CallerGone", at, callId, goneAt }
+  return [...openedBefore(call, told, at), gone, ...over(call, "caller_gone", at, [0])]
+}
+
+/** It was over: of two times at which the caller went, the earlier counts. */
+export const goneBefore: Rule<"EndLeg"> = (call, told, at) => {
+  const { callId, goneAt } = told
+  const opened = openedBefore(call, told, at)
+  if (call.goneAt !== null && call.goneAt <= goneAt) return opened
+  return [...opened, { type: "CallerGone", at, callId, goneAt }]
+}
+
+/** A phone is answered. */
+export const answerRinging: Rule<"OpenLeg"> = (call, told, at) => {
+  const { callId, leg, answeredAt, ref } = told
+  const known = legOf(call, leg)
+  if (known === undefined || !isAlive(known)) return dropLate(call, told, at)
+  if (known.answeredAt !== null) return []
+  const answered: CallEvent = { type: "LegAnswered", at, callId, leg, answeredAt, ref }
+  return [answered, ...askOrAccept(call, leg, at)]
+}
+
+/** A phone is answered too late: nobody is there any more, so it is hung up (once more). */
+export const dropLate: Rule<"OpenLeg"> = (call, { callId, leg, answeredAt, ref }, at) => {
+  const known = legOf(call, leg)
+  if (known === undefined || known.answeredAt !== null || known.goneAt !== null) return []
+  return [
+    { type: "LegAnswered", at, callId, leg, answeredAt, ref },
+    { type: "LegDropped", at, callId, leg },
+  ]
+}
+
+/** Who was asked pressed 1. */
+export const acceptAsked: Rule<"PressDigits"> = (call, { leg }, at) => {
+  const known = legOf(call, leg)
+  const isAsked = known !== undefined && isAlive(known) && known.askedUntil !== null
+  return isAsked ? accept(call, leg, at) : []
+}
+
+/** Who was asked does not take it. Whoever took the call may press what they like. */
+export const dropAsked = (
+  call: Live,
+  told: Told<"PressDigits" | "EndAsk" | "PassDeadline">,
+  at: number,
+): readonly CallEvent[] => {
+  const { callId, leg } = told
+  const known = legOf(call, leg)
+  if (known === undefined || !isAlive(known) || leg === call.acceptedLeg) return []
+  if (known.askedUntil === null) return []
+  if (told.type === "PassDeadline" && told.untilAt !== known.askedUntil) return []
+  const dropped: CallEvent = { type: "LegDropped", at, callId, leg }
+  return [dropped, ...nextWithout(call, leg, at)]
+}
+
+/** A leg is gone; where it was the last that could take the call, the next one rings. */
+export const loseLeg: Rule<"EndLeg"> = (call, { callId, leg, goneAt }, at) => {
+  const known = legOf(call, leg)
+  if (known === undefined || known.goneAt !== null) return []
+  const gone: CallEvent = { type: "LegGone", at, callId, leg, goneAt }
+  return isAlive(known) ? [gone, ...nextWithout(call, leg, at)] : [gone]
+}
+
+function nextWithout(call: Live, leg: number, at: number): readonly CallEvent[] {
+  if (call.phase !== "ringing") return []
+  return aliveLegs(call).some((one) => one !== leg) ? [] : ringNext(call, at)
+}
+
+/** Who took the call is gone: it is over. */
+export const loseAccepted: Rule<"EndLeg"> = (call, told, at) => {
+  const lost = loseLeg(call, told, at)
+  if (lost.length === 0 || told.leg !== call.acceptedLeg) return lost
+  return [...lost, ...over(call, "far_gone", at, [told.leg])]
+}
+
+/** It rang for its time: those that only ring are hung up, those that are asked keep theirs. */
+export const endRinging: Rule<"PassDeadline"> = (call, { callId, untilAt }, at) => {
+  const { deadline } = call
+  if (deadline?.of !== "ring" || deadline.untilAt !== untilAt) return []
+  const alive = call.legs.filter(isAlive)
+  const drops = alive.filter(({ askedUntil }) => askedUntil === null)
+  const dropped = drops.map(({ leg }): CallEvent => ({ type: "LegDropped", at, callId, leg }))
+  const isLast = drops.length > 0 && drops.length === alive.length
+  return isLast ? [...dropped, ...ringNext(call, at)] : dropped
+}
+
+/** The caller's leg is open, and somebody waits for it. */
+export const openForTalk: Rule<"OpenLeg"> = (call, { callId, answeredAt }, at) => {
+  if (call.answeredAt !== null || call.acceptedLeg === null) return []
+  const opened: CallEvent = { type: "CallerAnswered", at, callId, answeredAt }
+  return [opened, ...noticeOrJoin(call, call.acceptedLeg, answeredAt, at)]
+}
+
+/** The caller's leg is open, and nobody is there. */
+export const openForGreeting: Rule<"OpenLeg"> = (call, { callId, answeredAt }, at) => {
+  if (call.answeredAt !== null) return []
+  const opened: CallEvent = { type: "CallerAnswered", at, callId, answeredAt }
+  return [opened, { type: "GreetingPlayed", at, callId }]
+}
+
+/** The caller's leg was open before it was said. */
+export const openUnheard: Rule<"OpenLeg"> = (call, { callId, answeredAt }, at) =>
+  call.answeredAt === null ? [{ type: "CallerAnswered", at, callId, answeredAt }] : []
+
+/** The caller's leg is open of a call that is over: it is hung up (once more). */
+export const openTooLate: Rule<"OpenLeg"> = (call, told, at) => {
+  if (!call.isToAnswer || call.answeredAt !== null) return []
+  const opened = openUnheard(call, told, at)
+  const hungUp: CallEvent = { type: "LegDropped", at, callId: told.callId, leg: 0 }
+  return call.goneAt === null ? [...opened, hungUp] : opened
+}
+
+/** A side heard the notice: once both did, they hear each other, and that is recorded. */
+export const hearNotice: Rule<"FinishSaying"> = (call, { callId, leg }, at) => {
+  const { acceptedLeg, answeredAt, heard } = call
+  if (!call.isSaying || acceptedLeg === null || answeredAt === null) return []
+  const isSide = leg === 0 || leg === acceptedLeg
+  if (!isSide || heard.includes(leg)) return []
+  const said: CallEvent = { type: "LegSaid", at, callId, leg }
+  return heard.length === 0 ? [said] : [said, join(call, acceptedLeg, true, answeredAt, at)]
+}
+
+/** The caller heard the greeting. */
+export const hearGreeting: Rule<"FinishSaying"> = (call, { leg }, at) =>
+  call.isSaying && leg === 0 ? [beginVoicemail(call, at)] : []
+
+/** What the state waited for did not come in time. */
+export const passDeadline: Rule<"PassDeadline"> = (call, { of, untilAt }, at) => {
+  const { deadline, acceptedLeg, answeredAt } = call
+  if (deadline?.of !== of || deadline.untilAt !== untilAt || at < untilAt) return []
+  if (of === "greeting") return [beginVoicemail(call, at)]
+  // Whoever took the call does not wait for ever for a notice; what was not announced is not recorded.
+  if (of === "notice" && acceptedLeg !== null && answeredAt !== null) {
+    return [join(call, acceptedLeg, false, answeredAt, at)]
+  }
+  return over(call, "deadline", at)
+}
+
+/** A recording is kept in whatever state; the first of its kind. */
+export const keepAudio: Rule<"SaveAudio"> = (call, told, at) => {
+  const { type: _type, ...audio } = told
+  return call.audio[told.kind] === null ? [{ ...audio, type: "AudioSaved", at }] : []
+}

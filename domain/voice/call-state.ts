@@ -1,0 +1,246 @@
+/** How a call stands by its facts. */
+import type { CheckpointForm } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import type { AudioKind, CallEvent, CallFact, EndReason, Outcome } from "./call-events.ts"
+import type { DeadlineName } from "./deadlines.ts"
+import { deadlineOf } from "./deadlines.ts"
+
+/** How far a call has come. */
+export type Phase =
+  "paying" | "ringing" | "accepted" | "talking" | "greeting" | "voicemail" | "ended"
+
+/** The leg of somebody who is called. */
+export interface Leg {
+  readonly leg: number
+  ref: string | null
+  answeredAt: number | null
+  /** Until when they may press 1; null where they were not asked. */
+  askedUntil: number | null
+  isDropped: boolean
+  goneAt: number | null
+}
+
+/** A recording that the carrier has. */
+interface Audio {
+  readonly seconds: number
+  readonly audioRef: string
+}
+
+/** A call that was offered. */
+export interface Live {
+  readonly offered: Omit<CallFact<"CallOffered">, "type">
+  phase: Phase
+  /** Those that were ever called, in that order. */
+  legs: Leg[]
+  /** Since when phones ring; null before. */
+  ringingSince: number | null
+  /** Who took it. */
+  acceptedLeg: number | null
+  /** What the phase waits for; a leg that was asked has a deadline of its own. */
+  deadline: { readonly of: DeadlineName; readonly untilAt: number } | null
+  /** Whether the caller's leg was ever to be opened. */
+  isToAnswer: boolean
+  /** The carrier's times of the caller's leg. */
+  answeredAt: number | null
+  goneAt: number | null
+  /** Whether a notice or a greeting is being said. */
+  isSaying: boolean
+  /** The legs that heard it. */
+  heard: number[]
+  /** How many minutes have begun, are paid, and are known to have been lasted into. */
+  begun: number
+  paid: number
+  seen: number
+  /** The minute that was refused. */
+  refused: number | null
+  outcome: Outcome | null
+  reason: EndReason | null
+  endedAt: number | null
+  audio: { call: Audio | null; voicemail: Audio | null }
+  /** When anything was last heard of it. */
+  lastAt: number
+}
+
+/** A call; null before it was offered. Only the functions of this folder look inside. */
+export interface Call {
+  call: Live | null
+  /** When the caller went, where that was heard before the call was. */
+  goneEarly: number | null
+}
+
+/** How a call stands, as others may keep it; null where it was never offered. */
+export function liveOf({ call }: Call): Live | null {
+  if (call === null) return null
+  return { ...call, legs: call.legs.map((leg) => ({ ...leg })), heard: [...call.heard] }
+}
+
+/** A call of which nothing was heard. */
+export const noCall = (): Call => ({ call: null, goneEarly: null })
+
+/** Whether a leg rings, is asked or talks, and nobody has hung it up. */
+export function isAlive({ isDropped, goneAt }: Leg): boolean {
+  return !isDropped && goneAt === null
+}
+
+/** The leg of this number; undefined where it was never called. */
+export function legOf({ legs }: Pick<Live, "legs">, leg: number): Leg | undefined {
+  return legs.find((one) => one.leg === leg)
+}
+
+function begin(offered: CallFact<"CallOffered">, goneEarly: number | null): Live {
+  const { type: _type, ...rest } = offered
+  return {
+    ...{ offered: rest, phase: "paying", legs: [], ringingSince: null, acceptedLeg: null },
+    ...{ deadline: null, isToAnswer: false, answeredAt: null, goneAt: goneEarly, isSaying: false },
+    ...{ heard: [], begun: 0, paid: 0, seen: 0, refused: null, outcome: null, reason: null },
+    ...{ endedAt: null, audio: { call: null, voicemail: null }, lastAt: offered.at },
+  }
+}
+
+function newLeg(leg: number): Leg {
+  return { leg, ref: null, answeredAt: null, askedUntil: null, isDropped: false, goneAt: null }
+}
+
+/** Folds a fact. */
+export function evolve(state: Call, event: CallEvent): Call {
+  if (event.type === "CallOffered") {
+    state.call = begin(event, state.goneEarly)
+    return state
+  }
+  const { call } = state
+  if (call === null) {
+    if (event.type === "CallerGone") state.goneEarly = event.goneAt
+    return state
+  }
+  call.lastAt = event.at
+  const deadline = deadlineOf(event)
+  if (deadline !== null && deadline.of !== "ask") {
+    call.deadline = { of: deadline.of, untilAt: deadline.untilAt }
+  }
+  if ("leg" in event) evolveLeg(call, event)
+  else evolveCall(call, event)
+  return state
+}
+
+type OfLeg = Extract<CallEvent, { readonly leg: number }>
+
+function evolveLeg(call: Live, event: OfLeg): void {
+  const leg = legOf(call, event.leg)
+  switch (event.type) {
+    case "LegPlaced":
+      if (leg !== undefined) leg.ref ??= event.ref
+      return
+    case "LegAnswered":
+      if (leg === undefined) return
+      leg.answeredAt = event.answeredAt
+      leg.ref ??= event.ref
+      return
+    case "LegAsked":
+      if (leg !== undefined) leg.askedUntil = event.untilAt
+      return
+    case "LegDropped":
+      if (leg !== undefined) leg.isDropped = true
+      return
+    case "LegGone":
+      if (leg !== undefined) leg.goneAt = event.goneAt
+      return
+    case "CallAccepted":
+      Object.assign(call, { phase: "accepted", acceptedLeg: event.leg, isToAnswer: true })
+      drop(call, event.drops)
+      return
+    case "NoticeBegun":
+      call.isSaying = true
+      return
+    case "LegSaid":
+      call.heard.push(event.leg)
+      return
+    case "CallJoined":
+      call.phase = "talking"
+      call.isSaying = false
+      return
+    default:
+      return unreachable(event)
+  }
+}
+
+function evolveCall(
+  call: Live,
+  event: Exclude<CallEvent, OfLeg | { readonly type: "CallOffered" }>,
+): void {
+  switch (event.type) {
+    case "CallMinuteBegun":
+      call.begun = event.minute
+      // Whoever is there now was there in the minute before: this one has only just begun.
+      if (event.isSeen) call.seen = Math.max(call.seen, event.minute - 1)
+      return
+    case "CallMinutePaid":
+      call.paid = event.minute
+      return
+    case "CallMinuteRefused":
+      call.refused = event.minute
+      return
+    case "CallRang":
+      call.phase = "ringing"
+      call.ringingSince ??= event.at
+      call.legs.push(...event.legs.map(newLeg))
+      return
+    case "CallerAnswered":
+      call.answeredAt = event.answeredAt
+      return
+    case "GreetingBegun":
+      Object.assign(call, { phase: "greeting", isToAnswer: true })
+      return
+    case "GreetingPlayed":
+      call.isSaying = true
+      return
+    case "VoicemailBegun":
+      Object.assign(call, { phase: "voicemail", isSaying: false })
+      return
+    case "CallerGone":
+      call.goneAt = event.goneAt
+      return
+    case "CallEnded":
+      Object.assign(call, { phase: "ended", outcome: event.outcome, reason: event.reason })
+      Object.assign(call, { endedAt: event.at, deadline: null })
+      drop(call, event.drops)
+      return
+    case "AudioSaved":
+      saveAudio(call, event)
+      return
+    default:
+      return unreachable(event)
+  }
+}
+
+function drop(call: Live, drops: readonly number[]): void {
+  for (const one of call.legs) if (drops.includes(one.leg)) one.isDropped = true
+}
+
+/** Somebody spoke on a voicemail although the call had ended as missed by then. */
+function saveAudio(
+  call: Live,
+  { kind, seconds, audioRef }: CallFact<"AudioSaved"> & { readonly kind: AudioKind },
+): void {
+  call.audio = { ...call.audio, [kind]: { seconds, audioRef } }
+  if (isLeft(kind, seconds) && call.outcome === "missed") call.outcome = "voicemail"
+}
+
+/** Whether a recording is a voicemail that somebody left. */
+export function isLeft(kind: AudioKind, seconds: number): boolean {
+  return kind === "voicemail" && seconds >= 1
+}
+
+/** How a call is kept beside its stream. */
+export const callCheckpoint: CheckpointForm<Call> = {
+  shape: 1,
+  save: (state) => state,
+  load: (saved) => {
+    const { goneEarly } = saved as Call
+    return { call: liveOf(saved as Call), goneEarly }
+  },
+}
+
+/** What a call takes in memory, in bytes, about. */
+export function callBytes({ call }: Call): number {
+  return call === null ? 300 : 3_000 + call.legs.length * 300
+}

@@ -1,0 +1,56 @@
+/**
+ * Which company's number is called: a table of the read model `calls`, for a slice reads no other's. A number
+ * that was released is nobody's, for carriers give it to others.
+ */
+import type { Kysely, Transaction } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { NumberId } from "../../domain/phone/ids.ts"
+import type { CompanyRecorded, Opener } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { orNull, table, text } from "../kernel/table.ts"
+
+/** The table. */
+export const CALLED_NUMBERS = table(
+  "called_numbers",
+  {
+    company_id: text<CompanyId>(),
+    number_id: text<NumberId>(),
+    number: orNull(text()),
+  },
+  ["company_id", "number_id"],
+  "(number)",
+)
+
+/** Its rows, by its name. */
+export type CalledNumberTables = RowsOf<typeof CALLED_NUMBERS>
+
+/** Keeps who holds which number. */
+export async function applyNumber(
+  tx: Transaction<CalledNumberTables>,
+  { fact, companyId }: CompanyRecorded,
+  opener: Opener,
+): Promise<void> {
+  if (fact.type === "NumberAdded") {
+    const number = await opener.open(companyId, fact.number)
+    await CALLED_NUMBERS.insert(tx, [CALLED_NUMBERS.rowOf({ ...fact, companyId, number })])
+  }
+  if (fact.type !== "NumberReleased") return
+  await tx
+    .deleteFrom("called_numbers")
+    .where("company_id", "=", companyId)
+    .where("number_id", "=", fact.numberId)
+    .execute()
+}
+
+/** Who holds a number in E.164; null where nobody here does. */
+export async function holderOfCalled(
+  db: Kysely<CalledNumberTables>,
+  number: string,
+): Promise<Pick<RowOf<typeof CALLED_NUMBERS>, "company_id" | "number_id"> | null> {
+  const row = await db
+    .selectFrom("called_numbers")
+    .select(["company_id", "number_id"])
+    .where("number", "=", number)
+    .executeTakeFirst()
+  return row ?? null
+}

@@ -1,0 +1,254 @@
+/**
+ * Read model `calls`: incoming calls as callers list them, what each came to and what it cost.
+ *
+ * `created_at` is given here, in global order: the fact's time, or 1 ms after the company's newest call where
+ * that is later. So a reader who asks for rows after the newest it has seen never loses one, and folding again
+ * gives the same (decisions.md §7).
+ */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { NumberId } from "../../domain/phone/ids.ts"
+import type { CallEvent, CallFact, Outcome } from "../../domain/voice/call-events.ts"
+import { secondsOf } from "../../domain/voice/call-minutes.ts"
+import { isLeft } from "../../domain/voice/call-state.ts"
+import type { CallId } from "../../domain/voice/ids.ts"
+import { parseCallId } from "../../domain/voice/ids.ts"
+import type { CompanyRecorded, Opener, Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { bigint, flag, instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+import type { CalledNumberTables } from "./called-numbers.ts"
+import { CALLED_NUMBERS, applyNumber } from "./called-numbers.ts"
+
+/** How far a call has come, as callers see it. */
+export type CallStatus = "ringing" | "in_progress" | "completed"
+
+const CALLS = table(
+  "calls",
+  {
+    company_id: text<CompanyId>(),
+    call_id: text<CallId>(),
+    number_id: text<NumberId>(),
+    direction: text<"in">(),
+    from_number: orNull(text()),
+    to_number: orNull(text()),
+    forwarded_to: orNull(text()),
+    status: text<CallStatus>(),
+    outcome: orNull(text<Outcome>()),
+    answered_at: orNull(instant()),
+    gone_at: orNull(instant()),
+    seconds: integer(),
+    recorded: flag(),
+    recording_seconds: integer(),
+    voicemail_seconds: orNull(integer()),
+    charged_micros: bigint(),
+    created_at: instant(),
+  },
+  ["company_id", "call_id"],
+  "unique (company_id, created_at)",
+)
+
+/** A call; numbers are null once erased, and the caller's where none was shown. */
+export type CallRow = RowOf<typeof CALLS>
+
+/** The tables of the read model. */
+export type CallTables = RowsOf<typeof CALLS> & CalledNumberTables
+
+/** The read model. */
+export const calls: Projection = {
+  name: "calls",
+  version: 1,
+  categories: ["call", "companies", "ledger", "phone"],
+  // Of a ledger it looks at charges and what comes back, and of a phone at numbers that come and go.
+  ignores: [
+    ...["CallMinuteBegun", "CallMinutePaid", "CallMinuteRefused", "CallRang", "LegPlaced"],
+    ...["LegAnswered", "LegAsked", "LegDropped", "LegGone", "NoticeBegun", "LegSaid"],
+    ...["CallJoined", "GreetingBegun", "GreetingPlayed", "VoicemailBegun"],
+    ...["ApiCallsCounted", "ChargesClosed", "LimitSet", "LimitRemoved", "ReminderReached"],
+    ...["MonthClosed", "CompanyRegistered", "RentPaid", "PhoneSettingsChanged"],
+  ],
+  ...madeOf(CALLS, CALLED_NUMBERS),
+  personal: ["calls", "called_numbers"],
+  apply: async (tx: Transaction<CallTables>, facts, opener) => {
+    for (const recorded of facts) {
+      const { fact } = recorded
+      if (fact.type === "CompanyErased") await erase(tx, fact.companyId)
+    }
+    for (const recorded of ofCompanies(facts)) {
+      const { fact, companyId, category } = recorded
+      if (category === "phone") await applyNumber(tx, recorded, opener)
+      else if (category === "call") await applyCall(tx, companyId, fact as CallEvent, opener)
+      else await applyMoney(tx, recorded)
+    }
+  },
+}
+
+async function applyCall(
+  tx: Transaction<CallTables>,
+  companyId: CompanyId,
+  fact: CallEvent,
+  opener: Opener,
+): Promise<void> {
+  const update = (changes: Partial<CallRow>) => change(tx, companyId, fact.callId, changes)
+  switch (fact.type) {
+    case "CallOffered":
+      return offer(tx, companyId, fact, opener)
+    case "CallAccepted":
+      return update({ forwarded_to: await opener.open(companyId, fact.phone) })
+    case "CallerAnswered":
+      await update({ answered_at: new Date(fact.answeredAt) })
+      // Where the end was heard first, it stays over.
+      await sql`
+        update calls set status = 'in_progress'
+        where company_id = ${companyId} and call_id = ${fact.callId} and status = 'ringing'`.execute(
+        tx,
+      )
+      return count(tx, companyId, fact.callId)
+    case "CallerGone":
+      await update({ gone_at: new Date(fact.goneAt) })
+      return count(tx, companyId, fact.callId)
+    case "CallEnded":
+      return update({ status: "completed", outcome: fact.outcome })
+    case "AudioSaved":
+      return saveAudio(tx, companyId, fact)
+    case "CallMinuteBegun":
+    case "CallMinutePaid":
+    case "CallMinuteRefused":
+    case "CallRang":
+    case "LegPlaced":
+    case "LegAnswered":
+    case "LegAsked":
+    case "LegDropped":
+    case "LegGone":
+    case "NoticeBegun":
+    case "LegSaid":
+    case "CallJoined":
+    case "GreetingBegun":
+    case "GreetingPlayed":
+    case "VoicemailBegun":
+  }
+}
+
+async function offer(
+  tx: Transaction<CallTables>,
+  companyId: CompanyId,
+  fact: CallFact<"CallOffered">,
+  opener: Opener,
+): Promise<void> {
+  const newest = await tx
+    .selectFrom("calls")
+    .select("created_at")
+    .where("company_id", "=", companyId)
+    .orderBy("created_at", "desc")
+    .limit(1)
+    .executeTakeFirst()
+  const createdAt = Math.max(fact.at, (newest?.created_at.getTime() ?? 0) + 1)
+  const fromNumber = fact.from === null ? null : await opener.open(companyId, fact.from)
+  const toNumber = await opener.open(companyId, fact.to)
+  const row = { ...fact, companyId, direction: "in", fromNumber, toNumber, createdAt } as const
+  const fresh = { status: "ringing", seconds: 0, recorded: false } as const
+  const nothing = { recordingSeconds: 0, chargedMicros: 0, answeredAt: null, goneAt: null }
+  await CALLS.insert(tx, [CALLS.rowOf({ ...row, ...fresh, ...nothing })])
+}
+
+async function change(
+  tx: Transaction<CallTables>,
+  companyId: CompanyId,
+  callId: CallId,
+  changes: Partial<CallRow>,
+): Promise<void> {
+  await tx
+    .updateTable("calls")
+    .set(changes)
+    .where("company_id", "=", companyId)
+    .where("call_id", "=", callId)
+    .execute()
+}
+
+/** Counts a call's seconds by the carrier's times. */
+async function count(
+  tx: Transaction<CallTables>,
+  companyId: CompanyId,
+  callId: CallId,
+): Promise<void> {
+  const row = await tx
+    .selectFrom("calls")
+    .select(["answered_at", "gone_at"])
+    .where("company_id", "=", companyId)
+    .where("call_id", "=", callId)
+    .executeTakeFirst()
+  if (row === undefined) return
+  const [answeredAt, goneAt] = [row.answered_at?.getTime() ?? null, row.gone_at?.getTime() ?? null]
+  await change(tx, companyId, callId, { seconds: secondsOf({ answeredAt, goneAt }) })
+}
+
+async function saveAudio(
+  tx: Transaction<CallTables>,
+  companyId: CompanyId,
+  { callId, kind, seconds }: CallFact<"AudioSaved">,
+): Promise<void> {
+  if (kind === "call") {
+    return change(tx, companyId, callId, { recorded: true, recording_seconds: seconds })
+  }
+  await change(tx, companyId, callId, { voicemail_seconds: seconds })
+  if (!isLeft(kind, seconds)) return
+  await sql`
+    update calls set outcome = 'voicemail'
+    where company_id = ${companyId} and call_id = ${callId} and outcome = 'missed'`.execute(tx)
+}
+
+/** What a call costs: its minutes, less what came back of them. */
+async function applyMoney(
+  tx: Transaction<CallTables>,
+  { fact, companyId }: CompanyRecorded,
+): Promise<void> {
+  if (fact.type !== "Charged" && fact.type !== "ChargeGivenBack") return
+  const callId = fact.resource === null ? null : parseCallId(fact.resource)
+  if (callId === null) return
+  const micros = fact.type === "Charged" ? fact.amountMicros : -fact.amountMicros
+  await sql`
+    update calls set charged_micros = charged_micros + ${micros}
+    where company_id = ${companyId} and call_id = ${callId}`.execute(tx)
+}
+
+async function erase(tx: Transaction<CallTables>, company: CompanyId): Promise<void> {
+  await sql`
+    update calls set from_number = null, to_number = null, forwarded_to = null
+    where company_id = ${company}`.execute(tx)
+  await sql`update called_numbers set number = null where company_id = ${company}`.execute(tx)
+}
+
+/** Which calls are asked for: the newest of those between two instants, both left out. */
+interface CallsAsked {
+  readonly companyId: CompanyId
+  readonly since: Date | null
+  readonly before: Date | null
+  readonly limit: number
+}
+
+/** The newest calls of those asked for, oldest first. */
+export async function listCalls(
+  db: Kysely<CallTables>,
+  { companyId, since, before, limit }: CallsAsked,
+): Promise<readonly CallRow[]> {
+  let rows = db
+    .selectFrom("calls")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .orderBy("created_at", "desc")
+    .limit(limit)
+  if (since !== null) rows = rows.where("created_at", ">", since)
+  if (before !== null) rows = rows.where("created_at", "<", before)
+  return (await rows.execute()).toReversed()
+}
+
+/** A call by its id, whosever it is; null where there is none. For operators. */
+export async function findCallRow(db: Kysely<CallTables>, callId: CallId): Promise<CallRow | null> {
+  const row = await db
+    .selectFrom("calls")
+    .selectAll()
+    .where("call_id", "=", callId)
+    .executeTakeFirst()
+  return row ?? null
+}

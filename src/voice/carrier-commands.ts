@@ -1,0 +1,91 @@
+/** What the carrier is told: a call's directions, with the numbers and words that stand in no row. */
+import type { VoiceCommand, VoiceLeg } from "../../adapters/providers/voice/port.ts"
+import type { Live } from "../../domain/voice/call-state.ts"
+import { isAlive, legOf } from "../../domain/voice/call-state.ts"
+import { ASK_MS, TALK_MS, VOICEMAIL_MS } from "../../domain/voice/deadlines.ts"
+import type { Direction } from "../../domain/voice/directions.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { Ports } from "../frame/ports.ts"
+import { numberToRing } from "./ring-number.ts"
+import { wordsOf } from "./spoken-words.ts"
+
+/** A leg of a call, as the carrier is told of it. */
+export function voiceLeg(companyId: CompanyId, call: Live, leg: number): VoiceLeg {
+  const { callId, carrierRef } = call.offered
+  const ref = leg === 0 ? carrierRef : (legOf(call, leg)?.ref ?? null)
+  return { companyId, callId, leg, ref }
+}
+
+/** Whether a direction still fits: the call may have gone on while the carrier did not answer. */
+export function isMeant(call: Live, direction: Direction, now: number): boolean {
+  const { phase, goneAt, isSaying } = call
+  const leg = legOf(call, direction.leg)
+  switch (direction.word) {
+    case "dial": {
+      const isInTime = call.deadline?.of === "ring" && now < call.deadline.untilAt
+      return phase === "ringing" && isInTime && leg !== undefined && isAlive(leg)
+    }
+    case "ask":
+      return phase === "ringing" && leg !== undefined && isAlive(leg)
+    case "answer":
+      return goneAt === null && (phase === "accepted" || phase === "greeting")
+    case "say":
+      return isSaying && phase === (direction.says === "greeting" ? "greeting" : "accepted")
+    case "join":
+      return phase === "talking"
+    case "record":
+      return phase === (direction.kind === "call" ? "talking" : "voicemail")
+    case "reject":
+      return goneAt === null
+    case "hang_up":
+      return direction.leg === 0 ? goneAt === null : leg?.goneAt === null
+  }
+}
+
+/** The command of a direction; null where nobody may be called there. */
+export async function commandFor(
+  ports: Ports,
+  companyId: CompanyId,
+  call: Live,
+  direction: Direction,
+): Promise<VoiceCommand | null> {
+  const { word } = direction
+  const leg = voiceLeg(companyId, call, direction.leg)
+  switch (word) {
+    case "answer":
+    case "reject":
+    case "hang_up":
+      return { word, leg }
+    case "dial":
+      return dialOf(ports, companyId, call, leg)
+    case "ask": {
+      const text = await wordsOf(ports, companyId, call, direction.says)
+      return { word, leg, text, waitSeconds: ASK_MS / 1_000 }
+    }
+    case "say":
+      return { word, leg, text: await wordsOf(ports, companyId, call, direction.says) }
+    case "join":
+      return { word, leg, other: voiceLeg(companyId, call, direction.other) }
+    case "record": {
+      const mostMs = direction.kind === "call" ? TALK_MS : VOICEMAIL_MS
+      return { word, leg, kind: direction.kind, mostSeconds: mostMs / 1_000 }
+    }
+  }
+}
+
+/** Who is called sees the company's number and never the caller's: no number of others' leaves us. */
+async function dialOf(
+  ports: Ports,
+  companyId: CompanyId,
+  call: Live,
+  leg: VoiceLeg,
+): Promise<VoiceCommand | null> {
+  const { settings, to: own } = call.offered
+  const target = settings.ringTo[leg.leg - 1]
+  if (target === undefined) return null
+  const to = await numberToRing(ports, companyId, target.phone)
+  const from = await ports.sealing.open(companyId, own)
+  if (to === null || from === null) return null
+  const caller = voiceLeg(companyId, call, 0)
+  return { word: "dial", leg, caller, from, to, ringSeconds: settings.ringSeconds }
+}

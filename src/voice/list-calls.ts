@@ -1,0 +1,101 @@
+/**
+ * `GET /api/v1/phone/calls`: the newest 200 calls after `since`, oldest first. Where there are more,
+ * `nextCursor` gives the 200 before these, and so on back to `since`.
+ */
+import { z } from "zod"
+import { OUTCOMES } from "../../domain/voice/call-events.ts"
+import type { CallRow } from "../../projections/voice/calls.ts"
+import { listCalls } from "../../projections/voice/calls.ts"
+import { cursorAt, cursorText, placeOfCursor } from "../frame/calls/cursor.ts"
+import { route } from "../frame/calls/route.ts"
+import { idOf, isoTime, sinceTime } from "../frame/kernel/schema.ts"
+
+const MOST_CALLS = 200
+/** What a cursor of this list is made for. */
+const LIST = "calls"
+
+const Query = z.object({ since: sinceTime.optional(), cursor: cursorText.optional() })
+
+const Call = z
+  .object({
+    id: idOf("the call"),
+    direction: z.literal("in").describe("Every call comes to the company: none is placed"),
+    from: z
+      .string()
+      .nullable()
+      .describe("Who called; null where no number was shown, or once erased"),
+    to: z.string().nullable().describe("The company's number; null once erased"),
+    forwardedTo: z
+      .string()
+      .nullable()
+      .describe("Who took it; null where nobody did, or once erased"),
+    status: z.enum(["ringing", "in_progress", "completed"]).describe("How far it has come"),
+    outcome: z.enum(OUTCOMES).nullable().describe("What it came to; null while it lasts"),
+    seconds: z.int().describe("How long it lasted once answered, each second that began counted"),
+    recorded: z.boolean().describe("Whether what was said in it was recorded"),
+    recordingSeconds: z.int().describe("How long that recording is; 0 for none"),
+    voicemailSeconds: z.int().nullable().describe("How long its voicemail is; null for none"),
+    chargedMicros: z.int().describe("What its minutes cost, less what came back of them"),
+    createdAt: isoTime.describe("When it was recorded: what `since` is compared with"),
+  })
+  .meta({ id: "Call", description: "A call that came to a number of the company's" })
+
+const Calls = z.object({
+  calls: z
+    .array(Call)
+    .describe(`The newest ${MOST_CALLS} after \`since\`, the oldest of them first`),
+  nextCursor: z
+    .string()
+    .optional()
+    .meta({ description: "The `cursor` of those before these; absent where there are none" }),
+})
+
+/** The route. */
+export const listPhoneCalls = route({
+  name: "listCalls",
+  method: "GET",
+  url: "/api/v1/phone/calls",
+  group: "phone",
+  summary: "List calls",
+  operation: "phone.calls.read",
+  counted: true,
+  query: Query,
+  reply: Calls,
+  reads: ["calls"],
+  specGap:
+    "The specification gives the newest 200 alone: `cursor` and `nextCursor` walk from there back to " +
+    "`since`. It does not say what `status` can be, nor what stands for an outcome while a call lasts: null.",
+  handle: async (ports, caller, { query }) => {
+    const { companyId } = caller
+    const { since = null, cursor } = query
+    const place = cursor === undefined ? null : placeOfCursor(LIST, companyId, cursor)
+    if (place !== null && "refusal" in place) return { ok: false, refusal: place.refusal }
+    const before = place?.before ?? null
+    // One more than is shown says whether there are more.
+    const asked = { companyId, since, before, limit: MOST_CALLS + 1 }
+    const rows = await ports.readAs(companyId, (db) => listCalls(db, asked))
+    const shown = rows.slice(-MOST_CALLS)
+    const oldest = rows.length > shown.length ? shown[0] : undefined
+    const more =
+      oldest === undefined ? {} : { nextCursor: cursorAt(LIST, companyId, oldest.created_at) }
+    return { ok: true, body: { calls: shown.map(callOf), ...more } }
+  },
+})
+
+function callOf(row: CallRow): z.infer<typeof Call> {
+  return {
+    id: row.call_id,
+    direction: row.direction,
+    from: row.from_number,
+    to: row.to_number,
+    forwardedTo: row.forwarded_to,
+    status: row.status,
+    outcome: row.outcome,
+    seconds: row.seconds,
+    recorded: row.recorded,
+    recordingSeconds: row.recording_seconds,
+    voicemailSeconds: row.voicemail_seconds,
+    chargedMicros: row.charged_micros,
+    createdAt: row.created_at.toISOString(),
+  }
+}

@@ -1,0 +1,90 @@
+/** A call that came: whether it is taken at all, and its first minute. */
+import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
+import type { VoiceEvent } from "../../adapters/providers/voice/port.ts"
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { accountOf, ledgerRevision } from "../../domain/charging/ledger-views.ts"
+import type { CompanyId, KeyedHash } from "../../domain/kernel/ids.ts"
+import { phoneOf } from "../../domain/phone/aggregates.ts"
+import type { NumberId } from "../../domain/phone/ids.ts"
+import type { CallSettings } from "../../domain/phone/number-settings.ts"
+import { settingsOf } from "../../domain/phone/phone-views.ts"
+import { callSlotsOf } from "../../domain/voice/aggregates.ts"
+import type { TurnedAway } from "../../domain/voice/call-events.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import { fullNumber } from "../frame/kernel/phone-number.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { CallPlace } from "./find-call.ts"
+import { readCall, tellCall } from "./find-call.ts"
+import { pricesOfCall } from "./minute-price.ts"
+import { payCall } from "./pay-call.ts"
+
+/** Who shows no number, or anything that is none, is one caller: all of them together call so often. */
+const NO_NUMBER = "anonymous"
+
+/** A call as the carrier told of it, to a number of the company's. */
+type Came = Omit<Extract<VoiceEvent, { readonly is: "call_came" }>, "is"> & {
+  readonly numberId: NumberId
+}
+
+/** What becomes of calls to a number, as it is set up now. */
+export async function settingsOfNumber(
+  { runner }: Ports,
+  companyId: CompanyId,
+  numberId: NumberId,
+): Promise<CallSettings> {
+  const set = await runner.read(phoneOf(companyId), (state) => settingsOf(state, numberId))
+  const { label: _label, optOutReply: _reply, ...settings } = set
+  return settings
+}
+
+/**
+ * Takes a call in, with a copy of its number's settings. Its first minute is charged here, so that phones ring at
+ * once; a row does so where this process ends before. Again: nothing new.
+ */
+export async function offerCall(
+  ports: Ports,
+  place: CallPlace,
+  came: Came,
+  settings: CallSettings,
+  cause: Cause,
+): Promise<void> {
+  const { companyId, callId } = place
+  if ((await readCall(ports, place)) !== null) return
+  const number = fullNumber(came.from)
+  const callerTag = await ports.sealing.tag(companyId, number ?? NO_NUMBER)
+  const from = number === null ? null : await ports.sealing.seal(companyId, callerTag, number)
+  // A charge of its first minute can only stand behind what is here before it is offered.
+  const { closed, revision } = await ports.runner.read(ledgerOf(companyId), (state) => {
+    return { closed: accountOf(state).closed, revision: ledgerRevision(state) }
+  })
+  const turnedAway = closed ? "closed" : await takeSlot(ports, place, callerTag, cause)
+  const { numberId, ref: carrierRef, startedAt, attestation } = came
+  const told = await tellCall(
+    ports,
+    place,
+    {
+      ...{ type: "OfferCall", callId, numberId, from, callerTag, settings, carrierRef, startedAt },
+      ...{
+        to: await ports.sealing.seal(companyId, COMPANY_SUBJECT, came.to),
+        attestation,
+        turnedAway,
+      },
+      ...(await pricesOfCall(ports, companyId, settings)),
+    },
+    cause,
+  )
+  const isOwed = told.facts.some(({ type }) => type === "CallMinuteBegun")
+  if (isOwed) await payCall(ports, place, cause, revision)
+}
+
+/** Takes a slot; why there is none, null where the call has one. */
+async function takeSlot(
+  { runner }: Ports,
+  { companyId, callId }: CallPlace,
+  callerTag: KeyedHash,
+  cause: Cause,
+): Promise<TurnedAway | null> {
+  const command = { type: "TakeCallSlot" as const, callId, callerTag }
+  const taken = await runner.execute(callSlotsOf(companyId), command, cause)
+  return taken.accepted ? null : taken.refusal.code
+}

@@ -1,0 +1,160 @@
+/** Calls as an operator lists them, and what people do on those of the built-in carrier. */
+import { z } from "zod"
+import { parseCallId } from "../../../domain/voice/ids.ts"
+import type { Live } from "../../../domain/voice/call-state.ts"
+import { isAlive } from "../../../domain/voice/call-state.ts"
+import { findCallRow, listCalls } from "../../../projections/voice/calls.ts"
+import { company, exactTime, findCompany, showWrites } from "../../frame/operator/inputs.ts"
+import { listLimit, renderList } from "../../frame/operator/lists.ts"
+import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
+import { OperatorRefused, operation } from "../../frame/operator/operation.ts"
+import { callShown, simulatedCarrier } from "../call-shown.ts"
+import { voiceLeg } from "../carrier-commands.ts"
+import type { CallPlace } from "../find-call.ts"
+import { readCall } from "../find-call.ts"
+
+const callId = z.string().meta({ description: "the call, by id", argument: "CALL_ID" })
+const leg = (usual: string) =>
+  z
+    .int()
+    .min(0)
+    .max(5)
+    .optional()
+    .meta({ description: `whose phone, 0 for the caller's; default ${usual}` })
+
+/** A call of an id that was typed. @throws OperatorRefused where there is none */
+async function findNamed(
+  ports: AdminPorts,
+  named: string,
+): Promise<{ readonly place: CallPlace; readonly call: Live }> {
+  await showWrites(ports)
+  const id = parseCallId(named)
+  const row = id === null ? null : await findCallRow(ports.readAll, id)
+  const place = row === null ? null : { companyId: row.company_id, callId: row.call_id }
+  const call = place === null ? null : await readCall(ports, place)
+  if (place !== null && call !== null) return { place, call }
+  throw new OperatorRefused("not_found", `There is no call ${named}.`)
+}
+
+type Deed = Parameters<NonNullable<AdminPorts["simulatedVoice"]>["act"]>[1]
+
+/** Has somebody do something on a leg. @throws OperatorRefused where nobody can there */
+async function act(
+  ports: AdminPorts,
+  { place, call }: Awaited<ReturnType<typeof findNamed>>,
+  legs: readonly number[],
+  deed: Deed,
+) {
+  const carrier = simulatedCarrier(ports)
+  let isDone = false
+  for (const one of legs) {
+    isDone = (await carrier.act(voiceLeg(place.companyId, call, one), deed)) || isDone
+  }
+  if (!isDone) {
+    throw new OperatorRefused("conflict", "Nobody can do so on this call now; see its legs.", {
+      ...(await callShown(ports, place)),
+    })
+  }
+  await showWrites(ports)
+  return callShown(ports, place)
+}
+
+/** The first leg of which this holds, as a list of one. */
+const firstOf = (call: Live, holds: (one: Live["legs"][number]) => boolean): readonly number[] =>
+  call.legs
+    .filter((one) => isAlive(one) && holds(one))
+    .slice(0, 1)
+    .map((one) => one.leg)
+
+const answer = operation({
+  name: "call answer",
+  summary: "answer a phone that rings, at the built-in carrier",
+  example: "call answer call_4Zb0x7 --leg 1",
+  changes: true,
+  input: z.object({ callId, leg: leg("the first that rings") }),
+  run: async ({ ports }, { callId: named, leg: given }) => {
+    const found = await findNamed(ports, named)
+    const rings = firstOf(found.call, ({ answeredAt }) => answeredAt === null)
+    return act(ports, found, given === undefined ? rings : [given], { does: "answer" })
+  },
+})
+
+const press = operation({
+  name: "call press",
+  summary: "press keys on a phone, at the built-in carrier",
+  notes: ["1 takes the call where its number asks for that."],
+  example: "call press call_4Zb0x7 1",
+  changes: true,
+  input: z.object({
+    callId,
+    digits: z
+      .string()
+      .regex(/^[0-9*#]{1,8}$/, "must be 1 to 8 of 0 to 9, * and #")
+      .meta({ description: "the keys", argument: "DIGIT" }),
+    leg: leg("the first that was asked"),
+  }),
+  run: async ({ ports }, { callId: named, digits, leg: given }) => {
+    const found = await findNamed(ports, named)
+    const asked = firstOf(found.call, ({ askedUntil }) => askedUntil !== null)
+    return act(ports, found, given === undefined ? asked : [given], { does: "press", digits })
+  },
+})
+
+const hangUp = operation({
+  name: "call hang-up",
+  summary: "hang a phone up, at the built-in carrier",
+  example: "call hang-up call_4Zb0x7 --leg 1",
+  changes: true,
+  input: z.object({ callId, leg: leg("the caller's") }),
+  run: async ({ ports }, { callId: named, leg: given = 0 }) =>
+    act(ports, await findNamed(ports, named), [given], { does: "hang_up" }),
+})
+
+const say = operation({
+  name: "call say",
+  summary: "let everybody hear to the end what they are told, at the built-in carrier",
+  notes: ["That is the notice of a recording, or the greeting of a voicemail."],
+  example: "call say call_4Zb0x7",
+  changes: true,
+  input: z.object({ callId }),
+  run: async ({ ports }, { callId: named }) => {
+    const found = await findNamed(ports, named)
+    const legs = [0, ...found.call.legs.filter(isAlive).map((one) => one.leg)]
+    return act(ports, found, legs, { does: "hear" })
+  },
+})
+
+const list = operation({
+  name: "call list",
+  summary: "list a company's calls, the newest last",
+  notes: ["Times are UTC. Where there are more than are shown, they are the newest."],
+  example: "call list --company acme --since 2026-11-25T12:00:00Z",
+  input: z.object({
+    company,
+    since: exactTime.optional().meta({ description: "only those after this time" }),
+    before: exactTime.optional().meta({ description: "only those before this time" }),
+    limit: listLimit,
+  }),
+  run: async ({ ports }, { company: named, since, before, limit }) => {
+    const companyId = await findCompany(ports, named)
+    await showWrites(ports)
+    const rows = await listCalls(ports.readAll, {
+      companyId,
+      since: since === undefined ? null : new Date(since),
+      before: before === undefined ? null : new Date(before),
+      // One more than is shown says whether there are more.
+      limit: limit + 1,
+    })
+    const calls = rows.slice(-limit).map((row) => ({
+      ...{ at: row.created_at.toISOString(), callId: row.call_id, from: row.from_number },
+      ...{ to: row.to_number, forwardedTo: row.forwarded_to, status: row.status },
+      ...{ outcome: row.outcome, seconds: row.seconds, recorded: row.recorded },
+      ...{ voicemailSeconds: row.voicemail_seconds, chargedMicros: row.charged_micros },
+    }))
+    return { calls, next: rows.length > limit ? (calls[0]?.at ?? null) : null }
+  },
+  render: ({ calls, next }, page) => renderList(calls, next, page, "calls"),
+})
+
+/** Operations on calls. */
+export const callOperations: readonly AdminOperation[] = [list, answer, press, hangUp, say]

@@ -1,0 +1,98 @@
+/**
+ * What the carrier says of calls, as commands. It may say it twice, late and in another order: ids derive from
+ * the carrier's own names, and the call's table takes what fits.
+ */
+import type { LegNamed, VoiceEvent } from "../../adapters/providers/voice/port.ts"
+import type { CallCommand } from "../../domain/voice/call-commands.ts"
+import type { CallId } from "../../domain/voice/ids.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { NumberId } from "../../domain/phone/ids.ts"
+import { holderOfCalled } from "../../projections/voice/called-numbers.ts"
+import { derivedId } from "../frame/kernel/ids.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { CallPlace } from "./find-call.ts"
+import { tellCall } from "./find-call.ts"
+import { offerCall, settingsOfNumber } from "./offer-call.ts"
+
+/** A number that was bought a moment ago is waited for so long. */
+const CATCH_UP_MS = 2_000
+
+/** The id of a call, by what the carrier calls the caller's leg. */
+export const callIdOf = (ref: string): CallId => derivedId("call", "voice", ref)
+
+/** Who holds a number, by everything that is stored; null where nobody here does. */
+export async function holderOf(
+  ports: Ports,
+  number: string,
+): Promise<{ readonly companyId: CompanyId; readonly numberId: NumberId } | null> {
+  let found = await holderOfCalled(ports.readAll, number)
+  if (found === null) {
+    await ports.projector.waitFor(await ports.store.head(), CATCH_UP_MS, ["calls"])
+    found = await holderOfCalled(ports.readAll, number)
+  }
+  return found === null ? null : { companyId: found.company_id, numberId: found.number_id }
+}
+
+/** Which leg is meant; null where nobody here holds the number that was called. */
+async function legOf(
+  ports: Ports,
+  named: LegNamed,
+): Promise<(CallPlace & { readonly leg: number; readonly ref: string | null }) | null> {
+  if (named.of === "leg") return named
+  const holder = await holderOf(ports, named.to)
+  if (holder === null) return null
+  const { companyId } = holder
+  return { companyId, callId: callIdOf(named.ref), leg: 0, ref: named.ref }
+}
+
+/**
+ * Takes in what the carrier says; the call that it is about, null where it is nobody's of this installation.
+ *
+ * @throws what the writer throws where it is not known to be stored: the carrier says it again
+ */
+export async function receiveCallEvent(
+  ports: Ports,
+  event: VoiceEvent,
+  cause: Cause,
+): Promise<CallPlace | null> {
+  if (event.is === "call_came") {
+    const holder = await holderOf(ports, event.to)
+    if (holder === null) return null
+    const place = { companyId: holder.companyId, callId: callIdOf(event.ref) }
+    const settings = await settingsOfNumber(ports, holder.companyId, holder.numberId)
+    await offerCall(ports, place, { ...event, numberId: holder.numberId }, settings, cause)
+    return place
+  }
+  const found = await legOf(ports, event.leg)
+  if (found === null) return null
+  const { companyId, callId, leg, ref } = found
+  await tellCall(ports, { companyId, callId }, commandOf(event, callId, leg, ref), cause)
+  return { companyId, callId }
+}
+
+function commandOf(
+  event: Exclude<VoiceEvent, { readonly is: "call_came" }>,
+  callId: CallId,
+  leg: number,
+  ref: string | null,
+): CallCommand {
+  switch (event.is) {
+    case "leg_open":
+      return { type: "OpenLeg", callId, leg, answeredAt: event.answeredAt, ref }
+    case "digits":
+      return { type: "PressDigits", callId, leg, digits: event.digits }
+    case "ask_over":
+      return { type: "EndAsk", callId, leg }
+    case "said":
+      return { type: "FinishSaying", callId, leg }
+    case "leg_gone": {
+      const { goneAt, answeredAt } = event
+      return { type: "EndLeg", callId, leg, goneAt, answeredAt }
+    }
+    case "audio_ready": {
+      const { kind, seconds, audioRef } = event
+      return { type: "SaveAudio", callId, kind, seconds, audioRef }
+    }
+  }
+}

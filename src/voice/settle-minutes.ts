@@ -1,0 +1,79 @@
+/** Ending the charges of a call's minutes: those that began are closed, the others come back. */
+import { ledgerOf } from "../../domain/charging/aggregates.ts"
+import { resourceOfOpen } from "../../domain/charging/ledger-views.ts"
+import {
+  firstMinutePrice,
+  minutePrice,
+  minutesOf,
+  seenMinutes,
+} from "../../domain/voice/call-minutes.ts"
+import type { Live } from "../../domain/voice/call-state.ts"
+import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import { endedCharge } from "../../projections/charging/charges.ts"
+import type { Back } from "../frame/effects/charge-ends.ts"
+import { endCharge } from "../frame/effects/charge-ends.ts"
+import { lookUpCharge } from "../frame/effects/charges.ts"
+import { mustSearch } from "../frame/effects/place-charge.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
+import type { CallPlace } from "./find-call.ts"
+
+const UNANSWERED = "the call was not answered"
+const ENDED_BEFORE = "the call ended before this minute began"
+const CHEAPER = "who took the call costs less"
+
+/** Ends what is open and known of a call's minutes. Done again it changes nothing. */
+export async function settleMinutes(
+  ports: Ports,
+  { companyId, callId }: CallPlace,
+  call: Live,
+  cause: Cause,
+): Promise<void> {
+  const { paid, known, isFinal } = minutesOf(call)
+  const minutes = Array.from({ length: paid }, (_, i) => i + 1)
+  const nameOf = (minute: number): ChargeId => `${callId}:${minute}`
+  const open = await ports.runner.readLatest(ledgerOf(companyId), (state) =>
+    minutes.filter((minute) => resourceOfOpen(state, nameOf(minute)) !== null),
+  )
+  for (const minute of open) {
+    if (minute <= known) {
+      await endCharge(ports, companyId, nameOf(minute), partBack(call, minute), cause)
+    } else if (isFinal) {
+      const reason = call.answeredAt === null ? UNANSWERED : ENDED_BEFORE
+      await endCharge(ports, companyId, nameOf(minute), { amountMicros: null, reason }, cause)
+    }
+  }
+  if (!isFinal) return
+  // Those that were closed while it seemed to last, before the carrier said when it had ended.
+  for (let minute = known + 1; minute <= Math.min(paid, seenMinutes(call)); minute += 1) {
+    if (!open.includes(minute)) await takeBack(ports, companyId, nameOf(minute), cause)
+  }
+}
+
+/** What comes back of a minute that began: the first was charged at the dearest there was. */
+function partBack(call: Live, minute: number): Back | null {
+  if (minute > 1) return null
+  const amountMicros = firstMinutePrice(call) - minutePrice(call).unitPriceMicros
+  return amountMicros === 0 ? null : { amountMicros, reason: CHEAPER }
+}
+
+/** Gives a closed charge back. */
+async function takeBack(
+  ports: Ports,
+  companyId: CompanyId,
+  chargeId: ChargeId,
+  cause: Cause,
+): Promise<void> {
+  for (;;) {
+    const { row, searchedTo } = await lookUpCharge(ports, companyId, chargeId)
+    if (row === null || row.state === "given_back") return
+    const command = {
+      ...{ type: "GiveBackEnded" as const, charge: endedCharge(row), amountMicros: null },
+      ...{ reason: ENDED_BEFORE, searchedTo },
+    }
+    const given = await ports.runner.execute(ledgerOf(companyId), command, cause)
+    if (given.accepted) return
+    if (mustSearch(given.refusal)) continue
+    throw new Error(`${chargeId} could not be given back: ${given.refusal.code}`)
+  }
+}

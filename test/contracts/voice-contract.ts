@@ -1,0 +1,165 @@
+/** What every carrier of calls keeps: what its eight words do, what it says by itself, and recordings. */
+import { describe, expect, it } from "vitest"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import type { Voice, VoiceEvent, VoiceLeg } from "../../adapters/providers/voice/port.ts"
+import { AudioGone } from "../../adapters/providers/voice/port.ts"
+
+/** What people do on the other side of a carrier. */
+export type Doing = "answer" | "hang_up" | "press 1" | "hear"
+
+/** A carrier, as the suite needs it. */
+export interface VoiceUnderTest {
+  readonly voice: Voice
+  /** Has somebody call; the caller's leg. */
+  readonly callIn: () => Promise<VoiceLeg>
+  /** What it said so far. */
+  readonly events: () => readonly VoiceEvent[]
+  /** Has people do something. */
+  readonly other: (leg: VoiceLeg, does: Doing) => Promise<void>
+  /** How it answers the next command. */
+  readonly next: (how: "unavailable" | "silent") => Promise<void>
+  /** Lets so much time go by, milliseconds. */
+  readonly pass: (ms: number) => void
+}
+
+const NUMBERS = { from: "+12015550100", to: "+14155550101" }
+
+/** The suite. */
+export function voiceContract(name: string, open: () => Promise<VoiceUnderTest>): void {
+  let command = 0
+  const id = () => `call_1:${(command += 1)}:0`
+
+  /** A carrier with a call that waits. */
+  const called = async () => {
+    const one = await open()
+    const caller = await one.callIn()
+    const give = (word: "answer" | "reject" | "hang_up", leg = caller, commandId = id()) =>
+      one.voice.do({ word, leg }, commandId)
+    const dial = async (leg: number): Promise<VoiceLeg> => {
+      const named = { ...caller, leg, ref: null }
+      const answer = await one.voice.do(
+        { word: "dial", leg: named, caller, ...NUMBERS, ringSeconds: 25 },
+        id(),
+      )
+      return { ...named, ref: answer.is === "done" ? answer.ref : null }
+    }
+    const kinds = () => one.events().map(({ is }) => is)
+    const known = (leg: VoiceLeg) => one.voice.askCall(leg.ref ?? "")
+    return { ...one, caller, give, dial, kinds, known }
+  }
+
+  describe(`${name}, a call that came`, () => {
+    it("is told with its numbers, and rings until somebody does something", async () => {
+      const { events, caller, known } = await called()
+      expect(events()).toMatchObject([{ is: "call_came", ref: caller.ref, to: expect.any(String) }])
+      expect(await known(caller)).toEqual({ isAlive: true, answeredAt: null, endedAt: null })
+    })
+
+    it("is opened once, whoever asks for it twice, and says when", async () => {
+      const { give, caller, events, known } = await called()
+      const commandId = id()
+      for (let i = 0; i < 2; i += 1) {
+        expect(await give("answer", caller, commandId)).toMatchObject({ is: "done" })
+      }
+      const opened = events().filter(({ is }) => is === "leg_open")
+      expect(opened).toMatchObject([{ leg: { of: "caller", ref: caller.ref } }])
+      const { answeredAt, isAlive } = await known(caller)
+      expect([isAlive, opened[0]]).toMatchObject([true, { answeredAt }])
+    })
+
+    it.each(["reject", "hang_up"] as const)(
+      "is gone by %s, and then for every word",
+      async (word) => {
+        const { give, kinds, caller, known } = await called()
+        expect(await give(word)).toMatchObject({ is: "done" })
+        expect(kinds()).toEqual(["call_came", "leg_gone"])
+        expect(await known(caller)).toMatchObject({ isAlive: false, endedAt: expect.any(Number) })
+        expect(await give("answer")).toEqual({ is: "gone" })
+      },
+    )
+
+    it("is gone where the caller hangs up, with both times", async () => {
+      const { give, other, caller, events, pass } = await called()
+      await give("answer")
+      pass(61_000)
+      await other(caller, "hang_up")
+      const gone = events().at(-1) as Extract<VoiceEvent, { is: "leg_gone" }>
+      expect(gone).toMatchObject({ is: "leg_gone", leg: { of: "caller" } })
+      expect(gone.goneAt - (gone.answeredAt ?? 0)).toBe(61_000)
+    })
+  })
+
+  describe(`${name}, a leg that is called`, () => {
+    it("is named by us in all that is said of it, and answers what it is asked", async () => {
+      const { dial, other, voice, events } = await called()
+      const leg = await dial(2)
+      await other(leg, "answer")
+      const text = "Press 1."
+      await voice.do({ word: "ask", leg, text, waitSeconds: 20 }, id())
+      await other(leg, "press 1")
+      const { companyId, callId } = leg
+      const of = { of: "leg", companyId, callId, leg: 2 }
+      expect(events().slice(1)).toMatchObject([
+        { is: "leg_open", leg: of },
+        { is: "digits", leg: of, digits: "1" },
+      ])
+    })
+
+    it("is called for nobody who has gone", async () => {
+      const { dial, give } = await called()
+      await give("hang_up")
+      expect((await dial(1)).ref).toBeNull()
+    })
+
+    it("hears what is said, and is joined to the caller", async () => {
+      const { dial, other, voice, give, caller, kinds } = await called()
+      const leg = await dial(1)
+      await other(leg, "answer")
+      await give("answer")
+      for (const one of [caller, leg]) {
+        await voice.do({ word: "say", leg: one, text: "This call will be recorded." }, id())
+        await other(one, "hear")
+      }
+      expect(await voice.do({ word: "join", leg: caller, other: leg }, id())).toMatchObject({
+        is: "done",
+      })
+      expect(kinds().filter((is) => is === "said")).toHaveLength(2)
+    })
+  })
+
+  describe(`${name}, a recording`, () => {
+    it("is told when its leg is gone, is heard, and is forgotten for good", async () => {
+      const { voice, give, other, caller, events, pass } = await called()
+      await give("answer")
+      await voice.do({ word: "record", leg: caller, kind: "voicemail", mostSeconds: 180 }, id())
+      pass(12_000)
+      await other(caller, "hang_up")
+      const [ready] = events().filter((event) => event.is === "audio_ready")
+      expect(ready).toMatchObject({ kind: "voicemail", seconds: 12 })
+      const audioRef = ready?.audioRef ?? ""
+      let bytes = 0
+      for await (const piece of await voice.audio(audioRef)) bytes += piece.length
+      expect(bytes).toBeGreaterThan(12 * 1_000)
+      for (let i = 0; i < 2; i += 1) await voice.forgetAudio(audioRef)
+      await expect(voice.audio(audioRef)).rejects.toBeInstanceOf(AudioGone)
+    })
+  })
+
+  describe(`${name}, where it does not answer`, () => {
+    it("did nothing where it said so", async () => {
+      const { give, next, kinds } = await called()
+      await next("unavailable")
+      await expect(give("answer")).rejects.toBeInstanceOf(ProviderUnavailable)
+      expect(kinds()).toEqual(["call_came"])
+    })
+
+    it("may have done it, and does not do it once more", async () => {
+      const { give, next, kinds, caller } = await called()
+      const commandId = id()
+      await next("silent")
+      await expect(give("answer", caller, commandId)).rejects.toBeInstanceOf(ProviderSilent)
+      expect(await give("answer", caller, commandId)).toMatchObject({ is: "done" })
+      expect(kinds()).toEqual(["call_came", "leg_open"])
+    })
+  })
+}

@@ -1,0 +1,50 @@
+/** The carriers of calls keep their contract. */
+import { openBuiltInVoice } from "../../adapters/providers/voice/built-in.ts"
+import type { VoiceEvent, VoiceLeg } from "../../adapters/providers/voice/port.ts"
+import { NOW } from "../voice/call-commands.ts"
+import { simulatorsOfTests } from "../voice/simulators-of-tests.ts"
+import { expect, it } from "vitest"
+import type { VoiceUnderTest } from "./voice-contract.ts"
+import { voiceContract } from "./voice-contract.ts"
+
+async function builtIn(): Promise<VoiceUnderTest> {
+  let now = NOW
+  let calls = 0
+  const events: VoiceEvent[] = []
+  const { memory, simulators } = simulatorsOfTests()
+  const pacer = { elapsedMs: () => 0, pause: async () => undefined }
+  const ports = { memory, simulators, pacer, clock: { now: () => now } }
+  const voice = openBuiltInVoice(ports, async (event) => void events.push(event))
+  return {
+    voice,
+    callIn: async (): Promise<VoiceLeg> => {
+      const ref = `leg_${(calls += 1)}`
+      const numbers = { from: "+12125550100", to: "+12015550100" }
+      await voice.callIn({ companyId: "co_1", ref, ...numbers, attestation: "A", script: null })
+      return { companyId: "co_1", callId: `call_${calls}`, leg: 0, ref }
+    },
+    events: () => events,
+    other: async (leg, does) => {
+      const deed = does === "press 1" ? { does: "press" as const, digits: "1" } : { does }
+      expect(await voice.act(leg, deed)).toBe(true)
+    },
+    next: (outcome) => simulators.set({ name: "voice", outcome, times: 1 }),
+    pass: (ms) => {
+      now += ms
+    },
+  }
+}
+
+voiceContract("the built-in carrier", builtIn)
+
+it("the built-in carrier can have a leg gone, or be slow, and knows no leg that is none", async () => {
+  const { voice, callIn, next } = await builtIn()
+  const leg = await callIn()
+  await next("gone" as never)
+  expect(await voice.do({ word: "answer", leg }, "call_1:1:0")).toEqual({ is: "gone" })
+  await next("slow" as never)
+  expect(await voice.do({ word: "answer", leg }, "call_1:2:0")).toMatchObject({ is: "done" })
+  expect(await voice.askCall("nothing")).toEqual({
+    ...{ isAlive: false, answeredAt: null, endedAt: null },
+  })
+})

@@ -1,0 +1,212 @@
+/** Callers who flood, numbers that cost, carriers that do not answer, and callers who show nothing. */
+import { callSlotsOf } from "../../domain/voice/aggregates.ts"
+import { callsWithSlot } from "../../domain/voice/call-slots.ts"
+import { sql } from "kysely"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { receiveCallEvent } from "../../src/voice/receive.ts"
+import type { World } from "../support/world.ts"
+import type { Called } from "./voice-world.ts"
+import {
+  MINUTE,
+  PHONES,
+  advance,
+  callIn,
+  callOf,
+  does,
+  listed,
+  makeCalled,
+  minutesOfBill,
+  newCaller,
+  openVoiceWorld,
+  playCall,
+  spentOf,
+  switchCountry,
+} from "./voice-world.ts"
+
+let world: World
+beforeAll(async () => {
+  world = await openVoiceWorld()
+})
+afterAll(async () => {
+  await world.close()
+})
+
+/** The carrier has a call, and tells of it as quickly as it can. */
+async function came({ companyId, to }: Called, from: string, ref: string): Promise<void> {
+  await world.ports.simulatedVoice?.callIn({
+    ...{ companyId, ref, from, to, attestation: null, script: null },
+  })
+}
+
+const takenBy = ({ companyId }: Called) =>
+  world.ports.runner.readLatest(callSlotsOf(companyId), callsWithSlot)
+
+describe("callers", () => {
+  it("who call 200 times have ten calls in ten minutes, and the others cost nothing", async () => {
+    const company = await makeCalled(world, { phones: PHONES })
+    const from = newCaller()
+    for (let i = 0; i < 200; i += 1) await came(company, from, `flood-${company.to}-${i}`)
+    await world.operate("wait")
+    const calls = await listed(world, company)
+    const rejected = calls.filter(({ status }) => status === "completed")
+    expect([calls.length, rejected.length]).toEqual([200, 190])
+    expect(new Set(rejected.map(({ outcome }) => outcome))).toEqual(new Set(["missed"]))
+    expect(await minutesOfBill(world, company)).toHaveLength(10)
+    // Nobody stays on them: they are greeted, ended and paid, and their slots are free.
+    await advance(world, "11m")
+    expect(await takenBy(company)).toEqual([])
+    const again = await callIn(world, company, from)
+    expect(await callOf(world, company, again)).toMatchObject({ phase: "ringing" })
+  })
+
+  it("are twenty at once, and the next one is taken where one ends", async () => {
+    const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
+    const callIds: string[] = []
+    for (let i = 0; i < 20; i += 1) callIds.push(await callIn(world, company))
+    const refused = await callIn(world, company)
+    expect(await callOf(world, company, refused)).toMatchObject({ reason: "too_many", legs: [] })
+    await does(world, "hang-up", callIds[0] as `call_${string}`)
+    const next = await callIn(world, company)
+    expect(await callOf(world, company, next)).toMatchObject({ phase: "ringing" })
+    expect(await takenBy(company)).toHaveLength(20)
+  })
+
+  it.each(["", "anonymous", "Unknown Caller", "12345678901234567890", "+1 (café)", "+1900"])(
+    "who show %j are taken, and show no number",
+    async (from) => {
+      const company = await makeCalled(world)
+      await came(company, from, `shown-${company.to}`)
+      await world.operate("wait")
+      const [call] = await listed(world, company)
+      expect(call).toMatchObject({ from: null, to: company.to })
+    },
+  )
+
+  it("who show no number are one caller, however they do so", async () => {
+    const company = await makeCalled(world)
+    for (let i = 0; i < 11; i += 1) await came(company, `x${i}`, `none-${company.to}-${i}`)
+    await world.operate("wait")
+    expect(await minutesOfBill(world, company)).toHaveLength(10)
+  })
+
+  it("whose call is told twice call once, and one to nobody's number is nobody's", async () => {
+    const company = await makeCalled(world)
+    const from = newCaller()
+    for (let i = 0; i < 3; i += 1) await came(company, from, `twice-${company.to}`)
+    await world.operate("wait")
+    expect(await listed(world, company)).toHaveLength(1)
+    const event = { ref: "nobody", from, to: "+12015559999", startedAt: 1, attestation: null }
+    const none = await receiveCallEvent(
+      world.ports,
+      { is: "call_came", ...event },
+      causedBy("test"),
+    )
+    expect(none).toBeNull()
+  })
+})
+
+describe("who is to be called", () => {
+  it.each([
+    ["a premium number", "+19005550123"],
+    ["an island under +1", "+18765550123"],
+    ["a satellite", "+881612345678"],
+    ["a country that is off", "+442079460958"],
+    ["no number", "4155550101"],
+  ])("is not where it is %s: the caller is greeted", async (_what, phone) => {
+    const company = await makeCalled(world, { phones: [phone] })
+    const callId = await callIn(world, company)
+    const call = await callOf(world, company, callId)
+    expect(call).toMatchObject({ phase: "greeting", legs: [{ goneAt: expect.any(Number) }] })
+    expect(call.legs[0]?.ref).toBeNull()
+  })
+
+  it("is not where it is a number of this installation, the company's own or another's", async () => {
+    const other = await makeCalled(world)
+    const company = await makeCalled(world, { phones: [other.to, PHONES[0]] })
+    const callId = await callIn(world, company)
+    const { legs, phase } = await callOf(world, company, callId)
+    expect([phase, legs.map(({ ref }) => ref !== null)]).toEqual(["ringing", [false, true]])
+  })
+
+  it("is looked at when it is dialled: the country may have been switched off since", async () => {
+    const company = await makeCalled(world, { phones: ["+442079460958"] })
+    await switchCountry(world, company, "GB", true)
+    const first = await callIn(world, company)
+    expect(await callOf(world, company, first)).toMatchObject({ phase: "ringing" })
+    await switchCountry(world, company, "GB", false)
+    const second = await callIn(world, company)
+    expect(await callOf(world, company, second)).toMatchObject({ phase: "greeting" })
+  })
+})
+
+describe("a voicemail", () => {
+  it("that somebody fills for an hour has three minutes", async () => {
+    const company = await makeCalled(world)
+    const callId = await callIn(world, company)
+    await does(world, "say", callId)
+    await advance(world, "1h")
+    const call = await callOf(world, company, callId)
+    expect(call).toMatchObject({ outcome: "voicemail", reason: "deadline" })
+    expect(await listed(world, company)).toMatchObject([
+      { seconds: 180, voicemailSeconds: 180, chargedMicros: 3 * MINUTE },
+    ])
+  })
+})
+
+describe("a carrier that does not answer", () => {
+  it.each(["unavailable", "silent", "gone"])(
+    "at once (%s) loses no call for good",
+    async (outcome) => {
+      const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
+      await world.operate("stand-in set", { name: "voice", outcome, times: 1 })
+      const callId = await playCall(world, company, "answered", { seconds: "30" })
+      await advance(world, "15m")
+      const call = await callOf(world, company, callId)
+      expect([call.phase, call.goneAt !== null]).toEqual(["ended", true])
+      const states = new Set((await minutesOfBill(world, company)).map(({ state }) => state))
+      expect(states.has("open")).toBe(false)
+      const { work } = await world.operate("work list", {})
+      expect(work.filter(({ parked }: { parked: unknown }) => parked !== null)).toEqual([])
+    },
+  )
+
+  it("says nothing of the end: it is asked, and the call ends when it says", async () => {
+    const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
+    const callId = await callIn(world, company)
+    await does(world, "answer", callId)
+    const call = await callOf(world, company, callId)
+    // The caller goes, and nobody is told: only the carrier knows.
+    expect(await lostHangUp(call.offered.carrierRef)).toBe(1)
+    await advance(world, "90s")
+    expect(await callOf(world, company, callId)).toMatchObject({ outcome: "answered" })
+    expect(await spentOf(world, company)).toBe(MINUTE)
+  })
+})
+
+/** Has the built-in carrier know that a leg is gone half a minute from now, without its saying so. */
+async function lostHangUp(ref: string): Promise<number> {
+  const endedAt = world.ports.clock.now() + 30_000
+  const { numAffectedRows } = await sql`
+    update ledger.simulated
+    set content = content || jsonb_build_object('state', 'gone', 'endedAt', ${endedAt}::bigint)
+    where name = ${ref}`.execute(world.ports.readAll)
+  return Number(numAffectedRows)
+}
+
+describe("a company that was deleted", () => {
+  it("has its calls end with the next minute, and takes no new one", async () => {
+    const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
+    const callId = await callIn(world, company)
+    await does(world, "answer", callId)
+    await world.operate("company delete", { company: company.companyId, yes: true })
+    const refused = await callIn(world, company)
+    expect(await callOf(world, company, refused)).toMatchObject({ reason: "closed" })
+    await advance(world, "70s")
+    expect(await callOf(world, company, callId)).toMatchObject({
+      outcome: "answered",
+      reason: "money",
+    })
+    expect(await minutesOfBill(world, company)).toMatchObject([{ kept: MINUTE, state: "final" }])
+  })
+})

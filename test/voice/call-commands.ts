@@ -1,0 +1,146 @@
+/** A call to be told one thing after the other, and commands as tests mostly want them. */
+import fc from "fast-check"
+import type { CallCommand, OfferCall } from "../../domain/voice/call-commands.ts"
+import type { CallEvent } from "../../domain/voice/call-events.ts"
+import type { CallSlotCommand } from "../../domain/voice/call-slots.ts"
+import { minutesOf } from "../../domain/voice/call-minutes.ts"
+import type { Live } from "../../domain/voice/call-state.ts"
+import { call } from "../../domain/voice/call.ts"
+import { deadlineOf } from "../../domain/voice/deadlines.ts"
+import { directionsOf } from "../../domain/voice/directions.ts"
+import type { CallId } from "../../domain/voice/ids.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { KeyedHash, Sealed } from "../../domain/kernel/ids.ts"
+import type { CallSettings } from "../../domain/phone/number-settings.ts"
+import { DEFAULT_NUMBER_SETTINGS } from "../../domain/phone/number-settings.ts"
+
+/** The call that all of it is about. */
+export const CALL_ID: CallId = "call_0001"
+/** When it comes. */
+export const NOW = Date.UTC(2026, 10, 25, 10)
+
+const sealed = (text: string): Sealed => `s1.company.${text}`
+const { label: _label, optOutReply: _reply, ...DEFAULT_SETTINGS } = DEFAULT_NUMBER_SETTINGS
+
+/** Settings that ring so many phones. */
+export function ringing(count: number, others: Partial<CallSettings> = {}): CallSettings {
+  const ringTo = Array.from({ length: count }, (_, i) => ({ phone: sealed(`p${i}`), name: null }))
+  return { ...DEFAULT_SETTINGS, ringTo, ...others }
+}
+
+/** A call to a number with these settings. */
+export function offerCall(
+  settings: CallSettings = ringing(2),
+  others: Partial<OfferCall> = {},
+): OfferCall {
+  return {
+    ...{ type: "OfferCall", callId: CALL_ID, numberId: "num_0001", to: sealed("to") },
+    ...{ from: sealed("from"), callerTag: "ab".repeat(16) as KeyedHash, settings },
+    ...{ carrierRef: "v3:ref", startedAt: NOW, attestation: null, minuteMicros: 12_000 },
+    ...{
+      legMicros: settings.ringTo.map(() => 12_000),
+      priceVersion: 1,
+      turnedAway: null,
+      ...others,
+    },
+  }
+}
+
+const callId = CALL_ID
+/** The first minute, or another one, is paid. */
+export const paid = (minute = 1): CallCommand => ({ type: "PayMinute", callId, minute })
+/** It is refused. */
+export const refused = (minute = 1): CallCommand => ({ type: "RefuseMinute", callId, minute })
+/** A minute may begin. */
+export const begin = (minute: number, isSeen = true): CallCommand => {
+  return { type: "BeginMinute", callId, minute, isSeen }
+}
+/** A leg is open; 0 is the caller's. */
+export const open = (leg: number, answeredAt = NOW + 5_000): CallCommand => {
+  return { type: "OpenLeg", callId, leg, answeredAt, ref: null }
+}
+/** A leg is gone. */
+export const gone = (leg: number, goneAt = NOW + 9_000, answeredAt: number | null = null) => {
+  return { type: "EndLeg", callId, leg, goneAt, answeredAt } as const
+}
+/** Somebody pressed keys. */
+export const press = (leg: number, digits = "1"): CallCommand => {
+  return { type: "PressDigits", callId, leg, digits }
+}
+/** A leg heard what it was told. */
+export const said = (leg: number): CallCommand => ({ type: "FinishSaying", callId, leg })
+/** The carrier has a recording. */
+export const audio = (kind: "call" | "voicemail", seconds = 5): CallCommand => {
+  return { type: "SaveAudio", callId, kind, seconds, audioRef: `ref-${kind}` }
+}
+
+/** A call that answers what it is told with facts. */
+export function oneCall(settings: CallSettings | null = null) {
+  let state = call.initial()
+  const facts: CallEvent[] = []
+  let now = NOW
+  const tell = (command: CallCommand, at = now): readonly CallEvent[] | string => {
+    now = Math.max(now, at)
+    const answer = call.decide(command, state, { at: now })
+    if (isRefusal(answer)) return answer.code
+    for (const fact of answer) state = call.evolve(state, fact)
+    facts.push(...answer)
+    return answer
+  }
+  /** Passes the deadline that was set last of these. */
+  const pass = (of: string): readonly CallEvent[] | string => {
+    const found = facts.map(deadlineOf).findLast((one) => one?.of === of)
+    if (found === undefined || found === null) throw new Error(`no deadline ${of} was set`)
+    return tell({ type: "PassDeadline", callId, ...found }, found.untilAt)
+  }
+  const live = (): Live => {
+    if (state.call === null) throw new Error("there is no call")
+    return state.call
+  }
+  if (settings !== null) tell(offerCall(settings))
+  return {
+    ...{ tell, pass, facts, live, state: () => state, minutes: () => minutesOf(live()) },
+    types: () => facts.map(({ type }) => type),
+    /** What the carrier was to do, by words and legs. */
+    words: () => facts.flatMap(directionsOf).map(({ word, leg }) => `${word} ${leg}`),
+  }
+}
+
+const leg = fc.integer({ min: 0, max: 3 })
+const later = fc.nat(200_000).map((ms) => NOW + ms)
+const anyOf = fc.oneof(
+  fc
+    .constantFrom(1, 1, 2, 3)
+    .chain((minute) =>
+      fc.constantFrom<CallCommand>(paid(minute), paid(minute), refused(minute), begin(minute)),
+    ),
+  fc.tuple(leg, later).map(([n, at]) => open(n, at)),
+  fc.tuple(leg, later).map(([n, at]): CallCommand => gone(n, at)),
+  fc.tuple(leg, fc.constantFrom("1", "2", "11", "1#")).map(([n, digits]) => press(n, digits)),
+  leg.map(said),
+  leg.map((n): CallCommand => ({ type: "EndAsk", callId, leg: n })),
+  leg.map((n): CallCommand => ({ type: "PlaceLeg", callId, leg: n, ref: `ref-${n}` })),
+  fc.constantFrom<CallCommand>(audio("call"), audio("voicemail"), { type: "AssumeGone", callId }),
+)
+
+const settings = fc.constantFrom(
+  ...[ringing(0), ringing(2), ringing(2, { screenCalls: false, ringMode: "order" })],
+  ringing(1, { screenCalls: false, recordCalls: true, voicemail: false }),
+)
+
+/** Anything that a call can be told; the call itself among them, so that most find one. */
+export const callCommand: fc.Arbitrary<CallCommand> = fc.oneof(
+  { weight: 1, arbitrary: settings.map((one): CallCommand => offerCall(one)) },
+  { weight: 6, arbitrary: anyOf },
+)
+
+const anyCall = fc.constantFrom<CallId>("call_1", "call_2", "call_3")
+const anyTag = fc.constantFrom("aa" as KeyedHash, "bb" as KeyedHash)
+
+/** Anything that can be asked of the slots of a company. */
+export const callSlotCommand: fc.Arbitrary<CallSlotCommand> = fc.oneof(
+  fc.tuple(anyCall, anyTag).map(([one, callerTag]): CallSlotCommand => {
+    return { type: "TakeCallSlot", callId: one, callerTag }
+  }),
+  anyCall.map((one): CallSlotCommand => ({ type: "FreeCallSlot", callId: one })),
+)

@@ -1,0 +1,273 @@
+/**
+ * A carrier, a ledger and callers as a model of theirs, played against a call's decider on a virtual clock:
+ * what the carrier says comes late, twice, in another order or not at all, and a watchdog asks.
+ */
+import type { CallCommand } from "../../domain/voice/call-commands.ts"
+import type { CallEvent } from "../../domain/voice/call-events.ts"
+import { minutesOf } from "../../domain/voice/call-minutes.ts"
+import type { Call } from "../../domain/voice/call-state.ts"
+import type { call } from "../../domain/voice/call.ts"
+import { deadlineOf } from "../../domain/voice/deadlines.ts"
+import type { Direction } from "../../domain/voice/directions.ts"
+import { directionsOf } from "../../domain/voice/directions.ts"
+import { missedOf } from "../../domain/voice/watched.ts"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import { CALL_ID, NOW, offerCall, ringing } from "./call-commands.ts"
+
+/** Who decides. */
+export type CallDecider = typeof call
+
+/** What somebody who is called does. */
+export interface Callee {
+  /** When they answer, milliseconds after it rings; null where never. */
+  readonly answersAfterMs: number | null
+  readonly presses: "1" | "2" | "nothing"
+  readonly pressesAfterMs: number
+  readonly staysMs: number
+}
+
+/** A call as it is to go. */
+export interface Plan {
+  readonly callees: readonly Callee[]
+  readonly ringMode: "all" | "order"
+  readonly ringSeconds: number
+  readonly screenCalls: boolean
+  readonly recordCalls: boolean
+  readonly voicemail: boolean
+  /** When the caller gives up, if nobody opened their leg. */
+  readonly patienceMs: number
+  /** How long the caller stays once their leg is open. */
+  readonly staysMs: number
+  /** The minute that the ledger refuses; null for none. */
+  readonly refusedMinute: number | null
+  /** How long the ledger takes to answer at most. */
+  readonly ledgerMs: number
+  /** How many of a hundred events are lost. */
+  readonly lost: number
+  readonly seed: number
+}
+
+/** A leg as it is, whoever knows. */
+export interface TrueLeg {
+  state: "ringing" | "open" | "gone"
+  answeredAt: number | null
+  goneAt: number | null
+}
+
+/** What came of a plan. */
+export interface Played {
+  readonly facts: readonly CallEvent[]
+  readonly legs: ReadonlyMap<number, TrueLeg>
+  readonly charges: ReadonlyMap<number, "open" | "kept" | "back">
+  readonly state: Call
+  /** The outcome after each fact. */
+  readonly outcomes: readonly (string | null)[]
+}
+
+const SAYING_MS = 3_000
+const LATE_MS = 3_000
+const WATCH_MS = 30_000
+const LAST_MS = 6 * 3_600_000
+
+/** Plays a plan to its end. */
+export function playCall(decider: CallDecider, plan: Plan): Played {
+  return new Play(decider, plan).run()
+}
+
+class Play {
+  readonly #decider: CallDecider
+  readonly #plan: Plan
+  #now = NOW
+  #random: number
+  #state: Call
+  readonly #queue: { readonly at: number; readonly act: () => void }[] = []
+  readonly #facts: CallEvent[] = []
+  readonly #outcomes: (string | null)[] = []
+  readonly #legs = new Map<number, TrueLeg>()
+  readonly #charges = new Map<number, "open" | "kept" | "back">()
+  readonly #asked = new Set<number>()
+  readonly #recorded = new Map<number, "call" | "voicemail">()
+  /** Directions are carried out in their order. */
+  #busyUntil = NOW
+
+  constructor(decider: CallDecider, plan: Plan) {
+    this.#decider = decider
+    this.#plan = plan
+    this.#random = plan.seed
+    this.#state = decider.initial()
+  }
+
+  run(): Played {
+    const { callees, patienceMs, ringMode, ringSeconds, screenCalls } = this.#plan
+    const { recordCalls, voicemail } = this.#plan
+    const others = { ringMode, ringSeconds, screenCalls, recordCalls, voicemail }
+    const offer = offerCall(ringing(callees.length, others))
+    this.#legs.set(0, { state: "ringing", answeredAt: null, goneAt: null })
+    this.#at(this.#now + this.#chance(LATE_MS), () => this.#tell(offer))
+    this.#at(NOW + patienceMs, () => {
+      if (this.#legs.get(0)?.state === "ringing") this.#end(0)
+    })
+    this.#at(NOW + WATCH_MS, () => this.#watch())
+    while (this.#queue.length > 0 && this.#now < NOW + LAST_MS) this.#step()
+    const { charges, state } = { charges: this.#charges, state: this.#state }
+    return { facts: this.#facts, legs: this.#legs, charges, state, outcomes: this.#outcomes }
+  }
+
+  #step(): void {
+    let first = 0
+    for (let i = 1; i < this.#queue.length; i += 1) {
+      if ((this.#queue[i]?.at ?? 0) < (this.#queue[first]?.at ?? 0)) first = i
+    }
+    const [next] = this.#queue.splice(first, 1)
+    if (next === undefined) return
+    this.#now = Math.max(this.#now, next.at)
+    next.act()
+  }
+
+  #at(at: number, act: () => void): void {
+    this.#queue.push({ at, act })
+  }
+
+  /** A number from 0 to below most. */
+  #chance(most: number): number {
+    // Mulberry32: quick, and the same for the same seed.
+    this.#random = (this.#random + 0x6d2b79f5) | 0
+    let t = Math.imul(this.#random ^ (this.#random >>> 15), 1 | this.#random)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4_294_967_296) * most)
+  }
+
+  /** The carrier says something: late, perhaps twice, perhaps never. */
+  #say(command: CallCommand): void {
+    const times = this.#chance(3) === 0 ? 2 : 1
+    for (let i = 0; i < times; i += 1) {
+      if (this.#chance(100) < this.#plan.lost) continue
+      this.#at(this.#now + this.#chance(LATE_MS), () => this.#tell(command))
+    }
+  }
+
+  #tell(command: CallCommand): void {
+    const answer = this.#decider.decide(command, this.#state, { at: this.#now })
+    if (isRefusal(answer)) return
+    for (const fact of answer) {
+      this.#state = this.#decider.evolve(this.#state, fact)
+      this.#facts.push(fact)
+      this.#outcomes.push(this.#state.call?.outcome ?? null)
+      for (const direction of directionsOf(fact)) {
+        this.#busyUntil = Math.max(this.#busyUntil, this.#now) + this.#chance(200)
+        this.#at(this.#busyUntil, () => this.#carryOut(direction))
+      }
+      const deadline = deadlineOf(fact)
+      if (deadline === null) continue
+      const passed: CallCommand = { type: "PassDeadline", callId: CALL_ID, ...deadline }
+      this.#at(deadline.untilAt + this.#chance(500), () => this.#tell(passed))
+    }
+    if (answer.length > 0) this.#pay()
+  }
+
+  #carryOut(direction: Direction): void {
+    const { word, leg } = direction
+    if (word === "dial") return this.#dial(leg)
+    const known = this.#legs.get(leg)
+    if (known === undefined || known.state === "gone") return
+    switch (word) {
+      case "answer":
+        if (known.state === "ringing") this.#open(leg)
+        return
+      case "ask":
+        return this.#ask(leg)
+      case "say":
+        return this.#at(this.#now + SAYING_MS, () => {
+          if (known.state === "open") this.#say({ type: "FinishSaying", callId: CALL_ID, leg })
+        })
+      case "record":
+        this.#recorded.set(leg, direction.kind)
+        return
+      case "join":
+        return
+      case "hang_up":
+      case "reject":
+        return this.#end(leg)
+    }
+  }
+
+  #dial(leg: number): void {
+    this.#legs.set(leg, { state: "ringing", answeredAt: null, goneAt: null })
+    const { answersAfterMs } = this.#plan.callees[leg - 1] as Callee
+    if (answersAfterMs === null) return
+    this.#at(this.#now + answersAfterMs, () => {
+      if (this.#legs.get(leg)?.state === "ringing") this.#open(leg)
+    })
+  }
+
+  #open(leg: number): void {
+    const known = this.#legs.get(leg) as TrueLeg
+    known.state = "open"
+    known.answeredAt = this.#now
+    this.#say({ type: "OpenLeg", callId: CALL_ID, leg, answeredAt: this.#now, ref: `r${leg}` })
+    const staysMs = leg === 0 ? this.#plan.staysMs : this.#plan.callees[leg - 1]?.staysMs
+    this.#at(this.#now + (staysMs ?? 0), () => {
+      if (known.state !== "gone") this.#end(leg)
+    })
+  }
+
+  #ask(leg: number): void {
+    const { presses, pressesAfterMs } = this.#plan.callees[leg - 1] as Callee
+    this.#at(this.#now + pressesAfterMs, () => {
+      if (this.#legs.get(leg)?.state !== "open") return
+      if (presses === "nothing") this.#say({ type: "EndAsk", callId: CALL_ID, leg })
+      else this.#say({ type: "PressDigits", callId: CALL_ID, leg, digits: presses })
+    })
+  }
+
+  #end(leg: number): void {
+    const known = this.#legs.get(leg) as TrueLeg
+    Object.assign(known, { state: "gone", goneAt: this.#now })
+    const { answeredAt } = known
+    this.#say({ type: "EndLeg", callId: CALL_ID, leg, goneAt: this.#now, answeredAt })
+    const kind = this.#recorded.get(leg)
+    if (kind === undefined) return
+    const seconds = this.#chance(30)
+    this.#say({ type: "SaveAudio", callId: CALL_ID, kind, seconds, audioRef: kind })
+  }
+
+  /** Asks the carrier about every leg, until the call has ended and it is known when the caller went. */
+  #watch(): void {
+    const { call } = this.#state
+    if (call !== null && call.phase === "ended" && call.goneAt !== null) return
+    for (const [leg, { state, answeredAt, goneAt }] of this.#legs) {
+      const knowledge = { isAlive: state !== "gone", answeredAt, endedAt: goneAt }
+      for (const one of missedOf(CALL_ID, leg, knowledge, this.#now)) this.#tell(one)
+    }
+    this.#at(this.#now + WATCH_MS, () => this.#watch())
+  }
+
+  /** What the program does with the ledger after each fact. */
+  #pay(): void {
+    const { call } = this.#state
+    if (call === null) return
+    const { owed, next, known, isFinal } = minutesOf(call)
+    if (owed !== null && !this.#asked.has(owed)) {
+      this.#asked.add(owed)
+      this.#at(this.#now + this.#chance(this.#plan.ledgerMs), () => this.#charge(owed))
+    }
+    if (next !== null) this.#at(Math.max(next.dueAt, this.#now), () => this.#begin(next.minute))
+    for (let minute = 1; minute <= call.paid; minute += 1) {
+      if (minute <= known) this.#charges.set(minute, "kept")
+      else if (isFinal) this.#charges.set(minute, "back")
+    }
+  }
+
+  #charge(minute: number): void {
+    const isRefused = this.#plan.refusedMinute === minute
+    if (!isRefused) this.#charges.set(minute, "open")
+    this.#tell({ type: isRefused ? "RefuseMinute" : "PayMinute", callId: CALL_ID, minute })
+  }
+
+  #begin(minute: number): void {
+    const { state, answeredAt, goneAt } = this.#legs.get(0) as TrueLeg
+    const knowledge = { isAlive: state !== "gone", answeredAt, endedAt: goneAt }
+    for (const one of missedOf(CALL_ID, 0, knowledge, this.#now)) this.#tell(one)
+    this.#tell({ type: "BeginMinute", callId: CALL_ID, minute, isSeen: state === "open" })
+  }
+}

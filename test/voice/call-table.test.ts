@@ -1,0 +1,247 @@
+/** What happens in which state of a call, cell by cell (the table of phone.md §2). */
+import { describe, expect, it } from "vitest"
+import type { CallCommand } from "../../domain/voice/call-commands.ts"
+import type { Phase } from "../../domain/voice/call-state.ts"
+import {
+  CALL_ID,
+  audio,
+  begin,
+  gone,
+  oneCall,
+  open,
+  paid,
+  press,
+  refused,
+  ringing,
+  said,
+} from "./call-commands.ts"
+
+type One = ReturnType<typeof oneCall>
+const callId = CALL_ID
+
+/** A call that has come so far; two phones, the first of which was answered and is asked. */
+const IN: Readonly<Record<Phase, () => One>> = {
+  paying: () => oneCall(ringing(2)),
+  ringing: () => {
+    const one = IN.paying()
+    one.tell(paid())
+    one.tell(open(1))
+    return one
+  },
+  accepted: () => {
+    const one = IN.ringing()
+    one.tell(press(1))
+    return one
+  },
+  talking: () => {
+    const one = IN.accepted()
+    one.tell(open(0))
+    return one
+  },
+  greeting: () => {
+    const one = IN.ringing()
+    one.tell(gone(1))
+    one.tell(gone(2))
+    return one
+  },
+  voicemail: () => {
+    const one = IN.greeting()
+    one.tell(open(0))
+    one.tell(said(0))
+    return one
+  },
+  ended: () => {
+    const one = IN.talking()
+    one.tell(gone(1))
+    return one
+  },
+}
+
+const PHASES = Object.keys(IN) as Phase[]
+const NEXT_MINUTE = 5_000 + 60_001
+
+/** What each event comes to in each state: the facts' types, in the order of the states. */
+const TABLE: readonly (readonly [string, CallCommand, Readonly<Partial<Record<Phase, string>>>])[] =
+  [
+    ["minute 1 paid", paid(), { paying: "CallMinutePaid CallRang" }],
+    ["minute 1 refused", refused(), { paying: "CallMinuteRefused CallEnded" }],
+    [
+      "caller gone",
+      gone(0),
+      {
+        paying: "CallerGone",
+        ringing: "CallerGone CallEnded",
+        accepted: "CallerGone CallEnded",
+        talking: "CallerGone CallEnded",
+        greeting: "CallerGone CallEnded",
+        voicemail: "CallerGone CallEnded",
+        ended: "CallerGone",
+      },
+    ],
+    [
+      "another leg answered",
+      open(2),
+      {
+        ringing: "LegAnswered LegAsked",
+        accepted: "LegAnswered LegDropped",
+        talking: "LegAnswered LegDropped",
+        ended: "LegAnswered LegDropped",
+      },
+    ],
+    ["digit 1", press(1), { ringing: "CallAccepted" }],
+    ["digits 11", press(1, "11"), { ringing: "CallAccepted" }],
+    ["digits 1#", press(1, "1#"), { ringing: "CallAccepted" }],
+    ["digit 1 of who was not asked", press(2), {}],
+    ["another digit", press(1, "2"), { ringing: "LegDropped" }],
+    ["digits #1", press(1, "#1"), { ringing: "LegDropped" }],
+    ["no digit", press(1, ""), { ringing: "LegDropped" }],
+    ["ask over", { type: "EndAsk", callId, leg: 1 }, { ringing: "LegDropped" }],
+    [
+      "a leg gone",
+      gone(1),
+      { ringing: "LegGone", accepted: "LegGone CallEnded", talking: "LegGone CallEnded" },
+    ],
+    [
+      "a leg gone that was hung up",
+      gone(2),
+      { ringing: "LegGone", accepted: "LegGone", talking: "LegGone", ended: "LegGone" },
+    ],
+    [
+      "caller's leg open",
+      open(0),
+      { accepted: "CallerAnswered CallJoined", greeting: "CallerAnswered GreetingPlayed" },
+    ],
+    ["said", said(0), {}],
+    [
+      "audio saved",
+      audio("voicemail"),
+      Object.fromEntries(PHASES.map((one) => [one, "AudioSaved"])),
+    ],
+    [
+      "a name for a leg",
+      { type: "PlaceLeg", callId, leg: 2, ref: "r" },
+      {
+        ringing: "LegPlaced",
+        accepted: "LegPlaced",
+        talking: "LegPlaced",
+        greeting: "LegPlaced",
+        voicemail: "LegPlaced",
+        ended: "LegPlaced",
+      },
+    ],
+    ["nobody says when the caller went", { type: "AssumeGone", callId }, { ended: "CallerGone" }],
+  ]
+
+describe.each(TABLE)("%s", (_event, command, expected) => {
+  it.each(PHASES)("while it is %s", (phase) => {
+    const one = IN[phase]()
+    expect(one.live().phase).toBe(phase)
+    const answer = one.tell(command)
+    const types = typeof answer === "string" ? answer : answer.map(({ type }) => type).join(" ")
+    expect(types).toBe(expected[phase] ?? "")
+    // The same again changes nothing.
+    expect(one.tell(command)).toEqual([])
+  })
+})
+
+describe("a call that is told something before it is known", () => {
+  it("remembers that the caller went, the earlier time of two, and is missed at no cost", () => {
+    const one = oneCall()
+    expect(one.tell(press(1))).toBe("no_call")
+    expect(one.tell(gone(0, 9))).toHaveLength(1)
+    expect(one.tell(gone(0, 12))).toEqual([])
+    expect(one.tell(gone(0, 7))).toHaveLength(1)
+    const offered = oneCall(ringing(1))
+    expect(offered.minutes()).toMatchObject({ owed: 1 })
+    one.tell({ ...({ type: "OfferCall", ...offered.live().offered, turnedAway: null } as const) })
+    expect(one.live()).toMatchObject({ phase: "ended", outcome: "missed", reason: "caller_gone" })
+    expect(one.minutes()).toEqual({ owed: null, next: null, paid: 0, known: 0, isFinal: true })
+    expect(one.words()).toEqual([])
+  })
+})
+
+describe("a minute that begins", () => {
+  it.each(["accepted", "talking", "greeting", "voicemail"] as const)("while it is %s", (phase) => {
+    const one = IN[phase]()
+    const isRecorded = phase === "accepted"
+    if (isRecorded) Object.assign(one.live().offered.settings, { recordCalls: true })
+    if (one.live().answeredAt === null) one.tell(open(0))
+    const { next } = one.minutes()
+    const dueAt = (one.live().answeredAt ?? 0) + 60_001
+    expect([one.live().phase, next]).toEqual([phase, { minute: 2, dueAt }])
+    expect(one.tell(begin(2), dueAt - 1)).toEqual([])
+    expect(one.tell(begin(3), dueAt)).toEqual([])
+    expect(one.tell(begin(2), dueAt)).toMatchObject([{ type: "CallMinuteBegun", minute: 2 }])
+    // No other begins while this one is owed.
+    expect(one.minutes()).toMatchObject({ owed: 2, next: null, known: 1 })
+    const outcomes = {
+      accepted: "missed",
+      talking: "answered",
+      greeting: "missed",
+      voicemail: "voicemail",
+    }
+    expect(one.tell(refused(2))).toMatchObject([
+      { type: "CallMinuteRefused", minute: 2 },
+      { type: "CallEnded", outcome: outcomes[phase], reason: "money", caller: "hang_up" },
+    ])
+    expect(one.tell(paid(2))).toHaveLength(1)
+    expect(one.minutes()).toMatchObject({ owed: null, next: null, paid: 2, known: 1 })
+  })
+
+  it("is none before the caller's leg is open", () => {
+    const one = IN.ringing()
+    expect(one.tell(begin(2), NEXT_MINUTE)).toEqual([])
+    expect(one.minutes().next).toBeNull()
+  })
+})
+
+describe("a deadline", () => {
+  it("of who was asked hangs that leg up", () => {
+    const one = IN.ringing()
+    expect(one.pass("ask")).toMatchObject([{ type: "LegDropped", leg: 1 }])
+    expect(one.pass("ask")).toEqual([])
+  })
+
+  it("of the ringing hangs up who only rings, and lets who is asked take their time", () => {
+    const one = IN.ringing()
+    expect(one.pass("ring")).toMatchObject([{ type: "LegDropped", leg: 2 }])
+    expect(one.tell(press(1, "3"))).toMatchObject([
+      { type: "LegDropped" },
+      { type: "GreetingBegun" },
+    ])
+  })
+
+  it("of the caller's leg ends a call that nobody hears", () => {
+    const one = IN.accepted()
+    expect(one.pass("answer")).toMatchObject([
+      { type: "CallEnded", outcome: "missed", reason: "deadline", drops: [1], caller: "hang_up" },
+    ])
+  })
+
+  it("of the notice joins both without a recording", () => {
+    const one = oneCall(ringing(1, { screenCalls: false, recordCalls: true }))
+    for (const command of [paid(), open(1), open(0), said(1)]) one.tell(command)
+    expect(one.pass("notice")).toMatchObject([{ type: "CallJoined", isRecorded: false }])
+    expect(one.tell(said(0))).toEqual([])
+    expect(one.words()).not.toContain("record 0")
+  })
+
+  it("of the greeting records what the caller says all the same, and of the voicemail ends it", () => {
+    const one = IN.greeting()
+    expect(one.pass("greeting")).toMatchObject([{ type: "VoicemailBegun" }])
+    expect(one.tell(open(0))).toMatchObject([{ type: "CallerAnswered" }])
+    expect(one.pass("voicemail")).toMatchObject([{ outcome: "voicemail", caller: "hang_up" }])
+  })
+
+  it("of four hours ends a call, with 240 minutes at most", () => {
+    const one = IN.talking()
+    expect(one.pass("talk")).toMatchObject([{ outcome: "answered", reason: "deadline" }])
+    one.tell(gone(0, one.live().endedAt ?? 0))
+    expect(one.minutes().known).toBe(240)
+  })
+
+  it.each(["ring", "answer", "greeting"])("that no longer stands changes nothing: %s", (of) => {
+    const one = of === "greeting" ? IN.voicemail() : IN.talking()
+    expect(one.pass(of)).toEqual([])
+  })
+})

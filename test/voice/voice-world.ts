@@ -1,0 +1,172 @@
+/** Companies whose numbers are called, at the built-in carrier. */
+import { phoneOf } from "../../domain/phone/aggregates.ts"
+import type { NumberSettings } from "../../domain/phone/number-settings.ts"
+import { heldNumbers } from "../../domain/phone/phone-views.ts"
+import type { CallId } from "../../domain/voice/ids.ts"
+import type { Live } from "../../domain/voice/call-state.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
+import { readCall } from "../../src/voice/find-call.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCallsFree, makeCompany, openWorld } from "../support/world.ts"
+
+/** What a minute costs, micro-dollars. */
+export const MINUTE = 12_000
+
+/** The route of calls. */
+export const CALLS = "/api/v1/phone/calls"
+
+/** A company and the number that is called. */
+export interface Called extends Company {
+  /** E.164. */
+  readonly to: string
+}
+
+/** What of a number's settings matters to calls; phones in the clear. */
+export type SetUp = Partial<Omit<NumberSettings, "ringTo">> & {
+  readonly phones?: readonly string[]
+}
+
+/** Opens a world in which calls of the API cost nothing. */
+export async function openVoiceWorld(
+  options: Parameters<typeof openWorld>[0] = {},
+): Promise<World> {
+  const world = await openWorld({ rateLimits: "off", ...options })
+  await makeCallsFree(world)
+  return world
+}
+
+/** A company whose number is set up so. */
+export async function makeCalled(world: World, set: SetUp = {}, funds = "50"): Promise<Called> {
+  const company = await makeCompany(world, funds)
+  return { ...company, to: await setUp(world, company, set) }
+}
+
+/** Sets a company's first number up; answers the number. */
+export async function setUp(
+  { ports }: World,
+  { companyId }: Pick<Company, "companyId">,
+  set: SetUp,
+) {
+  const [held] = await ports.runner.readLatest(phoneOf(companyId), heldNumbers)
+  if (held === undefined) throw new Error("the company has no number")
+  const { phones, ...settings } = set
+  const seal = (text: string) => ports.sealing.seal(companyId, "company", text)
+  const ringTo = await Promise.all(
+    (phones ?? []).map(async (phone) => ({ phone: await seal(phone), name: null })),
+  )
+  const change = phones === undefined ? settings : { ...settings, ringTo }
+  const command = {
+    ...({ type: "ChangeSettings", texting: {}, acknowledgesRecording: true } as const),
+    numbers: [{ numberId: held.numberId, settings: change }],
+    ...{ keyId: null, personId: null },
+  }
+  await ports.runner.execute(phoneOf(companyId), command, causedBy("test settings"))
+  return (await ports.sealing.open(companyId, held.number)) ?? ""
+}
+
+/** Switches a country on or off, as the company does. */
+export async function switchCountry(
+  { ports }: World,
+  { companyId }: Pick<Company, "companyId">,
+  country: string,
+  on: boolean,
+): Promise<void> {
+  const command = { type: "SwitchDestination", country, on, by: "company" } as const
+  const who = { keyId: null, personId: null }
+  await ports.runner.execute(phoneOf(companyId), { ...command, ...who }, causedBy("test switch"))
+}
+
+/** Phones that ring, none of which is a number of this installation. */
+export const PHONES = ["+14155550101", "+14155550102", "+14155550103"] as const
+
+let callers = 0
+
+/** A number that no test called from before. */
+export function newCaller(): string {
+  callers += 1
+  return `+1212555${String(callers).padStart(4, "0")}`
+}
+
+/** Has somebody call; the call waits. */
+export async function callIn(
+  world: World,
+  { to }: Pick<Called, "to">,
+  from = newCaller(),
+): Promise<CallId> {
+  const { callId } = await world.operate("carrier call-in", { from, to })
+  await world.operate("wait")
+  return callId
+}
+
+/** Plays a whole call. */
+export async function playCall(
+  world: World,
+  { to }: Pick<Called, "to">,
+  outcome: "answered" | "voicemail" | "missed",
+  others: object = {},
+): Promise<CallId> {
+  const input = { from: newCaller(), to, outcome, ...others }
+  const { callId } = await world.operate("carrier call-in", input)
+  await world.operate("wait")
+  return callId
+}
+
+/** A call by its stream. */
+export async function callOf(
+  { ports }: World,
+  { companyId }: Pick<Company, "companyId">,
+  callId: CallId,
+) {
+  const call = await readCall(ports, { companyId, callId })
+  if (call === null) throw new Error(`there is no call ${callId}`)
+  return call satisfies Live
+}
+
+/** Somebody does something, and what follows from it is done. */
+export async function does(world: World, what: string, callId: CallId, others: object = {}) {
+  await world.operate(`call ${what}`, { callId, ...others })
+  await world.operate("wait")
+}
+
+/** Moves the clock; everything that falls due on the way is done at its time. */
+export async function advance(world: World, duration: string): Promise<void> {
+  await world.operate("clock advance", { duration })
+}
+
+/** What a company is shown of its calls. */
+export async function listed(world: World, { key }: Pick<Company, "key">, query = "") {
+  const { body } = await world.call(key, "GET", `${CALLS}${query}`)
+  return body.calls as readonly Record<string, unknown>[]
+}
+
+/** What a company spent of what it had, micro-dollars. */
+export async function spentOf(world: World, { companyId }: Company, funds = 50): Promise<number> {
+  const { balanceMicros } = await world.operate("company show", { company: companyId })
+  return funds * 1_000_000 - balanceMicros
+}
+
+interface ChargeShown {
+  readonly charge_id: string
+  readonly amount_micros: number
+  readonly given_back_micros: number
+  readonly state: string
+  readonly served_from: Date | null
+}
+
+/** The charges of a company's call minutes, in their order: what is kept of each, and its state. */
+export async function minutesOfBill({ ports }: World, { companyId }: Company) {
+  const rows = await ports.readAll
+    .selectFrom("charges")
+    .selectAll()
+    .where("company_id", "=", companyId)
+    .where("item", "=", "call_minute")
+    .where("kind", "=", "charge")
+    .orderBy("revision")
+    .execute()
+  return (rows as unknown as readonly ChargeShown[]).map((row) => ({
+    minute: Number(row.charge_id.split(":")[1]),
+    kept: -row.amount_micros - row.given_back_micros,
+    state: row.state,
+    servedFrom: row.served_from,
+  }))
+}
