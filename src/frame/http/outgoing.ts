@@ -52,9 +52,9 @@ export interface EntryConfig {
 }
 
 /** Sends a refusal that no route has a part in. */
-export function sendRefusal(reply: FastifyReply, refusal: Refusal): void {
+export function sendRefusal(reply: FastifyReply, why: Refusal): void {
   const { client, errorForm } = reply.request.routeOptions.config as EntryConfig
-  const answer = answerFor(client, refused(refusal))
+  const answer = answerFor(client, refused(why))
   const { status, headers, body, error } = formed(errorForm, answer, undefined)
   if (error !== null) refusedReplies.set(reply, error)
   // What is refused now may be answered next time, whoever stands between.

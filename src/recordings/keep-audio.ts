@@ -1,0 +1,85 @@
+/** Keeping audio that a carrier has: brought here, said to be kept, and forgotten there. */
+import type { Blobs } from "../../adapters/blobs/port.ts"
+import { BlobExists } from "../../adapters/blobs/port.ts"
+import { CompanyErased } from "../../adapters/sealing/port.ts"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import { recordingsOf } from "../../domain/recordings/aggregates.ts"
+import type { CallId } from "../../domain/recordings/ids.ts"
+import type { AudioKind } from "../../domain/recordings/recording-events.ts"
+import type { Recordings } from "../../domain/recordings/recordings.ts"
+import { standingOf } from "../../domain/recordings/recordings.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
+
+/** Nineteen hours at 24 kbps: what is more is no call. */
+const MOST_BYTES = 200 * 1024 * 1024
+
+/** Audio of a call, at a carrier. */
+export interface SavedAudio {
+  readonly companyId: CompanyId
+  readonly callId: CallId
+  readonly kind: AudioKind
+  /** Whole seconds. */
+  readonly seconds: number
+  /** The carrier's own name for it. */
+  readonly audioRef: string
+  /** When the call began, UTC milliseconds. */
+  readonly calledAt: number
+  /** Whose key seals it: the caller's, as a recipient's; the company's where nobody knows who called. */
+  readonly subject: string
+}
+
+/** Who has it. Each throws ProviderUnavailable and ProviderSilent. */
+export interface AudioSource {
+  readonly audio: (ref: string) => Promise<AsyncIterable<Uint8Array>>
+  /** Deletes it there. What is not there: nothing. */
+  readonly forgetAudio: (ref: string) => Promise<void>
+}
+
+/** The blob that holds audio of a call. What was deleted is never kept again, so no other has its name. */
+export const blobOf = (callId: CallId, kind: AudioKind): string => `${callId}-${kind}`
+
+/**
+ * Keeps it, unless it is or was kept, its call is too long ago, or its company is erased; the carrier
+ * forgets it in each case. Done again after a crash at any line, it is kept once.
+ *
+ * @throws ProviderUnavailable, ProviderSilent; BlobTooLarge
+ */
+export async function keepAudio(
+  ports: Ports,
+  saved: SavedAudio,
+  source: AudioSource,
+  cause: Cause,
+): Promise<void> {
+  const { companyId, callId, kind, seconds, calledAt } = saved
+  const stream = recordingsOf(companyId)
+  const standing = (state: Recordings) => standingOf(state, callId, kind)
+  const before = await ports.runner.readLatest(stream, standing)
+  if (before === "never came" && (await bring(ports.blobs, saved, source))) {
+    const audio = { callId, kind, seconds, blob: blobOf(callId, kind), calledAt }
+    const kept = await ports.runner.execute(
+      stream,
+      { type: "KeepAudio", ...audio },
+      cause,
+      standing,
+    )
+    // The call was too long ago, or somebody else kept it, and it was deleted meanwhile.
+    if (kept.view !== "held") await ports.blobs.delete(companyId, audio.blob)
+  }
+  await source.forgetAudio(saved.audioRef)
+}
+
+/** Writes the blob; false where there is nobody any more for whom. */
+async function bring(blobs: Blobs, saved: SavedAudio, source: AudioSource): Promise<boolean> {
+  const { companyId, callId, kind, audioRef, subject } = saved
+  const blob = { companyId, subject, blobId: blobOf(callId, kind) }
+  try {
+    await blobs.write(blob, await source.audio(audioRef), { mostBytes: MOST_BYTES })
+    return true
+  } catch (error) {
+    // A process that died behind this line wrote it, and a blob that is there is whole.
+    if (error instanceof BlobExists) return true
+    if (error instanceof CompanyErased) return false
+    throw error
+  }
+}
