@@ -40,6 +40,7 @@ export const recordings: Projection = {
     const told = ofCompanies(facts).flatMap(({ companyId, fact }) =>
       fact.type === "AudioKept" || fact.type === "AudioDeleted" ? { companyId, fact } : [],
     )
+    if (told.length === 0) return
     const rows = await rowsOf(tx, told)
     for (const { companyId, fact } of told) {
       const place = `${companyId} ${fact.callId}`

@@ -41,7 +41,9 @@ export const recordingAudio = route({
   reply: z.string(),
   refuses: ["not_found", "range_not_satisfiable"],
   says: { not_found: NO_AUDIO },
-  beyondSpec: "A `Range` of bytes is answered by that part, so that players can go to any place.",
+  specGap:
+    "The specification does not speak of parts: a `Range` of bytes is answered by that one, so that " +
+    "players can go to any place.",
   handle: async (ports, { companyId }, { params, query }) => {
     const blob = await audioOf(ports, companyId, params.callId, query.kind)
     if (blob === null) return { ok: false, refusal: refusal("not_found", NO_AUDIO) }
