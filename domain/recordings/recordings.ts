@@ -11,7 +11,6 @@ import { unreachable } from "../kernel/decider.ts"
 import { dayStart } from "../kernel/window.ts"
 import type { CallId } from "./ids.ts"
 import type { AudioKind, KeepDays, RecordingEvent, RecordingFact } from "./recording-events.ts"
-import { AUDIO_KINDS } from "./recording-events.ts"
 
 const DAY_MS = 86_400_000
 
@@ -260,11 +259,6 @@ export function standingOf(
 /** The audio of a call that is held; null where there is none. */
 export function heldAudio(state: Recordings, callId: CallId, kind: AudioKind): HeldAudio | null {
   return state.held.get(nameOf(callId, kind)) ?? null
-}
-
-/** Whether anything of a call is held, or was deleted not long ago. */
-export function knowsCall(state: Recordings, callId: CallId): boolean {
-  return AUDIO_KINDS.some((kind) => standingOf(state, callId, kind) !== "never came")
 }
 
 /** For how long audio is kept. */

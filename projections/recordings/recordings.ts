@@ -1,4 +1,4 @@
-/** Read model `recordings`: the calls of which audio was kept, and what of it is held. */
+/** Read model `recordings`: the calls of which audio was kept, and what of it is held; listed with what `calls` says of them. */
 import type { Kysely, Transaction } from "kysely"
 import { sql } from "kysely"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -8,26 +8,29 @@ import { unnested } from "../kernel/columns.ts"
 import type { Projection } from "../kernel/projection.ts"
 import { ofCompanies } from "../kernel/projection.ts"
 import type { RowOf, RowsOf } from "../kernel/table.ts"
-import { instant, integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+import { integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+import type { CallRow, CallTables } from "../voice/calls.ts"
 
 const RECORDINGS = table(
   "recordings",
   {
     company_id: text<CompanyId>(),
     call_id: text<CallId>(),
-    called_at: instant(),
     call_seconds: orNull(integer()),
     voicemail_seconds: orNull(integer()),
   },
   ["company_id", "call_id"],
-  "(company_id, called_at)",
 )
 
-/** A call; the seconds of what is held no more are null. */
-export type RecordingRow = RowOf<typeof RECORDINGS>
+/** What is held of a call; null where nothing is. */
+type RecordingRow = RowOf<typeof RECORDINGS>
 
-/** The tables of the read model. */
-export type RecordingTables = RowsOf<typeof RECORDINGS>
+type RecordingTables = RowsOf<typeof RECORDINGS>
+
+/** A call of which something is held. */
+export type RecordedCallRow = Pick<RecordingRow, "call_id" | "call_seconds"> &
+  Pick<RecordingRow, "voicemail_seconds"> &
+  Pick<CallRow, "direction" | "from_number" | "to_number" | "created_at">
 
 /** The read model. */
 export const recordings: Projection = {
@@ -84,33 +87,27 @@ async function rowsOf(
 
 /** The newest calls of a company of which something is held, newest first. Runs as the API. */
 export async function listRecordings(
-  db: Kysely<RecordingTables>,
+  db: Kysely<RecordingTables & CallTables>,
   companyId: CompanyId,
   { before, limit }: { readonly before: Date | null; readonly limit: number },
-): Promise<readonly RecordingRow[]> {
+): Promise<readonly RecordedCallRow[]> {
   const rows = db
     .selectFrom("recordings")
-    .selectAll()
-    .where("company_id", "=", companyId)
-    .where((where) =>
-      where.or([where("call_seconds", "is not", null), where("voicemail_seconds", "is not", null)]),
+    .innerJoin("calls", (join) =>
+      join
+        .onRef("calls.company_id", "=", "recordings.company_id")
+        .onRef("calls.call_id", "=", "recordings.call_id"),
     )
-    .orderBy("called_at", "desc")
-    .orderBy("call_id", "desc")
+    .select(["recordings.call_id", "recordings.call_seconds", "recordings.voicemail_seconds"])
+    .select(["calls.direction", "calls.from_number", "calls.to_number", "calls.created_at"])
+    .where("recordings.company_id", "=", companyId)
+    .where((where) =>
+      where.or([
+        where("recordings.call_seconds", "is not", null),
+        where("recordings.voicemail_seconds", "is not", null),
+      ]),
+    )
+    .orderBy("calls.created_at", "desc")
     .limit(limit)
-  return (before === null ? rows : rows.where("called_at", "<", before)).execute()
-}
-
-/** Whether audio of a call of the company was ever kept. Runs as the API. */
-export async function wasRecorded(
-  db: Kysely<RecordingTables>,
-  companyId: CompanyId,
-  callId: CallId,
-): Promise<boolean> {
-  const row = db
-    .selectFrom("recordings")
-    .select("call_id")
-    .where("company_id", "=", companyId)
-    .where("call_id", "=", callId)
-  return (await row.executeTakeFirst()) !== undefined
+  return (before === null ? rows : rows.where("calls.created_at", "<", before)).execute()
 }

@@ -1,6 +1,7 @@
 /** Keeping audio that a carrier has: brought here, said to be kept, and forgotten there. */
 import type { Blobs } from "../../adapters/blobs/port.ts"
 import { BlobExists } from "../../adapters/blobs/port.ts"
+import type { Voice } from "../../adapters/providers/voice/port.ts"
 import { CompanyErased } from "../../adapters/sealing/port.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { recordingsOf } from "../../domain/recordings/aggregates.ts"
@@ -25,25 +26,26 @@ export interface SavedAudio {
   readonly audioRef: string
   /** When the call began, UTC milliseconds. */
   readonly calledAt: number
-  /** Whose key seals it: the caller's, as a recipient's; the company's where nobody knows who called. */
+  /** Whose key seals it: the caller's, which is a recipient's too. */
   readonly subject: string
 }
 
-/** Who has it. Each throws ProviderUnavailable and ProviderSilent. */
-export interface AudioSource {
-  readonly audio: (ref: string) => Promise<AsyncIterable<Uint8Array>>
-  /** Deletes it there. What is not there: nothing. */
-  readonly forgetAudio: (ref: string) => Promise<void>
-}
+/** Who has it. */
+export type AudioSource = Pick<Voice, "audio" | "forgetAudio">
+
+/** As a sentence calls it. */
+export const CARRIER = "the carrier of calls"
+/** Why it is tried again. */
+export const SILENT = `${CARRIER} does not answer`
 
 /** The blob that holds audio of a call. What was deleted is never kept again, so no other has its name. */
 export const blobOf = (callId: CallId, kind: AudioKind): string => `${callId}-${kind}`
 
 /**
- * Keeps it, unless it is or was kept, its call is too long ago, or its company is erased; the carrier
- * forgets it in each case. Done again after a crash at any line, it is kept once.
+ * Keeps it, unless nothing was said, it is or was kept, its call is too long ago, or its company is erased;
+ * the carrier forgets it in each case. Done again after a crash at any line, it is kept once.
  *
- * @throws ProviderUnavailable, ProviderSilent; BlobTooLarge
+ * @throws ProviderUnavailable, ProviderSilent, AudioGone; BlobTooLarge
  */
 export async function keepAudio(
   ports: Ports,
@@ -55,7 +57,7 @@ export async function keepAudio(
   const stream = recordingsOf(companyId)
   const standing = (state: Recordings) => standingOf(state, callId, kind)
   const before = await ports.runner.readLatest(stream, standing)
-  if (before === "never came" && (await bring(ports.blobs, saved, source))) {
+  if (seconds > 0 && before === "never came" && (await bring(ports.blobs, saved, source))) {
     const audio = { callId, kind, seconds, blob: blobOf(callId, kind), calledAt }
     const kept = await ports.runner.execute(
       stream,

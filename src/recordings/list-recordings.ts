@@ -1,6 +1,6 @@
 /** `GET /api/v1/phone/recordings`: the calls of which audio is held, newest first. */
 import { z } from "zod"
-import type { RecordingRow } from "../../projections/recordings/recordings.ts"
+import type { RecordedCallRow } from "../../projections/recordings/recordings.ts"
 import { listRecordings } from "../../projections/recordings/recordings.ts"
 import { route } from "../frame/calls/route.ts"
 import { idOf, isoTime } from "../frame/kernel/schema.ts"
@@ -18,7 +18,10 @@ const Recording = z
   .object({
     id: idOf("the call"),
     direction: z.enum(["in", "out"]).describe("`in` for a call that came to the company"),
-    from: z.string().nullable().describe("Who called; null once it was erased"),
+    from: z
+      .string()
+      .nullable()
+      .describe("Who called; null where they showed no number, or it was erased"),
     to: z.string().nullable().describe("Which number was called; null once it was erased"),
     createdAt: isoTime.describe("When the call was recorded: what `before` is compared with"),
     recording: Audio("The call as it was spoken"),
@@ -54,7 +57,7 @@ export const recordingList = route({
   counted: true,
   query: Query,
   reply: z.object({ recordings: z.array(Recording).describe("The newest call first") }),
-  reads: ["recordings"],
+  reads: ["calls", "recordings"],
   handle: async (ports, { companyId }, { query: { before = null, limit } }) => {
     const asked = { before, limit }
     const rows = await ports.readAs(companyId, (db) => listRecordings(db, companyId, asked))
@@ -62,11 +65,11 @@ export const recordingList = route({
   },
 })
 
-function recordingOf(row: RecordingRow): z.infer<typeof Recording> {
+function recordingOf(row: RecordedCallRow): z.infer<typeof Recording> {
   const held = (seconds: number | null) => (seconds === null ? null : { seconds })
   return {
-    ...{ id: row.call_id, direction: "in", from: null, to: null },
-    createdAt: row.called_at.toISOString(),
+    ...{ id: row.call_id, direction: row.direction, from: row.from_number, to: row.to_number },
+    createdAt: row.created_at.toISOString(),
     recording: held(row.call_seconds),
     voicemail: held(row.voicemail_seconds),
   }

@@ -8,6 +8,7 @@ import { recordingList } from "./list-recordings.ts"
 import { recordingAudio } from "./play-recording.ts"
 import { chargeKeptMinutes } from "./reactions/charge-kept-minutes.ts"
 import { deleteAudio } from "./reactions/delete-audio.ts"
+import { fetchAudio } from "./reactions/fetch-audio.ts"
 import { eraseRecordings, keepRecordings } from "./reactions/keep-recordings.ts"
 
 /** Recordings of calls. */
@@ -16,5 +17,5 @@ export const recordings: Slice = {
   streams: { ofCompanies: [RECORDINGS] },
   routes: [recordingList, readKeepDays, setKeepDays, recordingAudio, deleteRecording],
   readModels: [recordingRows],
-  reactions: [keepRecordings, chargeKeptMinutes, deleteAudio, eraseRecordings],
+  reactions: [fetchAudio, keepRecordings, chargeKeptMinutes, deleteAudio, eraseRecordings],
 }

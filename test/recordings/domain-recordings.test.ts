@@ -6,7 +6,6 @@ import type { RecordingEvent } from "../../domain/recordings/recording-events.ts
 import type { RecordingCommand } from "../../domain/recordings/recordings.ts"
 import {
   KEPT_WITHIN_MS,
-  knowsCall,
   nextDay,
   recordings,
   recordingsCheckpoint,
@@ -88,7 +87,7 @@ describe("audio that was deleted", () => {
     // Another deletion is when the old ones are forgotten.
     ask(keepAudio({ callId: "call_2", calledAt: NOW + 1 }), NOW + KEPT_WITHIN_MS)
     ask({ type: "EraseAudio", most: 1 }, NOW + KEPT_WITHIN_MS)
-    expect(knowsCall(state(), "call_1")).toBe(false)
+    expect(standingOf(state(), "call_1", "call")).toBe("never came")
     expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS)).toBe("too_late")
   })
 

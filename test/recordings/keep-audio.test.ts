@@ -39,7 +39,7 @@ async function blobsOf(callId: string): Promise<number> {
 describe("audio that a carrier has", () => {
   it("is kept once and forgotten there, however often it is brought", async () => {
     const own = await makeCompany(world)
-    const saved = savedAudio(world.ports, own)
+    const saved = await savedAudio(world, own)
     const source = carrierWith(BYTES)
     await keep(saved, source)
     await keep(saved, source)
@@ -54,7 +54,7 @@ describe("audio that a carrier has", () => {
 
   it("is kept once by two who bring it at the same time", async () => {
     const own = await makeCompany(world)
-    const saved = savedAudio(world.ports, own)
+    const saved = await savedAudio(world, own)
     await Promise.all(Array.from({ length: 4 }, () => keep(saved, carrierWith(BYTES))))
     expect(await factsOf(own)).toEqual(["AudioKept"])
     expect(await blobsOf(saved.callId)).toBe(1)
@@ -63,7 +63,7 @@ describe("audio that a carrier has", () => {
 
   it("is the call's and the voicemail's, each by itself", async () => {
     const own = await makeCompany(world)
-    const saved = savedAudio(world.ports, own, { seconds: 61 })
+    const saved = await savedAudio(world, own, { seconds: 61 })
     await keep(saved, carrierWith(BYTES))
     const later = { ...saved, kind: "voicemail" as const, seconds: 5 }
     await keep(later, carrierWith([Buffer.from("x")]))
@@ -73,7 +73,7 @@ describe("audio that a carrier has", () => {
   })
 
   it("of which half comes leaves nothing, and is kept the next time", async () => {
-    const saved = savedAudio(world.ports, company)
+    const saved = await savedAudio(world, company)
     async function* torn() {
       yield Buffer.alloc(100_000, 1)
       throw new ProviderUnavailable("the line is down")
@@ -87,7 +87,7 @@ describe("audio that a carrier has", () => {
   })
 
   it("whose blob a process left that died is kept as that", async () => {
-    const saved = savedAudio(world.ports, company)
+    const saved = await savedAudio(world, company)
     const { companyId, subject, callId } = saved
     const blob = { companyId, subject, blobId: `${callId}-call` }
     const [left] = [BYTES]
@@ -98,7 +98,7 @@ describe("audio that a carrier has", () => {
   })
 
   it("that the carrier did not forget yet is forgotten the next time", async () => {
-    const saved = savedAudio(world.ports, company)
+    const saved = await savedAudio(world, company)
     const source = carrierWith(BYTES)
     const forgetAudio = () => Promise.reject(new ProviderUnavailable("not now"))
     await expect(keep(saved, { ...source, forgetAudio })).rejects.toThrow("not now")
@@ -109,7 +109,7 @@ describe("audio that a carrier has", () => {
 
 describe("audio that is not kept", () => {
   it("was deleted before: it never comes back, and the carrier forgets it", async () => {
-    const saved = savedAudio(world.ports, company)
+    const saved = await savedAudio(world, company)
     await keep(saved, carrierWith(BYTES))
     await remove(world, company, saved.callId)
     const source = carrierWith(BYTES)
@@ -120,7 +120,7 @@ describe("audio that is not kept", () => {
 
   it("is deleted while it comes", async () => {
     const own = await makeCompany(world)
-    const saved = savedAudio(world.ports, own)
+    const saved = await savedAudio(world, own)
     async function* slow() {
       yield BYTES[0] as Buffer
       await keep(saved, carrierWith(BYTES))
@@ -132,9 +132,17 @@ describe("audio that is not kept", () => {
     expect(await blobsOf(saved.callId)).toBe(0)
   })
 
+  it("says nothing", async () => {
+    const saved = await savedAudio(world, company, { kind: "voicemail", seconds: 0 })
+    const source = carrierWith(BYTES)
+    await keep(saved, source)
+    expect(source.asked).toEqual(["forget rec_1"])
+    expect((await listen(world, company, saved.callId, { kind: "voicemail" })).status).toBe(404)
+  })
+
   it("is of a call too long ago", async () => {
     const calledAt = world.ports.clock.now() - KEPT_WITHIN_MS - 1_000
-    const saved = savedAudio(world.ports, company, { calledAt })
+    const saved = await savedAudio(world, company, { calledAt })
     const source = carrierWith(BYTES)
     await keep(saved, source)
     expect(source.asked).toEqual(["audio rec_1", "forget rec_1"])
@@ -144,9 +152,10 @@ describe("audio that is not kept", () => {
 
   it("is of a company that was erased", async () => {
     const own = await makeCompany(world)
+    const saved = await savedAudio(world, own)
     await world.ports.erasure.destroyKeys(own.companyId)
     const source = carrierWith(BYTES)
-    await keep(savedAudio(world.ports, own), source)
+    await keep(saved, source)
     expect([source.asked.at(-1), await factsOf(own)]).toEqual(["forget rec_1", []])
   })
 })

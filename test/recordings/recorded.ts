@@ -1,6 +1,8 @@
 /** Audio of calls in a test: kept as from a carrier, without one. */
+import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { CallId } from "../../domain/recordings/ids.ts"
 import type { AudioKind } from "../../domain/recordings/recording-events.ts"
+import { callStreamOf } from "../../domain/voice/aggregates.ts"
 import { toneMp3 } from "../../adapters/providers/voice/tone.ts"
 import { COMPANY_SUBJECT } from "../../adapters/sealing/port.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
@@ -9,6 +11,7 @@ import type { Ports } from "../../src/frame/ports.ts"
 import type { AudioSource, SavedAudio } from "../../src/recordings/keep-audio.ts"
 import { keepAudio } from "../../src/recordings/keep-audio.ts"
 import type { ApiAnswer, Company, World } from "../support/world.ts"
+import { offerCall, ringing } from "../voice/call-commands.ts"
 
 /** Where recordings are listed. */
 export const RECORDINGS = "/api/v1/phone/recordings"
@@ -35,28 +38,47 @@ async function* piecesOf(bytes: Iterable<Uint8Array>): AsyncGenerator<Uint8Array
   yield* bytes
 }
 
-/** Audio of a call that began now. */
-export function savedAudio(
-  { clock }: Pick<Ports, "clock">,
+/** Audio of a call that began now, which the company has. */
+export async function savedAudio(
+  { ports }: Pick<World, "ports">,
   { companyId }: Pick<Company, "companyId">,
   changed: Partial<SavedAudio> = {},
-): SavedAudio {
+): Promise<SavedAudio> {
+  const { callId = newCall() } = changed
+  await offer(ports, companyId, callId)
   return {
-    ...{ companyId, callId: newCall(), kind: "call", seconds: 60, audioRef: "rec_1" },
-    ...{ calledAt: clock.now(), subject: COMPANY_SUBJECT, ...changed },
+    ...{ companyId, callId, kind: "call", seconds: 60, audioRef: "rec_1" },
+    ...{ calledAt: ports.clock.now(), subject: COMPANY_SUBJECT, ...changed },
   }
 }
 
+/** Has a call come that nobody takes. One that the company has: nothing. */
+async function offer(ports: Ports, companyId: CompanyId, callId: CallId): Promise<void> {
+  const callerTag = await ports.sealing.tag(companyId, CALLER)
+  const numbers = {
+    from: await ports.sealing.seal(companyId, callerTag, CALLER),
+    to: await ports.sealing.seal(companyId, COMPANY_SUBJECT, CALLED),
+  }
+  const came = { callId, callerTag, ...numbers, startedAt: ports.clock.now() }
+  const command = offerCall(ringing(0), { ...came, turnedAway: "closed" })
+  await ports.runner.execute(callStreamOf(companyId, callId), command, causedBy("test call"))
+}
+
+/** Who calls in these tests. */
+export const CALLER = "+14155550123"
+/** The number that they call. */
+export const CALLED = "+12015550100"
+
 /** Keeps audio of a call; a tone where no bytes are given. Answers which call that is. */
 export async function record(
-  { ports }: Pick<World, "ports">,
+  world: Pick<World, "ports">,
   company: Pick<Company, "companyId">,
   changed: Partial<SavedAudio> = {},
   bytes?: Iterable<Uint8Array>,
 ): Promise<CallId> {
-  const saved = savedAudio(ports, company, changed)
+  const saved = await savedAudio(world, company, changed)
   const source = carrierWith(bytes ?? toneMp3(saved.seconds))
-  await keepAudio(ports, saved, source, causedBy("test recording"))
+  await keepAudio(world.ports, saved, source, causedBy("test recording"))
   return saved.callId
 }
 
@@ -86,6 +108,9 @@ export async function listed(world: World, { key }: Pick<Company, "key">, query 
   if (status !== 200) throw new Error(`the list was answered ${status}`)
   return body.recordings as readonly {
     readonly id: CallId
+    readonly direction: string
+    readonly from: string | null
+    readonly to: string | null
     readonly createdAt: string
     readonly recording: { readonly seconds: number } | null
     readonly voicemail: { readonly seconds: number } | null
