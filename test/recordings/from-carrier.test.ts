@@ -26,7 +26,7 @@ describe("a recording that the carrier has", () => {
   it("of a call is brought, listed with the call, and forgotten there", async () => {
     const company = await makeCalled(world, recorded)
     const forget = vi.spyOn(world.ports.voice, "forgetAudio")
-    const callId = await playCall(world, company, "answered", { seconds: 70, recorded: true })
+    const callId = await playCall(world, company, "answered", { seconds: "70", recorded: true })
     const { bytes } = await listen(world, company, callId)
     expect(bytes.equals(mp3(70))).toBe(true)
     const [shown, ...others] = await listed(world, company)
