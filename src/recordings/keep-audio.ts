@@ -55,19 +55,15 @@ export async function keepAudio(
 ): Promise<void> {
   const { companyId, callId, kind, seconds, calledAt } = saved
   const stream = recordingsOf(companyId)
-  const standing = (state: Recordings) => standingOf(state, callId, kind)
-  const before = await ports.runner.readLatest(stream, standing)
-  if (seconds > 0 && before === "never came" && (await bring(ports.blobs, saved, source))) {
-    const audio = { callId, kind, seconds, blob: blobOf(callId, kind), calledAt }
-    const kept = await ports.runner.execute(
-      stream,
-      { type: "KeepAudio", ...audio },
-      cause,
-      standing,
-    )
-    // The call was too long ago, or somebody else kept it, and it was deleted meanwhile.
-    if (kept.view !== "held") await ports.blobs.delete(companyId, audio.blob)
+  const look = (state: Recordings) => standingOf(state, callId, kind)
+  const blob = blobOf(callId, kind)
+  let standing = await ports.runner.readLatest(stream, look)
+  if (seconds > 0 && standing === "never came" && (await bring(ports.blobs, saved, source))) {
+    const command = { type: "KeepAudio" as const, callId, kind, seconds, blob, calledAt }
+    standing = (await ports.runner.execute(stream, command, cause, look)).view
   }
+  // It was deleted meanwhile, by whoever kept it before, or the call was too long ago.
+  if (standing !== "held") await ports.blobs.delete(companyId, blob)
   await source.forgetAudio(saved.audioRef)
 }
 
@@ -76,7 +72,7 @@ async function bring(blobs: Blobs, saved: SavedAudio, source: AudioSource): Prom
   const { companyId, callId, kind, audioRef, subject } = saved
   const blob = { companyId, subject, blobId: blobOf(callId, kind) }
   try {
-    await blobs.write(blob, await source.audio(audioRef), { mostBytes: MOST_BYTES })
+    await blobs.write(blob, piecesOf(source, audioRef), { mostBytes: MOST_BYTES })
     return true
   } catch (error) {
     // A process that died behind this line wrote it, and a blob that is there is whole.
@@ -84,4 +80,9 @@ async function bring(blobs: Blobs, saved: SavedAudio, source: AudioSource): Prom
     if (error instanceof CompanyErased) return false
     throw error
   }
+}
+
+/** The audio, asked for when somebody takes it: what nobody takes is never begun. */
+async function* piecesOf(source: AudioSource, ref: string): AsyncGenerator<Uint8Array> {
+  yield* await source.audio(ref)
 }

@@ -118,6 +118,18 @@ describe("audio that is not kept", () => {
     expect((await listen(world, company, saved.callId)).status).toBe(404)
   })
 
+  it("was deleted while a process brought it that died: its blob goes as well", async () => {
+    const saved = await savedAudio(world, company)
+    await keep(saved, carrierWith(BYTES))
+    await remove(world, company, saved.callId)
+    await world.operate("wait")
+    const { companyId, subject, callId } = saved
+    const blob = { companyId, subject, blobId: `${callId}-call` }
+    await world.ports.blobs.write(blob, await carrierWith(BYTES).audio(""), { mostBytes: 10 })
+    await keep(saved, carrierWith(BYTES))
+    expect(await blobsOf(callId)).toBe(0)
+  })
+
   it("is deleted while it comes", async () => {
     const own = await makeCompany(world)
     const saved = await savedAudio(world, own)
