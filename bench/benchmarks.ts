@@ -19,6 +19,7 @@ import { names } from "./names/benchmark.ts"
 import { million } from "./million/benchmark.ts"
 import { publishing } from "./publishing/benchmark.ts"
 import { reads } from "./reads/benchmark.ts"
+import { recordings } from "./recordings/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
 import { texts } from "./texts/benchmark.ts"
 
@@ -39,6 +40,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   publishing,
   mails,
   names,
+  recordings,
   growthHistory,
   growthCallers,
   growthCompanies,

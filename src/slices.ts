@@ -21,11 +21,13 @@ import { phone } from "./phone/slice.ts"
 import { places } from "./places/slice.ts"
 import { publishing } from "./publishing/slice.ts"
 import { voice } from "./voice/slice.ts"
+import { recordings } from "./recordings/slice.ts"
 
 /** The slices: the program itself, then the order of the specification's groups, then those beyond it. */
 export const SLICES: readonly Slice[] = [
   own,
-  ...[access, phone, voice, email, domains, places, leads, credits, affiliate, company, code],
+  ...[access, phone, voice, recordings, email, domains, places, leads, credits, affiliate],
+  ...[company, code],
   ...[boxes, mcp, publishing, connection],
   ...[charging, billing, audit, moving],
 ]

@@ -47,10 +47,12 @@ export interface House {
  *
  * @param keptIn a folder that stays, with all that is in it
  * @param settings the environment of the slices
+ * @param clock `test` for one that stands still until it is set
  */
 export async function openHouse(
   keptIn: string | null = null,
   settings: Given = {},
+  clock: "system" | "test" = "system",
 ): Promise<House> {
   const { dataDir, remove } = await folderFor(keptIn)
   const closers: (() => Promise<unknown>)[] = [remove]
@@ -68,7 +70,7 @@ export async function openHouse(
       databaseUrl: postgres.url,
       eventStoreUrl: null,
       databaseConnections: CONNECTIONS,
-      clock: "system",
+      clock,
       dataDir,
       masterKey: null,
       settings: settingsIn(settings),

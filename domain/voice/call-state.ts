@@ -57,8 +57,10 @@ export interface Live {
   reason: EndReason | null
   endedAt: number | null
   audio: { call: Audio | null; voicemail: Audio | null }
-  /** When anything was last heard of it. */
+  /** When anything was last recorded of it. */
   lastAt: number
+  /** When the carrier last said something by which the caller was there, by the ledger's clock. */
+  heardAt: number
 }
 
 /** A call; null before it was offered. Only the functions of this folder look inside. */
@@ -94,6 +96,7 @@ function begin(offered: CallFact<"CallOffered">, goneEarly: number | null): Live
     ...{ deadline: null, isToAnswer: false, answeredAt: null, goneAt: goneEarly, isSaying: false },
     ...{ heard: [], begun: 0, paid: 0, seen: 0, refused: null, outcome: null, reason: null },
     ...{ endedAt: null, audio: { call: null, voicemail: null }, lastAt: offered.at },
+    heardAt: offered.at,
   }
 }
 
@@ -113,6 +116,7 @@ export function evolve(state: Call, event: CallEvent): Call {
     return state
   }
   call.lastAt = event.at
+  if (isSign(event)) call.heardAt = event.at
   const deadline = deadlineOf(event)
   if (deadline !== null && deadline.of !== "ask") {
     call.deadline = { of: deadline.of, untilAt: deadline.untilAt }
@@ -120,6 +124,36 @@ export function evolve(state: Call, event: CallEvent): Call {
   if ("leg" in event) evolveLeg(call, event)
   else evolveCall(call, event)
   return state
+}
+
+/** Whether a fact comes of the carrier's word, and the caller was there at it. */
+function isSign(event: CallEvent): boolean {
+  switch (event.type) {
+    case "LegPlaced":
+    case "LegAnswered":
+    case "LegGone":
+    case "CallAccepted":
+    case "CallerAnswered":
+    case "LegSaid":
+    case "GreetingPlayed":
+      return true
+    case "CallMinuteBegun":
+      return event.isSeen
+    case "CallOffered":
+    case "CallMinutePaid":
+    case "CallMinuteRefused":
+    case "CallRang":
+    case "LegAsked":
+    case "LegDropped":
+    case "NoticeBegun":
+    case "CallJoined":
+    case "GreetingBegun":
+    case "VoicemailBegun":
+    case "CallerGone":
+    case "CallEnded":
+    case "AudioSaved":
+      return false
+  }
 }
 
 type OfLeg = Extract<CallEvent, { readonly leg: number }>

@@ -12,14 +12,15 @@ export interface LegKnowledge {
 /**
  * The commands that a call may have missed; one that it knows changes nothing.
  *
- * @param at when the carrier was asked, for a leg that is gone and nobody says since when
+ * @param heardAt when the caller was last known to be there: what nobody says the end of ended then, so that
+ *   nobody pays for time of which nothing is known
  */
 export function missedOf(
   callId: CallId,
   leg: number,
   { isAlive, answeredAt, endedAt }: LegKnowledge,
-  at: number,
+  heardAt: number,
 ): readonly CallCommand[] {
-  if (!isAlive) return [{ type: "EndLeg", callId, leg, goneAt: endedAt ?? at, answeredAt }]
+  if (!isAlive) return [{ type: "EndLeg", callId, leg, goneAt: endedAt ?? heardAt, answeredAt }]
   return answeredAt === null ? [] : [{ type: "OpenLeg", callId, leg, answeredAt, ref: null }]
 }

@@ -40,7 +40,10 @@ from it, it is asked for again each day, and after 14 days the number is gone.
 
 A text is charged by its segments and handed to the carrier behind the answer; its \`status\` in the list says what came of
 it. Where the carrier refuses it, the charge is given back. Whoever texts STOP is opted out and can only opt in again by
-texting START.`,
+texting START.
+
+A call that was recorded, or left a voicemail, is listed among the recordings once its audio is here. It is MP3, of which any
+part can be asked for. Each night what is older than it is to be kept is deleted, and the minutes that are held are charged.`,
   },
   routes: [
     ...[readState, listTexts, sendText, readSettings, changeSettings],

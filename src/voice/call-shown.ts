@@ -25,6 +25,7 @@ export async function callShown(ports: Ports, place: CallPlace) {
   return {
     ...place,
     ...{ phase, outcome, reason, acceptedLeg, minutesPaid: minutesOf(call).paid },
+    attestation: call.offered.attestation,
     legs: legs.map((one) => ({ leg: one.leg, state: legState(one) })),
   }
 }

@@ -79,14 +79,14 @@ async function beginMinute(
 export async function seeCaller(
   ports: Ports,
   place: CallPlace,
-  { offered }: Live,
+  { offered, heardAt }: Live,
   cause: Cause,
 ): Promise<boolean> {
-  const { voice, pacer, clock } = ports
+  const { voice, pacer } = ports
   const asked = voice.askCall(offered.carrierRef)
   const knowledge = await knownInTime(pacer, "the carrier of calls", asked)
   if (knowledge === null) return false
-  for (const missed of missedOf(place.callId, 0, knowledge, clock.now())) {
+  for (const missed of missedOf(place.callId, 0, knowledge, heardAt)) {
     await tellCall(ports, place, missed, cause)
   }
   return knowledge.isAlive

@@ -29,11 +29,6 @@ import {
 /** What is not built yet, group by group. The list only ever gets shorter. */
 const NOT_BUILT: Readonly<Record<string, readonly string[]>> = {
   phone: [
-    "GET /api/v1/phone/recordings",
-    "GET /api/v1/phone/recordings/keep",
-    "PUT /api/v1/phone/recordings/keep",
-    "GET /api/v1/phone/recordings/:callId",
-    "DELETE /api/v1/phone/recordings/:callId",
     "PUT /api/v1/phone/business",
     "GET /api/v1/phone/pages",
     "PUT /api/v1/phone/pages",

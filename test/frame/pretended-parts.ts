@@ -86,8 +86,9 @@ const routes = [
     },
     params: z.object({ tape: z.string() }),
     files: ["audio/mpeg"],
+    success: [200, 206],
     reply: z.string(),
-    refuses: ["not_found"],
+    refuses: ["not_found", "range_not_satisfiable"],
     handle: async ({ blobs }, { companyId }, { params }) => {
       const blob = await blobs.find(companyId, params.tape)
       if (blob === null) return { ok: false, refusal: refusal("not_found", "There is no tape.") }

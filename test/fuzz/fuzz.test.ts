@@ -20,6 +20,7 @@ import { bought } from "../phone/numbering.ts"
 import { addVerified } from "../email/mailing.ts"
 import { publishOne } from "../publishing/other-answers.ts"
 import { PUBLISHES } from "../publishing/publish-world.ts"
+import { RECORDINGS, record } from "../recordings/recorded.ts"
 import { inlined } from "../support/inlined.ts"
 import { refusalIn } from "../support/refusal-in.ts"
 import { expectContract } from "../support/reply-contract.ts"
@@ -65,6 +66,8 @@ beforeAll(async () => {
     [`POST ${SENDING}`]: { body: add },
     [`POST ${PUBLISHES}/preview`]: { body: { commit: publish.commit } },
     [`GET ${PUBLISHES}/:id`]: { path: `${PUBLISHES}/${publish.id}` },
+    [`GET ${RECORDINGS}/:callId`]: { path: `${RECORDINGS}/${await record(world, company)}` },
+    [`DELETE ${RECORDINGS}/:callId`]: { path: `${RECORDINGS}/${await record(world, company)}` },
   }
   app = await buildApp(world.ports, ALL, PROGRAM.retired, { rateLimits: "off" })
   document = (await app.inject("/openapi.json")).json()

@@ -17,6 +17,7 @@ import { PHONE, RECIPIENT } from "../../domain/phone/aggregates.ts"
 import { LEADS } from "../../domain/leads/aggregates.ts"
 import { PUBLISH, SWITCHES } from "../../domain/publishing/aggregates.ts"
 import { CALL, CALL_SLOTS } from "../../domain/voice/aggregates.ts"
+import { RECORDINGS } from "../../domain/recordings/aggregates.ts"
 import type { RecipientCommand } from "../../domain/phone/recipient.ts"
 import { boxCommand, slotCommand } from "../boxes/box-commands.ts"
 import { histories } from "../charging/histories.ts"
@@ -31,6 +32,7 @@ import { leadCommand } from "../leads/lead-commands.ts"
 import { command } from "../phone/recipient-commands.ts"
 import { publishCommand, switchCommand } from "../publishing/publish-commands.ts"
 import { callCommand, callSlotCommand } from "../voice/call-commands.ts"
+import { recordingCommand } from "../recordings/recording-commands.ts"
 import { apart } from "../support/stamped.ts"
 import {
   accessHistories,
@@ -96,6 +98,7 @@ const CASES: readonly Case[] = [
   caseOf(DOMAIN, historiesOf(domainCommand)),
   caseOf(MAIL, historiesOf(mailCommand)),
   caseOf(SUPPRESSIONS, historiesOf(suppressionCommand)),
+  caseOf(RECORDINGS, historiesOf(recordingCommand)),
 ]
 
 describe("the state after deciding is the state folded from what was stored", () => {

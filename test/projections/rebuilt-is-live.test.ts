@@ -18,6 +18,7 @@ import { useForms } from "../leads/forms.ts"
 import { useDomains } from "../domains/pretended.ts"
 import { usePublishing } from "../publishing/pretended.ts"
 import { useVoice } from "../voice/pretended.ts"
+import { useRecordings } from "../recordings/recorded.ts"
 import { askEverything } from "./asking.ts"
 import { RECIPIENTS, deed, perform } from "./deeds.ts"
 import { settled } from "./settled.ts"
@@ -64,6 +65,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   suppressions: "delete from suppressions",
   publishes: "update publishes set status = 'queued'",
   pushes: "update pushes set status = 'landed', lines = null",
+  recordings: "update recordings set voicemail_seconds = 1",
   reminders: "delete from reminders",
   repositories: "delete from repositories",
 }
@@ -74,6 +76,7 @@ describe("every read model", () => {
     await askEverything(world, everywhere)
     await optIn(world, everywhere, "+14155550199")
     await useForms(world, everywhere)
+    await useRecordings(world, everywhere)
     await useCode(world, everywhere)
     await world.operate("clock advance", { duration: "40d" })
     const histories = fc.tuple(fc.array(deed, { minLength: 25, maxLength: 45 }), fc.nat(2))
@@ -110,6 +113,7 @@ describe("every read model", () => {
     await perform(world, { does: "opt out", to: "+14155550123", method: "POST" }, company)
     await optIn(world, company, "+14155550198")
     await useForms(world, company)
+    await useRecordings(world, company)
     await useCode(world, company)
     await useBoxes(world, company)
     await useVoice(world, await makeCompany(world))

@@ -182,6 +182,40 @@ describe("a carrier that does not answer", () => {
     expect(await callOf(world, company, callId)).toMatchObject({ outcome: "answered" })
     expect(await spentOf(world, company)).toBe(MINUTE)
   })
+
+  it("forgets a call: it lasted until it was last said to be there, and not until it is asked", async () => {
+    const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
+    const callId = await callIn(world, company)
+    await does(world, "answer", callId)
+    await advance(world, "125s")
+    const { offered } = await callOf(world, company, callId)
+    await sql`delete from ledger.simulated where name = ${offered.carrierRef}`.execute(
+      world.ports.readAll,
+    )
+    await advance(world, "2h")
+    expect(await listed(world, company)).toMatchObject([
+      { outcome: "answered", seconds: 121, chargedMicros: 3 * MINUTE },
+    ])
+  })
+})
+
+describe("a carrier that says everything fifty times at once", () => {
+  it("has one call, one charge and one end", async () => {
+    const company = await makeCalled(world, { phones: PHONES.slice(0, 1) })
+    const ref = `fifty-${company.to}`
+    const leg = { of: "caller", ref, to: company.to } as const
+    await Promise.all(Array.from({ length: 50 }, () => came(company, newCaller(), ref)))
+    await world.operate("wait")
+    const [call, ...others] = await listed(world, company)
+    expect([call?.["status"], others]).toEqual(["ringing", []])
+    const goneAt = world.ports.clock.now()
+    const gone = { is: "leg_gone", leg, goneAt, answeredAt: null } as const
+    const tell = () => receiveCallEvent(world.ports, gone, causedBy("test gone"))
+    await Promise.all(Array.from({ length: 50 }, tell))
+    await world.operate("wait")
+    expect(await minutesOfBill(world, company)).toMatchObject([{ kept: 0, state: "given_back" }])
+    expect(await takenBy(company)).toEqual([])
+  })
 })
 
 /** Has the built-in carrier know that a leg is gone half a minute from now, without its saying so. */

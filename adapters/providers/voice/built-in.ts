@@ -18,6 +18,7 @@ import {
   ringingLeg,
   scripted,
 } from "./simulated-call.ts"
+import { toneMp3 } from "./tone.ts"
 
 /** What it can be told to do. */
 export const VOICE = { name: "voice", outcomes: ["gone"] } as const satisfies Simulator
@@ -216,9 +217,4 @@ function acted(leg: SimulatedLeg, does: Exclude<Deed["does"], "press">, now: num
 function named(leg: VoiceLeg, { to, callerRef }: SimulatedLeg): LegNamed {
   if (callerRef === null) return { of: "caller", ref: nameOf(leg), to }
   return { of: "leg", ...leg, ref: nameOf(leg) }
-}
-
-/** As many bytes as MP3 of this length has, none of which is sound. */
-function* toneMp3(seconds: number): Iterable<Uint8Array> {
-  for (let second = 0; second < seconds; second += 1) yield new Uint8Array(3_000)
 }

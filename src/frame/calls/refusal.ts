@@ -34,6 +34,7 @@ export const STATUS_OF = {
   gone: 410,
   too_large: 413,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   misdirected: 421,
   rate_limited: 429,
   spend_limit_reached: 429,

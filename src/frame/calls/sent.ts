@@ -15,10 +15,14 @@ export interface SentFile {
   }) => Promise<void>
 }
 
-/** Stored bytes of a known length, of which a caller may ask for a part (206, 416). */
+/** Stored bytes of a known length, of which a caller may ask for a part (206, 416): see `partOf`. */
 export interface SentBytes {
   readonly mediaType: string
   readonly size: number
+  /** A name for exactly these bytes, sent as their `ETag`; default they have none. */
+  readonly edition?: string
+  /** What else their head says, in small letters. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The bytes from `from` on, up to and without `to`. */
   readonly read: (from: number, to: number) => AsyncIterable<Uint8Array>
 }
@@ -33,36 +37,3 @@ export interface ForPeople {
 
 /** What is sent piece by piece. */
 export type Sent = SentFile | SentBytes
-
-/** Part of `SentBytes`, as it is answered. */
-export interface Part {
-  readonly status: 200 | 206 | 416
-  readonly headers: Readonly<Record<string, string>>
-  readonly from: number
-  readonly to: number
-}
-
-/**
- * What of stored bytes is answered to a `Range` header (RFC 9110 §14): the whole where there is none, or
- * one that is not understood or asks for several parts; 416 where nothing of it is there.
- */
-export function partOf(range: string | null, size: number): Part {
-  const accept = { "accept-ranges": "bytes" }
-  const match = range === null ? null : /^bytes=(\d*)-(\d*)$/.exec(range.trim())
-  const [, first = "", last = ""] = match ?? []
-  if (match === null || (first === "" && last === "")) {
-    return { status: 200, headers: accept, from: 0, to: size }
-  }
-  // Without a first byte it is the last so many.
-  const from = first === "" ? Math.max(0, size - Number(last)) : Number(first)
-  const to = first === "" || last === "" ? size : Math.min(size, Number(last) + 1)
-  if (first !== "" && last !== "" && Number(last) < Number(first)) {
-    return { status: 200, headers: accept, from: 0, to: size }
-  }
-  if (from >= size || from >= to) {
-    const headers = { ...accept, "content-range": `bytes */${size}` }
-    return { status: 416, headers, from: 0, to: 0 }
-  }
-  const headers = { ...accept, "content-range": `bytes ${from}-${to - 1}/${size}` }
-  return { status: 206, headers, from, to }
-}

@@ -8,9 +8,10 @@ import type { ErrorForm } from "../calls/error-form.ts"
 import { formed } from "../calls/error-form.ts"
 import type { OtherClient } from "../calls/route.ts"
 import type { Refusal } from "../calls/refusal.ts"
+import { refusal } from "../calls/refusal.ts"
 import type { SentBytes, SentFile } from "../calls/sent.ts"
-import { partOf } from "../calls/sent.ts"
 import type { Log } from "../ports.ts"
+import { partOf } from "./ranges.ts"
 
 const refusedReplies = new WeakMap<FastifyReply, string>()
 const traces = new WeakMap<FastifyReply, Trace>()
@@ -39,7 +40,7 @@ export async function sendAnswer(
   if (body === null) void reply.send(undefined)
   else if (typeof body === "string") void reply.send(body)
   else if ("write" in body) await sendFile(reply, body, log)
-  else sendBytes(reply, body)
+  else sendBytes(reply, body, log)
 }
 
 /** What the framework is told of an entry. */
@@ -51,9 +52,9 @@ export interface EntryConfig {
 }
 
 /** Sends a refusal that no route has a part in. */
-export function sendRefusal(reply: FastifyReply, refusal: Refusal): void {
+export function sendRefusal(reply: FastifyReply, why: Refusal): void {
   const { client, errorForm } = reply.request.routeOptions.config as EntryConfig
-  const answer = answerFor(client, refused(refusal))
+  const answer = answerFor(client, refused(why))
   const { status, headers, body, error } = formed(errorForm, answer, undefined)
   if (error !== null) refusedReplies.set(reply, error)
   // What is refused now may be answered next time, whoever stands between.
@@ -61,11 +62,32 @@ export function sendRefusal(reply: FastifyReply, refusal: Refusal): void {
 }
 
 /** Sends what of stored bytes was asked for. */
-function sendBytes(reply: FastifyReply, { mediaType, size, read }: SentBytes): void {
-  const { status, headers, from, to } = partOf(reply.request.headers.range ?? null, size)
-  void reply.code(status).headers({ ...headers, "content-length": String(to - from) })
-  if (status === 416) void reply.removeHeader("content-type").send()
-  else void reply.type(mediaType).send(Readable.from(read(from, to)))
+function sendBytes(reply: FastifyReply, { size, read, ...sent }: SentBytes, log: Log): void {
+  const { method, headers: asked } = reply.request
+  const tag = sent.edition === undefined ? null : `"${sent.edition}"`
+  // Of a head there are no parts.
+  const part = method === "HEAD" ? null : partOf(asked, size, tag)
+  if (part === "none") return sendNoPart(reply, size)
+  const { from, until } = part ?? { from: 0, until: size }
+  void reply.code(part === null ? 200 : 206).headers({
+    ...{ "accept-ranges": "bytes", "content-length": String(until - from), ...sent.headers },
+    ...(tag === null ? {} : { etag: tag }),
+    ...(part === null ? {} : { "content-range": `bytes ${from}-${until - 1}/${size}` }),
+  })
+  const bytes = Readable.from(method === "HEAD" ? [] : read(from, until))
+  // The connection is cut by it, which says nothing to anybody here.
+  bytes.on("error", (error) => log.warn("stored bytes could not be sent to their end", error))
+  void reply.type(sent.mediaType).send(bytes)
+}
+
+function sendNoPart(reply: FastifyReply, size: number): void {
+  const why = refusal("range_not_satisfiable", `It has ${size} bytes, and none of these.`)
+  const { status, headers, body } = refused(why)
+  refusedReplies.set(reply, why.error)
+  void reply
+    .code(status)
+    .headers({ ...headers, "content-range": `bytes */${size}` })
+    .send(body)
 }
 
 /** Sends a file while it is made; resolves when it was, or nobody takes it any more. */

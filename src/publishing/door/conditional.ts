@@ -32,31 +32,3 @@ export function isKnown({ "if-none-match": header }: IncomingHttpHeaders, hash: 
   const tags = header.split(",").map((tag) => tag.trim().replace(/^W\//, ""))
   return [null, ...ENCODINGS].some((encoding) => tags.includes(entityTag(hash, encoding)))
 }
-
-/** A part of a file: from a byte until before another. */
-export interface Part {
-  readonly from: number
-  readonly until: number
-}
-
-/**
- * The part that is asked for: null where it is the whole, or several, or what no range is; `none` where the
- * file has no such bytes.
- */
-export function partOf(
-  { range, "if-range": known }: IncomingHttpHeaders,
-  { hash, size }: { readonly hash: string; readonly size: number },
-): Part | "none" | null {
-  const asked = /^bytes=(\d*)-(\d*)$/.exec(range ?? "")
-  if (asked === null || (known !== undefined && known !== entityTag(hash, null))) return null
-  const [first = "", last = ""] = asked.slice(1)
-  if (first === "" && last === "") return null
-  if (first === "") {
-    const length = Math.min(Number(last), size)
-    return length === 0 ? "none" : { from: size - length, until: size }
-  }
-  const from = Number(first)
-  const until = last === "" ? size : Math.min(Number(last) + 1, size)
-  if (last !== "" && Number(last) < from) return null
-  return from >= size ? "none" : { from, until }
-}

@@ -6,10 +6,11 @@ import { promisify } from "node:util"
 import { brotliCompress, constants, gzip } from "node:zlib"
 import { contentType } from "mime-types"
 import { noticePage } from "../../frame/http/passing/pages.ts"
+import { partOf } from "../../frame/http/ranges.ts"
 import type { ArtifactFile } from "../manifest.ts"
 import type { Cache } from "./cache.ts"
 import type { Encoding } from "./conditional.ts"
-import { encodingFor, entityTag, isKnown, partOf } from "./conditional.ts"
+import { encodingFor, entityTag, isKnown } from "./conditional.ts"
 import type { Files } from "./find-file.ts"
 import { findFile, isNamedByHash } from "./find-file.ts"
 import type { Artifact } from "./live.ts"
@@ -105,7 +106,8 @@ async function sendFile(
   const file = site.files.get(name) as ArtifactFile
   const { hash, size } = file
   const type = contentType(name.slice(name.lastIndexOf("/") + 1)) || "application/octet-stream"
-  const part = status === 200 && method === "GET" ? partOf(headers, file) : null
+  const tag = entityTag(hash, null)
+  const part = status === 200 && method === "GET" ? partOf(headers, size, tag) : null
   const encoding =
     part === null && isCompressed(type, size) ? encodingFor(headers["accept-encoding"]) : null
   const told: OutgoingHttpHeaders = {

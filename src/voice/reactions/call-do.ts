@@ -1,6 +1,6 @@
 /** Has the carrier do what a call's facts ask for: in their order, call by call. */
 import { z } from "zod"
-import { ProviderUnavailable, inTime, isOutside } from "../../../adapters/providers/outside.ts"
+import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
 import type { WorkResult } from "../../../adapters/work/port.ts"
 import type { CallEvent } from "../../../domain/voice/call-events.ts"
 import { AUDIO_KINDS } from "../../../domain/voice/call-events.ts"
@@ -17,6 +17,7 @@ import type { Ports } from "../../frame/ports.ts"
 import { commandFor, isMeant } from "../carrier-commands.ts"
 import type { CallPlace } from "../find-call.ts"
 import { readCall, tellCall } from "../find-call.ts"
+import { seeCaller } from "../pay-call.ts"
 
 const leg = z.int()
 const says = z.enum(["screening", "notice", "greeting"])
@@ -77,9 +78,7 @@ export const callDo = reaction<Payload>({
     } catch (error) {
       if (!isOutside(error)) throw error
       // The same command ids again are the same commands, so all of them are given again.
-      return error instanceof ProviderUnavailable
-        ? retryLater(work, "the carrier of calls is not available", "undone")
-        : retryLater(work, "the carrier of calls does not answer")
+      return retryLater(work, "the carrier of calls does not answer")
     }
   },
 })
@@ -109,7 +108,12 @@ async function direct(
   const commandId = `${callId}:${revision}:${i}`
   const doing = ports.voice.do(command, commandId)
   const answer = await inTime(ports.pacer, "the carrier of calls", doing)
-  if (answer.is === "gone") return void (await tellCall(ports, place, gone, cause))
+  if (answer.is === "gone") {
+    // When the caller went the carrier knows best: minutes are counted by it.
+    if (direction.leg === 0) await seeCaller(ports, place, call, cause)
+    else await tellCall(ports, place, gone, cause)
+    return
+  }
   const { ref } = answer
   if (direction.word !== "dial" || ref === null) return
   await tellCall(ports, place, { type: "PlaceLeg", callId, leg: direction.leg, ref }, cause)

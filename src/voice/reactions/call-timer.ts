@@ -63,8 +63,12 @@ export const callTimer = reaction({
   },
   giveUp: "owed",
   perform: async (ports, { companyId, name, payload: { callId, ...deadline } }) => {
-    const command = { type: "PassDeadline" as const, callId, ...deadline }
-    await tellCall(ports, { companyId, callId }, command, causedBy(`call-timer ${name}`))
+    const place = { companyId, callId }
+    const cause = causedBy(`call-timer ${name}`)
+    // The caller's leg may be open without anybody's having heard so: then nobody is hung up.
+    const call = deadline.of === "answer" ? await readCall(ports, place) : null
+    if (call !== null && call.endedAt === null) await seeCaller(ports, place, call, cause)
+    await tellCall(ports, place, { type: "PassDeadline", callId, ...deadline }, cause)
     return { result: "done" }
   },
 })
@@ -111,7 +115,7 @@ async function watch(ports: Ports, place: CallPlace, call: Live, cause: Cause): 
     const asked = ports.voice.askCall(ref)
     const knowledge = await knownInTime(ports.pacer, "the carrier of calls", asked)
     if (knowledge === null) continue
-    for (const missed of missedOf(callId, leg, knowledge, ports.clock.now())) {
+    for (const missed of missedOf(callId, leg, knowledge, call.heardAt)) {
       await tellCall(ports, { companyId, callId }, missed, cause)
     }
   }

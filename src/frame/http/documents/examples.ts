@@ -87,6 +87,7 @@ const EXAMPLES: Readonly<Record<ErrorCode, string | Readonly<Record<string, unkn
   too_large: "The body is larger than this route takes.",
   unsupported_media_type:
     "The body must be JSON in UTF-8, not encoded, with content-type application/json.",
+  range_not_satisfiable: "It has 54000 bytes, and none of these.",
   misdirected: "Nothing is served here for other.example; this API is at ledger.example.",
   rate_limited: "More than 120 calls in a minute; wait a minute.",
   spend_limit_reached: bodyOf(limitRefusal(NEARLY_USED_UP)),

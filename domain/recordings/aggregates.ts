@@ -1,0 +1,24 @@
+/** The audio of a company's calls: the stream `recordings-<companyId>`. */
+import { streamOf } from "../kernel/aggregate.ts"
+import type { CompanyId } from "../kernel/ids.ts"
+import type { RecordingEvent } from "./recording-events.ts"
+import { recordingCodec } from "./recording-events.ts"
+import { recordings, recordingsBytes, recordingsCheckpoint } from "./recordings.ts"
+
+declare module "../kernel/facts.ts" {
+  interface FactsByCategory {
+    readonly recordings: RecordingEvent
+  }
+}
+
+/** The audio of a company's calls. */
+export const RECORDINGS = {
+  category: "recordings" as const,
+  decider: recordings,
+  codec: recordingCodec,
+  checkpoint: recordingsCheckpoint,
+  bytesOf: recordingsBytes,
+}
+
+/** The stream of a company's audio. */
+export const recordingsOf = (companyId: CompanyId) => streamOf(RECORDINGS, companyId)

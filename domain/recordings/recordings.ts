@@ -1,0 +1,276 @@
+/**
+ * The audio of a company's calls.
+ *
+ * Stream `recordings-<companyId>`: up to two facts a call, as many that delete, and one a night. What is
+ * charged for keeping is folded here, at a revision, and read from no read model. The state is the audio
+ * that is held, and what was deleted within the time in which it could be brought once more; a checkpoint
+ * bounds the time to load it.
+ */
+import type { CheckpointForm, Decider, Stamp } from "../kernel/decider.ts"
+import { unreachable } from "../kernel/decider.ts"
+import { dayStart } from "../kernel/window.ts"
+import type { CallId } from "./ids.ts"
+import type { AudioKind, KeepDays, RecordingEvent, RecordingFact } from "./recording-events.ts"
+
+const DAY_MS = 86_400_000
+
+/**
+ * Audio of a call that is older is not kept any more. A deletion is remembered for as long, so what was
+ * deleted never comes back, whoever brings it once more.
+ */
+export const KEPT_WITHIN_MS = 30 * DAY_MS
+
+type Command<T extends RecordingEvent["type"], Type extends string> = {
+  readonly type: Type
+} & Omit<RecordingFact<T>, "type" | "at">
+
+/** Keeps audio. The same call's of this kind again, also one that was deleted since: nothing new. */
+export type KeepAudio = Command<"AudioKept", "KeepAudio">
+/** Deletes audio of a call. What is not held: nothing new. */
+export interface DeleteAudio {
+  readonly type: "DeleteAudio"
+  readonly callId: CallId
+  readonly kinds: readonly AudioKind[]
+}
+/** Says for how long audio is kept. The same again: nothing new. */
+export interface SetKeepDays {
+  readonly type: "SetKeepDays"
+  readonly days: KeepDays
+}
+/** Deletes what was old enough at the end of a day, up to so many. None: nothing new. */
+export interface DeleteOld {
+  readonly type: "DeleteOld"
+  readonly day: number
+  readonly most: number
+}
+/** Counts the minutes kept over a day. One that was counted, or one behind it: nothing new. */
+export interface CountKeptMinutes {
+  readonly type: "CountKeptMinutes"
+  readonly day: number
+}
+/** Deletes whatever there is of an erased company, up to so many. None: nothing new. */
+export interface EraseAudio {
+  readonly type: "EraseAudio"
+  readonly most: number
+}
+
+/** What can be asked of a company's audio. */
+export type RecordingCommand =
+  KeepAudio | DeleteAudio | SetKeepDays | DeleteOld | CountKeptMinutes | EraseAudio
+
+/** A command was refused. */
+export interface RecordingRefused {
+  readonly type: "RecordingRefused"
+  readonly at: number
+  readonly code: "too_late" | "day_not_over"
+  readonly message: string
+}
+
+/** Audio that is held. */
+export type HeldAudio = Omit<RecordingFact<"AudioKept">, "type" | "at"> & {
+  readonly keptAt: number
+}
+
+interface State {
+  /** By call and kind, the longest held first. */
+  readonly held: Map<string, HeldAudio>
+  /** By call and kind, from when on nothing of it can be brought; the first that was deleted first. */
+  readonly deleted: Map<string, number>
+  days: KeepDays
+  /** The last day that was counted. */
+  countedDay: number | null
+}
+
+/** A company's audio. Only the functions of this file look inside. */
+export type Recordings = State
+
+/** The rules of audio. */
+export const recordings: Decider<RecordingCommand, Recordings, RecordingEvent, RecordingRefused> = {
+  initial: () => ({ held: new Map(), deleted: new Map(), days: null, countedDay: null }),
+  decide,
+  evolve,
+}
+
+const nameOf = (callId: CallId, kind: AudioKind): string => `${callId} ${kind}`
+
+function decide(
+  command: RecordingCommand,
+  state: Recordings,
+  { at }: Stamp,
+): readonly RecordingEvent[] | RecordingRefused {
+  switch (command.type) {
+    case "KeepAudio":
+      return keep(command, state, at)
+    case "DeleteAudio": {
+      const { callId } = command
+      const held = command.kinds.flatMap((kind) => state.held.get(nameOf(callId, kind)) ?? [])
+      return deleted([...new Set(held)], "asked", at)
+    }
+    case "SetKeepDays":
+      return command.days === state.days ? [] : [{ ...command, type: "KeepDaysSet", at }]
+    case "DeleteOld": {
+      if (at < endOf(command.day)) return no("day_not_over", at)
+      return deleted(someOf(state, command.most, isOldAt(state, endOf(command.day))), "keep", at)
+    }
+    case "CountKeptMinutes":
+      return count(command, state, at)
+    case "EraseAudio":
+      return deleted(
+        someOf(state, command.most, () => true),
+        "erased",
+        at,
+      )
+    default:
+      return unreachable(command)
+  }
+}
+
+function keep(
+  { type: _type, ...audio }: KeepAudio,
+  { held, deleted: gone }: Recordings,
+  at: number,
+): readonly RecordingEvent[] | RecordingRefused {
+  const name = nameOf(audio.callId, audio.kind)
+  if (held.has(name) || gone.has(name)) return []
+  return at - audio.calledAt < KEPT_WITHIN_MS
+    ? [{ ...audio, type: "AudioKept", at }]
+    : no("too_late", at)
+}
+
+function deleted(
+  audio: readonly HeldAudio[],
+  reason: RecordingFact<"AudioDeleted">["reason"],
+  at: number,
+): readonly RecordingEvent[] {
+  return audio.map(({ callId, kind }) => ({ type: "AudioDeleted", at, callId, kind, reason }))
+}
+
+function count(
+  { day }: CountKeptMinutes,
+  { held, countedDay }: Recordings,
+  at: number,
+): readonly RecordingEvent[] | RecordingRefused {
+  if (at < endOf(day)) return no("day_not_over", at)
+  if (countedDay !== null && day <= countedDay) return []
+  const kept = [...held.values()].filter(({ keptAt }) => keptAt < endOf(day))
+  if (kept.length === 0) return []
+  const minutes = kept.reduce((sum, { seconds }) => sum + Math.ceil(seconds / 60), 0)
+  return [{ type: "KeptMinutesCounted", at, day, minutes }]
+}
+
+const MESSAGES: Readonly<Record<RecordingRefused["code"], string>> = {
+  too_late: "The call is too long ago for its audio to be kept now.",
+  day_not_over: "This day is not over.",
+}
+
+function no(code: RecordingRefused["code"], at: number): RecordingRefused {
+  return { type: "RecordingRefused", at, code, message: MESSAGES[code] }
+}
+
+const endOf = (day: number): number => day + DAY_MS
+
+function isOldAt({ days }: Recordings, at: number): (audio: HeldAudio) => boolean {
+  if (days === null) return () => false
+  const keptMs = days * DAY_MS
+  return ({ calledAt }) => at - calledAt >= keptMs
+}
+
+function someOf(
+  { held }: Recordings,
+  most: number,
+  isMeant: (audio: HeldAudio) => boolean,
+): readonly HeldAudio[] {
+  const some: HeldAudio[] = []
+  for (const audio of held.values()) {
+    if (some.length >= most) break
+    if (isMeant(audio)) some.push(audio)
+  }
+  return some
+}
+
+function evolve(state: Recordings, event: RecordingEvent): Recordings {
+  switch (event.type) {
+    case "AudioKept": {
+      const { type: _type, at: keptAt, ...audio } = event
+      state.held.set(nameOf(audio.callId, audio.kind), { ...audio, keptAt })
+      return state
+    }
+    case "AudioDeleted": {
+      const name = nameOf(event.callId, event.kind)
+      const calledAt = state.held.get(name)?.calledAt ?? event.at
+      state.held.delete(name)
+      // A carrier's clock may be ahead of ours.
+      state.deleted.set(name, Math.max(event.at, calledAt) + KEPT_WITHIN_MS)
+      for (const [other, until] of state.deleted) {
+        if (event.at < until) break
+        state.deleted.delete(other)
+      }
+      return state
+    }
+    case "KeepDaysSet":
+      state.days = event.days as KeepDays
+      return state
+    case "KeptMinutesCounted":
+      state.countedDay = event.day
+      return state
+    default:
+      return unreachable(event)
+  }
+}
+
+/** How a company's audio is kept beside its stream. */
+export const recordingsCheckpoint: CheckpointForm<Recordings> = {
+  shape: 1,
+  save: ({ held, deleted: gone, days, countedDay }) => ({
+    ...{ held: [...held.values()], deleted: [...gone], days, countedDay },
+  }),
+  load: (saved) => {
+    const {
+      held,
+      deleted: gone,
+      ...rest
+    } = saved as {
+      readonly held: readonly HeldAudio[]
+      readonly deleted: readonly (readonly [string, number])[]
+      readonly days: KeepDays
+      readonly countedDay: number | null
+    }
+    const named = held.map((audio) => [nameOf(audio.callId, audio.kind), audio] as const)
+    return { ...rest, held: new Map(named), deleted: new Map(gone) }
+  },
+}
+
+/** What a company's audio takes in memory, in bytes, about. */
+export function recordingsBytes({ held, deleted: gone }: Recordings): number {
+  return 1_000 + held.size * 300 + gone.size * 100
+}
+
+/** Whether audio of a call is held, was deleted, or never came. */
+export function standingOf(
+  state: Recordings,
+  callId: CallId,
+  kind: AudioKind,
+): "held" | "deleted" | "never came" {
+  const name = nameOf(callId, kind)
+  if (state.held.has(name)) return "held"
+  return state.deleted.has(name) ? "deleted" : "never came"
+}
+
+/** The audio of a call that is held; null where there is none. */
+export function heldAudio(state: Recordings, callId: CallId, kind: AudioKind): HeldAudio | null {
+  return state.held.get(nameOf(callId, kind)) ?? null
+}
+
+/** For how long audio is kept. */
+export function keepDaysOf({ days }: Recordings): KeepDays {
+  return days
+}
+
+/** The first day whose minutes are to be counted; null where nothing is held. */
+export function nextDay({ held, countedDay }: Recordings): number | null {
+  const [first] = held.values()
+  if (first === undefined) return null
+  // They are kept in the order of the facts, so the first was there before all others.
+  const day = dayStart(first.keptAt)
+  return countedDay === null ? day : Math.max(day, countedDay + DAY_MS)
+}

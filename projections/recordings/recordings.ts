@@ -1,0 +1,113 @@
+/** Read model `recordings`: the calls of which audio was kept, and what of it is held; listed with what `calls` says of them. */
+import type { Kysely, Transaction } from "kysely"
+import { sql } from "kysely"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CallId } from "../../domain/recordings/ids.ts"
+import type { RecordingEvent } from "../../domain/recordings/recording-events.ts"
+import { unnested } from "../kernel/columns.ts"
+import type { Projection } from "../kernel/projection.ts"
+import { ofCompanies } from "../kernel/projection.ts"
+import type { RowOf, RowsOf } from "../kernel/table.ts"
+import { integer, madeOf, orNull, table, text } from "../kernel/table.ts"
+import type { CallRow, CallTables } from "../voice/calls.ts"
+
+const RECORDINGS = table(
+  "recordings",
+  {
+    company_id: text<CompanyId>(),
+    call_id: text<CallId>(),
+    call_seconds: orNull(integer()),
+    voicemail_seconds: orNull(integer()),
+  },
+  ["company_id", "call_id"],
+)
+
+/** What is held of a call; null where nothing is. */
+type RecordingRow = RowOf<typeof RECORDINGS>
+
+type RecordingTables = RowsOf<typeof RECORDINGS>
+
+/** A call of which something is held. */
+export type RecordedCallRow = Pick<RecordingRow, "call_id" | "call_seconds"> &
+  Pick<RecordingRow, "voicemail_seconds"> &
+  Pick<CallRow, "direction" | "from_number" | "to_number" | "created_at">
+
+/** The read model. */
+export const recordings: Projection = {
+  name: "recordings",
+  version: 1,
+  categories: ["recordings"],
+  ignores: ["KeepDaysSet", "KeptMinutesCounted"],
+  ...madeOf(RECORDINGS),
+  apply: async (tx: Transaction<RecordingTables>, facts) => {
+    const told = ofCompanies(facts).flatMap(({ companyId, fact }) =>
+      fact.type === "AudioKept" || fact.type === "AudioDeleted" ? { companyId, fact } : [],
+    )
+    if (told.length === 0) return
+    const rows = await rowsOf(tx, told)
+    for (const { companyId, fact } of told) {
+      const place = `${companyId} ${fact.callId}`
+      const row = after(rows.get(place), companyId, fact)
+      if (row !== undefined) rows.set(place, row)
+    }
+    await RECORDINGS.upsert(tx, [...rows.values()])
+  },
+}
+
+type AudioFact = Extract<RecordingEvent, { readonly type: "AudioKept" | "AudioDeleted" }>
+
+/** A call's row after a fact; what nobody kept has none. */
+function after(
+  row: RecordingRow | undefined,
+  companyId: CompanyId,
+  fact: AudioFact,
+): RecordingRow | undefined {
+  const column = fact.kind === "call" ? "call_seconds" : "voicemail_seconds"
+  if (fact.type === "AudioDeleted") return row && { ...row, [column]: null }
+  const fresh = RECORDINGS.rowOf({ companyId, ...fact })
+  return { ...(row ?? fresh), [column]: fact.seconds }
+}
+
+/** The rows that the facts may change, by company and call. */
+async function rowsOf(
+  tx: Transaction<RecordingTables>,
+  told: readonly { readonly companyId: CompanyId; readonly fact: AudioFact }[],
+): Promise<Map<string, RecordingRow>> {
+  const asked = told.map(({ companyId, fact }) => ({
+    company_id: companyId,
+    call_id: fact.callId,
+  }))
+  const columns = { company_id: "text", call_id: "text" } as const
+  const { rows } = await sql<RecordingRow>`
+    select * from recordings
+    where (company_id, call_id) in (
+      select company_id, call_id from ${unnested(columns, asked, "asked")})`.execute(tx)
+  return new Map(rows.map((row) => [`${row.company_id} ${row.call_id}`, row]))
+}
+
+/** The newest calls of a company of which something is held, newest first. Runs as the API. */
+export async function listRecordings(
+  db: Kysely<RecordingTables & CallTables>,
+  companyId: CompanyId,
+  { before, limit }: { readonly before: Date | null; readonly limit: number },
+): Promise<readonly RecordedCallRow[]> {
+  const rows = db
+    .selectFrom("recordings")
+    .innerJoin("calls", (join) =>
+      join
+        .onRef("calls.company_id", "=", "recordings.company_id")
+        .onRef("calls.call_id", "=", "recordings.call_id"),
+    )
+    .select(["recordings.call_id", "recordings.call_seconds", "recordings.voicemail_seconds"])
+    .select(["calls.direction", "calls.from_number", "calls.to_number", "calls.created_at"])
+    .where("recordings.company_id", "=", companyId)
+    .where((where) =>
+      where.or([
+        where("recordings.call_seconds", "is not", null),
+        where("recordings.voicemail_seconds", "is not", null),
+      ]),
+    )
+    .orderBy("calls.created_at", "desc")
+    .limit(limit)
+  return (before === null ? rows : rows.where("calls.created_at", "<", before)).execute()
+}

@@ -1,0 +1,30 @@
+/** The audio of one call, as a path names it. */
+import { z } from "zod"
+import type { CompanyId } from "../../domain/kernel/ids.ts"
+import type { CallId } from "../../domain/recordings/ids.ts"
+import { callStreamOf } from "../../domain/voice/aggregates.ts"
+import type { Refusal } from "../frame/calls/refusal.ts"
+import { refusal } from "../frame/calls/refusal.ts"
+import { shortText } from "../frame/kernel/schema.ts"
+import type { Ports } from "../frame/ports.ts"
+
+/** Where it is. */
+export const URL_OF_CALL = "/api/v1/phone/recordings/:callId"
+
+/** Names a call. */
+export const OfCall = z.object({ callId: shortText(100).describe("Id of the call") })
+
+/** What is said of a call that is not there. */
+export const NO_CALL = "There is no such call."
+
+/** The refusal of a call that is not there. */
+export const noCall = (): Refusal => refusal("not_found", NO_CALL)
+
+/** Whether the company has a call of this id. */
+export function isCallOf(
+  { runner }: Ports,
+  companyId: CompanyId,
+  callId: CallId,
+): Promise<boolean> {
+  return runner.readLatest(callStreamOf(companyId, callId), ({ call }) => call !== null)
+}

@@ -1,0 +1,52 @@
+/** What follows from a recording that the carrier has: it is brought here, and forgotten there. */
+import { z } from "zod"
+import { inTime, isOutside } from "../../../adapters/providers/outside.ts"
+import { parseCallId } from "../../../domain/recordings/ids.ts"
+import { AUDIO_KINDS } from "../../../domain/recordings/recording-events.ts"
+import { callStreamOf } from "../../../domain/voice/aggregates.ts"
+import { retryLater } from "../../frame/effects/back-off.ts"
+import { reaction } from "../../frame/effects/reaction.ts"
+import { causedBy } from "../../frame/kernel/envelope.ts"
+import { idSchema } from "../../frame/kernel/id-schemas.ts"
+import { CARRIER, SILENT, keepAudio } from "../keep-audio.ts"
+
+/** Four hours of MP3 over a slow line. */
+const FETCHED_WITHIN_MS = 10 * 60_000
+
+/** Keeps it. */
+export const fetchAudio = reaction({
+  kind: "fetch-audio",
+  payload: z.object({
+    callId: idSchema(parseCallId),
+    kind: z.enum(AUDIO_KINDS),
+    seconds: z.int(),
+    audioRef: z.string(),
+  }),
+  from: {
+    AudioSaved: ({ at, callId, kind, seconds, audioRef }) => [
+      { name: `${callId}:${kind}`, payload: { callId, kind, seconds, audioRef }, dueAt: at },
+    ],
+  },
+  isLong: true,
+  // What the carrier no longer has is lost already.
+  giveUp: "nothing is lost",
+  perform: async (ports, work) => {
+    const { companyId, name, payload } = work
+    const { voice, pacer, runner } = ports
+    const offered = await runner.readLatest(
+      callStreamOf(companyId, payload.callId),
+      ({ call }) => call?.offered ?? null,
+    )
+    if (offered === null) throw new Error(`${payload.callId} is no call`)
+    const { at: calledAt, callerTag: subject } = offered
+    const saved = { companyId, ...payload, calledAt, subject }
+    const cause = causedBy(`fetch-audio ${name}`)
+    try {
+      await inTime(pacer, CARRIER, keepAudio(ports, saved, voice, cause), FETCHED_WITHIN_MS)
+      return { result: "done" }
+    } catch (error) {
+      if (!isOutside(error)) throw error
+      return retryLater(work, SILENT)
+    }
+  },
+})

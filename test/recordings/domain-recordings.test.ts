@@ -1,0 +1,265 @@
+/** The rules of audio: what is kept and deleted once, and how many minutes a day was kept for. */
+import fc from "fast-check"
+import { describe, expect, it } from "vitest"
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { RecordingEvent } from "../../domain/recordings/recording-events.ts"
+import type { RecordingCommand } from "../../domain/recordings/recordings.ts"
+import {
+  KEPT_WITHIN_MS,
+  nextDay,
+  recordings,
+  recordingsCheckpoint,
+  standingOf,
+} from "../../domain/recordings/recordings.ts"
+import { runsOf } from "../charging/runs.ts"
+import { historiesOf } from "../kernel/command-histories.ts"
+import type { CommandHistory } from "../kernel/stored-state.ts"
+import { DAY_MS, NOW, TODAY, keepAudio, recordingCommand } from "./recording-commands.ts"
+import type { Law, Rules } from "./recording-laws.ts"
+import { LAWS, play } from "./recording-laws.ts"
+
+/** A company's audio, to be asked one command after the other. */
+function company() {
+  let state = recordings.initial()
+  const ask = (command: RecordingCommand, at = NOW): readonly RecordingEvent[] | string => {
+    const answer = recordings.decide(command, state, { at })
+    if (isRefusal(answer)) return answer.code
+    state = answer.reduce((folded, fact) => recordings.evolve(folded, fact), state)
+    return answer
+  }
+  return { ask, state: () => state }
+}
+
+const countDay = (day: number): RecordingCommand => ({ type: "CountKeptMinutes", day })
+const deleteOld = (day: number, most = 500): RecordingCommand => ({ type: "DeleteOld", day, most })
+const TOMORROW = TODAY + DAY_MS
+
+describe("the minutes of a day", () => {
+  it.for([
+    [0, 0],
+    [1, 1],
+    [60, 1],
+    [61, 2],
+    [3_600, 60],
+  ])("of %i seconds are %i, each file by itself", ([seconds = 0, minutes = 0]) => {
+    const { ask } = company()
+    ask(keepAudio({ seconds }))
+    ask(keepAudio({ kind: "voicemail", seconds }))
+    expect(ask(countDay(TODAY), TOMORROW)).toEqual([
+      { type: "KeptMinutesCounted", at: TOMORROW, day: TODAY, minutes: 2 * minutes },
+    ])
+  })
+
+  it("are counted when it is over, once, and no more for a day before it", () => {
+    const { ask, state } = company()
+    ask(keepAudio())
+    expect(ask(countDay(TODAY), TOMORROW - 1)).toBe("day_not_over")
+    expect(nextDay(state())).toBe(TODAY)
+    expect(ask(countDay(TODAY), TOMORROW)).toHaveLength(1)
+    expect(ask(countDay(TODAY), TOMORROW)).toEqual([])
+    expect(ask(countDay(TODAY - DAY_MS), TOMORROW)).toEqual([])
+    expect(nextDay(state())).toBe(TOMORROW)
+  })
+
+  it("leave out what was kept in the minutes before they were counted", () => {
+    const { ask, state } = company()
+    ask(keepAudio(), TOMORROW)
+    expect(ask(countDay(TODAY), TOMORROW + 1)).toEqual([])
+    expect(nextDay(state())).toBe(TOMORROW)
+  })
+
+  it("are nobody's once nothing is held", () => {
+    const { ask, state } = company()
+    ask(keepAudio())
+    ask({ type: "DeleteAudio", callId: "call_1", kinds: ["call"] })
+    expect(ask(countDay(TODAY), TOMORROW)).toEqual([])
+    expect(nextDay(state())).toBeNull()
+  })
+})
+
+describe("audio that was deleted", () => {
+  it("never comes back, and a call too long ago has none kept", () => {
+    const { ask, state } = company()
+    ask(keepAudio())
+    ask({ type: "DeleteAudio", callId: "call_1", kinds: ["voicemail", "call", "call"] })
+    expect(standingOf(state(), "call_1", "call")).toBe("deleted")
+    expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS - 1)).toEqual([])
+    expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS)).toEqual([])
+    // Another deletion is when the old ones are forgotten.
+    ask(keepAudio({ callId: "call_2", calledAt: NOW + 1 }), NOW + KEPT_WITHIN_MS)
+    ask({ type: "EraseAudio", most: 1 }, NOW + KEPT_WITHIN_MS)
+    expect(standingOf(state(), "call_1", "call")).toBe("never came")
+    expect(ask(keepAudio(), NOW + KEPT_WITHIN_MS)).toBe("too_late")
+  })
+
+  it("goes at the end of the day on which it is old enough, counted from the call", () => {
+    const { ask } = company()
+    ask({ type: "SetKeepDays", days: 30 })
+    ask(keepAudio({ calledAt: TODAY }))
+    ask(keepAudio({ callId: "call_2", calledAt: TODAY + 1 }))
+    const [last, after] = [TODAY + 29 * DAY_MS, TODAY + 30 * DAY_MS]
+    expect(ask(deleteOld(last - DAY_MS), last)).toEqual([])
+    expect(ask(deleteOld(last), after - 1)).toBe("day_not_over")
+    expect(ask(deleteOld(last), after)).toMatchObject([{ callId: "call_1", reason: "keep" }])
+    expect(ask(deleteOld(after), after + DAY_MS)).toMatchObject([{ callId: "call_2" }])
+  })
+
+  it("goes a part at a time", () => {
+    const { ask } = company()
+    for (const i of [1, 2, 3]) ask(keepAudio({ callId: `call_${i}` }))
+    expect(ask({ type: "EraseAudio", most: 2 })).toHaveLength(2)
+    expect(ask({ type: "EraseAudio", most: 2 })).toHaveLength(1)
+    expect(ask({ type: "EraseAudio", most: 2 })).toEqual([])
+  })
+})
+
+const histories = historiesOf(recordingCommand)
+
+/** A night a day too early for a recording: histories by chance meet it now and then. */
+const A_DAY_EARLY: CommandHistory<RecordingCommand> = [
+  { command: { type: "SetKeepDays", days: 30 }, stamp: { at: NOW } },
+  { command: keepAudio({ calledAt: TODAY }), stamp: { at: NOW } },
+  { command: deleteOld(TODAY + 28 * DAY_MS), stamp: { at: TODAY + 29 * DAY_MS } },
+]
+
+const broken = (rules: Rules, law: Law) =>
+  fc.check(
+    fc.property(histories, (history) => {
+      expect(law(play(rules, history))).toEqual([])
+    }),
+    { ...runsOf(400, 10_000), examples: [[A_DAY_EARLY]] },
+  ).failed
+
+describe("whatever happens to a company's audio", () => {
+  it.each(Object.entries(LAWS))("%s", (_what, law) => {
+    let recorded = 0
+    fc.assert(
+      fc.property(histories, (history) => {
+        const steps = play(recordings, history)
+        recorded += steps.reduce((sum, { facts }) => sum + facts.length, 0)
+        expect(law(steps)).toEqual([])
+      }),
+      runsOf(400, 10_000),
+    )
+    expect(recorded).toBeGreaterThan(100)
+  })
+
+  it("a checkpoint at any place changes nothing", () => {
+    const through: Rules = {
+      ...recordings,
+      evolve: (state, fact) => {
+        const saved: unknown = JSON.parse(JSON.stringify(recordingsCheckpoint.save(state)))
+        return recordings.evolve(recordingsCheckpoint.load(saved), fact)
+      },
+    }
+    fc.assert(
+      fc.property(histories, (history) => {
+        expect(play(through, history)).toEqual(play(recordings, history))
+      }),
+    )
+  })
+})
+
+/** Changes the facts that the rules answer. */
+const deciding = (
+  changed: (fact: RecordingEvent, state: Parameters<Rules["decide"]>[1]) => unknown,
+): Rules => ({
+  ...recordings,
+  decide: (command, state, stamp) => {
+    const answer = recordings.decide(command, state, stamp)
+    return isRefusal(answer)
+      ? answer
+      : answer.map((fact) => changed(structuredClone(fact), state) as RecordingEvent)
+  },
+})
+
+/** Forgets something of each fact. */
+const evolving = (
+  forget: (state: Parameters<Rules["evolve"]>[0], fact: RecordingEvent) => void,
+): Rules => ({
+  ...recordings,
+  evolve: (state, fact) => {
+    const next = recordings.evolve(state, fact)
+    forget(next, fact)
+    return next
+  },
+})
+
+const FAULTY: readonly (readonly [what: string, rules: Rules, law: keyof typeof LAWS])[] = [
+  [
+    "rounds all files together",
+    deciding((fact, { held }) => {
+      if (fact.type !== "KeptMinutesCounted") return fact
+      const seconds = [...held.values()].reduce((sum, audio) => sum + audio.seconds, 0)
+      return { ...fact, minutes: Math.ceil(seconds / 60) }
+    }),
+    "the minutes of a day are those of what was kept before its end and is held",
+  ],
+  [
+    "counts what was kept since",
+    deciding((fact, { held }) => {
+      if (fact.type !== "KeptMinutesCounted") return fact
+      const all = [...held.values()].map(({ seconds }) => Math.ceil(seconds / 60))
+      return { ...fact, minutes: all.reduce((sum, one) => sum + one, 0) }
+    }),
+    "the minutes of a day are those of what was kept before its end and is held",
+  ],
+  [
+    "forgets which day was counted",
+    evolving((state) => {
+      state.countedDay = null
+    }),
+    "a day is counted once, behind those before it, and when it is over",
+  ],
+  [
+    "forgets what was deleted",
+    evolving((state) => state.deleted.clear()),
+    "the same audio is kept once, for ever",
+  ],
+  [
+    "goes on holding what was deleted",
+    evolving((state, fact) => {
+      if (fact.type !== "AudioDeleted") return
+      const { callId, kind, at } = fact
+      const rest = { seconds: 1, blob: "b", calledAt: at, keptAt: at }
+      state.held.set(`${callId} ${kind}`, { callId, kind, ...rest })
+    }),
+    "what is deleted was held, so it is deleted once",
+  ],
+  [
+    "deletes what will be old a day later",
+    {
+      ...recordings,
+      decide: (command, state, stamp) => {
+        if (command.type !== "DeleteOld") return recordings.decide(command, state, stamp)
+        const { at } = stamp
+        const next = { ...command, day: command.day + DAY_MS }
+        const answer = recordings.decide(next, state, { at: at + DAY_MS })
+        return isRefusal(answer) ? answer : answer.map((fact) => ({ ...fact, at }))
+      },
+    },
+    "a night deletes what is old at the end of its day, and nothing else",
+  ],
+  [
+    "counts age from when it was kept",
+    evolving((state, fact) => {
+      if (fact.type !== "AudioKept") return
+      const { type: _type, at, ...audio } = fact
+      state.held.set(`${fact.callId} ${fact.kind}`, { ...audio, calledAt: at, keptAt: at })
+    }),
+    "a night deletes what is old at the end of its day, and nothing else",
+  ],
+  [
+    "says again for how long audio is kept",
+    evolving((state) => {
+      state.days = null
+    }),
+    "the same command again records nothing",
+  ],
+]
+
+describe("a law is seen to be broken by rules that are wrong", () => {
+  it.each(FAULTY)("%s", (_what, rules, law) => {
+    expect(broken(rules, LAWS[law])).toBe(true)
+  })
+})

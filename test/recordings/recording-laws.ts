@@ -1,0 +1,136 @@
+/** What must hold of every history of a company's audio, said without a look at how it is decided. */
+import { isRefusal } from "../../domain/kernel/decider.ts"
+import type { Decider, Stamp } from "../../domain/kernel/decider.ts"
+import type { RecordingEvent, RecordingFact } from "../../domain/recordings/recording-events.ts"
+import type {
+  RecordingCommand,
+  RecordingRefused,
+  Recordings,
+} from "../../domain/recordings/recordings.ts"
+import { DAY_MS } from "./recording-commands.ts"
+
+/** The rules, or such as are wrong on purpose. */
+export type Rules = Decider<RecordingCommand, Recordings, RecordingEvent, RecordingRefused>
+
+/** A command with its stamp, and what was recorded by it. */
+export interface Step {
+  readonly command: RecordingCommand
+  readonly at: number
+  readonly facts: readonly RecordingEvent[]
+  /** What the same command records right behind it. */
+  readonly again: readonly RecordingEvent[]
+}
+
+/** Decides commands one after the other. */
+export function play(
+  { initial, decide, evolve }: Rules,
+  history: readonly { readonly command: RecordingCommand; readonly stamp: Stamp }[],
+): readonly Step[] {
+  let state = initial()
+  const ask = (command: RecordingCommand, stamp: Stamp): readonly RecordingEvent[] => {
+    const answer = decide(command, state, stamp)
+    return isRefusal(answer) ? [] : answer
+  }
+  return history.map(({ command, stamp }) => {
+    const facts = ask(command, stamp)
+    state = facts.reduce((folded, fact) => evolve(folded, fact), state)
+    return { command, at: stamp.at, facts, again: ask(command, stamp) }
+  })
+}
+
+type Kept = RecordingFact<"AudioKept">
+
+const nameOf = ({ callId, kind }: Pick<Kept, "callId" | "kind">) => `${callId} ${kind}`
+
+/** What is held, and for how long it is kept, by the facts alone. */
+interface Standing {
+  readonly held: ReadonlyMap<string, Kept>
+  readonly days: number | null
+}
+
+function after({ held, days }: Standing, fact: RecordingEvent): Standing {
+  const next = new Map(held)
+  if (fact.type === "AudioKept") next.set(nameOf(fact), fact)
+  if (fact.type === "AudioDeleted") next.delete(nameOf(fact))
+  return { held: next, days: fact.type === "KeepDaysSet" ? fact.days : days }
+}
+
+const NOTHING: Standing = { held: new Map(), days: null }
+
+const standing = (steps: readonly Step[]): Standing =>
+  steps.flatMap(({ facts }) => facts).reduce(after, NOTHING)
+
+/** Each fact, and what stood before it. */
+function told(steps: readonly Step[]): readonly (Standing & { readonly fact: RecordingEvent })[] {
+  let before = NOTHING
+  return steps
+    .flatMap(({ facts }) => facts)
+    .map((fact) => {
+      const one = { ...before, fact }
+      before = after(before, fact)
+      return one
+    })
+}
+
+/** What breaks a law in a history; nothing where it holds. */
+export type Law = (steps: readonly Step[]) => readonly string[]
+
+/** By what they say. */
+export const LAWS = {
+  "the minutes of a day are those of what was kept before its end and is held": (steps) =>
+    told(steps).flatMap(({ fact, held }) => {
+      if (fact.type !== "KeptMinutesCounted") return []
+      let seconds = 0
+      for (const audio of held.values()) {
+        if (audio.at >= fact.day + DAY_MS) continue
+        seconds += audio.seconds + ((60 - (audio.seconds % 60)) % 60)
+      }
+      return seconds === fact.minutes * 60 ? [] : [`${fact.minutes} minutes are ${seconds} seconds`]
+    }),
+  "a day is counted once, behind those before it, and when it is over": (steps) => {
+    let last = Number.NEGATIVE_INFINITY
+    return told(steps).flatMap(({ fact }) => {
+      if (fact.type !== "KeptMinutesCounted") return []
+      const isRight = fact.day > last && fact.at >= fact.day + DAY_MS
+      last = fact.day
+      return isRight ? [] : [`${fact.day} was counted at ${fact.at}`]
+    })
+  },
+  "the same audio is kept once, for ever": (steps) => {
+    const kept = new Set<string>()
+    return told(steps).flatMap(({ fact }) => {
+      if (fact.type !== "AudioKept") return []
+      const wasKept = kept.has(nameOf(fact))
+      kept.add(nameOf(fact))
+      return wasKept ? [`${nameOf(fact)} was kept twice`] : []
+    })
+  },
+  "what is deleted was held, so it is deleted once": (steps) =>
+    told(steps).flatMap(({ fact, held }) =>
+      fact.type !== "AudioDeleted" || held.has(nameOf(fact))
+        ? []
+        : [`${nameOf(fact)} was not held`],
+    ),
+  "a night deletes what is old at the end of its day, and nothing else": (steps) =>
+    steps.flatMap(({ command, facts, at }, i) => {
+      const gone = facts.flatMap((fact) =>
+        fact.type === "AudioDeleted" && fact.reason === "keep" ? [nameOf(fact)] : [],
+      )
+      if (command.type !== "DeleteOld" || at < command.day + DAY_MS) {
+        return gone.map((name) => `${name} was deleted at another time`)
+      }
+      const { held, days } = standing(steps.slice(0, i))
+      const old = [...held.values()].flatMap((audio) => {
+        const ageMs = command.day + DAY_MS - audio.calledAt
+        return days !== null && ageMs >= days * DAY_MS ? [nameOf(audio)] : []
+      })
+      const young = gone.filter((name) => !old.includes(name))
+      const left = old.filter((name) => !gone.includes(name) && gone.length < command.most)
+      return [...young.map((name) => `${name} is young`), ...left.map((name) => `${name} is left`)]
+    }),
+  "the same command again records nothing": (steps) =>
+    steps.flatMap(({ command, again, facts }) => {
+      const isPart = "most" in command && facts.length === command.most
+      return again.length === 0 || isPart ? [] : [`${command.type} did it twice`]
+    }),
+} satisfies Readonly<Record<string, Law>>
