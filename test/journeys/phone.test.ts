@@ -42,10 +42,13 @@ const callIn = (to: string) =>
   done("carrier call-in", { company: company.companyId, from: CALLER, to })
 const lastCall = async () => (await get("/api/v1/phone/calls")).calls.at(-1)
 
-it("is lived from the search to the release", async () => {
-  // Found and bought.
+/** The number that it is about. */
+let id = ""
+let number = ""
+
+it("is found, bought and set up", async () => {
   const { numbers: offered } = (await search(world, company, "?areaCode=415&contains=0123")).body
-  const { id, number } = await bought(world, company, offered[0].number)
+  ;({ id, number } = await bought(world, company, offered[0].number))
   expect(number).toBe("+14155550123")
   expect(await fundsOf(world, company)).toBe(3_250_000 - RENT)
 
@@ -55,8 +58,9 @@ it("is lived from the search to the release", async () => {
     body: { numbers: [{ ...settings, acknowledgeRecording: true }] },
   })
   expect(set.status).toBe(200)
+})
 
-  // A call rings both; the one who presses 1 has it, and it is recorded behind the notice.
+it("takes a call that rings both phones: who presses 1 has it, recorded behind the notice", async () => {
   const first = await callIn(number)
   await done("call answer", { callId: first.callId, leg: 1 })
   await done("call answer", { callId: first.callId, leg: 2 })
@@ -81,8 +85,9 @@ it("is lived from the search to the release", async () => {
   const deleted = await world.call(company.key, "DELETE", audio)
   expect(deleted.body).toEqual({ deleted: 1 })
   expect((await world.call(company.key, "GET", audio)).status).toBe(404)
+})
 
-  // Nobody takes the second one: it leaves a message.
+it("takes a message where nobody takes the call", async () => {
   const second = await callIn(number)
   await later("26s")
   await done("call say", { callId: second.callId })
@@ -94,8 +99,9 @@ it("is lived from the search to the release", async () => {
   })
   const message = `/api/v1/phone/recordings/${second.callId}?kind=voicemail`
   expect((await world.call(company.key, "GET", message)).status).toBe(200)
+})
 
-  // Rent comes due three times: paid, paid into a debt, refused.
+it("owes rent three times: paid, paid into a debt, and refused", async () => {
   await at("2040-02-29T08:00:00Z")
   await at("2040-03-31T08:00:00Z")
   const funds = await fundsOf(world, company)
@@ -109,8 +115,9 @@ it("is lived from the search to the release", async () => {
   expect(held?.["releasedUnlessPaidBy"]).toBe("2040-05-14T08:00:00.000Z")
   const text = await sendText(world, company.key, { from: id })
   expect([text.status, text.body.error]).toEqual([409, "no_number"])
+})
 
-  // Days of grace, and its end.
+it("has days of grace, and ends; an audit comes to all of it by itself", async () => {
   await at("2040-05-14T07:59:59.999Z")
   expect((await numbersOf(world, company)).some((one) => one["id"] === id)).toBe(true)
   await at("2040-05-14T08:00:00.000Z")
