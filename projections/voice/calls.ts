@@ -252,3 +252,15 @@ export async function findCallRow(db: Kysely<CallTables>, callId: CallId): Promi
     .executeTakeFirst()
   return row ?? null
 }
+
+/** How many calls there are by how far they have come. */
+export async function countCalls(
+  db: Kysely<CallTables>,
+): Promise<readonly { readonly status: CallStatus; readonly count: number }[]> {
+  const rows = await db
+    .selectFrom("calls")
+    .select(["status", (eb) => eb.fn.countAll<string>().as("count")])
+    .groupBy("status")
+    .execute()
+  return rows.map(({ status, count: calls_ }) => ({ status, count: Number(calls_) }))
+}

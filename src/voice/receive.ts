@@ -15,6 +15,13 @@ import type { CallPlace } from "./find-call.ts"
 import { tellCall } from "./find-call.ts"
 import { offerCall, settingsOfNumber } from "./offer-call.ts"
 
+declare module "../frame/counts.ts" {
+  interface Counted {
+    /** What a carrier said of calls to numbers that nobody here holds. */
+    readonly calls_to_nobody: never
+  }
+}
+
 /** A number that was bought a moment ago is waited for so long. */
 const CATCH_UP_MS = 2_000
 
@@ -31,7 +38,11 @@ export async function holderOf(
     await ports.projector.waitFor(await ports.store.head(), CATCH_UP_MS, ["calls"])
     found = await holderOfCalled(ports.readAll, number)
   }
-  return found === null ? null : { companyId: found.company_id, numberId: found.number_id }
+  if (found === null) {
+    ports.counts.add("calls_to_nobody", {})
+    return null
+  }
+  return { companyId: found.company_id, numberId: found.number_id }
 }
 
 /** Which leg is meant; null where nobody here holds the number that was called. */
