@@ -2,6 +2,7 @@
  * What the carrier says of calls, as commands. It may say it twice, late and in another order: ids derive from
  * the carrier's own names, and the call's table takes what fits.
  */
+import { knownInTime } from "../../adapters/providers/outside.ts"
 import type { LegNamed, VoiceEvent } from "../../adapters/providers/voice/port.ts"
 import type { CallCommand } from "../../domain/voice/call-commands.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
@@ -78,16 +79,28 @@ export async function receiveCallEvent(
   const found = await legOf(ports, event.leg)
   if (found === null) return null
   const { companyId, callId, leg, ref } = found
-  await tellCall(ports, { companyId, callId }, commandOf(event, callId, leg, ref), cause)
+  const whole = leg === 0 ? await withOpening(ports, event, ref) : event
+  await tellCall(ports, { companyId, callId }, commandOf(whole, callId, leg, ref), cause)
   return { companyId, callId }
 }
 
-function commandOf(
-  event: Exclude<VoiceEvent, { readonly is: "call_came" }>,
-  callId: CallId,
-  leg: number,
+type OfLeg = Exclude<VoiceEvent, { readonly is: "call_came" }>
+
+/**
+ * The end of a caller's leg with when it was opened, for its minutes are counted from there: a carrier that does
+ * not say so by itself is asked, and one that does not answer has never opened it.
+ */
+async function withOpening(
+  { voice, pacer }: Ports,
+  event: OfLeg,
   ref: string | null,
-): CallCommand {
+): Promise<OfLeg> {
+  if (event.is !== "leg_gone" || event.answeredAt !== null || ref === null) return event
+  const known = await knownInTime(pacer, "the carrier of calls", voice.askCall(ref))
+  return { ...event, answeredAt: known?.answeredAt ?? null }
+}
+
+function commandOf(event: OfLeg, callId: CallId, leg: number, ref: string | null): CallCommand {
   switch (event.is) {
     case "leg_open":
       return { type: "OpenLeg", callId, leg, answeredAt: event.answeredAt, ref }
