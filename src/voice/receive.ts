@@ -9,6 +9,7 @@ import type { CallId } from "../../domain/voice/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import { holderOfCalled } from "../../projections/voice/called-numbers.ts"
+import { findCallRow } from "../../projections/voice/calls.ts"
 import { derivedId } from "../frame/kernel/ids.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
@@ -39,11 +40,7 @@ export async function holderOf(
     await ports.projector.waitFor(await ports.store.head(), CATCH_UP_MS, ["calls"])
     found = await holderOfCalled(ports.readAll, number)
   }
-  if (found === null) {
-    ports.counts.add("calls_to_nobody", {})
-    return null
-  }
-  return { companyId: found.company_id, numberId: found.number_id }
+  return found === null ? null : { companyId: found.company_id, numberId: found.number_id }
 }
 
 /** Which leg is meant; null where nobody here holds the number that was called. */
@@ -52,10 +49,12 @@ async function legOf(
   named: LegNamed,
 ): Promise<(CallPlace & { readonly leg: number; readonly ref: string | null }) | null> {
   if (named.of === "leg") return named
-  const holder = await holderOf(ports, named.to)
-  if (holder === null) return null
-  const { companyId } = holder
-  return { companyId, callId: callIdOf(named.ref), leg: 0, ref: named.ref }
+  const { ref, to } = named
+  const callId = callIdOf(ref)
+  // The number may have been released, and be another company's, while the call goes on.
+  const known = await findCallRow(ports.readAll, callId)
+  const companyId = known?.company_id ?? (await holderOf(ports, to))?.companyId ?? null
+  return companyId === null ? null : { companyId, callId, leg: 0, ref }
 }
 
 /**
@@ -70,18 +69,24 @@ export async function receiveCallEvent(
 ): Promise<CallPlace | null> {
   if (event.is === "call_came") {
     const holder = await holderOf(ports, event.to)
-    if (holder === null) return null
+    if (holder === null) return nobodys(ports)
     const place = { companyId: holder.companyId, callId: callIdOf(event.ref) }
     const settings = await settingsOfNumber(ports, holder.companyId, holder.numberId)
     await offerCall(ports, place, { ...event, numberId: holder.numberId }, settings, cause)
     return place
   }
   const found = await legOf(ports, event.leg)
-  if (found === null) return null
+  if (found === null) return nobodys(ports)
   const { companyId, callId, leg, ref } = found
   const whole = leg === 0 ? await withOpening(ports, event, ref) : event
   await tellCall(ports, { companyId, callId }, commandOf(whole, callId, leg, ref), cause)
   return { companyId, callId }
+}
+
+/** It is no call of this installation. */
+function nobodys({ counts }: Ports): null {
+  counts.add("calls_to_nobody", {})
+  return null
 }
 
 type OfLeg = Exclude<VoiceEvent, { readonly is: "call_came" }>

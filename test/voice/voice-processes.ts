@@ -187,6 +187,8 @@ export class VoiceProcesses {
           const row = { company_id: COMPANY, number_id: "num_1" }
           return turn(async () => (first === TO ? [row] : []))
         }
+        // The read model of calls is as far behind as can be.
+        if (lineOf(query).includes('from "calls"')) return turn(async () => [])
         const row = charges.get(String(second))
         return turn(async () => (row === undefined ? [] : [row]))
       }),
