@@ -11,6 +11,7 @@ import { openBuiltInVoice } from "../../adapters/providers/voice/built-in.ts"
 import type { Voice, VoiceEvent } from "../../adapters/providers/voice/port.ts"
 import { ledgerOf } from "../../domain/charging/aggregates.ts"
 import type { ChargeId, CompanyId } from "../../domain/kernel/ids.ts"
+import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { reconciler } from "../../src/frame/effects/reconcile.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import type { Ports } from "../../src/frame/ports.ts"
@@ -37,7 +38,8 @@ export const COMPANY: CompanyId = "co_aaaaaa"
 /** What is called. */
 export const TO = "+12015550100"
 
-const REACTIONS = [
+/** What follows from the facts of calls. */
+export const REACTIONS: readonly Reaction[] = [
   callDo,
   callTimer,
   callWatch,
@@ -57,7 +59,7 @@ type Turn = <T>(act: () => Promise<T>) => Promise<T>
 
 /** The world of a history. */
 export class VoiceProcesses {
-  readonly stored = new MinuteStore(REACTIONS)
+  readonly stored: MinuteStore
   readonly runners: readonly Runner[]
   readonly carrier: SimulatedVoice
   /** What the carrier said and nobody has taken in. */
@@ -72,7 +74,9 @@ export class VoiceProcesses {
   readonly #waiting: { readonly process: number; readonly go: () => void }[] = []
   readonly #inHand = new Set<Promise<void>>()
 
-  constructor(count: number) {
+  /** @param reactions what follows from facts; default what does */
+  constructor(count: number, reactions: readonly Reaction[] = REACTIONS) {
+    this.stored = new MinuteStore(reactions)
     const locks = openMemoryLocks(this.#pacer)
     const checkpoints = openMemoryCheckpoints()
     const clock = { now: () => this.now }

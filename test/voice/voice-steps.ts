@@ -10,6 +10,7 @@ import type { Call } from "../../domain/voice/call-state.ts"
 import { call } from "../../domain/voice/call.ts"
 import type { CallEvent } from "../../domain/voice/call-events.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
+import type { Reaction } from "../../src/frame/effects/reaction.ts"
 import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callIdOf } from "../../src/voice/receive.ts"
 import type { Fate } from "../boxes/minute-world.ts"
@@ -80,8 +81,13 @@ export const histories = (maxLength: number): fc.Arbitrary<History> =>
 
 /** A history that is played. */
 export class Play {
-  readonly world = new VoiceProcesses(PROCESSES)
+  readonly world: VoiceProcesses
   #calls = 0
+
+  /** @param reactions what follows from facts; default what does */
+  constructor(reactions?: readonly Reaction[]) {
+    this.world = new VoiceProcesses(PROCESSES, reactions)
+  }
 
   /** Makes the company, its number and two phones that ring. */
   async open({ fundsMicros, ringMode, screenCalls, recordCalls, begun }: Omit<History, "steps">) {
