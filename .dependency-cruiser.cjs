@@ -82,12 +82,12 @@ const adapterRules = [
   rule(
     "adapter-apart",
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
-      "migrations make the tables of them all.",
+      "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/.",
     { path: "^adapters/(providers/[^/]+|[^/]+)/", pathNot: "^adapters/postgres/migrations/" },
     {
       path: "^adapters/",
       pathNot: [
-        ...["^adapters/($1|postgres)/", "^adapters/providers/ask-json\\.ts$"],
+        ...["^adapters/($1|postgres)/", "^adapters/providers/(ask-json\\.ts$|telnyx/)"],
         ...["^adapters/sealing/lru\\.ts$", ...SHOWN],
       ],
     },
