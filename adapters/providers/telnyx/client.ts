@@ -5,9 +5,6 @@
 import { jsonIn } from "../ask-json.ts"
 import { ProviderSilent, ProviderUnavailable, isOutside } from "../outside.ts"
 
-/** Telnyx itself. */
-export const TELNYX_URL = "https://api.telnyx.com/v2"
-
 const WITHIN_MS = 8_000
 const MOST_BYTES = 4_000_000
 /** Faults of a connection that was never made. */
@@ -59,7 +56,7 @@ export interface Telnyx {
   readonly ask: (call: TelnyxCall) => Promise<TelnyxAnswer>
 }
 
-/** Opens the client. It calls nobody by itself. */
+/** Opens the client. It calls nobody by itself; its calls throw ProviderUnavailable and ProviderSilent. */
 export function openTelnyx({ key, url }: TelnyxSettings): Telnyx {
   const base = url.replace(/\/+$/, "")
   return {
