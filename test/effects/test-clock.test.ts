@@ -134,6 +134,7 @@ describe("stand-ins", () => {
     await world.operate("stand-in set", { name: "carrier", outcome: "reject", times: 2 })
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "reject", times: 2, knows: expect.arrayContaining(["ok"]) },
+      { name: "voice", outcome: "ok", times: null, knows: expect.arrayContaining(["gone"]) },
       { name: "mail", outcome: "ok", times: null, knows: expect.arrayContaining(["bounce"]) },
       { name: "dns", outcome: "ok", times: null, knows: expect.arrayContaining(["half"]) },
       { name: "places", outcome: "ok", times: null, knows: expect.arrayContaining(["none"]) },
@@ -146,6 +147,7 @@ describe("stand-ins", () => {
     expect([await next(), await next(), await next()]).toEqual(["reject", "reject", "ok"])
     expect((await world.operate("stand-in list")).standIns).toMatchObject([
       { name: "carrier", outcome: "ok", times: null },
+      { name: "voice", outcome: "ok", times: null },
       { name: "mail", outcome: "ok", times: null },
       { name: "dns", outcome: "ok", times: null },
       { name: "places", outcome: "ok", times: null },
