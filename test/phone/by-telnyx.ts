@@ -45,7 +45,7 @@ export interface Texting extends Company {
 export const TEXTS_PATH = "/carriers/telnyx/texts"
 
 /** An event as Telnyx tells it. */
-const eventOf = (type: string, payload: object, id: string = randomUUID()) => ({
+export const eventOf = (type: string, payload: object, id: string = randomUUID()) => ({
   data: { record_type: "event", id, event_type: type, occurred_at: "2026-11-25", payload },
 })
 
