@@ -14,7 +14,7 @@ import type { Ports } from "../frame/ports.ts"
 const HOUR_MS = 3_600_000
 /** How far back it looks when a process starts: an outage of a weekend. Longer than a week it must not be. */
 export const AT_START_MS = 72 * HOUR_MS
-/** How far back it looks each hour: books show a text late. */
+/** How far behind the last one it looks each hour: books show a text late. */
 const HOURLY_MS = 3 * HOUR_MS
 
 /** What a sweep found. */
@@ -51,12 +51,14 @@ export const carrierSweep = keeper({
   eachMs: HOUR_MS,
   fault: "what came to the carrier could not be looked through",
   begin: (ports) => {
-    let back = AT_START_MS
+    let since: number | null = null
     return async () => {
-      const cause = causedBy(newId("cmd"))
-      const { taken, lost } = await sweepCarrier(ports, ports.clock.now() - back, cause)
+      const began = ports.clock.now()
+      since ??= began - AT_START_MS
+      const { taken, lost } = await sweepCarrier(ports, since, causedBy(newId("cmd")))
       if (taken + lost > 0) ports.log.info("texts were found that nobody told of", { taken, lost })
-      back = HOURLY_MS
+      // One that failed is made up for by the next.
+      since = began - HOURLY_MS
     }
   },
 })

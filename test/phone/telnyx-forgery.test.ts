@@ -1,5 +1,6 @@
 /** Nobody but the carrier tells of texts, and the carrier tells nothing twice. */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { Unavailable } from "../../adapters/eventstore/port.ts"
 import { signingAccount } from "../support/telnyx-signing.ts"
 import type { ByTelnyx, Texting } from "./by-telnyx.ts"
 import { TEXTS_PATH, cameOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
@@ -90,6 +91,19 @@ describe("a text that came in", () => {
     const { status } = await by.post(TEXTS_PATH, raw, by.account.headersOf(raw, now()))
     expect(status).toBe(413)
     expect(await texting.facts()).toEqual([])
+  })
+
+  it("is told again where it could not be stored, and taken then", async () => {
+    const texting = await by.makeTexting()
+    const raw = stopTo(texting)
+    const headers = by.account.headersOf(raw, now())
+    const { runner } = by.world.ports
+    const away = vi.spyOn(runner, "execute").mockRejectedValue(new Unavailable("the store is away"))
+    expect((await by.post(TEXTS_PATH, raw, headers)).status).toBe(503)
+    away.mockRestore()
+    expect(await texting.facts()).toEqual([])
+    expect((await by.post(TEXTS_PATH, raw, headers)).body).toEqual({ taken: 1, known: 0 })
+    expect(by.world.warnings.join(" ")).not.toContain(texting.phone)
   })
 
   it("is of nobody where nobody has its number, and is counted", async () => {

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { startDaemons } from "../../src/frame/daemon.ts"
 import { carrierSweep } from "../../src/phone/sweep-carrier.ts"
-import { tryAgain } from "../effects/texts.ts"
+import { textEffect } from "../../src/phone/reactions/text-effect.ts"
+import { rowOf, tryAgain } from "../effects/texts.ts"
 import type { ByTelnyx, Texting } from "./by-telnyx.ts"
 import { TEXTS_PATH, cameOf, eventOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
 import { chargesOf, sendText } from "./texting.ts"
@@ -127,6 +128,22 @@ describe("a text that Telnyx may have", () => {
     }
     expect(await texting.facts()).toEqual(["TextQueued", "TextRejected"])
     expect((await chargesOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
+  })
+
+  it("is asked about by whoever has its row after a process that is gone, and not sent", async () => {
+    const texting = await by.makeTexting()
+    by.server.next = "unavailable"
+    const { id } = (await text(texting)).body
+    await by.world.operate("wait")
+    expect(handedOver(texting)).toHaveLength(1)
+    // The row as it is left by a process that dies in the call, whose lease has run out.
+    const row = { ...(await rowOf(by.world, "send-text", id)), isHandedOver: true }
+    const asked = () => by.server.heard.filter(({ call }) => call === "GET /detail_records").length
+    const before = asked()
+    const [sending] = textEffect
+    expect(await sending?.perform(by.world.ports, row)).toMatchObject({ result: "later" })
+    expect(asked()).toBe(before + 1)
+    expect(handedOver(texting)).toHaveLength(1)
   })
 
   it("is sent by the news of it, where these come first", async () => {
