@@ -13,6 +13,7 @@ const VENDORS = {
   "providers/mailer": ["nodemailer", "smtp-server", "postal-mime", "ipaddr.js"],
   "providers/dns": ["dns-packet", "tldts", "ipaddr.js", "zod"],
   "providers/places": ["zod", "fastest-levenshtein"],
+  "providers/carrier": ["zod"],
   "providers/boxhost": ["zod"],
   "providers/preview-host": ["tar-stream"],
   "data-folder": ["zod"],
@@ -60,12 +61,12 @@ const adapterRules = [
   ),
   rule(
     "adapter-types-only",
-    "An adapter knows the domain and the projections by their types only, and reads the ids in its " +
-      "rows as the domain does.",
+    "An adapter knows the domain and the projections by their types only, reads the ids in its rows as " +
+      "the domain does, and counts segments as what is charged for them.",
     { path: "^adapters/", pathNot: "^adapters/providers/dns/" },
     {
       path: "^(domain|projections)/",
-      pathNot: "^domain/kernel/ids\\.ts$",
+      pathNot: "^domain/(kernel/ids|phone/segments)\\.ts$",
       dependencyTypesNot: ["type-only"],
     },
   ),
@@ -82,12 +83,12 @@ const adapterRules = [
   rule(
     "adapter-apart",
     "Adapters meet at ports. What lives in PostgreSQL may share adapters/postgres/, whose " +
-      "migrations make the tables of them all.",
+      "migrations make the tables of them all; what asks Telnyx shares adapters/providers/telnyx/.",
     { path: "^adapters/(providers/[^/]+|[^/]+)/", pathNot: "^adapters/postgres/migrations/" },
     {
       path: "^adapters/",
       pathNot: [
-        ...["^adapters/($1|postgres)/", "^adapters/providers/ask-json\\.ts$"],
+        ...["^adapters/($1|postgres)/", "^adapters/providers/(ask-json\\.ts$|telnyx/)"],
         ...["^adapters/sealing/lru\\.ts$", ...SHOWN],
       ],
     },

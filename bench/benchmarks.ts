@@ -22,6 +22,7 @@ import { reads } from "./reads/benchmark.ts"
 import { recordings } from "./recordings/benchmark.ts"
 import { replay } from "./replay/benchmark.ts"
 import { texts } from "./texts/benchmark.ts"
+import { webhooks } from "./webhooks/benchmark.ts"
 
 /** What `npm run bench` runs. */
 export const BENCHMARKS: readonly Benchmark[] = [
@@ -41,6 +42,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   mails,
   names,
   recordings,
+  webhooks,
   growthHistory,
   growthCallers,
   growthCompanies,

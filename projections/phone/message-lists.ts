@@ -41,3 +41,18 @@ export async function findMessage(
     .executeTakeFirst()
   return row ?? null
 }
+
+/** A message of a company, of either direction, with both of its numbers; null where there is none of this id. */
+export async function messageOf(
+  db: Kysely<MessageTables>,
+  companyId: CompanyId,
+  messageId: MessageId,
+): Promise<Pick<MessageRow, "direction" | "from_number" | "to_number"> | null> {
+  const row = await db
+    .selectFrom("messages")
+    .select(["direction", "from_number", "to_number"])
+    .where("company_id", "=", companyId)
+    .where("message_id", "=", messageId)
+    .executeTakeFirst()
+  return row ?? null
+}

@@ -11,6 +11,8 @@ export interface Counted {
   readonly appends: "result"
   /** How long they took together, seconds. */
   readonly append_seconds: "result"
+  /** What providers called back with: `taken`, `known` already, or of `nobody` here. */
+  readonly webhook_events: "provider" | "result"
   /** Charges that were refused, by the code, and the limit that did it. */
   readonly refused_charges: "code" | "holder" | "class" | "period"
 }

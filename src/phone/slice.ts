@@ -1,5 +1,6 @@
 /** Numbers and how they are set up, text messages, and who may not be texted. */
 import { carrier } from "./providers/carrier.ts"
+import { examineCarrier } from "./providers/examine-carrier.ts"
 import { carrierOperations } from "./operate/carrier.ts"
 import { messageOperations } from "./operate/messages.ts"
 import { numberOperations } from "./operate/numbers.ts"
@@ -26,7 +27,10 @@ import { releaseNumber } from "./release-number.ts"
 import { searchNumbers } from "./search-numbers.ts"
 import { sendText } from "./send-text.ts"
 import { changeSettings, readSettings } from "./settings.ts"
+import { carrierSweep } from "./sweep-carrier.ts"
+import { telnyxSettings } from "./telnyx-settings.ts"
 import { reconciledText } from "./texts.ts"
+import { telnyxWebhooks } from "./webhooks/telnyx.ts"
 
 /** Numbers, text messages and opt-outs. */
 export const phone: Slice = {
@@ -56,8 +60,12 @@ part can be asked for. Each night what is older than it is to be kept is deleted
   erase: eraseNumbers,
   operations: [...carrierOperations, ...messageOperations, ...numberOperations],
   topics: {
-    ...{ carrier: "the built-in test carrier", message: "text messages" },
+    ...{ carrier: "the carrier of texts", message: "text messages" },
     ...{ number: "phone numbers", destination: "countries that can be texted and called" },
   },
+  settings: [telnyxSettings],
   providers: [carrier],
+  webhooks: telnyxWebhooks,
+  daemons: [carrierSweep],
+  examine: examineCarrier,
 }

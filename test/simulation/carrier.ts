@@ -10,6 +10,7 @@ import type { Chance } from "./chance.ts"
 import type { Owner } from "./schedule.ts"
 import type { Wire } from "./wire.ts"
 import { ask } from "./wire.ts"
+import { NOTHING_COMES } from "../../adapters/providers/carrier/port.ts"
 
 /** What the carrier did with the texts that it got. */
 export class CarrierOffice {
@@ -56,6 +57,7 @@ export function carrierOf(office: CarrierOffice, wire: Wire, owner: Owner): Carr
   return {
     ...{ isBuiltIn: true, isRepeatable: true, answersKeywords: false },
     unknownIsNoAfterMs: 600_000,
+    ...NOTHING_COMES,
     send: (text) => ask(wire, owner, () => office.send(text)),
     ask: ({ textId }) => ask(wire, owner, () => office.ask(textId)),
     setReplies: async () => undefined,

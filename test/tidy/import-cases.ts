@@ -72,7 +72,7 @@ export const CASES: readonly Case[] = [
   },
   {
     rule: "adapter-vendor",
-    wrong: { "adapters/providers/carrier/a.ts": 'import "fastify"' },
+    wrong: { "adapters/providers/voice/a.ts": 'import "fastify"' },
     right: { "adapters/locks/a.ts": 'import "pg"\nimport "node:net"' },
   },
   vendorsOf("eventstore", 'import "@eventstore/db-client"'),
@@ -84,6 +84,7 @@ export const CASES: readonly Case[] = [
   vendorsOf("providers/dns", 'import "dns-packet"\nimport "tldts"'),
   vendorsOf("providers/mailer", 'import "nodemailer"'),
   vendorsOf("providers/places", 'import "zod"'),
+  vendorsOf("providers/carrier", 'import "zod"'),
   vendorsOf("providers/preview-host", 'import "tar-stream"'),
   vendorsOf("providers/boxhost", 'import "zod"'),
   {

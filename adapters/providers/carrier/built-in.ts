@@ -10,7 +10,7 @@ import type { SimulatorMemory, Simulators } from "../simulators/port.ts"
 import type { KnownOrder, SoldNumber } from "./built-in-numbers.ts"
 import { builtInNumbers } from "./built-in-numbers.ts"
 import type { Carrier, CarrierAnswer, CarrierKnowledge, OutgoingText } from "./port.ts"
-import { builtInCarrierId } from "./port.ts"
+import { NOTHING_COMES, builtInCarrierId } from "./port.ts"
 
 const SLOW_MS = 2_000
 const UNKNOWN_IS_NO_AFTER_MS = 10 * 60_000
@@ -43,6 +43,8 @@ export function openBuiltInCarrier(
   return {
     ...{ isBuiltIn: true, isRepeatable: true, answersKeywords: false },
     unknownIsNoAfterMs: UNKNOWN_IS_NO_AFTER_MS,
+    // What it receives an operator hands it.
+    ...NOTHING_COMES,
     // It answers no keywords: the company's own replies are sent.
     setReplies: async () => undefined,
     ...builtInNumbers({

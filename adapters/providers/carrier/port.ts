@@ -111,8 +111,68 @@ interface Numbers {
   readonly release: (carrierRef: string) => Promise<void>
 }
 
+/** A text that somebody sent to one of our numbers. Numbers as the carrier says them, mostly E.164. */
+export interface CameText {
+  /** The carrier's own name for it. */
+  readonly carrierId: string
+  readonly from: string
+  readonly to: string
+  readonly body: string
+  /** How many pictures and other files came with it. */
+  readonly media: number
+  /** Whether the carrier answered it by itself. */
+  readonly isAnswered: boolean
+}
+
+/** A text that came, as the carrier's books name it: what it says is fetched where it is not known here. */
+export type CameRecord = Pick<CameText, "carrierId" | "from" | "to">
+
+/** What a carrier tells by itself. */
+export type CarrierEvent =
+  | { readonly is: "text_came"; readonly text: CameText }
+  /** How a text stands that we handed over, by our own id of it. */
+  | {
+      readonly is: "text_news"
+      readonly textId: string
+      readonly from: string
+      readonly to: string
+      readonly news: Exclude<CarrierKnowledge, { readonly answer: "unknown" | "rejected" }>
+    }
+  /** Something is new of an order: it is asked about. */
+  | { readonly is: "order_news"; readonly companyId: string; readonly orderId: string }
+
+/** What a carrier called back with, as it was sent. */
+export interface CarrierCall {
+  /** Path and query. */
+  readonly target: string
+  /** The first value of a header field; null where it was not sent. */
+  readonly header: (name: string) => string | null
+  readonly raw: Uint8Array
+}
+
+/** What a signature of a carrier vouches for. */
+export interface CarrierTold {
+  /** UTC milliseconds, by the carrier's clock. */
+  readonly signedAt: number
+  /** Each by the carrier's own id of it. */
+  readonly events: readonly { readonly id: string; readonly event: CarrierEvent }[]
+}
+
+/** Tells what came. */
+interface Incoming {
+  /** What was called back; pure. `forged`: the carrier did not sign it, or not for this address. */
+  readonly read: (call: CarrierCall, now: number) => CarrierTold | "forged"
+  /**
+   * Every text that came since an instant (UTC milliseconds), as far as its books show by now, page by
+   * page. @throws ProviderUnavailable, ProviderSilent
+   */
+  readonly cameSince: (since: number) => AsyncIterable<readonly CameRecord[]>
+  /** A text that came; null where it is kept no longer. @throws ProviderUnavailable, ProviderSilent */
+  readonly fetchCame: (carrierId: string) => Promise<CameText | null>
+}
+
 /** A carrier. */
-export interface Carrier extends Texts, Numbers {
+export interface Carrier extends Texts, Numbers, Incoming {
   /** Whether it is the built-in one, which reaches nobody. */
   readonly isBuiltIn: boolean
   /** Whether the same id again is one thing: then it may be handed over again where it is not known. */
@@ -126,4 +186,11 @@ export interface Carrier extends Texts, Numbers {
 /** The name that the built-in carrier gives a text. */
 export function builtInCarrierId(textId: string): string {
   return `builtin-${textId}`
+}
+
+/** What comes in at a carrier that calls nobody back: nothing. */
+export const NOTHING_COMES: Incoming = {
+  read: () => "forged",
+  cameSince: async function* () {},
+  fetchCame: async () => null,
 }

@@ -80,6 +80,7 @@ export function webhook<E>(spec: Webhook<E>): Route {
           const message = "This event is being carried out just now. Send it again later."
           return { ok: false, refusal: refusal("unavailable", message) }
         }
+        ports.counts.add("webhook_events", { provider: spec.provider, result: outcome })
         if (outcome === "taken") taken += 1
       }
       return { ok: true, body: { taken, known: signed.events.length - taken } }
@@ -93,8 +94,8 @@ async function takeOnce<E>(
   ports: Ports,
   { id, companyId, event }: ToldEvent<E>,
   requestId: string,
-): Promise<"taken" | "known" | "under way"> {
-  if (companyId === null) return "known"
+): Promise<"taken" | "known" | "nobody" | "under way"> {
+  if (companyId === null) return "nobody"
   const name = createHash("sha256").update(id).digest("hex")
   const request = {
     ...{ companyId, keyId: `webhook ${provider}`, idempotencyKey: name, requestId },

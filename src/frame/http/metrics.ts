@@ -122,6 +122,11 @@ const COUNTED: readonly Measure[] = [
     ["code", "holder", "class", "period"],
   ),
   counted(
+    ["webhook_events", "ledger_webhook_events_total"],
+    "What providers called back with: taken, known already, or of nobody here.",
+    ["provider", "result"],
+  ),
+  counted(
     ["appends", "ledger_event_store_appends_total"],
     "Appends to the event store, by what came of them.",
     ["result"],

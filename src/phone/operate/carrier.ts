@@ -1,7 +1,8 @@
-/** What the built-in test carrier received and delivered. */
+/** What the built-in test carrier received and delivered, and what the real one's books show. */
 import { recipientOf } from "../../../domain/phone/aggregates.ts"
 import { z } from "zod"
 import { builtInCarrierId } from "../../../adapters/providers/carrier/port.ts"
+import { isOutside } from "../../../adapters/providers/outside.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { MessageId } from "../../../domain/phone/ids.ts"
 import { parseMessageId } from "../../../domain/phone/ids.ts"
@@ -11,6 +12,7 @@ import { holderOf } from "../../../projections/phone/numbers.ts"
 import { newId } from "../../frame/kernel/ids.ts"
 import { fullNumber } from "../../frame/kernel/phone-number.ts"
 import { receiveText } from "../receive-text.ts"
+import { AT_START_MS, sweepCarrier } from "../sweep-carrier.ts"
 import { reportDelivery } from "../reactions/report-delivery.ts"
 import { company, findCompany, showWrites, together } from "../../frame/operator/inputs.ts"
 import type { AdminOperation, AdminPorts } from "../../frame/operator/operation.ts"
@@ -100,5 +102,25 @@ async function statusOf(
   return text?.status ?? null
 }
 
-/** Operations on the built-in carrier. */
-export const carrierOperations: readonly AdminOperation[] = [textIn, deliver]
+const sweep = operation({
+  name: "carrier sweep",
+  summary: "take in the texts of three days that the carrier has and this installation does not",
+  notes: ["It is done by itself when the server starts; each hour those of three hours are."],
+  example: "carrier sweep",
+  changes: true,
+  input: z.object({}),
+  run: async ({ ports, cause }) => {
+    await showWrites(ports)
+    try {
+      const swept = await sweepCarrier(ports, ports.clock.now() - AT_START_MS, cause)
+      await showWrites(ports)
+      return { ...swept }
+    } catch (error) {
+      if (!isOutside(error)) throw error
+      throw new OperatorRefused("unavailable", `${error.message}. Try again later.`)
+    }
+  },
+})
+
+/** Operations on the carrier. */
+export const carrierOperations: readonly AdminOperation[] = [textIn, deliver, sweep]

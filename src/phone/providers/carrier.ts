@@ -1,4 +1,7 @@
-/** The carrier; the built-in one reports by itself what it could not deliver. */
+/**
+ * The carrier: the built-in one, which reports by itself what it could not deliver, or Telnyx where a key
+ * of it is set; then the built-in one still serves test numbers.
+ */
 import { openBuiltInCarrier } from "../../../adapters/providers/carrier/built-in.ts"
 import { CARRIER } from "../../../adapters/providers/carrier/simulator.ts"
 import type { Carrier } from "../../../adapters/providers/carrier/port.ts"
@@ -7,7 +10,9 @@ import { parsed } from "../../../domain/kernel/ids.ts"
 import { parseMessageId } from "../../../domain/phone/ids.ts"
 import { causedBy } from "../../frame/kernel/envelope.ts"
 import { newId } from "../../frame/kernel/ids.ts"
-import type { Provider } from "../../frame/provider.ts"
+import type { Ports } from "../../frame/ports.ts"
+import type { Outside, Provider } from "../../frame/provider.ts"
+import { telnyxSettings } from "../telnyx-settings.ts"
 
 declare module "../../frame/ports.ts" {
   interface ProvidedPorts {
@@ -19,6 +24,7 @@ declare module "../../frame/ports.ts" {
 export const carrier: Provider = {
   from: import.meta.url,
   name: "carrier",
+  chosenBy: (given) => (given["TELNYX_KEY"] === undefined ? null : "TELNYX_KEY"),
   simulator: CARRIER,
   open: async (outside, ports) => {
     const builtIn = openBuiltInCarrier(outside, async (text, errorCode) => {
@@ -29,6 +35,29 @@ export const carrier: Provider = {
       const { reportDelivery } = await import("../reactions/report-delivery.ts")
       await reportDelivery(ports(), { companyId, to, messageId }, report, causedBy(newId("cmd")))
     })
-    return { carrier: outside.failing(outside.failing(builtIn, "send"), "buy") }
+    const chosen = await besideReal(outside, ports, builtIn)
+    return { carrier: outside.failing(outside.failing(chosen, "send"), "buy") }
   },
+}
+
+/** The built-in carrier alone, or with Telnyx, which is loaded where it is chosen. */
+async function besideReal(
+  outside: Outside,
+  ports: () => Ports,
+  builtIn: Carrier,
+): Promise<Carrier> {
+  const read = outside.settings(telnyxSettings)
+  const { TELNYX_KEY: key, TELNYX_PUBLIC_KEY: publicKey, TELNYX_URL: url } = read
+  if (key === undefined || publicKey === undefined) return builtIn
+  const [{ openTelnyxCarrier }, { byNumber }] = await Promise.all([
+    import("../../../adapters/providers/carrier/telnyx.ts"),
+    import("../../../adapters/providers/carrier/by-number.ts"),
+  ])
+  const real = openTelnyxCarrier({
+    ...{ key, publicKey, url, connectionId: read.TELNYX_CONNECTION ?? null },
+    baseUrl: () => ports().baseUrl(),
+    tag: (text) => outside.sealing.installationTag(text),
+    warn: (message, error) => ports().log.warn(message, error),
+  })
+  return byNumber(builtIn, real)
 }

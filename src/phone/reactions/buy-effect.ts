@@ -1,6 +1,7 @@
 /** Having the carrier give an ordered number, and finding out what became of the order. */
 import { z } from "zod"
 import type { OrderAnswer } from "../../../adapters/providers/carrier/port.ts"
+import { knownInTime } from "../../../adapters/providers/outside.ts"
 import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import type { NumberId } from "../../../domain/phone/ids.ts"
@@ -24,6 +25,8 @@ export const NUMBER_PREFIX = "num"
 const ASK_EVERY_MS = 1_000
 const ASK_TIMES = 8
 const WITHIN_MS = 10_000
+/** Whoever tells of an order waits for two seconds. */
+const NEWS_WITHIN_MS = 1_500
 
 const Payload = z.object({ numberId: idSchema(parseNumberId), orderedAt: z.number() })
 type Payload = z.infer<typeof Payload>
@@ -64,16 +67,8 @@ export const buyEffect = effect<Payload, Answer>({
     return known.answer === "unknown" ? "unknown" : known
   },
   isRepeatable: ({ carrier }) => carrier.isRepeatable,
-  end: async (ports, { companyId, payload: { numberId } }, answer, cause) => {
-    if (answer.answer === "pending") return false
-    const type = "CompleteOrder" as const
-    const command =
-      answer.answer === "bought"
-        ? { ...answer, type, numberId }
-        : { type: "FailOrder" as const, numberId, reason: reasonOf(answer) }
-    await ports.runner.execute(phoneOf(companyId), command, cause)
-    return (await settleOrder(ports, companyId, numberId, cause)) === "ended"
-  },
+  end: (ports, { companyId, payload: { numberId } }, answer, cause) =>
+    endOrder(ports, { companyId, numberId }, answer, cause),
   // Whoever asked is told at once, and may ask again: no number is bought behind their back.
   unavailable: { answer: "failed", reason: "given_up" },
   times: { unavailableForMs: 0 },
@@ -86,6 +81,39 @@ export const buyEffect = effect<Payload, Answer>({
 
 const reasonOf = (answer: Exclude<Answer, { answer: "bought" | "pending" }>): OrderFailure =>
   answer.answer === "taken" ? "taken" : answer.reason
+
+/** What came of an order, recorded; false while the carrier is still at it. */
+async function endOrder(
+  ports: Ports,
+  { companyId, numberId }: { readonly companyId: CompanyId; readonly numberId: NumberId },
+  answer: Answer,
+  cause: Cause,
+): Promise<boolean> {
+  if (answer.answer === "pending") return false
+  const type = "CompleteOrder" as const
+  const command =
+    answer.answer === "bought"
+      ? { ...answer, type, numberId }
+      : { type: "FailOrder" as const, numberId, reason: reasonOf(answer) }
+  await ports.runner.execute(phoneOf(companyId), command, cause)
+  return (await settleOrder(ports, companyId, numberId, cause)) === "ended"
+}
+
+/**
+ * Asks now what became of an order, because the carrier says that something is new of it. Where it does
+ * not answer, the order's own row goes on asking.
+ */
+export async function askAboutOrder(
+  ports: Ports,
+  of: { readonly companyId: CompanyId; readonly numberId: NumberId },
+  cause: Cause,
+): Promise<void> {
+  const order = await orderAt(ports, of.companyId, of.numberId)
+  if (order === null) return
+  const asked = ports.carrier.askOrder(order)
+  const known = await knownInTime(ports.pacer, "the carrier", asked, NEWS_WITHIN_MS)
+  if (known !== null && known.answer !== "unknown") await endOrder(ports, of, known, cause)
+}
 
 /** An order as the carrier gets it; null where the number was erased. */
 async function orderAt(ports: Ports, companyId: CompanyId, numberId: NumberId) {

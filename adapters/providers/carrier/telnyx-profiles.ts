@@ -1,0 +1,126 @@
+/**
+ * The messaging profiles: a company has one, named by its id, which is the scope of what the carrier blocks
+ * by itself. It is made when it is needed first, and known by its name from then on.
+ */
+import { z } from "zod"
+import type { CompanyId } from "../../../domain/kernel/ids.ts"
+import { LRU } from "../../sealing/lru.ts"
+import { ProviderSilent, ProviderUnavailable } from "../outside.ts"
+import type { Telnyx } from "../telnyx/client.ts"
+import type { CarrierReplies } from "./port.ts"
+import { AutoResponse, Profile, dataOf } from "./telnyx-shapes.ts"
+import { notDone } from "./telnyx-words.ts"
+
+const REMEMBERED = 10_000
+/** Where the company's own replies are said; elsewhere Telnyx says its own. */
+const COUNTRIES = ["US", "CA"] as const
+const STOP_WORDS = [
+  ...["STOP", "STOPALL", "STOP ALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT"],
+  ...["REVOKE", "OPTOUT", "OPT OUT"],
+]
+/** Never YES: it would answer everybody who replies YES to a question. */
+const START_WORDS = ["START", "UNSTOP"]
+const HELP_WORDS = ["HELP", "INFO"]
+
+/** The messaging profiles of companies. */
+export interface Profiles {
+  /**
+   * The id of a company's profile.
+   *
+   * @throws ProviderUnavailable where it cannot be told: whatever it was asked for was not begun
+   */
+  readonly of: (companyId: CompanyId) => Promise<string>
+  /** Looks it up anew the next time. */
+  readonly forget: (companyId: CompanyId) => void
+  readonly setReplies: (replies: CarrierReplies) => Promise<void>
+}
+
+/**
+ * Opens them. `webhookUrl` is where texts are told of that come in. Their calls throw ProviderUnavailable,
+ * and to set replies ProviderSilent too.
+ */
+export function openProfiles(telnyx: Telnyx, webhookUrl: () => string): Profiles {
+  const known = new LRU<CompanyId, string>(REMEMBERED)
+  const of = async (companyId: CompanyId): Promise<string> => {
+    const remembered = known.get(companyId)
+    if (remembered !== undefined) return remembered
+    try {
+      const made = await lookUp(telnyx, companyId, webhookUrl())
+      known.set(companyId, made)
+      return made
+    } catch (error) {
+      // A profile that was made without a word is found by its name; what it was for was not begun.
+      if (!(error instanceof ProviderSilent)) throw error
+      throw new ProviderUnavailable("Telnyx did not tell the company's profile", { cause: error })
+    }
+  }
+  return {
+    of,
+    forget: (companyId) => known.delete(companyId),
+    setReplies: async (replies) => setReplies(telnyx, await of(replies.companyId), replies),
+  }
+}
+
+/** The profile of a company; made where there is none, told of our address where it knows another. */
+async function lookUp(telnyx: Telnyx, companyId: CompanyId, webhookUrl: string): Promise<string> {
+  const found = (await find(telnyx, companyId)) ?? (await make(telnyx, companyId, webhookUrl))
+  if (found.webhook_url !== webhookUrl) {
+    const path = `/messaging_profiles/${encodeURIComponent(found.id)}`
+    const body = { webhook_url: webhookUrl }
+    const changed = await telnyx.ask({ method: "PATCH", path, body })
+    if (changed.is === "refused") throw notDone("a change of a profile", changed)
+  }
+  return found.id
+}
+
+/** Of two that were made at once, all take the older one. */
+async function find(telnyx: Telnyx, companyId: CompanyId): Promise<Profile | null> {
+  const query = { "filter[name][eq]": companyId, "page[size]": "50" }
+  const listed = await telnyx.ask({ method: "GET", path: "/messaging_profiles", query })
+  if (listed.is === "refused") throw notDone("a look at the profiles", listed)
+  const named = dataOf(z.array(Profile), listed.value).filter(({ name }) => name === companyId)
+  const key = ({ created_at, id }: Profile) => `${created_at ?? ""} ${id}`
+  return named.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))[0] ?? null
+}
+
+type Profile = z.infer<typeof Profile>
+
+async function make(telnyx: Telnyx, companyId: CompanyId, webhookUrl: string): Promise<Profile> {
+  const body = {
+    ...{ name: companyId, enabled: true, webhook_api_version: "2", webhook_url: webhookUrl },
+    // Whom a company may text is decided here, in its own stream.
+    whitelisted_destinations: ["*"],
+    // Else their segments are not those that are charged.
+    ...{ smart_encoding: false, mms_fall_back_to_sms: false },
+  }
+  const made = await telnyx.ask({ method: "POST", path: "/messaging_profiles", body })
+  if (made.is === "refused") throw notDone("a new profile", made)
+  const one = dataOf(Profile, made.value)
+  return (await find(telnyx, companyId)) ?? { ...one, webhook_url: webhookUrl }
+}
+
+/** Has the carrier's own replies say what the company's do, by words that each is said to. */
+async function setReplies(telnyx: Telnyx, profile: string, replies: CarrierReplies): Promise<void> {
+  const path = `/messaging_profiles/${encodeURIComponent(profile)}/autoresp_configs`
+  const listed = await telnyx.ask({ method: "GET", path })
+  if (listed.is === "refused") throw notDone("a look at the replies", listed)
+  const there = dataOf(z.array(AutoResponse), listed.value)
+  const stop = [...STOP_WORDS, ...replies.extraOptOutWords]
+  const wanted = [
+    { op: "stop", keywords: stop, resp_text: replies.optOutReply },
+    { op: "start", keywords: START_WORDS, resp_text: replies.optInReply },
+    { op: "info", keywords: HELP_WORDS, resp_text: replies.helpReply },
+  ]
+  for (const country of COUNTRIES) {
+    for (const one of wanted) {
+      const known = there.find(({ op, country_code }) => op === one.op && country_code === country)
+      const body = { ...one, country_code: country }
+      const set = await telnyx.ask(
+        known === undefined
+          ? { method: "POST", path, body }
+          : { method: "PUT", path: `${path}/${encodeURIComponent(known.id)}`, body },
+      )
+      if (set.is === "refused") throw notDone("a reply to keywords", set)
+    }
+  }
+}

@@ -1,0 +1,67 @@
+/** What Telnyx says, in our words. */
+import type { TelnyxAnswer } from "../telnyx/client.ts"
+import { ProviderUnavailable } from "../outside.ts"
+import type { CarrierKnowledge } from "./port.ts"
+
+const WORDS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    landline: "40001",
+    spam: "40002 40003 40015 40017",
+    unreachable: "40004 40006 40008",
+    expired: "40005 40014",
+    too_fast: "40011 40016 40018",
+    not_registered: "40010 40019 40329 40330",
+    fraud: "40020",
+    bad_number: "40012",
+    opted_out: "40300",
+  }).flatMap(([word, codes]) => codes.split(" ").map((code) => [code, word] as const)),
+)
+
+/** Whoever hears these has no account that may do this just now: it is no answer about a thing. */
+const OF_THE_ACCOUNT: ReadonlySet<number> = new Set([401, 402, 403])
+
+type Refused = Extract<TelnyxAnswer, { readonly is: "refused" }>
+
+/** A word of ours for an error code; where there is none, the code with whose it is. */
+export function wordOf(code: string | null): string {
+  if (code === null) return "unknown"
+  return WORDS.get(code) ?? `carrier_${code}`
+}
+
+/**
+ * Whether a refusal says nothing of what was asked: the key, the funds or the address are wrong, which an
+ * operator can mend. A code that is known is always about the thing.
+ */
+export function isOfAccount({ status, code }: Refused): boolean {
+  if (code !== null && WORDS.has(code)) return false
+  return OF_THE_ACCOUNT.has(status) || status < 400
+}
+
+/** What is thrown where a refusal is no answer: nothing was done. */
+export function notDone(what: string, { status, code }: Refused): ProviderUnavailable {
+  const named = code === null ? "" : ` with ${code}`
+  return new ProviderUnavailable(`Telnyx answered ${status}${named} to ${what}`)
+}
+
+/** A status of a text, whatever told it, with the code of its error. */
+export function knowledgeOf(
+  carrierId: string,
+  status: string | null,
+  code: string | null,
+): Exclude<CarrierKnowledge, { readonly answer: "unknown" | "rejected" }> {
+  switch (status) {
+    case "delivered":
+      return { answer: "delivered", carrierId }
+    case "expired":
+      return { answer: "undelivered", carrierId, errorCode: "expired" }
+    // The first three are of messages, the others of detail records.
+    case "delivery_failed":
+    case "sending_failed":
+    case "failed":
+    case "gw_reject":
+      return { answer: "undelivered", carrierId, errorCode: wordOf(code) }
+    default:
+      // Queued, sending, sent, and what nobody confirmed: it has it.
+      return { answer: "accepted", carrierId }
+  }
+}

@@ -1,0 +1,108 @@
+/** Webhooks: texts that a carrier tells of, a hundred a second, until each is answered as taken. */
+import { randomUUID } from "node:crypto"
+import { setTimeout as pause } from "node:timers/promises"
+import { telnyxWebhooks } from "../../src/phone/webhooks/telnyx.ts"
+import { signingAccount } from "../../test/support/telnyx-signing.ts"
+import type { Benchmark, Opened } from "../benchmark.ts"
+import { honest, judged } from "../benchmark.ts"
+import { flushMicroseconds } from "../ground/flush.ts"
+import type { House } from "../ground/house.ts"
+import { openHouse } from "../ground/house.ts"
+import { openTextingCompany } from "../texts/companies.ts"
+
+const A_SECOND = 100
+const TOLD = 1_000
+const SENDERS = 5_000
+
+/** Webhooks. */
+export const webhooks: Benchmark = {
+  name: "webhooks",
+  title: `texts that a carrier tells of, ${A_SECOND} a second`,
+  stores: ["postgres"],
+  rounds: 3,
+  figures: [
+    { name: "flush", title: "one-row commit", unit: "µs" },
+    { name: "p99", title: "99 of 100 are answered within", unit: "ms" },
+  ],
+  ratios: [judged("webhook", "99 of 100 are answered within", "p99", null, 100, 2_000)],
+  open: async () => {
+    const account = signingAccount()
+    const settings = {
+      ...{ TELNYX_KEY: "KEY0123456789abcdef", TELNYX_PUBLIC_KEY: account.publicKey },
+      // Nothing is sent: nobody is asked there.
+      ...{ TELNYX_URL: "http://127.0.0.1:9/v2", BASE_URL: "http://127.0.0.1" },
+    }
+    const house = await openHouse(null, settings)
+    try {
+      return { ...(await openOn(house, account)), close: () => house.close() }
+    } catch (error) {
+      await house.close()
+      throw error
+    }
+  },
+}
+
+async function openOn(
+  house: House,
+  account: ReturnType<typeof signingAccount>,
+): Promise<Omit<Opened, "close">> {
+  const { companyId } = await openTextingCompany(house, "webhooks", 1)
+  await house.settle()
+  const { number } = await house.ports.readAll
+    .selectFrom("numbers")
+    .select("number")
+    .where("company_id", "=", companyId)
+    .executeTakeFirstOrThrow()
+  const url = `http://127.0.0.1:${await house.serve(house.ports, telnyxWebhooks)}/carriers/telnyx/texts`
+  let told = 0
+  const tell = async (): Promise<number> => {
+    told += 1
+    const raw = eventTo(String(number), `+1415${5_000_000 + (told % SENDERS)}`)
+    const headers = account.headersOf(raw, Date.now())
+    const began = performance.now()
+    const answer = await fetch(url, { method: "POST", body: raw, headers })
+    const { taken } = (await answer.json()) as { readonly taken?: number }
+    const took = performance.now() - began
+    honest(answer.status === 200 && taken === 1, `it was answered ${answer.status}`)
+    return took
+  }
+  return {
+    measure: {
+      flush: () => flushMicroseconds(house.pool),
+      p99: async () => {
+        const waits: Promise<number>[] = []
+        const began = performance.now()
+        for (let i = 0; i < TOLD; i += 1) {
+          // Each at its own time, however long those before it take.
+          const early = began + (i * 1_000) / A_SECOND - performance.now()
+          if (early > 1) await pause(early)
+          waits.push(tell())
+        }
+        const took = (await Promise.all(waits)).toSorted((a, b) => a - b)
+        return took[Math.floor(took.length * 0.99)] ?? Number.POSITIVE_INFINITY
+      },
+    },
+    check: async () => {
+      await house.settle()
+      house.check()
+      const { count } = await house.ports.readAll
+        .selectFrom("messages")
+        .select((db) => db.fn.countAll().as("count"))
+        .where("company_id", "=", companyId)
+        .where("direction", "=", "in")
+        .executeTakeFirstOrThrow()
+      honest(Number(count) === told, `${count} texts are here of ${told} that were told`)
+    },
+  }
+}
+
+/** A text as Telnyx tells of it. */
+function eventTo(to: string, from: string): string {
+  const payload = {
+    ...{ id: randomUUID(), direction: "inbound", record_type: "message", type: "SMS", media: [] },
+    ...{ from: { phone_number: from }, to: [{ phone_number: to, status: "webhook_delivered" }] },
+    ...{ text: "Is it open on Sunday?", parts: 1, encoding: "GSM-7", errors: [] },
+  }
+  const data = { record_type: "event", id: randomUUID(), event_type: "message.received", payload }
+  return JSON.stringify({ data, meta: { attempt: 1, delivered_to: "https://ledger.example.com" } })
+}

@@ -1,0 +1,29 @@
+/** A text that the carrier tells of: whose it is, and taking it in under an id that it always has. */
+import type { CameText } from "../../adapters/providers/carrier/port.ts"
+import type { Keyword } from "../../domain/phone/keywords.ts"
+import type { MessageId } from "../../domain/phone/ids.ts"
+import type { holderOf } from "../../projections/phone/numbers.ts"
+import { derivedId } from "../frame/kernel/ids.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import type { Ports } from "../frame/ports.ts"
+import { receiveText } from "./receive-text.ts"
+
+/** Who holds a number. */
+export type Holder = NonNullable<Awaited<ReturnType<typeof holderOf>>>
+
+/** The id of a text that came: the carrier's own makes it, so that telling it again tells nothing new. */
+export function cameId(carrierId: string): MessageId {
+  return derivedId("msg", "carrier", carrierId)
+}
+
+/** Takes a text in that came to a number of this holder; answers the keyword that it is. */
+export function takeCame(
+  ports: Ports,
+  { company_id: companyId, number_id: numberId }: Holder,
+  { carrierId, from, body, media, isAnswered }: CameText,
+  cause: Cause,
+): Promise<Keyword | null> {
+  const messageId = cameId(carrierId)
+  const text = { companyId, messageId, numberId, from, body, media, isAnswered }
+  return receiveText(ports, text, cause)
+}

@@ -1,0 +1,64 @@
+/**
+ * The sweep: the carrier tells of a text a few times and then no more, so its books are compared with ours.
+ * No STOP is lost to an outage that is longer than its patience.
+ */
+import { messageOf } from "../../projections/phone/message-lists.ts"
+import { holderOf } from "../../projections/phone/numbers.ts"
+import { cameId, takeCame } from "./came-text.ts"
+import { keeper } from "../frame/keeper.ts"
+import type { Cause } from "../frame/kernel/envelope.ts"
+import { causedBy } from "../frame/kernel/envelope.ts"
+import { newId } from "../frame/kernel/ids.ts"
+import type { Ports } from "../frame/ports.ts"
+
+const HOUR_MS = 3_600_000
+/** How far back it looks when a process starts: an outage of a weekend. Longer than a week it must not be. */
+export const AT_START_MS = 72 * HOUR_MS
+/** How far behind the last one it looks each hour: books show a text late. */
+const HOURLY_MS = 3 * HOUR_MS
+
+/** What a sweep found. */
+export interface Swept {
+  /** Texts in the carrier's books. */
+  readonly looked: number
+  /** Those that were not here, and are by now. */
+  readonly taken: number
+  /** Those that were not here, and of which the carrier no longer knows what they say. */
+  readonly lost: number
+}
+
+/** Takes in what came since an instant and is not here. @throws ProviderUnavailable, ProviderSilent */
+export async function sweepCarrier(ports: Ports, since: number, cause: Cause): Promise<Swept> {
+  const found = { looked: 0, taken: 0, lost: 0 }
+  for await (const page of ports.carrier.cameSince(since)) {
+    for (const { carrierId, to } of page) {
+      found.looked += 1
+      const holder = await holderOf(ports.readAll, to)
+      if (holder === null) continue
+      const known = await messageOf(ports.readAll, holder.company_id, cameId(carrierId))
+      if (known !== null) continue
+      const text = await ports.carrier.fetchCame(carrierId)
+      if (text !== null) await takeCame(ports, holder, text, cause)
+      found[text === null ? "lost" : "taken"] += 1
+    }
+  }
+  return found
+}
+
+/** Sweeps when a process starts, and each hour. */
+export const carrierSweep = keeper({
+  what: "the sweep of the carrier",
+  eachMs: HOUR_MS,
+  fault: "what came to the carrier could not be looked through",
+  begin: (ports) => {
+    let since: number | null = null
+    return async () => {
+      const began = ports.clock.now()
+      since ??= began - AT_START_MS
+      const { taken, lost } = await sweepCarrier(ports, since, causedBy(newId("cmd")))
+      if (taken + lost > 0) ports.log.info("texts were found that nobody told of", { taken, lost })
+      // One that failed is made up for by the next.
+      since = began - HOURLY_MS
+    }
+  },
+})

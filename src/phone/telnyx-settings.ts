@@ -1,0 +1,33 @@
+/** Telnyx as an operator sets it: an account's key, and the key that it signs with. */
+import { z } from "zod"
+import { settings } from "../frame/settings.ts"
+
+const URL_FORM = "must be an address such as https://api.telnyx.com/v2"
+
+/** The account that carries texts, and where it is asked. */
+export const telnyxSettings = settings({
+  from: import.meta.url,
+  schema: z.object({
+    TELNYX_KEY: z
+      .string()
+      .regex(/^KEY\w{8,}$/, "must be an API key of Telnyx: KEY…")
+      .optional(),
+    TELNYX_PUBLIC_KEY: z
+      .string()
+      .regex(/^[A-Za-z0-9+/]{43}=$/, "must be the account's public key: 32 bytes in base64")
+      .optional(),
+    TELNYX_CONNECTION: z.string().regex(/^\d+$/, "must be the id of a connection").optional(),
+    TELNYX_URL: z
+      .url({ protocol: /^https?$/, error: URL_FORM })
+      .default("https://api.telnyx.com/v2"),
+  }),
+  secret: ["TELNYX_KEY"],
+  faults: (given) => {
+    const names = ["TELNYX_KEY", "TELNYX_PUBLIC_KEY"] as const
+    const missing = names.filter((name) => given[name] === undefined)
+    if (missing.length === names.length) return []
+    const alone = missing.map((name) => `Telnyx needs ${name} too.`)
+    const homeless = given["BASE_URL"] === undefined
+    return homeless ? [...alone, "Telnyx calls back: set BASE_URL, where it reaches us."] : alone
+  },
+})

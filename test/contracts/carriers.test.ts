@@ -1,0 +1,186 @@
+/** The carriers of texts keep their contract. */
+import { afterEach, describe, expect, it } from "vitest"
+import { openBuiltInCarrier } from "../../adapters/providers/carrier/built-in.ts"
+import { byNumber } from "../../adapters/providers/carrier/by-number.ts"
+import type { Carrier } from "../../adapters/providers/carrier/port.ts"
+import { openTelnyxCarrier } from "../../adapters/providers/carrier/telnyx.ts"
+import { ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import type { TelnyxServer } from "../support/telnyx.ts"
+import { startTelnyx } from "../support/telnyx.ts"
+import { signingAccount } from "../support/telnyx-signing.ts"
+import { simulatorsOfTests } from "../voice/simulators-of-tests.ts"
+import type { CarrierUnderTest } from "./carrier-contract.ts"
+import { carrierContract } from "./carrier-contract.ts"
+
+const servers: TelnyxServer[] = []
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((one) => one.close()))
+})
+
+async function builtIn(): Promise<CarrierUnderTest> {
+  const { memory, simulators } = simulatorsOfTests()
+  const pacer = { elapsedMs: () => 0, pause: async () => undefined }
+  const carrier = openBuiltInCarrier({ memory, simulators, pacer }, () => undefined)
+  const next: CarrierUnderTest["next"] = (outcome) =>
+    simulators.set({ name: "carrier", outcome, times: 1 })
+  return { carrier, forSale: "+14155550123", next }
+}
+
+async function telnyx(): Promise<
+  CarrierUnderTest & { readonly server: TelnyxServer; readonly warnings: string[] }
+> {
+  const server = await startTelnyx()
+  servers.push(server)
+  const warnings: string[] = []
+  const carrier = openTelnyxCarrier({
+    ...{ key: server.key, publicKey: signingAccount().publicKey, url: server.url },
+    ...{ connectionId: "77", baseUrl: () => "https://ledger.test" },
+    tag: (text) => Buffer.from(text.padEnd(16, "_")).toString("hex").slice(-32),
+    warn: (message) => warnings.push(message),
+  })
+  const next: CarrierUnderTest["next"] = (outcome) => {
+    const code = { status: 400, code: "40001" }
+    server.next = outcome === "reject" ? code : outcome === "slow" ? "pending" : outcome
+  }
+  return { carrier, forSale: "+14155551212", next, server, warnings }
+}
+
+carrierContract("the built-in carrier", builtIn)
+carrierContract("Telnyx", telnyx)
+carrierContract("Telnyx, with the built-in carrier for test numbers", async () => {
+  const [{ carrier: tests }, real] = await Promise.all([builtIn(), telnyx()])
+  return { ...real, carrier: byNumber(tests, real.carrier) }
+})
+
+const TEXT = {
+  ...{ textId: "msg_1", companyId: "co_1" as const, from: "+12015550100", to: "+14155550199" },
+  ...{ body: "Hello", isTest: false },
+} as const
+const bodies = ({ heard }: TelnyxServer, call: string) =>
+  heard.filter((one) => one.call === call).map(({ body }) => body)
+
+describe("Telnyx", () => {
+  it("is told how a text is encoded and where its news go, under one profile of the company", async () => {
+    const { carrier, server } = await telnyx()
+    await carrier.send(TEXT)
+    await carrier.send({ ...TEXT, textId: "msg_2", body: "Привет" })
+    const [first, second] = bodies(server, "POST /messages")
+    expect(first).toMatchObject({
+      ...{ from: TEXT.from, to: TEXT.to, text: "Hello", encoding: "gsm7" },
+      use_profile_webhooks: false,
+      webhook_url: expect.stringMatching(
+        /^https:\/\/ledger\.test\/carriers\/telnyx\/texts\/msg_1\/[0-9a-f]{32}$/,
+      ),
+    })
+    expect(second).toMatchObject({ encoding: "ucs2" })
+    expect(bodies(server, "POST /messaging_profiles")).toMatchObject([
+      {
+        ...{ name: "co_1", smart_encoding: false, webhook_api_version: "2" },
+        webhook_url: "https://ledger.test/carriers/telnyx/texts",
+      },
+    ])
+    expect(first?.["messaging_profile_id"]).toBe(server.profiles[0]?.["id"])
+  })
+
+  it("finds a profile that another process made, and tells it a new address", async () => {
+    const { carrier, server } = await telnyx()
+    const known = { id: "p1", name: "co_1", created_at: "2026-01-01", webhook_url: "https://old" }
+    server.profiles.push({ ...known, id: "p2", created_at: "2026-01-02" }, known)
+    await carrier.send(TEXT)
+    expect(bodies(server, "POST /messages")).toMatchObject([{ messaging_profile_id: "p1" }])
+    expect(known.webhook_url).toBe("https://ledger.test/carriers/telnyx/texts")
+  })
+
+  it("hands nothing over where the profile cannot be told", async () => {
+    const { carrier, server } = await telnyx()
+    await server.close()
+    await expect(carrier.send(TEXT)).rejects.toThrow(ProviderUnavailable)
+  })
+
+  it.each([
+    ["40001", "landline"],
+    ["40017", "spam"],
+    ["40300", "opted_out"],
+    ["40330", "not_registered"],
+    ["40999", "carrier_40999"],
+  ])("says %s in our words", async (code, word) => {
+    const { carrier, server } = await telnyx()
+    // The refusal that they stopped has the status of what nobody may do.
+    server.next = { status: code === "40300" ? 403 : 400, code }
+    expect(await carrier.send(TEXT)).toEqual({ answer: "rejected", errorCode: word })
+  })
+
+  it.each([401, 402, 403])(
+    "refuses no text where the account is refused with %i",
+    async (status) => {
+      const { carrier, server } = await telnyx()
+      server.next = { status, code: "20100" }
+      await expect(carrier.send(TEXT)).rejects.toThrow(ProviderUnavailable)
+      server.next = { status, code: "20100" }
+      const order = { orderId: "num_1", companyId: "co_1", number: "+14155551212" } as const
+      await expect(carrier.buy(order)).rejects.toThrow(ProviderUnavailable)
+    },
+  )
+
+  it("says where it counts other segments than were charged", async () => {
+    const { carrier, warnings } = await telnyx()
+    await carrier.send({ ...TEXT, body: "x".repeat(200) })
+    expect(warnings).toEqual(["Telnyx counts 1 parts of msg_1"])
+  })
+
+  it.each([
+    ["queued", { answer: "accepted" }],
+    ["delivery_unconfirmed", { answer: "accepted" }],
+    ["delivered", { answer: "delivered" }],
+    ["delivery_failed", { answer: "undelivered", errorCode: "unknown" }],
+    ["expired", { answer: "undelivered", errorCode: "expired" }],
+  ])(
+    "knows of a text that it is %s, also where it is kept in the books alone",
+    async (status, is) => {
+      const { carrier, server } = await telnyx()
+      await carrier.send(TEXT)
+      const [kept] = server.messages
+      if (kept === undefined) throw new Error("it has no text")
+      kept.status = status
+      const asked = { ...TEXT, queuedAt: Date.now() }
+      expect(await carrier.ask(asked)).toEqual({ ...is, carrierId: kept.id })
+      kept.isGone = true
+      expect(await carrier.ask(asked)).toEqual({ ...is, carrierId: kept.id })
+    },
+  )
+
+  it("has its own replies say what the company's do, and never takes YES for a START", async () => {
+    const { carrier, server } = await telnyx()
+    const says = { optOutReply: "Bye", optInReply: "Hi", helpReply: "Ask" }
+    await carrier.setReplies({ companyId: "co_1", ...says, extraOptOutWords: ["ENOUGH"] })
+    await carrier.setReplies({ companyId: "co_1", ...says, helpReply: "?", extraOptOutWords: [] })
+    const ofUs = server.replies.filter((one) => one["country_code"] === "US")
+    expect(ofUs).toMatchObject([
+      { op: "stop", resp_text: "Bye", keywords: expect.not.arrayContaining(["ENOUGH"]) },
+      { op: "start", resp_text: "Hi", keywords: ["START", "UNSTOP"] },
+      { op: "info", resp_text: "?", keywords: ["HELP", "INFO"] },
+    ])
+    expect(server.replies).toHaveLength(6)
+  })
+
+  it("gives a bought number its connection, and our id of the order with whose it is", async () => {
+    const { carrier, server } = await telnyx()
+    await carrier.buy({ orderId: "num_1", companyId: "co_1", number: "+14155551212" })
+    expect(bodies(server, "POST /number_orders")).toMatchObject([
+      { customer_reference: "co_1:num_1", connection_id: "77" },
+    ])
+  })
+})
+
+describe("a test number, where Telnyx carries the others", () => {
+  it("is of the built-in carrier, to send and to let go", async () => {
+    const [{ carrier: tests }, { carrier: real, server }] = await Promise.all([builtIn(), telnyx()])
+    const joined: Carrier = byNumber(tests, real)
+    expect(await joined.send({ ...TEXT, isTest: true })).toMatchObject({
+      carrierId: "builtin-msg_1",
+    })
+    await joined.release("num_1")
+    expect(server.heard).toEqual([])
+    expect(joined).toMatchObject({ isBuiltIn: false, isRepeatable: false, answersKeywords: true })
+  })
+})

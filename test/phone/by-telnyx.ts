@@ -1,0 +1,113 @@
+/** An installation whose texts Telnyx carries, by its stand-in, and what that account signs. */
+import { randomUUID } from "node:crypto"
+import type { KeptMessage, TelnyxServer } from "../support/telnyx.ts"
+import { messageOf, startTelnyx } from "../support/telnyx.ts"
+import type { SigningAccount } from "../support/telnyx-signing.ts"
+import { signingAccount } from "../support/telnyx-signing.ts"
+import type { Company, World } from "../support/world.ts"
+import { makeCompany, openWorld } from "../support/world.ts"
+import { factsAbout } from "../effects/texts.ts"
+import { bought } from "./numbering.ts"
+import { newNumber, sendText } from "./texting.ts"
+
+/** What came back from a call of Telnyx. */
+interface Told {
+  readonly status: number
+  readonly body: Record<string, unknown>
+}
+
+/** The installation, and both sides of Telnyx. */
+export interface ByTelnyx {
+  readonly world: World
+  readonly server: TelnyxServer
+  readonly account: SigningAccount
+  /** Calls back with bytes and headers as they are given. */
+  readonly post: (path: string, raw: string, headers: Record<string, string>) => Promise<Told>
+  /** Calls back with an event that the account has signed just now. */
+  readonly tell: (path: string, event: object) => Promise<Told>
+  /** A company with a number of Telnyx's, and whom it texts. */
+  readonly makeTexting: () => Promise<Texting>
+  readonly close: () => Promise<void>
+}
+
+/** A company with a number of Telnyx's. */
+export interface Texting extends Company {
+  readonly number: string
+  /** Somebody. */
+  readonly phone: string
+  /** Sends them a text, and answers its id and how Telnyx has it. */
+  readonly send: () => Promise<{ readonly textId: string; readonly kept: KeptMessage }>
+  /** The types of the facts about them. */
+  readonly facts: () => Promise<readonly string[]>
+}
+
+/** Where texts are told of that come in. */
+export const TEXTS_PATH = "/carriers/telnyx/texts"
+
+/** An event as Telnyx tells it. */
+export const eventOf = (type: string, payload: object, id: string = randomUUID()) => ({
+  data: { record_type: "event", id, event_type: type, occurred_at: "2026-11-25", payload },
+})
+
+/** The event of a text that came in. */
+export const cameOf = (kept: KeptMessage, more: object = {}, id?: string) =>
+  eventOf("message.received", { ...messageOf(kept), ...more }, id)
+
+/** The event of how a text ended, or goes on. */
+export function newsOf(kept: KeptMessage, status: string, code?: string): object {
+  const errors = code === undefined ? [] : [{ code, title: "It failed" }]
+  const type = status === "sent" ? "message.sent" : "message.finalized"
+  return eventOf(type, { ...messageOf({ ...kept, status }), errors })
+}
+
+/** The path where news of a text are told. */
+export const pathOf = ({ webhookUrl }: KeptMessage): string =>
+  new URL(webhookUrl ?? "http://x").pathname
+
+/** Opens one. */
+export async function openByTelnyx(): Promise<ByTelnyx> {
+  let now = () => Date.now()
+  const server = await startTelnyx(() => now())
+  const account = signingAccount()
+  const settings = {
+    ...{ TELNYX_KEY: server.key, TELNYX_PUBLIC_KEY: account.publicKey, TELNYX_URL: server.url },
+    BASE_URL: "http://ledger.test",
+  }
+  const world = await openWorld({ settings, rateLimits: "off" })
+  now = () => world.ports.clock.now()
+  const post: ByTelnyx["post"] = async (url, payload, headers) => {
+    const answer = await world.app.inject({
+      ...{ method: "POST" as const, url, payload },
+      headers: { host: "ledger.test", "content-type": "application/json", ...headers },
+    })
+    return { status: answer.statusCode, body: answer.json() }
+  }
+  return {
+    ...{ world, server, account, post },
+    tell: (path, event) => {
+      const raw = JSON.stringify(event)
+      return post(path, raw, account.headersOf(raw, now()))
+    },
+    makeTexting: async () => {
+      const company = await makeCompany(world)
+      const [forSale] = [...server.stock]
+      const { number } = await bought(world, company, forSale)
+      await world.operate("wait")
+      const phone = newNumber()
+      const send = async () => {
+        const sent = await sendText(world, company.key, { from: number, to: phone })
+        if (sent.status >= 300) throw new Error(JSON.stringify(sent.body))
+        await world.operate("wait")
+        const kept = server.messages.findLast((one) => one.to === phone)
+        if (kept === undefined) throw new Error("Telnyx has no text")
+        return { textId: sent.body.id as string, kept }
+      }
+      const facts = () => factsAbout(world, company.companyId, phone)
+      return { ...company, number, phone, send, facts }
+    },
+    close: async () => {
+      await world.close()
+      await server.close()
+    },
+  }
+}

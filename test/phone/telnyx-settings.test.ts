@@ -1,0 +1,52 @@
+import { describe, expect, it } from "vitest"
+import { readConfig } from "../../src/compose/config.ts"
+import { settingsIn } from "../../src/frame/settings.ts"
+import { examineCarrier } from "../../src/phone/providers/examine-carrier.ts"
+import { startTelnyx } from "../support/telnyx.ts"
+import { signingAccount } from "../support/telnyx-signing.ts"
+
+const TELNYX_KEY = "KEY0123456789abcdef"
+const TELNYX_PUBLIC_KEY = signingAccount().publicKey
+const BASE_URL = "https://ledger.example.com"
+
+describe("the settings of Telnyx", () => {
+  it("choose it: texts are real then, and the test clock is refused beside it", () => {
+    const given = { TELNYX_KEY, TELNYX_PUBLIC_KEY, BASE_URL }
+    expect(readConfig(given).simulated.names).not.toContain("carrier")
+    expect(() => readConfig({ ...given, LEDGER_CLOCK: "test" })).toThrow(
+      "LEDGER_CLOCK cannot be test where TELNYX_KEY is set.",
+    )
+  })
+
+  it.each([
+    [{ TELNYX_KEY, BASE_URL }, "Telnyx needs TELNYX_PUBLIC_KEY too."],
+    [{ TELNYX_PUBLIC_KEY, BASE_URL }, "Telnyx needs TELNYX_KEY too."],
+    [{ TELNYX_KEY, TELNYX_PUBLIC_KEY }, "Telnyx calls back: set BASE_URL, where it reaches us."],
+    [{ TELNYX_KEY: "secret", TELNYX_PUBLIC_KEY, BASE_URL }, "TELNYX_KEY must be an API key"],
+    [{ TELNYX_KEY, TELNYX_PUBLIC_KEY: "AAAA", BASE_URL }, "TELNYX_PUBLIC_KEY must be"],
+    [{ TELNYX_URL: "ftp://x" }, "TELNYX_URL must be an address such as"],
+    [{ TELNYX_CONNECTION: "x" }, "TELNYX_CONNECTION must be the id of a connection"],
+  ])("are refused as %j", (given, fault) => {
+    expect(() => readConfig(given)).toThrow(fault)
+  })
+})
+
+describe("doctor", () => {
+  /** What it finds of the carrier under some settings. */
+  const found = (given: Record<string, string>) =>
+    examineCarrier({ settings: settingsIn(given) } as Parameters<typeof examineCarrier>[0])
+
+  it("says whether Telnyx takes the key, and nothing of the built-in carrier", async () => {
+    const server = await startTelnyx()
+    const given = { TELNYX_KEY: server.key, TELNYX_URL: server.url }
+    expect(await found({})).toEqual([])
+    expect(await found(given)).toMatchObject([{ state: "ok", says: "Telnyx takes the key" }])
+    expect(await found({ ...given, TELNYX_KEY: "KEYnobodysKey" })).toMatchObject([
+      { state: "wrong", says: "Telnyx answers 401 to the key" },
+    ])
+    await server.close()
+    expect(await found(given)).toMatchObject([
+      { state: "wrong", fix: "check TELNYX_URL, and that this machine reaches it" },
+    ])
+  })
+})

@@ -1,0 +1,174 @@
+/** Whoever texts STOP is texted no more, whichever way it is heard of; and no text goes twice. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { startDaemons } from "../../src/frame/daemon.ts"
+import { carrierSweep } from "../../src/phone/sweep-carrier.ts"
+import { textEffect } from "../../src/phone/reactions/text-effect.ts"
+import { rowOf, tryAgain } from "../effects/texts.ts"
+import type { ByTelnyx, Texting } from "./by-telnyx.ts"
+import { TEXTS_PATH, cameOf, eventOf, newsOf, openByTelnyx, pathOf } from "./by-telnyx.ts"
+import { chargesOf, sendText } from "./texting.ts"
+
+let by: ByTelnyx
+beforeAll(async () => {
+  by = await openByTelnyx()
+})
+afterAll(() => by.close())
+
+const now = () => by.world.ports.clock.now()
+
+/** A text of theirs that Telnyx has in its books, and tells nobody of. */
+const textIn = ({ phone, number }: Texting, text: string) =>
+  by.server.textIn({ from: phone, to: number, text, at: now() })
+
+/** The texts that were handed over to somebody. */
+const handedOver = ({ phone }: Texting) =>
+  by.server.heard.filter(({ call, body }) => call === "POST /messages" && body["to"] === phone)
+
+/** A text to them, as the API answers it. */
+const text = ({ key, phone, number }: Texting) =>
+  sendText(by.world, key, { from: number, to: phone })
+
+describe("the sweep", () => {
+  it("finds a STOP that nobody told of, once, and the carrier has answered it", async () => {
+    const texting = await by.makeTexting()
+    await texting.send()
+    const stop = textIn(texting, "stop.")
+    const before = await texting.facts()
+    const swept = await by.world.operate("carrier sweep")
+    expect(swept).toMatchObject({ taken: 1, lost: 0 })
+    const facts = await texting.facts()
+    expect(facts.slice(before.length)).toEqual(["TextReceived", "OptedOutByText"])
+    expect((await text(texting)).body.error).toBe("opted_out")
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0 })
+    // Told of it after all, it is known.
+    await by.tell(TEXTS_PATH, cameOf(stop))
+    expect(await texting.facts()).toEqual(facts)
+  })
+
+  it("is done when a process starts, over more than a page of books", async () => {
+    const texting = await by.makeTexting()
+    for (let i = 0; i < 120; i += 1) textIn(texting, `Text ${i}`)
+    textIn(texting, "STOP")
+    const closers: (() => Promise<void>)[] = []
+    await startDaemons([carrierSweep], by.world.ports, ({ close }) => closers.push(close))
+    // Its end waits for what is under way.
+    await Promise.all(closers.map((close) => close()))
+    expect((await text(texting)).body.error).toBe("opted_out")
+    expect(await texting.facts()).toHaveLength(122)
+  })
+
+  it("says of a text that the carrier keeps no longer that it is lost", async () => {
+    const texting = await by.makeTexting()
+    const came = textIn(texting, "STOP")
+    came.isGone = true
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 0, lost: 1 })
+    came.isGone = false
+    expect(await by.world.operate("carrier sweep")).toMatchObject({ taken: 1, lost: 0 })
+  })
+})
+
+describe("a STOP that the carrier has answered", () => {
+  it("queues no reply, and neither does their START, which ends what the API added too", async () => {
+    const texting = await by.makeTexting()
+    const url = "/api/v1/phone/opt-outs"
+    await by.world.call(texting.key, "POST", url, { body: { phone: texting.phone } })
+    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "STOP"), { autoresponse_type: "STOP" }))
+    expect((await text(texting)).body.error).toBe("opted_out")
+    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "START"), { autoresponse_type: "START" }))
+    await by.world.operate("wait")
+    expect(await texting.facts()).toEqual([
+      ...["OptOutAdded", "TextReceived", "OptedOutByText", "TextReceived", "OptedInByText"],
+    ])
+    expect(handedOver(texting)).toEqual([])
+    expect((await text(texting)).status).toBe(200)
+  })
+
+  it("may be heard of first by a refusal: given back, and only START ends it", async () => {
+    const texting = await by.makeTexting()
+    by.server.next = { status: 403, code: "40300" }
+    await text(texting)
+    await by.world.operate("wait")
+    expect(await texting.facts()).toEqual(["TextQueued", "TextRejected", "StoppedAtCarrier"])
+    expect((await chargesOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
+    expect((await text(texting)).body.error).toBe("opted_out")
+    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "STOP"), { autoresponse_type: "STOP" }))
+    expect((await texting.facts()).slice(3)).toEqual(["TextReceived"])
+    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "START"), { autoresponse_type: "START" }))
+    expect((await text(texting)).status).toBe(200)
+  })
+
+  it("stands beside a text that the carrier was silent about, which went before it", async () => {
+    const texting = await by.makeTexting()
+    by.server.next = "silent"
+    await text(texting)
+    await by.world.operate("wait")
+    await by.tell(TEXTS_PATH, cameOf(textIn(texting, "STOP"), { autoresponse_type: "STOP" }))
+    expect((await text(texting)).body.error).toBe("opted_out")
+    await by.world.operate("clock advance", { duration: "2m" })
+    await tryAgain(by.world, texting.companyId, "send-text", "ask-text")
+    expect(await texting.facts()).toEqual([
+      ...["TextQueued", "TextReceived", "OptedOutByText", "TextAccepted"],
+    ])
+    expect(handedOver(texting)).toHaveLength(1)
+  })
+})
+
+describe("a text that Telnyx may have", () => {
+  it("is never handed over again: what its books do not show in half an hour is given back", async () => {
+    const texting = await by.makeTexting()
+    by.server.next = "silent"
+    await text(texting)
+    await by.world.operate("wait")
+    // It never got it.
+    by.server.messages.pop()
+    for (const duration of ["5m", "20m", "10m"]) {
+      await by.world.operate("clock advance", { duration })
+      await tryAgain(by.world, texting.companyId, "send-text", "ask-text")
+      expect(handedOver(texting)).toHaveLength(1)
+    }
+    expect(await texting.facts()).toEqual(["TextQueued", "TextRejected"])
+    expect((await chargesOf(by.world, texting)).at(-1)).toMatchObject({ state: "given_back" })
+  })
+
+  it("is asked about by whoever has its row after a process that is gone, and not sent", async () => {
+    const texting = await by.makeTexting()
+    by.server.next = "unavailable"
+    const { id } = (await text(texting)).body
+    await by.world.operate("wait")
+    expect(handedOver(texting)).toHaveLength(1)
+    // The row as it is left by a process that dies in the call, whose lease has run out.
+    const row = { ...(await rowOf(by.world, "send-text", id)), isHandedOver: true }
+    const asked = () => by.server.heard.filter(({ call }) => call === "GET /detail_records").length
+    const before = asked()
+    const [sending] = textEffect
+    expect(await sending?.perform(by.world.ports, row)).toMatchObject({ result: "later" })
+    expect(asked()).toBe(before + 1)
+    expect(handedOver(texting)).toHaveLength(1)
+  })
+
+  it("is sent by the news of it, where these come first", async () => {
+    const texting = await by.makeTexting()
+    by.server.next = "silent"
+    await text(texting)
+    await by.world.operate("wait")
+    const kept = by.server.messages.findLast(({ to }) => to === texting.phone)
+    if (kept === undefined) throw new Error("Telnyx has no text")
+    await by.tell(pathOf(kept), newsOf(kept, "sent"))
+    await by.world.operate("wait")
+    expect(await texting.facts()).toEqual(["TextQueued", "TextAccepted"])
+    expect((await chargesOf(by.world, texting)).at(-1)).toMatchObject({ state: "final" })
+  })
+})
+
+describe("an order", () => {
+  it("is asked about where Telnyx says that something is new of it", async () => {
+    const texting = await by.makeTexting()
+    const ordered = by.server.heard.findLast(({ call }) => call === "POST /number_orders")
+    const reference = String(ordered?.body["customer_reference"])
+    const event = eventOf("number_order.complete", { customer_reference: reference })
+    expect((await by.tell(TEXTS_PATH, event)).body).toEqual({ taken: 1, known: 0 })
+    const { body } = await by.world.call(texting.key, "GET", "/api/v1/phone/state")
+    const numbers = body.numbers as readonly { readonly number: string }[]
+    expect(numbers.filter(({ number }) => number === texting.number)).toHaveLength(1)
+  })
+})

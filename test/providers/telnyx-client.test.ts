@@ -1,0 +1,100 @@
+import { createServer } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { ProviderSilent, ProviderUnavailable } from "../../adapters/providers/outside.ts"
+import { openTelnyx } from "../../adapters/providers/telnyx/client.ts"
+
+let answer: (request: IncomingMessage, response: ServerResponse) => void | Promise<void>
+const server = createServer((request, response) => void answer(request, response))
+let url: string
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2`
+})
+afterAll(async () => {
+  server.closeAllConnections()
+  await new Promise((resolve) => server.close(resolve))
+})
+
+const ask = (method: "GET" | "POST" = "POST") =>
+  openTelnyx({ key: "KEY1", url }).ask({ method, path: "/messages", body: { to: "+1" } })
+const says = (status: number, body: unknown) => {
+  answer = (_request, response) => void response.writeHead(status).end(JSON.stringify(body))
+}
+const errorOf = (code: string) => ({ errors: [{ code, title: "No" }] })
+
+describe("asking Telnyx", () => {
+  it("sends a key, a query and JSON, and answers what was said", async () => {
+    let heard: unknown
+    answer = async (request, response) => {
+      const { method, url: target, headers } = request
+      heard = [method, target, headers.authorization, await text(request)]
+      response.end('{"data":{"id":"1"}}')
+    }
+    const query = { "filter[record_type]": "messaging" }
+    const asked = openTelnyx({ key: "KEY1", url: `${url}/` }).ask({
+      ...{ method: "POST", path: "/messages", query, body: { to: "+1" } },
+    })
+    expect(await asked).toEqual({ is: "done", value: { data: { id: "1" } } })
+    const target = "/v2/messages?filter%5Brecord_type%5D=messaging"
+    expect(heard).toEqual(["POST", target, "Bearer KEY1", '{"to":"+1"}'])
+  })
+
+  it("answers a refusal with its code", async () => {
+    says(400, errorOf("40300"))
+    expect(await ask()).toEqual({ is: "refused", status: 400, code: "40300" })
+    says(404, "nothing")
+    expect(await ask()).toEqual({ is: "refused", status: 404, code: null })
+  })
+
+  it.each([429, 500, 503])("was not looked at where it says %i", async (status) => {
+    says(status, errorOf("1"))
+    await expect(ask()).rejects.toThrow(ProviderUnavailable)
+  })
+
+  it.each(["10011", "40318"])("was not looked at where it is told %s", async (code) => {
+    says(400, errorOf(code))
+    await expect(ask()).rejects.toThrow(ProviderUnavailable)
+  })
+
+  it.each([502, 504])("may have been done where a gateway says %i", async (status) => {
+    says(status, {})
+    await expect(ask()).rejects.toThrow(ProviderSilent)
+  })
+
+  it("may have been done where the line is cut, before an answer or within it", async () => {
+    answer = (_request, response) => void response.destroy()
+    await expect(ask()).rejects.toThrow(ProviderSilent)
+    answer = (_request, response) => {
+      response.writeHead(200, { "content-length": "100" })
+      response.write('{"data":', () => response.destroy())
+    }
+    await expect(ask()).rejects.toThrow(ProviderSilent)
+  })
+
+  it("follows no redirect, and reads no answer without end", async () => {
+    answer = (_request, response) => void response.writeHead(307, { location: "/else" }).end()
+    expect(await ask()).toEqual({ is: "refused", status: 307, code: null })
+    answer = (_request, response) => {
+      const more = () => {
+        if (!response.destroyed) response.write(" ".repeat(65_536), () => more())
+      }
+      more()
+    }
+    await expect(ask("POST")).rejects.toThrow(/four megabytes/)
+  })
+
+  it("was not reached where nobody listens", async () => {
+    const closed = createServer()
+    await new Promise<void>((resolve) => closed.listen(0, "127.0.0.1", resolve))
+    const { port } = closed.address() as AddressInfo
+    await new Promise((resolve) => closed.close(resolve))
+    const nobody = openTelnyx({ key: "KEY1", url: `http://127.0.0.1:${port}/v2` })
+    await expect(nobody.ask({ method: "GET", path: "/messages" })).rejects.toThrow(
+      ProviderUnavailable,
+    )
+  })
+})

@@ -1,0 +1,259 @@
+/**
+ * A stand-in of those parts of Telnyx's API v2 that the carrier of texts asks, as its documentation and the
+ * types of its client show them. It answers on this machine only.
+ */
+import { randomUUID } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { text } from "node:stream/consumers"
+
+/** What it does next, once: refuse with a code, do nothing, or do it and say nothing. */
+export type TelnyxNext =
+  { readonly status: number; readonly code: string } | "unavailable" | "silent" | "pending"
+
+type Json = Record<string, unknown>
+
+/** A message in its books. */
+export interface KeptMessage {
+  readonly id: string
+  readonly direction: "inbound" | "outbound"
+  readonly from: string
+  readonly to: string
+  readonly text: string
+  readonly webhookUrl: string | null
+  readonly at: number
+  status: string
+  /** The body of it is kept no longer. */
+  isGone: boolean
+}
+
+/** A running stand-in. */
+export interface TelnyxServer {
+  readonly url: string
+  readonly key: string
+  /** What was asked: `POST /messages`, with its body. */
+  readonly heard: { readonly call: string; readonly body: Json; readonly query: URLSearchParams }[]
+  readonly messages: KeptMessage[]
+  readonly profiles: Json[]
+  readonly replies: Json[]
+  /** Numbers that can be ordered. */
+  readonly stock: Set<string>
+  /** Null: as its documentation says. It stands for what changes something. */
+  next: TelnyxNext | null
+  /** Somebody texts one of its numbers; it tells nobody of it. */
+  readonly textIn: (text: Pick<KeptMessage, "from" | "to" | "text" | "at">) => KeptMessage
+  readonly close: () => Promise<void>
+}
+
+interface State extends TelnyxServer {
+  readonly orders: Json[]
+  readonly owned: Map<string, string>
+  now: () => number
+}
+
+interface Answer {
+  readonly status: number
+  readonly body: unknown
+}
+
+const found = (data: unknown): Answer => ({ status: 200, body: { data } })
+const refused = (status: number, code: string): Answer => ({
+  status,
+  body: { errors: [{ code, title: "It is refused", detail: "By the stand-in." }] },
+})
+
+/** Starts one on a free port. */
+export async function startTelnyx(now: () => number = Date.now): Promise<TelnyxServer> {
+  const server = createServer((request, response) => void serve(state, request, response))
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const messages: KeptMessage[] = []
+  const state: State = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v2`,
+    ...{ key: "KEY0123456789abcdef", heard: [], messages, profiles: [], replies: [], orders: [] },
+    ...{ owned: new Map<string, string>(), next: null, now },
+    stock: new Set(Array.from({ length: 30 }, (_, n) => `+1415555${String(1200 + n)}`)),
+    textIn: (came) => {
+      const one = { id: randomUUID(), direction: "inbound" as const, webhookUrl: null }
+      const kept = { ...one, ...came, status: "received", isGone: false }
+      messages.push(kept)
+      return kept
+    },
+    close: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+  return state
+}
+
+async function serve(
+  state: State,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const raw = await text(request)
+  const { pathname, searchParams: query } = new URL(request.url ?? "/", "http://telnyx.test")
+  const path = pathname.replace(/^\/v2/, "")
+  const body = (raw === "" ? {} : JSON.parse(raw)) as Json
+  state.heard.push({ call: `${request.method} ${path}`, body, query })
+  const isAct = request.method === "POST" && (path === "/messages" || path === "/number_orders")
+  const { next } = state
+  if (isAct) state.next = null
+  const answer = () =>
+    request.headers.authorization === `Bearer ${state.key}`
+      ? answerTo(state, `${request.method} ${path}`, body, query, isAct ? next : null)
+      : refused(401, "10009")
+  if (isAct && next === "unavailable") return send(response, refused(503, "10007"))
+  if (isAct && next !== null && typeof next === "object") {
+    return send(response, refused(next.status, next.code))
+  }
+  const done = answer()
+  if (isAct && next === "silent") return void response.destroy()
+  send(response, done)
+}
+
+function send(response: ServerResponse, { status, body }: Answer): void {
+  response.writeHead(status, { "content-type": "application/json" })
+  response.end(JSON.stringify(body))
+}
+
+function answerTo(
+  state: State,
+  call: string,
+  body: Json,
+  query: URLSearchParams,
+  next: TelnyxNext | null,
+): Answer {
+  const id = call.split("/")[2] ?? ""
+  if (call === "POST /messages") return found(takeMessage(state, body))
+  if (call.startsWith("GET /messages/")) {
+    const known = state.messages.find((one) => one.id === id && !one.isGone)
+    return known === undefined ? refused(404, "10005") : found(messageOf(known))
+  }
+  if (call === "GET /detail_records") return found(recordsOf(state, query))
+  if (call === "POST /number_orders") return takeOrder(state, body, next === "pending")
+  if (call === "GET /number_orders") {
+    const reference = query.get("filter[customer_reference]")
+    const ours = state.orders.filter((one) => one["customer_reference"] === reference)
+    const answered = found(ours.map((one) => ({ ...one })))
+    // What was pending is done by the next look.
+    for (const one of ours) settle(state, one)
+    return answered
+  }
+  if (call === "GET /available_phone_numbers") return found(offeredBy(state, query))
+  if (call === "GET /phone_numbers") {
+    const number = query.get("filter[phone_number]") ?? ""
+    const owned = state.owned.get(number)
+    return found(owned === undefined ? [] : [{ id: owned, phone_number: number }])
+  }
+  if (/^GET \/phone_numbers\/\d+\/messaging$/.test(call)) {
+    return found({ id, features: { sms: { domestic_two_way: true }, mms: null } })
+  }
+  if (call.startsWith("DELETE /phone_numbers/")) {
+    const owned = [...state.owned].find(([, known]) => known === id)
+    if (owned === undefined) return refused(404, "10005")
+    state.owned.delete(owned[0])
+    state.stock.add(owned[0])
+    return found({ id })
+  }
+  return answerToProfiles(state, call, body, query)
+}
+
+function answerToProfiles(state: State, call: string, body: Json, query: URLSearchParams): Answer {
+  const id = call.split("/")[2] ?? ""
+  if (call === "GET /messaging_profiles") {
+    const name = query.get("filter[name][eq]")
+    return found(state.profiles.filter((one) => name === null || one["name"] === name))
+  }
+  if (call === "POST /messaging_profiles") {
+    const made = { ...body, id: randomUUID(), created_at: new Date(state.now()).toISOString() }
+    state.profiles.push(made)
+    return found(made)
+  }
+  if (/^PATCH \/messaging_profiles\/[^/]+$/.test(call)) {
+    const known = state.profiles.find((one) => one["id"] === id)
+    return known === undefined ? refused(404, "10005") : found(Object.assign(known, body))
+  }
+  if (call.endsWith("/autoresp_configs")) {
+    if (call.startsWith("GET")) {
+      return found(state.replies.filter((one) => one["profile"] === id))
+    }
+    const made = { ...body, id: randomUUID(), profile: id }
+    state.replies.push(made)
+    return found(made)
+  }
+  const reply = state.replies.find((one) => call.endsWith(`/autoresp_configs/${String(one["id"])}`))
+  return reply === undefined ? refused(404, "10005") : found(Object.assign(reply, body))
+}
+
+function takeMessage(state: State, body: Json): Json {
+  const kept: KeptMessage = {
+    ...{ id: randomUUID(), direction: "outbound", status: "queued", isGone: false },
+    ...{ from: String(body["from"]), to: String(body["to"]), text: String(body["text"]) },
+    ...{ webhookUrl: String(body["webhook_url"]), at: state.now() },
+  }
+  state.messages.push(kept)
+  return messageOf(kept)
+}
+
+/** A message as it is told and answered. */
+export function messageOf(kept: KeptMessage): Json {
+  const { id, direction, from, to, status, webhookUrl } = kept
+  return {
+    ...{ id, direction, record_type: "message", type: "SMS", text: kept.text, media: [], parts: 1 },
+    ...{ from: { phone_number: from }, to: [{ phone_number: to, status }], errors: [] },
+    webhook_url: webhookUrl,
+  }
+}
+
+function recordsOf({ messages }: State, query: URLSearchParams): readonly Json[] {
+  const is = (name: string, value: string) => (query.get(`filter[${name}]`) ?? value) === value
+  const since = Date.parse(query.get("filter[created_at][gte]") ?? "")
+  const size = Number(query.get("page[size]"))
+  const first = (Number(query.get("page[number]")) - 1) * size
+  return messages
+    .filter(({ direction, from, to, at }) => {
+      return is("direction", direction) && is("cli", from) && is("cld", to) && at >= since
+    })
+    .slice(first, first + size)
+    .map(({ id, direction, from, to, status, webhookUrl }) => ({
+      ...{ record_type: "message_detail_record", uuid: id, direction, cli: from, cld: to },
+      ...{ status, errors: [], delivery_status_webhook_url: webhookUrl },
+    }))
+}
+
+function takeOrder(state: State, body: Json, isPending: boolean): Answer {
+  const [number] = body["phone_numbers"] as readonly { readonly phone_number: string }[]
+  const phone = number?.phone_number ?? ""
+  if (!state.stock.has(phone)) return refused(422, "85001")
+  state.stock.delete(phone)
+  const order: Json = { ...body, id: randomUUID(), status: "pending" }
+  state.orders.push(order)
+  if (!isPending) settle(state, order)
+  return found({ ...order })
+}
+
+function settle(state: State, order: Json): void {
+  if (order["status"] !== "pending") return
+  order["status"] = "success"
+  const [number] = order["phone_numbers"] as readonly { readonly phone_number: string }[]
+  state.owned.set(number?.phone_number ?? "", String(1_293_384_261 + state.owned.size))
+}
+
+function offeredBy({ stock }: State, query: URLSearchParams): readonly Json[] {
+  const contains = query.get("filter[phone_number][contains]") ?? ""
+  const limit = Number(query.get("filter[limit]"))
+  return [...stock]
+    .filter((number) => number.includes(contains))
+    .slice(0, limit)
+    .map((phone_number) => ({
+      ...{ phone_number, record_type: "available_phone_number", best_effort: false },
+      features: [{ name: "sms" }, { name: "voice" }],
+      region_information: [
+        { region_type: "country_code", region_name: "US" },
+        { region_type: "state", region_name: "CA" },
+        { region_type: "location", region_name: "San Francisco" },
+      ],
+    }))
+}
