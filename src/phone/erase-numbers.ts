@@ -1,15 +1,16 @@
-/** Has the carrier let the numbers of a company go whose data is being erased. */
+/** Has the carrier let go of a company whose data is being erased: of its numbers, and of what it knows of it. */
 import { inTime } from "../../adapters/providers/outside.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import { heldNumbers } from "../../domain/phone/phone-views.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** Lets all of them go. @throws ProviderUnavailable, ProviderSilent: then it is done again */
+/** Has all of it let go. @throws ProviderUnavailable, ProviderSilent: then it is done again */
 export async function eraseNumbers(ports: Ports, companyId: CompanyId): Promise<void> {
   const { carrier, pacer, runner } = ports
   const held = await runner.readLatest(phoneOf(companyId), heldNumbers)
   for (const { carrierRef } of held) {
     if (carrierRef !== null) await inTime(pacer, "the carrier", carrier.release(carrierRef))
   }
+  await inTime(pacer, "the carrier", carrier.forgetCompany(companyId))
 }
