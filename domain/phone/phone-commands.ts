@@ -11,7 +11,7 @@ interface By {
 }
 
 /** Gives the company a number that nobody charges for. The same id or number again: nothing new. */
-export interface AddNumber extends Omit<AddedNumber, "boughtAt" | "carrierRef"> {
+export interface AddNumber extends Omit<AddedNumber, "boughtAt" | "carrierRef" | "givenLocality"> {
   readonly type: "AddNumber"
 }
 
@@ -24,8 +24,8 @@ export interface OrderNumber extends Omit<PhoneFact<"NumberOrdered">, "type" | "
 /** What the carrier says of a number that it gave. */
 export interface BoughtNumber {
   readonly carrierRef: string
-  /** Null: as the order says. */
   readonly locality: string | null
+  /** Null: as the order says. */
   readonly region: string | null
   readonly sms: boolean
   readonly mms: boolean
@@ -36,8 +36,6 @@ export interface BoughtNumber {
 export interface CompleteOrder extends BoughtNumber {
   readonly type: "CompleteOrder"
   readonly numberId: NumberId
-  /** Whether a built-in carrier has it. */
-  readonly test: boolean
 }
 
 /**
@@ -69,7 +67,7 @@ export interface RefuseRent {
 export interface ReleaseNumber extends By {
   readonly type: "ReleaseNumber"
   readonly numberId: NumberId
-  readonly reason: "asked" | "rent"
+  readonly reason: PhoneFact<"NumberReleased">["reason"]
 }
 
 /** What changes of a number's settings. */

@@ -34,7 +34,8 @@ const named = {
   /** Keyed hash of the number. */
   numberTag: plain,
   kind: oneOf("local", "toll_free"),
-  locality: optional(text),
+  /** Its town as the buyer wrote it, sealed; null where they did not. */
+  givenLocality: optional(sealed),
   /** Two letters. */
   region: optional(plain),
   /** Rent a month. */
@@ -47,6 +48,8 @@ const abilities = { sms: flag, mms: flag, voice: flag }
 const heldNumber = {
   ...named,
   ...abilities,
+  /** Its town as the carrier says it; null where it does not. */
+  locality: optional(text),
   /** Rent is paid up to this instant; null for a built-in test number, which costs none. */
   paidThrough: optional(time),
   /** A built-in number of this installation, not one of a carrier. */
@@ -130,7 +133,8 @@ export const phoneFormats = {
     fields: {
       at: time,
       numberId,
-      reason: oneOf("asked", "rent"),
+      /** `erased`: with all data of its company. */
+      reason: oneOf("asked", "rent", "erased"),
       /** What the carrier calls it, which is told; null where no carrier has it. */
       carrierRef: optional(text),
       ...who,

@@ -45,7 +45,7 @@ function decide(command: PhoneCommand, state: Phone, { at }: Stamp): Decision {
   switch (command.type) {
     case "AddNumber": {
       const isKnown = isTaken(state, command.numberTag) || state.numbers.has(command.numberId)
-      const bought = { boughtAt: at, carrierRef: null }
+      const bought = { boughtAt: at, carrierRef: null, givenLocality: null }
       return isKnown ? [] : [{ ...command, type: "NumberAdded", at, ...bought }]
     }
     case "OrderNumber":
@@ -102,17 +102,18 @@ function order(command: OrderNumber, state: Phone, at: number): Decision {
 
 /** The month that was paid with the order begins with the order. */
 function complete(command: CompleteOrder, state: Phone, at: number): Decision {
-  const { numberId, carrierRef, sms, mms, voice, test } = command
+  const { numberId, carrierRef, locality, sms, mms, voice } = command
   const ordered = state.orders.get(numberId)
   if (ordered === undefined) return []
-  const { number, numberTag, kind, monthlyMicros, at: boughtAt } = ordered
+  const { number, numberTag, kind, monthlyMicros, givenLocality, at: boughtAt } = ordered
   const paidThrough = monthsAfter(boughtAt, 1)
-  const locality = command.locality ?? ordered.locality
   const region = command.region ?? ordered.region
   return [
     {
-      ...{ type: "NumberAdded", at, numberId, number, numberTag, kind, locality, region },
-      ...{ monthlyMicros, sms, mms, voice, paidThrough, test, boughtAt, carrierRef },
+      ...{ type: "NumberAdded", at, numberId, number, numberTag, kind, locality, givenLocality },
+      ...{ region, monthlyMicros, sms, mms, voice, paidThrough, boughtAt, carrierRef },
+      // Only the number that came with the company is a test one (decisions.md §9).
+      test: false,
     },
   ]
 }

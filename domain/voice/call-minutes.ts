@@ -41,6 +41,10 @@ export interface Minutes {
   readonly next: { readonly minute: number; readonly dueAt: number } | null
   /** The last that is paid. */
   readonly paid: number
+  /** The last that has begun: it may be charged although nobody has said so. */
+  readonly begun: number
+  /** Whether it was refused: what is charged of it all the same is given back. */
+  readonly isLastRefused: boolean
   /** The last of which it is known that it began: their charges are closed. */
   readonly known: number
   /** Whether those behind it are known never to have begun: their charges are given back. */
@@ -57,7 +61,8 @@ export function minutesOf(call: Live): Minutes {
   const known = isFinal
     ? Math.min(spoken, refused === null ? spoken : refused - 1)
     : seenMinutes(call)
-  return { owed, next: nextOf(call, isFinal, spoken), paid, known, isFinal }
+  const next = nextOf(call, isFinal, spoken)
+  return { owed, next, paid, begun, isLastRefused: refused !== null, known, isFinal }
 }
 
 /** How many minutes were seen to begin while the call lasted: their charges were closed then. */

@@ -87,12 +87,15 @@ export const endByCaller: Rule<"EndLeg"> = (call, told, at) => {
   return [...openedBefore(call, told, at), gone, ...over(call, "caller_gone", at, [0])]
 }
 
-/** It was over: of two times at which the caller went, the earlier counts. */
+/**
+ * It was over: of two times at which the caller went, the earlier counts. One who went unanswered by all that was
+ * known then stays so: the money is back by now.
+ */
 export const goneBefore: Rule<"EndLeg"> = (call, told, at) => {
   const { callId, goneAt } = told
-  const opened = openedBefore(call, told, at)
-  if (call.goneAt !== null && call.goneAt <= goneAt) return opened
-  return [...opened, { type: "CallerGone", at, callId, goneAt }]
+  const gone: CallEvent = { type: "CallerGone", at, callId, goneAt }
+  if (call.goneAt === null) return [...openedBefore(call, told, at), gone]
+  return call.goneAt <= goneAt ? [] : [gone]
 }
 
 /** A phone is answered. */
@@ -186,12 +189,10 @@ export const openForGreeting: Rule<"OpenLeg"> = (call, { callId, answeredAt }, a
 export const openUnheard: Rule<"OpenLeg"> = (call, { callId, answeredAt }, at) =>
   call.answeredAt === null ? [{ type: "CallerAnswered", at, callId, answeredAt }] : []
 
-/** The caller's leg is open of a call that is over: it is hung up (once more). */
+/** The caller's leg is open of a call that is over: it is hung up (once more), if nobody said that it is gone. */
 export const openTooLate: Rule<"OpenLeg"> = (call, told, at) => {
-  if (!call.isToAnswer || call.answeredAt !== null) return []
-  const opened = openUnheard(call, told, at)
-  const hungUp: CallEvent = { type: "LegDropped", at, callId: told.callId, leg: 0 }
-  return call.goneAt === null ? [...opened, hungUp] : opened
+  if (!call.isToAnswer || call.answeredAt !== null || call.goneAt !== null) return []
+  return [...openUnheard(call, told, at), { type: "LegDropped", at, callId: told.callId, leg: 0 }]
 }
 
 /** A side heard the notice: once both did, they hear each other, and that is recorded. */

@@ -47,6 +47,7 @@ const CALLS = table(
   },
   ["company_id", "call_id"],
   "unique (company_id, created_at)",
+  "(call_id)",
 )
 
 /** A call; numbers are null once erased, and the caller's where none was shown. */
@@ -243,7 +244,7 @@ export async function listCalls(
   return (await rows.execute()).toReversed()
 }
 
-/** A call by its id, whosever it is; null where there is none. For operators. */
+/** A call by its id, whosever it is; null where there is none. For operators, and for what the carrier says. */
 export async function findCallRow(db: Kysely<CallTables>, callId: CallId): Promise<CallRow | null> {
   const row = await db
     .selectFrom("calls")
@@ -251,4 +252,16 @@ export async function findCallRow(db: Kysely<CallTables>, callId: CallId): Promi
     .where("call_id", "=", callId)
     .executeTakeFirst()
   return row ?? null
+}
+
+/** How many calls there are by how far they have come. */
+export async function countCalls(
+  db: Kysely<CallTables>,
+): Promise<readonly { readonly status: CallStatus; readonly count: number }[]> {
+  const rows = await db
+    .selectFrom("calls")
+    .select(["status", (eb) => eb.fn.countAll<string>().as("count")])
+    .groupBy("status")
+    .execute()
+  return rows.map(({ status, count: calls_ }) => ({ status, count: Number(calls_) }))
 }

@@ -90,12 +90,14 @@ const bought = charged<
   intend: async ({ runner, sealing }, caller, draft, price, { id: numberId, chargeId }) => {
     const { companyId, number, kind, locality, region, tag: numberTag } = draft
     const { keyId, personId } = caller.spender
+    const seal = (text: string) => sealing.seal(companyId, COMPANY_SUBJECT, text)
     const ordered = await runner.execute(
       phoneOf(companyId),
       {
-        ...{ type: "OrderNumber", numberId, numberTag, kind, locality, region, chargeId },
+        ...{ type: "OrderNumber", numberId, numberTag, kind, region, chargeId },
         ...{ monthlyMicros: price.unitPriceMicros, keyId, personId },
-        number: await sealing.seal(companyId, COMPANY_SUBJECT, number),
+        number: await seal(number),
+        givenLocality: locality === null ? null : await seal(locality),
       },
       causeOf(caller),
     )

@@ -47,7 +47,9 @@ export async function numberAnswer(
 ): Promise<PhoneNumberAnswer | null> {
   const number = await ports.sealing.open(companyId, held.number)
   if (number === null) return null
-  const { numberId: id, kind, locality, region, sms, mms, voice } = held
+  const { numberId: id, kind, givenLocality, region, sms, mms, voice } = held
+  const given = givenLocality === null ? null : await ports.sealing.open(companyId, givenLocality)
+  const locality = held.locality ?? given
   const { paidThrough, boughtAt, refusedSince } = held
   const isFree = paidThrough === null
   const price = isFree ? null : await priceOfOne(ports, `number_month_${kind}`)

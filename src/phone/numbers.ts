@@ -15,23 +15,24 @@ export interface SendingNumber {
 
 /**
  * The number that a text goes out from: the one asked for by id or by number, or the company's
- * first. Null where the company keeps no such number that can send texts, or owes its rent.
+ * first. `none` where the company keeps no such number that can send texts, `unpaid` where it owes rent.
  */
 export async function sendingNumber(
   ports: Ports,
   companyId: CompanyId,
   asked: string | null,
-): Promise<SendingNumber | null> {
+): Promise<SendingNumber | "none" | "unpaid"> {
   const held = await ports.runner.read(phoneOf(companyId), heldNumbers)
   const e164 = asked === null ? null : fullNumber(asked)
   const tag = e164 === null ? null : await ports.sealing.tag(companyId, e164)
-  const chosen = held.find(
+  const meant = held.filter(
     (number) =>
-      maySend(number) && (asked === null || number.numberId === asked || number.numberTag === tag),
+      number.sms && (asked === null || number.numberId === asked || number.numberTag === tag),
   )
-  if (chosen === undefined) return null
+  const chosen = meant.find(maySend)
+  if (chosen === undefined) return meant.length > 0 ? "unpaid" : "none"
   const number = await ports.sealing.open(companyId, chosen.number)
-  return number === null ? null : { numberId: chosen.numberId, number }
+  return number === null ? "none" : { numberId: chosen.numberId, number }
 }
 
 /** A number that the company has or had, opened. */

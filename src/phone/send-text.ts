@@ -40,6 +40,8 @@ const TextReply = z.object({
 const BAD_NUMBER =
   "This number cannot be texted: give a full mobile number of a country that is switched on, such as the US or Canada."
 const NO_NUMBER = "The company keeps no such number that can send texts."
+const UNPAID =
+  "The rent of this number is not paid, so nothing goes out from it; it is asked for again each day."
 const OPTED_OUT = "This person has opted out and may not be texted."
 
 const replyOf = (id: string, from: string, { to }: Draft, body: string) =>
@@ -63,7 +65,9 @@ const text = charged<
   },
   prepare: async (ports, draft) => {
     const from = await sendingNumber(ports, draft.companyId, draft.from)
-    if (from === null) return { refusal: refusal("no_number", NO_NUMBER) }
+    if (typeof from === "string") {
+      return { refusal: refusal("no_number", from === "unpaid" ? UNPAID : NO_NUMBER) }
+    }
     return { from, ...(await priceText(ports, draft)) }
   },
   price: async ({ runner }, { recipient }, { asWritten, withLine, price }) => {

@@ -15,7 +15,7 @@ import { causeOf } from "../frame/calls/caller-cause.ts"
 import { refusal } from "../frame/calls/refusal.ts"
 import { route } from "../frame/calls/route.ts"
 import { invalid } from "../frame/calls/validate.ts"
-import { callable } from "../frame/kernel/phone-number.ts"
+import { callable, fullNumber } from "../frame/kernel/phone-number.ts"
 import { shortText } from "../frame/kernel/schema.ts"
 import type { Ports } from "../frame/ports.ts"
 import { Settings, settingsAnswer } from "./settings-record.ts"
@@ -34,58 +34,68 @@ const optOutWord = said(40).refine((word) => {
   return keywordForm(word) !== "" && means !== "start" && means !== "help"
 }, "Must have a letter or digit, and be no word that opts in or asks for help.")
 
-const TextingChange = z.strictObject({
+const TextingChange = z.object({
   optOutReply: said(320).optional().describe("What an opt-out is answered with"),
   optInReply: said(320).optional().describe("What an opt-in is answered with"),
   helpReply: said(320).optional().describe("What HELP is answered with"),
   extraOptOutWords: z
     .array(optOutWord)
     .max(MOST_WORDS)
+    .transform((words) => [...new Map(words.map((word) => [keywordForm(word), word])).values()])
     .optional()
     .describe(`Up to ${MOST_WORDS} words that opt out beside STOP and its kind`),
   optOutLine: z.boolean().optional().describe("Whether a first text tells how to stop"),
 })
 
-const RingTo = z.strictObject({
+const RingTo = z.object({
   phone: z.string().describe("Full number of a country that is switched on"),
   name: said(80).nullish().describe("Whose it is"),
 })
 
-const NumberPatch = z.strictObject({
+const NumberPatch = z.object({
   id: shortText(64).describe("Which number"),
   label: said(40).nullable().optional().describe("What the company calls it"),
   ringMode: z.enum(["all", "order"]).optional().describe("All at once, or one after another"),
   ringTo: z
     .array(RingTo)
     .max(MOST_RING_TO)
+    .refine(
+      (phones) => new Set(phones.map(({ phone }) => fullNumber(phone))).size === phones.length,
+      "Must not name a phone twice.",
+    )
     .optional()
     .describe(`Up to ${MOST_RING_TO} phones; none: straight to voicemail`),
   ringSeconds: z.int().min(10).max(60).optional().describe("How long they ring, or each of them"),
   screenCalls: z.boolean().optional().describe("Whether who answers presses 1"),
   recordCalls: z.boolean().optional().describe("The first time with `acknowledgeRecording`"),
-  recordingNotice: said(300).optional().describe("What both hear before a recording"),
+  recordingNotice: said(300)
+    .nullable()
+    .optional()
+    .describe("What both hear before a recording; null: usual words"),
   voicemail: z.boolean().optional().describe("Whether callers can leave a message"),
   voicemailGreeting: said(500).nullable().optional().describe("What they hear before; null: usual"),
   optOutReply: said(320).nullable().optional().describe("Null: as `texting` says"),
   acknowledgeRecording: z
-    .literal(true)
+    .boolean()
     .optional()
     .describe("You answer for it that whoever calls agrees to be recorded"),
 })
 
-const SettingsPatch = z.strictObject({
-  texting: TextingChange.optional().describe("What changes of texting"),
-  numbers: z
-    .array(NumberPatch)
-    .max(MOST_NUMBERS)
-    .refine(
-      (numbers) => new Set(numbers.map(({ id }) => id)).size === numbers.length,
-      "Must not name a number twice.",
-    )
-    .optional()
-    .describe(`What changes of up to ${MOST_NUMBERS} numbers`),
-  acknowledgeRecording: z.literal(true).optional().describe("The same, for all of them"),
-})
+const SettingsPatch = z
+  .object({
+    texting: TextingChange.optional().describe("What changes of texting"),
+    numbers: z
+      .array(NumberPatch)
+      .max(MOST_NUMBERS)
+      .refine(
+        (numbers) => new Set(numbers.map(({ id }) => id)).size === numbers.length,
+        "Must not name a number twice.",
+      )
+      .optional()
+      .describe(`What changes of up to ${MOST_NUMBERS} numbers`),
+    acknowledgeRecording: z.boolean().optional().describe("The same, for all of them"),
+  })
+  .refine((patch) => Object.keys(patch).length > 0, "Send what is to change: texting or numbers.")
 type SettingsPatch = z.infer<typeof SettingsPatch>
 type NumberPatch = z.infer<typeof NumberPatch>
 

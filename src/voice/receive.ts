@@ -2,18 +2,27 @@
  * What the carrier says of calls, as commands. It may say it twice, late and in another order: ids derive from
  * the carrier's own names, and the call's table takes what fits.
  */
+import { knownInTime } from "../../adapters/providers/outside.ts"
 import type { LegNamed, VoiceEvent } from "../../adapters/providers/voice/port.ts"
 import type { CallCommand } from "../../domain/voice/call-commands.ts"
 import type { CallId } from "../../domain/voice/ids.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
 import type { NumberId } from "../../domain/phone/ids.ts"
 import { holderOfCalled } from "../../projections/voice/called-numbers.ts"
+import { findCallRow } from "../../projections/voice/calls.ts"
 import { derivedId } from "../frame/kernel/ids.ts"
 import type { Cause } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 import type { CallPlace } from "./find-call.ts"
 import { tellCall } from "./find-call.ts"
 import { offerCall, settingsOfNumber } from "./offer-call.ts"
+
+declare module "../frame/counts.ts" {
+  interface Counted {
+    /** What a carrier said of calls to numbers that nobody here holds. */
+    readonly calls_to_nobody: never
+  }
+}
 
 /** A number that was bought a moment ago is waited for so long. */
 const CATCH_UP_MS = 2_000
@@ -40,10 +49,12 @@ async function legOf(
   named: LegNamed,
 ): Promise<(CallPlace & { readonly leg: number; readonly ref: string | null }) | null> {
   if (named.of === "leg") return named
-  const holder = await holderOf(ports, named.to)
-  if (holder === null) return null
-  const { companyId } = holder
-  return { companyId, callId: callIdOf(named.ref), leg: 0, ref: named.ref }
+  const { ref, to } = named
+  const callId = callIdOf(ref)
+  // The number may have been released, and be another company's, while the call goes on.
+  const known = await findCallRow(ports.readAll, callId)
+  const companyId = known?.company_id ?? (await holderOf(ports, to))?.companyId ?? null
+  return companyId === null ? null : { companyId, callId, leg: 0, ref }
 }
 
 /**
@@ -58,25 +69,43 @@ export async function receiveCallEvent(
 ): Promise<CallPlace | null> {
   if (event.is === "call_came") {
     const holder = await holderOf(ports, event.to)
-    if (holder === null) return null
+    if (holder === null) return nobodys(ports)
     const place = { companyId: holder.companyId, callId: callIdOf(event.ref) }
     const settings = await settingsOfNumber(ports, holder.companyId, holder.numberId)
     await offerCall(ports, place, { ...event, numberId: holder.numberId }, settings, cause)
     return place
   }
   const found = await legOf(ports, event.leg)
-  if (found === null) return null
+  if (found === null) return nobodys(ports)
   const { companyId, callId, leg, ref } = found
-  await tellCall(ports, { companyId, callId }, commandOf(event, callId, leg, ref), cause)
+  const whole = leg === 0 ? await withOpening(ports, event, ref) : event
+  await tellCall(ports, { companyId, callId }, commandOf(whole, callId, leg, ref), cause)
   return { companyId, callId }
 }
 
-function commandOf(
-  event: Exclude<VoiceEvent, { readonly is: "call_came" }>,
-  callId: CallId,
-  leg: number,
+/** It is no call of this installation. */
+function nobodys({ counts }: Ports): null {
+  counts.add("calls_to_nobody", {})
+  return null
+}
+
+type OfLeg = Exclude<VoiceEvent, { readonly is: "call_came" }>
+
+/**
+ * The end of a caller's leg with when it was opened, for its minutes are counted from there: a carrier that does
+ * not say so by itself is asked, and one that does not answer has never opened it.
+ */
+async function withOpening(
+  { voice, pacer }: Ports,
+  event: OfLeg,
   ref: string | null,
-): CallCommand {
+): Promise<OfLeg> {
+  if (event.is !== "leg_gone" || event.answeredAt !== null || ref === null) return event
+  const known = await knownInTime(pacer, "the carrier of calls", voice.askCall(ref))
+  return { ...event, answeredAt: known?.answeredAt ?? null }
+}
+
+function commandOf(event: OfLeg, callId: CallId, leg: number, ref: string | null): CallCommand {
   switch (event.is) {
     case "leg_open":
       return { type: "OpenLeg", callId, leg, answeredAt: event.answeredAt, ref }

@@ -29,8 +29,8 @@ export async function settleMinutes(
   call: Live,
   cause: Cause,
 ): Promise<void> {
-  const { paid, known, isFinal } = minutesOf(call)
-  const minutes = Array.from({ length: paid }, (_, i) => i + 1)
+  const { begun, isLastRefused, known, isFinal } = minutesOf(call)
+  const minutes = Array.from({ length: begun }, (_, i) => i + 1)
   const nameOf = (minute: number): ChargeId => `${callId}:${minute}`
   const open = await ports.runner.readLatest(ledgerOf(companyId), (state) =>
     minutes.filter((minute) => resourceOfOpen(state, nameOf(minute)) !== null),
@@ -38,14 +38,15 @@ export async function settleMinutes(
   for (const minute of open) {
     if (minute <= known) {
       await endCharge(ports, companyId, nameOf(minute), partBack(call, minute), cause)
-    } else if (isFinal) {
+    } else if (isFinal || (isLastRefused && minute === begun)) {
+      // Of two who ask for a minute at once one may be refused and the other not: a refusal stands.
       const reason = call.answeredAt === null ? UNANSWERED : ENDED_BEFORE
       await endCharge(ports, companyId, nameOf(minute), { amountMicros: null, reason }, cause)
     }
   }
   if (!isFinal) return
   // Those that were closed while it seemed to last, before the carrier said when it had ended.
-  for (let minute = known + 1; minute <= Math.min(paid, seenMinutes(call)); minute += 1) {
+  for (let minute = known + 1; minute <= Math.min(begun, seenMinutes(call)); minute += 1) {
     if (!open.includes(minute)) await takeBack(ports, companyId, nameOf(minute), cause)
   }
 }

@@ -1,6 +1,7 @@
 /** Incoming calls: who is rung, what is recorded, and each started minute paid. */
 import { CALL, CALL_SLOTS } from "../../domain/voice/aggregates.ts"
-import { calls } from "../../projections/voice/calls.ts"
+import { calls, countCalls } from "../../projections/voice/calls.ts"
+import type { Measure } from "../frame/http/metrics.ts"
 import type { Slice } from "../frame/slice.ts"
 import { listPhoneCalls } from "./list-calls.ts"
 import { callOperations } from "./operate/calls.ts"
@@ -12,6 +13,21 @@ import { callTimer, callWatch } from "./reactions/call-timer.ts"
 import { freeCallSlot } from "./reactions/free-call-slot.ts"
 import { reconciledCall } from "./reconciled-call.ts"
 
+const callMeasure: Measure = {
+  name: "ledger_phone_calls",
+  help: "Incoming calls by how far they have come.",
+  labels: ["status"],
+  read: async ({ readAll }) =>
+    (await countCalls(readAll)).map(({ status, count }) => ({ labels: { status }, value: count })),
+}
+
+const nobodyMeasure: Measure = {
+  name: "ledger_phone_calls_to_nobody_total",
+  help: "What a carrier said of calls to numbers that nobody here holds.",
+  isCount: true,
+  read: async ({ counts }) => counts.read("calls_to_nobody"),
+}
+
 /** Calls that come to companies' numbers. */
 export const voice: Slice = {
   name: "voice",
@@ -22,5 +38,6 @@ export const voice: Slice = {
   reconciled: [reconciledCall],
   providers: [voiceProvider],
   operations: [...carrierCallOperations, ...callOperations],
+  measures: [callMeasure, nobodyMeasure],
   topics: { call: "incoming calls" },
 }

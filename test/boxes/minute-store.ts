@@ -37,8 +37,11 @@ export class MinuteStore {
   readonly facts: Recorded[] = []
   readonly rows = new Map<string, Row>()
   readonly charges = new Map<string, ChargeRow>()
+  readonly #reactions: readonly Reaction[]
 
-  constructor() {
+  /** @param reactions what follows from facts; default what does of boxes */
+  constructor(reactions: readonly Reaction[] = REACTIONS) {
+    this.#reactions = reactions
     const memory = openMemoryEventStore()
     const seen = new Set<string>()
     this.store = {
@@ -84,13 +87,14 @@ export class MinuteStore {
   #take(event: StoredEvent): void {
     const recorded = PROGRAM.streams.recorded(event)
     this.facts.push(recorded)
-    for (const item of itemsOf(REACTIONS, recorded)) {
+    for (const item of itemsOf(this.#reactions, recorded)) {
       const key = `${item.kind} ${item.name}`
-      const reaction = REACTIONS.find(({ kind }) => kind === item.kind) as Reaction
+      const reaction = this.#reactions.find(({ kind }) => kind === item.kind) as Reaction
       const row = { key, item, reaction, dueAt: item.dueAt, tries: 0, isHandedOver: false }
       if (!this.rows.has(key)) this.rows.set(key, row)
     }
-    for (const { kind, name } of endedBy(REACTIONS, recorded)) this.rows.delete(`${kind} ${name}`)
+    for (const { kind, name } of endedBy(this.#reactions, recorded))
+      this.rows.delete(`${kind} ${name}`)
     this.#bill(recorded)
   }
 

@@ -98,6 +98,15 @@ describe("a number that is bought", () => {
     expect(sent.body.from).toBe("+14155550142")
   })
 
+  it("keeps what its buyer wrote of its town, and lets nobody read it in the events", async () => {
+    const company = await makeCompany(world)
+    const sent = { number: "+18005550166", locality: "Ada Lane, 1 Main St", region: "tx" }
+    const { body } = await world.call(company.key, "POST", "/api/v1/phone/buy", { body: sent })
+    expect(body.number).toMatchObject({ locality: sent.locality, region: "TX" })
+    const { events } = await world.operate("audit show", { stream: `phone-${company.companyId}` })
+    expect(JSON.stringify(events)).not.toContain("Ada Lane")
+  })
+
   it("costs more where it is toll-free", async () => {
     const company = await makeCompany(world)
     const { body } = await buy(world, company, "+18005550107")

@@ -16,7 +16,13 @@ import {
   rentRefused,
 } from "./phone-facts.ts"
 
-const { at: _at, boughtAt: _boughtAt, carrierRef: _carrierRef, ...number } = came()
+const {
+  at: _at,
+  boughtAt: _boughtAt,
+  carrierRef: _carrierRef,
+  givenLocality: _given,
+  ...number
+} = came()
 const add = { ...number, type: "AddNumber", at: NOW } as const
 const other = { numberId: "num_2", numberTag: "cd34" } as const
 
@@ -56,7 +62,7 @@ const bought: BoughtNumber = {
   ...{ carrierRef: "ref_1", locality: "Charlotte", region: null },
   ...{ sms: true, mms: false, voice: true },
 }
-const complete = { type: "CompleteOrder", at: NOW + 5, numberId: "num_1", test: false } as const
+const complete = { type: "CompleteOrder", at: NOW + 5, numberId: "num_1" } as const
 const failed = (reason: "taken" | "never_ordered", at = NOW) =>
   ({ type: "NumberOrderFailed", at, numberId: "num_1", reason }) as const
 const fail = { type: "FailOrder", at: NOW, numberId: "num_1", reason: "taken" } as const

@@ -17,7 +17,7 @@ const named = {
   number: "s1.co_1.bnVtYmVy",
   numberTag: "ab12",
   kind: "local",
-  locality: null,
+  givenLocality: null,
   region: "NC",
 } as const
 const able = { sms: true, mms: true, voice: true } as const
@@ -38,7 +38,8 @@ export const added = (
   changed: Partial<PhoneFact<"NumberAdded">> = {},
 ): PhoneFact<"NumberAdded"> => ({
   ...{ type: "NumberAdded", at: NOW, ...named, ...able, monthlyMicros: 1_500_000 },
-  ...{ paidThrough: MONTH_LATER, test: false, boughtAt: NOW, carrierRef: "ref_1", ...changed },
+  ...{ paidThrough: MONTH_LATER, test: false, boughtAt: NOW, carrierRef: "ref_1" },
+  ...{ locality: null, ...changed },
 })
 
 /** A number that came with the company: nobody charges for it. */

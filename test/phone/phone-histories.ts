@@ -9,7 +9,13 @@ const PAID = Date.parse("2026-04-02T10:00:00.000Z")
 const tag = fc.constantFrom("aa", "bb", "cc")
 const dueAt = fc.constantFrom(PAID, Date.parse("2026-05-02T10:00:00.000Z"))
 const ofPhone = arbitrariesOf(phoneFormats)
-const { at: _addedAt, boughtAt: _boughtAt, carrierRef: _ref, ...added } = ofPhone.NumberAdded
+const {
+  at: _addedAt,
+  boughtAt: _boughtAt,
+  carrierRef: _ref,
+  givenLocality: _given,
+  ...added
+} = ofPhone.NumberAdded
 const { at: _orderedAt, ...ordered } = ofPhone.NumberOrdered
 const {
   numbers: _numbers,
@@ -26,7 +32,7 @@ export const phoneHistories = historiesOf(
     commandOf<PhoneCommand, "OrderNumber">("OrderNumber", { ...ordered, numberId, numberTag: tag }),
     commandOf<PhoneCommand, "CompleteOrder">("CompleteOrder", {
       ...{ numberId, carrierRef: fc.string(), locality: added.locality, region: added.region },
-      ...{ sms: added.sms, mms: added.mms, voice: added.voice, test: added.test },
+      ...{ sms: added.sms, mms: added.mms, voice: added.voice },
     }),
     commandOf<PhoneCommand, "FailOrder">("FailOrder", {
       ...{ numberId, reason: fc.constantFrom("taken", "never_ordered") },

@@ -83,6 +83,7 @@ describe("rent", () => {
     expect(await last(company)).toMatchObject({ id, releasedUnlessPaidBy: until })
     const refused = await sendText(world, company.key, { from: id })
     expect([refused.status, refused.body.error]).toEqual([409, "no_number"])
+    expect(refused.body.message).toContain("rent")
     // Texts still come in.
     const text = { company: company.companyId, from: "+14155559001", to: number, body: "Hello" }
     expect(await world.operate("carrier text-in", text)).toMatchObject({ keyword: null })
@@ -165,6 +166,18 @@ describe("a deleted company", () => {
     expect((await buy(world, other, number)).status).toBe(409)
     await at(`${year}-03-07T08:00:00.000Z`)
     expect((await buy(world, other, number)).status).toBe(201)
+    // Nothing is left to be done for it, and nobody is asked again.
+    const { numbers } = await world.operate("number list", { company: company.companyId })
+    expect(numbers).toEqual([])
+    await at(`${year}-05-07T08:00:00.000Z`)
+    const { work } = await world.operate("work list")
+    const own = work.filter(
+      (row: { companyId: string; kind: string }) =>
+        row.companyId === company.companyId && row.kind === "rent",
+    )
+    expect(own).toEqual([])
+    const { refusals } = await world.operate("refusals list", { company: company.companyId })
+    expect(refusals).toEqual([])
   })
 })
 

@@ -59,7 +59,9 @@ describe("the settings", () => {
     expect(texting).toMatchObject({ helpReply: "Write to us.", optOutLine: true })
     // The built-in carrier says nothing itself: what the company says holds at once.
     expect(texting.repliesAppliedAt).not.toBeNull()
-    expect((await patch(company, {})).body).toEqual(await read(company))
+    // What a read gives can be sent back.
+    expect((await patch(company, await read(company))).body).toEqual(await read(company))
+    expect((await patch(company, {})).status).toBe(400)
   })
 
   it("change as a whole or not at all", async () => {
@@ -108,7 +110,8 @@ describe("the settings", () => {
       ...{ company: companyId, person: personId, allOperations: true },
     })
     expect((await world.call(key, "GET", URL)).status).toBe(200)
-    const write = await world.call(key, "PATCH", URL, { body: {} })
+    const body = { texting: { optOutLine: true } }
+    const write = await world.call(key, "PATCH", URL, { body })
     expect([write.status, write.body.error]).toEqual([403, "not_allowed"])
   })
 })

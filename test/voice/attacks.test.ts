@@ -90,6 +90,34 @@ describe("callers", () => {
     expect(await minutesOfBill(world, company)).toHaveLength(10)
   })
 
+  it("who went before the carrier said that they called are missed, and nobody rings", async () => {
+    const company = await makeCalled(world, { phones: PHONES })
+    const ref = `early-${company.to}`
+    const leg = { of: "caller", ref, to: company.to } as const
+    const goneAt = world.ports.clock.now()
+    const gone = { is: "leg_gone", leg, goneAt, answeredAt: null } as const
+    await receiveCallEvent(world.ports, gone, causedBy("test early"))
+    await came(company, newCaller(), ref)
+    await world.operate("wait")
+    expect(await listed(world, company)).toMatchObject([{ outcome: "missed", seconds: 0 }])
+    expect([await minutesOfBill(world, company), await takenBy(company)]).toEqual([[], []])
+  })
+
+  it("reach nobody by a number that was released, and who talks by it goes on talking", async () => {
+    const company = await makeCalled(world, { phones: PHONES.slice(0, 1), screenCalls: false })
+    const callId = await callIn(world, company)
+    await does(world, "answer", callId)
+    const numbers = await world.call(company.key, "GET", "/api/v1/phone/settings")
+    const body = { id: numbers.body.numbers[0].id }
+    const released = await world.call(company.key, "POST", "/api/v1/phone/release", { body })
+    expect(released.status).toBe(200)
+    await world.operate("wait")
+    await expect(callIn(world, company)).rejects.toThrow(/No company here holds/)
+    expect(await callOf(world, company, callId)).toMatchObject({ phase: "talking" })
+    await does(world, "hang-up", callId)
+    expect(await callOf(world, company, callId)).toMatchObject({ outcome: "answered" })
+  })
+
   it("whose call is told twice call once, and one to nobody's number is nobody's", async () => {
     const company = await makeCalled(world)
     const from = newCaller()
@@ -103,6 +131,13 @@ describe("callers", () => {
       causedBy("test"),
     )
     expect(none).toBeNull()
+    const { body } = await world.call(null, "GET", "/metrics")
+    for (const line of [
+      "ledger_phone_calls_to_nobody_total 1",
+      'ledger_phone_calls{status="in_progress"}',
+    ]) {
+      expect(body).toContain(line)
+    }
   })
 })
 

@@ -155,7 +155,13 @@ describe("a call that is told something before it is known", () => {
     expect(offered.minutes()).toMatchObject({ owed: 1 })
     one.tell({ ...({ type: "OfferCall", ...offered.live().offered, turnedAway: null } as const) })
     expect(one.live()).toMatchObject({ phase: "ended", outcome: "missed", reason: "caller_gone" })
-    expect(one.minutes()).toEqual({ owed: null, next: null, paid: 0, known: 0, isFinal: true })
+    expect(one.minutes()).toMatchObject({
+      owed: null,
+      next: null,
+      begun: 0,
+      known: 0,
+      isFinal: true,
+    })
     expect(one.words()).toEqual([])
   })
 })

@@ -179,6 +179,24 @@ describe("the minutes of a call", () => {
     expect(unopened.minutes()).toMatchObject({ known: 0, next: null })
   })
 
+  it("are none of a call that was unanswered when it was over, whatever is said behind it", () => {
+    const one = oneCall(ringing(1, { screenCalls: false }))
+    for (const command of [paid(), open(1)]) one.tell(command)
+    one.pass("answer")
+    one.tell({ type: "AssumeGone", callId: one.live().offered.callId }, NOW + 900_000)
+    expect(one.minutes()).toMatchObject({ known: 0, isFinal: true })
+    expect(one.tell(open(0, OPEN_AT))).toEqual([])
+    expect(one.tell(gone(0, OPEN_AT + 1_000, OPEN_AT))).toHaveLength(1)
+    expect(one.minutes()).toMatchObject({ known: 0, next: null })
+    // Before anybody said that the caller went it would have counted.
+    const other = oneCall(ringing(1, { screenCalls: false }))
+    for (const command of [paid(), open(1)]) other.tell(command)
+    other.pass("answer")
+    expect(other.tell(open(0, OPEN_AT))).toMatchObject([{ type: "CallerAnswered" }, { leg: 0 }])
+    expect(other.tell(gone(0, OPEN_AT + 1_000))).toMatchObject([{ type: "CallerGone" }])
+    expect(other.minutes()).toMatchObject({ known: 1, isFinal: true })
+  })
+
   it("are written off from the one that was refused, also behind the end", () => {
     const one = talking()
     one.tell(gone(0, OPEN_AT + 400_000), OPEN_AT + 900_000)

@@ -4,6 +4,7 @@ import { z } from "zod"
 import { PRICES } from "../../../domain/charging/aggregates.ts"
 import type { DestinationPrice } from "../../../domain/charging/price-book.ts"
 import { bookVersion } from "../../../domain/charging/price-book.ts"
+import { destinationClass } from "../../../domain/kernel/destinations.ts"
 import { isCountry } from "../../frame/kernel/phone-number.ts"
 import { accepted } from "../../frame/operator/inputs.ts"
 import type { AdminOperation } from "../../frame/operator/operation.ts"
@@ -31,7 +32,10 @@ const destinations = operation({
       .string()
       .regex(/^\d{1,2}(\.\d{1,3})?$/, "must be a number of at most three decimals, such as 1.3")
       .default("1.3")
-      .meta({ description: "how many times the carrier's price is asked", takes: "number" }),
+      .meta({
+        description: "how many times the carrier's price is asked; default 1.3",
+        takes: "number",
+      }),
     from: z
       .string()
       .refine(
@@ -75,7 +79,11 @@ function pricesIn(text: string): readonly DestinationPrice[] {
   for (const [i, line] of lines.entries()) {
     if (i === 0 || line === "") continue
     const [, country = "", textMicros, callMicros] = LINE.exec(line) ?? []
-    if (!isCountry(country)) throw wrong(i + 1, "must be a country and two prices: GB,45000,12000")
+    if (country === "") throw wrong(i + 1, "must be a country and two prices: GB,45000,12000")
+    if (!isCountry(country)) throw wrong(i + 1, `names ${country}, which is no country`)
+    const whose = destinationClass(country)
+    if (whose === "always") throw wrong(i + 1, `prices ${country}, which price set does`)
+    if (whose === "never") throw wrong(i + 1, `prices ${country}, which nobody reaches`)
     if (prices.has(country)) throw wrong(i + 1, `names ${country} a second time`)
     prices.set(country, {
       ...{ country, textMicros: Number(textMicros), callMicros: Number(callMicros) },

@@ -32,7 +32,7 @@ const switching = (on: boolean) =>
   operation({
     name: on ? "destination add" : "destination remove",
     summary: on
-      ? "let a company text and call a country that it cannot switch on itself"
+      ? "let a company text and call a country, also one that it cannot switch on itself"
       : "take a country from a company",
     example: `destination ${on ? "add" : "remove"} --company acme --country JM`,
     changes: true,

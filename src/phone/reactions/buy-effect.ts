@@ -93,7 +93,7 @@ async function endOrder(
   const type = "CompleteOrder" as const
   const command =
     answer.answer === "bought"
-      ? { ...answer, type, numberId, test: ports.carrier.isBuiltIn }
+      ? { ...answer, type, numberId }
       : { type: "FailOrder" as const, numberId, reason: reasonOf(answer) }
   await ports.runner.execute(phoneOf(companyId), command, cause)
   return (await settleOrder(ports, companyId, numberId, cause)) === "ended"

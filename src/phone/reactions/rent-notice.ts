@@ -16,22 +16,37 @@ const DAY_MS = 24 * 3_600_000
 /** So long after the refusal. */
 const AFTER_MS = [0, 6 * DAY_MS, 12 * DAY_MS]
 
+/** Why rent is refused, and what helps. */
+const WHY: Readonly<Record<string, string>> = {
+  payment_required: "the funds are used up: add funds",
+  spend_limit_reached: "a spending limit is used up: raise it, or wait until it starts anew",
+  account_locked: "the account is locked for a missed payment: pay it",
+}
+
 /** Sends the email of a number whose rent was refused. */
 export const rentNotice = reaction({
   kind: "rent-notice",
-  payload: z.object({ numberId: idSchema(parseNumberId), since: z.number(), at: z.number() }),
+  payload: z.object({
+    ...{ numberId: idSchema(parseNumberId), since: z.number(), at: z.number() },
+    /** The ledger's reason. */
+    code: z.string(),
+  }),
   from: {
-    RentRefused: ({ numberId, at: since }) =>
+    RentRefused: ({ numberId, at: since, code }) =>
       AFTER_MS.map((afterMs, i) => {
         const at = since + afterMs
-        return { name: `${numberId}:${since}:${i}`, payload: { numberId, since, at }, dueAt: at }
+        return {
+          name: `${numberId}:${since}:${i}`,
+          payload: { numberId, since, at, code },
+          dueAt: at,
+        }
       }),
   },
   isPersonal: true,
   giveUp: "nothing is lost",
   perform: async (ports, work) => {
     const { companyId } = work
-    const { numberId, since } = work.payload
+    const { numberId, since, code } = work.payload
     const behind = await whilePeopleAreBehind(ports, work)
     if (behind !== null) return behind
     const view = (state: Parameters<typeof orderOf>[0]) => orderOf(state, numberId)
@@ -50,11 +65,10 @@ export const rentNotice = reaction({
       "",
       `Company: ${company}`,
       `Rent a month: ${moneyText(unitPriceMicros)}`,
-      `Refused since: ${utc(since)}`,
+      `Refused since: ${utc(since)}, because ${WHY[code] ?? code}`,
       "",
-      "Until it is paid no text goes out from this number; texts and calls still come in.",
+      "Until it is paid no text goes out from this number. Texts still come in; calls do as far as they can be paid.",
       `It is asked for again each day. If it is not paid by ${until} the number is gone for good.`,
-      "Add funds, or raise the limit that stands against it.",
     ]
     const subject = oneLine(`${company}: ${number} is let go on ${until} unless its rent is paid`)
     const text = lines.map(oneLine).join("\n")

@@ -7,6 +7,7 @@ import { phoneOf } from "../../../domain/phone/aggregates.ts"
 import { ledgerOf, PRICES } from "../../../domain/charging/aggregates.ts"
 import type { Charge } from "../../../domain/charging/ledger-commands.ts"
 import type { ChargeRefusalCode, ChargeRefused } from "../../../domain/charging/ledger-events.ts"
+import { deletionOf } from "../../../domain/charging/deletion.ts"
 import { priceOf } from "../../../domain/charging/price-book.ts"
 import type { CompanyId } from "../../../domain/kernel/ids.ts"
 import { monthName } from "../../../domain/kernel/window.ts"
@@ -56,6 +57,8 @@ export const rent = reaction<Payload>({
     }
     // Nothing is sold to a deleted company: its numbers end with it, or its rent is asked for again.
     if (refused === "ledger_closed") {
+      const deletion = await ports.runner.readLatest(ledgerOf(companyId), deletionOf)
+      if (deletion?.erasing === true) return { result: "done" }
       return { result: "later", dueAt: ports.clock.now() + DAY_MS }
     }
     await ports.runner.execute(stream, { type: "RefuseRent", ...payload, code: refused }, cause)
@@ -93,21 +96,24 @@ async function chargeRent(
   cause: Cause,
 ): Promise<ChargeRefusalCode | null> {
   const item = `number_month_${kind}` as const
+  const { dueAt } = payload
   const price = await ports.runner.read(PRICES, (book) => priceOf(book, item))
   for (;;) {
     const { row, searchedTo } = await lookUpCharge(ports, companyId, nameOf(payload))
     if (row !== null) return null
+    const now = ports.clock.now()
     const charge: Charge = {
       ...{ type: "Charge", chargeId: nameOf(payload), via: "company", keyId: null, personId: null },
       ...{ class: "general", item, quantity: 1, ...price, amountMicros: price.unitPriceMicros },
       ...{ resource: payload.numberId, open: false, exempt: "funds_while_above_zero", searchedTo },
-      ...{ requestedAt: ports.clock.now(), dueAt: payload.dueAt, servedFrom: null },
+      ...{ requestedAt: now, dueAt, servedFrom: now > dueAt ? dueAt : null },
     }
     const made = await ports.runner.execute(ledgerOf(companyId), charge, cause)
     if (made.accepted) return null
     if (mustSearch(made.refusal)) continue
     const refused = made.refusal as ChargeRefused
-    ports.keepRefusal(companyId, refused)
+    // That a deleted company pays nothing is said by its deletion.
+    if (refused.code !== "ledger_closed") ports.keepRefusal(companyId, refused)
     return refused.code
   }
 }
