@@ -1,4 +1,4 @@
-/** Has the carrier let the numbers of a company go whose data is being erased. */
+/** Has the carrier let go of a company whose data is being erased: of its numbers, and of what it knows of it. */
 import { inTime } from "../../adapters/providers/outside.ts"
 import { phoneOf } from "../../domain/phone/aggregates.ts"
 import type { CompanyId } from "../../domain/kernel/ids.ts"
@@ -6,7 +6,7 @@ import { heldNumbers } from "../../domain/phone/phone-views.ts"
 import { causedBy } from "../frame/kernel/envelope.ts"
 import type { Ports } from "../frame/ports.ts"
 
-/** Lets all of them go. @throws ProviderUnavailable, ProviderSilent: then it is done again */
+/** Has all of it let go. @throws ProviderUnavailable, ProviderSilent: then it is done again */
 export async function eraseNumbers(ports: Ports, companyId: CompanyId): Promise<void> {
   const { carrier, pacer, runner } = ports
   const held = await runner.readLatest(phoneOf(companyId), heldNumbers)
@@ -16,4 +16,5 @@ export async function eraseNumbers(ports: Ports, companyId: CompanyId): Promise<
     const nobody = { keyId: null, personId: null }
     await runner.execute(phoneOf(companyId), { ...release, ...nobody }, causedBy("erase-company"))
   }
+  await inTime(pacer, "the carrier", carrier.forgetCompany(companyId))
 }

@@ -163,6 +163,18 @@ describe("Telnyx", () => {
     expect(server.replies).toHaveLength(6)
   })
 
+  it("keeps nothing of a company that is erased, however many profiles it had", async () => {
+    const { carrier, server } = await telnyx()
+    await carrier.send(TEXT)
+    server.profiles.push({ ...server.profiles[0], id: "p2" })
+    await carrier.forgetCompany("co_1")
+    expect(server.profiles).toEqual([])
+    await carrier.forgetCompany("co_1")
+    // Somebody of that name would be given a new one.
+    await carrier.send(TEXT)
+    expect(server.profiles).toHaveLength(1)
+  })
+
   it("gives a bought number its connection, and our id of the order with whose it is", async () => {
     const { carrier, server } = await telnyx()
     await carrier.buy({ orderId: "num_1", companyId: "co_1", number: "+14155551212" })

@@ -61,6 +61,7 @@ export function carrierOf(office: CarrierOffice, wire: Wire, owner: Owner): Carr
     send: (text) => ask(wire, owner, () => office.send(text)),
     ask: ({ textId }) => ask(wire, owner, () => office.ask(textId)),
     setReplies: async () => undefined,
+    forgetCompany: async () => undefined,
     search: async () => [],
     buy: async () => ({ answer: "taken" }),
     askOrder: async () => ({ answer: "unknown" }),

@@ -171,6 +171,10 @@ function answerToProfiles(state: State, call: string, body: Json, query: URLSear
     state.profiles.push(made)
     return found(made)
   }
+  if (/^DELETE \/messaging_profiles\/[^/]+$/.test(call)) {
+    const at = state.profiles.findIndex((one) => one["id"] === id)
+    return at < 0 ? refused(404, "10005") : found(state.profiles.splice(at, 1)[0])
+  }
   if (/^PATCH \/messaging_profiles\/[^/]+$/.test(call)) {
     const known = state.profiles.find((one) => one["id"] === id)
     return known === undefined ? refused(404, "10005") : found(Object.assign(known, body))

@@ -47,6 +47,8 @@ export function openBuiltInCarrier(
     ...NOTHING_COMES,
     // It answers no keywords: the company's own replies are sent.
     setReplies: async () => undefined,
+    // What it remembers goes with the company's rows.
+    forgetCompany: async () => undefined,
     ...builtInNumbers({
       sold: memory.of<SoldNumber>({ provider: CARRIER.name, kind: "number" }),
       orders: memory.of<KnownOrder>({ provider: CARRIER.name, kind: "order" }),

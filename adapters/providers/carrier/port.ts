@@ -57,6 +57,11 @@ interface Texts {
   readonly ask: (text: AskedText) => Promise<CarrierKnowledge>
   /** Has the carrier's own replies say this. @throws ProviderUnavailable, ProviderSilent */
   readonly setReplies: (replies: CarrierReplies) => Promise<void>
+  /**
+   * Lets go of what it keeps of a company that is being erased: its replies, and who stopped. Nothing kept:
+   * nothing. @throws ProviderUnavailable, ProviderSilent
+   */
+  readonly forgetCompany: (companyId: CompanyId) => Promise<void>
 }
 
 /** Which numbers are looked for. */

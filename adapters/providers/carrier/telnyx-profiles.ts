@@ -33,6 +33,8 @@ export interface Profiles {
   /** Looks it up anew the next time. */
   readonly forget: (companyId: CompanyId) => void
   readonly setReplies: (replies: CarrierReplies) => Promise<void>
+  /** Deletes a company's profile, and with it its replies and whom it blocks. */
+  readonly remove: (companyId: CompanyId) => Promise<void>
 }
 
 /**
@@ -58,6 +60,15 @@ export function openProfiles(telnyx: Telnyx, webhookUrl: () => string): Profiles
     of,
     forget: (companyId) => known.delete(companyId),
     setReplies: async (replies) => setReplies(telnyx, await of(replies.companyId), replies),
+    remove: async (companyId) => {
+      known.delete(companyId)
+      for (const { id } of await named(telnyx, companyId)) {
+        const path = `/messaging_profiles/${encodeURIComponent(id)}`
+        const removed = await telnyx.ask({ method: "DELETE", path })
+        if (removed.is === "done" || removed.status === 404) continue
+        throw notDone("the end of a profile", removed)
+      }
+    },
   }
 }
 
@@ -75,12 +86,17 @@ async function lookUp(telnyx: Telnyx, companyId: CompanyId, webhookUrl: string):
 
 /** Of two that were made at once, all take the older one. */
 async function find(telnyx: Telnyx, companyId: CompanyId): Promise<Profile | null> {
+  return (await named(telnyx, companyId))[0] ?? null
+}
+
+/** All of a company's, the oldest first. */
+async function named(telnyx: Telnyx, companyId: CompanyId): Promise<readonly Profile[]> {
   const query = { "filter[name][eq]": companyId, "page[size]": "50" }
   const listed = await telnyx.ask({ method: "GET", path: "/messaging_profiles", query })
   if (listed.is === "refused") throw notDone("a look at the profiles", listed)
-  const named = dataOf(z.array(Profile), listed.value).filter(({ name }) => name === companyId)
+  const ours = dataOf(z.array(Profile), listed.value).filter(({ name }) => name === companyId)
   const key = ({ created_at, id }: Profile) => `${created_at ?? ""} ${id}`
-  return named.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))[0] ?? null
+  return ours.toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
 }
 
 type Profile = z.infer<typeof Profile>

@@ -38,5 +38,6 @@ export function openTelnyxCarrier(settings: TelnyxCarrierSettings): Carrier {
     ...telnyxNumbers({ telnyx, profiles, connectionId }),
     ...telnyxEvents(openTelnyxSignatures(publicKey), addressing),
     setReplies: (replies) => profiles.setReplies(replies),
+    forgetCompany: (companyId) => profiles.remove(companyId),
   }
 }
