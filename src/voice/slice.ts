@@ -11,6 +11,7 @@ import { callMinute } from "./reactions/call-minute.ts"
 import { callTimer, callWatch } from "./reactions/call-timer.ts"
 import { freeCallSlot } from "./reactions/free-call-slot.ts"
 import { reconciledCall } from "./reconciled-call.ts"
+import { telnyxCalls } from "./webhooks/telnyx-calls.ts"
 
 /** Calls that come to companies' numbers. */
 export const voice: Slice = {
@@ -20,6 +21,7 @@ export const voice: Slice = {
   readModels: [calls],
   reactions: [callDo, callTimer, callWatch, callMinute, freeCallSlot],
   reconciled: [reconciledCall],
+  webhooks: [telnyxCalls],
   providers: [voiceProvider],
   operations: [...carrierCallOperations, ...callOperations],
   topics: { call: "incoming calls" },
