@@ -90,6 +90,7 @@ class StandIn {
   next: How | null = null
   readonly #tell: (event: TelnyxEvent) => void
   readonly #now: () => number
+  readonly #byRef = new Map<string, TelnyxLeg>()
   /** What was answered to commands by their ids. */
   readonly #done = new Map<string, Answer>()
 
@@ -100,7 +101,7 @@ class StandIn {
 
   callIn(from: string, to: string, attestation = "A"): TelnyxLeg {
     const leg = newTelnyxLeg("incoming", from, to)
-    this.legs.push(leg)
+    this.#keep(leg)
     this.#say("call.initiated", leg, { state: "parked", shaken_stir_attestation: attestation })
     return leg
   }
@@ -163,10 +164,11 @@ class StandIn {
 
   // eslint-disable-next-line @typescript-eslint/no-explicit-any
   #dial(body: any): Answer {
-    if (this.#legOf(body.link_to)?.state === "gone") return ENDED
-    const leg = newTelnyxLeg("outgoing", body.from, body.to)
+    const caller = this.#legOf(body.link_to)
+    if (caller === undefined || caller.state === "gone") return ENDED
+    const leg = newTelnyxLeg("outgoing", body.from, body.to, caller)
     leg.clientState = body.client_state ?? null
-    this.legs.push(leg)
+    this.#keep(leg)
     this.#say("call.initiated", leg, { state: "bridging" })
     const { ref, legId } = leg
     return [200, { data: { call_control_id: ref, call_leg_id: legId, is_alive: false } }]
@@ -252,7 +254,12 @@ class StandIn {
     this.#tell(telnyxEvent(type, leg, this.#now(), others))
   }
 
+  #keep(leg: TelnyxLeg): void {
+    this.legs.push(leg)
+    this.#byRef.set(leg.ref, leg)
+  }
+
   #legOf(ref: string | undefined): TelnyxLeg | undefined {
-    return this.legs.find((one) => one.ref === ref)
+    return ref === undefined ? undefined : this.#byRef.get(ref)
   }
 }

@@ -10,6 +10,8 @@ export interface TelnyxLeg {
   readonly direction: "incoming" | "outgoing"
   readonly from: string
   readonly to: string
+  /** The leg that it was called for; null for a caller's. */
+  readonly linkedTo: TelnyxLeg | null
   state: "ringing" | "open" | "gone"
   clientState: string | null
   endedAt: number | null
@@ -30,7 +32,7 @@ export interface TelnyxRecording {
 /** An event as it is to be called back. */
 export interface TelnyxEvent {
   readonly type: string
-  readonly ref: string
+  readonly leg: TelnyxLeg
   readonly raw: string
 }
 
@@ -39,11 +41,12 @@ export function newTelnyxLeg(
   direction: TelnyxLeg["direction"],
   from: string,
   to: string,
+  linkedTo: TelnyxLeg | null = null,
 ): TelnyxLeg {
   return {
     ...{ ref: `v3:${randomUUID()}`, legId: randomUUID(), direction, from, to, state: "ringing" },
     ...{ clientState: null, endedAt: null, isGathering: false, saying: 0, bridgedTo: null },
-    recordingSince: null,
+    ...{ recordingSince: null, linkedTo },
   }
 }
 
@@ -73,7 +76,7 @@ export function telnyxEvent(
   const occurred = { occurred_at: new Date(at).toISOString(), payload }
   return {
     type,
-    ref,
+    leg,
     raw: JSON.stringify({ data: { ...data, ...occurred }, meta: { attempt: 1 } }),
   }
 }
