@@ -1,5 +1,7 @@
 /** Whole calls over the webhooks of Telnyx: in order, out of order and doubled. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+import { phoneOf } from "../../domain/phone/aggregates.ts"
+import { causedBy } from "../../src/frame/kernel/envelope.ts"
 import { callIdOf } from "../../src/voice/receive.ts"
 import { listed as listedRecordings, listen } from "../recordings/recorded.ts"
 import type { TelnyxLeg } from "../support/telnyx-legs.ts"
@@ -168,5 +170,23 @@ describe("a test number on an installation that Telnyx serves", () => {
     const caller = await rung(company)
     const answering = world.operate("call answer", { callId: callIdOf(caller.ref) })
     await expect(answering).rejects.toThrow("A real carrier has this call")
+  })
+
+  it("is another than a real one, which nobody pretends to call", async () => {
+    const { world } = telnyx
+    const company = await makeCalled(world)
+    const { runner, sealing } = world.ports
+    const { companyId } = company
+    const number = "+12125550777"
+    const held = {
+      ...({ type: "AddNumber", numberId: "num_real", kind: "local" } as const),
+      ...{ locality: null, region: null },
+      ...{ sms: true, mms: false, voice: true, monthlyMicros: 0, paidThrough: null, test: false },
+      number: await sealing.seal(companyId, "company", number),
+      numberTag: await sealing.tag(companyId, number),
+    } as const
+    await runner.execute(phoneOf(companyId), held, causedBy("test number"))
+    const calling = world.operate("carrier call-in", { from: newCaller(), to: number })
+    await expect(calling).rejects.toThrow("A real carrier serves this number")
   })
 })
