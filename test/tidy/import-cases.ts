@@ -72,7 +72,7 @@ export const CASES: readonly Case[] = [
   },
   {
     rule: "adapter-vendor",
-    wrong: { "adapters/providers/voice/a.ts": 'import "fastify"' },
+    wrong: { "adapters/providers/telnyx/a.ts": 'import "fastify"' },
     right: { "adapters/locks/a.ts": 'import "pg"\nimport "node:net"' },
   },
   vendorsOf("eventstore", 'import "@eventstore/db-client"'),

@@ -26,7 +26,11 @@ export interface TelnyxAudio {
   readonly forget: (legId: string) => Promise<void>
 }
 
-/** @param isPlain whether files may come by http: from a stand-in on this machine */
+/**
+ * Opens recordings. Its calls throw ProviderUnavailable, ProviderSilent and AudioGone, as they say.
+ *
+ * @param isPlain whether files may come by http: from a stand-in on this machine
+ */
 export function telnyxAudio(telnyx: Telnyx, isPlain: boolean): TelnyxAudio {
   const found = async (legId: string) => {
     const query = { "filter[call_leg_id]": legId }
